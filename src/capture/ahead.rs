@@ -1,4 +1,4 @@
-//! Writes out what a command writes while it still runs: the one sync at the run's end then has little left to do. Nothing rests on it.
+//! Writes out what a command writes while it still runs, so that the one sync at the run's end has little left to do. Nothing rests on it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use super::plan::Laid;
 use crate::fs;
 use crate::fs::dir::Dir;
 
-/// How often the room on the store's file system is looked at.
+/// The interval at which the room on the store's file system is looked at.
 pub(super) const TICK: Duration = Duration::from_millis(50);
 
-/// Writing out begins when so much more is used: each time costs the command a wait for the file system's journal, which is worth it for
-/// what takes long to write.
+/// The growth at which writing out begins. Each time costs the command a wait for the file system's journal, which pays off only for what
+/// takes long to write.
 const STEP: Used = Used { bytes: 64 << 20, inodes: 10_000 };
 
-/// The same at the command's end: less is synced in no time.
+/// The growth that is enough at the command's end: less is synced in no time.
 const LAST: Used = Used { bytes: 1 << 20, inodes: 100 };
 
-/// Between two looks through the uppers is so many times the time that one took.
+/// The rest between two looks through the uppers, as a multiple of a look's time.
 const REST: u32 = 10;
 
-/// What is in use, bytes that wait for their blocks included.
+/// The space in use, including bytes that wait for their blocks.
 #[derive(Debug, Clone, Copy, Default)]
 struct Used {
     bytes: u64,
@@ -31,12 +31,12 @@ struct Used {
 }
 
 impl Used {
-    /// Whether it is as much more than `before` as `step` says, in one of both.
+    /// True if it exceeds `before` by `step`, in bytes or inodes.
     fn is_beyond(self, before: Self, step: Self) -> bool {
         self.bytes >= before.bytes + step.bytes || self.inodes >= before.inodes + step.inodes
     }
 
-    /// The lesser of both: what was removed counts from where it is now.
+    /// The lesser of both: after a removal, growth counts from the new level.
     fn min(self, now: Self) -> Self {
         Self { bytes: self.bytes.min(now.bytes), inodes: self.inodes.min(now.inodes) }
     }
@@ -44,45 +44,45 @@ impl Used {
 
 /// The uppers, and the thread that writes them out.
 ///
-/// What others write to their file system is none of the run's: it would wait for that at its end, though it holds nothing. But the file system's own
-/// count tells for the price of one call that nothing was written at all; the uppers are looked through only where it has grown.
+/// Others' writes to the file system are not the run's: writing them out would cost time for nothing. But the file system's own count shows
+/// for one call that nothing was written at all; the uppers are looked through only if it has grown.
 #[derive(Debug)]
 pub(super) struct Ahead {
-    /// Opened for this alone: an error that is told here is told once more to the final sync, which has its own.
+    /// Opened for this alone: an error reported here is reported again to the final sync, which has its own descriptor.
     dir: Option<Dir>,
     uppers: Vec<PathBuf>,
-    /// What was in use on the file system when the last thread began.
+    /// The space in use on the file system when the last thread began.
     before: Used,
     writing: Option<JoinHandle<Looked>>,
-    /// What the last thread found.
+    /// The result of the last thread.
     looked: Looked,
-    /// The thread is to write out once more before it ends.
+    /// Tells the thread to write out once more before it ends.
     again: Arc<AtomicBool>,
 }
 
-/// What a look through the uppers found.
+/// The result of a look through the uppers.
 #[derive(Debug, Clone, Copy, Default)]
 struct Looked {
-    /// What they held when they were last written out.
+    /// The space that they took when they were last written out.
     written: Used,
-    /// Not before this is it done again.
+    /// The earliest time for the next look.
     next: Option<Instant>,
 }
 
 impl Ahead {
-    /// For a run that is about to begin. Uppers in memory are never written out.
+    /// Prepares for a run that is about to begin. Uppers in memory are never written out.
     pub fn of(laid: &Laid) -> Self {
         let upper = laid.layers.first().filter(|_| laid.memory.is_none()).map(|layer| &layer.upper);
-        // Without it nothing is amiss but time.
+        // Without it only time is lost.
         let dir = upper.and_then(|upper| upper.open_below(b"").ok()).filter(Dir::readable);
         let before = dir.as_ref().and_then(used).unwrap_or_default();
-        // The copies of mounted files are small, and there before the command is.
+        // The copies of mounted files are small, and made before the command starts.
         let uppers =
             laid.layers.iter().filter(|layer| layer.place.file.is_none()).map(|layer| layer.upper.path().to_owned()).collect();
         Self { dir, uppers, before, writing: None, looked: Looked::default(), again: Arc::default() }
     }
 
-    /// Begins to write out where enough has been written since the last time, and that has ended.
+    /// Begins to write out if enough was written since the last time, and that has ended.
     pub fn look(&mut self) {
         if self.writing.as_ref().is_none_or(JoinHandle::is_finished) {
             self.end();
@@ -92,7 +92,7 @@ impl Ahead {
         }
     }
 
-    /// The command has ended: what it wrote last is written out while its changes are read.
+    /// Begins to write out what the command wrote last, while its changes are read.
     pub fn finish(&mut self) {
         self.again.store(true, Ordering::Relaxed);
         if self.writing.as_ref().is_none_or(JoinHandle::is_finished) {
@@ -114,7 +114,7 @@ impl Ahead {
         let (uppers, mut looked) = (self.uppers.clone(), self.looked);
         let write_out = move || {
             looked.write_out(&uppers, step, &own);
-            // Asked for a moment too late it is not done: the final sync does it.
+            // If this is asked for a moment too late, the final sync does it.
             if again.swap(false, Ordering::Relaxed) {
                 looked.write_out(&uppers, LAST, &own);
             }
@@ -131,10 +131,10 @@ impl Ahead {
 }
 
 impl Looked {
-    /// Writes out where the uppers hold so much more than the last time.
+    /// Writes out if the uppers hold so much more than the last time.
     fn write_out(&mut self, uppers: &[PathBuf], step: Used, dir: &Dir) {
         let begun = Instant::now();
-        // A look costs by the objects that there are: of a million, the next one is due once there are half as many again.
+        // A look costs by the number of objects: with a million, the next one is due after half as many more.
         let step = Used { inodes: step.inodes.max(self.written.inodes / 2), ..step };
         let held = held_in(uppers, |held| held.is_beyond(self.written, step));
         self.next = Some(Instant::now() + begun.elapsed() * REST);
@@ -147,14 +147,14 @@ impl Looked {
     }
 }
 
-/// A run forks while there is one thread: none may be left to the next.
+/// Ends the thread: a run forks while there is one thread, so none may be left to the next run.
 impl Drop for Ahead {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-/// What lies below some folders, as far as it takes to have `enough`. What vanishes meanwhile, or can't be listed, counts as nothing.
+/// The space used below some directories, counted until it is `enough`. Whatever vanishes meanwhile, or can't be listed, counts as nothing.
 fn held_in(folders: &[PathBuf], enough: impl Fn(Used) -> bool) -> Used {
     use std::os::unix::fs::MetadataExt;
     let below = |folder| walkdir::WalkDir::new(folder).min_depth(1).into_iter().filter_map(Result::ok);

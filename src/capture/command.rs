@@ -1,32 +1,32 @@
-//! A command: what is asked of it, and how it ended.
+//! A command: what is to be run, and how it ended.
 
 use std::ffi::OsString;
 
-/// What to run.
+/// A command to run.
 #[derive(Debug, Clone)]
 pub struct Command {
     /// Program and arguments; the program is looked up in PATH.
     pub argv: Vec<OsString>,
-    /// Variables to set beside those that recant has.
+    /// Variables to set in addition to recant's own.
     pub env: Vec<(OsString, OsString)>,
-    /// What happens to background children when the command has ended.
+    /// The treatment of background children when the command has ended.
     pub linger: Linger,
-    /// What of the network it has.
+    /// The part of the network that it can reach.
     pub network: Network,
-    /// So many bytes may be written; then it is ended.
+    /// The most bytes that it may write; then it is ended.
     pub max_size: Option<u64>,
 }
 
-/// What of the network a command has.
+/// The part of the network that a command can reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// That of everybody.
+    /// The network of everybody.
     Open,
     /// A loopback of its own, and no abstract sockets of others.
     None,
 }
 
-/// What happens to background children when the command has ended.
+/// The treatment of background children when the command has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Linger {
     /// The run lasts until they have ended.
@@ -35,7 +35,7 @@ pub enum Linger {
     Kill,
 }
 
-/// How a command ended.
+/// The way a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// With this status.

@@ -1,8 +1,8 @@
-//! Confines a command on the real tree, where no namespaces can be had: it may write below some folders, and Landlock denies every other write
-//! (landlock(7)). Nothing is held here; who runs a command so has to know what was there before.
+//! Confines a command on the real tree, where no namespaces can be had: it may write below some directories, and Landlock denies every
+//! other write (landlock(7)). Nothing is held here; the caller has to know what was there before.
 //!
-//! The rules go for all that the command starts, for good. What is open already is not looked at by them, so that descriptors which lead out are
-//! closed as in a capture. Mounting anything is denied to a confined process, and looking into processes outside (ptrace) too.
+//! The rules bind all that the command starts, for good. They do not apply to what is open already, so descriptors that lead out are closed
+//! as in a capture. A confined process may not mount anything, nor look into processes outside (ptrace).
 
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -25,43 +25,43 @@ use crate::fs::path::AbsPath;
 /// The nodes of /dev that any program may write to; disks are not among them.
 const NODES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"];
 
-/// Shared memory: the command has one of its own where a namespace can be had, and else may not write there.
+/// Shared memory: the command gets its own /dev/shm where a namespace can be had, and else may not write there.
 const SHM: &str = "/dev/shm";
 
-/// For temporary files.
+/// The directory for temporary files.
 const TEMPORARY: &str = "/tmp";
 
-/// The rules of the newest kernel that this program knows: an older one leaves out what it does not know.
+/// The rules of the newest kernel that this program knows: an older kernel leaves out those that it lacks.
 const KNOWN: ABI = ABI::V5;
 
-/// Where a command may write.
+/// The places where a command may write.
 #[derive(Debug)]
 pub struct Confinement {
     writable: Vec<AbsPath>,
-    /// What of /dev/shm was asked for by name; `None` where that is all of it, or there is none.
+    /// The paths of /dev/shm that were asked for by name; `None` if all of it was, or there is none.
     shm: Option<Vec<AbsPath>>,
     ids: Ids,
     version: i32,
     network: Reach,
 }
 
-/// What of the network a confined command has.
+/// The part of the network that a confined command can reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// That of everybody.
+    /// The network of everybody.
     All,
-    /// All but TCP: landlock(7) knows no more of it.
+    /// All but TCP: landlock(7) can deny no more.
     NoTcp,
     /// A loopback of its own.
     Loopback,
 }
 
-/// The version of Landlock that can deny TCP.
+/// The first version of Landlock that can deny TCP.
 const DENIES_TCP: i32 = 4;
 
 impl Confinement {
-    /// Below `dirs`, /tmp, the harmless nodes of /dev, and `passes`. Errors: what is not there, and a kernel without Landlock, or with one
-    /// that can't deny what is asked for.
+    /// Allows writes below `dirs`, /tmp, the harmless nodes of /dev, and `passes`. Errors: a path that is not there, and a kernel without
+    /// Landlock or with one that can't deny what is asked for.
     pub fn make(dirs: &[PathBuf], passes: &[PathBuf], network: Network) -> Result<Self, Error> {
         let version = sys::landlock_version().map_err(|source| {
             let remedy = "it needs Linux 5.13 or newer, built with Landlock and started with it (lsm=landlock,…)";
@@ -92,12 +92,12 @@ impl Confinement {
         Ok(Self { writable, shm, ids: Ids::own(Route::here()), version, network })
     }
 
-    /// The place that may be written to in which `path`, a real one, lies, or which lies in it.
+    /// The writable place in which `path`, a real one, lies, or which lies in it.
     pub fn opens(&self, path: &AbsPath) -> Option<&AbsPath> {
         self.writable.iter().find(|place| path.is_under(place) || place.is_under(path))
     }
 
-    /// What became of the network, where it was to be closed.
+    /// Describes the closed network for people; `None` if it stays open.
     pub fn network(&self) -> Option<&'static str> {
         match self.network {
             Reach::All => None,
@@ -106,12 +106,12 @@ impl Confinement {
         }
     }
 
-    /// Whether it has none that leads out of it.
+    /// True if the command has no network that leads out.
     pub fn has_no_network(&self) -> bool {
         self.network == Reach::Loopback
     }
 
-    /// What this kernel can't deny, for people: a part of a sentence each.
+    /// The acts that this kernel can't deny, for people: a part of a sentence each.
     pub fn not_denied(&self) -> Vec<&'static str> {
         let since = [
             (3, "cutting a file off by truncate(2) (Linux 6.2)"),
@@ -131,12 +131,12 @@ impl Confinement {
         sys::loopback_up().at("switch the loopback on", "lo")
     }
 
-    /// Who is mapped, where it is to have a /dev/shm of its own.
+    /// The ids to map, if it is to have a /dev/shm of its own.
     pub(super) fn ids(&self) -> Option<&Ids> {
         self.parts_shm().then_some(&self.ids)
     }
 
-    /// Whether the command is to have a /dev/shm of its own.
+    /// True if the command is to have a /dev/shm of its own.
     pub(super) fn parts_shm(&self) -> bool {
         self.shm.is_some()
     }
@@ -146,11 +146,11 @@ impl Confinement {
         self.shm.as_deref().map_or(Ok(()), |kept| part_shm(kept, &self.ids, recant))
     }
 
-    /// Confines this process and all that it will start; `own_shm` says whether [`Self::part_shm`] was done. An ordinary user can gain no rights any more (sudo); root keeps those that do not
-    /// lead out.
+    /// Confines this process and all that it will start. `own_shm` is true if [`Self::part_shm`] was done. An ordinary user can gain no
+    /// rights any more (sudo); root keeps those that do not lead out.
     pub(super) fn enforce(&self, own_shm: bool) -> Result<(), IoError> {
         let root = Route::here() == Route::Root;
-        // With CAP_SYS_ADMIN no promise is needed that no rights will be gained; it goes with the others right after.
+        // With CAP_SYS_ADMIN no promise to gain no rights is needed; it is dropped with the others right after.
         let denied = |error: &dyn std::error::Error| std::io::Error::other(error.to_string());
         let rules = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
@@ -179,7 +179,7 @@ impl Confinement {
     }
 }
 
-/// Writing below a folder, but for making devices: through one of a disk all of it could be written.
+/// The rights to write below a directory, except to make devices: through a disk's node all of the disk could be written.
 fn rights(is_folder: bool) -> BitFlags<AccessFs> {
     let all = AccessFs::from_write(KNOWN) & !(AccessFs::MakeBlock | AccessFs::MakeChar);
     if is_folder { all } else { all & AccessFs::from_file(KNOWN) }

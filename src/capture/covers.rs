@@ -1,8 +1,9 @@
-//! What lies over a directory of an ordinary user's run in which others have sockets and FIFOs, as data: `places::sockets` chooses, `space::cover` mounts.
+//! The covers over directories in which others have sockets and FIFOs, in an ordinary user's run, as data: `places::sockets` chooses,
+//! `space::cover` mounts.
 //!
-//! A read-only mount stops neither connect(2) nor a FIFO's open(2). An inode of an overlay is another one than that which a server is bound to, under whatever
-//! name, and whenever it came: so a read-only overlay of the directory makes all of them dead. The kernel refuses a user the overlay of a directory with a mount
-//! below it; such a one is put together from its names, in a tmpfs.
+//! A read-only mount stops neither connect(2) nor a FIFO's open(2). An overlay's inode differs from the one that a server is bound to,
+//! under any name and whenever it appeared. So a read-only overlay of the directory makes all of them dead. The kernel refuses a user the
+//! overlay of a directory with a mount below it; such a directory is put together from its names, in a tmpfs.
 
 use crate::fs::path::AbsPath;
 
@@ -10,11 +11,11 @@ use crate::fs::path::AbsPath;
 #[derive(Debug, Clone)]
 pub(super) struct Cover {
     pub path: AbsPath,
-    /// What it is put together from, a directory before what is in it; `None` where one overlay does.
+    /// Its parts, each directory before its content; `None` if one overlay is enough.
     pub parts: Option<Vec<Part>>,
 }
 
-/// One name in a directory that is put together, or in one of its directories that are, too.
+/// One name in a directory that is put together, or in a directory of it that is put together too.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     /// Its path below the covered directory.
@@ -22,19 +23,19 @@ pub(super) struct Part {
     pub as_what: Lid,
 }
 
-/// What a name becomes.
+/// The ways to show a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lid {
     /// A directory under a read-only overlay.
     Overlay,
     /// A directory with a mount below it, which is put together.
     Made,
-    /// A directory that the user cannot enter: an empty one.
+    /// An empty directory, for one that the user cannot enter.
     Closed,
-    /// The real one, with what is mounted in it: a file, a device, or a file system that makes no lower.
+    /// The real object, with what is mounted in it: a file, a device, or a file system that can't be a lower.
     Real { folder: bool },
-    /// A link like it.
+    /// A copy of the link.
     Link,
-    /// A socket or FIFO like it, that nobody has at its other end.
+    /// A copy of the socket or FIFO, with nobody at its other end.
     Dead { fifo: bool },
 }

@@ -12,18 +12,18 @@ use super::sys;
 use crate::error::{At, Error, IoError};
 use crate::fs::dir::{Sort, Stat, Time, stat_of, xattrs_of};
 
-/// What is to be done about the inherited descriptors.
+/// The treatment of the inherited descriptors.
 #[derive(Debug, Default)]
 pub(super) struct Inherited {
-    /// What a caller's redirection has opened for reading on 0, 1 or 2.
+    /// The files that a caller's redirection has opened for reading on 0, 1 or 2.
     pub streams: Vec<Stream>,
-    /// What it has opened there and is the real one: files for writing, FIFOs, devices. The descriptor gives a way to their metadata as well.
+    /// The real objects that it has opened there: files for writing, FIFOs, devices. The descriptor also allows changes of their metadata.
     pub outputs: Vec<Output>,
-    /// Folders (a name can be made below one), O_PATH ones, block devices, and files open for writing: closed.
+    /// Directories (a name can be made below one), O_PATH ones, block devices, and files open for writing: closed.
     pub close: Vec<i32>,
-    /// Files open for reading: /proc/self/fd/N opens the real one again, for writing, through the mount that it was opened
-    /// by. They are opened anew inside, so that such a write is held. So are devices that are no terminals on 0, 1 and 2: inside they are
-    /// read-only in all but what is written to them.
+    /// Files open for reading: /proc/self/fd/N would open the real one again, for writing, through the mount that it was opened by. They
+    /// are opened anew inside, so that such a write is held. So are devices other than terminals on 0, 1 and 2: inside, they take writes,
+    /// and all else about them is read-only.
     pub again: Vec<Again>,
 }
 
@@ -31,25 +31,25 @@ pub(super) struct Inherited {
 #[derive(Debug)]
 pub(super) struct Stream {
     pub fd: i32,
-    /// `None` of a device: what is in it is not held.
+    /// `None` for a device: its content is not held.
     again: Option<Again>,
 }
 
-/// A descriptor 0, 1 or 2 that leads to the real object, and the metadata that this had.
+/// A descriptor 0, 1 or 2 that leads to the real object, and the object's metadata at the start.
 #[derive(Debug)]
 pub(super) struct Output {
     fd: i32,
     before: Meta,
 }
 
-/// What a descriptor lets be set of a file beside its content.
+/// The metadata of a file that can be set through a descriptor.
 #[derive(Debug)]
 struct Meta {
     mode: u32,
     owner: (u32, u32),
     mtime: Time,
     xattrs: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Those of chattr(1); none on a file system that has none.
+    /// The flags of chattr(1); empty on a file system without them.
     flags: IFlags,
 }
 
@@ -63,13 +63,13 @@ pub(super) struct Again {
     ino: u64,
 }
 
-/// Looks at the inherited descriptors. Pipes, sockets and terminals stay: make's jobserver needs its pipe. Refused where 0, 1
-/// or 2 is a folder; a file that is open for writing there is the caller's own redirection.
+/// Looks at the inherited descriptors. Pipes, sockets and terminals stay: make's jobserver needs its pipe. An error if 0, 1 or 2 is a
+/// directory; a file that is open for writing there is the caller's own redirection.
 pub(super) fn inherited() -> Result<Inherited, Error> {
     let mut found = Inherited::default();
     each(|fd, flags, own, stat| {
         let leads_out = leads_out(flags, stat);
-        // Without a name nothing that is written to it is on the tree.
+        // Without a name, nothing written to it is on the tree.
         let is_named = stat.sort == Sort::File && stat.nlink > 0;
         let reads = flags & libc::O_ACCMODE == libc::O_RDONLY;
         match fd {
@@ -97,7 +97,7 @@ pub(super) fn inherited() -> Result<Inherited, Error> {
     Ok(found)
 }
 
-/// Closes the folders that this process has open: the init holds recant's, on the real mounts.
+/// Closes the directories that this process has open: the init holds recant's, on the real mounts.
 pub(super) fn close_folders() -> Result<(), IoError> {
     let mut folders = Vec::new();
     each(|fd, flags, _, stat| {
@@ -111,13 +111,13 @@ pub(super) fn close_folders() -> Result<(), IoError> {
 }
 
 impl Inherited {
-    /// In the command's process: closes what leads out, opens anew what can be.
+    /// Closes descriptors that lead out, and opens files anew where possible; to be called in the command's process.
     pub fn settle(&self) {
         self.close.iter().for_each(|fd| sys::close(*fd));
         for again in &self.again {
             match again.open() {
                 Ok(file) => sys::replace(file.as_fd(), again.fd, again.offset),
-                // Another file is there in the run, or none. What is set of a device is said then.
+                // Another file is there in the run, or none. Changes of a device's metadata are reported later.
                 Err(_) if again.fd <= 2 => {}
                 Err(_) => sys::close(again.fd),
             }
@@ -126,7 +126,7 @@ impl Inherited {
 }
 
 impl Output {
-    /// What a person should hear of it: the command set its metadata, for real.
+    /// Reports, for a person, the metadata that the command really set on it.
     pub fn told(&self) -> Result<Option<String>, Error> {
         let link = format!("/proc/self/fd/{}", self.fd);
         let path = std::fs::read_link(&link).at("read the link", &link)?;
@@ -139,7 +139,7 @@ impl Output {
             let ((uid, gid), (uid_before, gid_before)) = (now.owner, before.owner);
             what.push(format!("its owner {uid}:{gid}, before {uid_before}:{gid_before}"));
         }
-        // What is written gets the time of that.
+        // A write sets a new time, so only other times count.
         if now.mtime < before.mtime || now.mtime.s > crate::fs::now().s + 60 {
             what.push("its time".into());
         }
@@ -166,7 +166,7 @@ fn meta(fd: i32) -> Result<Meta, Error> {
     let file = sys::duplicate(fd).at("look at", &link)?;
     let stat = stat_of(&file).at("look at", &link)?;
     let xattrs = xattrs_of(&file).at("read the extended attributes of", &link)?;
-    // Those that have a name: others the file system sets by itself. A device may take the call for another one.
+    // Only flags that have a name: others are set by the file system itself. A device may take the call for another one.
     let flags = match stat.sort {
         Sort::File => rustix::fs::ioctl_getflags(&file).unwrap_or_else(|_| IFlags::empty()) & IFlags::all(),
         _ => IFlags::empty(),
@@ -175,7 +175,7 @@ fn meta(fd: i32) -> Result<Meta, Error> {
 }
 
 impl Stream {
-    /// Opens it anew, in the init. Whether that could be done: another file is there in the run, or none, or a device.
+    /// Opens the file anew, in the init. False if that failed: in the run there is another file, or none, or a device.
     pub fn reopen(&self) -> bool {
         let Some(file) = self.again.as_ref().and_then(|again| again.open().ok().map(|file| (file, again.offset))) else {
             return false;
@@ -199,7 +199,7 @@ impl Again {
     fn open(&self) -> io::Result<File> {
         let flags = self.access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = rustix::fs::open(&self.path, flags, Mode::empty())?;
-        // An overlay shows the inode number of its lower where both lie on one file system; elsewhere it can't be told apart.
+        // An overlay shows the inode number of its lower if both lie on one file system; elsewhere the file counts as another one.
         if stat_of(&file)?.ino == self.ino { Ok(file.into()) } else { Err(rustix::io::Errno::STALE.into()) }
     }
 }
@@ -215,7 +215,7 @@ fn leads_out(flags: i32, stat: &Stat) -> bool {
     }
 }
 
-/// Calls `look` with each open descriptor: its number, its flags, whether it is close-on-exec, what it is.
+/// Calls `look` with each open descriptor: number, flags, true if close-on-exec, stat.
 fn each<E: From<IoError>>(mut look: impl FnMut(i32, i32, bool, &Stat) -> Result<(), E>) -> Result<(), E> {
     let folder = "/proc/self/fd";
     let numbers = std::fs::read_dir(folder).at("list", folder)?;

@@ -1,4 +1,4 @@
-//! Why a command was not run, or what it left can't be read, in this room's words.
+//! The errors of this room: why a command was not run, or why what it left can't be read.
 
 use std::fmt::Display;
 use std::io;
@@ -13,7 +13,7 @@ fn no_capture(message: String) -> Error {
     Error::new(Kind::NoCapture, message).with_state(NOT_STARTED)
 }
 
-/// A system call that failed before the command was started is a set-up that failed; others are what they are.
+/// Turns a failed system call before the command's start into a failed set-up; other errors stay as they are.
 pub(super) fn not_started(error: Error) -> Error {
     let is_call = error.kind() == Kind::Refused && error.io().is_some();
     if is_call { error.with_kind(Kind::NoCapture).with_state(NOT_STARTED) } else { error }
@@ -27,24 +27,24 @@ pub(super) fn set_up(path: &str, act: &str, source: io::Error, remedy: Option<St
         .with_source(source)
 }
 
-/// What the kernel mounted is not what was planned.
+/// The kernel's mounts differ from the plan.
 pub(super) fn not_as_planned(path: &str, what: &str) -> Error {
     no_capture(format!("cannot set up the capture: {path}: {what}")).with_path(path)
 }
 
-/// The working folder has no path any more, or it is not to be reached in the run.
+/// The working directory has no path any more, or can't be reached in the run.
 pub(super) fn working_folder(path: impl Display, what: &str) -> Error {
     no_capture(format!("cannot run here: {path}: {what}")).with_path(path).with_remedy("change to another directory first")
 }
 
-/// The store lies where the run has a folder of its own.
+/// The store lies in a directory that is private in a run.
 pub(super) fn store_in_private(path: &AbsPath, place: &str) -> Error {
     no_capture(format!("cannot run with the store {path}: {place} is private in a run, and its files go when the machine stops"))
         .with_path(path)
         .with_remedy("use another store: --store DIR, RECANT_STORE")
 }
 
-/// What is mounted there has no name any more, so that the mount can't be moved into an overlay. A deleted folder is empty; a file's content
+/// The mounted file or directory was deleted, so the mount can't be moved into an overlay. A deleted directory is empty; a file's content
 /// goes with the mount.
 pub(super) fn deleted_mount(path: &AbsPath, is_folder: bool) -> Error {
     let remedy = if is_folder {
@@ -57,7 +57,7 @@ pub(super) fn deleted_mount(path: &AbsPath, is_folder: bool) -> Error {
         .with_remedy(remedy)
 }
 
-/// The session holds a change that the command could not see; `over` is what is mounted over it since then.
+/// The session holds a change that the command could not see; `over` is the mount point that has covered it since.
 pub(super) fn not_shown(path: &AbsPath, why: &str, over: Option<&AbsPath>) -> Error {
     let remedy = match over {
         Some(point) => format!("umount {point}, or commit the session first"),
@@ -68,26 +68,26 @@ pub(super) fn not_shown(path: &AbsPath, why: &str, over: Option<&AbsPath>) -> Er
         .with_remedy(remedy)
 }
 
-/// The working folder has an owner or group that a user namespace can't map: "user 12" or "group 34".
+/// The working directory has an owner or group that a user namespace can't map: "user 12" or "group 34".
 pub(super) fn unmapped(path: &AbsPath, belongs: &str, remedy: String) -> Error {
     no_capture(format!("cannot capture {path}: it belongs to {belongs}, whose files an ordinary user's capture cannot change"))
         .with_path(path)
         .with_remedy(remedy)
 }
 
-/// sudo, su or doas, run by an ordinary user: they gain nothing inside.
+/// The program is sudo, su or doas, run by an ordinary user: it gains nothing inside.
 pub(super) fn gains_rights(program: impl Display) -> Error {
     no_capture(format!("cannot run {program} in a capture of an ordinary user: it can gain no rights there"))
         .with_remedy("put it the other way round: sudo recant run -- …")
 }
 
-/// One of the descriptors 0 to 2 is a folder: a way around the capture.
+/// One of the descriptors 0 to 2 is a directory: a way around the capture.
 pub(super) fn folder_as_descriptor(fd: i32) -> Error {
     no_capture(format!("descriptor {fd} is a folder: the command could write through it, past the capture"))
         .with_remedy(format!("redirect descriptor {fd} to a file, a pipe or a terminal"))
 }
 
-/// fork(2) needs one thread.
+/// The process has more than one thread, and fork(2) needs exactly one.
 pub(super) fn not_alone() -> Error {
     no_capture("cannot set up the capture: recant has more than one thread".into())
 }
@@ -97,7 +97,7 @@ pub(super) fn not_found(program: &str) -> Error {
     Error::new(Kind::NotFound, format!("{program}: command not found")).with_state(NOT_STARTED)
 }
 
-/// The program is there and can't be executed.
+/// The program exists and can't be executed.
 pub(super) fn not_executable(program: &str, source: &io::Error) -> Error {
     let message = format!("{program}: cannot be executed: {}", reason(source));
     Error::new(Kind::NotExecutable, message).with_state(NOT_STARTED)
@@ -108,8 +108,8 @@ pub(super) fn nul() -> Error {
     Error::new(Kind::NotExecutable, "an argument holds a NUL byte").with_state(NOT_STARTED)
 }
 
-/// The command ran; what it changed lies in the session and could not be read into changes. `exit` is how it ended, where that is known;
-/// with `lost` what it changed lay in memory.
+/// The command ran; its changes lie in the session and could not be read. `exit` is how it ended, if known; with `lost` the changes lay in
+/// memory.
 pub(super) fn uncollected(id: impl Display, exit: Option<Exit>, lost: bool, why: &Error) -> Error {
     let state = match exit {
         _ if lost => "what the command changed lay in memory and is lost; the tree is as it was".into(),
@@ -122,7 +122,7 @@ pub(super) fn uncollected(id: impl Display, exit: Option<Exit>, lost: bool, why:
         true => "put the store on another file system: --store DIR".into(),
         false => command(format_args!("diff {id} tries again, once the cause is gone")),
     };
-    // Which is not the command's: a session that can't be read is damaged, say.
+    // The kind of a set-up that failed is not this error's; others are kept: a session that can't be read is damaged, say.
     let kind = if why.kind() == Kind::NoCapture { Kind::Refused } else { why.kind() };
     let error = Error::new(kind, format!("the run of session {id} cannot be collected: {why}"))
         .with_reason(Reason::Uncollected)
@@ -134,7 +134,7 @@ pub(super) fn uncollected(id: impl Display, exit: Option<Exit>, lost: bool, why:
     }
 }
 
-/// What to do about an error number of a set-up call: the causes that are known.
+/// The remedy for an error number of a set-up call, where the cause is known.
 pub(super) fn remedy(act: &str, errno: Option<i32>, user: bool) -> Option<String> {
     let errno = errno?;
     let namespaces = act.contains("namespace");

@@ -1,9 +1,9 @@
-//! Standard streams that a caller's redirection reads from. The command gets the file opened anew, inside the run, where a write to it is
-//! held; /proc/self/fd/0 of the caller's own would open the real file for writing, and fchmod(2) needs no more than the descriptor. What
-//! cannot be opened there (a device, what the run hides) is fed through a pipe.
+//! Standard streams that a caller's redirection reads from. Inside the run, the command gets the file opened anew, so that a write to it is
+//! held. The caller's own descriptor would open the real file for writing by /proc/self/fd/0, and is enough for fchmod(2). A file that
+//! can't be opened there (a device, a hidden path) is fed through a pipe.
 //!
-//! Caller and command share one offset, bare: `(head -n1; cat) < file`. So the caller's is set to where the command stood at its end. Of
-//! what is fed it is where recant has read to.
+//! Without recant, caller and command share one offset: `(head -n1; cat) < file`. So the caller's is set to the command's at its end; for a
+//! fed stream, to where recant has read to.
 
 use std::fs::File;
 use std::io;
@@ -16,11 +16,11 @@ use super::sys;
 use super::words::{Word, say};
 use crate::error::{At, IoError};
 
-/// A pipe for each standard stream that reads a file: made before the init is forked, used where the file cannot be opened inside.
+/// The pipes, one for each standard stream that reads a file. Made before the init is forked, used if the file can't be opened inside.
 pub(super) struct Pipes(Vec<(i32, OwnedFd, OwnedFd)>);
 
 impl Pipes {
-    /// For these; none for a command whose files are the real ones.
+    /// Makes the pipes; none for a command whose files are the real ones.
     pub fn of(inherited: &Inherited, is_captured: bool) -> Result<Self, IoError> {
         let make = |stream: &Stream| {
             let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).at("make a pipe for", "the command")?;
@@ -29,7 +29,7 @@ impl Pipes {
         Ok(Self(inherited.streams.iter().filter(|_| is_captured).map(make).collect::<Result<_, _>>()?))
     }
 
-    /// In the init, with the mounts of the run in place: each stream is the file opened anew, or the end of a pipe, which recant is told.
+    /// Settles each stream in the init, with the run's mounts in place: the file opened anew, or a pipe's end, which recant is told.
     pub fn settle(self, inherited: &Inherited, recant: &UnixStream) -> Reopened {
         let mut reopened = Vec::new();
         for (fd, read, _write) in self.0 {
@@ -43,18 +43,18 @@ impl Pipes {
         Reopened(reopened)
     }
 
-    /// In recant: what it feeds.
+    /// Takes recant's ends of the pipes.
     pub fn feeds(self) -> Feeds {
         let (failed, failures) = channel();
         Feeds { ends: self.0.into_iter().map(|(fd, _read, write)| (fd, write)).collect(), failed, failures }
     }
 }
 
-/// The streams of the command that are files opened anew; the init has them, too.
+/// The streams of the command that are files opened anew; the init has them too.
 pub(super) struct Reopened(Vec<i32>);
 
 impl Reopened {
-    /// Tells recant where each of them stands.
+    /// Tells recant the offset of each of them.
     pub fn tell(&self, recant: &UnixStream) {
         self.0.iter().for_each(|fd| say(recant, &Word::Stands(*fd, sys::offset(*fd))));
     }
@@ -79,7 +79,7 @@ impl Feeds {
                 Ok(_) => {}
                 // The command has ended, or wants no more.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-                // Nobody hears it where the run is over.
+                // Nobody listens if the run is over.
                 Err(error) => drop(failed.send(error)),
             }
         };
@@ -88,7 +88,7 @@ impl Feeds {
         }
     }
 
-    /// What kept a stream from being fed whole.
+    /// The first error that kept a stream from being fed whole.
     pub fn failure(&self) -> Option<io::Error> {
         self.failures.try_recv().ok()
     }

@@ -1,6 +1,6 @@
-//! The copy of a file that is itself mounted, which the command gets in its place (`places::files` chooses them). It lies in an upper folder of
-//! its own, alone, and is bound from an overlay of that: so nothing of the store's own file system can be written through it, not even by
-//! who may open files by their handles (open_by_handle_at(2)), or resize file systems.
+//! The copy of a mounted file, which the command gets in its place (`places::files` chooses them). It lies alone in an upper directory of
+//! its own and is bound from an overlay of that. So nothing of the store's own file system can be written through it, not even by a process
+//! that may open files by their handles (open_by_handle_at(2)) or resize file systems.
 
 use super::layout::{Route, folder, is_overlay_xattr};
 use crate::error::{At, Error, IoError};
@@ -11,10 +11,10 @@ use crate::session::run::{FileCopy, Place};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::Fingerprint;
 
-/// Lays the copy in the place's upper, and notes in the place what it is a copy of. One that an earlier run of the session wrote to stays as
-/// that left it. Gives what the copy takes, in bytes.
+/// Lays the copy in the place's upper, and notes in the place what was copied. A copy that an earlier run of the session wrote to stays as
+/// it is. Returns the bytes that the copy takes.
 ///
-/// Errors: the outer one is of the store, a full one among them; the inner one of the original, which the command can do without.
+/// Errors: the outer one is of the store, which may be full; the inner one is of the original, which the command can do without.
 pub(super) fn lay(fs: &Fs, uppers: &Dir, place: &mut Place, route: Route) -> Result<Result<u64, IoError>, Error> {
     let number = place.k.to_string();
     let upper = folder(fs, uppers.at(number.as_bytes()))?;
@@ -33,7 +33,7 @@ pub(super) fn lay(fs: &Fs, uppers: &Dir, place: &mut Place, route: Route) -> Res
     let to = fs.create(at, 0o600).at("make", at)?;
     let copied = fs.copy(&original.file, &to, upper.path()).at("copy the mounted file", &place.path);
     let dressed = match copied {
-        // Where the store is full, it is for the run as a whole, which will write there.
+        // A full store stops the run as a whole: the command would write there.
         Err(error) if is_full(&error) => return Err(error.into()),
         Err(error) => Err(error),
         Ok(_) => original.dress(fs, &to, &upper, route).at("give its metadata to a copy of", &place.path),
@@ -48,23 +48,23 @@ pub(super) fn lay(fs: &Fs, uppers: &Dir, place: &mut Place, route: Route) -> Res
     Ok(Ok(stat.blocks * 512))
 }
 
-/// Whether the store has no room: what is made for a run then is refused as a whole, as the command could write nothing either.
+/// True if the store has no room: the run is refused as a whole then, as the command could write nothing either.
 pub(super) fn is_full(error: &IoError) -> bool {
     matches!(error.source.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT))
 }
 
-/// Whether a stat is of the object in the state that a fingerprint was taken of. It is not asked whether that was too young to tell: the
-/// command starts when the clock of files is past all copies.
+/// Tells whether a stat matches a fingerprint: the same object in the same state. A ctime that is too young does not matter: the
+/// command starts only when the clock of files is past all copies.
 pub(super) fn is(print: &Fingerprint, stat: &Stat) -> bool {
     look::identity(stat) == print.identity && stat.ctime == print.ctime
 }
 
-/// The time that the clock of files has to be past for a change of a copy to be seen.
+/// The time that the clock of files must be past, so that a change of a copy is seen.
 pub(super) fn copied_at<'a>(places: impl Iterator<Item = &'a Place>) -> Option<Time> {
     places.filter_map(|place| Some(place.file.as_ref()?.copy.ctime)).max()
 }
 
-/// A file of the tree that a copy is made of.
+/// A file of the tree that is to be copied.
 pub(super) struct Original {
     file: std::fs::File,
     stat: Stat,
@@ -79,7 +79,7 @@ impl Original {
         Self::of(parent.at(name))
     }
 
-    /// Opens it by its name in a held directory.
+    /// Opens the file by its name in a held directory.
     pub fn of(at: Entry<'_>) -> Result<Self, IoError> {
         let file = at.open_file().at("open the file to copy", at)?;
         let stat = stat_of(&file).at("look at", at)?;
@@ -87,7 +87,7 @@ impl Original {
         Ok(Self { file, stat, seen })
     }
 
-    /// Copies it with the metadata that its owner can set, a further group of the user's included.
+    /// Copies the file with the metadata that its owner can set, including a further group of the user.
     pub fn copy_for_user(&self, fs: &Fs, to: Entry<'_>) -> Result<(), IoError> {
         let copy = fs.create(to, 0o600).at("make", to)?;
         fs.copy(&self.file, &copy, to.dir.path()).at("copy to", to)?;
@@ -97,7 +97,7 @@ impl Original {
         self.dress(fs, &copy, to.dir, Route::User).at("give its metadata to a copy in", to)
     }
 
-    /// Content first: it would clear what is set here.
+    /// Sets the metadata after the content, as writing the content would clear it.
     fn dress(&self, fs: &Fs, copy: &std::fs::File, upper: &Dir, route: Route) -> std::io::Result<()> {
         let (path, meta) = (upper.path(), &self.seen.state.meta);
         if route == Route::Root {

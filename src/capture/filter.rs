@@ -1,23 +1,23 @@
-//! Filters of system calls that a command is started with: seccomp(2). Each is small and knows one thing; all that it starts has them, too.
+//! Filters of a command's system calls: seccomp(2). Each does one small thing; all that the command starts inherits them.
 
 use std::io;
 
 use super::sys::set_filter;
 
-/// The bit that calls of x32 have in their number.
+/// The bit that x32 calls have in their number.
 const X32: u32 = 0x4000_0000;
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 /// The lower half of the second argument.
 const SECOND: u32 = if cfg!(target_endian = "big") { 28 } else { 24 };
-/// An architecture whose calls this kernel may take, and the numbers of calls there: linux/audit.h, unistd.h.
+/// An architecture whose calls this kernel may take, and the numbers of its calls: linux/audit.h, unistd.h.
 struct Numbers {
     arch: u32,
     ioctl: u32,
     open_by_handle_at: u32,
 }
 
-/// This program's, and that of 32-bit ones.
+/// This program's architecture, and that of 32-bit programs.
 #[cfg(target_arch = "x86_64")]
 const HERE: [Numbers; 2] = [
     Numbers { arch: 0xc000_003e, ioctl: 16, open_by_handle_at: 304 },
@@ -34,17 +34,16 @@ const HERE: [Numbers; 2] = [
     Numbers { arch: 0xc000_00f3, ioctl: 29, open_by_handle_at: 265 },
 ];
 
-/// pidfd_getfd(2) answers EPERM from now on, here and in all children. It would fetch a writable descriptor out of a process
-/// outside. Its number is the same on every architecture that the kernel takes calls of (438; x32 adds a bit), so the
-/// rule masks that bit and needs no look at the architecture: a call of a 32-bit program is caught as well.
-/// Needs CAP_SYS_ADMIN, and no `no_new_privs`, which would break sudo.
+/// Makes pidfd_getfd(2) fail with EPERM, here and in all children: it would fetch a writable descriptor out of a process outside. Its
+/// number is 438 on every architecture that the kernel takes calls of; x32 adds a bit, which is masked. So the calls of 32-bit programs are
+/// caught without a look at the architecture. Needs CAP_SYS_ADMIN, and no `no_new_privs`, which would break sudo.
 pub(super) fn deny_pidfd_getfd() -> io::Result<()> {
     const PIDFD_GETFD: u32 = 438;
     set_filter(&mut [load(NUMBER), step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, !X32), unless(PIDFD_GETFD, 1), DENY, ALLOW])
 }
 
-/// open_by_handle_at(2) answers EPERM from now on, here and in all children: with CAP_DAC_READ_SEARCH it opens every file of a file system
-/// by any descriptor that leads there, and the caller's redirected output is one of the real mount. Rights as above.
+/// Makes open_by_handle_at(2) fail with EPERM, here and in all children. With CAP_DAC_READ_SEARCH it opens every file of a file system by
+/// any descriptor on it, and the caller's redirected output is one of the real mount. Rights as above.
 pub(super) fn deny_open_by_handle() -> io::Result<()> {
     let [here, other] = HERE;
     set_filter(&mut [
@@ -61,16 +60,16 @@ pub(super) fn deny_open_by_handle() -> io::Result<()> {
     ])
 }
 
-/// What is put back into a terminal, or pasted on a console, would be typed to the shell once the run is over: TIOCSTI and TIOCLINUX of
-/// ioctl_tty(2) and ioctl_console(2).
+/// The ioctls that put input into a terminal or paste on a console: the shell would read it as typed once the run is over. TIOCSTI of
+/// ioctl_tty(2), TIOCLINUX of ioctl_console(2).
 pub(super) const TYPING: [u32; 2] = [0x5412, 0x541c];
 
-/// Makes, removes and changes subvolumes, of which Landlock knows nothing: linux/btrfs.h, SUBVOL_CREATE, SNAP_DESTROY, SNAP_CREATE, each
-/// with its second version, and SUBVOL_SETFLAGS.
+/// The ioctls that make, remove and change subvolumes, which Landlock does not cover. linux/btrfs.h: SUBVOL_CREATE, SNAP_DESTROY,
+/// SNAP_CREATE, each with its second version, and SUBVOL_SETFLAGS.
 pub(super) const SUBVOLUMES: [u32; 7] =
     [0x5000_940e, 0x5000_9418, 0x5000_940f, 0x5000_943f, 0x5000_9401, 0x5000_9417, 0x4008_941a];
 
-/// ioctl(2) with one of these commands answers EPERM from now on, here and in all children. Rights as above. At most 200 commands.
+/// Makes ioctl(2) with one of these commands fail with EPERM, here and in all children. Rights as above. At most 200 commands.
 pub(super) fn deny_ioctls(commands: &[u32]) -> io::Result<()> {
     let [here, other] = HERE;
     let count = u8::try_from(commands.len()).map_err(io::Error::other)?;
@@ -93,17 +92,17 @@ pub(super) fn deny_ioctls(commands: &[u32]) -> io::Result<()> {
 const DENY: libc::sock_filter = step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned());
 const ALLOW: libc::sock_filter = step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW);
 
-/// Takes the 32 bits at `offset` of the call's data.
+/// Loads the 32 bits at `offset` of the call's data.
 const fn load(offset: u32) -> libc::sock_filter {
     step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset)
 }
 
-/// Leaves out so many steps unless what was taken is `k`.
+/// Skips so many steps unless the loaded value is `k`.
 const fn unless(k: u32, skipped: u8) -> libc::sock_filter {
     when_else(k, 0, skipped)
 }
 
-/// Leaves out so many steps where what was taken is `k`, and so many where it is not.
+/// Skips `jt` steps if the loaded value is `k`, else `jf`.
 const fn when_else(k: u32, jt: u8, jf: u8) -> libc::sock_filter {
     libc::sock_filter { jt, jf, ..step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, k) }
 }

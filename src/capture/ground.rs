@@ -1,16 +1,16 @@
-//! What a command runs on.
+//! The ground that a command runs on.
 
 use super::confine::Confinement;
 use super::ids::Ids;
 use super::layout::Route;
 use super::plan::Laid;
 
-/// What a command runs on.
+/// The ground that a command runs on.
 #[derive(Debug, Clone, Copy)]
 pub enum Ground<'a> {
-    /// Overlays: what it changes is held.
+    /// Overlays: its changes are held.
     Captured(&'a Laid),
-    /// The real tree, of which it may write to some folders: nothing is held.
+    /// The real tree, where it may write to some directories: nothing is held.
     Confined(&'a Confinement),
 }
 
@@ -22,7 +22,7 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// Who is mapped into its namespaces, where it may have some that map.
+    /// The ids that are mapped into its namespaces, if it may have some that map.
     pub(super) fn ids(self) -> Option<&'a Ids> {
         match self {
             Ground::Captured(laid) => Some(laid.ids()),
@@ -30,7 +30,7 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// Whether it takes a user namespace.
+    /// True if it takes a user namespace.
     pub(super) fn is_user_s(self) -> bool {
         self.laid().is_some_and(|laid| laid.plan.route == Route::User)
     }

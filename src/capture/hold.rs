@@ -1,4 +1,4 @@
-//! A run held in a session: begun before the command starts, so that what a killed recant leaves is found; collected when
+//! A run held in a session. It is recorded before the command starts, so that what a killed recant leaves is found. It is collected when
 //! nothing of the run is left.
 //!
 //! ```text
@@ -40,27 +40,26 @@ use crate::tree::state::State;
 pub struct Held {
     /// How the command ended.
     pub exit: Exit,
-    /// The session's changes; none where the run left nothing.
+    /// The number of changes in the session; 0 if the run left nothing.
     pub changes: u64,
-    /// How many paths changed against what the session held before.
+    /// The number of paths that changed against what the session held before.
     pub news: u64,
-    /// How many of each sort they are.
+    /// The number of changes of each sort.
     pub sorts: BTreeMap<Sort, u64>,
-    /// What became of changes where.
+    /// The coverage table: each place and what became of changes there.
     pub coverage: Vec<Coverage>,
-    /// What cannot be told by a change, a line each.
+    /// Facts that no change can tell, one line each.
     pub warnings: Vec<String>,
-    /// What the run may have refused to a command that failed, a line each.
+    /// The accesses that the run may have refused to a failed command, one line each.
     pub refused: Vec<String>,
-    /// How many changes in scratch places were dropped.
+    /// The number of changes in scratch places that were dropped.
     pub dropped: u64,
-    /// What the command wrote, in bytes, where that was more than it may.
+    /// The bytes that the command wrote, where they exceed its limit.
     pub too_much: Option<u64>,
 }
 
-/// Runs a command in a session that was just begun, or goes on in one that came from a run and is pending. An error means
-/// that the command was not started; a session that was just begun is for the caller to remove then, and one that it would have gone on in is
-/// as it was.
+/// Runs a command in a session that was just begun, or continues a pending one that came from a run. An error means that the command was
+/// not started. The caller then removes a session that was just begun; a continued one is as it was.
 pub fn hold(
     fs: &Fs,
     store: &Store,
@@ -98,7 +97,7 @@ fn held(
 
     let mut closed = Vec::new();
     let ended = begin(fs, session, &record, start_of(&command.argv)).and_then(|()| {
-        // U2: after that, as whatever cuts it off leaves a session that is collected anew.
+        // U2: after the record is written, so that a session cut off from here on is collected anew.
         if earlier.is_some() {
             closed = modes::give_back(fs, &held)?;
         }
@@ -130,7 +129,7 @@ fn held(
         Exit::Code(0) | Exit::Signal(_) => Vec::new(),
         Exit::Code(_) => refused::reasons(laid.route(), laid.ids(), cwd, &command.argv, &coverage),
     };
-    // Whoever asks for an end now does not want what it has changed to be in doubt, or lost with the memory that it lies in.
+    // A request to end must not leave the command's changes in doubt, or lose them with the memory that they lie in.
     let _noting = interrupt::note(Asked::GoesOn);
     record.note(&ended.outputs);
     let collected = collect_ran(fs, store, session, &mut record, ended.leaving, (laid.memory.is_some(), ended.span), &held);
@@ -140,12 +139,12 @@ fn held(
             let changes = sorts.values().sum();
             Ok(Held { exit: ended.exit, changes, news, sorts, coverage, warnings, refused, dropped, too_much: ended.too_much })
         }
-        // From here on the command has run: whatever fails, the session stays, and is collected by the next verb that names it.
+        // From here on the command has run: whatever fails, the session stays, and the next verb that names it collects it.
         Err(why) => Err(uncollected(session.id(), Some(ended.exit), laid.memory.is_some(), &why)),
     }
 }
 
-/// What is to be known of a run that begins.
+/// The record of a run that begins.
 fn record_of(command: &Command, cwd: &AbsPath, laid: &Laid, earlier: Option<&Run>) -> Run {
     let mut record = Run {
         argv: command.argv.iter().map(|arg| Arg(arg.as_bytes().to_vec())).collect(),
@@ -167,19 +166,19 @@ fn record_of(command: &Command, cwd: &AbsPath, laid: &Laid, earlier: Option<&Run
     record
 }
 
-/// The command was not started: the session is as the run before has left it. What the set-up made stays known, as a further run finds it
-/// there: uppers, and fresh copies of mounted files.
+/// Restores the session as the run before left it, since the command was not started. What the set-up made stays recorded, as a further run
+/// finds it there: uppers, and fresh copies of mounted files.
 fn go_back(fs: &Fs, session: &mut Locked, held: &Dir, back: &Run, before: Header, closed: &[Closed]) -> Result<(), Error> {
     modes::open_again(fs, held, closed)?;
     clear_work(fs, held, &back.places)?;
     if !closed.is_empty() {
-        // A header that makes it pending must not be there while its content is closed (U2, D7).
+        // No header may make the session pending while its content is closed (U2, D7).
         fs.sync_fs(&session.dir).at("sync", session.dir.path().display())?;
     }
     session.keep_run(fs, back, before)
 }
 
-/// Notes that a command runs in the session. What it holds already is durable: so are the files that are replaced for this then (D1).
+/// Notes that a command runs in the session. What the session holds already is durable, so the files replaced here must be too (D1).
 fn begin(fs: &Fs, session: &mut Locked, record: &Run, command: String) -> Result<(), Error> {
     let mut header = session.header.clone();
     (header.uncollected, header.command) = (true, Some(command));
@@ -191,7 +190,7 @@ fn begin(fs: &Fs, session: &mut Locked, record: &Run, command: String) -> Result
     if is_noted { Ok(()) } else { session.save_later(fs, header) }
 }
 
-/// A tmpfs for the uppers, where the store's file system can hold none and there can be one: else the set-up says what is wrong.
+/// Makes a tmpfs for the uppers if the store's file system can hold none. `None` also where a tmpfs can't be had: the set-up reports that.
 fn memory_for(
     held: &Dir,
     route: Route,
@@ -207,13 +206,13 @@ fn memory_for(
     Ok(Some(memory::make(limit, tag)?))
 }
 
-/// What was collected of a run that has ended.
+/// The changes collected from a run that has ended.
 struct Ran {
-    /// How many paths changed against what was held before.
+    /// The number of paths that changed against what was held before.
     news: u64,
-    /// How many changes of each sort there are now.
+    /// The number of changes of each sort.
     sorts: BTreeMap<Sort, u64>,
-    /// How many were dropped.
+    /// The number of changes that were dropped.
     dropped: u64,
     warnings: Vec<String>,
 }
@@ -258,8 +257,8 @@ fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Change
     }
 }
 
-/// Collects the run of a session whose recant was killed; the caller holds its lock, so nothing of the run is left. A
-/// run of another boot may have lost content: the session is marked. Gives the number of changes.
+/// Collects the run of a session whose recant was killed; the caller holds its lock, so nothing of the run is left. A run of another boot
+/// may have lost content: the session is marked. Returns the number of changes.
 pub fn collect_ended(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {
     let collected = collect_left(fs, store, session);
     collected.map_err(|why| uncollected(session.id(), None, false, &why))
@@ -268,12 +267,12 @@ pub fn collect_ended(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64
 fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {
     let held = part(&session.dir, b"held")?;
     let Some(mut record) = session.run()? else {
-        // Killed before the command could start; or the power went, and the record with it.
+        // recant was killed before the command could start; or the power failed, and the record was lost.
         let at = session.dir.at(b"run.json");
         if at.stat().at("look at", at)?.is_some() {
             fs.rename_over(at, session.dir.at(LOST)).at("set aside", at)?;
         }
-        // Set aside now, or before this was cut off the last time.
+        // Set aside now, or before this was cut off last time.
         let is_lost = session.dir.at(LOST).stat().at("look at", at)?.is_some();
         return keep_nothing(fs, session, is_lost);
     };
@@ -295,8 +294,8 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
     }
 }
 
-/// A run in memory whose recant was killed, or the machine with it, right before the header got its name: what the uppers held is in the
-/// session, they themselves are gone.
+/// Keeps a run in memory whose recant, or machine, was stopped right before the header got its name: the session has what the uppers held;
+/// the uppers are gone.
 fn keep_carried(fs: &Fs, session: &mut Locked, record: &Run) -> Result<u64, Error> {
     let at = session.dir.at(b"changes.jsonl");
     if at.stat().at("look at", at)?.is_none() {
@@ -307,7 +306,7 @@ fn keep_carried(fs: &Fs, session: &mut Locked, record: &Run) -> Result<u64, Erro
     keep(fs, session, record, &changes, false)
 }
 
-/// A record that cannot be read.
+/// The name under which an unreadable record is set aside.
 const LOST: &[u8] = b"run.json.lost";
 
 fn keep_nothing(fs: &Fs, session: &mut Locked, unsynced: bool) -> Result<u64, Error> {
@@ -320,8 +319,8 @@ fn keep_nothing(fs: &Fs, session: &mut Locked, unsynced: bool) -> Result<u64, Er
 }
 
 /// Writes what was collected into the session: lines, run.json, and last, durably, the header that makes it pending. The overlays were
-/// volatile, so nothing of the uppers was synced until then: one sync of the store's file system makes all of it durable before the header gets
-/// its name. The session's folder was opened before the command began, so that no error of its writes is missed (docs/ARCHITECTURE.md, D7).
+/// volatile, so nothing of the uppers is synced yet: one sync of the store's file system makes all of it durable before the header gets its
+/// name. The session's directory was opened before the command began, so no error of its writes is missed (docs/ARCHITECTURE.md, D7).
 fn keep(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes, unsynced: bool) -> Result<u64, Error> {
     let count = changes.list.len() as u64;
     if count == 0 && session.header.lines == 0 {
@@ -343,7 +342,7 @@ fn keep(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes, unsynced
     Ok(count)
 }
 
-/// Where the file systems of these paths are mounted, beside `/`, sorted.
+/// The mount points of the file systems that hold these paths, without `/`, sorted.
 fn mounts_of(changes: &Changes) -> Result<Vec<AbsPath>, Error> {
     let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
     let mut points = BTreeSet::new();
@@ -359,7 +358,7 @@ fn mounts_of(changes: &Changes) -> Result<Vec<AbsPath>, Error> {
     Ok(points.into_iter().collect())
 }
 
-/// The places of an earlier run of the session, whose uppers stay, and those of this one.
+/// The places of this run, and those of earlier runs of the session, whose uppers stay.
 fn merged(known: &[crate::session::run::Place], now: Vec<crate::session::run::Place>) -> Vec<crate::session::run::Place> {
     let mut places = now;
     places.extend(known.iter().filter(|old| !places.iter().any(|place| place.k == old.k)).cloned().collect::<Vec<_>>());

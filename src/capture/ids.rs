@@ -1,9 +1,9 @@
 //! The user and the groups that an ordinary user's run maps into its user namespaces.
 //!
-//! A process may map itself alone, one user and one group (user_namespaces(7)): what belongs to another one cannot be changed by an overlay
-//! (EOVERFLOW). A further group of the user is mapped by newgidmap(1), which is setuid, where /etc/subgid grants it (subgid(5)). It has to be run outside, by
-//! recant, for the init, which says when it may be ([`Word::MapGroups`]). The inner namespace's map is written by a process that stays in the
-//! outer one, as it takes CAP_SETGID there.
+//! A process may map only itself, one user and one group (user_namespaces(7)): an overlay can't change what belongs to others (EOVERFLOW).
+//! newgidmap(1), which is setuid, maps a further group of the user if /etc/subgid grants it (subgid(5)). recant runs it outside, for the
+//! init, when the init asks ([`Word::MapGroups`]). The inner namespace's map is written by a process that stays in the outer one, as it
+//! takes CAP_SETGID there.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -21,7 +21,7 @@ use crate::error::{At, IoError, reason, recant};
 /// The program that maps further groups: newgidmap(1), of the package uidmap.
 const NEWGIDMAP: &str = "newgidmap";
 
-/// Who runs, and which of his groups a run can map.
+/// The user that runs, and the groups that a run can map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ids {
     /// The effective user.
@@ -30,12 +30,12 @@ pub struct Ids {
     pub gid: u32,
     /// The further groups that newgidmap can map, in order.
     pub groups: Vec<u32>,
-    /// Why it could not be told which these are, for people.
+    /// The reason why the groups are unknown, for people.
     unread: Option<String>,
 }
 
 impl Ids {
-    /// This process's, for its route. No program is run for that: /etc/subgid is read only where there are further groups.
+    /// The ids of this process, for its route. Runs no program; reads /etc/subgid only if there are further groups.
     pub fn own(route: Route) -> Self {
         let may = route == Route::User && !rustix::thread::no_new_privs().unwrap_or(false) && newgidmap_path().is_some();
         let (further, unread) = if may { further_groups() } else { (Vec::new(), None) };
@@ -43,18 +43,18 @@ impl Ids {
         Self { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw(), groups, unread }
     }
 
-    /// Why it could not be told which further groups can be mapped, if it could not: none is then.
+    /// The reason why the further groups that can be mapped are unknown, if they are: none is mapped then.
     pub(super) fn unread(&self) -> Option<&str> {
         self.unread.as_deref()
     }
 
-    /// Whether an overlay of a user's run can change what belongs to this user and group.
+    /// Tells whether an overlay of a user's run can change what belongs to this user and group.
     pub fn has(&self, uid: u32, gid: u32) -> bool {
         uid == self.uid && (gid == self.gid || self.groups.contains(&gid))
     }
 
-    /// Maps them in this process's own user namespace, the outer one of a run, in which it is root: the user to 0, the groups to 0, 1 and so on. Gives the further
-    /// groups that are mapped: all, or none.
+    /// Maps the ids in this process's own user namespace, the outer one of a run, in which it is root: the user to 0, the groups to 0, 1
+    /// and so on. Returns the further groups that are mapped: all, or none.
     pub(super) fn map_outer(&self, recant: &UnixStream) -> Result<Vec<u32>, IoError> {
         let inside = (1..).zip(&self.groups).map(|(inside, gid)| (inside, *gid));
         let map = [(0, self.gid)].into_iter().chain(inside).collect();
@@ -62,13 +62,13 @@ impl Ids {
         Ok(if mapped { self.groups.clone() } else { Vec::new() })
     }
 
-    /// Maps them in this process's own user namespace as they are. With one namespace more a run would be as it is outside.
+    /// Maps the ids in this process's own user namespace unchanged. With one namespace more a run has the ids that it has outside.
     pub(super) fn map_same(&self, recant: &UnixStream) -> Result<(), IoError> {
         let map = [self.gid].iter().chain(&self.groups).map(|gid| (*gid, *gid)).collect();
         map_asking((self.uid, self.uid), map, recant).map(drop)
     }
 
-    /// Enters the inner user namespace of a run, with a copy of the mounts, in which the ids are as they are outside. `mapped` are the further groups
+    /// Enters the inner user namespace of a run, with a copy of the mounts; there the ids are as outside. `mapped` are the further groups
     /// of the outer one.
     pub(super) fn enter_inner(&self, mapped: &[u32]) -> Result<(), IoError> {
         let enter = || sys::unshare_user_and_mounts().at("make the inner user namespace", "unshare");
@@ -101,14 +101,14 @@ impl Ids {
     }
 }
 
-/// What is to be written to a process's maps, a line a range.
+/// The text for a process's maps, one line a range.
 struct Maps {
     uids: String,
     gids: String,
 }
 
 impl Maps {
-    /// Waits until the process `pid` is in its new namespace, writes its maps, and says how that went: 0 or the error number.
+    /// Waits until the process `pid` is in its new namespace, writes its maps, and answers 0 or the error number.
     fn write_for(&self, pid: u32, mut asker: UnixStream) -> ! {
         // Without a word the asker is gone.
         if asker.read_exact(&mut [0]).is_ok() {
@@ -122,8 +122,8 @@ impl Maps {
     }
 }
 
-/// Maps one user, (inside, outside), and groups, the own one first, in this process's own user namespace: by newgidmap where there is more
-/// than one. Whether all of them are mapped; else it is the own one alone.
+/// Maps one user, (inside, outside), and groups, the own one first, in this process's own user namespace: by newgidmap if there is more
+/// than one. True if all are mapped; otherwise only the own one is.
 fn map_asking(uid: (u32, u32), gids: Vec<(u32, u32)>, recant: &UnixStream) -> Result<bool, IoError> {
     let own = gids.first().copied().unwrap_or(uid);
     if gids.len() == 1 {
@@ -143,10 +143,10 @@ fn map_asking(uid: (u32, u32), gids: Vec<(u32, u32)>, recant: &UnixStream) -> Re
     Ok(mapped)
 }
 
-/// What recant answers to [`Word::MapGroups`] where it is done; anything else means that it is not.
+/// recant's answer to [`Word::MapGroups`] on success; anything else means failure.
 const DONE: u8 = b'y';
 
-/// Maps groups, (inside, outside), for the process `pid`, by newgidmap, and answers it. The error is for people.
+/// Maps groups, (inside, outside), for the process `pid`, by newgidmap, and sends it the answer. The error is for people.
 pub(super) fn map_groups_of(pid: i32, map: &[(u32, u32)], mut answer: &UnixStream) -> Result<(), String> {
     let ranges = map.iter().flat_map(|(inside, outside)| [inside.to_string(), outside.to_string(), "1".into()]);
     let ran = std::process::Command::new(NEWGIDMAP).arg(pid.to_string()).args(ranges).output();
@@ -158,7 +158,7 @@ pub(super) fn map_groups_of(pid: i32, map: &[(u32, u32)], mut answer: &UnixStrea
             Err(said.lines().next().map_or_else(|| format!("{NEWGIDMAP} failed"), str::to_owned))
         }
     };
-    // Where nobody reads it, the init is gone, which its end of the socket tells.
+    // If nobody reads it, the init is gone, which its end of the socket shows.
     let _gone = answer.write_all(&[if done.is_ok() { DONE } else { b'n' }]);
     done
 }
@@ -181,7 +181,7 @@ fn map_group((inside, outside): (u32, u32)) -> Result<(), IoError> {
     tell("/proc/self/gid_map", &format!("{inside} {outside} 1")).at("map the group", "/proc/self/gid_map")
 }
 
-/// Writes to a file of /proc: a word to the kernel, in one call.
+/// Writes a text to a file of /proc in one call, as the kernel expects.
 fn tell(path: &str, text: &str) -> io::Result<()> {
     let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     match rustix::io::write(&file, text.as_bytes())? {
@@ -190,18 +190,18 @@ fn tell(path: &str, text: &str) -> io::Result<()> {
     }
 }
 
-/// A group of the user beside the effective one.
+/// A group of the user besides the effective one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Further {
     pub gid: u32,
-    /// Whether /etc/subgid lets the user map it.
+    /// True if /etc/subgid lets the user map it.
     pub granted: bool,
 }
 
-/// What works where a capture does not.
+/// The alternative that works where a capture does not.
 const IN_PLACE: &str = "recant run --in DIR changes files for real, between two snapshots";
 
-/// What to do where a run cannot change what belongs to another user, or to the group `gid` of this one's own files.
+/// The remedy where a run cannot change what belongs to another user, or to the group `gid` of this user's own files.
 pub(super) fn remedy(gid: Option<u32>) -> String {
     match gid.filter(|gid| is_in(*gid)) {
         Some(_) => format!("{recant} doctor says how a run can map that group of yours; or: {IN_PLACE}", recant = recant()),
@@ -209,12 +209,12 @@ pub(super) fn remedy(gid: Option<u32>) -> String {
     }
 }
 
-/// Whether the caller is in a group.
+/// True if the caller is in a group.
 pub(super) fn is_in(gid: u32) -> bool {
     gid == rustix::process::getegid().as_raw() || further().contains(&gid)
 }
 
-/// The caller's further groups, in order; and, for people, why it could not be told which are granted, if it could not.
+/// The caller's further groups, in order; and, for people, the reason why their grants are unknown, if they are.
 pub(super) fn further_groups() -> (Vec<Further>, Option<String>) {
     let further = further();
     if further.is_empty() {
@@ -240,7 +240,7 @@ fn further() -> Vec<u32> {
 /// The groups that users may map: subgid(5).
 const SUBGID: &str = "/etc/subgid";
 
-/// The ranges of groups that a user may map: lines `USER:GID:COUNT`, where USER is a name or a number. None without the file.
+/// The ranges of groups that a user may map: lines `USER:GID:COUNT`, where USER is a name or a number. Empty without the file.
 fn granted(uid: u32) -> io::Result<Vec<std::ops::Range<u32>>> {
     let text = match std::fs::read(SUBGID) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -258,17 +258,17 @@ fn granted(uid: u32) -> io::Result<Vec<std::ops::Range<u32>>> {
     Ok(text.lines().filter_map(range).collect())
 }
 
-/// The name of the caller, where /etc/passwd has one: newgidmap works for no other user.
+/// The caller's name, if /etc/passwd has one: newgidmap works for no other user.
 pub(super) fn own_name() -> Option<String> {
     name_in("/etc/passwd", rustix::process::geteuid().as_raw())
 }
 
-/// The name of a group, where /etc/group has one.
+/// The name of a group, if /etc/group has one.
 pub(super) fn group_name(gid: u32) -> Option<String> {
     name_in("/etc/group", gid)
 }
 
-/// The name that a file like passwd(5) or group(5) has for a number.
+/// The name for a number in a file like passwd(5) or group(5).
 fn name_in(file: &str, id: u32) -> Option<String> {
     let text = std::fs::read(file).ok()?;
     let text = String::from_utf8_lossy(&text);
@@ -279,7 +279,7 @@ fn name_in(file: &str, id: u32) -> Option<String> {
     })
 }
 
-/// Where newgidmap is.
+/// The path of newgidmap.
 pub(super) fn newgidmap_path() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let all = std::env::split_paths(&path).map(|dir| dir.join(NEWGIDMAP));

@@ -1,5 +1,5 @@
-//! The small init of a run: pid 1 of its PID namespace (or, without one, a subreaper). It builds the namespace, starts
-//! the command, reaps what is orphaned, tells recant how the command ended, and ends when nothing is left.
+//! The small init of a run: pid 1 of its PID namespace (or, without one, a subreaper). It builds the namespace, starts the command, reaps
+//! orphans, tells recant how the command ended, and ends when nothing is left.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,31 +19,31 @@ use crate::error::{At, IoError};
 use crate::fs;
 use crate::fs::dir::Time;
 
-/// What the init needs to start the command.
+/// All that the init needs to start the command.
 pub(super) struct Orders<'a> {
     pub ground: Ground<'a>,
     pub argv: &'a [CString],
     pub env: &'a [CString],
-    /// What to do about inherited descriptors.
+    /// The plan for inherited descriptors.
     pub inherited: &'a Inherited,
     /// The signals that recant's caller had blocked.
     pub mask: &'a Signals,
-    /// Whether SIGCHLD was ignored.
+    /// True if SIGCHLD was ignored.
     pub child_ignored: bool,
-    /// Whether the run has a PID namespace of its own.
+    /// True if the run has a PID namespace of its own.
     pub own_pids: bool,
-    /// Whether a confined command gets a /dev/shm of its own.
+    /// True if a confined command gets a /dev/shm of its own.
     pub own_shm: bool,
-    /// Whether it has a network namespace of its own.
+    /// The part of the network that it can reach.
     pub network: Network,
-    /// The command starts when the clock of files is past this.
+    /// The command starts only when the clock of files is past this time.
     pub ready_after: Time,
 }
 
-/// The signals that recant passes on. INT and QUIT of a terminal reach the command by themselves.
+/// The signals that recant passes on. A terminal's INT and QUIT reach the command by themselves.
 pub(super) const FORWARDED: &[i32] = &[libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
 
-/// Lives as the init and never comes back: a panic must not run on in recant's copy either.
+/// Lives as the init and never returns: after a panic, recant's code must not run on in this copy either.
 pub(super) fn live(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> ! {
     let lived = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lived(orders, pipes, recant)));
     if let Ok(Err(word)) = lived {
@@ -53,7 +53,7 @@ pub(super) fn live(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> ! 
 }
 
 fn lived(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Result<(), Word> {
-    // Nothing may stop or end this process but SIGKILL and recant's end: no INT, QUIT or TSTP from the terminal.
+    // Nothing may stop or end this process except SIGKILL and recant's end: no INT, QUIT or TSTP from the terminal.
     let _before = Signals::all().block();
     let signals = Signals::of(&[FORWARDED, &[libc::SIGCHLD, libc::SIGCONT]].concat());
     let signals = signals.descriptor().at("listen to signals", "signalfd").map_err(failed)?;
@@ -82,7 +82,7 @@ fn lived(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Result<(), W
     let early = not_asked_to_end(signals.as_fd())?;
     let streams = pipes.settle(orders.inherited, recant);
     let mut tended = Tended { recant, streams, command: Some(start(orders, recant)?), stops: 0, stopped: false };
-    // Nor has the command got what a terminal has sent in the moment before it was there.
+    // The command also missed what a terminal sent in the moment before it existed.
     let late = std::iter::from_fn(|| sys::next_signal(signals.as_fd()));
     for signal in early.into_iter().chain(late).filter(|signal| signal.forwarded.is_some() || signal.number != libc::SIGCONT) {
         tended.pass_on(signal.number, signal.forwarded.unwrap_or(0));
@@ -91,7 +91,7 @@ fn lived(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Result<(), W
         let mut ready = [PollFd::new(&signals, PollFlags::IN), PollFd::new(recant, PollFlags::IN)];
         let _interrupted = poll(&mut ready, None);
         if !ready[1].revents().is_empty() {
-            // H2: recant is gone, or wants the rest ended. The end of pid 1 ends all in its PID namespace.
+            // H2: recant is gone, or wants the rest ended. When pid 1 ends, all in its PID namespace end.
             if !orders.own_pids {
                 orphans::end_all(Vec::new());
             }
@@ -107,8 +107,8 @@ fn lived(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Result<(), W
     Ok(())
 }
 
-/// The signals that came before the command is there, none of which asks for an end: of those the terminal's come to this process, too,
-/// and recant's are not told from them while they wait (signal(7): one of a kind).
+/// The signals that came before the command exists. An error if one asks for an end: the terminal's reach this process too, and while
+/// they are pending they can't be told from recant's (signal(7): one of a kind).
 fn not_asked_to_end(signals: BorrowedFd<'_>) -> Result<Vec<sys::Signal>, Word> {
     let early: Vec<_> = std::iter::from_fn(|| sys::next_signal(signals)).collect();
     let Some(asked) = early.iter().find_map(|signal| ends(signal.number)) else { return Ok(early) };
@@ -116,7 +116,7 @@ fn not_asked_to_end(signals: BorrowedFd<'_>) -> Result<Vec<sys::Signal>, Word> {
     Err(Word::Failed(Failed { path, act, errno: 0, text }))
 }
 
-/// The name of a signal that asks for an end.
+/// The name of a signal that asks for an end; `None` for any other.
 fn ends(signal: i32) -> Option<&'static str> {
     match signal {
         libc::SIGINT => Some("SIGINT"),
@@ -133,22 +133,22 @@ fn ends(signal: i32) -> Option<&'static str> {
 ///        stops: told with its number
 /// runs --------------------------------> stopped
 ///      <--------------------------------
-///        continued, by whom ever; by recant for this very stop alone
+///        continued, by anybody; by recant only for this very stop
 /// ```
 struct Tended<'a> {
     recant: &'a UnixStream,
-    /// Its standard streams that are files opened anew.
+    /// Its standard streams that were opened anew as files.
     streams: Reopened,
-    /// Until it has ended.
+    /// `None` once it has ended.
     command: Option<i32>,
-    /// How often it has stopped.
+    /// The number of its stops.
     stops: u16,
-    /// Whether it stands so.
+    /// True while it is stopped.
     stopped: bool,
 }
 
 impl Tended<'_> {
-    /// Takes note of what became of the children. Whether there are any.
+    /// Records what became of the children. Returns false if there are none.
     fn reap(&mut self) -> bool {
         loop {
             match sys::wait_any() {
@@ -166,14 +166,14 @@ impl Tended<'_> {
         }
     }
 
-    /// The command has ended, as the word says.
+    /// Records that the command has ended, and tells recant how.
     fn over(&mut self, how: &Word) {
         self.command = None;
         self.streams.tell(self.recant);
         say(self.recant, how);
     }
 
-    /// Passes a signal on. recant was continued after the stop of that number: a command that has left it since, with its group, may have
+    /// Passes a signal on. A SIGCONT counts only for the stop of that number: a command that left it since, with its group, may have
     /// stopped again on purpose.
     fn pass_on(&mut self, signal: i32, number: u16) {
         if signal == libc::SIGCONT {
@@ -188,9 +188,8 @@ impl Tended<'_> {
     }
 }
 
-/// The command sees this process in /proc, and through /proc/1/fd what it has open: recant's folders, on the real mounts.
-/// They are closed, and what is left (locks) can't be looked into: PR_SET_DUMPABLE(2const), proc_pid_fd(5). The command
-/// becomes dumpable again by its exec(2).
+/// Closes what the command could see of this process in /proc/1/fd: recant's directories, on the real mounts. Nobody can look into what
+/// stays open (locks): PR_SET_DUMPABLE(2const), proc_pid_fd(5). exec(2) makes the command dumpable again.
 fn close_off() -> Result<(), Word> {
     descriptors::close_folders().map_err(failed)?;
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
@@ -198,14 +197,14 @@ fn close_off() -> Result<(), Word> {
         .map_err(failed)
 }
 
-/// H2. Set last: changes of rights clear it (PR_SET_PDEATHSIG(2const)). recant may have died before that; its end of the
-/// socket tells.
+/// H2. Set last: changes of rights clear it (PR_SET_PDEATHSIG(2const)). recant may have died before that; its closed end of the socket
+/// shows it.
 fn die_with_recant(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     if orders.own_pids {
         let death = Some(rustix::process::Signal::KILL);
         rustix::process::set_parent_process_death_signal(death).at("die with recant", "prctl").map_err(failed)?;
     } else {
-        // For as long as it lives.
+        // Forgotten, so that it lasts as long as this process.
         std::mem::forget(TakingIn::begin().at("take in orphans", "prctl").map_err(failed)?);
     }
     let mut ready = [PollFd::new(recant, PollFlags::IN)];
@@ -216,10 +215,10 @@ fn die_with_recant(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word>
     Ok(())
 }
 
-/// Files are stamped by a clock that ticks every 1 to 10 ms. Until it has moved on, a change from outside would bear a time at
-/// which the run had not begun. The set-up has taken most of a tick by now.
+/// Waits until the clock that stamps files, which ticks every 1 to 10 ms, is past this time. Otherwise a change from outside could bear a
+/// time before the run began. The set-up has taken most of a tick by now.
 fn wait_for_tick(past: Time) {
-    // Bounded, should somebody set the clock back.
+    // Bounded, in case somebody sets the clock back.
     for _ in 0..200 {
         if fs::now() > past {
             return;
@@ -242,10 +241,10 @@ fn failed(error: IoError) -> Word {
     Word::Failed(error.into())
 }
 
-/// In the command's process: signals and descriptors as recant's caller had them, then the program.
+/// Becomes the command: restores signals and descriptors as recant's caller had them, then executes the program.
 fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
     orders.inherited.settle();
-    // What recant ignores is not the command's wish; what its caller does is.
+    // The signals that recant ignores are not ignored in the command; those that its caller ignores are.
     let [pipe, size] = sys::ignored_by_us();
     for (signal, ignored) in [(libc::SIGIO, false), (libc::SIGCHLD, orders.child_ignored), pipe, size] {
         if ignored { sys::ignore(signal) } else { _ = sys::default_action(signal) }

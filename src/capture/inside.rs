@@ -1,14 +1,14 @@
-//! Whether this process runs inside a capture, told by its mounts and never by the environment.
+//! Finds out whether this process runs inside a capture: by its mounts, never by the environment.
 
 use std::sync::OnceLock;
 
 use crate::fs::mounts;
 
-/// What the source of each mount of a run starts with; the session's id follows.
+/// The prefix of the source of each mount of a run; the session's id follows.
 pub(super) const MARK: &str = "recant:";
 
-/// The id of the session that captures this process, `None` outside. An unreadable mountinfo counts as outside: the run
-/// that is then tried fails closed.
+/// The id of the session that captures this process, `None` outside. An unreadable mountinfo counts as outside: a run that is then tried
+/// fails closed.
 pub fn inside() -> Option<String> {
     static INSIDE: OnceLock<Option<String>> = OnceLock::new();
     INSIDE.get_or_init(look).clone()
@@ -19,18 +19,18 @@ fn look() -> Option<String> {
         return None;
     }
     let mounts = mounts::read().ok()?;
-    // The one that hides the store is always there: a read-only tmpfs of no size.
+    // The mount that hides the store is always there: a read-only tmpfs of no size.
     let hiding = mounts.iter().find(|m| m.fs_type == "tmpfs" && m.read_only() && m.source.starts_with(MARK.as_bytes()))?;
     Some(String::from_utf8_lossy(&hiding.source[MARK.len()..]).into_owned())
 }
 
-/// A run of root has an overlay as its root, one of a user a user namespace. Where there is neither, the mounts need not be read: of
-/// hundreds, that takes longer than all else that recant does before it begins.
+/// True if this may be a run: root's has an overlay as its root, a user's has a user namespace. With neither, the mounts need not be read:
+/// with hundreds of them, that takes longer than all else before recant begins.
 fn may_be_inside() -> bool {
     /// OVERLAYFS_SUPER_MAGIC, the kernel's include/uapi/linux/magic.h.
     const OVERLAY: u32 = 0x794c_7630;
     let is_overlay = |found: rustix::fs::StatFs| u32::try_from(found.f_type).is_ok_and(|kind| kind == OVERLAY);
-    // What can't be read tells nothing.
+    // An unreadable file proves nothing.
     let is_first =
         std::fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| map.split_ascii_whitespace().eq(["0", "0", "4294967295"]));
     !is_first || rustix::fs::statfs("/").map_or(true, is_overlay)

@@ -1,4 +1,4 @@
-//! What a run is asked for and what is laid out for it, as data: `plan` decides, `places` chooses, `space` mounts.
+//! The request for a run and its layout, as data: `plan` decides, `places` chooses, `space` mounts.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,44 +11,44 @@ use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::run::Place;
 
-/// What a run is asked for.
+/// The request for a run.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The working folder, as [`working_folder`](super::plan::working_folder) gives it.
+    /// The working directory, as [`working_folder`](super::plan::working_folder) returns it.
     pub cwd: AbsPath,
     /// recant's store: hidden in the run.
     pub store: AbsPath,
-    /// The home folder, where there is one.
+    /// The home directory, if there is one.
     pub home: Option<PathBuf>,
-    /// Further folders to capture: `capture.also`.
+    /// Further directories to capture: `capture.also`.
     pub also: Vec<PathBuf>,
-    /// What stays real.
+    /// The paths that stay real.
     pub passes: Vec<Pass>,
-    /// Further places that are not to be seen.
+    /// Further paths to hide.
     pub hide: Vec<PathBuf>,
     /// Places whose changes are dropped at the end; they need not be there.
     pub scratch: Vec<AbsPath>,
-    /// The program that will be run, to tell at once of one that can't work.
+    /// The program that will be run, to refuse at once one that can't work.
     pub program: OsString,
     /// The places that the session captured in earlier runs.
     pub known: Vec<Place>,
-    /// A word that marks the run's mounts: the session's id. Letters, digits and `-`.
+    /// The mark of the run's mounts: the session's id. Letters, digits and `-`.
     pub tag: String,
-    /// When the run begins to count, [`exact_now`](crate::fs::exact_now): what changes on the tree later is foreign to it. The
-    /// earlier the better, as the command waits for the clock that files are stamped with to pass it.
+    /// The time from which the run counts, [`exact_now`](crate::fs::exact_now): later changes on the tree are foreign to it. The earlier
+    /// the better, as the command waits until the clock that stamps files has passed it.
     pub since: Time,
 }
 
-/// A path that stays real in a run: a socket, a file, or a folder with all in it.
+/// A path that stays real in a run: a socket, a file, or a directory with all in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pass {
-    /// Where it is.
+    /// The path itself.
     pub path: PathBuf,
-    /// Who asked for it: `--pass`, `$SSH_AUTH_SOCK`.
+    /// The origin of the request: `--pass`, `$SSH_AUTH_SOCK`.
     pub why: String,
 }
 
-/// Who sets up the namespace, and so which calls there are.
+/// The way the namespace is set up, which decides the available calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
     /// With CAP_SYS_ADMIN on the whole machine.
@@ -57,20 +57,20 @@ pub enum Route {
     User,
 }
 
-/// A folder to be captured, or a file that is mounted.
+/// A directory to be captured, or a mounted file.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub path: AbsPath,
     pub sort: Sort,
     /// The topmost mounts below it: moved into it, read-only (root alone).
     pub nested: Vec<AbsPath>,
-    /// Whether its mount is `nosuid`, and `noexec`: the overlay is then too.
+    /// True if its mount is `nosuid`: the overlay is then too. `noexec` likewise.
     pub nosuid: bool,
     /// See `nosuid`.
     pub noexec: bool,
-    /// What its failing means.
+    /// The consequence of a failure.
     pub need: Need,
-    /// What it is put together from, where it can be no lower: something is mounted below it (a user's target alone).
+    /// Its pieces, if it can't be a lower because something is mounted below it (a user's target alone).
     pub split: Option<Split>,
 }
 
@@ -84,19 +84,19 @@ pub(super) struct Attached {
 }
 
 impl Attached {
-    /// Whether an error tells that a directory has gone which the run does without. Another one may have its name by now.
+    /// Tells whether an error means that a directory is gone that the run can do without. Another one may have its name by now.
     pub(super) fn has_gone_by(&self, error: &IoError) -> bool {
         has_gone(self.need, &self.path, error)
     }
 }
 
 impl Target {
-    /// Its overlay, once it is in its place.
+    /// The target's overlay, once it is in its place.
     pub(super) fn attached(&self) -> Attached {
         Attached { path: self.path.clone(), need: self.need }
     }
 
-    /// As [`Attached::has_gone_by`].
+    /// Tells whether an error means that it is gone: see [`Attached::has_gone_by`].
     pub(super) fn has_gone_by(&self, error: &IoError) -> bool {
         has_gone(self.need, &self.path, error)
     }
@@ -106,28 +106,28 @@ fn has_gone(need: Need, path: &AbsPath, error: &IoError) -> bool {
     need == Need::WhileThere && leads_nowhere(&error.source) && error.path == path.to_string()
 }
 
-/// What it means that a place can't be captured.
+/// The consequence if a place can't be captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
     /// The command is not started.
     Must,
-    /// One of many directories of a split one: it may vanish meanwhile, and the run does without.
+    /// The run does without: it is one of many directories of a split one, and may vanish meanwhile.
     WhileThere,
-    /// A mount that nobody asked for: it stays read-only, which is said.
+    /// It stays read-only, with a warning: it is a mount that nobody asked for.
     OrReadOnly,
 }
 
-/// One target with its upper and work folder.
+/// One target with its upper and work directory.
 #[derive(Debug)]
 pub(super) struct Layer {
     pub place: Place,
     pub upper: Dir,
     pub work: Dir,
-    /// What the overlay lies over in place of the real directory: of a file an empty one, of a split directory a made-up one.
+    /// The overlay's lower in place of the real directory: for a file an empty one, for a split directory a made-up one.
     pub lower: Option<Dir>,
-    /// What the copy of a file takes in the upper before the command is there, in bytes.
+    /// The bytes that the copy of a file takes in the upper before the command starts.
     pub copied: u64,
-    /// Of a split directory.
+    /// The pieces of a split directory.
     pub split: Option<LaidSplit>,
 }
 
@@ -149,27 +149,27 @@ fn route() -> Route {
     if may_mount && rustix::process::geteuid().is_root() && is_first_namespace() { Route::Root } else { Route::User }
 }
 
-/// Whether this is the machine's own user namespace. Root of another one (a container without root, `unshare -r`) has
-/// CAP_SYS_ADMIN, and yet the kernel refuses it what root's overlays need: trusted xattrs and `redirect_dir`.
+/// True in the machine's own user namespace. Root of another one (a rootless container, `unshare -r`) has CAP_SYS_ADMIN, and yet the kernel
+/// refuses it what root's overlays need: trusted xattrs and `redirect_dir`.
 fn is_first_namespace() -> bool {
     /// PROC_USER_INIT_INO, the kernel's include/linux/proc_ns.h.
     const FIRST: u64 = 0xEFFF_FFFD;
     use std::os::unix::fs::MetadataExt;
-    // Without /proc nothing tells; no run can be set up then.
+    // Unknown without /proc; no run can be set up then.
     std::fs::metadata("/proc/self/ns/user").is_ok_and(|namespace| namespace.ino() == FIRST)
 }
 
-/// An xattr that overlayfs keeps its own notes in.
+/// True for an xattr in which overlayfs keeps its own notes.
 pub(super) fn is_overlay_xattr(name: &[u8]) -> bool {
     name.starts_with(b"trusted.overlay.") || name.starts_with(b"user.overlay.")
 }
 
-/// How overlayfs writes down that a name is gone: a character device 0:0 (overlayfs.rst, "whiteouts and opaque directories").
+/// True for overlayfs' mark that a name is gone: a character device 0:0 (overlayfs.rst, "whiteouts and opaque directories").
 pub(super) fn is_whiteout(stat: &Stat) -> bool {
     stat.sort == Sort::Char && stat.rdev == Dev(0, 0)
 }
 
-/// A folder of the store's, made where it is missing.
+/// Opens a directory of the store, and makes it if it is missing.
 pub(super) fn folder(fs: &Fs, at: Entry<'_>) -> Result<Dir, Error> {
     match fs.mkdir(at, 0o700) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}

@@ -1,8 +1,8 @@
-//! `--max-size`: how much a command may write. The uppers are measured while it runs, so that one that writes without end is ended before
-//! the disk is full.
+//! `--max-size`: the limit of what a command may write. The uppers are measured while it runs, so that a command that writes without end is
+//! ended before the disk is full.
 //!
-//! What the uppers hold decides, never what the disk has lost: somebody else may free as much as the command writes. They are walked
-//! now and then, by a thread of its own, for a few percent of the run's time. The free space of their file system only tells when a walk is due at once.
+//! The uppers' content decides, never the disk's loss of space: somebody else may free as much as the command writes. A thread walks them
+//! now and then, for a few percent of the run's time. The free space only shows when a walk is due at once.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,26 +15,26 @@ use rustix::fs::StatVfs;
 use super::layout::Layer;
 use super::plan::Laid;
 
-/// How often it is asked whether a walk is due: a disk that takes 1 GiB/s lets a command write 20 MiB too many.
+/// The interval at which it is checked whether a walk is due: a disk that takes 1 GiB/s lets a command write 20 MiB too many.
 pub(super) const TICK: Duration = Duration::from_millis(20);
 
-/// Between two walks lies so many times the time that one took: they cost at most 4 % of a run.
+/// The rest between two walks, as a multiple of a walk's time: they cost at most 4 % of a run.
 const REST: u32 = 25;
 
-/// The least loss of free space, in bytes, that makes a walk due before its time.
+/// The least loss of free space, in bytes, that makes a walk due early.
 const STEP: u64 = 1 << 20;
 
-/// What a run has written so far, against what it may.
+/// The bytes that a run has written so far, and its limit.
 pub(super) struct Meter {
     tops: Arc<[Top]>,
     max: u64,
-    /// What the uppers held at the start, in bytes: of earlier runs in the session.
+    /// The bytes in the uppers at the start, from earlier runs in the session.
     before: u64,
-    /// Free bytes at the start.
+    /// The free bytes at the start.
     free: u64,
-    /// A walk is due when so many bytes fewer are free.
+    /// The loss of free bytes at which a walk is due.
     due: u64,
-    /// A walk is due then.
+    /// The time at which a walk is due.
     next: Instant,
     walk: Option<JoinHandle<Walked>>,
 }
@@ -42,11 +42,11 @@ pub(super) struct Meter {
 /// An upper.
 struct Top {
     path: PathBuf,
-    /// Of a mounted file: what its copy took, in bytes, before the command was there.
+    /// For a mounted file: the bytes that its copy took before the command started.
     copied: u64,
 }
 
-/// What a walk has found.
+/// The result of a walk.
 struct Walked {
     held: u64,
     took: Duration,
@@ -63,8 +63,8 @@ impl Meter {
         Self { tops, max, before: walked.held, free, due: max, next, walk: None }
     }
 
-    /// What was written, in bytes of blocks, if the last walk found more than may be. Begins the next walk where one is due: the
-    /// process has another thread then.
+    /// Returns the bytes written, in blocks, if the last walk found more than the limit. Begins the next walk if one is due: the process
+    /// then has another thread.
     pub fn exceeded(&mut self) -> Option<u64> {
         let Walked { held, took } = self.walked()?;
         let written = held.saturating_sub(self.before);
@@ -73,10 +73,10 @@ impl Meter {
         (written > self.max).then_some(written)
     }
 
-    /// What a walk that has ended found. Begins one where it is due and none is under way.
+    /// Returns what a finished walk found. Begins a walk if one is due and none is under way.
     fn walked(&mut self) -> Option<Walked> {
         if let Some(done) = self.walk.take_if(|walk| walk.is_finished()) {
-            // A walk that panicked found nothing; the next one tells.
+            // A walk that panicked found nothing; the next one will.
             return Some(done.join().unwrap_or(Walked { held: 0, took: TICK }));
         }
         if self.walk.is_some() || (self.next > Instant::now() && self.lost() < self.due) {
@@ -88,38 +88,38 @@ impl Meter {
                 self.walk = Some(begun);
                 None
             }
-            // None can be had (RLIMIT_NPROC): it is measured here, and the run waits for it.
+            // No thread can be had (RLIMIT_NPROC): measure here, while the run waits.
             Err(_) => Some(walk(&self.tops)),
         }
     }
 
-    /// How many bytes may be written.
+    /// The limit in bytes.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// What the command has put into the uppers, in bytes of blocks; of a mounted file, by how much it has grown. An open file without a name is not seen.
+    /// The bytes of blocks that the command put into the uppers; for a mounted file, its growth. An open file without a name is not seen.
     pub fn written(&self) -> u64 {
         walk(&self.tops).held.saturating_sub(self.before)
     }
 
-    /// How many bytes fewer are free than at the start.
+    /// The number of bytes that are no longer free since the start.
     fn lost(&self) -> u64 {
         self.free.saturating_sub(free(&self.tops))
     }
 }
 
-/// A run forks while there is one thread: none may be left to the next.
+/// Ends the thread: a run forks while there is one thread, so none may be left to the next run.
 impl Drop for Meter {
     fn drop(&mut self) {
         if let Some(walk) = self.walk.take() {
-            // What it found is of no use any more.
+            // Its result is no longer needed.
             let _found = walk.join();
         }
     }
 }
 
-/// Free bytes of the uppers' file system; 0 where that can't be told.
+/// The free bytes of the uppers' file system; 0 if unknown.
 fn free(tops: &[Top]) -> u64 {
     let found = tops.first().and_then(|top| rustix::fs::statvfs(&top.path).ok());
     found.map_or(0, |fs: StatVfs| fs.f_bfree * fs.f_frsize)
@@ -132,8 +132,8 @@ fn walk(tops: &[Top]) -> Walked {
     Walked { held, took: begun.elapsed() }
 }
 
-/// Bytes of the blocks of all that lies below a directory (`st_blocks` × 512: stat(3type)); a file with several names counts once.
-/// What vanishes meanwhile, or can't be listed, counts as nothing.
+/// The bytes of the blocks of everything below a directory (`st_blocks` × 512: stat(3type)); a file with several names counts once.
+/// Objects that vanish meanwhile, or can't be listed, count as nothing.
 fn blocks(top: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let mut seen = HashSet::new();

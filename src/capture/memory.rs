@@ -1,6 +1,6 @@
-//! Uppers in memory: for a store on a file system that can't hold one (overlayfs in a container, NFS). The run's uppers then lie on a tmpfs of its
-//! own, of limited size, and what it changed is carried into the store before recant comes back. Root alone: an ordinary user can't make
-//! a mount that outlives the run's namespace.
+//! Uppers in memory, for a store on a file system that can't hold one (overlayfs in a container, NFS). The run's uppers then lie on a tmpfs
+//! of its own, of limited size, and its changes are carried into the store before recant returns. Root alone: an ordinary user can't make a
+//! mount that outlives the run's namespace.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -18,17 +18,17 @@ use crate::session::change::{Changes, object_name};
 use crate::session::opened::{Session, part};
 use crate::session::run::Run;
 
-/// File systems of which the kernel takes no upper, by their magic number (statfs(2)): overlayfs, NFS, FUSE, FAT, exFAT, 9p, CIFS, SMB.
+/// File systems on which the kernel takes no upper, by magic number (statfs(2)): overlayfs, NFS, FUSE, FAT, exFAT, 9p, CIFS, SMB.
 const NO_UPPER: &[u32] = &[0x794c_7630, 0x6969, 0x6573_5546, 0x4d44, 0x2011_bab0, 0x0102_1997, 0xff53_4d42, 0xfe53_4d42];
 
-/// Whether the store's file system can hold no upper.
+/// True if the store's file system can hold no upper.
 pub fn is_needed(store: &Dir) -> Result<bool, Error> {
     let found = rustix::fs::statfs(store.path()).at("look at the file system of", store.path().display())?;
-    // A magic number is of 32 bits, whatever the field's width.
+    // A magic number has 32 bits, whatever the field's width.
     Ok(NO_UPPER.contains(&u32::try_from(found.f_type & 0xffff_ffff).unwrap_or(0)))
 }
 
-/// How many bytes it may take: half of what is free, or less where less is asked for.
+/// The most bytes that it may take: half of the free memory, or less if less is asked for.
 pub fn limit(max_size: Option<u64>) -> u64 {
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let free = info.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse::<u64>().ok());
@@ -39,13 +39,13 @@ pub fn limit(max_size: Option<u64>) -> u64 {
 /// A tmpfs for uppers, mounted nowhere until the run's namespace takes it.
 #[derive(Debug)]
 pub struct Memory {
-    /// While nobody has mounted it, the end of this descriptor is the mount's: fsmount(2).
+    /// While nobody has mounted it, the mount ends with this descriptor: fsmount(2).
     pub(super) mount: OwnedFd,
-    /// Its top folder, to be had also when the namespace is gone.
+    /// Its top directory, which stays reachable when the namespace is gone.
     pub root: Dir,
 }
 
-/// A tmpfs of so many bytes.
+/// Makes a tmpfs of so many bytes.
 pub fn make(bytes: u64, tag: &str) -> Result<Memory, Error> {
     let what = "uppers in memory";
     let making = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).at("open a tmpfs for", what)?;
@@ -59,7 +59,8 @@ pub fn make(bytes: u64, tag: &str) -> Result<Memory, Error> {
     Ok(Memory { mount, root })
 }
 
-/// Copies the files of changes out of memory to `held/objects/<n>`; names of one file share an object. All else is made from its record at commit.
+/// Copies the files of changes out of memory to `held/objects/<n>`; names of one file share an object. All else is made from its record at
+/// commit.
 pub fn carry(fs: &Fs, session: &Session, memory: &Dir, run: &Run, changes: &Changes) -> Result<(), Error> {
     let held = part(&session.dir, b"held")?;
     folder(fs, held.at(b"objects"))?;

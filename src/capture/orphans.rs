@@ -1,19 +1,19 @@
-//! What a run without PIDs of its own may leave when its init is gone. The init takes in what loses its parent; where the command has killed it
-//! (it is a process like any other then, of the same user), recant takes in the rest, and ends it: nothing of a run goes on unseen.
+//! Ends what a run without PIDs of its own may leave when its init is gone. The init takes in orphans. If the command kills the init (a
+//! process of the same user like any other), recant takes in the rest and ends it: nothing of a run goes on unseen.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
 
 use super::sys;
 
-/// Until it is dropped, this process takes in what its children's children leave: PR_SET_CHILD_SUBREAPER(2const).
+/// Makes this process take in its descendants' orphans, until dropped: PR_SET_CHILD_SUBREAPER(2const).
 pub(super) struct TakingIn {
-    /// Children that it has had from before its own exec(2), as a script's last command has: none of the run.
+    /// Children from before its own exec(2), as the last command of a script has: none of the run.
     others: Vec<i32>,
 }
 
 impl TakingIn {
-    /// Before the init is forked.
+    /// Begins; to be called before the init is forked.
     pub fn begin() -> std::io::Result<Self> {
         let others = children_of(std::process::id());
         set_child_subreaper(Some(getpid()))?;
@@ -28,12 +28,12 @@ impl TakingIn {
 
 impl Drop for TakingIn {
     fn drop(&mut self) {
-        // It cannot fail with these arguments, and was done the other way round before.
+        // It cannot fail with these arguments: setting it succeeded.
         let _as_before = set_child_subreaper(None);
     }
 }
 
-/// Kills each child of this process but `others`, whose own children become its own then, until there are none.
+/// Kills each child of this process except `others`, until none is left. A killed child's own children become this process's.
 pub(super) fn end_all(mut others: Vec<i32>) {
     loop {
         let left: Vec<i32> = children_of(std::process::id()).into_iter().filter(|pid| !others.contains(pid)).collect();
@@ -42,9 +42,9 @@ pub(super) fn end_all(mut others: Vec<i32>) {
         }
         for child in left {
             match Pid::from_raw(child).map(|pid| kill_process(pid, Signal::KILL)) {
-                // A run gains no rights: what may not be killed is none of it.
+                // A run gains no rights: a process that may not be killed is not the run's.
                 Some(Err(Errno::PERM)) => others.push(child),
-                // One that is gone is no child any more.
+                // If it is gone, it is no child any more.
                 _ => drop(sys::wait_for(child)),
             }
         }
@@ -57,7 +57,7 @@ pub(super) fn children_of(parent: u32) -> Vec<i32> {
     let pids = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
     pids.filter(|pid| {
         let Ok(stat) = std::fs::read(format!("/proc/{pid}/stat")) else { return false };
-        // "pid (name) state ppid …": the name may hold anything, so from its last bracket on. proc_pid_stat(5)
+        // "pid (name) state ppid …": the name may hold anything, so read from its last bracket on. proc_pid_stat(5)
         let after = stat.iter().rposition(|b| *b == b')').map_or(0, |at| at + 1);
         let text = String::from_utf8_lossy(&stat[after..]).into_owned();
         text.split_whitespace().nth(1).and_then(|word| word.parse().ok()) == Some(parent)

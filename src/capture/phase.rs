@@ -1,28 +1,28 @@
-//! How far the command of a run is, and what a signal that reaches recant means then.
+//! The phases of a run's command, and what a signal that reaches recant means in each.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use super::sys::{self, Signal};
 
-/// How far the command is.
+/// The phases of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// It is not there yet: what a terminal sends does not reach it.
+    /// It does not exist yet: a terminal's signals do not reach it.
     SetsUp,
     /// It runs: signals are its own.
     Runs,
-    /// It ended at that time, and others of the run may be there.
+    /// It ended at this time; other processes of the run may be left.
     Ended(Instant),
-    /// They are, which a person was told.
+    /// Others are left, and a person was told so.
     Waits,
 }
 
-/// When background children are spoken of.
+/// The time after the command's end until background children are reported.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Phase {
-    /// The time until a person is told what is waited for; `None` where nothing is, or it has been said.
+    /// The time left until a person is told what is waited for; `None` if nothing is, or it has been said.
     pub fn patience(self) -> Option<Duration> {
         match self {
             Self::Ended(since) => Some(PATIENCE.saturating_sub(since.elapsed())),
@@ -30,61 +30,61 @@ impl Phase {
         }
     }
 
-    /// Whether the command has ended.
+    /// True once the command has ended.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Ended(_) | Self::Waits)
     }
 }
 
-/// What is to be done with a signal.
+/// The ways to treat a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Means {
-    /// The command has it already, or it is nobody's.
+    /// Ignored: the command has it already, or it concerns nobody.
     Nothing,
-    /// It is the command's.
+    /// Passed on to the command.
     HandOn,
-    /// With the command gone, what waits for its children is ended, and they with it.
+    /// The command is gone: recant ends its waiting, and the children that it waited for.
     EndRest,
 }
 
-/// What a terminal sends to end something.
+/// The signals by which a terminal ends a program.
 const ENDING: &[i32] = &[libc::SIGINT, libc::SIGQUIT, libc::SIGHUP];
 
-/// What has been heard of signals.
+/// The signals heard so far.
 #[derive(Debug)]
 pub(super) struct Heard {
-    /// This process leads its session: a hangup of the terminal comes to it alone.
+    /// True if this process leads its session: a hangup of the terminal comes to it alone.
     leads: bool,
     hung_up: Cell<bool>,
     asked: Cell<Option<i32>>,
 }
 
 impl Heard {
-    /// Nothing yet.
+    /// Nothing heard yet.
     pub fn nothing() -> Self {
         Self { leads: sys::leads_its_session(), hung_up: Cell::default(), asked: Cell::default() }
     }
 
-    /// A hangup came, and what the terminal was of has not been told.
+    /// True if a hangup came that was not yet passed on to the terminal's other processes.
     pub fn hung_up(&self) -> bool {
         self.hung_up.get()
     }
 
-    /// What asked for an end before the command was there: the init hands it on, which may have to be another one than it was sent to.
+    /// The first signal that asked for an end before the command existed. The init gets it again, since a retry forks another init.
     pub fn asked(&self) -> Option<i32> {
         self.asked.get()
     }
 
-    /// What a signal means that came while the command was that far.
+    /// Decides what a signal means in this phase of the command.
     pub fn hear(&self, signal: &Signal, phase: Phase) -> Means {
         let is_hangup = self.leads && signal.number == libc::SIGHUP;
         if is_hangup && !signal.by_process {
             self.hung_up.set(true);
         } else if is_hangup && phase.is_over() && self.hung_up.replace(false) {
-            // Its own, to all that the terminal was of.
+            // recant's own hangup, sent to all processes of the terminal.
             return Means::Nothing;
         }
-        // The terminal's go to the command by themselves, if it is there.
+        // A terminal's signals reach the command by themselves, if it exists.
         let by_terminal = match phase {
             Phase::SetsUp | Phase::Waits => ENDING.contains(&signal.number),
             Phase::Runs | Phase::Ended(_) => is_hangup,
@@ -149,7 +149,7 @@ mod tests {
     fn a_hangup_that_comes_to_the_leader_alone_is_handed_on_and_what_recant_says_of_it_itself_is_nothing_new() {
         let leads = heard(true);
         assert_eq!(leads.hear(&signal(libc::SIGHUP, TERMINAL), Phase::Runs), Means::HandOn);
-        // What was asked for in between does not make it forget.
+        // A signal that comes in between does not make it forget the hangup.
         assert_eq!(leads.hear(&signal(libc::SIGUSR1, PROCESS), Phase::Runs), Means::HandOn);
         assert!(leads.hung_up());
         assert_eq!(leads.hear(&signal(libc::SIGHUP, PROCESS), Phase::Ended(Instant::now())), Means::Nothing);

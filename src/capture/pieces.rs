@@ -1,13 +1,14 @@
-//! What a directory that can be no lower is put together from, as data: `places::split` chooses the pieces, `split` lays them out, `space::split` mounts them.
+//! The pieces of a directory that can't be a lower, as data: `places::split` chooses them, `split` lays them out, `space::split` mounts
+//! them.
 
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
 
-/// What a split directory is put together from: a directory before what is in it.
+/// The pieces of a split directory: each directory before its content.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Split(pub Vec<Piece>);
 
-/// One name in a split directory, or in one of its directories that are split, too.
+/// One name in a split directory, or in a directory of it that is split too.
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
     /// Its path below the captured place.
@@ -15,25 +16,25 @@ pub(super) struct Piece {
     pub as_what: As,
 }
 
-/// What a name in a split directory becomes.
+/// The ways to show a name in a split directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum As {
     /// A directory with an overlay of its own.
     Overlay,
     /// A directory that has a mount below it.
     Split,
-    /// What is mounted there, read-only; on a directory, or on a file.
+    /// The object mounted there, read-only; on a directory, or on a file.
     Mount { folder: bool },
-    /// The real one, read-only: what the run could not change, or may not for its size.
+    /// The real object, read-only: the run could not change it, or it is too large.
     Real { folder: bool },
     /// A copy in the made-up lower.
     Copy,
 }
 
-/// A split directory whose lower and uppers are there.
+/// A split directory whose lower and uppers exist.
 #[derive(Debug)]
 pub(super) struct LaidSplit {
-    /// What could not be copied, and why: it is shown read-only.
+    /// The paths that could not be copied, with the reason: they are shown read-only.
     pub uncopied: Vec<(AbsPath, String)>,
     /// The pieces that are to be mounted.
     pub pieces: Vec<Piece>,
@@ -41,22 +42,22 @@ pub(super) struct LaidSplit {
     pub works: Dir,
 }
 
-/// In the upper of a directory that was made for it (P3): the mtime that it was given, `SECONDS.NS`. Of overlayfs' prefix, so that
-/// the command does not see it, and it never is content.
+/// The note in the upper of a directory that was made for it (P3): the mtime that it was given, `SECONDS.NS`. It has overlayfs' prefix, so
+/// the command does not see it, and it is never content.
 pub(super) const LAID: &str = "recant.laid";
 
-/// Value of the note.
+/// The value of the [`LAID`] note.
 pub(super) fn laid_at(mtime: Time) -> Vec<u8> {
     format!("{}.{}", { mtime.s }, mtime.ns).into_bytes()
 }
 
-/// The inverse.
+/// Reads the value back.
 pub(super) fn laid_time(value: &[u8]) -> Option<Time> {
     let (s, ns) = std::str::from_utf8(value).ok()?.split_once('.')?;
     Some(Time { s: s.parse().ok()?, ns: ns.parse().ok()? })
 }
 
-/// The path of the directory above, and the last name.
+/// The path of the parent directory, and the last name.
 pub(super) fn parted(below: &[u8]) -> (&[u8], &[u8]) {
     let cut = below.iter().rposition(|b| *b == b'/');
     cut.map_or((b"", below), |at| (&below[..at], &below[at + 1..]))

@@ -1,9 +1,9 @@
-//! Chooses for a plan what is captured, and how, place by place: made from mountinfo, the sockets that are there, and the
-//! folders as they are. What it decides stands in the coverage table.
+//! Chooses for a plan what is captured, and how, place by place, from mountinfo, the bound sockets, and the directories as they are. The
+//! coverage table records the decisions.
 //!
-//! Root captures the whole tree: one overlay of `/`, and in it one of each other mount that can be written. An ordinary user
-//! can't (a user namespace locks the mounts below each other): captured are the home folder, the project and the places for
-//! temporary files, each by an overlay in place.
+//! Root captures the whole tree: one overlay of `/`, and in it one of each other writable mount. An ordinary user can't (a user namespace
+//! locks the mounts below each other). It captures the home directory, the project and the places for temporary files, each by an overlay
+//! in place.
 
 mod files;
 mod sockets;
@@ -27,7 +27,7 @@ use crate::fs::path::AbsPath;
 use crate::session::run::{Coverage, How};
 use crate::tree::project::project_of;
 
-/// File systems of which an overlay makes no sense: their files are the kernel's.
+/// File systems that get no overlay: their files are the kernel's.
 const PSEUDO: &[&str] = &[
     "proc",
     "sysfs",
@@ -53,51 +53,51 @@ const PSEUDO: &[&str] = &[
     "selinuxfs",
 ];
 
-/// So many mounts of a root's tree are captured unasked, those next to `/` first. Each costs about 0.3 ms; a container host has
+/// The number of mounts in root's tree that are captured unasked, those next to `/` first. Each costs about 0.3 ms; a container host has
 /// hundreds.
 const MOUNTS: usize = 16;
 
-/// How many that are not are named before a command starts.
+/// The number of mounts left out that are named before a command starts.
 const NAMED: usize = 3;
 
-/// Where a run has mounts of its own.
+/// The places where a run has mounts of its own.
 const OWN: &[&str] = &["/proc", DEV];
 
-/// The private one; in it, what is wanted below /dev/shm alone has a place.
+/// The private /dev; in it, /dev/shm alone can hold a wanted place.
 const DEV: &str = "/dev";
 
-/// What was chosen.
+/// The chosen places.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    /// What is captured, in path order: a place after those that it lies in.
+    /// The captured places in path order: each after those that it lies in.
     pub targets: Vec<Target>,
-    /// What stays real.
+    /// The places that stay real.
     pub passes: Vec<AbsPath>,
-    /// What is hidden; recant's store first.
+    /// The hidden paths; recant's store first.
     pub hidden: Vec<AbsPath>,
-    /// Sockets that somebody listens at: dead where they lie in an overlay, and else to be masked.
+    /// Sockets that somebody listens at: dead in an overlay, masked elsewhere.
     pub sockets: Vec<AbsPath>,
     /// Directories in which all sockets and FIFOs of others are dead, in path order (an ordinary user's run).
     pub covers: Vec<Cover>,
-    /// What becomes of changes where, in path order.
+    /// The coverage table: each place and what becomes of changes there, in path order.
     pub coverage: Vec<Coverage>,
-    /// What a person should hear before the command starts.
+    /// Warnings for a person before the command starts.
     pub warnings: Vec<String>,
-    /// The same, of what stays so from run to run: it is enough to be told once.
+    /// Warnings that stay the same from run to run: once is enough.
     pub notices: Vec<Notice>,
 }
 
-/// What is told once a project.
+/// A message that is given once per project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// What it is about: the next one of the same is not told.
+    /// The subject: a later notice of the same subject is not given.
     pub about: String,
-    /// What is told.
+    /// The message itself.
     pub text: String,
 }
 
 impl Places {
-    /// Chooses for a request.
+    /// Chooses the places for a request.
     pub fn choose(request: &Request, route: Route, ids: &Ids) -> Result<Self, Error> {
         refuse_private(&request.store)?;
         let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
@@ -141,7 +141,7 @@ impl Places {
     }
 }
 
-/// What is private in a run shows nothing of the store that could be hidden, and root's run needs it for its mounts.
+/// Refuses a store below a private mount: it could not be hidden there, and root's run needs it for its mounts.
 fn refuse_private(store: &AbsPath) -> Result<(), Error> {
     match OWN.iter().find(|place| is_below(store, place)) {
         Some(place) => Err(store_in_private(store, place)),
@@ -149,14 +149,14 @@ fn refuse_private(store: &AbsPath) -> Result<(), Error> {
     }
 }
 
-/// A place that is to be captured.
+/// A place to capture.
 struct Wanted {
     path: AbsPath,
     why: String,
     need: Need,
-    /// It gets an overlay of its own even where another one covers it.
+    /// True if it gets an overlay of its own even where another one covers it.
     apart: bool,
-    /// A folder; or a file that is mounted, or was when an earlier run of the session held it.
+    /// A directory; or a file that is mounted, or was when an earlier run of the session held it.
     sort: Sort,
 }
 
@@ -172,24 +172,23 @@ struct Making<'a> {
     ids: &'a Ids,
     mounts: &'a [Mount],
     places: Places,
-    /// All that is wanted, whatever covers it.
+    /// All wanted paths, whatever covers them.
     wanted: Vec<AbsPath>,
-    /// So many overlays may directories of split ones have yet.
+    /// The number of overlays that directories of split ones may still get.
     overlays_left: usize,
-    /// So many bytes of files in split directories may be copied yet.
+    /// The bytes of files in split directories that may still be copied.
     copies_left: u64,
-    /// The mounted files that are wanted, in path order.
+    /// The wanted mounted files, in path order.
     files: Vec<AbsPath>,
-    /// Mounts that could be written bare, and are not captured.
+    /// Mounts that could be written without recant, and are not captured.
     uncovered: Vec<AbsPath>,
-    /// A mount that would have to be moved into an overlay, and whose folder or file was deleted.
+    /// A mount that would have to be moved into an overlay, and whose directory or file was deleted.
     deleted: Option<(AbsPath, Sort)>,
-    /// What is at mount points, each looked at once, and the folder that the last one lies in: a container host has hundreds
-    /// in one folder.
+    /// The objects at mount points, each looked at once, and the parent of the last one: a container host has hundreds in one directory.
     looked: RefCell<Looked>,
 }
 
-/// See [`Making::point`].
+/// The cache of [`Making::point`].
 #[derive(Default)]
 struct Looked {
     found: HashMap<AbsPath, Option<Stat>>,
@@ -197,7 +196,7 @@ struct Looked {
 }
 
 impl Looked {
-    /// As [`stat`].
+    /// Looks at a path as [`stat`] does, from the held parent.
     fn look(&mut self, path: &AbsPath) -> Option<Stat> {
         let Some((parent, name)) = path.parent().zip(path.split().map(|(_, name)| name)) else { return stat(path) };
         if self.parent.as_ref().is_none_or(|(held, _)| *held != parent) {
@@ -208,7 +207,7 @@ impl Looked {
 }
 
 impl Making<'_> {
-    /// What is at a mount point, as [`stat`] has it.
+    /// The object at a mount point, as [`stat`] returns it.
     fn point(&self, path: &AbsPath) -> Option<Stat> {
         let mut looked = self.looked.borrow_mut();
         if let Some(found) = looked.found.get(path) {
@@ -227,7 +226,7 @@ impl Making<'_> {
         self.places.coverage.push(Coverage { path: path.clone(), how, why: (!why.is_empty()).then_some(why) });
     }
 
-    /// What is wanted whatever mounts there are.
+    /// The places that are wanted whatever mounts there are.
     fn wanted(&mut self) -> Vec<Wanted> {
         let mut wanted = Vec::new();
         let project = project_of(&self.request.cwd, self.request.home.as_deref());
@@ -251,7 +250,7 @@ impl Making<'_> {
         }
         for known in &self.request.known {
             let sort = if known.file.is_some() { Sort::File } else { Sort::Folder };
-            // Its upper has what the command must see, and the tree's own overlay has not.
+            // Its upper has what the command must see; the overlay of the tree has not.
             let why = "an earlier run of the session";
             if stat(&known.path).is_some_and(|stat| (stat.sort == Sort::File) == (sort == Sort::File)) {
                 wanted.push(Wanted { apart: true, sort, ..Wanted::new(known.path.clone(), why) });
@@ -260,7 +259,7 @@ impl Making<'_> {
         wanted
     }
 
-    /// Root: what is wanted is captured with the whole mount that it lies in, and all others are too.
+    /// Adds root's mounts: a wanted place is captured with the whole mount that it lies in, and all other mounts are captured too.
     fn add_mounts(&mut self, wanted: &mut Vec<Wanted>) {
         for place in wanted.iter_mut().filter(|place| !place.apart && !is_own(&place.path)) {
             if let Some(mount) = mounts::containing(self.mounts, &place.path) {
@@ -268,7 +267,7 @@ impl Making<'_> {
             }
         }
         let Ok(top) = AbsPath::parse("/") else { return };
-        // The first of several reasons is the one that is told.
+        // Of several reasons the first is told.
         wanted.insert(0, Wanted::new(top.clone(), "the whole tree"));
         let mut others: Vec<&Mount> = self.mounts.iter().filter(|mount| mount.point != top && !is_own(&mount.point)).collect();
         others.sort_by_key(|mount| mount.point.depth());
@@ -298,7 +297,7 @@ impl Making<'_> {
         }
     }
 
-    /// A mount that is not captured.
+    /// Records a mount that is not captured.
     fn leave(&mut self, point: &AbsPath, how: How, why: impl Into<String>) {
         if how == How::Uncovered {
             self.uncovered.push(point.clone());
@@ -306,7 +305,7 @@ impl Making<'_> {
         self.say(point, how, why, false);
     }
 
-    /// There may be hundreds, each of which is in the table.
+    /// Warns of the uncaptured mounts. There may be hundreds; each is in the table.
     fn warn_of_uncovered(&mut self) {
         if self.uncovered.is_empty() {
             return;
@@ -323,7 +322,7 @@ impl Making<'_> {
         self.places.warnings.push(what);
     }
 
-    /// Turns what is wanted into targets, those that another one covers left out.
+    /// Turns the wanted places into targets, without those that another one covers.
     fn take_all(&mut self, mut wanted: Vec<Wanted>) {
         // Stable: of two reasons for one path the first stays. The upper of an earlier run counts whatever the reason.
         wanted.sort_by(|a, b| a.path.cmp(&b.path));
@@ -349,15 +348,15 @@ impl Making<'_> {
         }
     }
 
-    /// Whether an overlay of `above` can take changes at `path` below it. Each folder on the way down is copied up with them,
-    /// which in a user namespace fails (EOVERFLOW) for one of another's: /var/tmp/theirs/mine needs an overlay of its own.
+    /// Tells whether an overlay of `above` can take changes at `path` below it. Each directory on the way is copied up with them. In a user
+    /// namespace that fails (EOVERFLOW) for another's directory: /var/tmp/theirs/mine needs an overlay of its own.
     fn reaches(&self, above: &AbsPath, path: &AbsPath) -> bool {
         let own = |path: &AbsPath| stat(path).is_some_and(|stat| self.ids.has(stat.uid, stat.gid));
         self.route == Route::Root
             || std::iter::successors(Some(path.clone()), AbsPath::parent).take_while(|at| at != above).all(|at| own(&at))
     }
 
-    /// Whether an overlay of this folder is of use; says why where it is not.
+    /// Tells whether a place can have an overlay; records the reason where it can't.
     fn fits(&mut self, place: &Wanted, mount: &Mount) -> bool {
         let (path, why) = (&place.path, &place.why);
         let refuse = if path.depth() == 0 && self.route == Route::User {
@@ -386,8 +385,8 @@ impl Making<'_> {
         refuse.is_none()
     }
 
-    /// Captures a folder with what lies below it; where a mount lies below and the kernel can't have that (a user
-    /// namespace), it is put together.
+    /// Captures a directory with what lies below it. In a user namespace the kernel refuses an overlay with a mount below it: that
+    /// directory is put together from pieces.
     fn take(&mut self, place: &Wanted, mount: &Mount) {
         let (path, why) = (&place.path, &*place.why);
         match self.route {
@@ -410,7 +409,7 @@ impl Making<'_> {
             return;
         }
         let sort = if self.files.binary_search(path).is_ok() { Sort::File } else { Sort::Folder };
-        // Both are mounted at their paths, which can't be seen by then. Root's folders lie in one overlay.
+        // Both are mounted at their paths, which can't be seen by then. Root's directories lie in one overlay.
         if self.is_hidden(path) && (self.route == Route::User || sort == Sort::File) {
             return;
         }
@@ -420,7 +419,7 @@ impl Making<'_> {
         self.places.targets.push(Target { path: path.clone(), sort, nested, nosuid, noexec, need, split: None });
     }
 
-    /// The mounts below `path` that hang in the mount `mount`, hidden ones included: the kernel counts them all.
+    /// The mounts below `path` that hang in the mount `mount`. Hidden ones count too, as for the kernel.
     fn locked_below(&self, path: &AbsPath, mount: u64) -> Vec<AbsPath> {
         let below = self.mounts.iter().filter(|m| m.parent == mount && m.point != *path && m.point.is_under(path));
         let mut points: Vec<_> = below.map(|m| m.point.clone()).collect();
@@ -429,7 +428,7 @@ impl Making<'_> {
         points
     }
 
-    /// The topmost mounts below `path` that can be seen, but for those that the run has of its own.
+    /// The topmost visible mounts below `path`, without the run's own.
     fn topmost_below(&mut self, path: &AbsPath) -> Vec<AbsPath> {
         let below = |p: &AbsPath| p != path && p.is_under(path) && (!is_own(p) || is_own(path));
         let mut points: Vec<_> = self.mounts.iter().map(|m| m.point.clone()).filter(below).collect();
@@ -439,7 +438,7 @@ impl Making<'_> {
         for point in points {
             let covered = topmost.last().is_some_and(|last| point.is_under(last));
             let Some(stat) = self.point(&point).filter(|stat| stat.mount_root && !covered) else { continue };
-            // The kernel moves none such; over a file a copy is put instead.
+            // The kernel moves no deleted mount; over a file a copy is put instead.
             if self.mounts.iter().any(|mount| mount.id == stat.mount && mount.is_deleted()) {
                 if self.files.binary_search(&point).is_err() {
                     self.deleted.get_or_insert((point, stat.sort));
@@ -507,14 +506,14 @@ impl Making<'_> {
                 self.places.hidden.push(path);
             }
         }
-        // What lies in a hidden directory is not there to be hidden.
+        // A path in a hidden directory needs no hiding of its own.
         let hidden = self.places.hidden.clone();
         self.places.hidden.retain(|path| !hidden.iter().any(|above| above != path && path.is_under(above)));
         self.places.hidden.dedup();
         Ok(())
     }
 
-    /// Whether a path lies in an overlay, no mount in between.
+    /// Tells whether a path lies in an overlay, with no mount in between.
     fn is_captured(&self, path: &AbsPath) -> bool {
         let Some(mount) = mounts::containing(self.mounts, path) else { return false };
         let in_same = |top: &AbsPath| mounts::containing(self.mounts, top).is_some_and(|own| own.id == mount.id);
@@ -524,7 +523,7 @@ impl Making<'_> {
 
 const ALSO: &str = "capture.also";
 
-/// Whether a run has a mount of its own there.
+/// Tells whether a path lies in a mount of the run's own.
 fn is_own(path: &AbsPath) -> bool {
     OWN.iter().any(|own| is_below(path, own))
 }
@@ -533,19 +532,19 @@ fn is_below(path: &AbsPath, top: &str) -> bool {
     AbsPath::parse(top).is_ok_and(|top| path.is_under(&top))
 }
 
-/// Whether the caller may write in a folder, the mount's being read-only included: access(2).
+/// Tells whether the caller may write in a directory; a read-only mount counts as no: access(2).
 pub(super) fn may_write(path: &AbsPath) -> bool {
     rustix::fs::access(path.as_path(), Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
-/// The real path of a folder that was asked for. `None` where there is none.
+/// The real path of a directory that was asked for. `None` if there is none.
 fn real(path: &Path) -> Option<AbsPath> {
     let path: PathBuf = std::fs::canonicalize(path).ok()?;
     AbsPath::parse(path.as_os_str().as_encoded_bytes()).ok()
 }
 
-/// What is at a path, links not followed at its last name. `None` also where it cannot be looked at: the caller takes it for a
-/// place of no overlay of its own, and what the kernel mounted is compared with the plan before the command starts.
+/// Looks at a path without following a link at its last name. `None` also where it cannot be looked at: the caller then gives it no overlay
+/// of its own, and the mounts are compared with the plan before the command starts.
 pub(super) fn stat(path: &AbsPath) -> Option<Stat> {
     stat_at(path).ok().flatten()
 }

@@ -1,5 +1,5 @@
-//! The checked list of mounts for a run: which places get an overlay, what stays real, what is hidden. Made before
-//! anything is mounted, from mountinfo and the folders as they are; it decides, `space` only does.
+//! The checked list of mounts for a run: which places get an overlay, what stays real, what is hidden. Made before anything is mounted,
+//! from mountinfo and the directories as they are. The plan decides, `space` only mounts.
 
 use std::ffi::OsString;
 use std::io;
@@ -22,7 +22,7 @@ use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::Changes;
 use crate::session::run::{Coverage, Place};
 
-/// What will be mounted.
+/// The mounts of a run.
 #[derive(Debug)]
 pub struct Plan {
     pub(super) route: Route,
@@ -37,29 +37,29 @@ pub struct Plan {
     pub(super) cwd: AbsPath,
     pub(super) tag: String,
     pub(super) ids: Ids,
-    /// When the run begins to count.
+    /// The time from which changes count as the run's.
     pub(super) since: Time,
     coverage: Vec<Coverage>,
     warnings: Vec<String>,
     notices: Vec<Notice>,
 }
 
-/// A plan whose uppers are there.
+/// A plan whose uppers exist.
 #[derive(Debug)]
 pub struct Laid {
     pub(super) plan: Plan,
     pub(super) layers: Vec<Layer>,
-    /// The tmpfs that the uppers lie on, where they do.
+    /// The tmpfs that holds the uppers, if they lie in memory.
     pub(super) memory: Option<Memory>,
-    /// What could not be made ready, and is read-only for that.
+    /// The places that could not be made ready, and so are read-only.
     pub(super) uncovered: Vec<(AbsPath, String)>,
 }
 
-/// Programs that are of no use without the right to change the user.
+/// Programs that are useless without the right to change the user.
 const GAINERS: &[&[u8]] = &[b"sudo", b"su", b"doas"];
 
-/// The working directory's path, checked to lead to it: it may have been removed or lie outside this process's root. That the caller may
-/// not read it is told from that: under sudo it may be another user's.
+/// The working directory's path, checked to lead to it: it may have been removed, or lie outside this process's root. A directory closed to
+/// the caller gets another message than one that is gone: under sudo it may be another user's.
 pub fn working_folder() -> Result<AbsPath, Error> {
     let wrong = |path: String, error: Option<io::Error>| {
         let closed = error.is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
@@ -104,28 +104,28 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What happens to changes where, in path order.
+    /// The coverage table: each place and what happens to changes there, in path order.
     pub fn coverage(&self) -> &[Coverage] {
         &self.coverage
     }
 
-    /// What a person should hear before the command starts: what was asked for and can't be captured. A line each.
+    /// Warnings before the command starts, one line each: places that were asked for and can't be captured.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// The same of what stays so from run to run: it is enough to be told once.
+    /// Warnings that stay the same from run to run: once is enough.
     pub fn notices(&self) -> &[Notice] {
         &self.notices
     }
 
-    /// Who sets up the namespace.
+    /// The user or root that sets up the namespace.
     pub fn route(&self) -> Route {
         self.route
     }
 
-    /// Refuses to go on where the command could not see what the session holds: at a mounted file that gets no copy this time, or below
-    /// what was mounted since.
+    /// Refuses a session with a change that the command could not see: at a mounted file that gets no copy this time, or below something
+    /// that was mounted since.
     pub fn refuse_unseen(&self, known: &[Place], changes: &Changes) -> Result<(), Error> {
         if changes.list.is_empty() {
             return Ok(());
@@ -150,9 +150,9 @@ impl Plan {
         Ok(())
     }
 
-    /// Makes the upper and work folders below `held`. A place of `known` keeps its upper, with what is in it; its work
-    /// folder is made anew. Each new upper looks like the folder that it covers, since the overlay's top shows the upper's
-    /// owner, mode, times and xattrs.
+    /// Makes the upper and work directories below `held`. A place of `known` keeps its upper and what is in it; its work directory is made
+    /// anew. Each new upper looks like the directory that it covers, since the overlay's top shows the upper's owner, mode, times and
+    /// xattrs.
     pub fn lay_out(mut self, fs: &Fs, held: &Dir, known: &[Place]) -> Result<Laid, Error> {
         let (uppers, works) = (folder(fs, held.at(b"upper"))?, folder(fs, held.at(b"work"))?);
         let mut free = known.iter().map(|place| place.k + 1).max().unwrap_or(0);
@@ -177,14 +177,14 @@ impl Plan {
                     }
                 }
             } else if earlier.is_none() {
-                // A set-up that came to nothing may have left one of that number.
+                // A set-up that failed may have left one of that number.
                 if !known.is_empty() {
                     fs.remove_all(upper).at("clear the upper folder", upper)?;
                 }
                 fs.mkdir(upper, 0o700).at("make the upper folder", upper)?;
                 let covered = Dir::open(target.path.as_path()).at("open the folder to capture", &target.path);
                 match covered.and_then(|covered| dress(fs, self.route, &self.ids, upper, &covered)) {
-                    // It went, or its disk died, and nobody asked for it: what is there then is read-only.
+                    // It was removed, or its disk died, and nobody asked for it: what is there now is read-only.
                     Err(error)
                         if target.need != Need::Must
                             && (target.has_gone_by(&error) || Dir::open(target.path.as_path()).is_err()) =>
@@ -195,7 +195,7 @@ impl Plan {
                     dressed => place.mtime = Some(dressed?),
                 }
             }
-            // A volatile overlay leaves a mark in its work folder that forbids the next mount (overlayfs.rst, "Volatile mount").
+            // A volatile overlay leaves a mark in its work directory that forbids the next mount (overlayfs.rst, "Volatile mount").
             if !known.is_empty() {
                 fs.remove_all(work).at("clear the work folder", work)?;
             }
@@ -219,8 +219,8 @@ impl Plan {
         Ok(Laid { plan: self, layers, memory: None, uncovered })
     }
 
-    /// A user namespace maps one user and the groups of [`Ids`]. What belongs to another can't be copied up (EOVERFLOW), nor can
-    /// anything be made in such a folder: refused here, rather than by a riddle in the command's output.
+    /// Refuses a working directory whose owner or group is not mapped: a user namespace maps one user and the groups of [`Ids`]. What
+    /// belongs to others can't be copied up (EOVERFLOW), and nothing can be made there. The command would fail with a riddle.
     fn check_cwd(&self) -> Result<(), Error> {
         let dir = Dir::open(self.cwd.as_path()).at("open the working folder", &self.cwd)?;
         let own = dir.stat().at("look at the working folder", &self.cwd)?;
@@ -229,12 +229,12 @@ impl Plan {
             return Err(super::error::working_folder(path, "it lies in a folder that is hidden in the run (recant's store?)"));
         }
         if self.passes.iter().any(|pass| self.cwd.is_under(pass)) {
-            // It is the real one.
+            // Passed: it is the real directory.
             return Ok(());
         }
         let held = self.targets.iter().filter(|target| self.cwd.is_under(&target.path)).max_by_key(|t| t.path.depth());
         let Some(held) = held else { return Ok(()) };
-        // Each folder on the way down is copied up with what changes below it.
+        // Each directory on the way down is copied up with what changes below it.
         let above = std::iter::successors(self.cwd.parent(), AbsPath::parent);
         for folder in above.take_while(|above| above.is_under(&held.path) && *above != held.path) {
             let is_own = |stat: &Stat| self.ids.has(stat.uid, stat.gid);
@@ -245,7 +245,7 @@ impl Plan {
             }
         }
         let is_top = held.path == self.cwd;
-        // The top of an overlay belongs to the upper; only a setgid folder hands its group on.
+        // The top of an overlay belongs to the upper; only a setgid directory passes its group on.
         let foreign_group = !self.ids.has(self.ids.uid, own.gid) && (!is_top || own.mode & 0o2000 != 0);
         let foreign_user = own.uid != self.ids.uid && !is_top;
         match self.route {
@@ -262,22 +262,22 @@ impl Plan {
 }
 
 impl Laid {
-    /// The uppers lie on this tmpfs, which is mounted nowhere yet.
+    /// Sets the tmpfs that holds the uppers. It is mounted nowhere yet.
     pub(super) fn in_memory(self, memory: Option<Memory>) -> Self {
         Self { memory, ..self }
     }
 
-    /// The places as they are to be recorded before the run: all that is needed to read the uppers later.
+    /// The places, to be recorded before the run: all that is needed to read the uppers later.
     pub fn places(&self) -> Vec<Place> {
         self.layers.iter().map(|layer| layer.place.clone()).collect()
     }
 
-    /// Who sets up the namespace.
+    /// The user or root that sets up the namespace.
     pub fn route(&self) -> Route {
         self.plan.route
     }
 
-    /// Who runs, and which groups are mapped.
+    /// The user that runs, and the mapped groups.
     pub(super) fn ids(&self) -> &Ids {
         &self.plan.ids
     }
@@ -287,18 +287,18 @@ impl Laid {
         &self.plan.scratch
     }
 
-    /// The command starts when the clock of files is past this.
+    /// The command starts only when the clock of files is past this time.
     pub(super) fn ready_after(&self) -> Time {
         let copied = file::copied_at(self.layers.iter().map(|layer| &layer.place));
         copied.map_or(self.plan.since, |copied| copied.max(self.plan.since))
     }
 
-    /// From when on a change of the real tree is one during the run.
+    /// The time from which a change of the real tree counts as one during the run.
     pub fn started(&self) -> Time {
         self.plan.since
     }
 
-    /// What happens to changes where.
+    /// The coverage table: each place and what happens to changes there.
     pub fn coverage(&self) -> &[Coverage] {
         self.plan.coverage()
     }

@@ -1,20 +1,20 @@
-//! What this machine lets a run do: the switches that decide it, as they stand. Whether a run really works only a run tells.
+//! The switches of this machine that decide what a run can do. Only a run shows whether it really works.
 
 use std::borrow::Cow;
 
 use super::ids;
 use crate::session::run::How;
 
-/// One thing that a run rests on.
+/// One condition of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is.
+    /// The name of the condition.
     pub name: &'static str,
-    /// As it stands here.
+    /// Its value here.
     pub value: String,
-    /// Whether it is as a run needs it.
+    /// True if a run can work with it.
     pub good: bool,
-    /// What to do where it is not.
+    /// The remedy, if it is not good.
     pub remedy: Option<Cow<'static, str>>,
 }
 
@@ -31,7 +31,7 @@ pub fn apparmor_profile(binary: &str) -> String {
     )
 }
 
-/// The findings, for root or for an ordinary user. What is not there on this kernel is left out, where that is fine.
+/// The findings, for root or for an ordinary user. Leaves out a switch that this kernel lacks, if that is fine.
 pub fn findings(root: bool) -> Vec<Finding> {
     let mut all = vec![kernel(), overlays()];
     if !root {
@@ -54,8 +54,8 @@ pub fn findings(root: bool) -> Vec<Finding> {
     all
 }
 
-/// The further groups of an ordinary user: whether a run can change their files. `failed` is what newgidmap said when a run was tried. `None` where the
-/// user has none.
+/// The further groups of an ordinary user, and whether a run can change their files. `failed` is newgidmap's message when a run was tried.
+/// `None` if the user has none.
 pub fn groups(failed: Option<&str>) -> Option<Finding> {
     let (further, unread) = ids::further_groups();
     if further.is_empty() {
@@ -87,7 +87,7 @@ pub fn groups(failed: Option<&str>) -> Option<Finding> {
     }
 }
 
-/// A word for what becomes of changes at a place.
+/// The word for what becomes of changes at a place.
 pub fn word(how: How) -> &'static str {
     match how {
         How::Captured => "held",
@@ -112,7 +112,7 @@ fn overlays() -> Finding {
     let listed = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     let there = listed.lines().any(|line| line.split_whitespace().last() == Some("overlay"));
     let value = if there { "there" } else { "not loaded" };
-    // The kernel loads it when somebody who may asks for it.
+    // The kernel loads it when a process with the right to do so asks for it.
     Finding { name: "overlayfs", value: value.into(), good: there, remedy: Some("modprobe overlay".into()) }
 }
 

@@ -1,14 +1,13 @@
-//! Folders that a run of root renamed: overlayfs leaves no more of one in the upper than what changed in it, and a note where
-//! the rest lies in the lower ("redirect_dir" in overlayfs.rst). The rest is copied in below the new name, so that the upper
-//! holds every `after`; then the folder is opaque, as if it had been made there.
+//! Fills in directories that a run of root renamed. Overlayfs leaves in the upper only what changed in one, and a note of the lower place
+//! of the rest ("redirect_dir" in overlayfs.rst). The rest is copied in below the new name, so that the upper holds every `after`. Then the
+//! directory is made opaque, as if it had been made there.
 //!
-//! May be cut off anywhere and be begun again: what is copied appears under its name whole, by a rename, and a folder loses
-//! its note when all below it is there.
-//! - **W1** A note is data: it leads to a folder below the captured one, over no link and no mount, or nowhere.
-//! - **W2** Of what lies under a folder with a note, the innermost folder is finished first: its own place follows from
-//!   those above it.
-//! - **W3** What a whiteout of the upper hides stays hidden until its folder is opaque; then it goes, since a further run would show
-//!   it as a broken name. The folder's time is noted before, and its notes go last.
+//! May be cut off anywhere and begun again: a copy gets its name whole, by a rename, and a directory loses its note when all below it is
+//! there.
+//! - **W1** A note is untrusted: it leads to a directory below the captured one, over no link and no mount, or nowhere.
+//! - **W2** Below a directory with a note, the innermost directory is finished first: its own place follows from those above it.
+//! - **W3** A name that a whiteout of the upper hides stays hidden until its directory is opaque. Then the whiteout is removed, since a
+//!   further run would show it as a broken name. The directory's time is noted before, and its notes go last.
 
 use std::rc::Rc;
 
@@ -19,17 +18,17 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
 use crate::fs::path::AbsPath;
 
-/// Where the rest of a renamed folder lies.
+/// The note in a renamed directory: the lower place of its rest.
 pub(super) const REDIRECT: &[u8] = b"trusted.overlay.redirect";
 const OPAQUE: &[u8] = b"trusted.overlay.opaque";
 const ORIGIN: &[u8] = b"trusted.overlay.origin";
-/// recant's own: the time of a folder before names were put into it. Of overlayfs' prefix, so that it never is content.
+/// recant's own note: the time of a directory before names were put into it. It has overlayfs' prefix, so it is never content.
 const MTIME: &[u8] = b"trusted.overlay.recant.mtime";
 
-/// Fills in all renamed folders of a run's uppers.
+/// Fills in all renamed directories of a run's uppers.
 pub(super) fn fill(facts: &Facts<'_>, fs: &Fs, warnings: &mut Vec<String>) -> Result<(), Error> {
     let room = folder(fs, facts.held.at(b"fill"))?;
-    // An object is made under the one name, and stays under the other for its further names.
+    // A hard-linked object is made once under its number here, and linked to each of its names.
     let links = folder(fs, room.at(b"links"))?;
     for place in facts.places.iter().filter(|place| place.file.is_none()) {
         let Some((upper, Some(real))) = tops(facts, place)? else { continue };
@@ -59,15 +58,15 @@ struct Filling<'a> {
     warnings: &'a mut Vec<String>,
 }
 
-/// A folder of the upper.
+/// A directory of the upper.
 struct Found {
     /// Its path below the upper.
     path: Vec<u8>,
-    /// The real folder that it is merged with, below the captured one.
+    /// The real directory that it is merged with, below the captured one.
     lower: Option<Vec<u8>>,
-    /// It was renamed, or lies in one that was.
+    /// True if it was renamed, or lies in one that was.
     moved: bool,
-    /// It is opaque, and its notes are still there: what made it so was cut off.
+    /// True if it is opaque with its notes still there: closing it was cut off.
     closing: bool,
 }
 
@@ -95,7 +94,7 @@ impl Filling<'_> {
         Ok(())
     }
 
-    /// A name in a folder of the upper, where it is a folder.
+    /// The directory of the upper at this name, if it is one.
     fn below(&mut self, above: &Found, dir: &Dir, name: &[u8]) -> Result<Option<Found>, Error> {
         let at = dir.at(name);
         if at.stat().at("look at", at)?.is_none_or(|stat| stat.sort != Sort::Folder) {
@@ -122,7 +121,7 @@ impl Filling<'_> {
         }
         let is_home = !above.moved && above.lower.is_some() && lower.as_ref() == Some(&path);
         if redirect.is_some() && is_home {
-            // Renamed and renamed back: it is merged with what it was by its name, as one that was never away. Mounts in it stay there, too.
+            // Renamed and renamed back: it is merged by its name again, as one that never moved. Mounts in it stay there too.
             self.fs.remove_xattr(at, REDIRECT).at("remove an extended attribute of", at)?;
         }
         let moved = above.moved || redirect.is_some() && !is_home;
@@ -134,12 +133,12 @@ impl Filling<'_> {
             Ok(_) => Ok(true),
             // W1: over a link or a mount it leads nowhere either.
             Err(error) if leads_nowhere(&error) || error.raw_os_error() == Some(libc::EXDEV) => Ok(false),
-            // For want of descriptors, say: it may be there, and what is in it is to be held.
+            // Other errors, such as too few descriptors: it may be there, and its content is to be held.
             Err(error) => Err(error).at("open the folder", full_path(self.place, lower)).map_err(Error::from),
         }
     }
 
-    /// Copies what a folder shows of its lower into it.
+    /// Copies the visible rest of a directory's lower into it.
     fn complete(&mut self, found: &Found, lower: &[u8], upper: &Dir, mut names: Vec<Vec<u8>>) -> Result<(), Error> {
         names.sort();
         let real = self.real.open_below(lower).at("open the folder", full_path(self.place, lower))?;
@@ -168,7 +167,7 @@ impl Filling<'_> {
         Ok(())
     }
 
-    /// Copies the real object at `top` into the room, with all below it. Whether there was something to copy.
+    /// Copies the real object at `top`, with all below it, into `room`. False if there was nothing to copy.
     fn copy(&mut self, top: &[u8], name: &[u8]) -> Result<bool, Error> {
         let mut todo = vec![(top.to_vec(), name.to_vec())];
         let mut folders: Vec<(Vec<u8>, Stat, Xattrs)> = Vec::new();
@@ -177,7 +176,7 @@ impl Filling<'_> {
             let full = full_path(self.place, &from);
             let (dir, last) = self.open(&self.real, &from)?;
             let at = dir.at(last);
-            // It went meanwhile: its deletion elsewhere is told by the real tree.
+            // It was removed meanwhile: the real tree shows that deletion.
             let Some(stat) = at.stat().at("look at", &full)? else { continue };
             if full.is_under(self.facts.store) || stat.mount_root {
                 self.warnings.push(format!("{full}: it lay in a folder that was renamed, and can not go along"));
@@ -207,7 +206,7 @@ impl Filling<'_> {
                 self.copy_one(at, &stat, &xattrs, new)?;
             }
         }
-        // The time of a folder is set when nothing comes into it any more.
+        // Set the time of a directory only when nothing is added to it any more.
         for (path, stat, xattrs) in folders.iter().rev() {
             let (parent, last) = self.open(self.room, path)?;
             self.dress(parent.at(last), stat, xattrs)?;
@@ -246,7 +245,7 @@ impl Filling<'_> {
         self.dress(new, stat, xattrs)
     }
 
-    /// Owner first, as it clears setuid and capabilities; the time last.
+    /// Sets the metadata: owner first, as that clears setuid and capabilities; the time last.
     fn dress(&self, at: Entry<'_>, stat: &Stat, xattrs: &Xattrs) -> Result<(), Error> {
         self.fs.set_owner(at, stat.uid, stat.gid).at("set the owner of", at)?;
         for (name, value) in xattrs {
@@ -259,13 +258,13 @@ impl Filling<'_> {
         Ok(self.fs.set_mtime(at, stat.mtime).at("set the time of", at)?)
     }
 
-    /// Makes a folder that is complete one that nothing shines through.
+    /// Makes a completed directory opaque, so that its lower no longer shows through.
     fn close(&self, path: &[u8]) -> Result<(), Error> {
         let dir = self.upper.open_below(path).at("open the folder", self.upper.path().display())?;
         let own = dir.at(b".");
         let xattrs = dir.xattrs().at("read the extended attributes of", own)?;
         let mtime = xattrs.iter().find(|(name, _)| name == MTIME).and_then(|(_, value)| noted_time(value));
-        // Before the other note goes: an opaque folder's is not looked at.
+        // Before the redirect goes: the lower of an opaque directory is not looked at.
         self.fs.set_xattr(own, OPAQUE, b"y").at("mark", own)?;
         // W3
         for name in dir.names().at("list", own)? {
@@ -283,7 +282,7 @@ impl Filling<'_> {
         Ok(())
     }
 
-    /// The folder of a path below `top`, and its last name.
+    /// The directory of a path below `top`, and its last name.
     fn open<'p>(&self, top: &Dir, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {
         let cut = path.iter().rposition(|b| *b == b'/');
         let (parent, name) = cut.map_or((&b""[..], path), |at| (&path[..at], &path[at + 1..]));
@@ -293,8 +292,8 @@ impl Filling<'_> {
 
 type Xattrs = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// An xattr with the prefix of overlayfs' notes, as one of content stands in an upper ("Nesting overlayfs mounts" in overlayfs.rst). None
-/// for any other.
+/// The name of an xattr with overlayfs' prefix as it stands in an upper, where it is content ("Nesting overlayfs mounts" in overlayfs.rst).
+/// `None` for any other.
 fn escaped(name: &[u8]) -> Option<Vec<u8>> {
     const PREFIX: &[u8] = b"trusted.overlay.";
     Some([PREFIX, b"overlay.", name.strip_prefix(PREFIX)?].concat())
@@ -304,7 +303,7 @@ fn joined(above: &[u8], name: &[u8]) -> Vec<u8> {
     if above.is_empty() { name.to_vec() } else { [above, b"/", name].concat() }
 }
 
-/// Where a note leads, below the captured folder: a name beside where it would lie itself, or a path from the top. W1.
+/// The target of a note, below the captured directory: a name in the same directory, or a path from the top. W1.
 fn redirected(above: Option<&[u8]>, to: &[u8]) -> Option<Vec<u8>> {
     let good = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && !part.contains(&0);
     match to.strip_prefix(b"/") {

@@ -1,6 +1,6 @@
-//! What a run may have refused to a command that failed, as far as that can be told afterwards. The kernel counts no refused calls, and to
-//! watch each one would cost more than the run: so this looks at the places that the command was pointed at, its working
-//! folder and the paths among its words, for what works bare and is refused inside. A run that went well is asked nothing.
+//! Guesses afterwards what a run may have refused to a command that failed. The kernel counts no refused calls, and watching each one would
+//! cost more than the run. So this looks at the places that the command was pointed at, its working directory and the paths among its
+//! words, for what works without recant and is refused inside. A successful run is not examined.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -12,13 +12,13 @@ use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::path::AbsPath;
 use crate::session::run::{Coverage, How};
 
-/// So many names of the working folder are looked at, and so many words of the command.
+/// The most names of the working directory, and words of the command, that are looked at.
 const LOOKED_AT: usize = 500;
 
-/// So many reasons are given of one kind.
+/// The most reasons of one kind that are given.
 const TOLD: usize = 3;
 
-/// The reasons, a line each; none where nothing was found.
+/// The reasons, one line each; empty if none was found.
 pub(super) fn reasons(route: Route, ids: &Ids, cwd: &AbsPath, argv: &[OsString], coverage: &[Coverage]) -> Vec<String> {
     let looking = Looking { route, coverage, ids };
     let named = named(cwd, argv);
@@ -55,10 +55,10 @@ struct Looking<'a> {
 }
 
 impl Looking<'_> {
-    /// A path where the command could write bare, and not in the run.
+    /// The reason for a path where the command could write without recant, but not in the run.
     fn closed(&self, path: &AbsPath) -> Option<String> {
         let row = self.coverage.iter().filter(|row| path.is_under(&row.path)).max_by_key(|row| row.path.depth())?;
-        // A covered directory is read-only; dead are the sockets and FIFOs in it.
+        // A covered directory is read-only; the sockets and FIFOs in it are dead.
         let is_dead = || stat(path).is_some_and(|stat| matches!(stat.sort, Sort::Socket | Sort::Fifo));
         let how = if row.how == How::Masked && !is_dead() { How::ReadOnly } else { row.how };
         let what = match how {
@@ -79,10 +79,10 @@ impl Looking<'_> {
         Some(format!("{path} {what}: {remedy}"))
     }
 
-    /// An object of another user, or of a group that the run's namespace does not map.
+    /// The reason for an object of another user, or of a group that the run's namespace does not map.
     fn unmapped(&self, path: &AbsPath) -> Option<String> {
         let stat = stat(path)?;
-        // The top folder of a captured place is the upper's, and may be changed; elsewhere it is no question of owners.
+        // The top directory of a captured place is the upper's and may be changed; outside captured places owners do not matter.
         let row = self.coverage.iter().filter(|row| path.is_under(&row.path)).max_by_key(|row| row.path.depth())?;
         if row.how != How::Captured || row.path == *path {
             return None;
@@ -98,7 +98,7 @@ impl Looking<'_> {
         })
     }
 
-    /// Whether the user may write to it bare: access(2) of what is there, but for links.
+    /// Tells whether the user may write to it without recant: access(2) of an existing object, links aside.
     fn may_write_to(&self, stat: &Stat) -> bool {
         let bits = if stat.uid == self.ids.uid {
             0o200
@@ -111,13 +111,13 @@ impl Looking<'_> {
     }
 }
 
-/// The names in the working folder.
+/// The names in the working directory.
 fn here(cwd: &AbsPath) -> Vec<AbsPath> {
     let names = Dir::open(cwd.as_path()).and_then(|dir| dir.names()).unwrap_or_default();
     names.iter().take(LOOKED_AT).filter_map(|name| cwd.join(name).ok()).collect()
 }
 
-/// The paths among the command's words: whole words, and what stands behind a `=`.
+/// The paths among the command's words: whole words, and the part after a `=`.
 fn named(cwd: &AbsPath, argv: &[OsString]) -> Vec<AbsPath> {
     let words = argv.iter().skip(1).take(LOOKED_AT).map(|word| word.as_bytes());
     let words = words.flat_map(|word| [Some(word), word.iter().position(|b| *b == b'=').map(|at| &word[at + 1..])]).flatten();
@@ -129,12 +129,12 @@ fn named(cwd: &AbsPath, argv: &[OsString]) -> Vec<AbsPath> {
     words.filter(|word| word.contains(&b'/') || stat_name(cwd, word)).filter_map(path).collect()
 }
 
-/// Whether a word is a name in the working folder.
+/// Tells whether a word is a name in the working directory.
 fn stat_name(cwd: &AbsPath, word: &[u8]) -> bool {
     cwd.join(word).is_ok_and(|path| stat(&path).is_some())
 }
 
-/// `git clone` of a directory: the one program of which it is known that it looks whether a hard link is one.
+/// Recognizes `git clone` of a directory: the only program known to check that a hard link is one.
 fn git_clones_a_directory(cwd: &AbsPath, argv: &[OsString]) -> bool {
     let [program, rest @ ..] = argv else { return false };
     program.as_bytes().ends_with(b"git")

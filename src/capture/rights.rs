@@ -1,11 +1,11 @@
-//! The capabilities that are given up before the command is there.
+//! The capabilities that are dropped before the command starts.
 
 use std::io;
 
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-/// What leads a root out of its run; the rest stays, for chown, mknod, chroot, network and the like.
+/// Those by which root could get out of its run; the rest stays, for chown, mknod, chroot, network and the like.
 const DROPPED: CapabilitySet = CapabilitySet::SYS_ADMIN
     .union(CapabilitySet::SYS_PTRACE)
     .union(CapabilitySet::SYS_MODULE)
@@ -13,17 +13,17 @@ const DROPPED: CapabilitySet = CapabilitySet::SYS_ADMIN
     .union(CapabilitySet::SYS_BOOT)
     .union(CapabilitySet::BPF)
     .union(CapabilitySet::PERFMON)
-    // The kernel's log can be emptied, and process accounting turned off: syslog(2), acct(2).
+    // These could empty the kernel's log, and turn process accounting off: syslog(2), acct(2).
     .union(CapabilitySet::SYSLOG)
     .union(CapabilitySet::SYS_PACCT)
     .union(CapabilitySet::CHECKPOINT_RESTORE);
 
-/// Gives up what leads a root out of its run.
+/// Drops the capabilities by which root could get out of its run.
 pub(super) fn drop_lead_out() -> io::Result<()> {
     drop_rights(DROPPED)
 }
 
-/// Gives up capabilities for good: also what a program with file capabilities or setuid root could get back.
+/// Drops capabilities for good: a program with file capabilities or setuid root can't get them back either.
 pub(super) fn drop_rights(dropped: CapabilitySet) -> io::Result<()> {
     let sets = rustix::thread::capabilities(None)?;
     for bit in 0..u64::BITS {
@@ -31,7 +31,7 @@ pub(super) fn drop_rights(dropped: CapabilitySet) -> io::Result<()> {
         if dropped.intersects(one) {
             match rustix::thread::remove_capability_from_bounding_set(one) {
                 Ok(()) => {}
-                // Above the last that this kernel has.
+                // Past the last one that this kernel has.
                 Err(Errno::INVAL) => break,
                 Err(error) => return Err(error.into()),
             }

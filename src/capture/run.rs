@@ -1,8 +1,8 @@
 //! Runs a command under a plan: forks the init into its namespaces, passes signals on, waits.
 //!
-//! The command stays in the caller's process group and session, so the terminal's Ctrl-C and Ctrl-Z reach it as bare.
-//! recant takes no notice of INT and QUIT from there, stops and goes on with its group or with the command, and passes on what other
-//! processes send to it alone. Once the command has ended, and it is said that something of it is waited for, they end that.
+//! The command stays in the caller's process group and session, so the terminal's Ctrl-C and Ctrl-Z reach it as without recant. recant
+//! ignores INT and QUIT from the terminal, stops and continues with its group or with the command, and passes on what other processes send
+//! to it alone. Once the command has ended and recant has said what it waits for, these signals end that.
 
 use std::ffi::{CString, OsString};
 use std::io;
@@ -38,30 +38,30 @@ use crate::fs::path::{AbsPath, Shown};
 pub struct Ended {
     /// How the command ended.
     pub exit: Exit,
-    /// The time from before the set-up on. The command waits until the clock that files are stamped with is past its start, so that what
-    /// was changed below with a later ctime, and nothing else, changed during the run.
+    /// The time from before the set-up on. The command starts only when the clock that stamps files is past this start. So exactly what
+    /// changed below with a later ctime changed during the run.
     pub span: fs::Span,
-    /// What it set of the real files that its output goes to: a sentence each.
+    /// One sentence for each thing that the command set on a real file that its output goes to.
     pub outputs: Vec<String>,
-    /// Whether the command had PIDs of its own.
+    /// True if the command had PIDs of its own.
     #[cfg_attr(not(feature = "crash-points"), expect(dead_code, reason = "a test asks for it"))]
     pub own_pids: bool,
-    /// What it wrote, in bytes, where that was more than it may: it was ended for that, if it had not ended by itself.
+    /// The bytes it wrote, where they exceed its limit: it was ended for that, unless it had ended by itself.
     pub too_much: Option<u64>,
     /// The init, and with it the mounts.
     pub leaving: Leaving,
-    /// What is written out meanwhile.
+    /// Writes content out early, during the run.
     #[expect(dead_code, reason = "waited for when it is dropped")]
     ahead: Option<Ahead>,
 }
 
-/// The init of a run, alone in its namespaces: taking down what thousands of files have left in an overlay's caches takes as long as
-/// reading the upper, which goes on meanwhile.
+/// The init of a run, alone in its namespaces. Taking down what thousands of files left in an overlay's caches takes as long as reading the
+/// upper, which goes on meanwhile.
 #[derive(Debug)]
 pub struct Leaving(Option<i32>);
 
 impl Leaving {
-    /// Waits until it and the run's mounts are gone.
+    /// Waits until the init and the run's mounts are gone.
     pub fn wait(mut self) -> Result<(), Error> {
         self.0.take().map_or(Ok(()), |init| Ok(sys::wait_for(init).at("wait for", "the init")?))
     }
@@ -70,36 +70,36 @@ impl Leaving {
 impl Drop for Leaving {
     fn drop(&mut self) {
         if let Some(init) = self.0.take() {
-            // On the way out with another error; that it can't be waited for changes nothing of that.
+            // Another error is being returned: a failed wait changes nothing about it.
             let _gone = sys::wait_for(init);
         }
     }
 }
 
-/// What happens while a run lasts that a person may want to hear.
+/// Something that happens during a run and that a person may want to hear.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The set-up is under way in another process, and there is time for something else.
+    /// The set-up runs in another process, so there is time for other work.
     SettingUp,
-    /// The command ended two seconds ago, and children of it go on: their names.
+    /// The command ended two seconds ago, and these children of it still run: their names.
     Lingering(Vec<String>),
-    /// The store can hold no upper: what the command writes lies in memory, at most so many bytes, until it has ended.
+    /// The store can hold no upper: what the command writes lies in memory until it has ended, at most so many bytes.
     InMemory(u64),
-    /// The further groups that were to be mapped could not be, for this reason. The command is not started yet.
+    /// The further groups could not be mapped, for this reason. The command is not started yet.
     NoGroups(String),
-    /// A place could not be captured, for this reason: it is read-only. The command is not started yet.
+    /// This place could not be captured, for this reason: it is read-only. The command is not started yet.
     Uncovered(AbsPath, String),
-    /// What the command was to read from a redirection could not be read to its end, for this reason.
+    /// The redirected input of the command could not be read to its end, for this reason.
     NotFed(String),
 }
 
-/// Runs the command with what it changes held, and comes back when its init alone is left (H3): [`run_on`].
+/// Runs the command with its changes held, and returns when its init alone is left (H3): [`run_on`].
 pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {
     run_on(Ground::Captured(laid), command, hear)
 }
 
-/// Runs the command and comes back when nothing of it is left but its init, which is ending (H3). Forks, so the process must have one thread.
-/// On an error the command was not started, with one exception: it could not be executed.
+/// Runs the command and returns when only its init is left, which is ending (H3). Forks, so the process must have one thread. On an error
+/// the command was not started, with one exception: it could not be executed.
 pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {
     run_there(ground, command, hear).map_err(not_started)
 }
@@ -112,12 +112,12 @@ fn run_there(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event))
     let argv = command.argv.iter().cloned().map(to_c).collect::<Result<Vec<_>, _>>()?;
     let env = environment(&command.env)?;
     let inherited = descriptors::inherited()?;
-    // Inherited as ignored it would let children vanish unasked.
+    // If SIGCHLD were inherited as ignored, children would vanish without being waited for.
     let child_ignored = sys::default_action(libc::SIGCHLD);
     let listened = Signals::of(&[init::FORWARDED, &[libc::SIGCONT]].concat());
     let mask = listened.block();
     let result = listened.descriptor().at("listen to signals", "signalfd").map_err(Error::from).and_then(|signals| {
-        // One that came before is nobody's else; from here on they are the command's.
+        // A signal that came before is meant for recant; from here on they are the command's.
         fs::interrupt::check().at("start", "the command")?;
         let begun = fs::Moment::now();
         let started = ground.laid().map_or_else(fs::exact_now, |laid| laid.plan.since);
@@ -155,16 +155,16 @@ fn run_there(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event))
         }
         let ((exit, leaving), apart) = match run.attempt(&orders(true))? {
             Some(ended) => (ended, true),
-            // Parts of /proc are covered (a container), so a user gets no new one: without own PIDs, then. Or no namespace can be had
-            // for a confined command's /dev/shm.
+            // Parts of /proc are covered (a container), so a user gets no new one: run without own PIDs. Or no namespace can be had for a
+            // confined command's /dev/shm.
             None => (run.attempt(&orders(false))?.ok_or_else(not_alone)?, false),
         };
         let own_pids = apart && ground.laid().is_some();
         while sys::next_signal(signals.as_fd()).is_some() {}
-        // Also of one that was ended for it: since it was measured it has written on.
+        // Measured again where it was ended for this: it has written on since.
         let written = |meter: Meter| Some(meter.written().max(run.too_much.unwrap_or(0))).filter(|n| *n > meter.max());
         let too_much = run.meter.and_then(written);
-        // What changed on the tree meanwhile is told by its time: also where the clock was set back.
+        // Changes on the tree during the run are found by their time, also where the clock was set back.
         let span = begun.until_now(started);
         let outputs = inherited.outputs.iter().filter_map(|output| output.told().transpose()).collect::<Result<_, _>>()?;
         Ok(Ended { outputs, exit, span, own_pids, too_much, leaving, ahead: run.ahead })
@@ -180,11 +180,11 @@ fn to_c(word: OsString) -> Result<CString, Error> {
     CString::new(word.into_vec()).map_err(|_| nul())
 }
 
-/// What a command has where recant has it not. `git status` and `git diff` rewrite the index to remember what they have seen, unless this
-/// is 0 (git(1)): looking at a repository would be a change of it.
+/// Variables that a command gets if recant lacks them. Unless GIT_OPTIONAL_LOCKS is 0 (git(1)), `git status` and `git diff` rewrite the
+/// index to remember what they saw: looking at a repository would change it.
 const DEFAULTS: [(&str, &str); 1] = [("GIT_OPTIONAL_LOCKS", "0")];
 
-/// recant's own variables and the defaults that it does not have, those of `set` replaced.
+/// recant's own variables and the missing defaults, with those of `set` in place of their namesakes.
 fn environment(set: &[(OsString, OsString)]) -> Result<Vec<CString>, Error> {
     let defaults = DEFAULTS.map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let unset = defaults.into_iter().filter(|(name, _)| std::env::var_os(name).is_none());
@@ -211,7 +211,7 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// `None` where it has to be tried again, without PIDs or a /dev/shm of its own.
+    /// Runs the command once. `None` if it has to be tried again, without PIDs or a /dev/shm of its own.
     fn attempt(&mut self, orders: &Orders<'_>) -> Result<Option<(Exit, Leaving)>, Error> {
         let user = self.ground.is_user_s();
         let (ours, theirs) = UnixStream::pair().at("make a socket for", "the init")?;
@@ -247,7 +247,7 @@ impl Running<'_> {
         }
         leaving.wait()?;
         if let Some(taking_in) = taking_in {
-            // H3: the init was killed, or had nothing to end.
+            // H3: the init was killed, or had nothing left to end.
             taking_in.end_all();
         }
         match outcome {
@@ -263,7 +263,7 @@ impl Running<'_> {
         let mut outcome = None;
         let mut phase = Phase::SetsUp;
         loop {
-            // Neither before: the set-up may have to be tried again, which takes a process with one thread.
+            // Not during the set-up: it may have to be tried again, which takes a process with one thread.
             let metered = phase != Phase::SetsUp && self.too_much.is_none();
             let tick = self.meter.as_ref().filter(|_| metered).map(|_| limit::TICK);
             let tock = self.ahead.as_ref().filter(|_| phase == Phase::Runs).map(|_| ahead::TICK);
@@ -306,8 +306,8 @@ impl Running<'_> {
                     outcome = Some(Outcome::Again);
                 }
                 Some(Word::NoExec(errno)) => outcome = Some(Outcome::NoExec(errno)),
-                // Stopped by itself, not with the group: recant stops too, so that the shell sees it. What went on meanwhile was
-                // stopped by the terminal, recant with it.
+                // The command stopped alone, not with the group: recant stops too, so that the shell sees it. If recant was continued
+                // meanwhile, the terminal had stopped both.
                 Some(Word::Stopped(_)) if went_on => {}
                 Some(Word::Stopped(stop)) => self.stop_too(init, &words, phase, stop),
                 Some(Word::Alone) => {
@@ -321,20 +321,20 @@ impl Running<'_> {
                 Some(Word::Killed(signal)) => phase = self.over(Exit::Signal(signal), &mut outcome, &words),
             }
         }
-        // The init was killed before it could say how the command ended; that ended with it.
+        // The init was killed before it could say how the command ended; the command ended with it.
         outcome.unwrap_or(Outcome::Exit(Exit::Signal(libc::SIGKILL)))
     }
 
-    /// Stops as the command has, and goes on with it.
+    /// Stops as the command has, and continues with it.
     fn stop_too(&self, init: i32, words: &Words, phase: Phase, stop: u16) {
         sys::kill(std::process::id().cast_signed(), libc::SIGSTOP);
-        // Here it was continued: alone by who knows of recant's process only, or with the group. What continued it tells of no
-        // later stop; and it is passed on for this one, which the command may have left with the group.
+        // Continued here, with the group or by somebody who knows only recant's process. This SIGCONT answers this stop, no later one.
+        // It is passed on all the same, since the command may have left the group.
         self.pass_on(init, words, phase);
         sys::forward(init, libc::SIGCONT, stop);
     }
 
-    /// The command has ended, with `exit` where nothing else became of it.
+    /// Notes that the command has ended, with `exit` unless another outcome is known.
     fn over(&mut self, exit: Exit, outcome: &mut Option<Outcome>, words: &Words) -> Phase {
         if let Some(ahead) = &mut self.ahead {
             ahead.finish();
@@ -346,13 +346,13 @@ impl Running<'_> {
         if self.command.linger == Linger::Kill {
             end_rest(words);
         } else if self.heard.hung_up() {
-            // As the kernel does when the leader of a session ends: _exit(2).
+            // As the kernel does when a session leader ends: _exit(2).
             sys::kill(0, libc::SIGHUP);
         }
         Phase::Ended(Instant::now())
     }
 
-    /// Ends the run where it has written more than it may.
+    /// Ends the run if it has written more than its limit.
     fn end_if_too_much(&mut self, words: &Words) {
         self.too_much = self.meter.as_mut().and_then(Meter::exceeded);
         if self.too_much.is_some() {
@@ -360,7 +360,7 @@ impl Running<'_> {
         }
     }
 
-    /// Waits for a word, a signal or the time `left`; passes signals on. Whether this process was continued.
+    /// Waits for a word, a signal or the time `left`; passes signals on. Returns true if this process was continued.
     fn wait(&self, init: i32, words: &Words, left: Option<Duration>, phase: Phase) -> bool {
         if !words.has_more() {
             let limit = left.and_then(|left| Timespec::try_from(left).ok());
@@ -370,7 +370,7 @@ impl Running<'_> {
         self.pass_on(init, words, phase)
     }
 
-    /// Passes on the signals that have come. Whether this process was continued.
+    /// Passes on the signals that have come. Returns true if this process was continued.
     fn pass_on(&self, init: i32, words: &Words, phase: Phase) -> bool {
         let mut went_on = false;
         while let Some(signal) = sys::next_signal(self.signals) {
@@ -387,9 +387,9 @@ impl Running<'_> {
 
 enum Outcome {
     Exit(Exit),
-    /// The same, and nothing but the init is left.
+    /// The command ended so, and only the init is left.
     Alone(Exit),
-    /// To be tried with less of its own.
+    /// To be tried again, with less of its own.
     Again,
     Failed(Failed),
     NoExec(i32),
@@ -410,7 +410,7 @@ fn is_ready(socket: &UnixStream) -> bool {
     !ready[0].revents().is_empty()
 }
 
-/// Lets the init see the end of the socket: it ends, and all with it.
+/// Closes recant's end of the socket: the init ends, and the whole run with it.
 fn end_rest(words: &Words) {
     let _gone = words.socket().shutdown(std::net::Shutdown::Write);
 }
@@ -422,7 +422,7 @@ fn names_of_children(init: i32) -> Vec<String> {
     children.into_iter().filter_map(name).collect()
 }
 
-/// For people: a part of a sentence.
+/// Describes the failure for people, as part of a sentence.
 fn said(failed: Failed) -> String {
     let act = failed.act.clone();
     format!("cannot {act}: {}", reason(&io::Error::from(failed)))
@@ -439,7 +439,7 @@ fn set_up_error(failed: Failed, user: bool) -> Error {
 fn exec_error(argv: &[OsString], errno: i32) -> Error {
     let name = argv.first().cloned().unwrap_or_default();
     let program = Shown(name.as_encoded_bytes()).to_string();
-    // execvp(3) says EACCES as well where a folder of PATH can't be searched and no other one has the name.
+    // execvp(3) also says EACCES where a directory of PATH can't be searched and no other has the name.
     let hides = errno == libc::EACCES && !name.as_encoded_bytes().contains(&b'/') && !is_in_path(&name);
     match errno {
         libc::ENOENT | libc::ENOTDIR => not_found(&program),

@@ -1,5 +1,5 @@
-//! Places whose changes are dropped at the end of a run: `--scratch`, `capture.scratch`. They are captured like all else while the
-//! command runs; then their part of the uppers goes, and no change is made of it.
+//! Scratch places, whose changes are dropped at the end of a run: `--scratch`, `capture.scratch`. They are captured like all else while the
+//! command runs. Then their part of the uppers is removed, and no change is made of it.
 
 use std::collections::HashSet;
 
@@ -11,14 +11,14 @@ use crate::session::change::{Change, Changes};
 use crate::session::run::Place;
 use crate::tree::state::State;
 
-/// What of a run's changes was dropped.
+/// The changes of a run that were dropped.
 #[derive(Debug, Default)]
 pub(super) struct Dropped {
-    /// How many.
+    /// The number of dropped changes.
     pub changes: u64,
-    /// The scratch places whose part of the uppers goes.
+    /// The scratch places whose part of the uppers is to be removed.
     pub places: Vec<AbsPath>,
-    /// Those whose changes stay, as what lies above them was taken away or replaced: with a reason, a line each.
+    /// The scratch places whose changes stay, as a directory above was removed or replaced: one line each, with the reason.
     pub kept: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn take_out(changes: &mut Changes, hides: &mut Vec<AbsPath>, scratch:
     let mut dropped = Dropped::default();
     for place in scratch {
         match gone_above(changes, place) {
-            // Without the folder above nothing of it can stay on the tree; half of a deletion would be a conflict.
+            // Without the directory above, nothing of the place can stay on the tree; half of a deletion would be a conflict.
             Some(above) => dropped.kept.push(format!("{place}: its changes are kept: {above}, in which it lies, was taken away")),
             None => dropped.places.push(place.clone()),
         }
@@ -43,19 +43,19 @@ pub(super) fn take_out(changes: &mut Changes, hides: &mut Vec<AbsPath>, scratch:
     dropped
 }
 
-/// A folder above `place` that the run took away or replaced by something else.
+/// A directory above `place` that the run removed or replaced by something else.
 fn gone_above(changes: &Changes, place: &AbsPath) -> Option<AbsPath> {
     let above = std::iter::successors(place.parent(), AbsPath::parent);
     let is_gone = |change: &&Change| change.before.object.is_some() && !change.after.as_ref().is_some_and(State::is_folder);
     above.filter_map(|path| changes.at(&path)).find(is_gone).map(|change| change.path.clone())
 }
 
-/// Takes the scratch places' part out of the uppers; what is done already is fine.
+/// Removes the scratch places' part from the uppers; what is gone already is fine.
 pub(super) fn clear(fs: &Fs, held: &Dir, places: &[Place], scratch: &[AbsPath]) -> Result<(), Error> {
     let Ok(uppers) = held.at(b"upper").open_dir() else { return Ok(()) };
     let mut cleared = HashSet::new();
     for place in scratch {
-        // The innermost one that it lies in has it; others may lie in it.
+        // It belongs to the innermost place that it lies in; others may lie in it.
         let holds = places.iter().filter(|captured| place.is_under(&captured.path)).max_by_key(|captured| captured.path.depth());
         let within = places.iter().filter(|captured| captured.path != *place && captured.path.is_under(place));
         for captured in holds.into_iter().chain(within) {
@@ -68,7 +68,7 @@ pub(super) fn clear(fs: &Fs, held: &Dir, places: &[Place], scratch: &[AbsPath]) 
     Ok(())
 }
 
-/// Clears what lies at `below` in the upper of a place: all of it where `below` is empty.
+/// Clears `below` in the upper of a place: all of the upper if `below` is empty.
 fn clear_one(fs: &Fs, uppers: &Dir, captured: &Place, below: &[u8]) -> Result<(), Error> {
     let number = captured.k.to_string();
     let upper = match uppers.open_below(number.as_bytes()) {

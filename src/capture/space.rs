@@ -1,11 +1,11 @@
-//! Builds the mounts of a plan, inside the run's own namespace: called by the init before the command is there.
+//! Builds the mounts of a plan, inside the run's own namespace: called by the init before the command starts.
 //!
-//! Files: `cover` makes sockets outside dead, `mounting` is a mount on its way to its place, `split` puts a directory together that can be no lower, `devices` is the run's own /dev,
-//! `terminals` its /dev/pts, `shm` a private /dev/shm, `check` reads back what was mounted.
+//! Files: `cover` makes sockets outside dead; `mounting` is a mount on its way to its place; `split` puts together a directory that can't
+//! be a lower; `devices` is the run's own /dev, `terminals` its /dev/pts; `shm` is a private /dev/shm; `check` reads back what was mounted.
 //!
-//! The order matters. The overlays come first, detached: an overlay keeps its own writable clone of the mount that its
-//! upper lies on, and an upper on a mount that is read-only already is refused. Then everything becomes read-only. Then
-//! the overlays take their places, root's of `/` by pivot_root(2), with the other mounts moved into it. What the kernel made of it all is read back at the end (H1).
+//! The order matters. The overlays come first, detached: an overlay keeps its own writable clone of the mount that its upper lies on, and
+//! an upper on a read-only mount is refused. Then everything becomes read-only. Then the overlays take their places: root's of `/` by
+//! pivot_root(2), with the other mounts moved into it. At the end the mounts are read back (H1).
 
 mod check;
 mod cover;
@@ -39,18 +39,18 @@ use mounting::{Unbuilt, at_path, attach, attach_to, clone_at, clone_of, folder_a
 pub(super) use shm::part as part_shm;
 use split::Ready;
 
-/// What /proc has that leads out of a run of root: made read-only there.
+/// The names in /proc that lead out of a run of root: made read-only there.
 const PROC_CLOSED: &[&str] = &["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr"];
 
-/// Builds it all; afterwards this process has the rights that the command will have, and stands in its working folder.
-/// Gives the places that could not be captured and are read-only, with the reason.
+/// Builds all mounts. Afterwards this process has the rights that the command will have, and is in its working directory. Returns the
+/// places that could not be captured and are read-only, with the reason.
 pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<Vec<Uncovered>, Unbuilt> {
     let plan = &laid.plan;
     let mapped = if plan.route == Route::User { plan.ids.map_outer(recant)? } else { Vec::new() };
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", private).at("make the mounts private", "/")?;
 
-    // First, as it may be refused, and an overlay that was made leaves its mark in the work folder.
+    // First, as it may be refused, and a made overlay leaves its mark in the work directory.
     let proc = if own_pids { Some(new_proc(plan.route)?) } else { None };
     let (overlays, mut uncovered) = with_memory(laid, || overlays(laid))?;
     let passes: Vec<(&AbsPath, OwnedFd)> =
@@ -80,18 +80,18 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
     }
     hide(plan)?;
     mask(&plan.sockets, &attached, dead)?;
-    // By path: the inherited working folder still lies on the real, writable mount.
+    // By path: the inherited working directory still lies on the real, writable mount.
     rustix::process::chdir(plan.cwd.as_path()).at("enter the working folder", &plan.cwd)?;
     verify(plan, &attached)?;
     match plan.route {
         Route::User => {
-            // A second user namespace: each mount in it is locked, for a third one made inside as well.
+            // A second user namespace: each mount in it is locked, even for a third one made inside.
             plan.ids.enter_inner(&mapped)?;
             filter::deny_ioctls(&filter::TYPING).at("deny ioctls", "seccomp")?;
             drop_rights(CapabilitySet::all()).at("drop the capabilities", "capset")?;
         }
         Route::Root => {
-            // Before the rights go: without SYS_ADMIN a rule needs no_new_privs, and sudo would be broken.
+            // Before the rights are dropped: without SYS_ADMIN a rule needs no_new_privs, which would break sudo.
             filter::deny_pidfd_getfd().at("deny pidfd_getfd", "seccomp")?;
             filter::deny_open_by_handle().at("deny open_by_handle_at", "seccomp")?;
             filter::deny_ioctls(&filter::TYPING).at("deny ioctls", "seccomp")?;
@@ -101,8 +101,8 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
     Ok(uncovered)
 }
 
-/// Does something while the tmpfs of the uppers is mounted in this namespace: the kernel takes an upper on such a mount alone. An overlay
-/// keeps a mount of its own; recant's own one must not become read-only with all others.
+/// Calls `act` while the uppers' tmpfs is mounted in this namespace: the kernel takes an upper only on such a mount. An overlay keeps a
+/// mount of its own; the one made here must not become read-only with all others.
 fn with_memory<T>(laid: &Laid, act: impl FnOnce() -> Result<T, IoError>) -> Result<T, IoError> {
     let (Some(memory), Some(store)) = (&laid.memory, laid.plan.hidden.first()) else { return act() };
     attach(&memory.mount, store).at("mount the uppers' tmpfs on", store)?;
@@ -111,14 +111,14 @@ fn with_memory<T>(laid: &Laid, act: impl FnOnce() -> Result<T, IoError>) -> Resu
     Ok(done)
 }
 
-/// A place that could not be captured, and why.
+/// A place that could not be captured, and the reason.
 pub(super) type Uncovered = (AbsPath, String);
 
-/// An overlay that is not yet anywhere.
+/// An overlay that is not mounted yet.
 struct Detached<'a> {
     target: &'a Target,
     overlay: OwnedFd,
-    /// What is put into it, where it is of a split directory.
+    /// The pieces to put into it, if its directory is split.
     pieces: Vec<Ready<'a>>,
 }
 
@@ -128,7 +128,7 @@ fn overlays(laid: &Laid) -> Result<(Vec<Detached<'_>>, Vec<Uncovered>), IoError>
     for (layer, target) in laid.layers.iter().zip(&laid.plan.targets) {
         match overlay(laid, layer, target, &mut uncovered) {
             Ok(overlay) => made.push(overlay),
-            // Nothing can be written where it was, nor in what somebody makes there: all that is no overlay is read-only.
+            // Nothing can be written at its old place, nor in what somebody makes there: all that is no overlay is read-only.
             Err(error) if target.need != Need::Must && (target.has_gone_by(&error) || at_path(&target.path).is_err()) => {}
             Err(error) if target.need == Need::OrReadOnly => {
                 let why = format!("cannot {}: {}", error.act, reason(&error.source));
@@ -147,7 +147,7 @@ struct Layers {
     work: OwnedFd,
 }
 
-/// The overlay of one target, not yet anywhere, with those of its pieces.
+/// The overlay of one target, not mounted yet, with those of its pieces.
 fn overlay<'a>(
     laid: &'a Laid,
     layer: &'a Layer,
@@ -155,7 +155,7 @@ fn overlay<'a>(
     uncovered: &mut Vec<Uncovered>,
 ) -> Result<Detached<'a>, IoError> {
     let (plan, path) = (&laid.plan, &target.path);
-    // All are opened in here: the mounts of the outer namespace are not this one's.
+    // All are opened here: the outer namespace's mounts are not this one's.
     let again = |held: &Dir| -> io::Result<OwnedFd> {
         if laid.memory.is_some() {
             return Ok(rustix::io::fcntl_dupfd_cloexec(held, 0)?);
@@ -177,7 +177,7 @@ fn overlay<'a>(
     Ok(Detached { target, overlay, pieces })
 }
 
-/// A directory of the store's, opened by its path in this namespace's mounts.
+/// A directory of the store, opened by its path in this namespace's mounts.
 fn opened_here(held: &Dir) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let fd = rustix::fs::open(held.path(), flags, Mode::empty())?;
@@ -185,8 +185,8 @@ fn opened_here(held: &Dir) -> io::Result<OwnedFd> {
     if (a.dev, a.ino) == (b.dev, b.ino) { Ok(fd) } else { Err(Errno::STALE.into()) }
 }
 
-/// An overlay of `path`, which is the target's or lies in it, not yet anywhere. Options are written out, since their defaults are the
-/// distribution's. Paths go in as /proc/self/fd/N: no escaping, no limit of 255 bytes.
+/// An overlay of `path`, which is the target's or lies in it, not mounted yet. Options are explicit, since their defaults depend on the
+/// distribution. Paths go in as /proc/self/fd/N: no escaping, no limit of 255 bytes.
 fn overlay_of(plan: &Plan, target: &Target, path: &AbsPath, layers: &Layers) -> Result<OwnedFd, IoError> {
     let Layers { lower, upper, work } = layers;
     let making = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).at("open an overlay", path)?;
@@ -195,17 +195,17 @@ fn overlay_of(plan: &Plan, target: &Target, path: &AbsPath, layers: &Layers) -> 
     set("lowerdir", &sys::held_path(lower)).at("take the folder as lower of an overlay", path)?;
     set("upperdir", &sys::held_path(upper)).at("take the folder as upper of an overlay of", path)?;
     set("workdir", &sys::held_path(work)).at("take the folder as work folder of an overlay of", path)?;
-    // Renaming a folder that was there before: root's overlay can, a user's answers EXDEV whatever is set.
+    // Renaming a directory that existed before: root's overlay can, a user's fails with EXDEV whatever is set.
     let redirect = if plan.route == Route::Root { "on" } else { "nofollow" };
     for (key, value) in [("redirect_dir", redirect), ("index", "off"), ("metacopy", "off")] {
         set(key, value).at("set an option of the overlay", path)?;
     }
     match plan.route {
         Route::Root => set("xino", "off").at("set xino=off of the overlay", path)?,
-        // Without it the mount succeeds, and renaming any folder is EXDEV.
+        // Without it the mount succeeds, but renaming any directory fails with EXDEV.
         Route::User => rustix::mount::fsconfig_set_flag(&making, "userxattr").at("set userxattr of the overlay", path)?,
     }
-    // One flush a copied-up file less; recant syncs the upper itself before it calls the session complete.
+    // Saves a flush for each copied-up file; recant syncs the upper itself before it calls the session complete.
     rustix::mount::fsconfig_set_flag(&making, "volatile").at("set volatile of the overlay", path)?;
     rustix::mount::fsconfig_create(&making).at("make the overlay: lower, upper", path)?;
     let mut attributes = MountAttrFlags::MOUNT_ATTR_NODEV;
@@ -214,8 +214,8 @@ fn overlay_of(plan: &Plan, target: &Target, path: &AbsPath, layers: &Layers) -> 
     rustix::mount::fsmount(&making, FsMountFlags::FSMOUNT_CLOEXEC, attributes).at("mount the overlay", path)
 }
 
-/// The one file of an overlay, to be put over the one that is mounted at `path`. Only what is mounted somewhere can be cloned (before
-/// Linux 6.15): for a moment it is on a folder that will be hidden.
+/// The one file of an overlay, to be put over the file that is mounted at `path`. Only a mounted file can be cloned (before Linux 6.15):
+/// for a moment the overlay is on a directory that will be hidden.
 fn the_file_alone(plan: &Plan, overlay: &OwnedFd, path: &AbsPath) -> Result<OwnedFd, IoError> {
     let (store, (_, name)) = (plan.hidden.first().unwrap_or(path), path.split().unwrap_or_default());
     attach(overlay, store).at("put the overlay of the file on", store)?;
@@ -224,7 +224,7 @@ fn the_file_alone(plan: &Plan, overlay: &OwnedFd, path: &AbsPath) -> Result<Owne
     clone.at("clone the copy of the mounted file", path)
 }
 
-/// Puts an overlay over its folder, and the mounts below it into it. These were made read-only with all the rest.
+/// Puts an overlay over its directory, and the mounts below into it. These were made read-only with all the rest.
 fn attach_target(plan: &Plan, made: Detached<'_>, attached: &mut Vec<Attached>) -> Result<(), IoError> {
     let target = made.target;
     let nested = nested(target)?;
@@ -236,8 +236,8 @@ fn attach_target(plan: &Plan, made: Detached<'_>, attached: &mut Vec<Attached>) 
     split::attach_pieces(plan, &real, made.pieces, attached)
 }
 
-/// Makes the overlay of `/` the root of this namespace, with the mounts below in it; the old root goes. It is put on a folder
-/// of the old tree for a moment, since pivot_root(2) takes mount points alone: on one that will be hidden.
+/// Makes the overlay of `/` the root of this namespace, with the mounts below in it; the old root is unmounted. For a moment the overlay
+/// lies on a directory of the old tree that will be hidden, since pivot_root(2) takes mount points only.
 fn become_root(target: &Target, overlay: &OwnedFd, hidden: &[AbsPath]) -> Result<(), IoError> {
     let nested = nested(target)?;
     let store = hidden.first().unwrap_or(&target.path);
@@ -249,15 +249,15 @@ fn become_root(target: &Target, overlay: &OwnedFd, hidden: &[AbsPath]) -> Result
     rustix::mount::unmount(".", UnmountFlags::DETACH).at("unmount the old root", &target.path)
 }
 
-/// Mounts that lie in one folder, which is held before an overlay covers it: a container host has hundreds of them, and each call for
-/// each counts.
+/// Mounts that lie in one directory, which is held before an overlay covers it: a container host has hundreds of them, and each saved call
+/// counts.
 struct Nested<'a> {
     folder: AbsPath,
     held: OwnedFd,
     mounts: Vec<(&'a AbsPath, &'a [u8])>,
 }
 
-/// The mounts below a target, folder by folder. One that is gone by now is left out.
+/// The mounts below a target, directory by directory. One that is gone by now is left out.
 fn nested(target: &Target) -> Result<Vec<Nested<'_>>, IoError> {
     let mut found: Vec<Nested<'_>> = Vec::new();
     for path in &target.nested {
@@ -279,7 +279,7 @@ fn nested(target: &Target) -> Result<Vec<Nested<'_>>, IoError> {
     Ok(found)
 }
 
-/// Whether something is mounted at a name. One whose disk is gone can't be looked at, and is there all the same.
+/// Tells whether something is mounted at a name. A mount whose disk is gone can't be looked at, and still counts.
 fn is_mounted_at(folder: impl AsFd, name: &[u8]) -> bool {
     match rustix::fs::statx(folder, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, StatxFlags::empty()) {
         Err(Errno::NOENT) => false,
@@ -288,7 +288,7 @@ fn is_mounted_at(folder: impl AsFd, name: &[u8]) -> bool {
     }
 }
 
-/// Moves mounts to where the overlay shows the folder that they lay in.
+/// Moves mounts to where the overlay shows their directory.
 fn move_in(nested: &[Nested<'_>]) -> Result<(), IoError> {
     for Nested { folder, held, mounts } in nested {
         if mounts.is_empty() {
@@ -297,7 +297,7 @@ fn move_in(nested: &[Nested<'_>]) -> Result<(), IoError> {
         let shown = at_path(folder).at("find in the overlay", folder)?;
         for (path, name) in mounts {
             match rustix::mount::move_mount(held, *name, &shown, *name, MoveMountFlags::empty()) {
-                // Its folder was removed outside, which takes it away here as well. Where the overlay hides its place it is still there.
+                // Its directory was removed outside, which removes it here too. If the overlay hides its place, it is still there.
                 Err(Errno::NOENT) if !is_mounted_at(held, name) => {}
                 moved => moved.at("move the mount into the overlay", path)?,
             }
@@ -306,7 +306,7 @@ fn move_in(nested: &[Nested<'_>]) -> Result<(), IoError> {
     Ok(())
 }
 
-/// A /proc of the run's own PIDs, not yet anywhere.
+/// A /proc of the run's own PIDs, not mounted yet.
 fn new_proc(route: Route) -> Result<OwnedFd, Unbuilt> {
     let making = rustix::mount::fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC).at("open the run's own", "/proc")?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
@@ -318,10 +318,10 @@ fn new_proc(route: Route) -> Result<OwnedFd, Unbuilt> {
     }
 }
 
-/// Puts the run's own /proc. Root's is closed where it leads out (a helper that the kernel starts, sysrq).
+/// Mounts the run's own /proc. Root's is closed where it leads out (a helper that the kernel starts, sysrq).
 fn processes(route: Route, proc: Option<OwnedFd>) -> Result<(), IoError> {
     let Some(proc) = proc else {
-        // A whole /proc that is read-only breaks every nested sandbox (uid_map) and oom_score_adj.
+        // A wholly read-only /proc breaks every nested sandbox (uid_map) and oom_score_adj.
         return sys::set_read_only(c"/proc", false).at("make it writable again", "/proc");
     };
     attach_to(&proc, "/proc")?;
@@ -341,8 +341,8 @@ fn processes(route: Route, proc: Option<OwnedFd>) -> Result<(), IoError> {
     Ok(())
 }
 
-/// Puts /dev/null over sockets that are not dead by lying in an overlay, or another of the mounts `dead`: connect(2) then answers ECONNREFUSED. One that this
-/// user can't get at needs nothing.
+/// Puts /dev/null over sockets that are not dead already by lying in an overlay or in one of the mounts `dead`: connect(2) then fails with
+/// ECONNREFUSED. A socket that this user can't reach needs nothing.
 fn mask(sockets: &[AbsPath], attached: &[Attached], dead: Vec<u64>) -> Result<(), IoError> {
     if sockets.is_empty() {
         return Ok(());
@@ -350,12 +350,12 @@ fn mask(sockets: &[AbsPath], attached: &[Attached], dead: Vec<u64>) -> Result<()
     let look = |path: &AbsPath| match at_path(path).and_then(stat_of) {
         Ok(stat) => Ok(Some(stat)),
         Err(error) if leads_nowhere(&error) || error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
-        // Not seen for want of memory, say, it would be left alive.
+        // Any other error, such as too little memory, would leave it alive.
         Err(error) => Err(error).at("look at", path),
     };
     let mut overlays: HashSet<u64> = dead.into_iter().collect();
     for place in attached {
-        // The kernel unmounts what lies over a folder that somebody removes: another one by that name is on a real mount.
+        // The kernel unmounts an overlay from a directory that somebody removes: a new one of that name is on a real mount.
         overlays.extend(look(&place.path)?.filter(|stat| stat.mount_root).map(|stat| stat.mount));
     }
     for path in sockets {
@@ -373,7 +373,7 @@ fn cover_file(path: &AbsPath) -> Result<(), IoError> {
     attach(&null, path).at("hide the file", path)
 }
 
-/// Hides places: each is there, empty and closed (mode 0), on a read-only mount of its own, so that root can't write there either.
+/// Hides paths: each is there, empty and closed (mode 0), on a read-only mount of its own, so that root can't write there either.
 fn hide(plan: &Plan) -> Result<(), IoError> {
     let (mut directories, mut others) = (Vec::new(), Vec::new());
     for path in &plan.hidden {
@@ -381,7 +381,7 @@ fn hide(plan: &Plan) -> Result<(), IoError> {
         let is_directory = stat_of(&target).at("look at what is to be hidden", path)?.sort == Sort::Folder;
         if is_directory { directories.push(path) } else { others.push(path) }
     }
-    // First: the store is among the directories.
+    // First, as it uses the store, which is among the directories.
     if let (Some(store), false) = (plan.hidden.first(), others.is_empty()) {
         hide_files(&others, store, &plan.tag)?;
     }
@@ -393,8 +393,8 @@ fn hide(plan: &Plan) -> Result<(), IoError> {
     Ok(())
 }
 
-/// Puts the one file of a tmpfs over each of `paths`. Only what is mounted somewhere can be cloned (before Linux 6.15): for a
-/// moment it is on the store, which is about to be hidden.
+/// Puts the one file of a tmpfs over each of `paths`. Only a mounted file can be cloned (before Linux 6.15): for a moment the tmpfs is on
+/// the store, which is about to be hidden.
 fn hide_files(paths: &[&AbsPath], store: &AbsPath, tag: &str) -> Result<(), IoError> {
     let tmpfs = closed_tmpfs(store, tag)?;
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDONLY | OFlags::CLOEXEC;
@@ -409,7 +409,7 @@ fn hide_files(paths: &[&AbsPath], store: &AbsPath, tag: &str) -> Result<(), IoEr
     rustix::mount::unmount(store.as_path(), UnmountFlags::DETACH).at("unmount the tmpfs from", store)
 }
 
-/// A writable tmpfs whose top directory is closed (mode 0), not yet anywhere: for `path`.
+/// A writable tmpfs for `path` whose top directory is closed (mode 0), not mounted yet.
 fn closed_tmpfs(path: &AbsPath, tag: &str) -> Result<OwnedFd, IoError> {
     let making = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).at("open a tmpfs", path)?;
     for (key, value) in [("source", format!("{MARK}{tag}")), ("size", "4k".into()), ("mode", "0".into())] {

@@ -1,5 +1,5 @@
-//! A directory that can be no overlay's lower for an ordinary user, because something is mounted below it: a user namespace locks the mounts that it
-//! inherits to their parents, and the kernel clones no mount without them. The run gets a directory that is put together instead
+//! A directory that can be no overlay's lower for an ordinary user, because something is mounted below it: a user namespace locks inherited
+//! mounts to their parents, and the kernel clones no mount without them. The run gets a directory that is put together instead
 //! (`places::split` chooses the pieces, `space::split` mounts them):
 //!
 //! ```text
@@ -10,13 +10,13 @@
 //! ~/usb       a mount: seen as it is, read-only
 //! ```
 //!
-//! - **P1** The uppers lie in each other as what they cover does. Together they are what the upper of one overlay of `~` would be: `collect` and commit
-//!   read them as that, and a further run in the session has either kind of overlay on them, as the mounts are then. The command cannot reach one through
-//!   another: each is covered.
-//! - **P2** Files are copied, not bound: a bound one can be neither replaced nor removed (EBUSY), as `sed -i` and editors do. The lower is made anew for each
-//!   run, and what the command changed is compared with the real file.
-//! - **P3** An upper that was made for a directory bears a note, with the time that it was given. One that the command left alone is no
-//!   change, whatever becomes of the directory, and is removed at the run's end.
+//! - **P1** The uppers lie in each other as what they cover does. Together they are what the upper of one overlay of `~` would be.
+//!   `collect` and commit read them as that, and a further run in the session puts either kind of overlay on them, as the mounts are then.
+//!   Each is covered, so the command can't reach one through another.
+//! - **P2** Files are copied, not bound: a bound one can't be replaced or removed (EBUSY), as `sed -i` and editors do. The lower is made
+//!   anew for each run, and what the command changed is compared with the real file.
+//! - **P3** An upper that was made for a directory bears a note with the time that it was given. If the command left it alone it is no
+//!   change, whatever becomes of the directory, and it is removed at the run's end.
 
 use std::collections::HashMap;
 
@@ -34,10 +34,10 @@ use crate::fs::device::Dev;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 
-/// Makes the lower of a split directory and the uppers below its own. `lower` and `works` are empty. What has vanished is left out, and so is what
-/// the upper hides already, from an earlier run of the session.
+/// Makes the lower of a split directory and the uppers below its own. `lower` and `works` are empty. Leaves out what has vanished, and what
+/// the upper hides already from an earlier run of the session.
 ///
-/// Errors: of the store, a full one among them, and of the directory itself.
+/// Errors: of the store, which may be full, and of the directory itself.
 pub(super) fn lay(
     fs: &Fs,
     ids: &Ids,
@@ -72,19 +72,19 @@ pub(super) fn lay(
         pieces.push(Piece { below: piece.below.clone(), as_what });
     }
     for Level { upper, mtime, .. } in levels.values() {
-        // What was made in it is nothing that the command did.
+        // The entries made in it are not the command's doing.
         fs.set_mtime(upper.at(b"."), *mtime).at("set the time of the upper directory", upper.path().display())?;
     }
     Ok(LaidSplit { uncopied, pieces, works })
 }
 
-/// A directory that is split: the real one, its upper, and its lower.
+/// A split directory: the real one, its upper, and its lower.
 struct Level<'a> {
     ids: &'a Ids,
     real: Dir,
     upper: Dir,
     lower: Dir,
-    /// The upper's.
+    /// The mtime of the upper.
     mtime: Time,
 }
 
@@ -94,7 +94,7 @@ impl<'a> Level<'a> {
         Ok(Self { ids, real, upper, lower, mtime })
     }
 
-    /// Lays one name. Gives what became of it; `None` where it is not needed.
+    /// Lays one name. Returns what it became; `None` if it is not needed.
     fn lay(&self, fs: &Fs, name: &[u8], as_what: As, say: &mut dyn FnMut(&IoError)) -> Result<Option<As>, Error> {
         let (upper, lower) = (self.upper.at(name), self.lower.at(name));
         let new = upper.stat().at("look at the upper of", upper)?;
@@ -104,12 +104,12 @@ impl<'a> Level<'a> {
             return Ok(None);
         }
         match as_what {
-            // A directory of an earlier run of the session stands over what is a file by now.
+            // A directory from an earlier run of the session lies over what is now a file.
             As::Copy | As::Real { folder: false } if new.is_some() => Ok(None),
             As::Copy => match self.copy(fs, name) {
                 Ok(()) => Ok(Some(As::Copy)),
                 Err(error) if file::is_full(&error) => Err(error.into()),
-                // What cannot be copied as it is must not lose anything of it by a change of something else.
+                // If it can't be copied whole, a change of one part must not lose the rest: it is shown read-only instead.
                 Err(error) => {
                     fs.remove_all(lower).at("remove", lower)?;
                     let is_there = self.real.at(name).stat().is_ok_and(|stat| stat.is_some_and(|stat| stat.sort == Sort::File));
@@ -134,7 +134,7 @@ impl<'a> Level<'a> {
         }
     }
 
-    /// Makes what something is mounted on.
+    /// Makes the mount point for a piece.
     fn stand_in(&self, fs: &Fs, name: &[u8], as_what: As) -> Result<As, Error> {
         let at = self.lower.at(name);
         match as_what {
@@ -146,13 +146,13 @@ impl<'a> Level<'a> {
         Ok(as_what)
     }
 
-    /// Makes the upper of a directory. False where that cannot be made to look like it: it has gone, or is closed.
+    /// Makes the upper of a directory. False if it can't be made to look like it: the directory is gone or closed.
     fn make_upper(&self, fs: &Fs, name: &[u8]) -> Result<bool, Error> {
         let at = self.upper.at(name);
         fs.mkdir(at, 0o700).at("make the upper directory", at)?;
         let dressed = self.real.at(name).open_dir().at("open the directory to capture", self.real.at(name)).and_then(|real| {
             let mtime = real.stat().at("look at the directory to capture", self.real.at(name))?.mtime;
-            // Before the mode, by which its owner may be refused it.
+            // Before the mode, which may deny it to the owner.
             fs.set_xattr(at, &[b"user.overlay.", LAID.as_bytes()].concat(), &laid_at(mtime)).at("note what it covers in", at)?;
             dress(fs, Route::User, self.ids, at, &real)
         });
@@ -190,7 +190,7 @@ impl<'a> Level<'a> {
     }
 }
 
-/// Whether what an upper has of a name hides all that a lower could have: anything but a directory that is merged.
+/// Tells whether an upper's object hides all that a lower could have: anything but a merged directory does.
 fn hides(at: Entry<'_>, stat: &Stat) -> std::io::Result<bool> {
     if is_whiteout(stat) || stat.sort != Sort::Folder {
         return Ok(true);

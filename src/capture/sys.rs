@@ -1,7 +1,7 @@
 //! The calls that have no safe wrapper: clone(2), mount_setattr(2), unshare(2), the seccomp rule, signals, execvpe(3).
 //!
-//! recant forks while it is single-threaded (`run` checks it), so a child may allocate and take locks: nobody
-//! else can be holding one. Nothing here decides anything.
+//! recant forks while it is single-threaded (`run` checks it), so a child may allocate and take locks: nobody else can hold one. Nothing
+//! here decides anything.
 #![allow(unsafe_code, reason = "these system calls have no safe wrapper")]
 
 use std::ffi::{CStr, CString};
@@ -10,12 +10,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::process::Pid;
 
-/// What clone(2) makes new, beside the mounts and what processes share by ipc_namespaces(7): SysV memory, semaphores and queues, POSIX queues.
+/// The namespaces that clone(2) makes besides mount and IPC (ipc_namespaces(7): SysV memory, semaphores and queues, POSIX queues).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct New {
     /// A user namespace.
     pub user: bool,
-    /// A PID namespace (for the children that come).
+    /// A PID namespace, for the children to come.
     pub pid: bool,
     /// A network namespace: no network but a loopback, and no abstract sockets of others.
     pub network: bool,
@@ -36,8 +36,8 @@ fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Forks into a new mount and IPC namespace, and what `new` says beside it: clone(2). The child gets `None`, the parent its pid.
-/// The caller has one thread.
+/// Forks into a new mount and IPC namespace, and those of `new`: clone(2). Returns `None` in the child, its pid in the parent. The caller
+/// has one thread.
 pub(super) fn fork_into(new: New) -> io::Result<Option<i32>> {
     let flags = libc::c_long::from(new.flags() | libc::SIGCHLD);
     // SAFETY: clone(2) without CLONE_VM and with a null stack is fork(2) with namespaces: the child has a copy of all
@@ -54,20 +54,20 @@ pub(super) fn fork() -> io::Result<Option<i32>> {
     Ok(i32::try_from(pid).ok().filter(|pid| *pid != 0))
 }
 
-/// Leaves the process at once, no destructor run: what a forked copy must do where it can't go on.
+/// Ends the process at once and runs no destructor: for a forked copy that can't go on.
 pub(super) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit(2) ends the process and touches nothing.
     unsafe { libc::_exit(code) }
 }
 
-/// The caller's process group, where its PID namespace has a number for it: getpgrp(2) gives 0 for one that lies outside, which
-/// rustix's `Pid` cannot hold.
+/// The caller's process group, if its PID namespace has a number for it: getpgrp(2) returns 0 for one outside, which rustix's `Pid` cannot
+/// hold.
 pub(super) fn own_group() -> Option<Pid> {
     // SAFETY: getpgrp(2) takes nothing and cannot fail.
     Pid::from_raw(unsafe { libc::getpgrp() })
 }
 
-/// Whether the caller leads its session: getsid(2), which also gives 0 for a leader outside of the PID namespace.
+/// True if the caller leads its session: getsid(2), which also returns 0 for a leader outside the PID namespace.
 pub(super) fn leads_its_session() -> bool {
     // SAFETY: getsid(2) and getpid(2) take no pointer; of the caller itself both always have an answer.
     unsafe { libc::getsid(0) == libc::getpid() }
@@ -86,22 +86,22 @@ pub(super) fn loopback_up() -> io::Result<()> {
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) }.into()).map(drop)
 }
 
-/// A network namespace of this process's own: unshare(2). Needs CAP_SYS_ADMIN.
+/// Gives this process a network namespace of its own: unshare(2). Needs CAP_SYS_ADMIN.
 pub(super) fn unshare_network() -> io::Result<()> {
     // SAFETY: unshare(2) with CLONE_NEWNET touches no memory of ours; no descriptor table is unshared.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) }.into()).map(drop)
 }
 
-/// A mount and IPC namespace of this process's own, in a new user namespace where asked for: unshare(2). Else it needs CAP_SYS_ADMIN. The caller has
-/// one thread.
+/// Gives this process a mount and IPC namespace of its own, in a new user namespace if asked for: unshare(2). Without that it needs
+/// CAP_SYS_ADMIN. The caller has one thread.
 pub(super) fn unshare_mounts_and_ipc(in_user_namespace: bool) -> io::Result<()> {
     let user = if in_user_namespace { libc::CLONE_NEWUSER } else { 0 };
     // SAFETY: unshare(2) with namespace flags touches no memory of ours; no descriptor table is unshared.
     check(unsafe { libc::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWIPC | user) }.into()).map(drop)
 }
 
-/// A new, empty session keyring for this process and all that it starts: keyctl(2), `KEYCTL_JOIN_SESSION_KEYRING`. Where there is none to be had, as the kernel
-/// has no keys (ENOSYS) or a filter of the caller's denies the call, the command has none either.
+/// Gives this process and all that it starts a new, empty session keyring: keyctl(2), `KEYCTL_JOIN_SESSION_KEYRING`. Success too if the
+/// kernel has no keys (ENOSYS) or a filter of the caller's denies the call: the command has none either then.
 pub(super) fn new_session_keyring() -> io::Result<()> {
     // SAFETY: keyctl(2) with this operation takes a name, or null for a keyring without one.
     let joined = unsafe { libc::syscall(libc::SYS_keyctl, libc::KEYCTL_JOIN_SESSION_KEYRING, std::ptr::null::<libc::c_char>()) };
@@ -111,7 +111,7 @@ pub(super) fn new_session_keyring() -> io::Result<()> {
     }
 }
 
-/// A new user namespace and a copy of the mounts in it: unshare(2). The caller has one thread.
+/// Enters a new user namespace with a copy of the mounts: unshare(2). The caller has one thread.
 pub(super) fn unshare_user_and_mounts() -> io::Result<()> {
     // SAFETY: unshare(2) with namespace flags touches no memory of ours; no descriptor table is unshared.
     check(unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) }.into()).map(drop)
@@ -127,12 +127,12 @@ pub(super) fn set_read_only(path: &CStr, read_only: bool) -> io::Result<()> {
     set_attributes(None, path, if read_only { (libc::MOUNT_ATTR_RDONLY, 0) } else { (0, libc::MOUNT_ATTR_RDONLY) }, false)
 }
 
-/// The same for a mount that is held by a descriptor, all under it included.
+/// Makes a mount that is held by a descriptor read-only, with all mounts under it.
 pub(super) fn set_read_only_held(mount: BorrowedFd<'_>) -> io::Result<()> {
     set_attributes(Some(mount), c"", (libc::MOUNT_ATTR_RDONLY, 0), true)
 }
 
-/// The same, and no device node in it can be opened.
+/// Makes a held mount, with all under it, read-only and its device nodes unusable.
 pub(super) fn set_read_only_without_devices(mount: BorrowedFd<'_>) -> io::Result<()> {
     set_attributes(Some(mount), c"", (libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV, 0), true)
 }
@@ -146,7 +146,7 @@ fn set_attributes(mount: Option<BorrowedFd<'_>>, path: &CStr, (set, clear): (u64
     check(unsafe { libc::syscall(libc::SYS_mount_setattr, dir, path.as_ptr(), flags, &raw const attr, size) }).map(drop)
 }
 
-/// Adds a filter of calls, for this process and all that it starts: seccomp(2). Needs CAP_SYS_ADMIN, or `no_new_privs`.
+/// Adds a filter of calls for this process and all that it starts: seccomp(2). Needs CAP_SYS_ADMIN, or `no_new_privs`.
 pub(super) fn set_filter(steps: &mut [libc::sock_filter]) -> io::Result<()> {
     let len = u16::try_from(steps.len()).map_err(|_| io::Error::from_raw_os_error(libc::E2BIG))?;
     let program = libc::sock_fprog { len, filter: steps.as_mut_ptr() };
@@ -155,7 +155,7 @@ pub(super) fn set_filter(steps: &mut [libc::sock_filter]) -> io::Result<()> {
     check(done).map(drop)
 }
 
-/// The version of Landlock that this kernel has: landlock_create_ruleset(2), `LANDLOCK_CREATE_RULESET_VERSION`.
+/// The version of Landlock in this kernel: landlock_create_ruleset(2), `LANDLOCK_CREATE_RULESET_VERSION`.
 pub(super) fn landlock_version() -> io::Result<i32> {
     const VERSION: u32 = 1;
     // SAFETY: landlock_create_ruleset(2) with this flag takes a null attribute of size 0, and makes nothing.
@@ -167,7 +167,7 @@ pub(super) fn landlock_version() -> io::Result<i32> {
 pub(super) struct Signals(libc::sigset_t);
 
 impl Signals {
-    /// These.
+    /// The set of these signals.
     pub fn of(signals: &[i32]) -> Self {
         // SAFETY: a zeroed sigset_t is a valid place for sigemptyset(3) to fill in; sigaddset(3) takes any number.
         unsafe {
@@ -180,7 +180,7 @@ impl Signals {
         }
     }
 
-    /// All there are.
+    /// The set of all signals.
     pub fn all() -> Self {
         // SAFETY: as above, sigfillset(3).
         unsafe {
@@ -190,24 +190,24 @@ impl Signals {
         }
     }
 
-    /// Adds these to what this thread blocks, and gives what it blocked before: sigprocmask(2).
+    /// Adds these to the signals that this thread blocks, and returns those blocked before: sigprocmask(2).
     pub fn block(&self) -> Self {
         self.mask(libc::SIG_BLOCK)
     }
 
-    /// Blocks just these.
+    /// Blocks exactly these.
     pub fn set(&self) {
         self.mask(libc::SIG_SETMASK);
     }
 
     fn mask(&self, how: libc::c_int) -> Self {
         let mut before = Self::of(&[]);
-        // SAFETY: pthread_sigmask(3) reads one set and writes the other; it fails for a wrong `how` alone.
+        // SAFETY: pthread_sigmask(3) reads one set and writes the other; it fails only for a wrong `how`.
         unsafe { libc::pthread_sigmask(how, &raw const self.0, &raw mut before.0) };
         before
     }
 
-    /// A descriptor to read these from, while they are blocked: signalfd(2).
+    /// Opens a descriptor to read these from, while they are blocked: signalfd(2).
     pub fn descriptor(&self) -> io::Result<OwnedFd> {
         // SAFETY: signalfd(2) reads the set; -1 asks for a new descriptor, which is ours alone.
         let fd = unsafe { libc::signalfd(-1, &raw const self.0, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
@@ -222,16 +222,16 @@ impl Signals {
 pub(super) struct Signal {
     /// Its number.
     pub number: i32,
-    /// A process asked for it by kill(2): not the terminal, not the kernel.
+    /// True if a process sent it by kill(2): not the terminal, not the kernel.
     pub by_process: bool,
-    /// recant passes it on: the number that it gave it.
+    /// The number that recant attached, if recant passed it on.
     pub forwarded: Option<u16>,
 }
 
-/// The upper half of the value of a signal that recant passes to its init: "rc" in ASCII. The lower one is the number.
+/// The upper half of the value of a signal that recant passes to its init: "rc" in ASCII. The lower half is the number.
 const FORWARD: u16 = 0x7263;
 
-/// The next signal from a [`Signals::descriptor`]; `None` where there is none now.
+/// The next signal from a [`Signals::descriptor`]; `None` if there is none now.
 pub(super) fn next_signal(from: BorrowedFd<'_>) -> Option<Signal> {
     // SAFETY: signalfd_siginfo holds numbers alone; all zero is a valid value.
     let mut came: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
@@ -249,11 +249,11 @@ pub(super) fn next_signal(from: BorrowedFd<'_>) -> Option<Signal> {
     Some(Signal { number, by_process, forwarded })
 }
 
-/// Passes a signal on to recant's init, with a number that means something for SIGCONT.
+/// Passes a signal on to recant's init, with a number that has a meaning for SIGCONT.
 pub(super) fn forward(pid: i32, signal: i32, number: u16) {
     let value = u32::from(FORWARD) << 16 | u32::from(number);
     let value = libc::sigval { sival_ptr: std::ptr::without_provenance_mut(value as usize) };
-    // SAFETY: sigqueue(3) takes numbers; a pid that is gone is an error that nobody needs.
+    // SAFETY: sigqueue(3) takes numbers; the error for a pid that is gone is ignored.
     unsafe { libc::sigqueue(pid, signal, value) };
 }
 
@@ -263,14 +263,14 @@ pub(super) fn kill(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Gives a signal its default action, and tells whether it was ignored before: signal(2).
+/// Gives a signal its default action; true if it was ignored before: signal(2).
 pub(super) fn default_action(signal: i32) -> bool {
     // SAFETY: SIG_DFL installs no handler of ours.
     unsafe { libc::signal(signal, libc::SIG_DFL) == libc::SIG_IGN }
 }
 
-/// Signals that this process ignores although nobody may have asked for it: SIGPIPE, which Rust's runtime ignores before `main`, and SIGXFSZ,
-/// which recant does; each with whether it was ignored when the process began, which is noted earlier.
+/// The signals that this process ignores by itself: SIGPIPE, which Rust's runtime ignores before `main`, and SIGXFSZ, which recant ignores.
+/// Each with whether it was ignored when the process began, which was noted then.
 pub(super) fn ignored_by_us() -> [(i32, bool); 2] {
     OURS.map(|(signal, was)| (signal, was.load(std::sync::atomic::Ordering::Relaxed)))
 }
@@ -280,14 +280,14 @@ static SIZE_IGNORED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBo
 static OURS: [(i32, &std::sync::atomic::AtomicBool); 2] = [(libc::SIGPIPE, &PIPE_IGNORED), (libc::SIGXFSZ, &SIZE_IGNORED)];
 
 // SAFETY: the loader calls what stands in .init_array once, before `main`, with one thread (ELF gABI, "Initialization and Termination
-// Functions"); `note_ignored` has the type that it expects there, less arguments that it may pass and that are not looked at.
+// Functions"); `note_ignored` has the type that it expects there, without the arguments that it may pass.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static NOTE_IGNORED: extern "C" fn() = note_ignored;
 
 extern "C" fn note_ignored() {
-    // SAFETY: sigaction(2) with a null new action only writes the present one into `now`; all zero is a valid value of it. Nothing of
-    // Rust's runtime is used, which is not there yet: an atomic store needs none.
+    // SAFETY: sigaction(2) with a null new action only writes the present one into `now`; all zero is a valid value of it. Rust's
+    // runtime is not there yet and is not used: an atomic store needs none.
     unsafe {
         let mut now: libc::sigaction = std::mem::zeroed();
         for (signal, ignored) in &OURS {
@@ -298,13 +298,13 @@ extern "C" fn note_ignored() {
     }
 }
 
-/// Lets a signal be ignored.
+/// Makes this process ignore a signal.
 pub(super) fn ignore(signal: i32) {
     // SAFETY: SIG_IGN installs no handler of ours.
     unsafe { libc::signal(signal, libc::SIG_IGN) };
 }
 
-/// What waitpid(2) tells of a child.
+/// A report of waitpid(2) about a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waited {
     /// It exited with this status.
@@ -315,13 +315,13 @@ pub(super) enum Waited {
     Stopped(i32, i32),
     /// It was continued after that.
     Continued(i32),
-    /// Nothing to tell now.
+    /// Nothing to report now.
     Nothing,
     /// There is no child.
     NoChild,
 }
 
-/// Asks for any child's change, stops and continuations among them; waits for none.
+/// Asks for any child's change, including stops and continuations; does not wait.
 pub(super) fn wait_any() -> Waited {
     let flags = libc::WUNTRACED | libc::WCONTINUED | libc::WNOHANG;
     let mut status = 0;
@@ -340,7 +340,7 @@ pub(super) fn wait_any() -> Waited {
     }
 }
 
-/// Waits for the child `pid` to be gone; one that was not kept for this, as SIGCHLD is ignored, is gone, too.
+/// Waits until the child `pid` is gone; a child that the kernel did not keep, as SIGCHLD is ignored, counts as gone.
 pub(super) fn wait_for(pid: i32) -> io::Result<()> {
     let mut status = 0;
     loop {
@@ -357,7 +357,7 @@ pub(super) fn wait_for(pid: i32) -> io::Result<()> {
     }
 }
 
-/// Becomes the program `argv[0]`, looked up in PATH as execvp(3) does. Comes back only with the error.
+/// Becomes the program `argv[0]`, looked up in PATH as execvp(3) does. Returns only on an error.
 pub(super) fn exec(argv: &[CString], env: &[CString]) -> io::Error {
     let list =
         |of: &[CString]| -> Vec<*const libc::c_char> { of.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect() };
@@ -371,11 +371,11 @@ pub(super) fn exec(argv: &[CString], env: &[CString]) -> io::Error {
 /// Closes a descriptor that no value of this process will use or close any more.
 pub(super) fn close(fd: RawFd) {
     // SAFETY: close(2) of a number that `descriptors` found. In the command's process these are inherited ones, which no value of
-    // this process owns; in the init they are recant's folders, whose values are never used or dropped again: it ends by _exit(2).
+    // this process owns; in the init they are recant's directories, whose values are never used or dropped again: it ends by _exit(2)
     unsafe { libc::close(fd) };
 }
 
-/// An inherited descriptor, borrowed to look at it.
+/// The stat of an inherited descriptor; `None` if it is not open.
 pub(super) fn inherited(fd: RawFd) -> Option<io::Result<crate::fs::dir::Stat>> {
     // SAFETY: fcntl(2) F_GETFD takes a number.
     if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
@@ -386,20 +386,20 @@ pub(super) fn inherited(fd: RawFd) -> Option<io::Result<crate::fs::dir::Stat>> {
     Some(crate::fs::dir::stat_of(held))
 }
 
-/// The flags of an inherited descriptor: fcntl(2) F_GETFL, and whether it is close-on-exec.
+/// The flags of an inherited descriptor: fcntl(2) F_GETFL; and true if it is close-on-exec.
 pub(super) fn descriptor_flags(fd: RawFd) -> Option<(i32, bool)> {
     // SAFETY: fcntl(2) with F_GETFL and F_GETFD takes a number.
     let (status, own) = unsafe { (libc::fcntl(fd, libc::F_GETFL), libc::fcntl(fd, libc::F_GETFD)) };
     (status >= 0 && own >= 0).then_some((status, own & libc::FD_CLOEXEC != 0))
 }
 
-/// Where reading stands in an inherited file: lseek(2). 0 where that can't be told.
+/// The offset of an inherited file: lseek(2). 0 if unknown.
 pub(super) fn offset(fd: RawFd) -> u64 {
     // SAFETY: lseek(2) takes numbers.
     u64::try_from(unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) }).unwrap_or(0)
 }
 
-/// Sets where reading stands in an inherited file: lseek(2). A file can be put anywhere from 0 on; what cannot stays where it stands.
+/// Sets the offset of an inherited file: lseek(2). A file takes any offset from 0 on; other objects keep theirs.
 pub(super) fn set_offset(fd: RawFd, offset: u64) {
     if let Ok(offset) = libc::off_t::try_from(offset) {
         // SAFETY: lseek(2) takes numbers.
@@ -407,7 +407,7 @@ pub(super) fn set_offset(fd: RawFd, offset: u64) {
     }
 }
 
-/// A further descriptor of what an inherited one has open, the offset shared: fcntl(2) F_DUPFD_CLOEXEC.
+/// Duplicates an inherited descriptor; the offset is shared: fcntl(2) F_DUPFD_CLOEXEC.
 pub(super) fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: fcntl(2) with F_DUPFD_CLOEXEC takes numbers.
     let new = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
@@ -416,7 +416,7 @@ pub(super) fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(new) })
 }
 
-/// Puts what is held in the place of a standard stream: dup2(2). It cannot fail but for a signal's sake, of which all are blocked.
+/// Puts a held descriptor in the place of a standard stream: dup2(2). Only a signal could make it fail, and all are blocked.
 pub(super) fn put_in_place(held: BorrowedFd<'_>, fd: RawFd) {
     // SAFETY: dup2(2) takes numbers; `fd` is 0, 1 or 2 and belongs to no value of this process.
     if unsafe { libc::dup2(held.as_raw_fd(), fd) } < 0 {
@@ -424,7 +424,7 @@ pub(super) fn put_in_place(held: BorrowedFd<'_>, fd: RawFd) {
     }
 }
 
-/// Puts `file` in the place of the inherited descriptor `fd`, read on from `offset`: dup2(2). One that fails is closed.
+/// Puts `file` in the place of the inherited descriptor `fd`, to be read on from `offset`: dup2(2). Closes `fd` on failure.
 pub(super) fn replace(file: BorrowedFd<'_>, fd: RawFd, offset: u64) {
     let Ok(offset) = libc::off_t::try_from(offset) else { return close(fd) };
     // SAFETY: dup2(2), lseek(2) and fcntl(2) take numbers; `fd` belongs to no value of this process (see `close`). The file was
@@ -435,7 +435,7 @@ pub(super) fn replace(file: BorrowedFd<'_>, fd: RawFd, offset: u64) {
     }
 }
 
-/// A path to something that is held, for calls that take a path alone.
+/// A path to a held descriptor, for calls that take only a path.
 pub(super) fn held_path(fd: impl AsFd) -> String {
     format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())
 }

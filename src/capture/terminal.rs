@@ -9,16 +9,16 @@ use super::sys::{self, Signals};
 
 /// A terminal that had this process's group in the foreground when the command began.
 ///
-/// A shell with jobs makes a group of its own and hands the terminal back as it ends, to the number that getpgrp(2) had given it: 0
-/// in a PID namespace that the group lies outside of. The terminal then stays with a group that is gone, in which Ctrl-C reaches
-/// nobody, and whoever reads from it next is told of an I/O error.
+/// A shell with jobs makes a group of its own and gives the terminal back as it ends, to the number that getpgrp(2) returned: 0 in a PID
+/// namespace that the group is not in. The terminal then stays with a group that is gone: Ctrl-C reaches nobody, and the next reader gets
+/// an I/O error.
 pub(super) struct Terminal {
     held: File,
     group: Pid,
 }
 
 impl Terminal {
-    /// The controlling terminal; `None` where there is none, or another group has it.
+    /// The controlling terminal; `None` if there is none, or another group has it.
     pub fn ours() -> Option<Self> {
         let held = File::open("/dev/tty").ok()?;
         let group = sys::own_group()?;

@@ -1,4 +1,4 @@
-//! The looks of an upper: an overlay's top shows its own owner, mode, times and xattrs.
+//! The look of an upper: an overlay's top shows the upper's owner, mode, times and xattrs.
 
 use super::ids::Ids;
 use super::layout::{Route, is_overlay_xattr};
@@ -6,14 +6,14 @@ use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Time};
 
-/// Gives an upper the looks of the directory that it covers; tells the mtime that it gave.
+/// Makes an upper look like the directory that it covers; returns the mtime that it set.
 pub(super) fn dress(fs: &Fs, route: Route, ids: &Ids, upper: Entry<'_>, dir: &Dir) -> Result<Time, IoError> {
     let covered = dir.path().display();
     let stat = dir.stat().at("look at the folder to capture", &covered)?;
     if route == Route::Root {
         fs.set_owner(upper, stat.uid, stat.gid).at("set the owner of the upper folder", upper)?;
     } else if ids.groups.contains(&stat.gid) {
-        // What is made in a setgid directory gets its group.
+        // New names in a setgid directory get its group.
         fs.set_owner(upper, ids.uid, stat.gid).at("set the group of the upper directory", upper)?;
     }
     for (name, value) in dir.xattrs().at("read the extended attributes", &covered)? {
@@ -21,7 +21,7 @@ pub(super) fn dress(fs: &Fs, route: Route, ids: &Ids, upper: Entry<'_>, dir: &Di
             continue;
         }
         match fs.set_xattr(upper, &name, &value) {
-            // A user can't set what is the system's; the store's file system need not have what the folder's has.
+            // A user can't set the system's xattrs, and the store's file system need not support those of the directory's.
             Err(error) if route == Route::User || matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EPERM)) => {}
             other => other.at("set an extended attribute of the upper folder", upper)?,
         }

@@ -1,4 +1,4 @@
-//! What recant and its init say to each other: a line of JSON each, over a socket that ends with either of them.
+//! The messages between recant and its init: one line of JSON each, over a socket that ends with either of them.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -7,34 +7,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::IoError;
 
-/// From the init to recant.
+/// A message from the init to recant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Word {
     /// The namespace could not be made; nothing was started.
     Failed(Failed),
-    /// The kernel gives this user no /proc of a PID namespace: to be tried without.
+    /// The kernel gives this user no /proc of a PID namespace: to be tried without one.
     NoProc,
     /// These groups, (inside, outside), are to be mapped for the init; it waits for the answer.
     MapGroups(Vec<(u32, u32)>),
-    /// A confined command can have no /dev/shm of its own, and why: to be tried without.
+    /// A confined command can have no /dev/shm of its own, with the reason: to be tried without one.
     NoShm(Failed),
-    /// A place could not be captured and is read-only: its path as bytes, and why.
+    /// A place could not be captured and is read-only: its path as bytes, and the reason.
     Uncovered(Vec<u8>, String),
     /// The command is about to be executed.
     Ready,
     /// exec(3) failed with this error number.
     NoExec(i32),
-    /// The command has stopped: the how manieth stop it is.
+    /// The command has stopped: the number of this stop.
     Stopped(u16),
     /// This standard stream is to be fed from recant's own.
     Feed(i32),
-    /// Where the command stands in the file of this standard stream, in bytes.
+    /// The command's offset in the file of this standard stream, in bytes.
     Stands(i32, u64),
     /// The command exited with this status; children of it may be left.
     Exited(i32),
     /// A signal ended the command.
     Killed(i32),
-    /// No process of the run is left but the init, which ends now.
+    /// Only the init is left of the run, and it ends now.
     Alone,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Word {
 pub(super) struct Failed {
     pub path: String,
     pub act: String,
-    /// 0 where `text` says it all.
+    /// 0 if `text` says it all.
     pub errno: i32,
     pub text: String,
 }
@@ -55,25 +55,25 @@ impl From<IoError> for Failed {
     }
 }
 
-/// Says a word. An error means that nobody listens any more, which whoever speaks learns by other means.
+/// Sends a word. An error means that nobody listens any more, which the sender learns by other means.
 pub(super) fn say(mut to: &UnixStream, word: &Word) {
     if let Ok(mut line) = serde_json::to_vec(word) {
         line.push(b'\n');
-        // No SIGPIPE: Rust's runtime ignores it, and a socket's write then gives EPIPE.
+        // No SIGPIPE: Rust's runtime ignores it, so a write to the socket fails with EPIPE.
         let _ended = to.write_all(&line);
     }
 }
 
-/// Reads words.
+/// Reads words from the socket.
 pub(super) struct Words(BufReader<UnixStream>);
 
 impl Words {
-    /// From this end.
+    /// Makes a reader of this end.
     pub fn of(stream: UnixStream) -> Self {
         Self(BufReader::new(stream))
     }
 
-    /// The next word, waited for; `None` at the end, which is also where a line can't be read.
+    /// The next word, waited for; `None` at the end, or at a line that can't be read.
     pub fn next(&mut self) -> Option<Word> {
         let mut line = Vec::new();
         match self.0.read_until(b'\n', &mut line) {
@@ -82,7 +82,7 @@ impl Words {
         }
     }
 
-    /// Whether a word has been read ahead.
+    /// True if a word has been read ahead.
     pub fn has_more(&self) -> bool {
         !self.0.buffer().is_empty()
     }

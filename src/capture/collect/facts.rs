@@ -1,4 +1,4 @@
-//! What is known of a run, and where its uppers and what they cover lie.
+//! The facts of a run, and the places of its uppers and of what they cover.
 
 use std::io;
 use std::rc::Rc;
@@ -11,36 +11,36 @@ use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::run::Place;
 
-/// What is known of a run: from `run.json`, or from the run that just ended.
+/// The facts of a run: from `run.json`, or from the run that just ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    /// The session's `held` folder, with `upper/<k>` in it.
+    /// The session's `held` directory, with `upper/<k>` in it.
     pub held: &'a Dir,
     /// The captured places.
     pub places: &'a [Place],
     /// recant's store: nothing in it is ever a change.
     pub store: &'a AbsPath,
-    /// When the command started: what has a later ctime on the tree changed during the run.
+    /// The time when the command started: what has a later ctime on the tree changed during the run.
     pub started: Time,
-    /// When the session's first command started; the same in a session of one run.
+    /// The time when the session's first command started; equal to `started` in a session of one run.
     pub first: Time,
-    /// The time that the command took; none where that is not known any more.
+    /// The time that the command took; `None` if that is no longer known.
     pub span: Option<Span>,
-    /// What earlier runs of the session left: their paths keep the `before` that they had then.
+    /// The changes that earlier runs of the session left: their paths keep the `before` that they had then.
     pub known: &'a Changes,
-    /// What else of the uppers of earlier runs hides the tree, in path order: [`Collected::hides`](super::Collected::hides).
+    /// Other paths where the uppers of earlier runs hide the tree, in path order: [`Collected::hides`](super::Collected::hides).
     pub hides: &'a [AbsPath],
     /// Places whose changes are dropped.
     pub scratch: &'a [AbsPath],
-    /// The uppers lie in memory, and go with the run.
+    /// True if the uppers lie in memory, and go with the run.
     pub in_memory: bool,
-    /// The machine went down before the run was collected: what it wrote may be lost in part.
+    /// True if the machine went down before the run was collected: some of what it wrote may be lost.
     pub cut_off: bool,
-    /// How it was captured: overlayfs keeps its notes in `trusted.` or `user.` xattrs.
+    /// The way it was captured: overlayfs keeps its notes in `trusted.` or `user.` xattrs.
     pub route: Route,
 }
 
-/// The upper of a place, and the real folder, each where it is there.
+/// The upper of a place, and the real directory, each if it is there.
 #[expect(clippy::type_complexity, reason = "a pair of folders, each with its own way to be missing")]
 pub(in crate::capture) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, Option<Rc<Dir>>)>, Error> {
     let root = Dir::open("/".as_ref()).at("open the folder", "/")?;
@@ -48,7 +48,7 @@ pub(in crate::capture) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Optio
     let real = match root.open_across(&place.path.as_bytes()[1..]) {
         Ok(real) => Some(Rc::new(real)),
         Err(error) if is_absent(&error) => None,
-        // A disk that is gone: without a change of it there is nothing to compare.
+        // The disk is gone: without a change of it there is nothing to compare.
         Err(_) if upper.is_empty().at("list", upper.path().display())? => return Ok(None),
         Err(error) => Err(error).at("open the folder", &place.path)?,
     };
@@ -63,18 +63,18 @@ pub(super) fn upper_of(facts: &Facts<'_>, place: &Place) -> Result<Option<Dir>, 
     }
 }
 
-/// No such path, or something on the way is no folder.
+/// True if there is no such path, or something on the way is no directory.
 pub(super) fn is_absent(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP))
 }
 
-/// The path of what lies below a place.
+/// The full path of something below a place.
 pub(in crate::capture) fn full_path(place: &AbsPath, below: &[u8]) -> AbsPath {
     if below.is_empty() {
         return place.clone();
     }
     let place = if place.depth() == 0 { b"" } else { place.as_bytes() };
-    // `below` is made of names from a listing, none of which is empty, `.`, `..`, or holds a `/` or NUL, or of a note that was
-    // found to be made of such names.
+    // `below` is made of names from a listing, none of which is empty, `.`, `..`, or holds a `/` or NUL, or of a note that was found to be
+    // made of such names.
     AbsPath::parse([place, b"/", below].concat()).expect("names that the kernel gave are good names")
 }

@@ -1,4 +1,4 @@
-//! What became of a file that is itself mounted: its copy against the original.
+//! Compares the copy of a mounted file with the original.
 
 use super::Found;
 use super::facts::{is_absent, upper_of};
@@ -12,7 +12,7 @@ use crate::session::run::{FileCopy, Place};
 use crate::tree::look;
 
 impl Found<'_> {
-    /// Reads the copy of a mounted file, which nobody but the command could reach.
+    /// Reads the copy of a mounted file. Only the command could reach it.
     pub(super) fn file(&mut self, place: &Place) -> Result<(), Error> {
         let (Some(file), Some((folder, name))) = (&place.file, place.path.split()) else { return Ok(()) };
         let path = &place.path;
@@ -34,7 +34,7 @@ impl Found<'_> {
             None => None,
         };
         let mut after = self.upper_state(look::seen(at, &new).at("look at the upper of", path)?.state);
-        // Another file at the path, or this one written to, since the copy was made: which may be one run of the session after the first.
+        // The path has another file, or this one was written to, since the copy was made: perhaps one run of the session after the first.
         let foreign = old.is_none_or(|(_, stat)| !is(&file.original, &stat));
         let mut marks = Marks { foreign, ..Marks::default() };
         let mut equal = false;
@@ -56,7 +56,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// Whether the command left the copy alone. Where the machine went down, an older state of it than the one that was noted may be there.
+    /// Tells whether the command left the copy alone. If the machine went down, an older state than the noted one may be there.
     fn is_as_copied(&self, file: &FileCopy, new: &Stat) -> bool {
         is(&file.copy, new) || self.facts.cut_off && new.ctime <= file.copy.ctime
     }

@@ -1,4 +1,4 @@
-//! What somebody else changed on the tree during the run: a conflict at commit, whatever the run did there.
+//! Finds what somebody else changed on the tree during the run: a conflict at commit, whatever the run did there.
 
 use super::Found;
 use crate::fs::Sign;
@@ -9,18 +9,18 @@ use crate::tree::digest::Digest;
 use crate::tree::look;
 use crate::tree::state::State;
 
-/// An object of the upper that was copied up from one that is gone.
+/// An object of the upper, copied up from one that is gone.
 pub(super) struct Gone {
     pub path: AbsPath,
-    /// What the upper has: a file's content, where it is one that can be read.
+    /// The state in the upper, with a file's content if it can be read.
     pub state: State,
     pub digest: Option<Digest>,
 }
 
 impl Found<'_> {
-    /// A copied-up object whose original is gone was renamed in the run, or somebody removed the original meanwhile. A rename
-    /// leaves a deletion of the very object somewhere; where there is none it was somebody. (Renamed and then edited looks the
-    /// same; it comes here only where somebody changed the folder during the run, and is a conflict to be on the safe side.)
+    /// Marks copied-up objects that somebody removed from the tree. If the original is gone, either the run renamed it, which leaves a
+    /// deletion of that very object somewhere, or somebody removed it. (Renamed and then edited looks like a removal. It comes here only if
+    /// somebody changed the directory during the run; a conflict is the safe side.)
     pub(super) fn mark_removed(&mut self) {
         for gone in std::mem::take(&mut self.gone) {
             let deleted = self.list.iter().filter(|change| change.after.is_none());
@@ -32,9 +32,9 @@ impl Found<'_> {
         }
     }
 
-    /// Whether the real object changed since the command started that had it changed in the upper, where that can be told:
-    /// what an earlier run of the session took away or copied up hid from this one what came later. A folder's ctime goes
-    /// with its mtime when names in it change, which is no change of the folder itself.
+    /// Marks whether the real object changed since the start of the command that changed it in the upper, where that is known: what an
+    /// earlier run of the session removed or copied up hid later changes from this one. A directory's ctime moves with its mtime when names
+    /// in it change, which is no change of the directory itself.
     pub(super) fn marks(&self, path: &AbsPath, real: &Stat, upper: Option<&Stat>) -> Marks {
         let start = self.start_for(path, upper);
         let since = |time: Time| self.since(time, start);
@@ -45,29 +45,28 @@ impl Found<'_> {
         marks_of(sign)
     }
 
-    /// What a time on the tree tells: whether somebody was there since `start`.
+    /// The sign that a time on the tree gives of somebody's change since `start`.
     pub(super) fn since(&self, time: Time, start: Time) -> Option<Sign> {
         let sign = Some(Sign::During).filter(|_| time > start)?;
         let told = self.facts.span.map_or(Some(sign), |span| span.sign(time));
-        // What an earlier run has hidden may have been changed before this one.
+        // A change hidden by an earlier run may be older than this run.
         told.or_else(|| (start < self.facts.started).then_some(Sign::Perhaps))
     }
 
-    /// From when on a change at `path` is one that was not seen: since this run's start, where its `upper` (an object, or what
-    /// took a name away: each mount has whiteouts of its own) is of this run, and no earlier one hid the path from it.
+    /// The time from which a change at `path` was not seen: this run's start, if its `upper` (an object, or what removed a name: each mount
+    /// has whiteouts of its own) is of this run and no earlier run hid the path from it; else the first run's.
     pub(super) fn start_for(&self, path: &AbsPath, upper: Option<&Stat>) -> Time {
         let of_this_run = upper.and_then(|stat| stat.btime).is_some_and(|made| made > self.facts.started);
         if of_this_run && !self.was_hidden(path) { self.facts.started } else { self.facts.first }
     }
 
-    /// Whether the uppers of earlier runs may have hidden what was at a path.
+    /// Tells whether the uppers of earlier runs may have hidden the object at a path.
     fn was_hidden(&self, path: &AbsPath) -> bool {
         let hides = |path: &AbsPath| self.facts.known.at(path).is_some() || self.facts.hides.binary_search(path).is_ok();
         self.facts.first != self.facts.started && std::iter::successors(Some(path.clone()), AbsPath::parent).any(|at| hides(&at))
     }
 
-    /// Whether an object of the upper was copied up from a real one that is no longer there, in a folder whose names
-    /// changed during the run.
+    /// Tells whether an object of the upper was copied up from a real one that is gone, in a directory whose names changed during the run.
     pub(super) fn was_removed_meanwhile(&self, path: &AbsPath, at: Entry<'_>, upper: &Stat, real: &Dir) -> std::io::Result<bool> {
         if self.since(real.stat()?.mtime, self.start_for(path, Some(upper))).is_none() {
             return Ok(false);
@@ -81,10 +80,10 @@ pub(super) fn marks_of(sign: Option<Sign>) -> Marks {
 }
 
 impl Gone {
-    /// Whether this is the deleted object, now under another name.
+    /// Tells whether this is the deleted object, now under another name.
     fn was(&self, deleted: &Change, old: &State) -> bool {
         let alike = old.sort() == self.state.sort() && old.size() == self.state.size() && old.meta.mtime == self.state.meta.mtime;
-        // What cannot be read is not known to be the same: the path is a conflict then, to be on the safe side.
+        // If it can't be read, it is not known to be the same: the path becomes a conflict, which is the safe side.
         let same = || {
             let (parent, name) = deleted.path.split()?;
             let root = Dir::open("/".as_ref()).ok()?;

@@ -1,5 +1,5 @@
-//! Mounts in a folder that the command renamed or removed. On the real tree that folder cannot go as long as something is mounted in it, so that
-//! what was changed in the mount has no path that is true together with the folder's own change.
+//! Mounts in a directory that the command renamed or removed. On the real tree that directory cannot go while something is mounted in it.
+//! So changes in the mount and the directory's own change exclude each other.
 
 use super::Found;
 use crate::fs::path::{AbsPath, Shown};
@@ -7,13 +7,13 @@ use crate::session::change::fits_under;
 use crate::session::run::Place;
 
 impl Found<'_> {
-    /// Takes out the changes in such mounts, and says where what was written there lies.
+    /// Drops the changes in such mounts, and says where the files written there lie.
     pub(super) fn drop_below_gone(&mut self) {
         let mut above = Vec::new();
         let mut mounts: Vec<&Place> = Vec::new();
         let places = self.facts.places;
         self.list.retain(|change| {
-            // Within one place, the names of one overlay: they fit.
+            // The names of one place are those of one overlay: they fit.
             let mount = innermost(places, &change.path).filter(|place| place.path.depth() > 0);
             let fits = fits_under(&mut above, change).is_ok();
             let Some(mount) = mount.filter(|_| !fits) else { return true };

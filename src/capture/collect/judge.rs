@@ -1,4 +1,4 @@
-//! What became of one name: the object of the upper against the real one.
+//! Compares one name of the upper with the real object, and records what became of it.
 
 use std::io;
 use std::rc::Rc;
@@ -20,30 +20,30 @@ use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, State};
 use crate::tree::walk::Walk;
 
-/// How to go on in a folder: whether a real one goes along, and the folder that hid its names in the run, if one did.
+/// The way to go on in a directory: with a real one or not, and the directory that hid its names in the run, if one did.
 pub(super) struct Down {
     pub has_real: bool,
     pub hider: Option<Stat>,
-    /// Its upper was made before the command was there: for an overlay of its own.
+    /// True if its upper was made before the command started, for an overlay of its own.
     pub laid: bool,
 }
 
-/// Whether the object that a stat was taken of has its name no more: nothing has it, or something else by now.
+/// Tells whether the object of a stat has lost its name: nothing has it, or something else by now.
 fn has_gone(at: Entry<'_>, old: &Stat) -> bool {
     at.stat().is_ok_and(|now| now.is_none_or(|now| look::identity(&now) != look::identity(old) || now.sort != old.sort))
 }
 
-/// What of the upper hides the real object of a name that the upper does not have.
+/// The parts of the upper that hide the real object of a name that the upper does not have.
 #[derive(Clone, Copy)]
 pub(super) struct Hiding {
     /// The name's own whiteout.
     pub whiteout: Option<Stat>,
-    /// The opaque folder that it lies in, or under.
+    /// The opaque directory that it lies in, or under.
     pub above: Option<Stat>,
 }
 
 impl Found<'_> {
-    /// An upper whose folder the command closed is opened up before it is opened to be read.
+    /// Opens up an upper whose directory the command closed, before it is opened to be read.
     pub(super) fn open_top(&mut self, place: &Place) -> Result<(), Error> {
         let uppers = self.facts.held.at(b"upper").open_dir().at("open the folder", self.facts.held.at(b"upper"))?;
         let number = place.k.to_string();
@@ -54,7 +54,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// The captured folder itself.
+    /// Compares the captured directory itself.
     pub(super) fn top(&mut self, place: &Place, upper: &Dir, real: Option<&Rc<Dir>>) -> Result<(), Error> {
         let Some(real) = real else { return Ok(()) };
         let path = &place.path;
@@ -65,8 +65,8 @@ impl Found<'_> {
         self.covered(path, place.mtime, (before, &stat), (after, &new, upper))
     }
 
-    /// A directory that an overlay covered: its mode, owner, xattrs and times. Its upper was made to look like it, and given the mtime `laid`; a user's with
-    /// what the user may set, so that only mode and time tell something.
+    /// Compares a directory that an overlay covered: mode, owner, xattrs and times. Its upper was made to look like it, with the mtime
+    /// `laid`. A user's upper has only what the user may set, so only mode and time count there.
     fn covered(
         &mut self,
         path: &AbsPath,
@@ -80,24 +80,24 @@ impl Found<'_> {
             let meta = before.state.meta.clone();
             after.meta = Meta { mode: after.meta.mode, mtime: after.meta.mtime, ..meta };
             if before.state.meta.uid != new.uid {
-                // Of another's folder (/tmp) nothing but the time can be set by this user.
+                // This user can set only the time of another's directory (/tmp).
                 after.meta.mode = before.state.meta.mode;
             }
         }
         self.keep_unseen(&before.state, &mut after);
         let differs = before.state.meta_difference(&after).is_some();
-        // Nothing was done in it. That its time is another one is of somebody who made a name while the upper was made.
+        // Nothing was done in it. Its time may differ, if somebody made a name while the upper was made.
         if !differs && upper.is_empty().at("list", upper.path().display())? {
             return Ok(());
         }
-        // The upper was made to look like it: who changed which can't be told.
+        // The upper was made to look like it, so it is unknown who changed which.
         if differs && self.since(stat.ctime, self.start_for(path, None)).is_some() {
             let text =
                 format!("{path}: somebody changed its metadata during the run: what the command changed of that is not held");
             self.warnings.push(text);
             return Ok(());
         }
-        // Neither did the command change its time: whatever the tree's is now, somebody else set it.
+        // The command did not change its time either: somebody else set the tree's.
         if !differs && laid == Some(after.meta.mtime) {
             after.meta.mtime = before.state.meta.mtime;
         }
@@ -105,7 +105,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// Looks at one name: `new` is what the upper has, whiteouts aside. Where it is a folder, how to go on in it.
+    /// Looks at one name: `new` is the upper's object, whiteouts aside. For a directory, returns how to go on in it.
     pub(super) fn name(
         &mut self,
         at: Entry<'_>,
@@ -131,7 +131,7 @@ impl Found<'_> {
             self.fs.between_readings(dir.at(at.name)).at("look at", path)?;
         }
         match self.judge(at, path, (new, old), real, hiding) {
-            // It has gone since it was looked at: it is looked at once more. Nothing was noted: all that is read of it is read before.
+            // It has gone since the first look: look once more. Nothing was noted yet: all reading comes before.
             Err(error)
                 if error.io().is_some_and(is_absent) && old.is_some_and(|(dir, stat)| has_gone(dir.at(at.name), &stat)) =>
             {
@@ -141,7 +141,7 @@ impl Found<'_> {
         }
     }
 
-    /// What became of a name: `old` is what the tree had of it.
+    /// Records what became of a name: `old` is the tree's object.
     fn judge(
         &mut self,
         at: Entry<'_>,
@@ -190,8 +190,8 @@ impl Found<'_> {
         }
     }
 
-    /// A name in a folder of the user's own that is closed to that user, and was not in the run. A commit refuses it as long as
-    /// that is so, and finds what is there once it is not.
+    /// Records a name in the user's own directory that is closed to that user, and was not in the run. A commit refuses it as long as that
+    /// is so, and then finds what is there.
     fn unseen(&mut self, at: Entry<'_>, path: &AbsPath, new: Option<Stat>, hiding: Hiding) -> Result<Option<Down>, Error> {
         const CLOSED: &str = "the folder that it lies in is closed to you on the tree";
         let Some(new) = new else {
@@ -204,7 +204,7 @@ impl Found<'_> {
         Ok((new.sort == Sort::Folder).then_some(Down { has_real: false, hider: None, laid: false }))
     }
 
-    /// An object of the upper where the tree has none.
+    /// Records an object of the upper where the tree has none.
     fn appeared(&mut self, path: &AbsPath, at: Entry<'_>, new: &Stat, real: Option<&Rc<Dir>>) -> Result<(), Error> {
         let removed = real.map(|dir| self.was_removed_meanwhile(path, at, new, dir)).transpose();
         if removed.at("look at the upper of", path)?.unwrap_or(false) {
@@ -215,7 +215,7 @@ impl Found<'_> {
         self.put(path, at, new, None)
     }
 
-    /// A folder of the upper where the tree has one too.
+    /// Compares a directory of the upper with the tree's.
     fn folder_in_both(
         &mut self,
         path: &AbsPath,
@@ -251,11 +251,11 @@ impl Found<'_> {
         Ok(Down { has_real: true, hider: hides.then_some(*new), laid: false })
     }
 
-    /// A folder that was there and is: a change of its metadata, or its time (many of which are dropped at the end).
+    /// Records a directory that was there and is: a change of its metadata, or its time (many of these are dropped at the end).
     fn folder(&mut self, path: &AbsPath, before: Seen, old: &Stat, new: &Stat, after: State) {
         if before.state.meta_difference(&after).is_some() {
-            // Copied up to hold a new name, say, a folder hides what somebody then does to its metadata. Not judged by its times
-            // being equal: a chmod, and a new name after it, leave them so.
+            // A directory that was copied up, say to hold a new name, hides later changes of its metadata by somebody else. Equal times
+            // prove nothing here: a chmod followed by a new name leaves them equal.
             let marks = marks_of(self.since(old.ctime, self.start_for(path, Some(new))));
             self.list.push(change(path, Some(before), Some(after), marks));
         } else if self.since(old.mtime, self.facts.started).is_none() {
@@ -264,7 +264,7 @@ impl Found<'_> {
         }
     }
 
-    /// An object of the upper where nothing, or another object, is on the tree; dropped where they are equal.
+    /// Records an object of the upper where the tree has nothing or another object; drops it if they are equal.
     fn put(&mut self, path: &AbsPath, at: Entry<'_>, new: &Stat, old: Option<(Entry<'_>, &Stat)>) -> Result<(), Error> {
         let seen = look::seen(at, new).at("look at the upper of", path)?;
         let lost = self.lost(&seen.state);
@@ -282,17 +282,17 @@ impl Found<'_> {
         }
         let (mut equal, mut same) = (false, false);
         if let (Some(before), Some((real, stat))) = (&before, old) {
-            // A copy of one of several names has no note of it.
+            // The copy of one of several names has no such note.
             if before.state.sort() == after.sort() && (is_copied_up || stat.nlink > 1) {
                 self.keep_unseen(&before.state, &mut after);
             }
             same = before.state.sort() == after.sort() && same_content(&before.state, &after, real, at);
             let same_meta = before.state.meta_difference(&after).is_none();
-            // git rewrites its index to remember what it has seen: that is no difference, and neither is the time of it.
+            // git rewrites its index to remember what it has seen: that is no difference, and neither is its time.
             let same_time = before.state.meta.mtime == after.meta.mtime || before.state.means_same(&after);
             equal = same && same_meta && same_time;
             marks.link_broken = stat.sort == Sort::File && stat.nlink > 1 && !same;
-            // Of symlinks and the like the states themselves tell.
+            // For symlinks and the like the states themselves show it.
             marks.same_content = same && after.sort() == Sort::File;
             if stat.sort == Sort::File && stat.nlink > 1 {
                 self.names.entry((stat.dev, stat.ino)).or_default().push(path.clone());
@@ -311,7 +311,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// A name that is gone, hidden by `hider`: every path under it is a change of its own.
+    /// Records a name that is gone, hidden by `hider`: every path under it is a change of its own.
     fn deleted(&mut self, path: &AbsPath, dir: &Rc<Dir>, name: &[u8], stat: &Stat, hider: Option<Stat>) -> Result<(), Error> {
         self.delete_one(path, dir.at(name), stat, hider)?;
         if stat.sort == Sort::Folder {
@@ -326,7 +326,7 @@ impl Found<'_> {
             return Ok(());
         }
         let top = match dir.open_below(name) {
-            // That it goes is noted already: a commit finds that somebody else has taken it away.
+            // Its deletion is noted already: a commit finds that somebody else has removed it.
             Err(error) if is_absent(&error) => return Ok(()),
             top => Rc::new(top.at("open the folder", path)?),
         };
@@ -339,7 +339,7 @@ impl Found<'_> {
                 continue;
             }
             match self.delete_one(&full, found.dir.at(found.name()), &found.stat, hider) {
-                // It has gone since: by somebody else, who left nothing for the command to remove.
+                // Somebody else has removed it since: nothing was left for the command to remove.
                 Err(error) if error.io().is_some_and(is_absent) => continue,
                 done => done?,
             }
@@ -350,7 +350,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// A folder that goes with what is in it, which was open to the command alone.
+    /// Warns of a removed directory whose content was open to the command alone.
     fn warn_of_closed(&mut self, path: &AbsPath) {
         self.warnings.push(format!(
             "{path}: it is closed to you on the tree: what is in it is not known, so that its removal can't be committed; with u+rx the command can be run again"
@@ -364,7 +364,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// All that is to be known of an object of the tree.
+    /// The full state of an object of the tree.
     fn before(&self, path: &AbsPath, at: Entry<'_>, stat: &Stat) -> Result<Seen, Error> {
         let mut before = self.real(at, stat).at("look at", path)?;
         look::learn_meaning(at, path, &mut before.state).at("read", path)?;
@@ -377,8 +377,8 @@ pub(super) fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>,
     Change { n: 0, path: path.clone(), before: Before { object, print }, after, marks, extra: Map::new() }
 }
 
-/// A fingerprint whose ctime is too young proves nothing, nor does one of what lies on overlayfs, where any change of metadata makes another
-/// inode of a file: then the content is read. A file that can't be read keeps the doubt, which is a conflict at commit.
+/// Adds the content's hash where the fingerprint proves nothing: its ctime is too young, or the file lies on overlayfs, where any change of
+/// metadata makes another inode of it. A file that can't be read keeps the doubt, which is a conflict at commit.
 pub(super) fn with_digest(mut seen: Seen, at: Entry<'_>) -> io::Result<Seen> {
     if seen.state.sort() == Sort::File
         && (seen.print.racy || at.is_on_overlay()?)
@@ -389,7 +389,7 @@ pub(super) fn with_digest(mut seen: Seen, at: Entry<'_>) -> io::Result<Seen> {
     Ok(seen)
 }
 
-/// A file's digest. `None` where its reader may not have it: what it would prove stays in doubt, and that is a conflict.
+/// The hash of a file. `None` if its reader may not read it: the doubt remains, and that is a conflict.
 fn digest(at: Entry<'_>) -> io::Result<Option<Digest>> {
     match look::digest(at) {
         Ok((digest, _)) => Ok(Some(digest)),

@@ -1,4 +1,4 @@
-//! What an earlier run of the session found on the tree is what its paths were changed from, whatever is there now.
+//! Keeps for each path the `before` that an earlier run of the session found, whatever is there now.
 
 use std::collections::BTreeSet;
 use std::mem::replace;
@@ -11,8 +11,8 @@ impl Found<'_> {
     pub(super) fn keep_known(&mut self) {
         let mut today: Vec<Option<Before>> =
             self.list.iter_mut().map(|change| keep_before(change, self.facts.known.at(&change.path))).collect();
-        // Somebody may have removed a folder since, or put one where a file was: what was there before the earlier run cannot be true
-        // together with that, and no line of the session may contradict another. Today's is taken there, and the path is a conflict.
+        // Somebody may have removed a directory since, or put one where a file was. The earlier `before` then contradicts that, and no line
+        // of the session may contradict another. Today's is taken there, and the path is a conflict.
         loop {
             let befores = self.list.iter().map(|change| (&change.path, change.before.object.as_ref().map(State::sort)));
             let contradicted =
@@ -40,10 +40,10 @@ impl Found<'_> {
     }
 }
 
-/// Gives a change the `before` of the known one, and what was found today in return.
+/// Gives a change the `before` of the known one, and returns today's in exchange.
 fn keep_before(change: &mut Change, known: Option<&Change>) -> Option<Before> {
     let known = known?;
-    // What came since then shows at commit: it is not the `before` any more.
+    // Later changes show at commit: they are not the `before` any more.
     (change.marks.foreign, change.marks.by_clock) = (known.marks.foreign, known.marks.by_clock);
     Some(replace(&mut change.before, known.before.clone()))
 }

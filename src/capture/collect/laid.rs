@@ -1,4 +1,4 @@
-//! Uppers that were made before the command was there, for the directories of a split one (`capture::split`, P3).
+//! Uppers that were made before the command started, for the directories of a split one (`capture::split`, P3).
 
 use super::Found;
 use crate::capture::pieces::{LAID, laid_time, parted};
@@ -8,21 +8,21 @@ use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::tree::state::Meta;
 
-/// One that was found.
+/// An upper that was found.
 pub(super) struct LaidUpper {
-    /// What it covers.
+    /// The directory that it covers.
     pub path: AbsPath,
-    /// Where it lies, below the session's folder `held`.
+    /// Its path below the session's `held` directory.
     pub upper: Vec<u8>,
 }
 
 impl Found<'_> {
-    /// The time that the upper was given, where it was made before the command was there.
+    /// The time that the upper was given, if it was made before the command started.
     pub(super) fn laid_time(&self, meta: &Meta) -> Option<Time> {
         meta.xattr(&self.note(LAID)).and_then(laid_time)
     }
 
-    /// Whether the command left such an upper alone, where the directory itself has gone: in it is none but others such.
+    /// Tells whether the command left such an upper alone, whose directory is gone: it holds nothing but others like it.
     pub(super) fn is_left_alone(&self, at: Entry<'_>, stat: &Stat) -> std::io::Result<bool> {
         if stat.sort != Sort::Folder {
             return Ok(false);
@@ -44,7 +44,7 @@ impl Found<'_> {
         Ok(true)
     }
 
-    /// Those that no change is of, innermost first.
+    /// The uppers without a change, innermost first.
     pub(super) fn left_alone(&mut self) -> Vec<Vec<u8>> {
         let mut laid = std::mem::take(&mut self.laid);
         let is_timed = |path: &AbsPath| self.times.iter().any(|time| time.path == *path && time.before != time.after);
@@ -53,7 +53,7 @@ impl Found<'_> {
     }
 }
 
-/// Removes the uppers that hold nothing: a further run in the session makes them anew, if it needs them. Their directory keeps its time.
+/// Removes the uppers that hold nothing: a further run in the session makes them anew if it needs them. Their directory keeps its time.
 pub(super) fn clear(fs: &Fs, held: &Dir, uppers: &[Vec<u8>]) -> Result<(), Error> {
     for upper in uppers {
         let (above, name) = parted(upper);
@@ -64,7 +64,7 @@ pub(super) fn clear(fs: &Fs, held: &Dir, uppers: &[Vec<u8>]) -> Result<(), Error
         let at = above.at(name);
         let mtime = above.stat().at("look at the upper folder", at)?.mtime;
         match fs.rmdir(at) {
-            // Something is held in it; or it went before this was cut off the last time.
+            // Something is held in it; or it was removed before this was cut off last time.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTEMPTY | libc::ENOENT)) => continue,
             done => done.at("remove the upper folder", at)?,
         }

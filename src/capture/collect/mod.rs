@@ -1,14 +1,15 @@
-//! Reads the uppers of a run into changes: compares each object of an upper with the real one, which is the overlay's
-//! lower again now that the mounts are gone.
+//! Reads the uppers of a run into changes: compares each object of an upper with the real one. The real tree is the overlay's lower again,
+//! now that the mounts are gone.
 //!
-//! Takes stored facts alone, so that what a killed recant left is read in the same way. No recursion, paths only below
-//! held folders: neither depth nor length of a path is a limit. What is told by comparing, never by overlayfs' notes:
-//! an upper holds files that are equal to their originals (opened for writing, chmod and back), and `opaque` says no more
-//! than that a folder was renamed. Its notes are used for what has no other sign: whiteouts, opaque folders, and `origin`.
+//! Takes stored facts alone, so that what a killed recant left is read in the same way. No recursion, and paths only below held
+//! directories: neither depth nor length of a path is a limit. Comparing decides, never overlayfs' notes: an upper holds files equal to
+//! their originals (opened for writing, chmod and back), and `opaque` means only that a directory was renamed. Its notes are used where
+//! there is no other sign: whiteouts, opaque directories, and `origin`.
 //!
-//! Files: `facts` is what is known of the run; `walk` goes through an upper; `judge` tells what became of one name, `file` of a file that is mounted, `gone` of mounts whose folder the command
-//! took away; `laid` knows uppers that were there before the command; `known` keeps what earlier runs of the session found; `modes` opens up what the command closed; `foreign` tells what somebody else changed
-//! meanwhile; `notes` knows overlayfs' notes; `same` compares content.
+//! Files: `facts` is what is known of the run; `walk` goes through an upper; `judge` compares one name, `file` a mounted file; `gone` drops
+//! changes in mounts whose directory the command removed; `laid` knows uppers made before the command; `known` keeps what earlier runs
+//! found; `modes` opens up what the command closed; `foreign` finds what others changed meanwhile; `notes` reads overlayfs' notes; `same`
+//! compares content.
 
 pub mod facts;
 mod file;
@@ -40,39 +41,39 @@ use foreign::Gone;
 use laid::LaidUpper;
 use modes::Modes;
 
-/// What a run left.
+/// The changes that a run left.
 #[derive(Debug, Default)]
 pub struct Collected {
-    /// The net changes in path order, numbered from 1, and the times of folders that are no changes.
+    /// The net changes in path order, numbered from 1, and the times of directories that are no changes.
     pub changes: Changes,
-    /// Paths where the uppers hide the tree from a further run in the session though they are no change, in path order:
-    /// opened and closed again unchanged, removed by somebody as well, or a folder made anew.
+    /// Paths where the uppers hide the tree from a further run in the session though they are no change, in path order: written and again
+    /// equal, removed by somebody else too, or a directory made anew.
     pub hides: Vec<AbsPath>,
-    /// What can't be told by a change, a line each, for people.
+    /// Facts that no change can tell, one line each, for people.
     pub warnings: Vec<String>,
-    /// How many changes in scratch places were dropped.
+    /// The number of changes in scratch places that were dropped.
     pub dropped: u64,
-    /// The scratch places whose part of the uppers is to go.
+    /// The scratch places whose part of the uppers is to be removed.
     scratch: Vec<AbsPath>,
     /// Uppers that hold nothing, below `held`, innermost first.
     left_alone: Vec<Vec<u8>>,
 }
 
 impl Collected {
-    /// Whether the run left nothing at all.
+    /// True if the run left nothing at all.
     pub fn is_empty(&self) -> bool {
         self.changes.list.is_empty() && self.changes.folder_times.is_empty()
     }
 }
 
-/// Collects a run that ended under this recant: reads the uppers, clears the work folders. Syncs nothing.
+/// Collects a run that ended under this recant: reads the uppers, clears the work directories. Syncs nothing.
 pub fn finish(fs: &Fs, leaving: Leaving, facts: &Facts<'_>) -> Result<Collected, Error> {
     let found = read(facts, fs)?;
-    // What is read is still. What is changed below is no overlay's any more.
+    // Reading needs no unmounted uppers, as they are still. What is changed below must belong to no overlay.
     leaving.wait()?;
     let collected = filled(found, facts, fs)?;
     clear_scratch(fs, facts, &collected)?;
-    // Else the session goes, or the next run in it clears them.
+    // Else the session is removed, or the next run in it clears them.
     if !collected.is_empty() {
         clear_left_alone(fs, facts, &collected)?;
         clear_work(fs, facts.held, facts.places)?;
@@ -80,7 +81,7 @@ pub fn finish(fs: &Fs, leaving: Leaving, facts: &Facts<'_>) -> Result<Collected,
     Ok(collected)
 }
 
-/// Takes out of the uppers what was dropped: a further run in the session does not see it. Done again after a crash.
+/// Removes the dropped changes from the uppers, so that a further run in the session does not see them. Done again after a crash.
 pub fn clear_scratch(fs: &Fs, facts: &Facts<'_>, collected: &Collected) -> Result<(), Error> {
     scratch::clear(fs, facts.held, facts.places, &collected.scratch)
 }
@@ -90,7 +91,7 @@ pub fn clear_left_alone(fs: &Fs, facts: &Facts<'_>, collected: &Collected) -> Re
     laid::clear(fs, facts.held, &collected.left_alone)
 }
 
-/// Removes what overlayfs left in the work folders; a volatile mount's mark there forbids the next one.
+/// Removes what overlayfs left in the work directories; a volatile mount's mark there forbids the next mount.
 pub fn clear_work(fs: &Fs, held: &Dir, places: &[Place]) -> Result<(), Error> {
     let works = match held.at(b"work").open_dir() {
         // A session that was committed whole has none any more.
@@ -102,13 +103,12 @@ pub fn clear_work(fs: &Fs, held: &Dir, places: &[Place]) -> Result<(), Error> {
         let work = works.at(number.as_bytes());
         fs.remove_all(work).at("clear the work folder", work)?;
     }
-    // What a fill that was cut off at its very end left.
+    // Left by a fill that was cut off at its very end.
     let fill = held.at(b"fill");
     Ok(fs.remove_all(fill).at("clear the folder", fill)?)
 }
 
-/// Reads the uppers into changes, renamed folders filled in before. Syncs nothing. May be cut off, and gives the same when it is
-/// done again.
+/// Reads the uppers into changes, after filling in renamed directories. Syncs nothing. May be cut off; a second call returns the same.
 pub fn collect(facts: &Facts<'_>, fs: &Fs) -> Result<Collected, Error> {
     filled(read(facts, fs)?, facts, fs)
 }
@@ -153,7 +153,7 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
     Ok(found)
 }
 
-/// What was found so far.
+/// The results so far.
 struct Found<'a> {
     facts: &'a Facts<'a>,
     fs: &'a Fs,
@@ -161,34 +161,34 @@ struct Found<'a> {
     list: Vec<Change>,
     times: Vec<FolderTime>,
     warnings: Vec<String>,
-    /// Objects of the uppers with several names: what to record for each name, and whether it must be recorded.
+    /// Objects of the uppers with several names, with the change for each name.
     groups: HashMap<(Dev, u64), Vec<Linked>>,
-    /// Copied-up objects where the real one is gone: see [`Found::mark_removed`].
+    /// Copied-up objects whose original is gone: see [`Found::mark_removed`].
     gone: Vec<Gone>,
     /// See [`Collected::hides`].
     hides: Vec<AbsPath>,
-    /// Uppers that were there before the command, a directory before what is in it.
+    /// Uppers that were made before the command, each directory before its content.
     laid: Vec<LaidUpper>,
     /// Real files with several names: the names that changed.
     names: HashMap<(Dev, u64), Vec<AbsPath>>,
-    /// A folder was renamed.
+    /// True if a directory was renamed.
     redirected: Cell<bool>,
 }
 
 struct Linked {
     change: Change,
-    /// Whether this name gets another object, so that the others must get the same one.
+    /// True if this name gets another object, so that the others must get it too.
     moves: bool,
-    /// Whether it is a change at all, links aside.
+    /// True if it is a change even without the link.
     counts: bool,
-    /// Whether the original has further names, which this one parts from where it gets another object.
+    /// True if the original has further names, from which this one parts if it gets another object.
     has_others: bool,
 }
 
 impl Found<'_> {
     fn into_collected(mut self) -> Collected {
         for mut group in std::mem::take(&mut self.groups).into_values() {
-            // A link made in the run: each name of the object is put, so that they share it on the tree, too.
+            // A link made in the run: each name of the object is put, so that they share it on the tree too.
             if group.iter().any(|linked| linked.moves) {
                 for linked in &mut group {
                     linked.change.marks.same_content = false;
@@ -210,7 +210,7 @@ impl Found<'_> {
         for (change, n) in self.list.iter_mut().zip(1..) {
             change.n = n;
         }
-        // A folder whose names change keeps a time that was put back; one that is like before in all is not spoken of.
+        // A directory whose names change keeps a time that was put back. One with nothing different is left out.
         let parents: HashSet<AbsPath> = self.list.iter().filter_map(|change| change.path.parent()).collect();
         self.times.retain(|time| time.before != time.after || parents.contains(&time.path));
         self.times.sort_by(|a, b| a.path.cmp(&b.path));
@@ -223,8 +223,8 @@ impl Found<'_> {
         Collected { changes, hides, warnings, dropped: dropped.changes, scratch: dropped.places, left_alone }
     }
 
-    /// A file with several names has one metadata: where they all got the same, one name's change is enough, and the others
-    /// follow. Where the names went apart, each gets an object of its own.
+    /// Reduces the changes of a file with several names. Such a file has one metadata: if all names got the same, one name's change is
+    /// enough, and the others follow. If the names went apart, each gets an object of its own.
     fn settle_links(&mut self) {
         let mut follow: Vec<usize> = Vec::new();
         for names in std::mem::take(&mut self.names).into_values() {

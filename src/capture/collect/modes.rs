@@ -1,12 +1,12 @@
-//! What an ordinary user's command closed to its own owner is opened up in the uppers, to be read, shown and committed: files without
-//! `u+r`, folders without `u+rx`. Root needs none of it.
+//! Opens up in the uppers what an ordinary user's command closed to its own owner, so that it can be read, shown and committed: files
+//! without `u+r`, directories without `u+rx`. Root needs none of this.
 //!
-//! - **U1** The mode is noted in `held/upper/modes`, and the note is durable, before it is changed: a collecting that is cut off, by the power too,
-//!   or that fails, begins anew from the modes that the command left. So the first thing that is closed has all of the uppers looked through: one
-//!   sync does for all that is found so, and one more for what lay in closed folders.
-//! - **U2** They stay opened up while the session is pending (a change has the mode that is meant, and a commit sets it), but for a
-//!   further run: that gets the modes as they were, and then the notes go.
-//! - **U3** A note is data: it leads to a name below `held/upper`, over no link.
+//! - **U1** The mode is noted in `held/upper/modes`, durably, before it is changed. So a collecting that fails or is cut off, even by a
+//!   power cut, begins anew from the modes that the command left. The first closed object therefore starts a search of all the uppers: one
+//!   sync covers all that it finds, and one more what lay in closed directories.
+//! - **U2** They stay opened up while the session is pending (a change has the intended mode, and a commit sets it). A further run gets the
+//!   modes as they were, and then the notes are removed.
+//! - **U3** A note is untrusted: it leads to a name below `held/upper`, over no link.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -26,7 +26,7 @@ const NOTES: &[u8] = b"modes";
 /// One line of the notes.
 #[derive(Debug, Serialize, Deserialize)]
 struct Note {
-    /// Below `held/upper`.
+    /// The path below `held/upper`.
     #[serde(with = "path::bytes")]
     at: Vec<u8>,
     /// The mode that the command left, octal.
@@ -39,11 +39,11 @@ impl Note {
     }
 }
 
-/// What is closed in the uppers of one collecting.
+/// The closed objects in the uppers of one collecting.
 pub(super) struct Modes<'a> {
     fs: &'a Fs,
     held: &'a Dir,
-    /// The modes that the command left, once something closed was met: under each of its names an object has the one.
+    /// The modes that the command left, once something closed was met: an object has one mode under all its names.
     left: Option<HashMap<(Dev, u64), u32>>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Modes<'a> {
         Self { fs, held, left: None }
     }
 
-    /// Has what its owner may not read opened up. Gives the state of an object of an upper with the mode that the command left.
+    /// Opens up all uppers, if the owner may not read this object. Returns its state with the mode that the command left.
     pub fn open_up(&mut self, stat: Stat) -> Result<Stat, Error> {
         if self.left.is_none() && is_closed(&stat) {
             self.left = Some(open_all(self.fs, self.held)?);
@@ -67,7 +67,7 @@ fn is_closed(stat: &Stat) -> bool {
     stat.mode & needed != needed && !rustix::process::geteuid().is_root()
 }
 
-/// The rights that the owner needs to read something.
+/// The rights that the owner needs to read an object.
 fn needed(sort: Sort) -> u32 {
     match sort {
         Sort::Folder => 0o500,
@@ -76,7 +76,7 @@ fn needed(sort: Sort) -> u32 {
     }
 }
 
-/// Opens up all that is closed in the uppers, and gives what mode each had.
+/// Opens up all that is closed in the uppers, and returns the mode that each had.
 fn open_all(fs: &Fs, held: &Dir) -> Result<HashMap<(Dev, u64), u32>, Error> {
     let uppers = held.at(b"upper").open_dir().at("open the folder", held.at(b"upper"))?;
     let mut left = HashMap::new();
@@ -100,13 +100,13 @@ fn open_all(fs: &Fs, held: &Dir) -> Result<HashMap<(Dev, u64), u32>, Error> {
             }
         }
         open(fs, &uppers, &closed)?;
-        // What lies in those shows now.
+        // Their content can be listed now.
         folders = inside;
     }
     Ok(left)
 }
 
-/// Notes what is closed, and opens it up: a folder before what is in it.
+/// Notes the closed objects, and opens them up: a directory before its content.
 fn open(fs: &Fs, uppers: &Dir, closed: &[Closed]) -> Result<(), Error> {
     if closed.is_empty() {
         return Ok(());
@@ -115,7 +115,7 @@ fn open(fs: &Fs, uppers: &Dir, closed: &[Closed]) -> Result<(), Error> {
     let notes = fs.append(at).at("note modes in", at)?;
     let lines = closed.iter().flat_map(|closed| Note::of(&closed.below, closed.mode));
     fs.write(&notes, &lines.collect::<Vec<u8>>(), uppers.path()).at("note modes in", at)?;
-    // U1, D1, D2: without them a folder could have another mode after a power cut, and nothing would tell which it had.
+    // U1, D1, D2: without these a directory could have another mode after a power cut, and nothing would say which one it had.
     fs.sync(&notes, uppers.path()).at("sync", at)?;
     fs.sync_dir(uppers).at("sync", uppers.path().display())?;
     for closed in closed {
@@ -125,10 +125,10 @@ fn open(fs: &Fs, uppers: &Dir, closed: &[Closed]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Something that was opened up.
+/// An object that was opened up.
 #[derive(Debug)]
 pub(in crate::capture) struct Closed {
-    /// Below `held/upper`.
+    /// The path below `held/upper`.
     below: Vec<u8>,
     /// The mode that the command left.
     mode: u32,
@@ -147,7 +147,7 @@ impl Closed {
     }
 }
 
-/// Gives all that was opened up in a session's uppers the mode that the command left. Gives what it was, a folder before what is in it.
+/// Restores the command's modes on all that was opened up in a session's uppers. Returns these objects, a directory before its content.
 pub(in crate::capture) fn give_back(fs: &Fs, held: &Dir) -> Result<Vec<Closed>, Error> {
     let uppers = match held.at(b"upper").open_dir() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -155,10 +155,10 @@ pub(in crate::capture) fn give_back(fs: &Fs, held: &Dir) -> Result<Vec<Closed>, 
     };
     let at = uppers.at(NOTES);
     let noted = noted(at)?;
-    // The last is given back first: a folder is opened up before what is in it.
+    // In reverse order: a directory is opened up before its content.
     for closed in noted.iter().rev() {
         match closed.set(fs, &uppers, |_| closed.mode) {
-            // Closed again, or gone, before it was cut off the last time.
+            // Closed again, or removed, before this was cut off last time.
             Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound) => {}
             done => done.at("set the mode of what is noted in", at)?,
         }
@@ -167,7 +167,7 @@ pub(in crate::capture) fn give_back(fs: &Fs, held: &Dir) -> Result<Vec<Closed>, 
     Ok(noted)
 }
 
-/// Opens up again what was given back for a command that was not started.
+/// Opens up again what was closed for a command that was not started.
 pub(in crate::capture) fn open_again(fs: &Fs, held: &Dir, closed: &[Closed]) -> Result<(), Error> {
     let uppers = held.at(b"upper").open_dir().at("open the folder", held.at(b"upper"))?;
     open(fs, &uppers, closed)
@@ -186,7 +186,7 @@ fn noted(at: Entry<'_>) -> Result<Vec<Closed>, Error> {
     lines.map(|line| parsed(line).ok_or_else(|| damaged(at))).collect()
 }
 
-/// U3: an upper, which has a number, or a name in one.
+/// Parses a line. U3: the path is an upper, which has a number, or a name in one.
 fn parsed(line: &[u8]) -> Option<Closed> {
     let Note { at, mode } = serde_json::from_slice(line).ok()?;
     let mode = u32::from_str_radix(&mode, 8).ok().filter(|mode| *mode <= 0o7777)?;

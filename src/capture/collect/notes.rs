@@ -31,8 +31,8 @@ impl Found<'_> {
         state.meta.xattr(&self.note("opaque")) == Some(b"y")
     }
 
-    /// A renamed folder whose rest is not in the upper: it is yet to be filled in, or what it was renamed from was taken away
-    /// meanwhile and it never can be, which is a conflict.
+    /// Tells whether a renamed directory's rest is missing in the upper: it is yet to be filled in, or never can be, as somebody removed
+    /// its origin meanwhile, which is a conflict.
     pub(super) fn lost(&self, state: &State) -> bool {
         let lost = self.facts.route == Route::Root
             && state.is_folder()
@@ -44,7 +44,7 @@ impl Found<'_> {
         lost
     }
 
-    /// chattr +i and +a of what was copied up are kept in a note, not set.
+    /// Warns of chattr +i and +a on a copied-up object: overlayfs keeps them in a note and does not set them.
     pub(super) fn warn_of_flags(&mut self, path: &AbsPath, state: &State) {
         if let Some(flags) = state.meta.xattr(&self.note("protattr")) {
             let flags = String::from_utf8_lossy(flags).into_owned();
@@ -52,7 +52,7 @@ impl Found<'_> {
         }
     }
 
-    /// The state as the command saw it: overlayfs' notes taken out, the command's own xattrs of that name unescaped.
+    /// The state as the command saw it: overlayfs' notes removed, the command's own xattrs of that name unescaped.
     pub(super) fn upper_state(&self, mut state: State) -> State {
         let prefix = self.prefix().as_bytes();
         if state.meta.xattrs.iter().all(|(name, _)| !name.starts_with(prefix)) {
@@ -68,10 +68,10 @@ impl Found<'_> {
         state
     }
 
-    /// The real object.
+    /// Reads the state of a real object.
     pub(super) fn real(&self, at: Entry<'_>, stat: &Stat) -> io::Result<Seen> {
         match look::seen(at, stat) {
-            // xattrs of a file that its owner may not read, and which is not ours to chmod.
+            // The xattrs of a file that its owner may not read, and that we may not chmod.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && stat.sort != Sort::Symlink => {
                 let what = if stat.sort == Sort::Folder {
                     What::Folder
@@ -85,7 +85,7 @@ impl Found<'_> {
         }
     }
 
-    /// Xattrs with the prefix of overlayfs' notes are not seen in a run: what the command left as it was still has those of the real object.
+    /// Keeps the real object's xattrs with overlayfs' prefix in `after`: a run does not see them, so the command left them.
     pub(super) fn keep_unseen(&self, before: &State, after: &mut State) {
         let prefix = self.prefix().as_bytes();
         let is_unseen = |(name, _): &&(Box<[u8]>, Box<[u8]>)| name.starts_with(prefix) && after.meta.xattr(name).is_none();

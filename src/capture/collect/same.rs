@@ -1,4 +1,4 @@
-//! Whether two objects have the same content.
+//! Compares the content of two objects.
 
 use std::fs::File;
 use std::io;
@@ -10,8 +10,8 @@ use rustix::io::Errno;
 use crate::fs::dir::Entry;
 use crate::tree::state::{State, What};
 
-/// Whether two objects of one kind have the same content, target or device number. Files are compared byte by byte, but for two indexes of
-/// git's that mean the same. One that can't be read counts as different: then it is put whole, and nothing is lost.
+/// Tells whether two objects of one kind have the same content, target or device number. Compares files byte by byte, except two git
+/// indexes that mean the same. An unreadable file counts as different: then it is put whole, and nothing is lost.
 pub(super) fn same_content(old: &State, new: &State, real: Entry<'_>, upper: Entry<'_>) -> bool {
     if old.means_same(new) {
         return true;
@@ -30,7 +30,7 @@ fn same_bytes(a: Entry<'_>, b: Entry<'_>, size: u64) -> io::Result<bool> {
     let (a, b) = (a.open_file()?, b.open_file()?);
     let (mut left, mut right) = (vec![0; PIECE.min(usize::try_from(size).unwrap_or(PIECE))], Vec::new());
     right.resize(left.len(), 0);
-    // Where both have a hole, nothing has to be read; a small file is read as fast as its holes are found.
+    // Where both have a hole, nothing has to be read. In a small file, finding holes takes as long as reading.
     let may_have_holes = size > PIECE as u64;
     let mut at = 0;
     while at < size {
@@ -49,7 +49,7 @@ fn same_bytes(a: Entry<'_>, b: Entry<'_>, size: u64) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Where the next data begins: `size` where there is none.
+/// The offset of the next data: `size` if there is none.
 fn next_data(file: &File, at: u64, size: u64) -> io::Result<u64> {
     match rustix::fs::seek(file, SeekFrom::Data(at)) {
         Ok(data) => Ok(data),

@@ -1,4 +1,4 @@
-//! The way through an upper: folder by folder, each with the real one that it was merged with.
+//! The walk through an upper, directory by directory, each with the real one that it was merged with.
 
 use std::io;
 use std::rc::Rc;
@@ -13,15 +13,15 @@ use crate::fs::dir::{Dir, Stat};
 use crate::fs::path::AbsPath;
 use crate::session::run::Place;
 
-/// A folder on the way down.
+/// A directory on the way down.
 struct Level {
-    /// How much of the path below the place leads here.
+    /// The length of its path below the place.
     length: usize,
     upper: Option<Rc<Dir>>,
-    /// The real folder at this path, where there is one.
+    /// True if a real directory exists at this path.
     has_real: bool,
     real: Option<Rc<Dir>>,
-    /// The opaque folder that hid the names which only the real folder has: this one, or one above. None: they were seen.
+    /// The opaque directory, this one or one above, that hid the names which only the real directory has. `None`: they were seen.
     hider: Option<Stat>,
     names: std::vec::IntoIter<Name>,
 }
@@ -31,7 +31,7 @@ struct Name {
     in_upper: bool,
 }
 
-/// So many folders on the way down stay open.
+/// The number of directories on the way down that stay open.
 const OPEN_LEVELS: usize = 64;
 
 impl Found<'_> {
@@ -48,7 +48,7 @@ impl Found<'_> {
                 levels.pop();
                 continue;
             };
-            // Opened again where the way down was longer than the folders that stay open.
+            // Opened again if the way down is longer than the directories that stay open.
             let dir = reopened(&mut level.upper, upper, &path).at("open the folder", &place.path)?;
             let below = match (level.has_real, real) {
                 (true, Some(top)) => reopened(&mut level.real, top, &path).map(Some).or_else(absent_is_none),
@@ -76,7 +76,7 @@ impl Found<'_> {
             }
             let upper_below = Rc::new(at.open_dir().at("open the folder", at)?);
             let real_below = match below.filter(|_| has_real) {
-                // It may have gone since it was looked at.
+                // It may have gone since the last look.
                 Some(real) => {
                     let opened = real.open_below(&name.name).map(Some).or_else(absent_is_none);
                     opened.at("open the folder", &full)?.map(Rc::new)
@@ -92,7 +92,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// The names to look at in a folder: those of the upper, and where the real ones were not seen in the run, these too.
+    /// The names to look at in a directory: the upper's, and the real ones too if the run did not see them.
     fn level(
         &mut self,
         upper: Rc<Dir>,
@@ -111,7 +111,7 @@ impl Found<'_> {
                 }
             }
         }
-        // The upper's comes first of two equals and is kept.
+        // Of two equal names the upper's comes first and is kept.
         names.sort_by(|a, b| a.name.cmp(&b.name).then(b.in_upper.cmp(&a.in_upper)));
         names.dedup_by(|a, b| a.name == b.name);
         let has_real = real.is_some();
@@ -119,7 +119,7 @@ impl Found<'_> {
     }
 }
 
-/// A folder on the way down, opened again where it was let go.
+/// A directory on the way down, opened again if it was closed.
 fn reopened(held: &mut Option<Rc<Dir>>, top: &Rc<Dir>, below: &[u8]) -> io::Result<Rc<Dir>> {
     if let Some(dir) = held {
         return Ok(dir.clone());

@@ -1,5 +1,5 @@
-//! Files that are themselves mounted, as /etc/hosts is in a container: an overlay takes folders alone, so that the command gets a copy
-//! in their place. That takes time and room before it starts, hence the limits.
+//! Files that are themselves mounted, as /etc/hosts is in a container. An overlay takes directories only, so the command gets a copy in
+//! their place. That takes time and room before it starts, hence the limits.
 
 use super::{Making, PSEUDO, Wanted, is_below, is_own, may_write};
 use crate::capture::layout::{Need, Route};
@@ -8,24 +8,24 @@ use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
 use crate::session::run::How;
 
-/// So many are held unasked, those next to `/` first.
+/// The number of files that are held unasked, those next to `/` first.
 const FILES: usize = 16;
 
-/// Each of them has so many bytes of data at most: they are copied while the command waits.
+/// The most bytes of data that each of them may have: they are copied while the command waits.
 pub(super) const SIZE: u64 = 16 << 20;
 
-/// Whether the root of a whole file system may be a file: with FUSE it may, else it is a folder.
+/// Tells whether the root of a whole file system may be a file: with FUSE it may, else it is a directory.
 fn may_be_file(mount: &Mount) -> bool {
     mount.fs_type.starts_with("fuse")
 }
 
 impl Making<'_> {
-    /// Whether a path is that of a file that is mounted there.
+    /// Tells whether a file is mounted at a path.
     pub(super) fn is_mounted_file(&self, path: &AbsPath) -> bool {
         self.point(path).is_some_and(|stat| stat.sort == Sort::File && stat.mount_root)
     }
 
-    /// Whether nothing at a path can be seen in the run: no copy can be put there, nor need there be one.
+    /// Tells whether a path is hidden in the run: no copy can be put there, and none is needed.
     pub(super) fn is_hidden(&self, path: &AbsPath) -> bool {
         self.places.hidden.iter().any(|hidden| path.is_under(hidden))
     }
@@ -44,7 +44,7 @@ impl Making<'_> {
             let seen = self.point(point).filter(|stat| stat.mount == mount.id && stat.sort == Sort::File && !is_wanted);
             let Some(stat) = seen else { continue };
             if let Some((how, why)) = self.refuse_mount(mount, &stat, left) {
-                // What a user could not write anyway is among all that is read-only.
+                // For an ordinary user it is part of everything else that is read-only.
                 if self.route == Route::Root || how == How::Uncovered {
                     self.leave(point, how, why);
                 }
@@ -56,7 +56,7 @@ impl Making<'_> {
         }
     }
 
-    /// Why a file that nobody asked for is not held, if it is not.
+    /// The reason why a file that nobody asked for is not held, if there is one.
     fn refuse_mount(&self, mount: &Mount, stat: &Stat, left: usize) -> Option<(How, String)> {
         let said = |how, why: &str| Some((how, why.to_owned()));
         if PSEUDO.contains(&mount.fs_type.as_str()) {
@@ -85,13 +85,13 @@ impl Making<'_> {
         None
     }
 
-    /// Why a mounted file can't be held, whoever asks for it.
+    /// The reason why a mounted file can't be held, whoever asks for it.
     pub(super) fn refuse_file(&self, mount: &Mount, stat: &Stat) -> Option<(How, &'static str)> {
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         if stat.locked {
             return Some((How::Uncovered, "chattr +i or +a is set on the file that is mounted there"));
         }
-        // The copy is put into the overlay of what lies around, where that has one; else it would have to be put over the file.
+        // The copy goes into the overlay of the directory around it, if that has one; else it would have to go over the file.
         let has_around = || self.wanted.iter().any(|place| mount.point.is_under(place) && may_write(place));
         if self.route == Route::User && mount.is_deleted() && !has_around() {
             return Some((How::Uncovered, "the file that is mounted there was deleted: it is held once it is mounted again"));

@@ -1,4 +1,4 @@
-//! Sockets and FIFOs of processes outside: what is not passed is dead.
+//! Sockets and FIFOs of processes outside: dead unless passed.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,15 +15,15 @@ use crate::fs::mounts;
 use crate::fs::path::AbsPath;
 use crate::session::run::How;
 
-/// Where programs have their sockets, whatever else is there (hier(7)).
+/// The directory where programs keep their sockets (hier(7)), covered whatever else is there.
 const RUN: &str = "/run";
 
-/// So many directories and names are covered at most, at some 35 µs each.
+/// The most directories and names that are covered, at about 35 µs each.
 const COVERED: usize = 300;
 
 impl Making<'_> {
-    /// Whoever listens at a socket with a path could be asked to do what the command may not, and a read-only mount does not
-    /// stop connect(2).
+    /// Finds the sockets to mask. A process that listens at a socket with a path could be asked to do what the command may not, and a
+    /// read-only mount does not stop connect(2).
     pub(super) fn sockets(&mut self) -> Result<(), Error> {
         let places = &self.places;
         let apart = |path: &AbsPath| places.passes.iter().chain(&places.hidden).any(|top| path.is_under(top));
@@ -49,8 +49,8 @@ impl Making<'_> {
         self.places.covers.iter().any(|cover| path.is_under(&cover.path))
     }
 
-    /// Covers /run, and each other directory that a socket is known in. Those alone that nothing is mounted below, but for /run: a socket in others is
-    /// masked by its name.
+    /// Covers /run, and each other directory with a known socket. Apart from /run, only directories without a mount below: in others, each
+    /// socket is masked by its name.
     fn cover(&mut self, sockets: &[AbsPath]) {
         let mut left = COVERED;
         if let Some(run) = real(Path::new(RUN)).filter(|run| self.can_be_covered(run)) {
@@ -73,7 +73,7 @@ impl Making<'_> {
                 self.add_cover(dir, None);
             }
         }
-        // One that another one lies in comes before it.
+        // A cover comes before those that lie in it.
         self.places.covers.sort_by(|a, b| a.path.cmp(&b.path));
     }
 
@@ -82,7 +82,7 @@ impl Making<'_> {
         self.places.covers.push(Cover { path, parts });
     }
 
-    /// Not what is dead in an overlay, or is to stay real, or shows nothing.
+    /// Tells whether a directory can be covered: not if it is captured, passed or hidden.
     fn can_be_covered(&self, dir: &AbsPath) -> bool {
         !self.is_captured(dir) && !self.places.passes.iter().chain(&self.places.hidden).any(|top| dir.is_under(top))
     }
@@ -91,24 +91,24 @@ impl Making<'_> {
         self.mounts.iter().any(|mount| mount.point != *dir && mount.point.is_under(dir))
     }
 
-    /// Whether the file system of a directory can be an overlay's lower. One of FUSE may not answer.
+    /// Tells whether the file system of a directory can be an overlay's lower. FUSE can't: it may not answer.
     fn is_lower(&self, dir: &AbsPath) -> bool {
         let is_one = |kind: &str| !PSEUDO.contains(&kind) && !kind.starts_with("fuse") && kind != "ramfs";
         mounts::containing(self.mounts, dir).is_some_and(|mount| is_one(&mount.fs_type))
     }
 
-    /// What a directory with mounts below it is put together from. `Err` says why it is not.
+    /// The parts that make up a directory with mounts below it. `Err` says why it can't be put together.
     fn put_together(&self, top: &AbsPath, left: &mut usize) -> Result<Option<Vec<Part>>, String> {
         let mut parts = Vec::new();
         let mut queue = VecDeque::from([(top.clone(), Vec::new())]);
         while let Some((dir, above)) = queue.pop_front() {
             let listed = Dir::open(dir.as_path()).and_then(|held| Ok((held.names_and_sorts()?, held)));
-            // One further down may have gone by now.
+            // A directory further down may be gone by now.
             let Ok((names, held)) = listed else { continue };
             for (name, sort) in names {
                 let Ok(path) = dir.join(&name) else { continue };
                 let is_point = self.mounts.iter().any(|mount| mount.point == path);
-                // What is mounted is not asked: it need not answer.
+                // No stat at a mount point: the file system mounted there may not answer.
                 let stat = if is_point { None } else { held.at(&name).stat().ok().flatten() };
                 let Some(sort) = stat.map(|stat| stat.sort).or(sort) else { continue };
                 let as_what = self.lid(&path, sort, is_point);
@@ -123,7 +123,7 @@ impl Making<'_> {
         Ok(Some(parts))
     }
 
-    /// What a name becomes. A device cannot be opened, but may be passed.
+    /// The lid for a name. A device cannot be opened, but may be passed.
     fn lid(&self, path: &AbsPath, sort: Sort, is_point: bool) -> Lid {
         let folder = sort == Sort::Folder;
         match sort {
@@ -138,7 +138,7 @@ impl Making<'_> {
     }
 }
 
-/// Whether the caller may look up names in a directory: access(2).
+/// Tells whether the caller may look up names in a directory: access(2).
 fn may_enter(path: &AbsPath) -> bool {
     rustix::fs::access(path.as_path(), Access::EXEC_OK).is_ok()
 }
@@ -155,22 +155,22 @@ fn listening() -> Result<Vec<AbsPath>, Error> {
     Ok(paths)
 }
 
-/// "Num RefCount Protocol Flags Type St Inode Path"; an abstract name begins with `@`.
+/// The path in a line "Num RefCount Protocol Flags Type St Inode Path"; an abstract name begins with `@`.
 fn bound_path(line: &[u8]) -> Option<AbsPath> {
     let start = line.iter().position(|b| *b == b'/')?;
     let before = line[..start].split(|b| *b == b' ').filter(|word| !word.is_empty()).count();
     if before == 7 { AbsPath::parse(&line[start..]).ok() } else { None }
 }
 
-/// What is out of the caller's reach cannot be connected to either: the command has the caller's rights.
+/// Tells whether a path is a socket. One out of the caller's reach does not count: the command, with the same rights, can't connect.
 ///
-/// Errors: that it cannot be looked at for another reason (no descriptor left, a disk that fails) must not leave it unmasked.
+/// Errors: a failed look for another reason (no descriptor left, a failing disk) must not leave it unmasked.
 fn is_socket(path: &AbsPath) -> Result<bool, Error> {
     let found = within_reach(stat_at(path)).at("look at the socket", path)?;
     Ok(found.is_some_and(|stat| stat.sort == Sort::Socket))
 }
 
-/// `None` for what is not there, and for what the caller may not come near: path_resolution(7).
+/// `None` for what is not there, and for what the caller may not reach: path_resolution(7).
 fn within_reach(found: io::Result<Option<Stat>>) -> io::Result<Option<Stat>> {
     match found {
         Err(error) if leads_nowhere(&error) || error.kind() == io::ErrorKind::PermissionDenied => Ok(None),

@@ -1,4 +1,4 @@
-//! Chooses the pieces of a directory that a user's run cannot capture as a whole, since something is mounted below it: see
+//! Chooses the pieces of a directory that a user's run cannot capture as a whole, because something is mounted below it: see
 //! [`capture::split`](crate::capture::split).
 
 use std::cmp::Reverse;
@@ -15,14 +15,14 @@ use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
 use crate::session::run::How;
 
-/// So many directories of split ones get an overlay of their own, each of which costs about 0.4 ms and a descriptor: those that the run was
-/// asked for, then those changed last.
+/// The most directories of split ones that get an overlay of their own. Each costs about 0.4 ms and a descriptor. First come those that the
+/// run was asked for, then those changed last.
 pub(super) const OVERLAYS: usize = 400;
 
-/// The files of all split directories are copied up to so many bytes, of each directory the small ones first.
+/// The most bytes that are copied from the files of all split directories; in each directory the small files come first.
 pub(super) const COPIES: u64 = 64 << 20;
 
-/// Said of those that are not.
+/// The reason given for the files beyond that.
 const TOO_LARGE: &str = "a file beside a mount that is too large to be copied (16 MiB, or 64 with the others)";
 
 /// A name that was found, before it is decided what becomes of it.
@@ -30,7 +30,7 @@ struct Found {
     below: Vec<u8>,
     path: AbsPath,
     sort: Sort,
-    /// None of a mount point: nobody is asked for what is mounted.
+    /// `None` at a mount point: the file system mounted there is not asked.
     stat: Option<Stat>,
 }
 
@@ -44,7 +44,7 @@ impl Making<'_> {
             let found = match self.found(&dir, &below, &points) {
                 Ok(found) => found,
                 Err(error) => {
-                    // Of one further down it was asked before whether it can be listed.
+                    // For a directory further down this was checked before.
                     let text = format!("{why}: a mount lies below it, and it cannot be listed: {}", reason(&error));
                     self.say(path, How::ReadOnly, text, true);
                     return;
@@ -81,7 +81,7 @@ impl Making<'_> {
                 self.say(point, How::Hidden, why, false);
                 continue;
             }
-            // Of what is wanted for itself more is said.
+            // A wanted place gets a row of its own.
             if self.wanted.contains(point) {
                 continue;
             }
@@ -91,12 +91,12 @@ impl Making<'_> {
         }
     }
 
-    /// Whether the kernel puts what is mounted at a point nowhere else, as it has no name any more; of a file there may be a copy.
+    /// Tells whether the mount at a point was deleted: the kernel mounts it nowhere else. A file may have a copy instead.
     fn is_lost(&self, point: &AbsPath) -> bool {
         self.files.binary_search(point).is_err() && self.mounts.iter().any(|mount| mount.point == *point && mount.is_deleted())
     }
 
-    /// The names in a directory, sorted; without what is lost.
+    /// The names in a directory, sorted; without lost mounts.
     fn found(&self, dir: &AbsPath, below: &[u8], points: &[AbsPath]) -> std::io::Result<Vec<Found>> {
         let held = Dir::open(dir.as_path())?;
         let mut names = held.names_and_sorts()?;
@@ -125,7 +125,7 @@ impl Making<'_> {
         let piece = |found: &Found| {
             let folder = found.sort == Sort::Folder;
             let Some(stat) = found.stat else { return As::Mount { folder } };
-            // A mount that hangs in another one than the directory does.
+            // A mount that hangs in another mount than the directory does.
             if stat.mount_root {
                 return As::Mount { folder };
             }
@@ -175,8 +175,8 @@ impl Making<'_> {
         taken
     }
 
-    /// Whether a directory is a place by itself, with an overlay of its own: what an earlier run held there, or it is wanted and none above it
-    /// reaches it.
+    /// Tells whether a directory is a place by itself, with an overlay of its own: an earlier run held it, or it is wanted and no directory
+    /// above reaches it.
     fn is_apart(&self, path: &AbsPath, stat: &Stat) -> bool {
         let is_known = || self.request.known.iter().any(|known| known.path == *path);
         self.wanted.contains(path) && (is_known() || !self.ids.has(stat.uid, stat.gid))
@@ -213,7 +213,7 @@ impl Making<'_> {
         copied
     }
 
-    /// Has it told of paths that are read-only, though they need not be.
+    /// Adds a notice about paths that are read-only, though they need not be.
     fn notice(&mut self, what: &str, paths: &[AbsPath]) {
         let Some((first, parent)) = paths.first().and_then(|first| Some((first, first.parent()?))) else { return };
         let text = format!(
@@ -225,7 +225,7 @@ impl Making<'_> {
     }
 }
 
-/// "what (first and 2 more)".
+/// Formats "what (first and 2 more)".
 fn counted(what: &str, first: impl std::fmt::Display, count: usize) -> String {
     if count > 1 { format!("{what} ({first} and {} more)", count - 1) } else { format!("{what} ({first})") }
 }

@@ -1,4 +1,4 @@
-//! What the kernel made of the mounts of a run, read back.
+//! Reads back the mounts that the kernel made for a run.
 
 use std::collections::HashSet;
 
@@ -11,8 +11,8 @@ use crate::fs::dir::stat_of;
 use crate::fs::mounts::{self, Mount, has};
 use crate::fs::path::AbsPath;
 
-/// H1: reads back what is mounted. Each captured place is our overlay with our options, each hidden one our tmpfs, and
-/// nothing else is writable.
+/// H1: reads back the mounts. Each captured place must be our overlay with our options, each hidden one our tmpfs, and nothing else
+/// writable.
 pub(super) fn verify(plan: &Plan, attached: &[Attached]) -> Result<(), Unbuilt> {
     let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
     let look = |path: &AbsPath| at_path(path).and_then(stat_of).at("find the mount", path);
@@ -28,12 +28,12 @@ pub(super) fn verify(plan: &Plan, attached: &[Attached]) -> Result<(), Unbuilt> 
             found => Some(found?).filter(|stat| place.need != Need::WhileThere || stat.mount_root),
         };
         let Some(stat) = stat else {
-            // Somebody has removed the folder, and with it the overlay that was just listed: what is there now, if anything, is not writable.
+            // Somebody removed the directory, and with it the overlay that was just listed: whatever is there now is not writable.
             writable.extend(mounts.iter().filter(|m| m.point == place.path && m.source == source).map(|m| m.id));
             continue;
         };
         let mount = listed(&place.path, stat.mount)?;
-        // A directory's upper in a split one's may be of an earlier overlay of that, and has no uuid then: that of the whole tells.
+        // The upper of a split one's directory may stem from an earlier overlay of the whole and has no uuid then: the whole's is checked.
         let is_whole = place.need != Need::WhileThere;
         if let Some(wrong) = wrong_overlay(mount, &source, plan.route, is_whole) {
             return Err(Unbuilt::NotAsPlanned(place.path.clone(), wrong));
@@ -44,7 +44,7 @@ pub(super) fn verify(plan: &Plan, attached: &[Attached]) -> Result<(), Unbuilt> 
         writable.insert(at(path)?.id);
     }
     for own in ["/dev/pts", "/dev/shm", "/proc"].into_iter().filter_map(|path| AbsPath::parse(path).ok()) {
-        // Only where it is a mount of its own: else this is the one that it lies in.
+        // Only if it is a mount of its own: else this is the mount that it lies in.
         if let Some(mount) = at(&own).ok().filter(|mount| mount.point == own) {
             writable.insert(mount.id);
         }
@@ -55,18 +55,18 @@ pub(super) fn verify(plan: &Plan, attached: &[Attached]) -> Result<(), Unbuilt> 
             return Err(Unbuilt::NotAsPlanned(path.clone(), "it could not be hidden".into()));
         }
     }
-    // The caller's terminals are files of /dev/pts that may be chmod-ed as bare.
+    // The caller's terminals are files of /dev/pts, which may be changed by chmod as outside.
     let terminals = AbsPath::parse("/dev/pts").ok();
     let passed = |m: &Mount| plan.passes.iter().chain(&terminals).any(|path| m.point.is_under(path));
-    // A read-only file system whose mount is not so counts as writable here: it can be remounted from outside.
+    // A read-only file system with a writable mount counts as writable: it can be remounted from outside.
     match mounts.iter().find(|m| !has(&m.options, "ro") && !writable.contains(&m.id) && !passed(m)) {
         Some(open) => Err(Unbuilt::NotAsPlanned(open.point.clone(), "its mount is still writable".into())),
         None => Ok(()),
     }
 }
 
-/// What is wrong with a mount that should be our overlay. The kernel shows only options that differ from its defaults, and
-/// silently falls back where the upper's file system lacks something.
+/// The fault of a mount that should be our overlay, if it has one. The kernel shows only options that differ from its defaults, and
+/// silently falls back if the upper's file system lacks something.
 fn wrong_overlay(mount: &Mount, source: &[u8], route: Route, has_uuid: bool) -> Option<String> {
     let shown = &mount.super_options;
     let value = |key: &str| shown.split(',').find_map(|o| o.strip_prefix(key)?.strip_prefix('='));
@@ -93,7 +93,7 @@ fn wrong_overlay(mount: &Mount, source: &[u8], route: Route, has_uuid: bool) -> 
     Some(wrong.into())
 }
 
-/// Whether this kernel's overlays have `redirect_dir=on` unasked: then they do not show it.
+/// True if this kernel's overlays have `redirect_dir=on` by default: they do not show it then.
 fn redirects_by_default() -> bool {
     std::fs::read("/sys/module/overlay/parameters/redirect_dir").is_ok_and(|value| value.starts_with(b"Y"))
 }

@@ -1,4 +1,4 @@
-//! Mounts what lies over directories with sockets and FIFOs of processes outside: see [`capture::covers`](crate::capture::covers).
+//! Mounts the covers over directories with sockets and FIFOs of processes outside: see [`capture::covers`](crate::capture::covers).
 
 use std::ffi::OsStr;
 use std::io;
@@ -20,8 +20,8 @@ use crate::fs::path::AbsPath;
 /// An empty directory of the run's own: the second lower that an overlay without an upper has to have.
 const EMPTY: &str = "/dev/mqueue";
 
-/// Covers them, in path order. Gives the mounts in which sockets are dead, and what could not be covered, which is read-only: what is known there by name
-/// is masked later.
+/// Covers the directories, in path order. Returns the mounts in which sockets are dead, and the places that could not be covered and are
+/// read-only: sockets known there by name are masked later.
 pub(super) fn cover_all(covers: &[Cover]) -> Result<(Vec<u64>, Vec<Uncovered>), IoError> {
     let (mut dead, mut uncovered) = (Vec::new(), Vec::new());
     if covers.is_empty() {
@@ -49,7 +49,7 @@ pub(super) fn cover_all(covers: &[Cover]) -> Result<(Vec<u64>, Vec<Uncovered>), 
     Ok((dead, uncovered))
 }
 
-/// A read-only overlay of a directory, put at its path. Gives its mount.
+/// Puts a read-only overlay of a directory at its path. Returns its mount.
 fn overlay(real: &OwnedFd, empty: &OwnedFd, path: &AbsPath) -> Result<u64, IoError> {
     let making = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).at("open an overlay", path)?;
     let lowers = format!("{}:{}", sys::held_path(real), sys::held_path(empty));
@@ -64,7 +64,7 @@ fn overlay(real: &OwnedFd, empty: &OwnedFd, path: &AbsPath) -> Result<u64, IoErr
     Ok(stat_of(&made).at("look at the overlay", path)?.mount)
 }
 
-/// A tmpfs at the path of a directory, with what is made of the names in it.
+/// Puts a tmpfs at the path of a directory, with the parts made from its names.
 fn put_together(real: &OwnedFd, empty: &OwnedFd, top: &AbsPath, parts: &[Part], dead: &mut Vec<u64>) -> Result<(), IoError> {
     let made = tmpfs(top, stat_of(real).at("look at", top)?.mode)?;
     attach(&made, top).at("put a tmpfs", top)?;
@@ -91,7 +91,7 @@ fn put(real: &OwnedFd, empty: &OwnedFd, part: &Part, path: &AbsPath, dead: &mut 
         Lid::Closed => folder(0),
         Lid::Made => {
             folder(0o700)?;
-            // Programs look whether their XDG_RUNTIME_DIR is closed to others.
+            // Programs check that their XDG_RUNTIME_DIR is closed to others.
             let mode = opened(real, below).and_then(stat_of).at("look at", path)?.mode;
             rustix::fs::chmod(path.as_path(), Mode::from_raw_mode(mode)).at("set the mode of", path)
         }
@@ -100,7 +100,7 @@ fn put(real: &OwnedFd, empty: &OwnedFd, part: &Part, path: &AbsPath, dead: &mut 
             let real = opened(real, below).at("open the directory to cover", path)?;
             match overlay(&real, empty, path) {
                 Ok(id) => dead.push(id),
-                // A file system that makes no lower; what is known in it by name is masked.
+                // The file system can't be a lower; sockets known there by name are masked.
                 Err(_) => show(&real, OsStr::new(""), Sort::Folder, path)?,
             }
             Ok(())
@@ -124,14 +124,14 @@ fn put(real: &OwnedFd, empty: &OwnedFd, part: &Part, path: &AbsPath, dead: &mut 
     }
 }
 
-/// A directory some way below, mounts entered, no link followed.
+/// Opens a directory some way below: enters mounts, follows no link.
 fn opened(dir: &OwnedFd, below: &OsStr) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     Ok(rustix::fs::openat2(dir, below, flags, Mode::empty(), resolve)?)
 }
 
-/// Shows what is really there, with all that is mounted in it, read-only as everything is by now.
+/// Shows the real object, with all that is mounted in it, read-only as everything is by now.
 fn show(real: &OwnedFd, below: &OsStr, sort: Sort, path: &AbsPath) -> Result<(), IoError> {
     let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -143,7 +143,7 @@ fn show(real: &OwnedFd, below: &OsStr, sort: Sort, path: &AbsPath) -> Result<(),
     attach_as(sort, &shown, path).at("show what is there", path)
 }
 
-/// A writable tmpfs, not yet anywhere.
+/// A writable tmpfs, not mounted yet.
 fn tmpfs(path: &AbsPath, mode: u32) -> Result<OwnedFd, IoError> {
     let making = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).at("open a tmpfs", path)?;
     for (key, value) in [("size", "1m".to_owned()), ("mode", format!("{mode:o}"))] {

@@ -1,4 +1,4 @@
-//! The /dev of a run: private, and of a few harmless nodes. What an ordinary user's groups may write (disks, kvm, video) is a way out for him, too.
+//! The /dev of a run: private, with a few harmless nodes. Devices that a user's groups may write (disks, kvm, video) are a way out.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -34,7 +34,7 @@ pub(super) struct Devices {
 }
 
 impl Devices {
-    /// Takes them from the real /dev, before all devices are switched off.
+    /// Takes the nodes from the real /dev, before all devices are switched off.
     pub(super) fn take(route: Route) -> Result<Self, IoError> {
         let mut nodes = Vec::new();
         for name in NODES.iter().map(ToString::to_string).chain(own_terminals()) {
@@ -51,8 +51,8 @@ impl Devices {
         Ok(Self { nodes, terminals: Terminals::take(route)? })
     }
 
-    /// Mounts the private /dev and fills it, with mount points for what of the real one is passed. Nothing here is a file of the user's: it is a tmpfs of the
-    /// run's own.
+    /// Mounts the private /dev and fills it, with mount points for the passed paths of the real one. It is a tmpfs of the run's own:
+    /// nothing in it is a file of the user's.
     pub(super) fn attach(self, passes: &[(&AbsPath, OwnedFd)]) -> Result<(), IoError> {
         mount_tmpfs("/dev", "mode=755,size=64k", MountFlags::NOSUID)?;
         for name in ["pts", "shm", "mqueue"] {

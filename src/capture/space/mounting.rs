@@ -1,4 +1,4 @@
-//! A mount on its way to its place, and why one does not get there.
+//! Puts a mount in its place, and says why the namespace could not be built.
 
 use std::ffi::{CString, OsStr};
 use std::io;
@@ -15,13 +15,13 @@ use crate::error::{At, IoError};
 use crate::fs::dir::{Sort, stat_of};
 use crate::fs::path::AbsPath;
 
-/// Why the namespace could not be built.
+/// The reasons why the namespace could not be built.
 pub(in crate::capture) enum Unbuilt {
     /// A call failed.
     Call(IoError),
-    /// What is mounted is not what was planned.
+    /// The mounts differ from the plan.
     NotAsPlanned(AbsPath, String),
-    /// The kernel gives this user no /proc for a PID namespace, since parts of the one that is there are covered.
+    /// The kernel gives this user no /proc for a PID namespace, since parts of the present one are covered.
     NoProc,
 }
 
@@ -43,12 +43,12 @@ impl From<Unbuilt> for Word {
     }
 }
 
-/// Opens what is at `path` to mount on it; no link on the way is followed.
+/// Opens the object at `path` to mount on it; follows no link on the way.
 pub(super) fn at_path(path: &AbsPath) -> io::Result<OwnedFd> {
     open_at(path, OFlags::empty())
 }
 
-/// The same of a folder: ENOTDIR where it has become something else.
+/// Opens the directory at `path` to mount on it: ENOTDIR if it has become something else.
 pub(super) fn folder_at(path: &AbsPath) -> io::Result<OwnedFd> {
     open_at(path, OFlags::DIRECTORY)
 }
@@ -59,7 +59,7 @@ fn open_at(path: &AbsPath, more: OFlags) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat2(CWD, path.as_path(), flags, Mode::empty(), resolve)?)
 }
 
-/// A copy of what is mounted at `path`, all below included, not yet anywhere.
+/// A clone of the mount at `path`, with all mounts below, not mounted yet.
 pub(super) fn clone_of(path: &AbsPath) -> Result<OwnedFd, IoError> {
     clone_at(path.as_path(), true).at("clone the mount", path)
 }
@@ -73,12 +73,12 @@ pub(super) fn clone_at(path: &Path, recursive: bool) -> io::Result<OwnedFd> {
     Ok(rustix::mount::open_tree(CWD, path, flags)?)
 }
 
-/// Puts a mount at `path`: that of a folder on a folder, as move_mount(2) has EINVAL for anything else.
+/// Puts a mount at `path`: a directory's mount only on a directory, as move_mount(2) fails with EINVAL for anything else.
 pub(super) fn attach(mount: &OwnedFd, path: &AbsPath) -> io::Result<()> {
     attach_as(stat_of(mount)?.sort, mount, path)
 }
 
-/// The same where it is known what is mounted, which need not let itself be looked at.
+/// Puts a mount of a known sort at `path`, without a look at the mounted object, which may not answer.
 pub(super) fn attach_as(sort: Sort, mount: &OwnedFd, path: &AbsPath) -> io::Result<()> {
     let target = if sort == Sort::Folder { folder_at(path)? } else { at_path(path)? };
     let both = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
@@ -95,7 +95,7 @@ pub(super) fn mount_tmpfs(path: &str, options: &str, flags: MountFlags) -> Resul
     rustix::mount::mount("recant", path, "tmpfs", flags, options.as_c_str()).at("mount a tmpfs", path)
 }
 
-/// The private /dev, and /dev/shm, have nothing of the real one: what of it is to be seen needs its mount point made. Anywhere else it is there.
+/// Makes a mount point in the private /dev or /dev/shm, which have nothing of the real ones. Anywhere else it is there already.
 pub(super) fn make_in_dev(path: &AbsPath, sort: Sort) -> io::Result<()> {
     let Some(below) = path.as_bytes().strip_prefix(b"/dev/") else { return Ok(()) };
     let mut at = PathBuf::from("/dev");
@@ -115,7 +115,7 @@ pub(super) fn make_in_dev(path: &AbsPath, sort: Sort) -> io::Result<()> {
     Ok(())
 }
 
-/// An empty file, for a mount on it.
+/// Makes an empty file, as a mount point.
 pub(super) fn make_file(path: &Path) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     drop(rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?);

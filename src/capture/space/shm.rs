@@ -1,4 +1,4 @@
-//! A /dev/shm of the run's own: shared memory works in it, goes with the run, and is nobody else's. A confined command's comes with an IPC namespace.
+//! A /dev/shm of the run's own: shared memory works in it, is private, and goes with the run. A confined command also has an IPC namespace.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -14,12 +14,12 @@ use crate::error::{At, IoError};
 use crate::fs::dir::stat_of;
 use crate::fs::path::AbsPath;
 
-/// Where shared memory lies: shm_overview(7).
+/// The directory of shared memory: shm_overview(7).
 const SHM: &str = "/dev/shm";
 
-/// Gives this process, which stays on the real tree, a private /dev/shm: in a mount namespace of its own, and where it may not make
-/// one in a user namespace, too, that maps itself and the further groups that it can. What lies at `kept`, below /dev/shm, stays the real one. Mounts that
-/// are made outside are seen inside, and none of the inside outside.
+/// Gives this process, which stays on the real tree, a private /dev/shm in a mount namespace of its own. If it may not make one, it gets a
+/// user namespace too, which maps the process itself and the further groups that it can. Paths in `kept`, below /dev/shm, stay real. Mounts
+/// made outside are seen inside, but not the other way round.
 pub(in crate::capture) fn part(kept: &[AbsPath], ids: &Ids, recant: &UnixStream) -> Result<(), IoError> {
     let act = "make a mount namespace";
     let in_user_namespace = match sys::unshare_mounts_and_ipc(false) {

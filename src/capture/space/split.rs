@@ -21,11 +21,11 @@ use crate::fs::path::AbsPath;
 pub(super) struct Ready<'a> {
     piece: &'a Piece,
     path: AbsPath,
-    /// Its overlay; the real one is shown where it has none.
+    /// Its overlay; `None` if the real object is shown.
     overlay: Option<OwnedFd>,
 }
 
-/// Makes the overlays of the pieces, over the directory's own lower and upper. In path order; what could not be captured is shown read-only.
+/// Makes the overlays of the pieces, over the directory's own lower and upper, in path order. Uncapturable ones are shown read-only.
 pub(super) fn ready<'a>(
     plan: &Plan,
     target: &Target,
@@ -35,7 +35,7 @@ pub(super) fn ready<'a>(
 ) -> Result<Vec<Ready<'a>>, IoError> {
     let works = opened_here(&split.works).at("open the work directories of", &target.path)?;
     let mut ready = Vec::with_capacity(split.pieces.len());
-    // The inner ones first: of an upper that lies in one which is in use already, the kernel warns each time.
+    // The inner ones first: the kernel warns of each upper that lies in one already in use.
     for (number, piece) in split.pieces.iter().enumerate().rev() {
         let path = full_path(&target.path, &piece.below);
         let overlay = match piece.as_what {
@@ -74,7 +74,7 @@ impl Layers {
     }
 }
 
-/// A directory some way below, no link followed.
+/// Opens a directory some way below, and follows no link.
 fn below(dir: &OwnedFd, path: &[u8]) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -95,7 +95,7 @@ pub(super) fn attach_pieces(
                 attached.push(Attached { path, need: Need::WhileThere });
             }
             None => match show(real, piece, &path) {
-                // It was removed by now; or, of a file that is mounted there, before: its copy is put there.
+                // It was removed by now; or it is a mounted file that was removed before: its copy is put there.
                 Err(error)
                     if error.source.kind() == io::ErrorKind::NotFound
                         && (!matches!(piece.as_what, As::Mount { .. })
@@ -107,7 +107,7 @@ pub(super) fn attach_pieces(
     Ok(())
 }
 
-/// Shows what is really there, with all that is mounted in it. Everything is read-only by now, and so is the copy of the mounts.
+/// Shows the real object, with all that is mounted in it. Everything is read-only by now, and so is the clone of the mounts.
 fn show(real: &OwnedFd, piece: &Piece, path: &AbsPath) -> Result<(), IoError> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -123,11 +123,11 @@ fn show(real: &OwnedFd, piece: &Piece, path: &AbsPath) -> Result<(), IoError> {
         As::Real { folder } => (false, folder),
         _ => (false, true),
     };
-    // Something else has the name by now. What is mounted need not let itself be looked at.
+    // Something else has the name by now. The object in a mount may not answer, so it is not looked at.
     if !is_mount && (stat_of(&shown).at("look at", path)?.sort == Sort::Folder) != folder {
         return Ok(());
     }
-    // What is in an overlay has no devices either; of a mount they are what they are outside.
+    // No devices here, as in an overlay; the devices of a mount stay as they are outside.
     let close = if is_mount { sys::set_read_only_held } else { sys::set_read_only_without_devices };
     close(shown.as_fd()).at("make it read-only", path)?;
     attach_as(if folder { Sort::Folder } else { Sort::File }, &shown, path).at("show what is there", path)

@@ -1,7 +1,7 @@
-//! The terminals of a run: a /dev/pts of its own, in which it makes new ones, and in that the caller's, by the names that they have outside.
+//! The terminals of a run: a /dev/pts of its own for new ones, which also shows the caller's, by the names that they have outside.
 //!
-//! A clone of the real /dev/pts would do for root alone: on most machines its `ptmx` is closed to users (mode 000), and of the one in /dev
-//! that is open to them a bind mount finds no /dev/pts beside it. The caller's other terminals are nothing to the command.
+//! A clone of the real /dev/pts would do for root alone: on most machines its `ptmx` is closed to users (mode 000), and a bind mount of the
+//! open one in /dev finds no /dev/pts beside it. The command does not need the caller's other terminals.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,22 +16,22 @@ use crate::error::{At, IoError};
 use crate::fs::dir::stat_of;
 use crate::fs::mounts;
 
-/// Where terminals lie: pts(4).
+/// The directory of terminals: pts(4).
 const PTS: &str = "/dev/pts";
 
-/// Terminals above this number are not shown by name, as all numbers below have to be given out for it.
+/// Terminals above this number are not shown by name, as all numbers below have to be taken for it.
 const HIGHEST: usize = 1000;
 
-/// What a private /dev/pts gets.
+/// The contents of a private /dev/pts.
 pub(super) struct Terminals {
-    /// The caller's on descriptors 0, 1 and 2, by number.
+    /// The caller's terminals on descriptors 0, 1 and 2, by number.
     shown: Vec<(usize, OwnedFd)>,
-    /// Mode and group of new ones, as outside.
+    /// The mode and group of new terminals, as outside.
     options: Vec<(String, String)>,
 }
 
 impl Terminals {
-    /// Takes them from the real /dev/pts, before all devices are switched off.
+    /// Takes the terminals from the real /dev/pts, before all devices are switched off.
     pub(super) fn take(route: Route) -> Result<Self, IoError> {
         let mut shown: Vec<(usize, OwnedFd)> = Vec::new();
         for fd in 0..3 {
@@ -39,7 +39,7 @@ impl Terminals {
                 continue;
             };
             let Ok(clone) = clone_at(path.as_ref(), false) else { continue };
-            // Where it comes from outside of a container, another one has its name here, or none.
+            // If it comes from outside a container, another terminal has its name here, or none.
             let own = sys::inherited(fd).and_then(Result::ok);
             let there = stat_of(&clone).at("look at the terminal", &path)?;
             if own.is_some_and(|own| (own.dev, own.ino) == (there.dev, there.ino)) {
@@ -49,7 +49,7 @@ impl Terminals {
         Ok(Self { shown, options: options(route).at("read the mounts", "/proc/self/mountinfo")? })
     }
 
-    /// Mounts the private one. What is shown in it keeps its number taken for as long as this process lives.
+    /// Mounts the private /dev/pts. A shown terminal keeps its number taken for as long as this process lives.
     pub(super) fn attach(self) -> Result<(), IoError> {
         let making = rustix::mount::fsopen("devpts", FsOpenFlags::FSOPEN_CLOEXEC).at("open a devpts", PTS)?;
         for (key, value) in &self.options {
