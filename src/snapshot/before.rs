@@ -1,4 +1,4 @@
-//! What the snapshot before has, read along with the walk of the tree.
+//! The objects of the snapshot before, read along with the walk of the tree.
 
 use super::index::{Index, Known};
 use super::manifest::{self, Entry, Merged, PathLine, Reading};
@@ -17,14 +17,14 @@ impl<'a, T> Peeked<'a, T> {
         Ok(Self { next: source()?, source })
     }
 
-    /// Gives it, and moves on.
+    /// Returns the next item, and moves on.
     pub fn take(&mut self) -> Result<Option<T>, Error> {
         let next = (self.source)()?;
         Ok(std::mem::replace(&mut self.next, next))
     }
 }
 
-/// What the snapshot `last` saw, in the order of paths: by its index, else by its manifest.
+/// The objects that the snapshot `last` saw, in the order of paths: by its index, else by its manifest.
 pub(super) fn known<'a>(
     series: &'a Series,
     index: Option<&'a Index>,
@@ -46,7 +46,7 @@ pub(super) fn known<'a>(
     }
 }
 
-/// The lines of its own of the snapshot `last`, where it differs from the one that it rests on.
+/// The lines of the snapshot `last` itself, which are its differences from its base.
 pub(super) fn own<'a>(series: &'a Series, last: Option<&Summary>, base: Option<u64>) -> Result<Peeked<'a, PathLine>, Error> {
     match (last, base) {
         (Some(last), Some(base)) if base != last.head.n => {
@@ -58,7 +58,7 @@ pub(super) fn own<'a>(series: &'a Series, last: Option<&Summary>, base: Option<u
     }
 }
 
-/// What a manifest tells of a path, as the index would. `sign` is that of its line.
+/// The facts that a manifest has of a path, as the index would have them. `sign` is that of its line.
 pub(super) fn known_of(entry: &Entry, sign: u64) -> Known {
     Known {
         path: entry.path.clone(),

@@ -1,5 +1,5 @@
-//! A committed session from two snapshots: what a command did to the real tree between them. Its checkpoint has what the first one
-//! kept, so that it is rolled back, done again, shown and pruned like any other.
+//! Makes a committed session from two snapshots: the changes of a command to the real tree between them. Its checkpoint has what the first
+//! snapshot kept, so it is rolled back, redone, shown and pruned like any other.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -23,18 +23,18 @@ use crate::session::sides::Side;
 use crate::tree::digest::Digest;
 use crate::tree::state::{State, What};
 
-/// What differs between two snapshots of a series, `then` being the first.
+/// The differences between two snapshots of a series, `then` being the first.
 pub struct Step<'a> {
-    /// The folder's snapshots.
+    /// The directory's snapshots.
     pub series: &'a Series,
-    /// What the command did there.
+    /// The command's changes there.
     pub compared: Compared,
-    /// The first name, before it, of each file that had others outside the snapshot: those keep what the command wrote.
+    /// The first name, before the command, of each file with others outside the snapshot: those keep what the command wrote.
     pub elsewhere: &'a HashSet<AbsPath>,
 }
 
-/// Makes a session that was begun for it a committed one: all of `steps`, whose folders do not lie in each other, in the order of their
-/// paths. Until its header is replaced, last of all, it is one without changes, also after a failure.
+/// Makes a session that was just begun a committed one: with all of `steps`, whose directories do not lie in each other, in the order of
+/// their paths. It has no changes until its header is replaced, last of all, and after a failure.
 pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Error> {
     let folder = part(&session.dir, b"checkpoint")?;
     let blobs = part(&session.dir, b"checkpoint/blobs")?;
@@ -100,11 +100,11 @@ struct Keeping<'a> {
     blobs: &'a Dir,
     objects: &'a Dir,
     from: Snapshots<'a>,
-    /// The digests that have a blob.
+    /// The hashes that have a blob.
     names: &'a mut HashSet<Digest>,
     /// [`Step::elsewhere`].
     elsewhere: &'a HashSet<AbsPath>,
-    /// Blobs of files, and objects of what is none, that had several names, by the first of them.
+    /// The first name's blob, or its object if it is no file, for objects with several names.
     firsts: HashMap<AbsPath, Vec<u8>>,
 }
 
@@ -119,7 +119,7 @@ impl Keeping<'_> {
             (What::File { .. }, None) => return Ok(Kept::Uncovered { why: "its content was not read".into() }),
             _ => return self.keep_object(difference, change.n, before),
         };
-        // The same content may be of several originals, each a file of its own; another session's is none of this one's.
+        // Several originals may have the same content, each in a file of its own; another session's files are not used.
         let numbered = !self.names.insert(digest);
         let name = if numbered { format!("{digest}.{}", change.n) } else { digest.to_string() }.into_bytes();
         let at = self.blobs.at(&name);
@@ -138,7 +138,7 @@ impl Keeping<'_> {
         Ok(Kept::Blob { digest, numbered, unlinked: self.has_names_elsewhere(difference) })
     }
 
-    /// What has no content: a folder, a link, a FIFO.
+    /// Keeps an object without content: a directory, a link, a FIFO.
     fn keep_object(&mut self, difference: &Difference, n: u32, before: &State) -> Result<Kept, Error> {
         let name = n.to_string().into_bytes();
         let at = self.objects.at(&name);

@@ -1,4 +1,4 @@
-//! What differs between a snapshot and the tree, or between two snapshots.
+//! The differences between a snapshot and the tree, or between two snapshots.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::Hash;
@@ -19,41 +19,41 @@ use crate::fs::path::AbsPath;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Fingerprint, Likeness, Object as There, State, What};
 
-/// A path that is not as it was. Paths have the folder as `/`.
+/// A path that differs. Paths have the directory as `/`.
 #[derive(Debug, Clone)]
 pub struct Difference {
-    /// Where.
+    /// The path.
     pub path: AbsPath,
-    /// What the snapshot has.
+    /// The snapshot's object.
     pub then: There,
-    /// Where the content of that lies.
+    /// The place of its content.
     pub at: Option<At>,
-    /// It was one more name of this file.
+    /// The first name of the file, if this was one of several.
     pub link: Option<AbsPath>,
-    /// What is there now, or in the other snapshot.
+    /// The object now, or in the other snapshot.
     pub now: There,
-    /// The cheap sign of what is on the tree.
+    /// The fingerprint of the object on the tree.
     pub print: Option<Fingerprint>,
-    /// Where the content of what the other snapshot has lies.
+    /// The place of the other snapshot's content.
     pub now_at: Option<At>,
-    /// The file on the tree, where it has several names.
+    /// The file on the tree, if it has several names.
     pub shared: Option<Shared>,
-    /// It is to be another file than the one that is there, even where the states are the same: its names were grouped otherwise, or
-    /// not all of them are to change.
+    /// True if it is to become another file than the present one, even if the states are equal: its names were grouped otherwise, or not
+    /// all of them are to change.
     pub regrouped: bool,
 }
 
 /// A file with several names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shared {
-    /// Which.
+    /// The file.
     pub inode: (Dev, u64),
-    /// How many.
+    /// The number of its names.
     pub names: u32,
 }
 
 impl Difference {
-    /// Whether both sides are files with the same content, or other things that differ in metadata alone.
+    /// True if both sides are files with the same content, or other objects that differ in metadata alone.
     pub fn is_metadata(&self) -> bool {
         match (&self.now, &self.then) {
             (Some(now), Some(then)) => now.content_likeness(then) == Likeness::Same && !self.regrouped,
@@ -61,87 +61,87 @@ impl Difference {
         }
     }
 
-    /// Whether a folder goes.
+    /// True if a directory is removed.
     pub(super) fn leaves_folder(&self) -> bool {
         let is_folder = |object: &There| object.as_ref().is_some_and(State::is_folder);
         is_folder(&self.now) && !is_folder(&self.then)
     }
 }
 
-/// The mtime of a folder that is there on both sides, and no difference itself.
+/// The mtime of a directory that is there on both sides, and no difference itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Times {
-    /// The folder.
+    /// The directory.
     pub path: AbsPath,
-    /// What the snapshot has.
+    /// The snapshot's time.
     pub then: Time,
-    /// What is there now.
+    /// The time now.
     pub now: Time,
 }
 
-/// All that differs.
+/// All differences.
 #[derive(Debug, Default)]
 pub struct Compared {
-    /// In the order of paths.
+    /// The differences, in the order of paths.
     pub differences: Vec<Difference>,
-    /// Folders on both sides, in the order of paths.
+    /// The times of directories on both sides, in the order of paths.
     pub times: Vec<Times>,
-    /// Those on the tree whose time is another one now, as differences.
+    /// The directories on the tree whose time differs now, as differences.
     pub touched: Vec<Difference>,
-    /// What is not compared, as it is not known, and why.
+    /// The paths that are not compared, as one side is unknown, with the reason.
     pub left: Vec<(AbsPath, String)>,
-    /// What is on the tree and stays there whatever the snapshot says: a folder that holds one of these stays too.
+    /// The paths on the tree that stay whatever the snapshot says: a directory that holds one of these stays too.
     pub kept: Vec<(AbsPath, &'static str)>,
-    /// Which of the asked paths either side has.
+    /// One flag for each asked path: true if either side has it.
     pub found: Vec<bool>,
     /// Version control's own that both sides have, and that is not compared.
     pub repositories: Vec<AbsPath>,
 }
 
-/// Why a repository's own stays, and is not compared.
+/// The reason why a repository's own stays, and is not compared.
 const VCS_STAYS: &str = "it is version control's own, and stays as it is without --with-vcs";
-/// Why what was there of version control's own does not come back, where the snapshot has it, and where it has not.
+/// The reasons why removed parts of version control do not come back: the snapshot has them, or (below) it does not.
 const VCS_KEPT: &str = "it is gone, and does not come back without --with-vcs";
 const VCS_LEFT: &str = "it is gone, and the snapshot does not have it: it was taken without --with-vcs";
-/// Why a working tree stays.
+/// The reason why a working tree stays.
 const VCS_NEW: &str = "it became a repository since the snapshot, and stays as it is";
 
-/// What is asked of a comparison.
+/// The terms of a comparison.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Terms<'a> {
-    /// All content of the snapshot has to be there, in its length.
+    /// True if all content of the snapshot must be there, with its length.
     pub whole: bool,
     /// The paths that somebody named.
     pub paths: &'a [AbsPath],
-    /// Of which files that differ the digest is taken, also where it is not needed to tell that.
+    /// Which of the differing files to hash.
     pub digests: Digests,
-    /// Version control's own is compared like anything else, where the snapshot has it.
+    /// True if version control's own is compared like anything else, if the snapshot has it.
     pub with_vcs: bool,
 }
 
-/// Of which files that differ a digest is wanted.
+/// The choice of differing files to hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Digests {
-    /// Of those that only their content tells apart.
+    /// Those that only their content tells apart.
     #[default]
     Needed,
-    /// Of small ones too: whoever puts them away needs it, and beside the walk it costs nearly nothing. The others are opened, no more.
+    /// Small ones too: a caller that puts them away needs it, and beside the walk it costs nearly nothing. Others are only opened.
     Small,
-    /// Of all.
+    /// All.
     All,
 }
 
-/// So many bytes at most are read beside the walk.
+/// The most bytes that are read beside the walk.
 const SMALL: u64 = 128 << 10;
 
-/// Compares snapshot `n` with the tree, by the rules of the snapshot. `store` is recant's own folder.
+/// Compares snapshot `n` with the tree, by the rules of the snapshot. `store` is recant's own directory.
 pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> Result<Compared, Error> {
     let rules = manifest::rules(&series.dir, n)?;
     let kept_vcs = !rules.leaves_vcs();
     let leaves_vcs = !kept_vcs || !terms.with_vcs;
     let rules = Rules { vcs: Some(if leaves_vcs { Vcs::Left } else { Vcs::Kept }), ..rules };
     let repositories: BTreeSet<AbsPath> = rules.repositories.iter().cloned().collect();
-    // First of all: it takes longer than the reading of what was there, beside which it runs.
+    // First of all: it takes longer than reading the manifest, and runs beside that.
     let mut walk = Ahead::new(&series.folder, store, &Source::Kept(rules))?;
     let mut then = Merged::open(&series.dir, n)?;
     let index = newest_index(series)?;
@@ -193,7 +193,7 @@ fn newest_index(series: &Series) -> Result<Option<Index>, Error> {
 }
 
 impl Met {
-    /// Where it is.
+    /// The path that was met.
     pub fn path(&self) -> &AbsPath {
         match self {
             Met::Object(object) => &object.path,
@@ -208,29 +208,29 @@ struct Comparing<'a> {
     known: Option<&'a mut dyn Iterator<Item = Known>>,
     next_known: Option<Known>,
     terms: Terms<'a>,
-    /// Where all of it has to be there.
+    /// Set if all content must be there.
     content: Option<Kept<'a>>,
     done: Compared,
-    /// What lies here and below is not known on one side.
+    /// The path here is unknown on one side, with all below it.
     unread: Option<AbsPath>,
-    /// Paths of grouped files that are as they were, unless their groups are not.
+    /// Paths of grouped files that are unchanged, unless their groups differ.
     equal: BTreeMap<AbsPath, Difference>,
     /// Names in the snapshot, by the first of their file.
     names_then: Names<AbsPath>,
-    /// Names on the tree, by the inode that they have.
+    /// Names on the tree, by their inode.
     names_now: Names<(Dev, u64)>,
     leaves_vcs: bool,
-    /// Version control's own that was there when the snapshot was taken, that it left out, and that was not met yet.
+    /// Version control's own that the snapshot left out though it was there, and that was not met yet.
     repositories: BTreeSet<AbsPath>,
-    /// The snapshot kept version control's own.
+    /// True if the snapshot kept version control's own.
     kept_vcs: bool,
-    /// The folders that became repositories since.
+    /// The directories that became repositories since.
     came: Vec<AbsPath>,
 }
 
 impl Comparing<'_> {
-    /// Whether the index saw what the snapshot has, and nothing has changed since. Its line need not be read then: most are that, and
-    /// reading them all would be half of a comparison.
+    /// Tells whether the index saw the snapshot's object, and nothing has changed since. Its line need not be read then: most objects are
+    /// such, and reading all lines would be half of a comparison.
     fn is_unchanged(&mut self, line: &Unread, object: &Object) -> Result<bool, Error> {
         let may_be_grouped = object.stat.nlink > 1 && object.stat.sort != Sort::Folder;
         if may_be_grouped || self.unread.as_ref().is_some_and(|unread| line.path.is_under(unread)) {
@@ -285,7 +285,7 @@ impl Comparing<'_> {
         }
         let is_named = path.depth() > 0 && is_vcs(path.name());
         if self.leaves_vcs && (is_named || matches!(here, Some(Met::Left { why: Why::Vcs, .. }))) {
-            // A bare repository may have been a directory like any other.
+            // A bare repository may have been an ordinary directory.
             let is_kept = there.is_some() && (is_named || self.kept_vcs);
             self.leave_vcs(path, is_kept, here.is_some());
             return Ok(());
@@ -314,7 +314,7 @@ impl Comparing<'_> {
         }
     }
 
-    /// What lies here and below is not known on one side. That is said of it, if it `counts`, and in any case of what was named in it.
+    /// Leaves a path, unknown on one side with all below. Reports it if it `counts`, and always the named paths in it.
     fn leave_all(&mut self, path: AbsPath, why: &str, counts: bool) {
         let mut left: Vec<AbsPath> = counts.then(|| path.clone()).into_iter().collect();
         for (found, asked) in self.done.found.iter_mut().zip(self.terms.paths).filter(|(_, asked)| asked.is_under(&path)) {
@@ -327,7 +327,7 @@ impl Comparing<'_> {
         self.unread = Some(path);
     }
 
-    /// Passes by version control's own. A folder that the snapshot does not know as a repository became one since, but for the top one.
+    /// Passes over version control's own. A directory that the snapshot does not know as a repository became one since, except the top.
     fn leave_vcs(&mut self, path: AbsPath, is_kept: bool, is_there: bool) {
         let was_there = self.repositories.remove(&path);
         if !is_there {
@@ -342,7 +342,7 @@ impl Comparing<'_> {
             && !is_kept
             && let Some(folder) = path.parent()
         {
-            // That is why the folder has another time.
+            // That is why the directory has another time.
             self.done.touched.retain(|d| d.path != folder);
             // A bare repository has no working tree.
             let whole = if is_vcs(path.name()) { folder } else { path.clone() };
@@ -351,7 +351,7 @@ impl Comparing<'_> {
         self.leave_all(path, VCS_STAYS, false);
     }
 
-    /// A repository that came into being since stays whole, with its working tree.
+    /// Leaves a repository that was made since whole, with its working tree.
     fn leave_came(&mut self) {
         for folder in std::mem::take(&mut self.came) {
             let stays = |path: &AbsPath| path.is_under(&folder);
@@ -365,7 +365,7 @@ impl Comparing<'_> {
         }
     }
 
-    /// What of version control was there, was left out, and is gone.
+    /// Reports version control's own that was there, was left out, and is gone.
     fn leave_gone(&mut self) {
         for path in std::mem::take(&mut self.repositories) {
             let is_known = self.done.left.iter().any(|(left, _)| path.is_under(left));
@@ -382,7 +382,7 @@ impl Comparing<'_> {
             && known.mark == entry.mark()
             && index.believes(known, &object.stat)
         {
-            // The index saw what the snapshot has, and nothing has changed since.
+            // The index saw the snapshot's object, and nothing has changed since.
             if entry.is_folder() {
                 let time = object.stat.mtime;
                 self.done.times.push(Times { path, then: time, now: time });
@@ -419,7 +419,7 @@ impl Comparing<'_> {
         Ok(())
     }
 
-    /// What is there now, with its digest as far as it is needed to tell. `None` where it went away.
+    /// The object as it is now, with its hash if that is needed. `None` if it was removed.
     fn seen(&mut self, path: &AbsPath, there: Option<&Entry>, object: &Object) -> Result<Option<Seen>, Error> {
         let mut seen = match look::seen(object.at(), &object.stat) {
             Ok(seen) => seen,
@@ -440,9 +440,9 @@ impl Comparing<'_> {
         };
         let is_known_same = digest.is_some() && there.and_then(Entry::digest) == digest;
         let read = match digest {
-            // A fingerprint that proves nothing has to be borne out by the content.
+            // A fingerprint that proves nothing must be confirmed by the content.
             None if same_size || seen.print.racy || wanted => look::digest(object.at()).map(|(digest, _)| Some(digest)),
-            // What cannot be read is found here, whatever its size, and whatever is known of it.
+            // An unreadable file is found here, whatever its size and what is known of it.
             _ if self.terms.digests != Digests::Needed && !is_known_same => object.at().open_file().map(|_| digest),
             _ => Ok(digest),
         };
@@ -455,7 +455,7 @@ impl Comparing<'_> {
         Ok(Some(seen))
     }
 
-    /// What the index knows of a path; asked for in the order of paths.
+    /// The index's facts of a path; to be asked for in the order of paths.
     fn known(&mut self, path: &AbsPath) -> Option<&Known> {
         while self.next_known.as_ref().is_some_and(|known| known.path < *path) {
             self.next_known = self.known.as_mut().and_then(|known| known.next());
@@ -463,7 +463,7 @@ impl Comparing<'_> {
         self.next_known.as_ref().filter(|known| known.path == *path)
     }
 
-    /// What is there cannot be read, and stays. Where it is no folder, what the snapshot has in one of that name has no place.
+    /// Leaves an object that cannot be read. If it is no directory, the snapshot's content in one of that name has no place.
     fn leave(&mut self, path: &AbsPath, object: &Object, error: &std::io::Error) -> Result<Option<Seen>, Error> {
         if let Some(ours) = of_ours(&whole(self.folder, path)?, error) {
             return Err(ours);
@@ -492,13 +492,13 @@ fn difference(path: AbsPath, there: Option<Entry>, here: Option<Seen>) -> Differ
     Difference { path, then, at, link, now, print, now_at: None, shared: None, regrouped: false }
 }
 
-/// Whether nothing differs, times included but for a folder's, which follow from what is done in it.
+/// True if nothing differs, including times; a directory's times do not count, as they follow from the changes in it.
 fn same(a: &State, b: &State) -> bool {
     a.content_likeness(b) == Likeness::Same && a.meta_difference(b).is_none() && (a.is_folder() || a.meta.mtime == b.meta.mtime)
 }
 
-/// Compares snapshot `n` with snapshot `m` of the same series, or with nothing: the folder is not there any more. The times are those of
-/// all folders that both have. Version control's own counts `with_vcs` alone.
+/// Compares snapshot `n` with snapshot `m` of the same series, or with nothing if the directory is gone. The times are those of all
+/// directories that both have. Version control's own counts only `with_vcs`.
 pub fn between(series: &Series, n: u64, m: Option<u64>, paths: &[AbsPath], with_vcs: bool) -> Result<Compared, Error> {
     let (rules_then, rules_now) = (manifest::rules(&series.dir, n)?, manifest::rules(&series.dir, m.unwrap_or(n))?);
     let mut then = Merged::open(&series.dir, n)?;
@@ -574,15 +574,15 @@ fn are_same(a: &Entry, b: &Entry) -> bool {
     a.state.as_ref().zip(b.state.as_ref()).is_some_and(|(a, b)| same(a, b))
 }
 
-/// The folder itself, as paths of a snapshot have it.
+/// The directory itself, as paths of a snapshot have it.
 pub fn root() -> AbsPath {
-    // The shortest path that there is: `/` alone is what src/fs/path.rs takes first.
+    // `/` is the shortest path, and src/fs/path.rs accepts it.
     AbsPath::parse("/").expect("the root is a path")
 }
 
 impl Compared {
-    /// Names that were one file have to be one file again, and others not: also where one of two names goes, as that would stay a
-    /// name of the same file in the checkpoint. `equal` are names that are as they were, unless their file has others.
+    /// Marks names that must become one file again, or separate files: also where one of two names goes, which would otherwise stay a name
+    /// of the same file in the checkpoint. `equal` are unchanged names, unless their file has others.
     fn regroup<F: Eq + Hash>(&mut self, then: &Names<AbsPath>, now: &Names<F>, mut equal: BTreeMap<AbsPath, Difference>) {
         let left: HashSet<&AbsPath> = self.left.iter().map(|(path, _)| path).collect();
         let is_left = |path: &AbsPath| left.contains(path) || ancestors(path).any(|above| left.contains(&above));

@@ -1,10 +1,10 @@
 //! Content: where it is kept, how it comes in and how it is read again.
 //!
-//! Files below [`PACKED`] bytes, but those with holes, lie behind each other in one pack a snapshot: a new file costs some 50 µs on ext4
-//! and a block on average, a write into a pack neither, and a source tree is nearly all small files (a first snapshot with a pack takes
-//! half of the time of one with a file each). Larger ones are a file each in `blobs`, by digest, so that blocks can be shared with the
-//! tree where the file system has that, and given back to it whole. One folder for all snapshots, not links a snapshot: a name costs
-//! nothing then, and prune counts by reading manifests.
+//! Files below [`PACKED`] bytes without holes lie behind each other in one pack a snapshot. On ext4 a new file costs about 50 µs and a
+//! block on average, a write into a pack neither, and a source tree is nearly all small files: with a pack, a first snapshot takes half the
+//! time. Larger files are in `blobs`, one each, by hash, so that they can share blocks with the tree where the file system allows it, and
+//! can be freed whole. There is one directory for all snapshots, not links a snapshot: a name costs nothing then, and prune counts by
+//! reading manifests.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -27,11 +27,11 @@ use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::tree::digest::{Digest, Hasher};
 
-/// A blob before it has its name.
+/// The name of a blob that is not finished.
 pub const HALF_MADE: &[u8] = b".new";
-/// As much of a pack is written at once, and of a large file read.
+/// The bytes of a pack written at once, and of a large file read at once.
 const PIECE: usize = 1 << 20;
-/// From so many files on their file system is synced as a whole: as the engine does it (docs/ARCHITECTURE.md, D7).
+/// From so many files on, their file system is synced as a whole, as the engine does (docs/ARCHITECTURE.md, D7).
 const MANY: usize = 16;
 
 /// Content on its way into a snapshot.
@@ -43,35 +43,35 @@ pub struct Keeping<'a> {
     pack: Option<File>,
     buffer: Vec<u8>,
     offset: u64,
-    /// By digest, and whether it is a blob.
+    /// The content known so far, by hash, and true for a blob.
     known: HashMap<(Digest, bool), Known>,
     sound: Sound<'a>,
     new_blobs: Vec<File>,
     /// Bytes of content that were stored.
     pub stored: u64,
-    /// The last large file shared its blocks.
+    /// True if the last large file shared its blocks.
     pub shares: bool,
 }
 
-/// Where content lies already.
+/// The place of content that is stored already.
 struct Known {
     at: At,
-    /// By a manifest alone: whether it is there is looked at before it is referred to.
+    /// True if only a manifest says so: it is checked before it is referred to.
     said: bool,
 }
 
-/// A file that stands still: what it was seen as, and its digest then if that is known already.
+/// A file that does not change: its stat when it was seen, and its hash, if that is known already.
 #[derive(Clone, Copy)]
 pub struct Still<'s> {
-    /// As it was seen.
+    /// The stat when it was seen.
     pub stat: &'s Stat,
-    /// Taken since then.
+    /// The hash, taken since then.
     pub digest: Option<Digest>,
 }
 
 impl<'a> Keeping<'a> {
-    /// For snapshot `n` of the series in `dir`. Content of earlier ones that it comes to refer to is read where it `reads`, else its length
-    /// alone is looked at.
+    /// Begins to keep content for snapshot `n` of the series in `dir`. Earlier content that it refers to is read if it `reads`; otherwise
+    /// only its length is checked.
     pub fn begin(fs: &'a Fs, dir: &'a Dir, n: u64, reads: bool) -> Self {
         Self {
             fs,
@@ -89,22 +89,22 @@ impl<'a> Keeping<'a> {
         }
     }
 
-    /// Content that a complete manifest names.
+    /// Learns of content that a complete manifest names.
     pub fn learn(&mut self, digest: Digest, at: At) {
         self.known.insert((digest, at == At::Blob), Known { at, said: true });
     }
 
-    /// Whether content of an earlier snapshot is there.
+    /// Tells whether content of an earlier snapshot is there.
     pub fn has(&mut self, digest: Digest, at: At, size: u64) -> Result<bool, Error> {
         self.sound.has(digest, at, size)
     }
 
-    /// The files in which content of earlier ones was not there.
+    /// The files in which earlier content was missing.
     pub fn into_faults(self) -> impl Iterator<Item = Fault> {
         self.sound.into_faults()
     }
 
-    /// Where content lies already, and is: a blob alone keeps holes.
+    /// The place of content that is there already: only a blob keeps holes.
     fn find(&mut self, digest: Digest, size: u64, is_blob: bool) -> Result<Option<At>, Error> {
         match self.known.get(&(digest, is_blob)) {
             Some(Known { at, said: true }) if !self.sound.has(digest, *at, size)? => Ok(None),
@@ -112,7 +112,7 @@ impl<'a> Keeping<'a> {
         }
     }
 
-    /// Content that is there for sure from now on.
+    /// Records content that is certainly there from now on.
     fn put(&mut self, digest: Digest, at: At) -> At {
         self.known.insert((digest, at == At::Blob), Known { at, said: false });
         at
@@ -148,9 +148,9 @@ impl<'a> Keeping<'a> {
         Ok(())
     }
 
-    /// Keeps a large file. What is hashed is what is kept: the bytes as they were written, or a clone; the file itself in its place where
-    /// it was `still`, as it was seen before, and has not changed since (`digest_of_still`). The inner error is one of reading it; `path`,
-    /// its own, is for messages.
+    /// Keeps a large file. The kept bytes are the ones that are hashed, as written or in a clone. The file itself is hashed in place of the
+    /// clone if it was `still` and has not changed since (`digest_of_still`). The inner error is one of reading it; `path`, its own, is for
+    /// messages.
     pub fn keep_file(
         &mut self,
         from: &File,
@@ -176,7 +176,7 @@ impl<'a> Keeping<'a> {
         kept
     }
 
-    /// Gives what was taken in its name, unless that content is there already.
+    /// Gives the new blob its name, unless that content is there already.
     fn name(&mut self, digest: Digest, to: File, blobs: &Dir) -> Result<(Digest, At), Error> {
         let temp = blobs.at(HALF_MADE);
         let size = stat_of(&to).at("look at", temp)?.size;
@@ -195,14 +195,14 @@ impl<'a> Keeping<'a> {
             }
         };
         match is_whole {
-            // Of an earlier snapshot, or of one that was cut off, which no sync may have reached: it is synced with the others (N3).
+            // From an earlier snapshot, or an interrupted one whose sync may never have come: synced with the others (N3).
             Some(true) => {
                 self.fs.unlink(temp).at("remove", temp)?;
                 self.new_blobs.push(at.open_file().at("open", at)?);
             }
             found => {
                 if found.is_some() {
-                    // D1: somebody may count on this name: it never leads to less than it did.
+                    // D1: a manifest may rely on this name, so it must never lead to less than before.
                     self.fs.sync(&to, blobs.path()).at("sync", temp)?;
                 }
                 self.stored += stat_of(&to).at("look at", temp)?.blocks * 512;
@@ -218,7 +218,7 @@ impl<'a> Keeping<'a> {
         self.flush()?;
         let shown = self.dir.path();
         if self.new_blobs.len() >= MANY {
-            // D7: the series' folder was opened before the first write.
+            // D7: the series' directory was opened before the first write.
             return Ok(self.fs.sync_fs(self.dir).at("sync the file system of", shown.display())?);
         }
         let files = self.new_blobs.iter().chain(&self.pack).chain([manifest]).map(|file| (file, shown)).collect::<Vec<_>>();
@@ -230,15 +230,15 @@ impl<'a> Keeping<'a> {
     }
 }
 
-/// The digest of a file that was `still` before its clone was made: old enough for its times to tell, and nobody had it open for writing.
-/// `None` where it has changed since: it is not what was cloned then. The kernel has the file in memory most times, and never the
-/// clone, whose pages are its own: reading that is reading the disk.
+/// The hash of a file that was `still` before its clone was made: its times were old enough to count, and nobody had it open for writing.
+/// `None` if it has changed since: the clone may differ then. The kernel mostly has the file in memory, but never the clone, whose pages
+/// are its own: reading that means reading the disk.
 pub(super) fn digest_of_still(file: &File, still: &Stat) -> io::Result<Option<Digest>> {
     let digest = Digest::of_file(file, still.size)?;
     Ok(is_same(&stat_of(file)?, still).then_some(digest))
 }
 
-/// Takes the content of `from` into a new file without a name that counts, and digests it. The inner error is one of reading `from`.
+/// Copies the content of `from` into a new file without a final name, and hashes it. The inner error is one of reading `from`.
 fn take_in(fs: &Fs, from: &File, still: Option<Still<'_>>, blobs: &Dir, path: &AbsPath) -> Result<io::Result<Taken>, Error> {
     let temp = blobs.at(HALF_MADE);
     let both = format!("{temp}, for the content of {path}");
@@ -264,7 +264,7 @@ fn take_in(fs: &Fs, from: &File, still: Option<Still<'_>>, blobs: &Dir, path: &A
     Ok(Ok(Taken { digest, to, shares }))
 }
 
-/// Content in a new file, and whether that shares the blocks that it came from.
+/// Content in a new file; `shares` is true if it shares the blocks of its source.
 struct Taken {
     digest: Digest,
     to: File,
@@ -272,7 +272,7 @@ struct Taken {
 }
 
 impl Still<'_> {
-    /// As [`digest_of_still`].
+    /// The hash by [`digest_of_still`], unless it is known and still valid.
     fn digest_of(&self, file: &File) -> io::Result<Option<Digest>> {
         match self.digest {
             Some(_) if !is_same(&stat_of(file)?, self.stat) => Ok(None),
@@ -287,13 +287,13 @@ pub(super) fn is_same(a: &Stat, b: &Stat) -> bool {
     of(a) == of(b)
 }
 
-/// What stood against a copy.
+/// The side on which a copy failed.
 enum Stopped {
     Reading(io::Error),
     Writing(io::Error),
 }
 
-/// Copies content and digests it on the way, holes kept: lseek(2), SEEK_DATA.
+/// Copies content, keeps its holes, and hashes it on the way: lseek(2), SEEK_DATA.
 fn copy(fs: &Fs, from: &File, to: &File, dir: &Dir) -> Result<Digest, Stopped> {
     let size = stat_of(from).map_err(Stopped::Reading)?.size;
     let (mut hasher, mut buffer, mut at) = (Hasher::default(), vec![0; PIECE], 0);
@@ -346,12 +346,12 @@ pub struct Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// Of the series of `folder` in `dir`.
+    /// Makes a reader for the series of `folder` in `dir`.
     pub fn of(dir: &'a Dir, folder: &'a AbsPath) -> Self {
         Self { dir, folder, pack: None }
     }
 
-    /// A path of a snapshot as messages name it.
+    /// A path of a snapshot, as messages name it.
     fn shown(&self, path: &AbsPath) -> String {
         whole(self.folder, path).as_ref().unwrap_or(path).to_string()
     }
@@ -360,7 +360,7 @@ impl<'a> Kept<'a> {
         format!("the content of {} is not what was put there", self.shown(path))
     }
 
-    /// The bytes of a file that lie in a pack, compared with their digest; a large one is given open, unread.
+    /// Returns the bytes of a file in a pack, checked against their hash; a large file is returned open and unread.
     pub fn content(&mut self, entry: &Entry) -> Result<Content, Error> {
         let content = self.uncompared(entry)?;
         match &content {
@@ -375,7 +375,7 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// The same for who compares it with its digest himself.
+    /// Returns content unchecked, for a caller that compares its hash.
     pub fn uncompared(&mut self, entry: &Entry) -> Result<Content, Error> {
         let damaged = |path: String, why: &str| damaged(path, why);
         let (size, Some(digest)) = (entry.size(), entry.digest()) else {
@@ -413,7 +413,7 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// Reads content, and compares it with its digest.
+    /// Reads content, and compares it with its hash.
     pub fn verify(&mut self, entry: &Entry) -> Result<(), Error> {
         let Content::Large(file) = self.content(entry)? else { return Ok(()) };
         let digest = Digest::of_file(&file, entry.size()).at("read the content of", self.shown(&entry.path))?;
@@ -423,7 +423,7 @@ impl<'a> Kept<'a> {
         Err(damaged(self.dir.at(BLOBS), self.other_content(&entry.path)))
     }
 
-    /// Whether content is there in its length; it is not read.
+    /// Checks that content is there with its length, without reading it.
     pub fn check(&mut self, entry: &Entry) -> Result<(), Error> {
         let size = entry.size();
         match entry.at {
@@ -438,7 +438,7 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// The same of what lies in a pack.
+    /// Checks the length of content in a pack.
     pub fn check_packed(&mut self, path: &AbsPath, pack: u64, offset: u64, size: u64) -> Result<(), Error> {
         self.pack(pack)?;
         let length = self.pack.as_ref().map_or(0, |(_, _, length)| *length);
@@ -472,7 +472,7 @@ impl<'a> Kept<'a> {
 pub enum Content {
     /// In memory.
     Small(Vec<u8>),
-    /// Open, not read yet.
+    /// An open file, not read yet.
     Large(File),
 }
 
@@ -486,7 +486,7 @@ mod tests {
         let (fs, dir) = (Fs::new(), Dir::open(folder.path()).unwrap());
         fs.mkdir(dir.at(BLOBS), 0o700).unwrap();
         let path = AbsPath::parse("/somebody's").unwrap();
-        // Open for writing alone.
+        // Open for writing only.
         let file = fs.append(dir.at(b"large")).unwrap();
         fs.set_size(&file, PACKED, dir.path()).unwrap();
         fs.write_at(&file, b"x", 0, dir.path()).unwrap();

@@ -1,4 +1,4 @@
-//! Create: walk → compare with the index → read and digest what is new (`reading`) → store → one sync → the manifest gets its name.
+//! Create: walk → compare with the index → read and hash new content (`reading`) → store → one sync → the manifest gets its name.
 
 mod reading;
 
@@ -25,72 +25,72 @@ use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::tree::digest::Digest;
 
-/// What is asked for.
+/// The request for a snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
-    /// What the user says of it.
+    /// The user's message.
     pub message: Option<String>,
     /// A word to call it by.
     pub label: Option<String>,
-    /// What the caller wants to find again.
+    /// Keys and values that the caller wants to find again.
     pub meta: Vec<(String, String)>,
-    /// At most one snapshot for this.
+    /// A key that at most one snapshot has.
     pub once: Option<String>,
-    /// None where nothing changed: no object, no rule, and no word that it is to be found by.
+    /// True if no snapshot is wanted where nothing changed: no object, no rule, and no word to find it by.
     pub if_changed: bool,
-    /// By a run, before or after its command.
+    /// True if a run takes it, before or after its command.
     pub run: bool,
-    /// What is left out.
+    /// The rules of what is left out.
     pub rules: Source,
-    /// At most so many objects.
+    /// The most objects that it may have.
     pub limit: Option<u64>,
 }
 
 impl Asked {
-    /// Whether it is to be found by what this snapshot does not have: a label, a key, or as the newest that somebody asked for.
+    /// Tells whether it must be found by something that `than` lacks: a label, a key, or being the newest that somebody asked for.
     fn names_another(&self, than: &Head) -> bool {
         let is_new = |asked: &Option<String>, had: &Option<String>| asked.is_some() && asked != had;
         is_new(&self.label, &than.label) || is_new(&self.once, &than.key) || than.run && !self.run
     }
 }
 
-/// What became of it.
+/// The result of a request.
 #[derive(Debug, Clone)]
 pub struct Made {
-    /// The number that stands for the state.
+    /// The number of the snapshot that has the state.
     pub n: u64,
-    /// Whether it is new.
+    /// Says whether it is new.
     pub how: How,
-    /// Numbers for people; those of the snapshot that stands for it where none was made.
+    /// Numbers for people. If none was made, those of the existing snapshot.
     pub counts: Counts,
-    /// What could not be read, and why.
+    /// The paths that could not be read, with the reason.
     pub unread: Vec<(AbsPath, String)>,
-    /// What was left out, but for what rules say.
+    /// The paths that were left out for other reasons than rules.
     pub left: Vec<(AbsPath, Why)>,
-    /// The first name of each file that has others, which are not in the snapshot.
+    /// The first name of each file that has other names outside the snapshot.
     pub elsewhere: HashSet<AbsPath>,
     /// Version control's own that was left out.
     pub repositories: Vec<AbsPath>,
-    /// What of earlier snapshots is damaged; this one needs none of it.
+    /// The damage in earlier snapshots; this one needs none of it.
     pub damaged: Vec<String>,
-    /// Globs that nothing fitted.
+    /// The globs that matched nothing.
     pub unfitted: Vec<String>,
-    /// Why its index could not be written, by which the next one would be quicker.
+    /// The reason why its index, which makes the next one quicker, could not be written.
     pub unindexed: Option<String>,
 }
 
-/// Whether a snapshot was made.
+/// The ways a request ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// It was.
+    /// A snapshot was made.
     New,
     /// Nothing has changed since this one.
     Unchanged,
-    /// There is one with that key.
+    /// One with that key exists.
     Once,
 }
 
-/// Takes a snapshot. `store` is recant's own folder, which is left out.
+/// Takes a snapshot. `store` is recant's own directory, which is left out.
 pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: &Asked) -> Result<Made, Error> {
     let numbers = series.numbers()?;
     if let Some(found) = asked.once.as_ref().map(|key| with_key(series, key)).transpose()?.flatten() {
@@ -108,7 +108,7 @@ pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: 
             unindexed: None,
         });
     }
-    // A damaged one stands for nothing, but keeps its number: nothing of a new one may rest on it.
+    // A damaged snapshot keeps its number, but a new one must not rest on it.
     let (last, broken) = series.newest_whole()?;
     let n = numbers.last().map_or(0, |last| last + 1);
     sweep(fs, series, n)?;
@@ -118,18 +118,18 @@ pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: 
         Made { damaged: broken.chain(made.damaged).collect(), ..made }
     });
     if !matches!(taken, Ok(Made { how: How::New, .. })) {
-        // Where the name is there and only its sync has failed, it is complete: its content stays. Tidying: where it fails, the next
-        // one sweeps.
+        // If the name is there and only its sync has failed, it is complete: its content stays. This is tidying: if it fails, the next
+        // snapshot does it.
         drop(series.numbers().and_then(|numbers| sweep(fs, series, numbers.last().map_or(0, |last| last + 1))));
     }
-    // On a full disk everything else needs the room. What stays for want of a readable manifest goes with the next prune.
+    // On a full disk everything else needs the room. What stays for want of a readable manifest is removed by the next prune.
     taken.map_err(|error| match prune::sweep(fs, series) {
         Ok(()) => error,
         Err(left) => unswept(error, &left, &series.folder),
     })
 }
 
-/// The newest with a key that can be read.
+/// The newest readable snapshot with a key.
 fn with_key(series: &Series, key: &String) -> Result<Option<Summary>, Error> {
     let mut looking = Looking::of(series);
     let (summaries, _) = series.summaries()?;
@@ -137,7 +137,7 @@ fn with_key(series: &Series, key: &String) -> Result<Option<Summary>, Error> {
     Ok(found.find_map(|summary| looking.at(summary.head.n).ok()))
 }
 
-/// So many objects are known before they are looked at. Each may keep a folder open.
+/// The number of objects that the walk is ahead. Each may keep a directory open.
 const COMING: usize = 8;
 
 fn temp_name(n: u64) -> Vec<u8> {
@@ -148,7 +148,7 @@ fn whole_name(n: u64) -> Vec<u8> {
     format!("{n}.whole").into_bytes()
 }
 
-/// Removes what a snapshot that was cut off left: its manifest has no name.
+/// Removes what an interrupted snapshot left: its manifest has no name.
 fn sweep(fs: &Fs, series: &Series, n: u64) -> Result<(), Error> {
     for (ending, from) in [(".new", 0), (".whole", 0), (".pack", n)] {
         for left in series.with_ending(ending)?.into_iter().filter(|number| *number >= from) {
@@ -167,7 +167,7 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         None => None,
     };
     if let (None, Some(limit)) = (&index, asked.limit) {
-        // Nothing is known of the folder yet: better to count first than to read everything in vain.
+        // Nothing is known of the directory yet: better to count first than to read everything in vain.
         place::refuse_large(&series.folder, store, &asked.rules, limit)?;
     }
     let base = last.filter(|_| index.is_some()).map(|last| last.head.base.unwrap_or(last.head.n));
@@ -191,7 +191,7 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         own: before::own(series, last, base)?,
         writing: Writing::begin(fs, &series.dir, &temp_name(n), &head)?,
         making: Making::begin(started),
-        // Without an index all is read anyway, and nothing but the manifest speaks for what lies in the store.
+        // Without an index all is read anyway, and only the manifest says what lies in the store.
         keeping: Keeping::begin(fs, &series.dir, n, index.is_none()),
         digesting: Digesting::default(),
         read_before: last.map(|last| last.head.time),
@@ -215,7 +215,7 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
             taking.foresee(&met);
             coming.push_back(met);
         }
-        // Where it was asked to end, reading may have ended early, too: of the last object as well.
+        // After a request to end, reading may have stopped early, even in the last object.
         interrupt::check().at("go on with", &series.folder)?;
         let Some(met) = coming.pop_front() else { break };
         taking.meet(met)?;
@@ -227,7 +227,7 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
     taking.pass_until(None)?;
     let told = walk.told().filter(|_| taking.counts.entries > 0);
     let Some(Told { rules, unfitted }) = told else { return Err(nothing_there(series)) };
-    // Rules that cannot be read are no reason to take none.
+    // Unreadable old rules do not prevent a new snapshot.
     let has_rules = |last: &Summary| manifest::rules(&series.dir, last.head.n).is_ok_and(|had| had == rules);
     let same = last.filter(|last| asked.if_changed && !asked.names_another(&last.head) && has_rules(last));
     let made = taking.finish(fs, &head, &rules, same)?;
@@ -238,26 +238,26 @@ fn nothing_there(series: &Series) -> Error {
     refused(&series.folder, "there is nothing there").with_remedy("name a folder or file that is there")
 }
 
-/// A snapshot on its way.
+/// A snapshot in the making.
 struct Taking<'a> {
     series: &'a Series,
     index: Option<&'a Index>,
     last: Option<u64>,
-    /// What the snapshot before saw.
+    /// The objects that the snapshot before saw.
     old: Peeked<'a, Known>,
-    /// Its differences from the base.
+    /// The differences of the snapshot before from the base.
     own: Peeked<'a, PathLine>,
     writing: Writing<'a>,
     making: Making,
     keeping: Keeping<'a>,
     digesting: Digesting,
-    /// When the snapshot before began: most of what is older is known by it.
+    /// The time when the snapshot before began: most older content is known from it.
     read_before: Option<Time>,
     learned: bool,
     has_base: bool,
     /// The first name of each inode that has several.
     links: HashMap<(Dev, u64), First>,
-    /// A folder that the walk came to, and that was not there any more, or could not be read, when it was looked at.
+    /// A directory of the walk that was gone, or unreadable, when it was looked at.
     unknown: Option<AbsPath>,
     counts: Counts,
     changed: bool,
@@ -272,7 +272,7 @@ struct Taking<'a> {
 struct First {
     path: AbsPath,
     content: Content,
-    /// How many were met so far.
+    /// The number of names met so far.
     names: u32,
 }
 
@@ -291,18 +291,18 @@ impl Content {
     }
 }
 
-/// What looking at an object told.
+/// The result of a look at an object.
 enum Seen {
-    /// All of it, and the stat that it goes with.
+    /// The whole object, with its stat.
     Whole { entry: Box<Entry>, stat: Stat, written: bool },
-    /// Nothing.
+    /// It could not be read, for this reason.
     Unread(String),
-    /// It went away meanwhile.
+    /// It was removed meanwhile.
     Gone,
 }
 
 impl Taking<'_> {
-    /// Has a file that will be met digested meanwhile: a large one that is new, where blocks are shared, so that it is only read.
+    /// Lets a coming file be hashed early: a new large one, where blocks are shared and it is only read.
     fn foresee(&mut self, met: &Met) {
         let Met::Object(object) = met else { return };
         let stat = &object.stat;
@@ -313,7 +313,7 @@ impl Taking<'_> {
     }
 
     fn meet(&mut self, met: Met) -> Result<(), Error> {
-        // The walk is ahead, and holds the folder wherever somebody has moved it: what lies in it would stand there without it.
+        // The walk is ahead and holds a directory even if it was moved; its content would appear without its parent.
         if self.unknown.as_ref().is_some_and(|folder| met.path().is_under(folder)) {
             return Ok(());
         }
@@ -335,7 +335,7 @@ impl Taking<'_> {
         }
     }
 
-    /// Passes by what was there and is not, up to `path`.
+    /// Passes over objects that are gone, up to `path`.
     fn pass_until(&mut self, path: Option<&AbsPath>) -> Result<(), Error> {
         let is_before = |there: &AbsPath| path.is_none_or(|path| there < path);
         loop {
@@ -346,7 +346,7 @@ impl Taking<'_> {
                 && let Some(known) = self.old.take()?
             {
                 self.changed = true;
-                // An earlier one may have kept what this one's rule leaves out, which nobody has deleted.
+                // An earlier snapshot may have kept what this one's rule leaves out; nobody has deleted that.
                 let is_left_out = self.leaves_vcs && vcs_above(&known.path).is_some();
                 self.counts.deleted += u64::from(!known.is_folder && !is_left_out);
             }
@@ -359,7 +359,7 @@ impl Taking<'_> {
         }
     }
 
-    /// What is known of a path from before, and its line in the differences.
+    /// The facts known of a path from before, and its line in the differences.
     fn known(&mut self, path: &AbsPath) -> Result<(Option<Known>, Option<Box<Entry>>), Error> {
         self.pass_until(Some(path))?;
         let old = if self.old.next.as_ref().is_some_and(|known| known.path == *path) { self.old.take()? } else { None };
@@ -374,11 +374,11 @@ impl Taking<'_> {
             && let (Some(digest), Some(at)) = (known.digest, known.at)
             && !self.keeping.has(digest, at, known.size)?
         {
-            // It is read, and stored once more.
+            // Its content is missing: read the file, and store it once more.
             (known.at, known.key) = (None, None);
         }
         let believed = self.index.is_some_and(|index| old.as_ref().is_some_and(|known| index.believes(known, &object.stat)));
-        // Which name of a file is its first may have changed with a folder's name alone, of which its times tell nothing.
+        // A renamed directory alone may change which name of a file is the first, and the file's times do not show that.
         if let Some(known) = old.as_ref().filter(|_| believed && !has_several_names(&object.stat)) {
             if let Some(own) = own {
                 let _its_sign_is_known = self.writing.entry(&own)?;
@@ -392,7 +392,7 @@ impl Taking<'_> {
         self.unknown = is_unknown.then(|| object.path.clone());
         match seen {
             Seen::Gone => {
-                // As if the walk had not come to it.
+                // As if the walk had not met it.
                 if let Some(known) = old {
                     self.changed = true;
                     self.counts.deleted += u64::from(!known.is_folder);
@@ -425,7 +425,7 @@ impl Taking<'_> {
     ) -> Result<(), Error> {
         let known = before::known_of(&entry, 0);
         let same = old.as_ref().is_some_and(|old| old.mark == known.mark);
-        // Its content was not where the snapshot before has it, or not with its holes.
+        // Its content was not where the snapshot before has it, or lacked its holes.
         let was_moved = same && old.as_ref().is_some_and(|old| old.at != entry.at);
         match (&old, same) {
             (None, _) => self.counts.added += u64::from(!known.is_folder),
@@ -451,7 +451,7 @@ impl Taking<'_> {
             self.remember(stat, &known);
             self.making.add(&known, stat);
         } else {
-            // So that it is not taken for new next time. No stat is like this one.
+            // So that it does not count as new next time. No stat is like this one.
             self.making.add(&known, &nothing());
         }
         Ok(())
@@ -470,8 +470,8 @@ impl Taking<'_> {
         }
     }
 
-    /// N1: content and manifest are durable, then the manifest gets its name.
-    /// None is made where `same` stands for it if no object has changed.
+    /// Makes content and manifest durable, then gives the manifest its name (N1). Makes no snapshot if no object has changed and `same` can
+    /// stand for it.
     fn finish(mut self, fs: &Fs, head: &Head, rules: &Rules, same: Option<&Summary>) -> Result<Made, Error> {
         let (dir, n) = (&self.series.dir, head.n);
         let (unread, left) = (std::mem::take(&mut self.unread), std::mem::take(&mut self.left));
@@ -499,7 +499,7 @@ impl Taking<'_> {
         let (mut file, mut digest) = self.writing.end(rules, counts)?;
         let mut temp = temp_name(n);
         if much {
-            // The differences have become many: a whole one is shorter to read, and lets the base go.
+            // The differences are many: a whole manifest is shorter to read, and no longer needs the base.
             let mut merged = Merged::of(dir, Reading::open(dir.at(&temp), n)?)?;
             let mut whole = Writing::begin(fs, dir, &whole_name(n), &Head { base: None, ..head.clone() })?;
             while let Some(entry) = merged.next()? {
@@ -513,7 +513,7 @@ impl Taking<'_> {
         let name = manifest::name(n);
         fs.rename_over(dir.at(&temp), dir.at(&name)).at("rename", dir.at(&temp))?;
         fs.sync_dir(dir).at("sync", dir.path().display())?; // D2
-        // It is made. Without an index the next one reads all (N5).
+        // The snapshot is made. Without an index the next one reads all (N5).
         let unindexed = self.making.put(fs, dir, n, digest).err().map(|error| error.to_string());
         let damaged = damaged(self.keeping);
         let (repositories, unfitted) = (Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! Digests taken ahead: where blocks are shared, a first snapshot of large files is nothing but reading them, so a second thread reads some.
-//! Nothing rests on it: what it does not give is read where it is needed.
+//! Hashes taken ahead: where blocks are shared, a first snapshot of large files only reads them, so a second thread reads some. Nothing
+//! rests on it: a missing hash is taken where it is needed.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use crate::fs::path::AbsPath;
 use crate::tree::digest::Digest;
 use crate::tree::look;
 
-/// A thread that digests files which will be asked for. It ends with this.
+/// A thread that hashes files in advance. Dropping this ends it.
 #[derive(Default)]
 pub struct Digesting {
     shared: Arc<Shared>,
@@ -28,16 +28,16 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// In the order in which they will be asked for.
+    /// The files in the order in which they will be asked for.
     wanted: VecDeque<Object>,
-    /// What the thread is at, and what it has done.
+    /// The file that the thread works on; below, those that it has done.
     busy: Option<AbsPath>,
     done: Vec<(AbsPath, Option<Digest>)>,
     ended: bool,
 }
 
 impl Digesting {
-    /// This file will be asked for, after those that were offered before.
+    /// Offers a file that will be asked for, after those that were offered before.
     pub fn offer(&mut self, object: &Object) {
         if self.thread.is_none() {
             let shared = self.shared.clone();
@@ -47,7 +47,7 @@ impl Digesting {
         self.shared.changed.notify_all();
     }
 
-    /// The digest of a file that was offered, as it was then, if the thread has it or is at it; else it is the caller's.
+    /// The hash of an offered file in its state then, if the thread has it or is taking it; else the caller must take it.
     pub fn take(&self, path: &AbsPath) -> Option<Digest> {
         let mut state = self.shared.lock();
         state.wanted.retain(|object| object.path != *path);
@@ -72,7 +72,7 @@ impl Drop for Digesting {
 }
 
 impl Shared {
-    /// What is locked is whole between any two statements: a panic elsewhere leaves it so.
+    /// Locks the state. It is whole between any two statements, so a panic elsewhere does no harm.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -80,7 +80,7 @@ impl Shared {
     fn work(&self) {
         let mut state = self.lock();
         while !state.ended {
-            // The first one is asked for next, by a thread that has nothing else to do.
+            // The first is asked for next, by a thread that has nothing else to do.
             let Some(object) = state.wanted.remove(1) else {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
@@ -96,7 +96,7 @@ impl Shared {
     }
 }
 
-/// Of what stands still: nobody writes to it (N5). What stands against that is found once more by who asks.
+/// The hash of a file that nobody writes to (N5). The caller meets the reason for a `None` again.
 fn digest(object: &Object) -> Option<Digest> {
     let file = object.at().open_file().ok()?;
     let is_still = is_same(&stat_of(&file).ok()?, &object.stat)
@@ -130,7 +130,7 @@ mod tests {
             }
             files.split_off(1)
         };
-        // Times prove nothing before the clock of files has gone on.
+        // Times prove nothing until the clock of files has moved on.
         while look::fingerprint(&files()[2].stat).racy {
             std::thread::yield_now();
         }

@@ -1,4 +1,4 @@
-//! The errors of this room, in its words. Nothing was changed, unless they say so.
+//! The errors of this room. Nothing was changed, unless they say so.
 
 use std::fmt::Display;
 use std::io;
@@ -13,19 +13,19 @@ pub fn none(folder: impl Display) -> Error {
     refused(folder, "there are no snapshots of it").with_remedy(create)
 }
 
-/// There is no snapshot of that number or label; `there` are those that there are.
+/// There is no snapshot of that number or label; `there` are the existing ones.
 pub(super) fn unknown(key: &str, folder: &AbsPath, there: &[String]) -> Error {
     refused(folder, format_args!("no snapshot {key:?}; there are {}", there.join(", ")))
         .with_reason(Reason::Unknown { near: true })
         .with_remedy(command(format_args!("snapshot list {folder} shows them")))
 }
 
-/// A file of a snapshot cannot be believed.
+/// A file of a snapshot cannot be trusted.
 pub fn damaged(path: impl Display, why: impl Display) -> Error {
     Error::damaged(path, "the snapshot", why).with_remedy(heal())
 }
 
-/// What is to be done about damage: nobody knows by one file alone which snapshots need it.
+/// The remedy for damage: a single file does not show which snapshots need it.
 pub fn heal() -> String {
     let [verify, create, prune] = ["verify", "create", "prune"].map(|verb| command(format_args!("snapshot {verb}")));
     format!(
@@ -34,13 +34,13 @@ pub fn heal() -> String {
     )
 }
 
-/// Far more than anybody means by a folder.
+/// The directory is far larger than anybody would mean.
 pub(super) fn too_broad(path: &AbsPath, why: impl Display) -> Error {
     let remedy = format!("name a folder further down: {}", command("snapshot create DIR"));
     refused(path, why).with_state("no snapshot was taken").with_remedy(remedy)
 }
 
-/// It holds `count` objects; `biggest` are the subfolders with the most, and how many.
+/// The directory holds `count` objects; `biggest` are the subdirectories with the most, and their counts.
 pub(super) fn too_many(path: &AbsPath, count: u64, limit: u64, biggest: &[(String, u64)]) -> Error {
     let shown: Vec<String> = biggest.iter().map(|(path, n)| format!("{path} ({})", grouped(*n))).collect();
     let named = if shown.is_empty() { String::new() } else { format!("; the biggest in it: {}", shown.join(", ")) };
@@ -51,17 +51,17 @@ pub(super) fn too_many(path: &AbsPath, count: u64, limit: u64, biggest: &[(Strin
         .with_remedy("--all takes it all the same, --max-files N sets the limit, --exclude GLOB or --preset dev leave things out")
 }
 
-/// A glob that is none.
+/// The text is no valid glob.
 pub(super) fn no_glob(glob: &str, why: &str) -> Error {
     Error::new(Kind::Usage, format!("{glob:?} is no glob: {why}"))
 }
 
-/// It cannot be done as things are.
+/// The request cannot be met as things are.
 pub(super) fn refused(path: impl Display, why: impl Display) -> Error {
     Error::at(Kind::Refused, path, why)
 }
 
-/// A snapshot failed, and what was stored for it could not be taken away again: `left` stood against that.
+/// A snapshot failed, and what was stored for it could not be removed, because of `left`.
 pub(super) fn unswept(failed: Error, left: &Error, folder: &AbsPath) -> Error {
     let state = format!("no snapshot was taken; what was stored for it stays in the store: {left}");
     let prune = command(format_args!("snapshot prune {} takes it away", shell_word(folder.as_bytes())));
@@ -76,7 +76,7 @@ pub(super) fn busy(folder: &AbsPath) -> Error {
         .with_state("nothing was changed; try again when it has ended")
 }
 
-/// What stood against looking at `path`, where that is no matter of the object but of this process or its machine: nothing is left out for it.
+/// The error of a look at `path` that is due to this process or its machine, not to the object: nothing is left out for it.
 pub(super) fn of_ours(path: &AbsPath, error: &io::Error) -> Option<Error> {
     let remedy = match error.raw_os_error()? {
         libc::EMFILE => "let it open more files: ulimit -n 1024",

@@ -1,5 +1,5 @@
-//! The index: what the newest snapshot saw of each object, so that what cannot have changed is not read again. A hint (N5):
-//! one that is missing, cut, of another snapshot or of another form counts for nothing.
+//! The index: what the newest snapshot saw of each object, so that an unchanged object is not read again. A hint (N5): an index that is
+//! missing, cut off, of another snapshot or of another form counts for nothing.
 
 use super::manifest::At;
 use crate::error::At as _;
@@ -11,7 +11,7 @@ use crate::fs::path::AbsPath;
 use crate::tree::digest::{Digest, Hasher};
 use crate::tree::look::is_young;
 
-/// What tells whether an object has changed.
+/// The signs by which a change of an object is noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
     dev: Dev,
@@ -22,34 +22,34 @@ pub struct Key {
 }
 
 impl Key {
-    /// Of a stat.
+    /// The key of a stat.
     pub fn of(stat: &Stat) -> Self {
         Self { dev: stat.dev, ino: stat.ino, size: stat.size, mtime: stat.mtime, ctime: stat.ctime }
     }
 }
 
-/// What is known of an object from before.
+/// The facts known of an object from before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
-    /// Where, the folder being `/`.
+    /// The path, with the directory as `/`.
     pub path: AbsPath,
-    /// What it was by its times; `None` where only the manifest is known.
+    /// The object's state by its times; `None` if only the manifest is known.
     pub key: Option<Key>,
     /// [`super::manifest::Entry::mark`].
     pub mark: u64,
-    /// [`super::manifest::Entry::sign`] of what the manifest has of it.
+    /// [`super::manifest::Entry::sign`] of its line in the manifest.
     pub sign: u64,
-    /// Of its content.
+    /// The hash of its content.
     pub digest: Option<Digest>,
-    /// Where that lies.
+    /// The place of its content.
     pub at: Option<At>,
     /// Bytes of content.
     pub size: u64,
-    /// It is a folder.
+    /// True for a directory.
     pub is_folder: bool,
-    /// It could not be read.
+    /// True if it could not be read.
     pub unread: bool,
-    /// Somebody had it open for writing when it was read.
+    /// True if somebody had it open for writing when it was read.
     pub written: bool,
 }
 
@@ -58,14 +58,14 @@ const MAGIC: &[u8; 16] = b"recant-index  2\n";
 const DIGEST: usize = 32;
 const HEAD: usize = 16 + 8 + DIGEST + 12;
 
-/// An index, whole.
+/// A whole index.
 pub struct Index {
     bytes: Vec<u8>,
     started: Time,
 }
 
 impl Index {
-    /// The index of snapshot `n`, whose manifest has this digest; `None` where there is none that can be believed.
+    /// The index of snapshot `n`, whose manifest has this hash; `None` if there is none that can be believed.
     pub fn open(dir: &Dir, n: u64, manifest: Digest) -> Result<Option<Self>, Error> {
         use std::io::Read;
         let at = dir.at(NAME);
@@ -86,13 +86,13 @@ impl Index {
         Ok(started.map(|started| Self { bytes, started }))
     }
 
-    /// All that is known, in the order of paths.
+    /// All known objects, in the order of paths.
     pub fn known(&self) -> impl Iterator<Item = Known> + '_ {
         let mut cut = Cut(&self.bytes[HEAD..]);
         std::iter::from_fn(move || cut.known())
     }
 
-    /// Whether an object is unchanged for sure: times too close to the beginning of the snapshot prove nothing.
+    /// Tells whether an object is certainly unchanged: times too close to the beginning of the snapshot prove nothing.
     pub fn believes(&self, known: &Known, stat: &Stat) -> bool {
         let old = |time: Time| !is_young(time, self.started);
         known.key == Some(Key::of(stat)) && !known.unread && !known.written && old(stat.mtime) && old(stat.ctime)
@@ -155,13 +155,13 @@ const IS_FOLDER: u8 = 8;
 const UNREAD: u8 = 16;
 const WRITTEN: u8 = 32;
 
-/// An index in the making, in memory: some 200 bytes an object.
+/// An index in the making, in memory: about 200 bytes an object.
 pub struct Making {
     bytes: Vec<u8>,
 }
 
 impl Making {
-    /// Of a snapshot that began at `started`.
+    /// Begins the index of a snapshot that began at `started`.
     pub fn begin(started: Time) -> Self {
         let mut bytes = vec![0; HEAD - 12];
         bytes[..MAGIC.len()].copy_from_slice(MAGIC);
@@ -175,7 +175,7 @@ impl Making {
         self.bytes.extend({ time.ns }.to_le_bytes());
     }
 
-    /// Adds what is known of an object, with the stat that it goes with; in the order of paths.
+    /// Adds what is known of an object, with its stat; in the order of paths.
     pub fn add(&mut self, known: &Known, stat: &Stat) {
         let path = known.path.as_bytes();
         self.bytes.extend(u32::try_from(path.len()).unwrap_or(u32::MAX).to_le_bytes());
@@ -220,13 +220,13 @@ impl Making {
     }
 }
 
-/// Takes the index away: what the next snapshot would refer to is read then.
+/// Removes the index: the next snapshot then reads what it would refer to.
 pub fn forget(fs: &Fs, dir: &Dir) -> Result<(), Error> {
     let at = dir.at(NAME);
     Ok(fs.unlink_if_there(at).at("remove", at)?)
 }
 
-/// What sort of stat has content to be kept.
+/// True for a stat of an object with content to keep.
 pub fn has_content(stat: &Stat) -> bool {
     stat.sort == Sort::File && stat.size > 0
 }

@@ -1,4 +1,4 @@
-//! git's indexes among what differs: what each of them means, so that git's rewriting of one is told from a change of it.
+//! git's indexes among the differences: learns what each of them means, so that git's rewriting is told apart from a change.
 
 use super::compare::{Compared, Difference};
 use super::content::{Content, Kept};
@@ -14,7 +14,7 @@ use crate::tree::look;
 use crate::tree::state::Object;
 
 impl Compared {
-    /// Between two snapshots: has the states of indexes say what they mean, and takes out those that git has only rewritten.
+    /// Learns the meaning of indexes in both snapshots, and drops the differences where git only rewrote one.
     pub fn without_rewritten_indexes(&mut self, series: &Series) -> Result<(), Error> {
         let mut kept = Kept::of(&series.dir, &series.folder);
         for d in &mut self.differences {
@@ -27,7 +27,7 @@ impl Compared {
         Ok(())
     }
 
-    /// Has what a restore puts say what it means, where that is an index: by this a rollback knows it.
+    /// Learns the meaning of the indexes that a restore puts: a rollback recognizes them by it.
     pub fn learn_indexes(&mut self, series: &Series) -> Result<(), Error> {
         let mut kept = Kept::of(&series.dir, &series.folder);
         for d in &mut self.differences {

@@ -1,6 +1,6 @@
-//! Manifests: `<n>.jsonl`, what a snapshot holds, a line an object. Whole, or the differences from a base.
+//! Manifests: `<n>.jsonl`, the content of a snapshot, one line an object. Whole, or the differences from a base.
 //!
-//! A file that is sealed ([`sealed`]): the first line is the head, the last the tail. Whoever only wants these reads no more.
+//! A sealed file ([`sealed`]): the first line is the head, the last the tail. A caller that wants only these reads no more.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -21,22 +21,22 @@ use crate::tree::sealed::{self, Records, Seal, Sealed};
 use crate::tree::state::{State, What};
 use crate::tree::time;
 
-/// What is known when a snapshot is begun.
+/// The facts known when a snapshot is begun.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Head {
     /// The version of this file's form.
     pub schema: u32,
     /// The number.
     pub n: u64,
-    /// The folder's real path.
+    /// The directory's real path.
     pub folder: AbsPath,
-    /// When it was begun.
+    /// The time when it was begun.
     #[serde(with = "time")]
     pub time: Time,
-    /// The whole manifest that this one tells the differences from.
+    /// The whole manifest from which this one has the differences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<u64>,
-    /// What the user said of it.
+    /// The user's message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// A word to call it by.
@@ -45,15 +45,15 @@ pub struct Head {
     /// The `--once` key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// It was taken by a run, before or after its command.
+    /// True if it was taken by a run, before or after its command.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub run: bool,
-    /// Whatever else the caller wants to find again.
+    /// Other keys and values that the caller wants to find again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub meta: BTreeMap<String, String>,
 }
 
-/// What is known when all was seen.
+/// The facts known when all was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tail {
     /// Numbers for a listing.
@@ -65,17 +65,17 @@ pub struct Tail {
 /// Numbers for a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// All objects, the folder itself included.
+    /// All objects, the directory itself included.
     pub entries: u64,
-    /// Those that are no folders.
+    /// Those that are no directories.
     pub files: u64,
     /// Bytes of content of regular files, each name counted.
     pub bytes: u64,
-    /// Objects but folders that the one before had not.
+    /// Objects other than directories that the snapshot before had not.
     pub added: u64,
-    /// That it had in another state.
+    /// Those that it had in another state.
     pub modified: u64,
-    /// That it had and this one has not.
+    /// Those that it had and this one has not.
     pub deleted: u64,
     /// Bytes of content that were stored for this one.
     pub stored: u64,
@@ -88,23 +88,23 @@ pub struct Counts {
 /// One object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Where, the folder being `/`.
+    /// The path, with the directory as `/`.
     pub path: AbsPath,
-    /// What it was; missing where it could not be read.
+    /// Its state; missing if it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
-    /// Where its content lies; missing for what is no file, or empty.
+    /// The place of its content; missing for what is no file, or empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<At>,
-    /// It has several names, of which this is the first: itself, or another one.
+    /// The first of its names, if it has several: itself, or another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<AbsPath>,
-    /// Why it, and what lies under it, is not in the snapshot.
+    /// The reason why it, and all under it, is not in the snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
 }
 
-/// Where content lies.
+/// The place of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum At {
@@ -128,22 +128,22 @@ impl Entry {
         }
     }
 
-    /// The digest of its content.
+    /// The hash of its content.
     pub fn digest(&self) -> Option<Digest> {
         self.state.as_ref().and_then(State::digest)
     }
 
-    /// Whether it is a folder.
+    /// True for a directory.
     pub fn is_folder(&self) -> bool {
         self.state.as_ref().is_some_and(State::is_folder)
     }
 
-    /// A short digest of all but where the content lies: two entries of a path with the same one are the same.
+    /// A short hash of all but the place of the content: two entries of a path with equal marks are equal.
     pub fn mark(&self) -> u64 {
         short(&json::text(&(&self.state, &self.link, self.unread.is_some())))
     }
 
-    /// A short digest of the line that it has in a manifest.
+    /// A short hash of its line in a manifest.
     pub fn sign(&self) -> u64 {
         short(&json::text(&LineRef::Entry(self)))
     }
@@ -164,7 +164,7 @@ enum Line<H, E, P, R> {
     Entry(E),
     /// The base has this path, the snapshot has not.
     Gone(P),
-    /// The rules in force; behind all objects.
+    /// The rules in force; after all objects.
     Rules(R),
 }
 
@@ -187,47 +187,47 @@ pub fn base_name(n: u64) -> Vec<u8> {
     format!("{n}.base").into_bytes()
 }
 
-/// A manifest while it is written, under another name.
+/// A manifest that is being written, under another name.
 pub struct Writing<'a> {
     lines: sealed::Writing<'a>,
-    /// Lines of objects so far, gone ones included.
+    /// The number of lines of objects so far, gone ones included.
     pub objects: u64,
 }
 
 impl<'a> Writing<'a> {
-    /// Begins the file `temp` in the series' folder.
+    /// Begins the file `temp` in the series' directory.
     pub fn begin(fs: &'a Fs, dir: &'a Dir, temp: &[u8], head: &Head) -> Result<Self, Error> {
         let mut lines = sealed::Writing::begin(fs, dir, temp)?;
         lines.line(&LineRef::Snapshot(head))?;
         Ok(Self { lines, objects: 0 })
     }
 
-    /// Adds an object; in the order of paths. Gives its [`Entry::sign`].
+    /// Adds an object; in the order of paths. Returns its [`Entry::sign`].
     pub fn entry(&mut self, entry: &Entry) -> Result<u64, Error> {
         self.objects += 1;
         Ok(short(self.lines.line(&LineRef::Entry(entry))?))
     }
 
-    /// Adds a path of the base that is not there.
+    /// Adds a path of the base that the snapshot has not.
     pub fn gone(&mut self, path: &AbsPath) -> Result<(), Error> {
         self.objects += 1;
         self.lines.line(&LineRef::Gone(path))?;
         Ok(())
     }
 
-    /// Writes rules and tail; gives the file, which is not synced, and its digest.
+    /// Writes rules and tail; returns the file, which is not synced, and its hash.
     pub fn end(mut self, rules: &Rules, counts: Counts) -> Result<(File, Digest), Error> {
         self.lines.line(&LineRef::Rules(rules))?;
         Ok(self.lines.end(|digest| Tail { counts, digest })?)
     }
 }
 
-/// The line of a path: its object, `None` where the base alone has it.
+/// The line of a path: its object, or `None` if only the base has it.
 pub type PathLine = (AbsPath, Option<Box<Entry>>);
 
-/// An object's line, of which no more than the path is read yet: of most objects the index says that they are as the line has them.
+/// An object's line of which only the path is read yet: for most objects the index says that they are as in the line.
 pub struct Unread {
-    /// Where.
+    /// The path.
     pub path: AbsPath,
     line: sealed::Line,
 }
@@ -247,31 +247,31 @@ impl Unread {
     }
 }
 
-/// How an object's line begins, its path behind it.
+/// The start of an object's line, up to its path.
 const ENTRY: &[u8] = br#"{"entry":{"path":""#;
 
-/// The path of an object's line where it stands there as it is, without escapes.
+/// The path of an object's line if it has no escapes.
 fn plain_path(text: &[u8]) -> Option<AbsPath> {
     let rest = text.strip_prefix(ENTRY)?;
     let end = rest.iter().position(|b| matches!(b, b'"' | b'\\'))?;
     if rest[end] == b'"' { AbsPath::parse(&rest[..end]).ok() } else { None }
 }
 
-/// A file of lines, found whole before the first of them is given.
+/// A manifest that is read line by line, after a check that it is whole.
 pub struct Reading {
     records: Records,
     shown: String,
     /// The head.
     pub head: Head,
     last: Option<AbsPath>,
-    /// Once all objects were given.
+    /// The rules, once all objects were returned.
     pub rules: Option<Rules>,
 }
 
-/// Bytes of the longest head: a message may be long.
+/// The most bytes of a head: a message may be long.
 const HEAD_MAX: u64 = 1 << 20;
 
-/// The head and tail of a manifest, what lies between not looked at.
+/// The head and tail of a manifest, without a look at the rest.
 pub fn ends(at: Name<'_>) -> Result<(Head, Tail), Error> {
     let (first, tail) = open(at)?.ends(HEAD_MAX)?;
     Ok((head(first, at)?, tail))
@@ -293,7 +293,7 @@ fn open(at: Name<'_>) -> Result<Sealed<Tail>, Error> {
 }
 
 impl Reading {
-    /// Opens the manifest at `at`, which has to be that of number `n`, and checks its digest.
+    /// Opens the manifest at `at`, which must be that of number `n`, and checks its hash.
     pub fn open(at: Name<'_>, n: u64) -> Result<Self, Error> {
         let sealed = open(at)?;
         let mut records = sealed.records()?;
@@ -304,13 +304,13 @@ impl Reading {
         Ok(Self { records, shown: at.to_string(), head, last: None, rules: None })
     }
 
-    /// The next object: its path, and `None` where the base alone has it.
+    /// The next object: its path, and `None` if only the base has it.
     pub fn next_line(&mut self) -> Result<Option<PathLine>, Error> {
         let Some((path, line)) = self.next_unread()? else { return Ok(None) };
         Ok(Some((path, line.map(|line| line.read()).transpose()?.map(Box::new))))
     }
 
-    /// The same, the object not read yet.
+    /// The next object, not read yet.
     fn next_unread(&mut self) -> Result<Option<(AbsPath, Option<Unread>)>, Error> {
         if self.rules.is_some() {
             return Ok(None);
@@ -336,7 +336,7 @@ impl Reading {
     }
 }
 
-/// All objects of a snapshot in the order of paths, those of its base among them.
+/// All objects of a snapshot, with those of its base, in the order of paths.
 pub struct Merged {
     own: Reading,
     base: Option<Reading>,
@@ -350,7 +350,7 @@ impl Merged {
         Self::of(dir, Reading::open(dir.at(&name(n)), n)?)
     }
 
-    /// The same with a manifest that is open.
+    /// Merges a manifest that is open with its base.
     pub fn of(dir: &Dir, mut own: Reading) -> Result<Self, Error> {
         let mut base = own.head.base.map(|base| open_base(dir, base)).transpose()?;
         let next_own = own.next_unread()?;
@@ -358,7 +358,7 @@ impl Merged {
         Ok(Self { own, base, next_own, next_base })
     }
 
-    /// The rules in force; known once all objects were given.
+    /// The rules in force; known once all objects were returned.
     pub fn rules(&self) -> Option<&Rules> {
         self.own.rules.as_ref()
     }
@@ -368,7 +368,7 @@ impl Merged {
         self.next_unread()?.map(|line| line.read()).transpose()
     }
 
-    /// The same, not read yet.
+    /// The next object, not read yet.
     pub fn next_unread(&mut self) -> Result<Option<Unread>, Error> {
         loop {
             let order = match (&self.next_own, &self.next_base) {
@@ -393,7 +393,7 @@ impl Merged {
     }
 }
 
-/// A base is a snapshot still, or was one.
+/// Opens a base, which is a snapshot still, or was one.
 pub fn open_base(dir: &Dir, n: u64) -> Result<Reading, Error> {
     let (as_snapshot, as_base) = (name(n), base_name(n));
     let is_there = dir.at(&as_snapshot).stat().at("look at", dir.at(&as_snapshot))?.is_some();
@@ -405,8 +405,8 @@ pub fn open_base(dir: &Dir, n: u64) -> Result<Reading, Error> {
     Ok(base)
 }
 
-/// Reads the rules of a snapshot, which stand at its end, without what lies before them: whoever goes by them reads the rest too, and
-/// finds there whether all is whole.
+/// Reads the rules of a snapshot, which stand at its end, without what lies before them: the caller reads the rest too, and finds there
+/// whether all is whole.
 pub fn rules(dir: &Dir, n: u64) -> Result<Rules, Error> {
     let name = name(n);
     let at = dir.at(&name);

@@ -1,32 +1,31 @@
-//! Snapshots: numbered copies of a folder, and the way back to any of them.
+//! Snapshots: numbered copies of a directory, and the way back to any of them.
 //!
-//! In: a folder and rules. Out: a manifest and the content that no earlier one has; and, on the way back, a session whose
-//! `after`s are a snapshot's states. Reads the tree, never changes it: what a restore changes the engine changes, by a commit
-//! of that session. docs/ARCHITECTURE.md, Snapshots, has the way of the data. What always holds:
-//! - **N1** A snapshot is complete or absent. Its manifest gets its name after all content that it names and itself were synced, and
-//!   its folder is synced before the number is printed.
-//! - **N2** A number is never given again: the next one is above every number whose name is there, and prune never takes the newest,
-//!   unless it takes the whole series.
-//! - **N3** Content that a manifest names is never written to again. A pack is of one number and written before its manifest has a
-//!   name; a blob that is already there is read and compared before it stands for the content.
-//! - **N4** Prune takes names away first, durably, then the content that no manifest file names any more, a base that lost its own
-//!   name included. One file that cannot be read keeps all content where it is.
-//! - **N5** The index is a hint: it counts only where it is whole, and of the newest manifest. A file is believed unchanged only where
-//!   its mtime and ctime were older than the beginning of the snapshot that read it by more than the clock's granularity, and nobody
-//!   had it open for writing then: a mapped file can be changed without another time (git's racy-git note has the first half).
-//! - **N6** This room never changes the tree. A restore is a session: what is there is `before`, the snapshot's state is `after`,
-//!   content is held as by staging. The engine commits it, so that its checkpoint, conflicts, journal and recovery are those of any
-//!   commit, and `rollback` takes it back.
-//! - **N7** What a snapshot left out is not touched by a restore of it: what its own rules exclude, mounts in the folder (it may be one
-//!   itself), recant's store, what could not be read, other names of a file that it has. A folder that is to go but holds such a thing
-//!   stays, and is named. Version control's own (`.git`, `.hg`, `.svn`, `.jj`, a bare repository) is not touched without `--with-vcs`,
-//!   whatever the snapshot has of it, and a folder below the top that became a repository since stays whole, and is named
-//!   (`compare::Comparing::leave_came`). What `run --in` takes leaves nothing of it out.
-//! - **N8** Who creates, prunes or restores holds the series' lock, taken before the session's and the store's. Readers take none.
-//! - **N9** A new snapshot rests on nothing that is damaged: the newest manifest and its base are read to their ends before, else an
-//!   older one is what the tree is compared with, and the new one is whole; content that it refers to has to be there in its length,
-//!   or with its digest where there is no index, else it is stored anew. `snapshot verify` reads all content, and takes the index away
-//!   where some is damaged.
+//! In: a directory and rules. Out: a manifest and the content that no earlier snapshot has; and, on the way back, a session whose `after`s
+//! are a snapshot's states. Reads the tree, never changes it: the engine does what a restore changes, by a commit of that session.
+//! docs/ARCHITECTURE.md, Snapshots, has the way of the data. What always holds:
+//! - **N1** A snapshot is complete or absent. Its manifest gets its name after it and all content that it names were synced. Its directory
+//!   is synced before the number is printed.
+//! - **N2** A number is never reused: the next one is above every number whose name is there, and prune never takes the newest, unless it
+//!   takes the whole series.
+//! - **N3** Content that a manifest names is never written to again. A pack is of one number and written before its manifest has a name; a
+//!   blob that is already there is read and compared before it stands for the content.
+//! - **N4** Prune removes names first, durably, then the content that no manifest file names any more, including a base that lost its own
+//!   name. One file that cannot be read keeps all content where it is.
+//! - **N5** The index is a hint: it counts only if it is whole, and of the newest manifest. A file is believed unchanged only if its mtime
+//!   and ctime were older than the beginning of the snapshot that read it by more than the clock's granularity, and nobody had it open for
+//!   writing then: a mapped file can change without a new time (git's racy-git note has the first half).
+//! - **N6** This room never changes the tree. A restore is a session: what is there is `before`, the snapshot's state is `after`, and
+//!   content is held as by staging. The engine commits it, so its checkpoint, conflicts, journal and recovery are those of any commit, and
+//!   `rollback` takes it back.
+//! - **N7** A restore does not touch what its snapshot left out: what its own rules exclude, mounts in the directory (which may be one
+//!   itself), recant's store, what could not be read, other names of a file that it has. A directory that is to be removed but holds such a
+//!   thing stays, and is named. Version control's own (`.git`, `.hg`, `.svn`, `.jj`, a bare repository) is not touched without
+//!   `--with-vcs`, whatever the snapshot has of it. A directory below the top that became a repository since stays whole, and is named
+//!   (`compare::Comparing::leave_came`). The snapshots of `run --in` leave nothing of it out.
+//! - **N8** Whoever creates, prunes or restores holds the series' lock, taken before the session's and the store's. Readers take none.
+//! - **N9** A new snapshot rests on nothing that is damaged. The newest manifest and its base are read to their ends first; otherwise an
+//!   older one is compared with the tree, and the new one is whole. Content that it refers to must be there with its length, or with its
+//!   hash if there is no index; otherwise it is stored anew. `snapshot verify` reads all content, and removes the index if some is damaged.
 
 mod before;
 pub mod committed;
@@ -55,7 +54,7 @@ use crate::fs::path::AbsPath;
 /// The real path of a path in a snapshot of `folder`.
 ///
 /// # Errors
-/// A path that is none.
+/// Fails if the result is no path.
 pub fn whole(folder: &AbsPath, path: &AbsPath) -> Result<AbsPath, Error> {
     if path.depth() == 0 {
         return Ok(folder.clone());

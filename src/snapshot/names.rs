@@ -1,11 +1,11 @@
-//! Which names are one file, on one side of a comparison and on the other.
+//! Finds the names that belong to one file, on both sides of a comparison.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 use crate::fs::path::AbsPath;
 
-/// Names by the file that they are of, whatever tells it: those of each file in the order of paths.
+/// Names by their file, whatever identifies it: those of each file in the order of paths.
 pub(super) struct Names<F>(HashMap<F, Vec<AbsPath>>);
 
 impl<F> Default for Names<F> {
@@ -20,13 +20,13 @@ impl<F: Eq + Hash> Names<F> {
         self.0.entry(file).or_default().push(path);
     }
 
-    /// The names of each file that has several. Of one name alone the others are somewhere else, where nothing is looked at.
+    /// The names of each file that has several. For a file with one name here, others lie elsewhere, where nothing is looked at.
     fn groups(&self) -> HashSet<&[AbsPath]> {
         self.0.values().map(Vec::as_slice).filter(|names| names.len() > 1).collect()
     }
 }
 
-/// The names of each file that had others before or has others now, as far as both sides tell of all of them.
+/// The names of each file that had others before or has others now, as far as both sides know all of them.
 pub(super) fn regrouped<A: Eq + Hash, B: Eq + Hash>(
     then: &Names<A>,
     now: &Names<B>,

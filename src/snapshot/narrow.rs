@@ -1,4 +1,4 @@
-//! What is asked for of all that differs: what a restore takes of it, and what it leaves.
+//! Narrows all differences to what was asked for: what a restore takes, and what it leaves.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,11 +11,11 @@ use crate::fs::device::Dev;
 use crate::fs::path::AbsPath;
 use crate::tree::state::{Likeness, State};
 
-/// Why something stays.
+/// The reason why an edited path stays.
 const EDITED: &str = "somebody has edited it since";
 
 impl Compared {
-    /// Takes out what is not under one of these paths, but for the folders that what is restored needs.
+    /// Drops all that is not under one of these paths, except the directories that the restored objects need.
     pub fn only(&mut self, paths: &[AbsPath]) {
         let asked = |path: &AbsPath| paths.iter().any(|asked| path.is_under(asked));
         let made: Vec<AbsPath> =
@@ -30,7 +30,7 @@ impl Compared {
         self.left.retain(|(path, _)| asked(path));
     }
 
-    /// Leaves what was created since.
+    /// Leaves the paths that were created since.
     pub fn keep_new(&mut self) {
         let mut kept = Vec::new();
         self.differences.retain(|d| {
@@ -43,15 +43,14 @@ impl Compared {
         self.keep(kept);
     }
 
-    /// What stays is why its folder has another time.
+    /// Records paths that stay; each is the reason why its directory has another time.
     fn keep(&mut self, kept: Vec<(AbsPath, &'static str)>) {
         let folders: HashSet<AbsPath> = kept.iter().filter_map(|(path, _)| path.parent()).collect();
         self.touched.retain(|d| !folders.contains(&d.path));
         self.kept.extend(kept);
     }
 
-    /// Leaves what is not as one of these snapshots has it: somebody has edited it since. `later` are those after the one that is
-    /// restored.
+    /// Leaves paths that differ from all these snapshots: somebody has edited them since. `later` are those after the one that is restored.
     pub fn keep_edited(&mut self, series: &Series, later: &[u64]) -> Result<(), Error> {
         let mut written = vec![false; self.differences.len()];
         for m in later {
@@ -71,7 +70,7 @@ impl Compared {
         }
         let mut written = written.into_iter();
         let (mut kept, mut left) = (Vec::new(), Vec::new());
-        // What stays and is no folder: what the snapshot has in it has no place.
+        // A path that stays and is no directory: the snapshot's content below it has no place.
         let mut no_folder: Option<AbsPath> = None;
         self.differences.retain(|d| {
             let is_edited = !written.next().unwrap_or(false);
@@ -94,8 +93,7 @@ impl Compared {
         Ok(())
     }
 
-    /// What follows from what is left of the differences, once all that is not asked for is taken out: last of all. `folder` is that of the
-    /// snapshots.
+    /// Adjusts the differences to each other, once all that was not asked for is dropped: last of all. `folder` is that of the snapshots.
     pub fn settle(&mut self, folder: &AbsPath) {
         self.keep_folders(folder);
         self.part_from_other_names();
@@ -104,14 +102,14 @@ impl Compared {
         self.times_alone(|folder| me.is_root() || folder.meta.uid == me.as_raw());
     }
 
-    /// A file that has names beside those that are to change is to be another one: what is set on it would be theirs too.
+    /// Marks a file as a new one if it has names besides those that change: setting it in place would change those too.
     fn part_from_other_names(&mut self) {
         let change = self.names_that_change();
         let keeps_others = |shared: Shared| change.get(&shared.inode).is_none_or(|names| *names < shared.names);
         self.differences.iter_mut().for_each(|d| d.regrouped |= d.shared.is_some_and(keeps_others));
     }
 
-    /// The paths at which a file goes of which another name stays: what is written to that one is written to what a rollback gives back.
+    /// The paths that lose a file of which another name stays: a write to that name changes what a rollback restores.
     pub fn leaving_names(&self) -> impl Iterator<Item = &AbsPath> {
         let change = self.names_that_change();
         let keeps_others = move |shared: Shared| change.get(&shared.inode).is_none_or(|names| *names < shared.names);
@@ -119,7 +117,7 @@ impl Compared {
         self.differences.iter().filter(goes).filter(move |d| d.shared.is_some_and(&keeps_others)).map(|d| &d.path)
     }
 
-    /// How many names of a file are to change.
+    /// The number of names that change, for each file.
     fn names_that_change(&self) -> HashMap<(Dev, u64), u32> {
         let mut change = HashMap::new();
         for shared in self.differences.iter().filter_map(|d| d.shared) {
@@ -128,14 +126,14 @@ impl Compared {
         change
     }
 
-    /// Leaves the times of folders that are right, and in which no name will change.
+    /// Drops the times of directories that are right, and in which no name will change.
     pub fn only_times_that_change(&mut self) {
         let touched: HashSet<AbsPath> = self.differences.iter().filter_map(|d| d.path.parent()).collect();
         self.times.retain(|times| times.then != times.now || touched.contains(&times.path));
     }
 
-    /// Makes the times of folders differences where there is no other: they are set along with what changes, and nothing does. `may_set`
-    /// tells whose folders' times can be.
+    /// Turns the times of directories into differences if there is no other: they are set along with other changes, and there are none.
+    /// `may_set` tells whose directories' times can be set.
     fn times_alone(&mut self, may_set: impl Fn(&State) -> bool) {
         if self.differences.is_empty() {
             self.times.clear();
@@ -144,7 +142,7 @@ impl Compared {
         }
     }
 
-    /// A folder that is to go, but holds what stays, stays.
+    /// Keeps a directory that is to go, but holds something that stays.
     fn keep_folders(&mut self, folder: &AbsPath) {
         let (kept, left) = (&mut self.kept, &mut self.left);
         kept.sort();
@@ -161,7 +159,7 @@ impl Compared {
     }
 }
 
-/// The first of these that lies in `folder`. They are in the order of paths, in which what lies in a folder follows it at once.
+/// The first of these that lies in `folder`. They are in the order of paths, so a directory's content follows it at once.
 fn first_in<'a, T>(folder: &AbsPath, sorted: &'a [T], path: impl Fn(&T) -> &AbsPath) -> Option<&'a T> {
     let behind = sorted.partition_point(|one| path(one) <= folder);
     sorted.get(behind).filter(|one| path(one).is_under(folder))

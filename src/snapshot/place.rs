@@ -1,4 +1,4 @@
-//! Which folder is meant where none is named, and which are too broad to be anybody's project.
+//! Finds the directory to use where none is named, and refuses those too broad to be a project.
 
 use super::error::{refused, too_broad, too_many};
 use super::rules::Source;
@@ -9,11 +9,11 @@ use crate::fs::dir::Dir;
 use crate::fs::mounts;
 use crate::fs::path::AbsPath;
 
-/// What the top folder of a project holds.
+/// Names found in the top directory of a project.
 const PROJECT: [&[u8]; 9] =
     [b".git", b".hg", b"Cargo.toml", b"pyproject.toml", b"package.json", b"go.mod", b"Makefile", b"pom.xml", b"Gemfile"];
 
-/// File systems of the kernel's own: nothing in them can come back, and a folder above one of them is a system's.
+/// File systems of the kernel: nothing in them can be brought back, and a directory above one belongs to the system.
 const KERNELS: [&str; 17] = [
     "proc",
     "sysfs",
@@ -34,7 +34,7 @@ const KERNELS: [&str; 17] = [
     "selinuxfs",
 ];
 
-/// The top of the project that `cwd` lies in: the nearest folder upward, below `home`, with a project's files; else `cwd`.
+/// The top of the project that `cwd` lies in: the nearest directory upward, below `home`, with a project's files; else `cwd`.
 pub fn project(cwd: &AbsPath, home: Option<&AbsPath>) -> AbsPath {
     let below_home = |folder: &AbsPath| home.is_none_or(|home| !home.is_under(folder));
     let is_top = |folder: &AbsPath| {
@@ -46,7 +46,7 @@ pub fn project(cwd: &AbsPath, home: Option<&AbsPath>) -> AbsPath {
         .unwrap_or_else(|| cwd.clone())
 }
 
-/// Refuses what no snapshot is taken of: recant's own store, which is at `store`, and what lies in it; what is too broad; what is not there.
+/// Refuses directories of which no snapshot is taken: recant's own store at `store` and anything in it, too broad ones, missing ones.
 pub fn check(folder: &AbsPath, store: &AbsPath, home: Option<&AbsPath>) -> Result<(), Error> {
     let refused = |why: &str, remedy: Option<&str>| Err(refused(folder, why).with_remedy_if(remedy.map(Into::into)));
     if folder.is_under(store) {
@@ -60,7 +60,7 @@ pub fn check(folder: &AbsPath, store: &AbsPath, home: Option<&AbsPath>) -> Resul
     Ok(())
 }
 
-/// Refuses `/`, the home folder and what is above it, and what is above or in a file system of the kernel's.
+/// Refuses `/`, the home directory and those above it, and directories above or in a file system of the kernel.
 pub fn refuse_broad(folder: &AbsPath, home: Option<&AbsPath>) -> Result<(), Error> {
     let broad = |why: String| Err(too_broad(folder, why));
     if folder.depth() == 0 {
@@ -89,10 +89,10 @@ pub fn refuse_broad(folder: &AbsPath, home: Option<&AbsPath>) -> Result<(), Erro
     }
 }
 
-/// So many subfolders are named.
+/// The number of subdirectories that are named.
 const NAMED: usize = 5;
 
-/// How many objects a walk comes to, and the subfolders with the most of them.
+/// The number of objects that a walk meets, and the subdirectories with the most of them.
 pub fn count(folder: &AbsPath, store: &AbsPath, source: &Source) -> Result<(u64, Vec<(String, u64)>), Error> {
     let mut walk = Walk::new(folder, store, source)?;
     let (mut count, mut tops) = (0, Vec::<(Vec<u8>, u64)>::new());
@@ -113,7 +113,7 @@ pub fn count(folder: &AbsPath, store: &AbsPath, source: &Source) -> Result<(u64,
     Ok((count, named.collect()))
 }
 
-/// Refuses a folder of more than `limit` objects.
+/// Refuses a directory of more than `limit` objects.
 pub fn refuse_large(folder: &AbsPath, store: &AbsPath, source: &Source, limit: u64) -> Result<(), Error> {
     let (count, biggest) = count(folder, store, source)?;
     if count > limit { Err(too_many(folder, count, limit, &biggest)) } else { Ok(()) }

@@ -1,8 +1,8 @@
-//! Prune: names go first, durably; then the content that no manifest file names any more (N4).
+//! Prune: removes names first, durably; then the content that no manifest file names any more (N4).
 //!
-//! A pack of which a part is needed stays, and the blocks of the rest are given back by punching holes: offsets stay what they are,
-//! no manifest is rewritten, and a prune that is killed has at worst left something to the next one. What shares a block with
-//! content that is needed is freed with that.
+//! A pack that is needed in part stays, and the blocks of the rest are freed by punching holes. So offsets stay, no manifest is rewritten,
+//! and a killed prune at worst leaves something to the next one. Content that shares a block with needed content is freed together with
+//! that.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -18,38 +18,38 @@ use crate::fs::copy::next_extent;
 use crate::fs::dir::{Dir, Entry, Time};
 use crate::tree::digest::Digest;
 
-/// Which snapshots are to go; the newest never does.
+/// The snapshots to remove; the newest never is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
-    /// All that hold for each of the conditions that are given.
+    /// Those that meet each of the given conditions.
     All(Conditions),
-    /// What one of the limits asks for.
+    /// Those that one of the limits asks for.
     Any(Conditions),
-    /// The same of limits that nobody gave with the call: a snapshot with a label stays, and does not count.
+    /// Those that one of the limits in the settings asks for: a snapshot with a label stays, and does not count.
     Settings(Conditions),
-    /// These.
+    /// These numbers.
     Named(Vec<u64>),
 }
 
-/// Conditions.
+/// Conditions for a snapshot to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Conditions {
     /// All but so many of the newest.
     pub keep: Option<usize>,
-    /// What was taken before.
+    /// Those that were taken before this time.
     pub before: Option<Time>,
-    /// The oldest, until the rest take no more bytes.
+    /// The oldest, until the rest take no more bytes than this.
     pub max_size: Option<u64>,
 }
 
-/// What went.
+/// The result of a prune.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// The numbers.
+    /// The numbers that went.
     pub gone: Vec<u64>,
-    /// Bytes on disk that became free, or would.
+    /// The bytes on disk that became free, or would.
     pub freed: u64,
-    /// Why content stays that may not be needed.
+    /// The reason why content stays that may not be needed.
     pub kept: Option<String>,
 }
 
@@ -60,10 +60,10 @@ enum Piece {
     Blob(Digest),
 }
 
-/// What is needed: its bytes, and the newest snapshot that needs it.
+/// The needed content: its bytes, and the newest snapshot that needs it.
 type Needed = HashMap<Piece, (u64, u64)>;
 
-/// Chooses what is to go.
+/// Chooses the snapshots to remove.
 pub fn choose(series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
     let numbers = series.numbers()?;
     let Some((newest, old)) = numbers.split_last() else { return Ok(Vec::new()) };
@@ -101,15 +101,15 @@ pub fn choose(series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
     Ok(gone.into_iter().collect())
 }
 
-/// Those with a label. One that cannot be read has none.
+/// The snapshots with a label. An unreadable one has none.
 fn labelled(series: &Series, numbers: &[u64]) -> BTreeSet<u64> {
     let is_labelled = |n: &u64| series.summary(*n).is_ok_and(|summary| summary.head.label.is_some());
     numbers.iter().copied().filter(is_labelled).collect()
 }
 
-/// The oldest, until what the rest need is no more than `max_size`.
+/// The oldest snapshots, until the rest need no more than `max_size`.
 fn over(series: &Series, old: &[u64], max_size: u64) -> Result<BTreeSet<u64>, Error> {
-    // One that cannot be read stands against any sum.
+    // With one unreadable, no sum can be trusted.
     let Ok(needed) = needed(series, &BTreeSet::new()) else { return Ok(BTreeSet::new()) };
     let mut by_newest: BTreeMap<u64, u64> = BTreeMap::new();
     for (bytes, newest) in needed.values() {
@@ -132,12 +132,12 @@ fn over(series: &Series, old: &[u64], max_size: u64) -> Result<BTreeSet<u64>, Er
     Ok(gone)
 }
 
-/// Bytes on disk of a series, by its folder.
+/// The bytes on disk of a series, by its directory.
 pub fn used(series: &Dir) -> Result<u64, Error> {
     let mut bytes = 0;
     for path in [&b""[..], BLOBS] {
         let dir = match series.open_below(path) {
-            // Of one that was half made, or is damaged.
+            // The series was half made, or is damaged.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             dir => dir.at("open", series.path().display())?,
         };
@@ -148,7 +148,7 @@ pub fn used(series: &Dir) -> Result<u64, Error> {
     Ok(bytes)
 }
 
-/// Removes snapshots, and what only they needed.
+/// Removes snapshots, and the content that only they needed.
 pub fn prune(fs: &Fs, series: &Series, _lock: &Locked, gone: &[u64]) -> Result<Pruned, Error> {
     let plan = Plan::of(series, gone)?;
     plan.take_names(fs, series)?;
@@ -157,29 +157,29 @@ pub fn prune(fs: &Fs, series: &Series, _lock: &Locked, gone: &[u64]) -> Result<P
     Ok(Pruned { freed: told.freed.saturating_sub(stayed), ..told })
 }
 
-/// Removes content that no snapshot names: of one that was not finished.
+/// Removes content that no snapshot names, left by one that was not finished.
 pub(super) fn sweep(fs: &Fs, series: &Series) -> Result<(), Error> {
     let plan = Plan::of(series, &[])?;
     plan.sweep(fs, series).map(drop)
 }
 
-/// What pruning would do, nothing done.
+/// The result that a prune would have; changes nothing.
 pub fn would(series: &Series, gone: &[u64]) -> Result<Pruned, Error> {
     Ok(Plan::of(series, gone)?.told(gone))
 }
 
-/// What a prune does, all of it looked up before it does anything: so a dry run says what the prune says.
+/// The acts of a prune, all looked up before the first: so a dry run says what the prune says.
 struct Plan {
     names: Vec<Name>,
     dead: Vec<Dead>,
     kept: Option<String>,
 }
 
-/// The name of a manifest that goes.
+/// The name of a manifest that is removed.
 enum Name {
-    /// With its content.
+    /// Removed with its content.
     Gone { name: Vec<u8>, bytes: u64 },
-    /// Others are told from it: it loses its own name alone.
+    /// Renamed to a base, since others are stored as differences from it.
     Based(u64),
 }
 
@@ -190,7 +190,7 @@ enum Dead {
     Blob { name: Vec<u8>, bytes: u64 },
 }
 
-/// A part of a pack, and how much of it takes room.
+/// A part of a pack, and the bytes of it that take room.
 struct Hole {
     from: u64,
     length: u64,
@@ -203,7 +203,7 @@ impl Plan {
         let (staying, doubt) = staying(series, &without)?;
         let is_base = |n: &u64| doubt.is_some() || staying.iter().any(|summary| summary.head.base == Some(*n));
         let mut names = Vec::new();
-        // The newest first: one that a kill leaves there has what it is told from.
+        // The newest first: if a kill leaves one there, it still has its base.
         for n in without.iter().rev() {
             names.push(if is_base(n) { Name::Based(*n) } else { Name::gone(series, manifest::name(*n))? });
         }
@@ -233,7 +233,7 @@ impl Plan {
         Pruned { gone: gone.to_vec(), freed: names.chain(dead).sum(), kept: self.kept.clone() }
     }
 
-    /// The names go, and stay away (I12, N4, D2).
+    /// Removes the names, durably (I12, N4, D2).
     fn take_names(&self, fs: &Fs, series: &Series) -> Result<(), Error> {
         let dir = &series.dir;
         for name in &self.names {
@@ -248,7 +248,7 @@ impl Plan {
         Ok(fs.sync_dir(dir).at("sync", dir.path().display())?)
     }
 
-    /// Content goes. Gives the bytes that stayed all the same: not every file system gives back a part of a file.
+    /// Removes content. Returns the bytes that stayed: not every file system can free a part of a file.
     fn sweep(&self, fs: &Fs, series: &Series) -> Result<u64, Error> {
         let blobs = blobs(series)?;
         let mut stayed = 0;
@@ -279,7 +279,7 @@ fn blobs(series: &Series) -> Result<Dir, Error> {
     Ok(at.open_dir().at("open", at)?)
 }
 
-/// The summaries of those that are not to go, and why one of them cannot be read.
+/// The summaries of those that stay, and the reason if one of them cannot be read.
 fn staying(series: &Series, gone: &BTreeSet<u64>) -> Result<(Vec<Summary>, Option<String>), Error> {
     let (mut found, mut doubt) = (Vec::new(), None);
     for n in series.numbers()?.into_iter().filter(|n| !gone.contains(n)) {
@@ -292,8 +292,8 @@ fn staying(series: &Series, gone: &BTreeSet<u64>) -> Result<(Vec<Summary>, Optio
     Ok((found, doubt))
 }
 
-/// What the manifest files name, those of `without` not counted: more than the snapshots need, where a base has what all of
-/// them have otherwise.
+/// The content that the manifest files name, without those of `without`. More than the snapshots need, where a base has something that none
+/// of them has any more.
 fn needed(series: &Series, without: &BTreeSet<u64>) -> Result<Needed, Error> {
     let (staying, doubt) = staying(series, without)?;
     if let Some(why) = doubt {
@@ -326,10 +326,10 @@ fn needed(series: &Series, without: &BTreeSet<u64>) -> Result<Needed, Error> {
     Ok(found)
 }
 
-/// Holes are worth a call from this many bytes on.
+/// The least size, in bytes, that makes a hole worth a call.
 const BLOCK: u64 = 4096;
 
-/// What is not needed, by the files that there are.
+/// The content that is not needed, found from the files that exist.
 fn dead(series: &Series, needed: &Needed) -> Result<Vec<Dead>, Error> {
     let dir = &series.dir;
     let mut packs: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
@@ -363,7 +363,7 @@ fn dead(series: &Series, needed: &Needed) -> Result<Vec<Dead>, Error> {
     Ok(found)
 }
 
-/// The blocks of a pack between what is needed, those that are holes already left out.
+/// The blocks of a pack between needed parts, without those that are holes already.
 fn holes(series: &Series, name: &[u8], live: &mut [(u64, u64)]) -> Result<Vec<Hole>, Error> {
     let at = series.dir.at(name);
     let Some(stat) = at.stat().at("look at", at)? else { return Ok(Vec::new()) };
@@ -371,7 +371,7 @@ fn holes(series: &Series, name: &[u8], live: &mut [(u64, u64)]) -> Result<Vec<Ho
     let mut between = Vec::new();
     let mut end = 0_u64;
     for (offset, bytes) in live.iter().copied().chain([(stat.size, 0)]) {
-        // Whole blocks alone: the others hold something that is needed.
+        // Whole blocks only: the others hold something that is needed.
         let (from, to) = (end.next_multiple_of(BLOCK), offset / BLOCK * BLOCK);
         if from < to {
             between.push((from, to));
@@ -392,18 +392,18 @@ fn holes(series: &Series, name: &[u8], live: &mut [(u64, u64)]) -> Result<Vec<Ho
     Ok(holes)
 }
 
-/// How much of a part of a file takes room.
+/// The bytes of a part of a file that take room.
 fn room_of(file: &File, from: u64, to: u64) -> io::Result<u64> {
     let (mut at, mut bytes) = (from, 0);
     while let Some((data, end)) = next_extent(file, at, to)? {
-        // The next stretch may begin behind the part.
+        // The next data may begin behind the part.
         bytes += end.min(to).saturating_sub(data);
         at = end;
     }
     Ok(bytes)
 }
 
-/// Gives back parts of a pack; how much of them stays.
+/// Frees parts of a pack; returns the bytes that stay.
 fn punch(fs: &Fs, series: &Series, name: &[u8], holes: &[Hole]) -> Result<u64, Error> {
     let at = series.dir.at(name);
     let file = fs.append(at).at("open", at)?;

@@ -1,4 +1,4 @@
-//! Restore: a session whose `after`s are a snapshot's states. What commits it is the engine, as any other (N6).
+//! Restore: a session whose `after`s are a snapshot's states. The engine commits it like any other (N6).
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -25,7 +25,7 @@ use crate::session::header::Header;
 use crate::session::opened::{Locked, part};
 use crate::tree::state::State;
 
-/// What is reached by a link now is not the folder that the snapshots are of; and one that has no folder above it has no place.
+/// Refuses a directory that is now reached by a link, as the snapshots are of another one; and one without its parent.
 pub fn refuse_elsewhere(folder: &AbsPath) -> Result<(), Error> {
     let refused = |why: String, remedy: String| Err(refused(folder, why).with_remedy(remedy));
     let above_of = |folder: &AbsPath| folder.parent().unwrap_or_else(|| folder.clone());
@@ -57,16 +57,16 @@ pub fn refuse_elsewhere(folder: &AbsPath) -> Result<(), Error> {
 /// From so many objects on the engine syncs their file system as a whole (docs/ARCHITECTURE.md, D7).
 const MANY: usize = 16;
 
-/// Fills the session of a restore, which was begun for it: all that differs, with what is on the tree as `before` and what the snapshot
-/// has as `after`. A failure leaves a session that has no change.
+/// Fills the session of a restore, which was begun for it, with all differences: the tree's state as `before`, the snapshot's as `after`. A
+/// failure leaves a session without changes.
 pub fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked) -> Result<Option<WritingOut>, Error> {
     let objects = part(&session.dir, b"held/objects")?;
     let Filling { changes, wanted } = Filling::of(series, compared)?;
     let held = Held::of(fs, series, &objects, &wanted)?;
     let header = header_of(&changes, held.bytes, session);
     if held.files.len() >= MANY {
-        // So many objects make the engine sync the file system before its journal counts (docs/ARCHITECTURE.md, Intend): one more before it
-        // would be the third of a restore. Until then a power cut may leave files empty, which the header says where it is read from the disk.
+        // So many objects make the engine sync the file system before its journal counts (docs/ARCHITECTURE.md, Intend); a sync here would
+        // be the third of a restore. Until then a power cut may leave files empty, which the header on disk says.
         let writing = WritingOut::of(&session.dir);
         session.rewrite_later(fs, &changes, header.lines)?;
         session.save_later(fs, Header { unsynced: true, ..header.clone() })?;
@@ -79,8 +79,8 @@ pub fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked)
     Ok(None)
 }
 
-/// Fills a session by which the engine is asked what it would do, and which goes again: content is compared with its digest where it lies,
-/// and is not held. [`unheld`] makes the job of it.
+/// Fills a temporary session for a dry run of the engine: compares content with its hash where it lies, and does not hold it. [`unheld`]
+/// makes the job of it.
 pub fn fill_to_ask(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked) -> Result<(), Error> {
     let Filling { changes, wanted } = Filling::of(series, compared)?;
     let mut kept = Kept::of(&series.dir, &series.folder);
@@ -91,7 +91,7 @@ pub fn fill_to_ask(fs: &Fs, series: &Series, compared: &Compared, session: &mut 
     session.save_later(fs, header)
 }
 
-/// The job of committing a session that was filled to ask: nothing of its content is held, so that it can be planned, and no more.
+/// The job of committing a session filled by [`fill_to_ask`]: its content is not held, so it can be planned, and no more.
 pub fn unheld(job: Job) -> Job {
     struct Unheld(Box<dyn Moves>);
     impl Moves for Unheld {
@@ -106,7 +106,7 @@ pub fn unheld(job: Job) -> Job {
     Job { moves: Box::new(Unheld(job.moves)), ..job }
 }
 
-/// What the session of a restore is filled with.
+/// The content of a restore's session.
 struct Filling<'a> {
     changes: Changes,
     wanted: Vec<Wanted<'a>>,
@@ -141,13 +141,13 @@ fn header_of(changes: &Changes, held: u64, session: &Locked) -> Header {
     header
 }
 
-/// A thread that writes out what was held, while the engine looks at it: the sync before its journal has little left to do then. Nothing
-/// rests on it. It ends with this.
+/// A thread that writes out the held content while the engine looks at it, so that the sync before the journal has little left to do.
+/// Nothing rests on it. Dropping this waits for its end.
 pub struct WritingOut(Option<JoinHandle<()>>);
 
 impl WritingOut {
-    /// All that is dirty on the file system of `dir`; `None` where there is no thread to be had. An error is told to the engine, which syncs
-    /// by the descriptor through which the session was opened.
+    /// Starts to write out all dirty data on the file system of `dir`; `None` if no thread can be had. The engine still sees an error, as
+    /// it syncs by the descriptor through which the session was opened.
     fn of(dir: &Dir) -> Option<Self> {
         let own = dir.open_below(b"").ok()?;
         let thread = Builder::new().name("write out".into()).spawn(move || write_all_out(&own));
@@ -174,36 +174,36 @@ fn change(series: &Series, difference: &Difference, n: u32) -> Result<Change, Er
     })
 }
 
-/// Whether it is made anew as a name of something without content: a link, a FIFO.
+/// True if it is made anew as one of several names of an object without content: a link, a FIFO.
 fn is_one_of_several(difference: &Difference) -> bool {
     let has_content = difference.then.as_ref().is_some_and(State::is_file);
     difference.link.is_some() && !has_content && !difference.is_metadata()
 }
 
-/// What is to be held: a file whose content is to be held, and the number of its change.
+/// A file whose content is to be held, and the number of its change.
 struct Wanted<'a> {
     difference: &'a Difference,
     n: u32,
 }
 
-/// So many files are held at once by a thread, and are worth a second one.
+/// The number of files that a thread holds at once, and that make a second thread worth it.
 const BATCH: usize = 32;
 
-/// What came into a session.
+/// The content that came into a session.
 #[derive(Default)]
 struct Held {
-    /// The first ones, for a sync of each.
+    /// The first files, for a sync of each.
     files: Vec<File>,
     bytes: u64,
 }
 
 impl Held {
-    /// Holds all of it, in two threads where it is much. The engine compares it with its digest, before it puts anything.
+    /// Holds all of it, in two threads if it is much. The engine compares it with its hash before it puts anything.
     fn of(fs: &Fs, series: &Series, objects: &Dir, wanted: &[Wanted<'_>]) -> Result<Self, Error> {
-        // Names of one file are held by one hand, which knows the first of them.
+        // Names of one file are held by one thread, which knows the first of them.
         let (linked, single): (Vec<&Wanted>, Vec<&Wanted>) = wanted.iter().partition(|wanted| wanted.difference.link.is_some());
         let next = AtomicUsize::new(0);
-        // What one of them meets ends both.
+        // An error in one of them ends both.
         let leave_the_rest = || next.store(single.len(), Ordering::Relaxed);
         let hand = || Holding {
             fs,
@@ -219,7 +219,7 @@ impl Held {
             Ok::<Held, Error>(hand.held)
         };
         std::thread::scope(|scope| {
-            // Where no second one can be had (RLIMIT_NPROC), this one holds all.
+            // If no second one can be had (RLIMIT_NPROC), this one holds all.
             let spawned = (single.len() > 2 * BATCH).then(|| Builder::new().spawn_scoped(scope, || hold(hand())));
             let other = spawned.and_then(Result::ok);
             let mut own = hand();
@@ -238,18 +238,18 @@ impl Held {
     fn sync(self, fs: &Fs, objects: &Dir) -> Result<(), Error> {
         let shown = objects.path();
         let files: Vec<_> = self.files.iter().map(|file| (file, shown)).collect();
-        // D1. The engine syncs what it puts once more (file: not caught here); this is for the session that is left where it comes to nothing.
+        // D1. The engine syncs what it puts once more (file: not caught here); this is for the session that is left if it fails.
         fs.sync_all(&files).at("sync", shown.display())?;
         Ok(fs.sync_dir(objects).at("sync", shown.display())?)
     }
 }
 
-/// What holds content: each thread has its own.
+/// Holds content; each thread has its own.
 struct Holding<'a> {
     fs: &'a Fs,
     kept: Kept<'a>,
     objects: &'a Dir,
-    /// The number of a file's first name.
+    /// The number of the change of a file's first name.
     firsts: HashMap<AbsPath, u32>,
     held: Held,
 }
@@ -272,7 +272,7 @@ impl Holding<'_> {
         }
         let entry = entry_of(difference);
         let dress = difference.then.as_ref().filter(|then| can_be_dressed(then));
-        // What it is now the engine digests before it puts it (docs/ARCHITECTURE.md, I11): once is enough.
+        // The engine hashes it before it puts it (docs/ARCHITECTURE.md, I11): once is enough.
         let content = self.kept.uncompared(&entry)?;
         let file = self.fs.create(at, dress.map_or(0o600, |then| then.meta.mode & 0o777)).at("make", at)?;
         match content {
@@ -291,18 +291,18 @@ impl Holding<'_> {
     }
 }
 
-/// Where the content of what the snapshot has lies.
+/// The manifest entry for the snapshot's side of a difference.
 fn entry_of(difference: &Difference) -> Entry {
     Entry { path: difference.path.clone(), state: difference.then.clone(), at: difference.at, link: None, unread: None }
 }
 
-/// Whether mode and mtime can be given while the file is made, which spares the engine looking at it again: most files. What the umask
-/// takes, owners and xattrs are left to the engine, as is a mode under which it could not read the content.
+/// Tells whether mode and mtime can be set while the file is made, which spares the engine another look: true for most files. What the
+/// umask takes, owners and xattrs are left to the engine, as is a mode under which it could not read the content.
 fn can_be_dressed(then: &State) -> bool {
     then.meta.mode & 0o7400 == 0o400 && then.meta.xattrs.is_empty()
 }
 
-/// In the folder of held objects.
+/// The name in the directory of held objects.
 fn name(n: u32) -> Vec<u8> {
     let path = object_name(n);
     path.rsplit(|b| *b == b'/').next().unwrap_or_default().to_vec()

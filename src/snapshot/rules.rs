@@ -1,5 +1,5 @@
-//! What is left out: globs, presets, `.gitignore` and `.recantignore` files, as they were in force when a snapshot was taken.
-//! All of them are read as git reads its own, but for what docs/DECISIONS.md, Snapshots, names; the user's git is never asked.
+//! The rules of what is left out: globs, presets, `.gitignore` and `.recantignore` files, as in force when a snapshot was taken. All are
+//! read as git reads its own, except as docs/DECISIONS.md, Snapshots, says; the user's git is never asked.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -14,10 +14,10 @@ use super::error::no_glob;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 
-/// The rules in force. With the texts of files that told some of them, so that a restore goes by these and not by today's.
+/// The rules in force, with the texts of the files that gave some of them, so that a restore uses these and not today's.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Rules {
-    /// `--exclude`, in the order given.
+    /// The globs of `--exclude`, in the order given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
     /// `--preset`.
@@ -26,19 +26,19 @@ pub struct Rules {
     /// `--gitignore`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gitignore: bool,
-    /// The files that were found.
+    /// The files of rules that were found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<IgnoreFile>,
-    /// What became of version control's own directories; `None` in snapshots of a time that had no such rule and kept them.
+    /// The treatment of version control's own directories; `None` in snapshots from before that rule, which kept them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vcs: Option<Vcs>,
-    /// Version control's own that was found and left out, the snapshot's folder being `/`: by this a restore tells a repository that
-    /// came since from one that was there.
+    /// Version control's own that was found and left out, with the snapshot's directory as `/`: by this a restore tells a repository that
+    /// was made since from one that was there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repositories: Vec<AbsPath>,
 }
 
-/// What becomes of version control's own directories.
+/// The treatment of version control's own directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Vcs {
@@ -48,16 +48,16 @@ pub enum Vcs {
     Kept,
 }
 
-/// The names of what belongs to version control itself. A `.git` that is a file leads a worktree or a submodule to its repository: without
-/// it the working tree belongs to none, so that it counts as well.
+/// The names that belong to version control itself. A `.git` that is a file leads a worktree or a submodule to its repository: without it
+/// the working tree belongs to none, so it counts too.
 const VCS: [&[u8]; 4] = [b".git", b".hg", b".svn", b".jj"];
 
-/// Whether a name is one of version control's own, be it a directory, a file or a link.
+/// Tells whether a name is version control's own: a directory, a file or a link.
 pub fn is_vcs(name: &[u8]) -> bool {
     VCS.contains(&name)
 }
 
-/// The topmost part of a path of a snapshot that is version control's own; the snapshot's folder itself, `/`, never is.
+/// The topmost part of a path of a snapshot that is version control's own; never the snapshot's directory `/` itself.
 pub fn vcs_above(path: &AbsPath) -> Option<AbsPath> {
     let own = std::iter::successors(Some(path.clone()), AbsPath::parent).filter(|at| at.depth() > 0 && is_vcs(at.name()));
     own.last()
@@ -66,25 +66,25 @@ pub fn vcs_above(path: &AbsPath) -> Option<AbsPath> {
 /// A file of rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IgnoreFile {
-    /// The folder that it is for, the snapshot's being `/`.
+    /// The directory that it is for, with the snapshot's as `/`.
     pub folder: AbsPath,
-    /// `.gitignore` or `.recantignore`.
+    /// Its name: `.gitignore` or `.recantignore`.
     pub name: String,
     /// Its content.
     pub text: String,
 }
 
-/// Where the rules of a walk come from.
+/// The source of a walk's rules.
 #[derive(Debug, Clone)]
 pub enum Source {
     /// These, and those of the files that the walk finds.
     Found(Rules),
-    /// These alone, as a snapshot has them: the files that told some of them are in them.
+    /// These alone, as a snapshot has them: with the files that gave some of them.
     Kept(Rules),
 }
 
 impl Source {
-    /// All but what is still to be found.
+    /// The rules known so far.
     pub fn rules(&self) -> &Rules {
         match self {
             Self::Found(rules) | Self::Kept(rules) => rules,
@@ -98,12 +98,12 @@ impl Default for Source {
     }
 }
 
-/// recant's own file of rules, always read.
+/// The name of recant's own file of rules, always read.
 pub const RECANTIGNORE: &str = ".recantignore";
-/// git's, read with `--gitignore`.
+/// The name of git's file of rules, read with `--gitignore`.
 pub const GITIGNORE: &str = ".gitignore";
 
-/// What builds, package managers and editors make anew, and what holds secrets.
+/// Files that builds, package managers and editors make anew, and files with secrets.
 const DEV: &[&str] = &[
     "node_modules/",
     "target/",
@@ -136,8 +136,8 @@ const DEV: &[&str] = &[
 /// The ready-made lists.
 pub const PRESETS: &[(&str, &[&str])] = &[("dev", DEV)];
 
-/// Rules ready to be asked, for one folder and what lies under it: globs of the command line first, those of the folders above after its
-/// own, presets last (gitignore(5), of precedence).
+/// Compiled rules for one directory and what lies under it: globs of the command line first, those of parent directories after its own,
+/// presets last (gitignore(5), on precedence).
 pub struct Matcher {
     globs: Rc<[Glob]>,
     own: Gitignore,
@@ -158,7 +158,7 @@ impl Rules {
         Ok(is_any.then(|| Rc::new(Matcher { globs, own, above: None })))
     }
 
-    /// The files of rules by their folder.
+    /// The files of rules by their directory.
     pub fn by_folder(&self) -> HashMap<AbsPath, Vec<&IgnoreFile>> {
         let mut found: HashMap<AbsPath, Vec<&IgnoreFile>> = HashMap::new();
         for file in &self.files {
@@ -167,17 +167,17 @@ impl Rules {
         found
     }
 
-    /// Whether nothing is left out, version control's own aside.
+    /// True if nothing is left out, version control's own aside.
     pub fn is_empty(&self) -> bool {
         self.exclude.is_empty() && self.presets.is_empty() && self.files.is_empty()
     }
 
-    /// Whether version control's own is left out of a snapshot that is taken by these rules.
+    /// True if a snapshot by these rules leaves version control's own out.
     pub fn leaves_vcs(&self) -> bool {
         self.vcs == Some(Vcs::Left)
     }
 
-    /// Whether these and others leave out the same, whatever they found. Version control's own counts where it `counts`.
+    /// Tells whether two sets of rules leave out the same, whatever they found. Version control's own matters if it `counts`.
     pub fn same_as(&self, other: &Self, counts: bool) -> bool {
         let plain = |rules: &Self| Self {
             vcs: rules.vcs.filter(|_| counts && rules.leaves_vcs()),
@@ -192,7 +192,7 @@ impl Rules {
 struct Glob {
     text: String,
     matcher: Gitignore,
-    /// Something that it fits was met.
+    /// True once it matched something.
     fitted: Cell<bool>,
 }
 
@@ -204,7 +204,7 @@ impl Glob {
         Ok(Self { text: text.into(), matcher, fitted: Cell::new(false) })
     }
 
-    /// Whether it leaves a path out, or takes it back in; `None` where it does not fit.
+    /// True if it leaves a path out, false if it takes it back in; `None` if it does not match.
     fn says(&self, path: &Path, is_folder: bool) -> Option<bool> {
         let says = match self.matcher.matched(path, is_folder) {
             ignore::Match::Ignore(_) => Some(true),
@@ -216,8 +216,8 @@ impl Glob {
     }
 }
 
-/// A glob as somebody may mean a path of `folder` by it: `./` in front says nothing, and an absolute path that leads into the folder is one
-/// from its top.
+/// Reads a glob as a person may mean a path of `folder`: a leading `./` means nothing, and an absolute path into the directory starts at
+/// its top.
 pub fn meant(folder: &AbsPath, glob: &str) -> String {
     let (not, path) = glob.strip_prefix('!').map_or(("", glob), |path| ("!", path));
     let mut plain = path;
@@ -236,7 +236,7 @@ fn add(builder: &mut GitignoreBuilder, glob: &str) -> Result<(), Error> {
     }
 }
 
-/// What `[:name:]` stands for in a class, in the C locale: gitignore(5) leaves it to fnmatch(3). None begins with what would negate, or has a '/'.
+/// The meaning of `[:name:]` in a class, in the C locale: gitignore(5) leaves it to fnmatch(3). None begins with a negation, or has a '/'.
 const CLASSES: [(&str, &str); 12] = [
     ("[:alnum:]", "0-9A-Za-z"),
     ("[:alpha:]", "A-Za-z"),
@@ -252,14 +252,13 @@ const CLASSES: [(&str, &str); 12] = [
     ("[:xdigit:]", "0-9A-Fa-f"),
 ];
 
-/// A line as the matcher has to be given it: braces are none of git's, classes by name none of the matcher's. `None` for a line that names
-/// nothing.
+/// Rewrites a line for the matcher: git knows no braces, and the matcher no named classes. `None` for a line that names nothing.
 fn as_git_reads(line: &str) -> Option<String> {
     if matches!(line.trim_end(), "!" | "/" | "!/") {
         return None;
     }
     let (mut read, mut rest) = (String::with_capacity(line.len()), line);
-    // Once one has no end, none behind it is looked for: the whole line is no glob.
+    // Once a class has no end, none after it is looked for: the whole line is no glob.
     let mut is_open = false;
     while let Some(c) = rest.chars().next() {
         let length = match c {
@@ -273,7 +272,7 @@ fn as_git_reads(line: &str) -> Option<String> {
         let (piece, behind) = rest.split_at(length);
         match c {
             '{' | '}' => read.extend(['\\', c]),
-            // Only within it a class has a name: `[:alpha:]` by itself is one of these letters.
+            // A named class counts only within a class: `[:alpha:]` by itself is one of these letters.
             '[' => {
                 read.push('[');
                 read.push_str(&CLASSES.iter().fold(piece[1..].to_owned(), |piece, (name, range)| piece.replace(name, range)));
@@ -285,11 +284,11 @@ fn as_git_reads(line: &str) -> Option<String> {
     Some(read)
 }
 
-/// How long the class is that `text` begins with; `None` where it has no end.
+/// The length of the class that `text` begins with; `None` if it has no end.
 fn class_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = if matches!(bytes.get(1), Some(b'!' | b'^')) { 2 } else { 1 };
-    // Right at the beginning it is one of the class.
+    // Right at the beginning it belongs to the class.
     at += usize::from(bytes.get(at) == Some(&b']'));
     loop {
         match bytes.get(at)? {
@@ -305,7 +304,7 @@ fn bad(glob: &str, error: &ignore::Error) -> Error {
 }
 
 impl Matcher {
-    /// Adds the files of rules of a folder. A line that is no glob counts for nothing, as with git.
+    /// Adds the files of rules of a directory. A line that is no glob is ignored, as with git.
     pub fn with(above: Option<Rc<Matcher>>, folder: &AbsPath, files: &[&IgnoreFile]) -> Option<Rc<Matcher>> {
         let mut builder = GitignoreBuilder::new(folder.as_path());
         // recant's own comes last: it has the last word.
@@ -324,15 +323,15 @@ impl Matcher {
         }
     }
 
-    /// The globs of the command line that nothing fitted.
+    /// The globs of the command line that matched nothing.
     pub fn unfitted(&self) -> Vec<String> {
         self.globs.iter().filter(|glob| !glob.fitted.get()).map(|glob| glob.text.clone()).collect()
     }
 
-    /// Whether a path is left out. What lies under a folder that is left out is never asked for.
+    /// Tells whether a path is left out. Paths under a directory that is left out are never asked for.
     pub fn leaves_out(&self, path: &AbsPath, is_folder: bool) -> bool {
         let path = Path::new(std::ffi::OsStr::from_bytes(path.as_bytes()));
-        // All that have not fitted yet are asked, so that it can be said of one that nothing fits it; the last that fits decides.
+        // All globs that have not matched yet are tried, so that unmatched ones can be named; the last match decides.
         let mut says = None;
         for glob in self.globs.iter().rev() {
             if says.is_none() || !glob.fitted.get() {

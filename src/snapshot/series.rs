@@ -1,4 +1,4 @@
-//! A series: the snapshots of one folder, and its lock.
+//! A series: the snapshots of one directory, and its lock.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,27 +17,27 @@ use crate::session::store::Store;
 use crate::tree::digest::Digest;
 use crate::tree::json;
 
-/// The snapshots of a folder.
+/// The snapshots of a directory.
 pub struct Series {
-    /// Where they lie.
+    /// The directory that holds them.
     pub dir: Dir,
-    /// The folder that they are of, by its real path.
+    /// The directory that they are of, by its real path.
     pub folder: AbsPath,
 }
 
-/// Held by who creates, prunes or restores (N8).
+/// The lock of a series, held by whoever creates, prunes or restores (N8).
 pub struct Locked {
     _lock: Lock,
 }
 
-/// `folder.json`.
+/// The content of `folder.json`.
 #[derive(Serialize, Deserialize)]
 struct Folder {
     schema: u32,
     folder: AbsPath,
 }
 
-/// What a listing shows of a snapshot.
+/// A snapshot as a listing shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// Its head.
@@ -51,14 +51,14 @@ pub struct Summary {
 pub struct Broken {
     /// Its number.
     pub n: u64,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
 const SNAPSHOTS: &[u8] = b"snapshots";
 const FOLDER: &[u8] = b"folder.json";
 
-/// The name of a folder's series: half of the SHA-256 of its path.
+/// The name of a directory's series: half of the SHA-256 of its path.
 pub fn key(folder: &AbsPath) -> String {
     let mut text = Digest::of(folder.as_bytes()).to_string();
     text.truncate(32);
@@ -66,7 +66,7 @@ pub fn key(folder: &AbsPath) -> String {
 }
 
 impl Series {
-    /// The series of `folder`; `None` where nothing was ever taken of it.
+    /// The series of `folder`; `None` if no snapshot of it was ever taken.
     pub fn open(store: &Store, folder: &AbsPath) -> Result<Option<Self>, Error> {
         let Some(series) = Self::unread(store, folder)? else { return Ok(None) };
         match folder_of(&series.dir)? {
@@ -78,7 +78,7 @@ impl Series {
         }
     }
 
-    /// What is there under the name of a series of `folder`, whatever it says of itself: to be taken away.
+    /// The series directory for `folder`, whatever it says of itself: to be removed.
     pub fn unread(store: &Store, folder: &AbsPath) -> Result<Option<Self>, Error> {
         let path = [SNAPSHOTS, b"/", key(folder).as_bytes()].concat();
         match store.dir.open_below(&path) {
@@ -87,14 +87,14 @@ impl Series {
         }
     }
 
-    /// Takes it away with all that is in it, durably: numbers begin at 0 again. What it leaves is for [`Store::sweep_removed`], once the
-    /// lock is let go.
+    /// Removes the series with all that is in it, durably: numbers begin at 0 again. [`Store::sweep_removed`] removes the rest, once the
+    /// lock is released.
     pub fn remove(&self, fs: &Fs, store: &Store, _lock: &Locked) -> Result<(), Error> {
         let all = store.dir.open_below(SNAPSHOTS).at("open", store.dir.at(SNAPSHOTS))?;
         store.remove_folder(fs, all.at(key(&self.folder).as_bytes()))
     }
 
-    /// The series of `folder`, made where it is missing.
+    /// The series of `folder`, made if it is missing.
     pub fn create(fs: &Fs, store: &Store, folder: &AbsPath) -> Result<Self, Error> {
         if let Some(series) = Self::open(store, folder)? {
             return Ok(series);
@@ -103,19 +103,19 @@ impl Series {
         let dir = make(fs, &all, key(folder).as_bytes())?;
         make(fs, &dir, super::content::BLOBS)?;
         let series = Self { dir, folder: folder.clone() };
-        // Another recant may make it in this moment, or have made it.
+        // Another recant may be making it now, or have made it.
         let lock = series.lock(fs)?;
         if let Some(made) = Self::open(store, folder)? {
             return Ok(made);
         }
         let at = series.dir.at(FOLDER);
-        // A series counts once it says whose it is; D2 and D3 of what was made above it are in `make`.
+        // A series counts once it names its directory; `make` does D2 and D3 for the directories above.
         fs.replace(at, &json::line(&Folder { schema: 1, folder: folder.clone() })).at("write", at)?;
         drop(lock);
         Ok(series)
     }
 
-    /// All series of a store, by the paths of their folders; and the names of those that cannot be told.
+    /// All series of a store, by the paths of their directories; and the names of those that are unreadable.
     pub fn all(store: &Store) -> Result<(Vec<Self>, Vec<String>), Error> {
         let all = match store.dir.open_below(SNAPSHOTS) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
@@ -126,9 +126,9 @@ impl Series {
             let told = all.at(&name).open_dir().map(|dir| (folder_of(&dir), dir));
             match told {
                 Ok((Ok(Some(folder)), dir)) if key(&folder).as_bytes() == name => found.push(Self { dir, folder }),
-                // It is just being made.
+                // It is being made just now.
                 Ok((Ok(None), _)) => {}
-                // Dropped since the names were read.
+                // Removed since the names were read.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 _ => broken.push(String::from_utf8_lossy(&name).into_owned()),
             }
@@ -143,7 +143,7 @@ impl Series {
         let at = self.dir.at(b"lock");
         let lock = Lock::wait(Duration::from_secs(10), || (), || Lock::try_take(fs, at)).at("lock", at)?;
         let lock = lock.ok_or_else(|| busy(&self.folder))?;
-        // What was removed while this one waited is nobody's any more.
+        // If it was removed during the wait, it belongs to nobody any more.
         let above = self.dir.above().at("open the folder above", self.dir.path().display())?;
         let named = above.at(key(&self.folder).as_bytes()).stat().at("look at", self.dir.path().display())?;
         let own = self.dir.stat().at("look at", self.dir.path().display())?;
@@ -153,7 +153,7 @@ impl Series {
         }
     }
 
-    /// Gives this user its rights back to all that is kept here, as [`Store::regain`] does for the rest of the store.
+    /// Restores this user's rights on all files of the series, as [`Store::regain`] does for the rest of the store.
     pub fn regain(&self, fs: &Fs) -> Result<bool, Error> {
         Ok(fs.regain(&self.dir, usize::MAX).at("set the modes of", self.dir.path().display())?)
     }
@@ -163,7 +163,7 @@ impl Series {
         self.with_ending(".jsonl")
     }
 
-    /// The numbers of the bases that are no snapshots any more.
+    /// The numbers of the bases that are no longer snapshots.
     pub fn bases(&self) -> Result<Vec<u64>, Error> {
         self.with_ending(".base")
     }
@@ -176,7 +176,7 @@ impl Series {
         Ok(numbers)
     }
 
-    /// What a listing shows, the oldest first; what cannot be read hides nothing else.
+    /// The snapshots for a listing, the oldest first; an unreadable one hides no other.
     pub fn summaries(&self) -> Result<(Vec<Summary>, Vec<Broken>), Error> {
         let (mut found, mut broken) = (Vec::new(), Vec::new());
         for n in self.numbers()? {
@@ -190,7 +190,7 @@ impl Series {
         Ok((found, broken))
     }
 
-    /// The same, each looked at to its end: one of which only the ends can be read is in both lists.
+    /// The snapshots for a listing, each read to its end: one with only its ends readable is in both lists.
     pub fn looked_over(&self) -> Result<(Vec<Summary>, Vec<Broken>), Error> {
         let (found, mut broken) = self.summaries()?;
         let mut looking = Looking::of(self);
@@ -205,7 +205,7 @@ impl Series {
         Ok((found, broken))
     }
 
-    /// The newest that can be read, all of it and its base, and those after it that cannot.
+    /// The newest snapshot that can be read whole, with its base; and the newer ones that cannot.
     pub fn newest_whole(&self) -> Result<(Option<Summary>, Vec<Broken>), Error> {
         let (mut looking, mut broken) = (Looking::of(self), Vec::new());
         for n in self.numbers()?.into_iter().rev() {
@@ -217,7 +217,7 @@ impl Series {
         Ok((None, broken))
     }
 
-    /// Head and tail of one.
+    /// The head and tail of one snapshot.
     pub fn summary(&self, n: u64) -> Result<Summary, Error> {
         let name = manifest::name(n);
         let at = self.dir.at(&name);
@@ -228,20 +228,20 @@ impl Series {
         Ok(Summary { head, tail })
     }
 
-    /// Whether snapshot `n` has its name.
+    /// Tells whether snapshot `n` has its name.
     pub fn is_there(&self, n: u64) -> Result<bool, Error> {
         let name = manifest::name(n);
         Ok(self.dir.at(&name).stat().at("look at", self.dir.at(&name))?.is_some())
     }
 
-    /// The number that `key` stands for: `last` (the newest that no run took), a number, a label (the newest that has it).
+    /// The number that `key` stands for: `last` (the newest that no run took), a number, or a label (the newest that has it).
     pub fn find(&self, key: &str) -> Result<u64, Error> {
         let numbers = self.numbers()?;
         if numbers.is_empty() {
             return Err(none(&self.folder));
         }
         if key == "last" {
-            // One that cannot be read is whoever's: what is damaged is said rather than passed over.
+            // An unreadable one may be anybody's: damage is reported rather than skipped.
             let is_asked_for = |n: &u64| self.summary(*n).map_or(true, |summary| !summary.head.run);
             if let Some(last) = numbers.iter().rev().copied().find(is_asked_for) {
                 return Ok(last);
@@ -268,19 +268,19 @@ impl Series {
     }
 }
 
-/// Reads manifests to their ends, a base that several have once.
+/// Reads manifests to their ends; a base that several have is read once.
 pub struct Looking<'a> {
     series: &'a Series,
     bases: HashMap<u64, Option<String>>,
 }
 
 impl<'a> Looking<'a> {
-    /// For the snapshots of `series`.
+    /// Makes a reader for the snapshots of `series`.
     pub fn of(series: &'a Series) -> Self {
         Self { series, bases: HashMap::new() }
     }
 
-    /// Head and tail of a snapshot, whose manifest and base are whole.
+    /// The head and tail of a snapshot whose manifest and base are whole.
     pub fn at(&mut self, n: u64) -> Result<Summary, Error> {
         let summary = self.series.summary(n)?;
         let dir = &self.series.dir;
@@ -314,14 +314,14 @@ fn folder_of(dir: &Dir) -> Result<Option<AbsPath>, Error> {
     }
 }
 
-/// A folder of recant's own in `above`, durably.
+/// Makes a directory of recant's own in `above`, durably.
 fn make(fs: &Fs, above: &Dir, name: &[u8]) -> Result<Dir, Error> {
     let at = above.at(name);
     match fs.mkdir(at, 0o700) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
         made => {
             made.at("make the folder", at)?;
-            // D3: a new folder lasts once the one above it is synced.
+            // D3: a new directory lasts once the one above it is synced.
             fs.sync_dir(above).at("sync", above.path().display())?;
         }
     }

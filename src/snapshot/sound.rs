@@ -1,4 +1,4 @@
-//! Where content lies, and whether it does where a manifest says: what a new snapshot would only refer to is looked at, or read, before.
+//! Checks content in the store: whether it is where a manifest says. What a new snapshot would only refer to is looked at, or read, first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -10,9 +10,9 @@ use crate::error::{At as _, Error, reason};
 use crate::fs::dir::{Dir, stat_of};
 use crate::tree::digest::Digest;
 
-/// The folder of large contents.
+/// The directory of large contents.
 pub const BLOBS: &[u8] = b"blobs";
-/// Below so many bytes content goes into a pack.
+/// The size in bytes below which content goes into a pack.
 pub const PACKED: u64 = 128 << 10;
 
 /// The name of a pack.
@@ -20,32 +20,32 @@ pub fn pack_name(n: u64) -> Vec<u8> {
     format!("{n}.pack").into_bytes()
 }
 
-/// Looks after content of a series.
+/// Checks the content of a series.
 pub struct Sound<'a> {
     dir: &'a Dir,
-    /// Content is compared with its digest, not only its length.
+    /// True if content is compared with its hash, not only its length.
     reads: bool,
-    /// The lengths of packs, where they are there.
+    /// The lengths of packs; `None` for a missing one.
     packs: HashMap<u64, Option<u64>>,
     open: Option<(u64, File)>,
     faults: BTreeMap<String, String>,
 }
 
-/// What is wrong with a file of content.
+/// A fault of a file of content.
 pub struct Fault {
     /// The file.
     pub path: String,
-    /// Why its content is not what is asked for.
+    /// The reason why its content is not what is asked for.
     pub why: String,
 }
 
 impl<'a> Sound<'a> {
-    /// Of the series in `dir`.
+    /// Makes a checker for the series in `dir`.
     pub fn of(dir: &'a Dir, reads: bool) -> Self {
         Self { dir, reads, packs: HashMap::new(), open: None, faults: BTreeMap::new() }
     }
 
-    /// Whether content is there. A file in which it is not is remembered.
+    /// Tells whether content is there. Remembers a file in which it is not.
     pub fn has(&mut self, digest: Digest, at: At, size: u64) -> Result<bool, Error> {
         let fault = self.fault(digest, at, size)?;
         let is_there = fault.is_none();
@@ -53,12 +53,12 @@ impl<'a> Sound<'a> {
         Ok(is_there)
     }
 
-    /// The files in which something was not there.
+    /// The files in which something was missing.
     pub fn into_faults(self) -> impl Iterator<Item = Fault> {
         self.faults.into_iter().map(|(path, why)| Fault { path, why })
     }
 
-    /// What is wrong with content, if something is.
+    /// The fault of content, if there is one.
     pub fn fault(&mut self, digest: Digest, at: At, size: u64) -> Result<Option<Fault>, Error> {
         let (path, why) = match at {
             At::Pack { pack, offset } => (self.dir.at(&pack_name(pack)).to_string(), self.part(pack, offset, size, digest)?),

@@ -1,4 +1,4 @@
-//! Verify: whether each snapshot can be restored: its manifest, its base, and every content that it names, read and digested.
+//! Verify: checks that each snapshot can be restored. Reads its manifest and its base, and hashes every content that it names.
 
 use std::collections::HashMap;
 
@@ -11,25 +11,25 @@ use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::tree::digest::Digest;
 
-/// What was found of a snapshot.
+/// The findings about a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     /// Its number.
     pub n: u64,
-    /// Files whose content is whole.
+    /// The number of files whose content is whole.
     pub files: u64,
-    /// Bytes of that.
+    /// The bytes of these files.
     pub bytes: u64,
-    /// What cannot be restored.
+    /// The paths that cannot be restored.
     pub faults: Vec<Fault>,
 }
 
-/// A path that cannot be restored: the folder itself, where the snapshot cannot be read.
+/// A path that cannot be restored: the directory itself, if the snapshot cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Where.
+    /// The path.
     pub path: AbsPath,
-    /// Why not.
+    /// The reason.
     pub why: String,
 }
 
@@ -41,12 +41,12 @@ pub struct Verifying<'a> {
 }
 
 impl<'a> Verifying<'a> {
-    /// For the snapshots of `series`.
+    /// Makes a reader for the snapshots of `series`.
     pub fn of(series: &'a Series) -> Self {
         Self { series, sound: Sound::of(&series.dir, true), known: HashMap::new() }
     }
 
-    /// Looks at snapshot `n`; `None` where it was pruned meanwhile.
+    /// Checks snapshot `n`; `None` if it was pruned meanwhile.
     pub fn at(&mut self, n: u64) -> Result<Option<Verdict>, Error> {
         let mut verdict = Verdict { n, files: 0, bytes: 0, faults: Vec::new() };
         match self.read(&mut verdict) {
@@ -87,7 +87,7 @@ impl<'a> Verifying<'a> {
     }
 }
 
-/// Has the next snapshot believe no index: what it would refer to is read then, and stored anew where it is damaged.
+/// Removes the index, so that the next snapshot reads what it would refer to, and stores it anew if it is damaged.
 pub fn doubt(fs: &Fs, series: &Series, _lock: &Locked) -> Result<(), Error> {
     index::forget(fs, &series.dir)
 }

@@ -1,5 +1,5 @@
-//! The walk over what a snapshot is of: every object in the order of paths, parents first, and by name all that is left out:
-//! what rules say, other mounts, recant's own store.
+//! The walk over the tree of a snapshot: every object in the order of paths, parents first. Names all that is left out: by rules, as other
+//! mounts, as recant's own store.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,22 +14,22 @@ use crate::error::{At as _, Error, reason};
 use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
 use crate::fs::path::AbsPath;
 
-/// What a walk came to. Paths have the folder as `/`.
+/// One step of a walk. Paths have the directory as `/`.
 pub enum Met {
     /// An object.
     Object(Object),
-    /// Something that is not looked at.
+    /// A path that is not looked at.
     Left {
-        /// Where.
+        /// The path.
         path: AbsPath,
-        /// Why.
+        /// The reason.
         why: Why,
     },
-    /// It cannot be looked at, or is a folder that cannot be listed: what it is or holds is not known.
+    /// An object that cannot be looked at, or a directory that cannot be listed: it, or its content, is unknown.
     Unlisted {
-        /// Where.
+        /// The path.
         path: AbsPath,
-        /// What stood against it.
+        /// The reason.
         why: String,
     },
 }
@@ -37,9 +37,9 @@ pub enum Met {
 /// An object on the way.
 #[derive(Clone)]
 pub struct Object {
-    /// Where.
+    /// The path.
     pub path: AbsPath,
-    /// The folder that it lies in.
+    /// The directory that it lies in.
     pub dir: Arc<Dir>,
     /// Its state.
     pub stat: Stat,
@@ -47,13 +47,13 @@ pub struct Object {
 }
 
 impl Object {
-    /// Its name in its folder.
+    /// Its name in its directory.
     pub fn at(&self) -> Entry<'_> {
         self.dir.at(&self.name)
     }
 }
 
-/// Why something is left out.
+/// The reasons to leave something out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     /// A rule says so.
@@ -67,7 +67,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// For messages.
+    /// The reason for messages.
     pub fn text(self) -> &'static str {
         match self {
             Why::Rules => "left out by the rules of the snapshot",
@@ -78,9 +78,9 @@ impl Why {
     }
 }
 
-/// Where files of rules come from.
+/// The source of files of rules.
 enum Files {
-    /// They are read where they are found; `.gitignore` too?
+    /// They are read as they are found; `.gitignore` too, if so set.
     Found { gitignore: bool, read: Vec<IgnoreFile> },
     /// They were found before.
     Kept(HashMap<AbsPath, Vec<IgnoreFile>>),
@@ -93,7 +93,7 @@ struct Frame {
     matcher: Option<Rc<Matcher>>,
 }
 
-/// The walk.
+/// A walk over a directory, or a single object.
 pub struct Walk<'a> {
     top: AbsPath,
     store: &'a AbsPath,
@@ -108,13 +108,13 @@ pub struct Walk<'a> {
     repositories: Vec<AbsPath>,
 }
 
-/// So many folders on the way down stay open.
+/// The number of directories on the way down that stay open.
 const OPEN_LEVELS: usize = 64;
-/// A file of rules has not more bytes.
+/// The most bytes that a file of rules may have.
 const RULES_MAX: u64 = 1 << 20;
 
 impl<'a> Walk<'a> {
-    /// Over `top`, a folder or anything else.
+    /// Begins a walk over `top`, a directory or anything else.
     pub fn new(top: &AbsPath, store: &'a AbsPath, source: &Source) -> Result<Self, Error> {
         let files = match source {
             Source::Found(rules) => Files::Found { gitignore: rules.gitignore, read: Vec::new() },
@@ -148,7 +148,7 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    /// The next thing met.
+    /// The next step of the walk.
     pub fn next(&mut self) -> Result<Option<Met>, Error> {
         if let Some(first) = self.first.take() {
             return self.first(first).map(Some);
@@ -174,7 +174,7 @@ impl<'a> Walk<'a> {
             };
             let stat = match dir.at(&name).stat() {
                 Ok(Some(stat)) => stat,
-                // What vanished since the folder was listed is not there.
+                // It vanished since the directory was listed.
                 Ok(None) => continue,
                 Err(error) => {
                     let why = self.unlisted(&path, &error)?;
@@ -203,7 +203,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Where the walk begins. A folder is, from here on, the one that was opened, and its mount the one that is walked over.
+    /// Begins the walk. A directory is from here on the opened one, and its mount the one that is walked over.
     fn first(&mut self, mut first: Object) -> Result<Met, Error> {
         if first.stat.sort == Sort::Folder {
             if let Some(Met::Unlisted { why, .. }) = self.enter(&first, self.matcher.clone())? {
@@ -218,7 +218,7 @@ impl<'a> Walk<'a> {
         Ok(Met::Object(first))
     }
 
-    /// What it can tell once it has come to its end.
+    /// Returns the facts known only at the end.
     fn told(self, source: &Source) -> Told {
         let unfitted = self.matcher.as_ref().map_or_else(Vec::new, |matcher| matcher.unfitted());
         let rules = source.rules().clone();
@@ -234,9 +234,9 @@ impl<'a> Walk<'a> {
         store.len() == top.len() + path.len() && store.starts_with(top) && store.ends_with(path)
     }
 
-    /// Gives what is met in place of the directory, if it is not to be entered.
+    /// Enters a directory. Returns what is met instead, if it is not to be entered.
     fn enter(&mut self, object: &Object, matcher: Option<Rc<Matcher>>) -> Result<Option<Met>, Error> {
-        // The folder that was asked for may be a mount point itself; what is mounted in it is left out.
+        // The asked directory may be a mount point itself; mounts in it are left out.
         let is_top = self.held_top.is_none();
         let opened = if is_top { object.dir.open_across(&object.name) } else { object.at().open_dir() };
         let (dir, mut names) = match opened.and_then(|dir| dir.names().map(|names| (dir, names))) {
@@ -262,7 +262,7 @@ impl<'a> Walk<'a> {
         Ok(None)
     }
 
-    /// Why something cannot be looked at, if that is its own.
+    /// The reason why something cannot be looked at, if the cause is its own.
     fn unlisted(&self, path: &AbsPath, error: &std::io::Error) -> Result<String, Error> {
         match of_ours(&whole(&self.top, path)?, error) {
             Some(ours) => Err(ours),
@@ -297,16 +297,16 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What a walk tells at its end.
+/// The facts that a walk knows at its end.
 pub struct Told {
-    /// The rules that it went by, those of files that it found among them.
+    /// The rules that it used, including those of files that it found.
     pub rules: Rules,
-    /// The globs of the command line that nothing fitted which it came to.
+    /// The globs of the command line that matched nothing on its way.
     pub unfitted: Vec<String>,
 }
 
-/// A walk in a thread of its own, some steps ahead of who asks: half of a comparison is looking at what is there. The thread ends with this.
-/// Where none can be had (RLIMIT_NPROC), it goes along.
+/// A walk in a thread of its own, some steps ahead of its caller: half of a comparison is the look at the tree. The thread ends with this.
+/// If no thread can be had (RLIMIT_NPROC), it walks in the caller's.
 pub struct Ahead<'a> {
     from: Walker<'a>,
     batch: std::vec::IntoIter<Met>,
@@ -319,19 +319,19 @@ enum Walker<'a> {
     End,
 }
 
-/// So much is handed over at once: a handover costs as much as looking at several objects.
+/// The number of steps passed at once: passing them costs as much as looking at several objects.
 const BATCH: usize = 512;
-/// What is handed over at once lies in no more folders than this. They stay open on the way, four batches' at most.
+/// The most directories in which the objects passed at once lie. They stay open on the way, those of at most four batches.
 const FOLDERS: usize = 16;
 
-/// The same where fewer files may be open.
+/// The limit of [`FOLDERS`], lowered if fewer files may be open.
 fn folders() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(limit / 64).unwrap_or(FOLDERS).clamp(1, FOLDERS)
 }
 
 impl<'a> Ahead<'a> {
-    /// As [`Walk::new`].
+    /// Begins a walk as [`Walk::new`] does.
     pub fn new(top: &AbsPath, store: &'a AbsPath, source: &Source) -> Result<Self, Error> {
         let (to, batches) = sync_channel(2);
         let (owned, within, rules) = (top.clone(), store.clone(), source.clone());
@@ -349,7 +349,7 @@ impl<'a> Ahead<'a> {
         Ok(Self { from, batch: Vec::new().into_iter(), told: None })
     }
 
-    /// As [`Walk::next`].
+    /// The next step, as [`Walk::next`] returns it.
     pub fn next(&mut self) -> Result<Option<Met>, Error> {
         if let Some(met) = self.batch.next() {
             return Ok(Some(met));
@@ -373,7 +373,7 @@ impl<'a> Ahead<'a> {
         Ok(None)
     }
 
-    /// What it tells, once there is nothing more to be met.
+    /// The facts of the walk, once nothing more is met.
     pub fn told(&mut self) -> Option<Told> {
         self.told.take()
     }
@@ -381,7 +381,7 @@ impl<'a> Ahead<'a> {
     fn end(&mut self) {
         match std::mem::replace(&mut self.from, Walker::End) {
             Walker::Thread(batches, thread) => {
-                // Whoever sends finds that nobody waits.
+                // The sender then finds that nobody waits.
                 drop(batches);
                 match thread.join() {
                     Ok(told) => self.told = told,
@@ -401,7 +401,7 @@ impl Drop for Ahead<'_> {
     }
 }
 
-/// Walks and hands over, until it is done or nobody waits any more.
+/// Walks and passes on the steps, until the end or until nobody waits any more.
 fn send(top: &AbsPath, store: &AbsPath, source: &Source, to: &SyncSender<Result<Vec<Met>, Error>>) -> Result<Told, Error> {
     let mut walk = Walk::new(top, store, source)?;
     let most = folders();
@@ -425,8 +425,8 @@ fn send(top: &AbsPath, store: &AbsPath, source: &Source, to: &SyncSender<Result<
     }
 }
 
-/// Whether a directory is a repository of git itself, without a working tree, by what git goes by (gitrepository-layout(5)): `HEAD`, a file or a
-/// link, and the directories `objects` and `refs`. `names` are those in it, sorted.
+/// Tells whether a directory is a bare git repository, by git's own signs (gitrepository-layout(5)): `HEAD`, a file or a link, and the
+/// directories `objects` and `refs`. `names` are those in it, sorted.
 fn is_bare(dir: &Dir, names: &[Vec<u8>]) -> bool {
     let sort = |name: &str| {
         names.binary_search_by(|known| known.as_slice().cmp(name.as_bytes())).ok()?;
@@ -436,7 +436,7 @@ fn is_bare(dir: &Dir, names: &[Vec<u8>]) -> bool {
     is_folder("objects") && is_folder("refs") && matches!(sort("HEAD"), Some(Sort::File | Sort::Symlink))
 }
 
-/// A file of rules; `None` for what is no file. One that cannot be read is an error: what it leaves out would be taken.
+/// Reads a file of rules; `None` for what is no file. An unreadable one is an error, as its rules would be ignored.
 fn ignore_file(folder: &AbsPath, dir: &Dir, name: &str) -> Result<Option<IgnoreFile>, Error> {
     use std::io::Read;
     let at = dir.at(name.as_bytes());

@@ -1,4 +1,4 @@
-//! Looking at an object that is met: what is new is read, digested and stored.
+//! Looks at each object that is met: new content is read, hashed and stored.
 
 use std::fs::File;
 use std::io;
@@ -23,7 +23,7 @@ use crate::tree::look;
 use crate::tree::state::{Meta, State, What};
 
 impl Taking<'_> {
-    /// What an object is, with its content where it has some: what is known need not be read, as long as it is `believed`.
+    /// Looks at an object, and at its content if it has some: known content is not read, as long as it is `believed`.
     pub(super) fn look(&mut self, object: &Object, old: Option<&Known>, believed: bool) -> Result<Seen, Error> {
         let first = self.links.get(&(object.stat.dev, object.stat.ino)).filter(|_| has_several_names(&object.stat)).cloned();
         let content = first.as_ref().map(|first| first.content);
@@ -42,7 +42,7 @@ impl Taking<'_> {
         }
     }
 
-    /// Reads a file, again where it changes meanwhile, three times at most.
+    /// Reads a file, and again if it changes meanwhile, three times at most.
     fn look_at_file(
         &mut self,
         object: &Object,
@@ -57,7 +57,7 @@ impl Taking<'_> {
                 Err(error) => return self.failed(object, &error),
             };
             let content = content.filter(|content| is_same(&content.stat, &before));
-            // Before the content is read: who maps it later leaves a trace in its times (N5).
+            // Before the content is read: a later mapping leaves a trace in the file's times (N5).
             let writers = match content {
                 Some(Content { written: true, .. }) => Writers::Some,
                 Some(_) => Writers::Unknown,
@@ -102,7 +102,7 @@ impl Taking<'_> {
         Ok(Seen::Unread("it changes while it is read".into()))
     }
 
-    /// What is left out for an error, if that is its own.
+    /// Leaves an object out for an error of its own; other errors are returned.
     fn failed(&self, object: &Object, error: &io::Error) -> Result<Seen, Error> {
         if error.kind() == io::ErrorKind::NotFound {
             return Ok(Seen::Gone);
@@ -113,7 +113,7 @@ impl Taking<'_> {
         }
     }
 
-    /// Digest and place of a file's content. The inner error is one of reading.
+    /// Returns the hash and place of a file's content. The inner error is one of reading.
     #[expect(clippy::type_complexity, reason = "two kinds of failure: the store's ends it, the tree's is named")]
     fn keep(
         &mut self,
@@ -143,7 +143,7 @@ impl Taking<'_> {
             self.buffer = buffer;
             return Ok(kept);
         }
-        // Taken of what the walk saw.
+        // Taken of the object as the walk saw it.
         let digest = self.digesting.take(&object.path).filter(|_| is_same(stat, &object.stat));
         if let Some(old) = old.filter(|old| old.size == stat.size && old.at == Some(At::Blob)) {
             match digest.map_or_else(|| Digest::of_file(file, stat.size), Ok) {
@@ -167,7 +167,7 @@ impl Taking<'_> {
         self.keeping.keep(bytes, digest)
     }
 
-    /// What the snapshot before holds is not stored again, under whatever name. Needed only where something is new.
+    /// Learns all content of the snapshot before, under any name, so that it is not stored again. Needed only if something is new.
     fn learn(&mut self) -> Result<(), Error> {
         if std::mem::replace(&mut self.learned, true) {
             return Ok(());
@@ -186,18 +186,18 @@ impl Taking<'_> {
     }
 }
 
-/// The first name of what has several.
+/// The first name of an object that has several.
 fn link(first: Option<AbsPath>, object: &Object, stat: &Stat) -> Option<AbsPath> {
     has_several_names(stat).then(|| first.unwrap_or_else(|| object.path.clone()))
 }
 
-/// Whether what was read is still there. A write that was going on while a file was read has set its times before; what goes through a mapping
-/// sets none: then the content alone tells that half of it was new.
+/// Reads the file again, and tells whether its content is still the same. A write that was under way before has changed the times. One
+/// through a mapping changes none: then only the content shows that half of it was new.
 fn reads_again(file: &File, size: u64, digest: Option<Digest>) -> io::Result<bool> {
     Ok(size == 0 || Some(Digest::of_extents(file, size)?) == digest)
 }
 
-/// A pack keeps no holes. That fewer blocks are taken than the size says is no proof: what is compressed, or lies in the inode, takes few.
+/// Tells whether a file has holes, which a pack does not keep. Few blocks are no proof: compressed files, or those in the inode, take few.
 fn has_holes(file: &File, stat: &Stat) -> io::Result<bool> {
     if stat.blocks.saturating_mul(512) >= stat.size {
         return Ok(false);
@@ -213,7 +213,7 @@ fn read_all(file: &File, buffer: &mut [u8]) -> io::Result<()> {
     let mut at = 0;
     while at < buffer.len() {
         match file.read_at(&mut buffer[at..], at as u64) {
-            // Shorter than it was: its times tell.
+            // Shorter than before: its times show that.
             Ok(0) => return Ok(()),
             Ok(got) => at += got,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
