@@ -1,5 +1,5 @@
-//! Opening below a held folder, no link followed: openat2(2), and where that is missing (a kernel before 5.6, a sandbox
-//! whose seccomp rules or whose own kernel do not know it) one component after the other.
+//! Opens below a held directory, and follows no link: openat2(2), or, where that is missing (a kernel before 5.6, a sandbox whose seccomp
+//! rules or own kernel lack it), one component after the other.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,26 +9,26 @@ use rustix::io::Errno;
 
 use super::mounts;
 
-/// No link anywhere on the way, no way out, no other mount. F37, I15.
+/// The rule of a look-up below: no link anywhere on the way, no way out, no other mount. F37, I15.
 pub(super) const BENEATH: ResolveFlags = ACROSS.union(ResolveFlags::NO_XDEV);
 
-/// The same, mounts on the way allowed.
+/// The rule of a look-up that may also cross mounts.
 pub(super) const ACROSS: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
 
-/// Whether openat2(2) was found missing. The kernel of a process does not change.
+/// True once openat2(2) was found missing. The kernel of a process does not change.
 static MISSING: AtomicBool = AtomicBool::new(false);
 
 /// Opens `path` below `from` with `flags`, by [`BENEATH`] or [`ACROSS`]. The last component is no link either, even with O_PATH.
 ///
 /// # Errors
-/// ELOOP or ENOTDIR where a component is a link, EXDEV where the path leads out or onto another mount; else as open(2).
+/// ELOOP or ENOTDIR if a component is a link, EXDEV if the path leads out or onto another mount; else as open(2).
 pub(super) fn open(from: BorrowedFd<'_>, path: &[u8], flags: OFlags, resolve: ResolveFlags) -> Result<OwnedFd, Errno> {
     if MISSING.load(Ordering::Relaxed) {
         return walk(from, path, flags, resolve);
     }
     match openat2(from, path, flags, resolve) {
         Err(Errno::NOSYS) => {}
-        // What some sandboxes say of every call that they do not know; it is also what O_NOATIME on somebody else's file gets.
+        // The error of some sandboxes for every unknown call; but O_NOATIME on somebody else's file fails with it too.
         Err(Errno::PERM) if openat2(CWD, b".", OFlags::PATH, ResolveFlags::BENEATH).err() == Some(Errno::PERM) => {}
         other => return other,
     }
@@ -46,7 +46,7 @@ fn openat2(from: BorrowedFd<'_>, path: &[u8], flags: OFlags, resolve: ResolveFla
     }
 }
 
-/// The same without openat2(2): each component is opened from the one before, which is held, and none may be a link.
+/// Opens without openat2(2): opens each component from the one before, which is held; none may be a link.
 fn walk(from: BorrowedFd<'_>, path: &[u8], flags: OFlags, resolve: ResolveFlags) -> Result<OwnedFd, Errno> {
     if path.first() == Some(&b'/') {
         return Err(Errno::XDEV);
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// Both ways, over the same tree, say the same.
+    /// Both ways, over the same tree, give the same result.
     #[test]
     fn component_by_component_it_ends_as_with_one_call() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -1,10 +1,10 @@
-//! What the clocks say. Asked through the C library, as all programs do: a test can set the clock of one process.
+//! The clocks. Read through the C library, as all programs do: so a test can set the clock of one process.
 #![allow(unsafe_code, reason = "rustix asks the kernel's page by itself")]
 
 use super::dir::Time;
 
-/// The time as exactly as the kernel tells it: CLOCK_REALTIME. A file changed before this call has a ctime of before it, also
-/// where the file system stamps finer than the tick (multigrain timestamps, Linux 6.13).
+/// The most exact time of the kernel: CLOCK_REALTIME. A file changed before this call has an earlier ctime, even where the file system
+/// stamps finer than the tick (multigrain timestamps, Linux 6.13).
 pub fn exact_now() -> Time {
     ask(libc::CLOCK_REALTIME)
 }
@@ -14,28 +14,28 @@ pub fn now() -> Time {
     ask(libc::CLOCK_REALTIME_COARSE)
 }
 
-/// The clock that nobody sets, and that begins with the machine: CLOCK_BOOTTIME.
+/// The clock that nobody sets, and that starts with the machine: CLOCK_BOOTTIME.
 pub fn since_boot() -> Time {
     ask(libc::CLOCK_BOOTTIME)
 }
 
-/// A moment by the clock that can be set, and by the one that cannot: CLOCK_BOOTTIME, which goes on while the machine sleeps.
+/// A moment by the clock that can be set, and by the one that can't: CLOCK_BOOTTIME, which also runs while the machine sleeps.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     real: Time,
     boot: Time,
 }
 
-/// Between two calls to read a clock a process may have to wait; what sets a clock by less slews it.
+/// The longest wait between two reads of a clock; a program that sets a clock by less slews it.
 const SLACK_NS: i128 = 1_000_000;
 
 impl Moment {
-    /// This one.
+    /// The present moment.
     pub fn now() -> Self {
         Self { real: exact_now(), boot: since_boot() }
     }
 
-    /// The time from this moment, which was `start`, until now.
+    /// The span from this moment, which was `start`, until now.
     pub fn until_now(self, start: Time) -> Span {
         let now = Self::now();
         Span { start, end: of_nanos(nanos(self.real) + nanos(now.boot) - nanos(self.boot)), now: now.real }
@@ -45,41 +45,41 @@ impl Moment {
 /// A span of time by a clock that may have been set meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub struct Span {
-    /// Its begin, as the clock told it then.
+    /// Its start, by the clock then.
     start: Time,
-    /// Its end, by the clock as it was at first.
+    /// Its end, by the clock as it was at the start.
     end: Time,
-    /// Its end, by the clock as it is at last.
+    /// Its end, by the clock as it is at the end.
     now: Time,
 }
 
-/// What a time tells of something that has it as the last time at which it was changed.
+/// The conclusion from an object's last change time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     /// It was changed in the span.
     During,
-    /// In the span or before it: the clock was set, or is another machine's.
+    /// It was changed in the span or before it: the clock was set, or is another machine's.
     Perhaps,
 }
 
-/// The clock of a file server may be ahead by so much.
+/// The time by which a file server's clock may be ahead.
 const AHEAD_NS: i128 = 60_000_000_000;
 
 impl Span {
-    /// By how much the clock was set back.
+    /// The time by which the clock was set back.
     fn back(&self) -> i128 {
         let back = nanos(self.end) - nanos(self.now);
         if back < SLACK_NS { 0 } else { back }
     }
 
-    /// The begin as the clock would have told it that is right now: earlier by as much as it was set back since.
-    /// What was changed since then has a later time, whichever of the two clocks stamped it.
+    /// The start by the present clock: earlier by as much as the clock was set back since. Later changes have a later time, whichever of
+    /// the two clocks stamped them.
     pub fn start(&self) -> Time {
         of_nanos(nanos(self.start) - self.back())
     }
 
-    /// Whether something with a time later than [`start`](Self::start) was changed in the span. One that no clock had told by the end of it was
-    /// there before, of a clock that has been set back since.
+    /// Tells whether an object with a time later than [`start`](Self::start) was changed in the span. If no clock had reached that time by
+    /// its end, the object is older, from a clock that has been set back since.
     pub fn sign(&self, time: Time) -> Option<Sign> {
         if self.back() > 0 && time > self.start {
             return (time <= self.end).then_some(Sign::During);
@@ -103,9 +103,9 @@ fn of_nanos(nanos: i128) -> Time {
 
 fn ask(clock: libc::clockid_t) -> Time {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: clock_gettime(2) writes one timespec, which `now` is; these clocks are there on every Linux.
+    // SAFETY: clock_gettime(2) writes one timespec, which `now` is; these clocks exist on every Linux.
     unsafe { libc::clock_gettime(clock, &mut now) };
-    // A clock_gettime(2) tv_nsec is below 1e9, which fits.
+    // A tv_nsec of clock_gettime(2) is below 1e9, which fits.
     Time { s: now.tv_sec, ns: u32::try_from(now.tv_nsec).unwrap_or(0) }
 }
 
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_time_is_a_sign_of_work_in_a_span_unless_no_clock_had_told_it_by_then() {
         let at = |s: i64| Time { s, ns: 0 };
-        // Ten seconds from 10,000 on, and the same with a clock that was set back by an hour in them, or ahead.
+        // Ten seconds from 10,000 on; and with a clock that was set back, or ahead, by an hour in them.
         let (plain, back, ahead) = (
             Span { start: at(10_000), end: at(10_010), now: at(10_010) },
             Span { start: at(10_000), end: at(10_010), now: at(6_410) },

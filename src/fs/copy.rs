@@ -1,4 +1,4 @@
-//! Copying content: a reflink where the file system has it, else data by copy_file_range(2), holes kept.
+//! Copies content: a reflink if the file system has it, else data by copy_file_range(2), holes kept.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::Fs;
 use super::watch::On;
 
-/// How content came over.
+/// The way that content was copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Copied {
     /// Blocks are shared.
@@ -20,11 +20,11 @@ pub enum Copied {
     Bytes(u64),
 }
 
-/// As much as one call moves: keeps an interrupt from waiting long.
+/// The most bytes that one call moves: keeps an interrupt from waiting long.
 const PIECE: usize = 64 << 20;
 
 impl Fs {
-    /// Makes the empty file `to` share all blocks of `from`: FICLONE, ioctl_ficlone(2). False where the file system cannot.
+    /// Makes the empty file `to` share all blocks of `from`: FICLONE, ioctl_ficlone(2). False if the file system cannot.
     pub fn reflink(&self, from: &File, to: &File, path: &Path) -> io::Result<bool> {
         self.before("ficlone", On::Open(to.as_fd(), path))?;
         match rustix::fs::ioctl_ficlone(to, from) {
@@ -36,8 +36,8 @@ impl Fs {
         }
     }
 
-    /// Copies all content of `from` (read from its start) to the empty file `to`. Memory does not depend on the size.
-    /// A file that is shorter than its size says when it is read ends the copy early; the caller compares digests.
+    /// Copies all content of `from` (read from its start) to the empty file `to`. Memory does not depend on the size. A file that proves
+    /// shorter than its size ends the copy early; the caller compares hashes.
     pub fn copy(&self, from: &File, to: &File, path: &Path) -> io::Result<Copied> {
         self.before("copy", On::Open(to.as_fd(), path))?;
         if rustix::fs::ioctl_ficlone(to, from).is_ok() {
@@ -55,8 +55,8 @@ impl Fs {
     }
 }
 
-/// The next stretch of `file` that has content, at or behind the byte `at` and before `size`: where it begins and ends. What lies
-/// between stretches is holes. A file system that does not tell gives all the rest: lseek(2), SEEK_DATA.
+/// The next range of `file` with content, at or behind the byte `at` and before `size`: its start and end. Between ranges are holes. A file
+/// system that can't tell returns all the rest: lseek(2), SEEK_DATA.
 pub fn next_extent(file: &File, at: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
     if at >= size {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The number of a device, by which file systems are told apart.
+//! The number of a device, which tells file systems apart.
 
 /// A device number: major, minor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

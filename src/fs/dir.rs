@@ -1,4 +1,4 @@
-//! Held folders: an open descriptor that names are looked up below, so that a path that is swapped meanwhile leads nowhere.
+//! Held directories: an open descriptor that names are looked up below, so that a path that is swapped meanwhile leads nowhere.
 
 use std::fmt;
 use std::io;
@@ -15,8 +15,8 @@ use super::device::Dev;
 use super::path::Shown;
 use super::xattr;
 
-/// A point in time as the file system has it: seconds since 1970 and ns, `ns` always counted forward. Packed to 12 bytes, as
-/// a plan has six for each path.
+/// A point in time as file systems keep it: seconds since 1970, and ns that always count forward. Packed to 12 bytes, as a plan has six for
+/// each path.
 #[repr(C, packed(4))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time {
@@ -27,7 +27,7 @@ pub struct Time {
 }
 
 impl Time {
-    /// Whether this is what a file system shows that was given `set`: many keep times less exactly, down to FAT's two seconds.
+    /// True if a file system that was given `set` may show this: many keep times less exactly, down to FAT's two seconds.
     pub fn shows(self, set: Time) -> bool {
         let kept = |unit: u32| Time { ns: set.ns - set.ns % unit, ..set };
         let units = [1, 100, 1_000, 1_000_000, 10_000_000, 1_000_000_000];
@@ -35,12 +35,12 @@ impl Time {
     }
 }
 
-/// What sort of object a name leads to.
+/// The sorts of object that a name can lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sort {
     /// A regular file.
     File,
-    /// A folder.
+    /// A directory.
     Folder,
     /// A symbolic link.
     Symlink,
@@ -54,14 +54,14 @@ pub enum Sort {
     Block,
 }
 
-/// What tells an object from all others that are there now: an inode number alone is given once on each file system, and may
-/// be given with the same time of birth on two (a copy of an image, a snapshot of btrfs).
+/// The identity of an object among all that exist now. An inode number alone is unique only on its file system, and two file systems may
+/// have it with the same birth time (a copy of an image, a snapshot of btrfs).
 pub type Inode = (Dev, u64);
 
-/// What statx(2) tells of an object, links not followed.
+/// The facts of statx(2) about an object, links not followed.
 #[derive(Debug, Clone, Copy)]
 pub struct Stat {
-    /// What it is.
+    /// Its sort.
     pub sort: Sort,
     /// The permission bits, 07777.
     pub mode: u32,
@@ -69,7 +69,7 @@ pub struct Stat {
     pub uid: u32,
     /// The group.
     pub gid: u32,
-    /// Bytes of content, of a link's target; of no meaning for a folder.
+    /// Bytes of content, or of a link's target; meaningless for a directory.
     pub size: u64,
     /// Blocks of 512 bytes in use.
     pub blocks: u64,
@@ -77,53 +77,53 @@ pub struct Stat {
     pub mtime: Time,
     /// The last change of content, metadata or names.
     pub ctime: Time,
-    /// The birth, where the file system keeps it.
+    /// The birth, if the file system keeps it.
     pub btime: Option<Time>,
     /// The inode number.
     pub ino: u64,
-    /// How many names the inode has.
+    /// The number of names of the inode.
     pub nlink: u32,
     /// The device of the file system. Changes over a reboot.
     pub dev: Dev,
     /// The device that a device node stands for.
     pub rdev: Dev,
-    /// The mount that it was reached through; its device's number where statx(2) does not tell it. To be compared with others
-    /// of this field alone; the mount's id is told by `mounts::id_of`.
+    /// The mount that it was reached through; its device's number if statx(2) does not return it. Only comparable with other values of this
+    /// field; `mounts::id_of` returns the mount's id.
     pub mount: u64,
-    /// chattr +i or +a.
+    /// True if chattr +i or +a is set.
     pub locked: bool,
-    /// It is encrypted by its file system (fscrypt), and of a folder all that is made in it.
+    /// True if its file system encrypts it (fscrypt), and for a directory all that is made in it.
     pub encrypted: bool,
-    /// It is the root of a mount.
+    /// True if it is the root of a mount.
     pub mount_root: bool,
 }
 
 impl Stat {
-    /// Which object it is of.
+    /// The identity of its object.
     pub fn inode(&self) -> Inode {
         (self.dev, self.ino)
     }
 
-    /// The same where it has several names; a folder has one.
+    /// The identity of its object if that has several names; a directory has one.
     pub fn shared(&self) -> Option<Inode> {
         (self.nlink > 1 && self.sort != Sort::Folder).then(|| self.inode())
     }
 }
 
-/// An open folder. Not necessarily readable: where the caller may only search it, it can be looked up in but not listed or synced.
+/// An open directory. Perhaps not readable: if the caller may only search it, names can be looked up, but it can't be listed or synced.
 #[derive(Debug)]
 pub struct Dir {
     fd: OwnedFd,
     path: PathBuf,
     readable: bool,
-    /// Asked once.
+    /// The answer of [`Dir::is_known`], asked once.
     known: OnceLock<bool>,
 }
 
-/// A name in a held folder.
+/// A name in a held directory.
 #[derive(Clone, Copy)]
 pub struct Entry<'a> {
-    /// The folder.
+    /// The directory.
     pub dir: &'a Dir,
     /// One component.
     pub name: &'a [u8],
@@ -143,7 +143,7 @@ impl fmt::Display for Entry<'_> {
 const OPEN: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 const STATX: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME).union(StatxFlags::MNT_ID);
 
-/// The longest piece of a path that is given to the kernel at once; PATH_MAX is 4096 with the NUL.
+/// The longest piece of a path that is passed to the kernel at once; PATH_MAX is 4096 with the NUL.
 const PIECE: usize = 3800;
 
 impl Dir {
@@ -151,7 +151,7 @@ impl Dir {
         Self { fd, path, readable, known: OnceLock::new() }
     }
 
-    /// Whether its file system is one that is known to do what it is asked for and says that it has done: [`is_known`].
+    /// True if its file system is known to do what it reports as done: [`is_known`].
     pub fn is_known(&self) -> io::Result<bool> {
         if let Some(known) = self.known.get() {
             return Ok(*known);
@@ -160,19 +160,19 @@ impl Dir {
         Ok(*self.known.get_or_init(|| known))
     }
 
-    /// Opens a folder by its path, links followed: for the store, the working folder, mount points; never for what a session names.
+    /// Opens a directory by its path, links followed: for the store, the working directory, mount points; never for a session's paths.
     pub fn open(path: &Path) -> io::Result<Self> {
         let (fd, readable) = readable_or_path(|flags| rustix::fs::open(path, OPEN | flags, Mode::empty()))?;
         Ok(Self::of(fd, path.into(), readable))
     }
 
-    /// Opens a folder below this one. No component may be a link, leave this folder or cross a mount.
-    /// `below` may be longer than PATH_MAX; empty gives this folder again.
+    /// Opens a directory below this one. No component may be a link, leave this directory or cross a mount. `below` may be longer than
+    /// PATH_MAX; if empty, opens this directory again.
     pub fn open_below(&self, below: &[u8]) -> io::Result<Self> {
         self.open_resolving(below, BENEATH)
     }
 
-    /// The same, mounts on the way allowed: for walks that look at other mounts on purpose.
+    /// Opens a directory below this one as [`Self::open_below`] does, but may cross mounts: for walks that look at other mounts on purpose.
     pub fn open_across(&self, below: &[u8]) -> io::Result<Self> {
         self.open_resolving(below, ACROSS)
     }
@@ -197,53 +197,53 @@ impl Dir {
         Ok(Self::of(fd, path, readable))
     }
 
-    /// Opens the folder that this one lies in now, wherever somebody may have moved it: who asks knows which one that has to be.
+    /// Opens the present parent of this directory, wherever it may have been moved: the caller knows which one it must be.
     pub fn above(&self) -> io::Result<Self> {
         let (fd, readable) = readable_or_path(|flags| rustix::fs::openat(&self.fd, "..", OPEN | flags, Mode::empty()))?;
         Ok(Self::of(fd, self.path.parent().unwrap_or(&self.path).into(), readable))
     }
 
-    /// Opens a regular file some folders below for reading; no component may be a link, leave this folder or cross a mount.
-    /// Never waits for the other end of a FIFO.
+    /// Opens a regular file some directories below for reading; no component may be a link, leave this directory or cross a mount. Never
+    /// waits for the other end of a FIFO.
     pub fn open_file_below(&self, below: &[u8]) -> io::Result<std::fs::File> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        // As in Entry::open_file; of a thousand headers it is a tenth of the time.
+        // As in Entry::open_file; for a thousand headers this is a tenth of the time.
         let open = |more| beneath::open(self.fd.as_fd(), below, flags | more, BENEATH);
         Ok(own_or_any(open)?.into())
     }
 
-    /// Another descriptor of the same opening: an error of writing that this one has not been told is told to either of them, once.
+    /// Duplicates the descriptor. The opening is shared: a pending write error is reported to one of the two, once.
     pub fn again(&self) -> io::Result<Self> {
         Ok(Self::of(self.fd.try_clone()?, self.path.clone(), self.readable))
     }
 
-    /// The folder's path when it was opened: for messages.
+    /// The directory's path when it was opened: for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it can be listed and synced.
+    /// True if it can be listed and synced.
     pub fn readable(&self) -> bool {
         self.readable
     }
 
-    /// A name in this folder.
+    /// A name in this directory.
     pub fn at<'a>(&'a self, name: &'a [u8]) -> Entry<'a> {
         debug_assert!(!name.contains(&b'/'), "one component");
         Entry { dir: self, name }
     }
 
-    /// The folder's own state.
+    /// The directory's own state.
     pub fn stat(&self) -> io::Result<Stat> {
         to_stat(rustix::fs::statx(&self.fd, "", AtFlags::EMPTY_PATH, STATX)?)
     }
 
-    /// The names in the folder but `.` and `..`, in the kernel's order.
+    /// The names in the directory except `.` and `..`, in the kernel's order.
     pub fn names(&self) -> io::Result<Vec<Vec<u8>>> {
         Ok(self.names_and_sorts()?.into_iter().map(|(name, _)| name).collect())
     }
 
-    /// The same with the sort of each, where the file system tells it: of a mount point what the mount covers, which nobody has to be asked for.
+    /// The names, each with its sort if the file system returns it: for a mount point the covered object's, without asking the mount.
     pub fn names_and_sorts(&self) -> io::Result<Vec<(Vec<u8>, Option<Sort>)>> {
         let mut names = Vec::new();
         let fd = rustix::fs::openat(&self.fd, ".", OPEN | OFlags::RDONLY, Mode::empty())?;
@@ -259,12 +259,12 @@ impl Dir {
         Ok(names)
     }
 
-    /// Whether the folder holds nothing.
+    /// True if the directory holds nothing.
     pub fn is_empty(&self) -> io::Result<bool> {
         Ok(self.names()?.is_empty())
     }
 
-    /// The folder's xattrs: name and value.
+    /// The directory's xattrs: name and value.
     pub fn xattrs(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
         if self.readable { xattr::of_open(self.fd.as_fd()) } else { self.at(b".").xattrs() }
     }
@@ -277,10 +277,10 @@ impl AsFd for Dir {
 }
 
 impl<'a> Entry<'a> {
-    /// Its state, `None` where there is nothing of that name.
+    /// Its state, `None` if nothing has that name.
     pub fn stat(&self) -> io::Result<Option<Stat>> {
         Ok(match self.statx(AtFlags::empty())? {
-            // A FUSE remembers for a second, of each name by itself, how many there were.
+            // FUSE caches the number of links for a second, for each name by itself.
             Some(stat) if stat.shared().is_some() && !self.dir.is_known()? => self.statx(AtFlags::STATX_FORCE_SYNC)?,
             stat => stat,
         })
@@ -294,26 +294,26 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Whether its folder is one of overlayfs: statfs(2).
+    /// True if its directory is on overlayfs: statfs(2).
     pub fn is_on_overlay(&self) -> io::Result<bool> {
         const OVERLAYFS_SUPER_MAGIC: rustix::fs::FsWord = 0x794c_7630;
         Ok(rustix::fs::fstatfs(self.dir)?.f_type == OVERLAYFS_SUPER_MAGIC)
     }
 
-    /// Opens it as a folder; a link is refused (ENOTDIR or ELOOP).
+    /// Opens it as a directory; refuses a link (ENOTDIR or ELOOP).
     pub fn open_dir(&self) -> io::Result<Dir> {
         self.dir.open_below(self.name)
     }
 
-    /// Whether it is a folder that the caller may not list, or not search.
+    /// True if it is a directory that the caller may not list, or not search.
     pub fn is_closed(&self) -> bool {
         use rustix::fs::{Access, accessat};
         let listed_and_searched = Access::READ_OK | Access::EXEC_OK;
-        // Anything else than a lack of rights is met where the folder is opened.
+        // Errors other than missing rights are met when the directory is opened.
         accessat(self.dir, self.name, listed_and_searched, AtFlags::EACCESS) == Err(Errno::ACCESS)
     }
 
-    /// Opens a regular file for reading. Never waits, follows no link, and leaves the access time alone where it may.
+    /// Opens a regular file for reading. Never waits, follows no link, and leaves the access time alone if it may.
     pub fn open_file(&self) -> io::Result<std::fs::File> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
         Ok(own_or_any(|more| rustix::fs::openat(self.dir, self.name, flags | more, Mode::empty()))?.into())
@@ -329,8 +329,8 @@ impl<'a> Entry<'a> {
         xattr::of_name(self.dir.as_fd(), self.name, || self.through_proc())
     }
 
-    /// A path for calls that take no folder descriptor. The folder part is the descriptor itself, so that nothing can be
-    /// swapped; the l-calls do not follow the last name: proc_pid_fd(5).
+    /// A path for calls that take no directory descriptor. Its directory part is the descriptor itself, so nothing can be swapped; the
+    /// l-calls do not follow the last name: proc_pid_fd(5).
     pub(super) fn through_proc(&self) -> Vec<u8> {
         use std::os::fd::AsRawFd;
         let mut path = format!("/proc/self/fd/{}/", self.dir.fd.as_raw_fd()).into_bytes();
@@ -339,8 +339,8 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Whether the file system of something open is one of Linux's own on a disk, in memory, or of such: statfs(2). What lies on a FUSE or on
-/// another machine may say that a time is set which is not: bindfs does where the access time is left alone (UTIME_OMIT).
+/// True if the file system of an open object is one of Linux's own, on disk, in memory or on top of these: statfs(2). FUSE or another
+/// machine may report a time as set that is not: bindfs does if the access time is left alone (UTIME_OMIT).
 pub fn is_known(fd: impl AsFd) -> io::Result<bool> {
     // ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs, F2FS, ZFS, bcachefs.
     const KNOWN: [rustix::fs::FsWord; 8] =
@@ -349,12 +349,12 @@ pub fn is_known(fd: impl AsFd) -> io::Result<bool> {
     Ok(KNOWN.contains(&(magic & 0xffff_ffff)))
 }
 
-/// Whether an error of opening a folder means that there is none of that path now: a part is missing, is no folder, or is a link.
+/// True if an error of opening a directory means that its path leads to none now: a part is missing, no directory, or a link.
 pub fn leads_nowhere(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP))
 }
 
-/// With O_NOATIME, which is for the owner and CAP_FOWNER alone, and without it for the others: open(2).
+/// Opens with O_NOATIME, which only the owner and CAP_FOWNER may use, or else without it: open(2).
 fn own_or_any<T>(open: impl Fn(OFlags) -> Result<T, Errno>) -> Result<T, Errno> {
     match open(OFlags::NOATIME) {
         Err(Errno::PERM) => open(OFlags::empty()),
@@ -413,7 +413,7 @@ fn to_stat(found: Statx) -> io::Result<Stat> {
     })
 }
 
-/// The state of something open.
+/// The state of an open object.
 pub fn stat_of(fd: impl AsFd) -> io::Result<Stat> {
     to_stat(rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, STATX)?)
 }

@@ -1,10 +1,10 @@
-//! The signals that ask a process to end, noted while an operation is under way: SIGINT (Ctrl-C), SIGTERM, SIGHUP.
+//! The signals that ask a process to end, noted during an operation: SIGINT (Ctrl-C), SIGTERM, SIGHUP.
 //!
-//! Their default action ends the process where it stands, which is right as long as nothing has been changed. From the first
-//! effect on, the handler writes down which came first, and nothing else; the operation looks between two effects ([`check`]).
-//! It stays until what was done has been said, which is mostly the end of the process: a death by a signal means that nothing was changed.
-//! In another program, which uses recant as a library, nothing is noted at all ([`leave_to_the_program`]).
-//! What was ignored when recant was started (nohup(1), a shell's background jobs) stays so. SIGKILL and SIGQUIT are left alone.
+//! Their default action ends the process at once, which is right as long as nothing has been changed. From the first effect on, the handler
+//! only notes which came first; the operation checks between two effects ([`check`]). The handler stays until the result has been reported,
+//! mostly the end of the process: a death by a signal means that nothing was changed. In another program, which uses recant as a library,
+//! nothing is noted at all ([`leave_to_the_program`]). Signals that were ignored when recant was started (nohup(1), a shell's background
+//! jobs) stay ignored. SIGKILL and SIGQUIT are left alone.
 #![allow(unsafe_code, reason = "sigaction(2) has no safe wrapper")]
 
 use std::fs::File;
@@ -19,38 +19,38 @@ use rustix::io::Errno;
 
 const NOTED: [(i32, &str); 3] = [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM"), (libc::SIGHUP, "SIGHUP")];
 
-/// The first that came, 0 for none. It is not forgotten: whoever asked for an end does not want what comes next either.
+/// The first signal that came, 0 for none. It is not forgotten: a request to end holds for what comes next too.
 static CAME: AtomicI32 = AtomicI32::new(0);
 static STOPS: AtomicBool = AtomicBool::new(false);
-/// As long as an operation is under way, whatever it says meanwhile.
+/// True during an operation, whatever it reports meanwhile.
 static NOTING: AtomicBool = AtomicBool::new(false);
-/// The same, and until what it did is being said.
+/// True during an operation, and until its result is being reported.
 static UNDER_WAY: AtomicBool = AtomicBool::new(false);
-/// Those that are noted, with the actions that they had.
+/// The noted signals, with the actions that they had.
 static BEFORE: Mutex<Vec<(i32, libc::sighandler_t)>> = Mutex::new(Vec::new());
 
-/// What an operation does when it is asked to end.
+/// The reaction of an operation to a request to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// It stops at the next [`check`], and undoes what it has done.
     Stops,
-    /// It goes on to its end: it is an undo itself, or settles what is done.
+    /// It continues to its end: it is an undo itself, or settles what is done.
     GoesOn,
 }
 
-/// The operation stops when it is asked to, as long as this lives. Signals are noted beyond it, until [`give_back`].
+/// Makes the operation stop on request, as long as this lives. Signals are noted beyond it, until [`give_back`].
 #[derive(Debug)]
 pub struct Noting {
-    /// What held before: one operation may be a part of another.
+    /// The state before: one operation may be a part of another.
     stopped: bool,
     noted: bool,
 }
 
-/// Signals are none of recant's.
+/// True if signals belong to another program.
 static NOT_OURS: AtomicBool = AtomicBool::new(false);
 
-/// From here on no signal is noted: they are for the program that recant is a part of. Where one ends it in the midst of an operation, the next
-/// recant recovers.
+/// Stops noting signals for good: they are for the program that recant is a part of. If one ends it within an operation, the next recant
+/// recovers.
 pub fn leave_to_the_program() {
     NOT_OURS.store(true, Ordering::Relaxed);
 }
@@ -64,8 +64,8 @@ pub fn note(asked: Asked) -> Noting {
     let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
     let todo = if before.is_empty() && !NOT_OURS.load(Ordering::Relaxed) { &NOTED[..] } else { &[] };
     for (signal, _) in todo {
-        // SAFETY: signal(2); the handler does nothing but a store to an atomic (signal-safety(7)). Calls that it cuts off are
-        // begun again, as BSD and glibc have it (SA_RESTART). It fails for numbers that are no signal's, which these are.
+        // SAFETY: signal(2); the handler does nothing but a store to an atomic (signal-safety(7)). Calls that it interrupts
+        // are restarted, as in BSD and glibc (SA_RESTART). It fails only for invalid signal numbers, and these are valid.
         let old = unsafe { libc::signal(*signal, ours) };
         if old == libc::SIG_IGN {
             // SAFETY: signal(2) with SIG_IGN installs no handler of ours.
@@ -77,7 +77,7 @@ pub fn note(asked: Asked) -> Noting {
     Noting { stopped, noted }
 }
 
-/// Where something else begins once what was done has been said: signals have their old actions again.
+/// Restores the old actions of signals, once the result has been reported and something else begins.
 pub fn give_back() {
     for (signal, old) in BEFORE.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
         // SAFETY: signal(2) with what it gave before.
@@ -86,14 +86,14 @@ pub fn give_back() {
 }
 
 extern "C" fn write_down(signal: i32) {
-    // Only the first is kept. Another one that comes while it is being said what was done is meant.
+    // Only the first is kept. Another one during the report of the result ends the process.
     let later = CAME.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_err();
     if later && !UNDER_WAY.load(Ordering::Relaxed) {
         end_by(signal);
     }
 }
 
-/// Ends the process as the signal does by default; comes back where that does not end it.
+/// Ends the process by the default action of a signal; returns if that does not end it.
 pub fn end_by(signal: i32) {
     // SAFETY: signal(2) with SIG_DFL and raise(3), both safe in a handler (signal-safety(7)). There the signal is blocked until it returns.
     unsafe {
@@ -109,7 +109,7 @@ impl Drop for Noting {
     }
 }
 
-/// Something is being said. Where that is what was done, a second signal ends the process from here on, as its reader may never read.
+/// Called before output. If that is the operation's result, a second signal ends the process from here on, as its reader may never read.
 pub fn reporting() {
     UNDER_WAY.fetch_and(NOTING.load(Ordering::Relaxed), Ordering::Relaxed);
 }
@@ -120,17 +120,17 @@ pub fn came() -> Option<&'static str> {
     NOTED.into_iter().find(|(signal, _)| *signal == came).map(|(_, name)| name)
 }
 
-/// The exit status that stands for the signal that came first, as shells have it.
+/// The exit status for the signal that came first, as shells give it.
 pub fn status() -> Option<u8> {
     u8::try_from(CAME.load(Ordering::Relaxed)).ok().filter(|came| *came > 0).map(|came| 128 + came)
 }
 
-/// Whether an exit status is one of a recant that a signal asked to end: nothing was changed.
+/// True if an exit status is that of a recant that a signal asked to end: nothing was changed.
 pub fn is_status(status: u8) -> bool {
     NOTED.into_iter().any(|(signal, _)| i32::from(status) == 128 + signal)
 }
 
-/// What is read from somebody who may keep it waiting for ever: an operation that stops when it is asked to does so here, too.
+/// Input from a source that may keep it waiting for ever: an operation that stops on request does so here too.
 #[derive(Debug)]
 pub struct Input(pub File);
 
@@ -144,10 +144,10 @@ impl io::Read for Input {
     }
 }
 
-/// How often who waits looks whether a signal came: one that comes between a look and the wait ends no wait.
+/// The interval at which a wait looks for a signal: one that comes between a look and the wait ends no wait.
 pub const LOOKS: Duration = Duration::from_millis(100);
 
-/// Waits for at most `limit`, or until any signal comes, for something to read, an end or an error included.
+/// Waits for at most `limit`, or until any signal comes, for something to read, including an end or an error.
 pub fn has_input(from: impl AsFd, limit: Duration) -> io::Result<bool> {
     let until = Instant::now() + limit;
     loop {
@@ -162,7 +162,7 @@ pub fn has_input(from: impl AsFd, limit: Duration) -> io::Result<bool> {
     }
 }
 
-/// Between two effects: an error where an operation that stops was asked to end.
+/// Returns an error if an operation that stops was asked to end; called between two effects.
 pub fn check() -> io::Result<()> {
     match came().filter(|_| STOPS.load(Ordering::Relaxed)) {
         None => Ok(()),

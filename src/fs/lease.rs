@@ -1,23 +1,23 @@
-//! Whether somebody has a file open for writing, asked by a read lease.
+//! Finds out by a read lease whether somebody has a file open for writing.
 #![allow(unsafe_code, reason = "fcntl(F_SETLEASE) has no safe wrapper")]
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// What a lease told.
+/// The answer of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writers {
     /// Nobody has it open for writing.
     None,
     /// Somebody has.
     Some,
-    /// It cannot be told: not our file and no CAP_LEASE, or a file system without leases.
+    /// Unknown: not our file and no CAP_LEASE, or a file system without leases.
     Unknown,
 }
 
-/// A read lease: nobody can open the file for writing, or cut it, until this is dropped. They wait for that, 45 seconds at most
-/// (/proc/sys/fs/lease-break-time), so that it is to be held for a moment only.
+/// A read lease: nobody can open the file for writing, or cut it, until this is dropped. They wait for that, at most 45 seconds
+/// (/proc/sys/fs/lease-break-time), so it is to be held only for a moment.
 #[derive(Debug)]
 pub struct Lease<'f> {
     file: &'f File,
@@ -30,8 +30,8 @@ impl Drop for Lease<'_> {
     }
 }
 
-/// Asks for a read lease: fcntl(2), "A read lease can be placed only on a file descriptor that is opened read-only", refused with
-/// EAGAIN while anybody has the file open for writing. `file` must be open for reading only. Gives the lease, or what else it told.
+/// Takes a read lease: fcntl(2), "A read lease can be placed only on a file descriptor that is opened read-only". Refused with EAGAIN while
+/// anybody has the file open for writing. `file` must be open for reading only. Returns the lease, or the other answer.
 pub fn lease(file: &File) -> io::Result<Result<Lease<'_>, Writers>> {
     // SAFETY: as above.
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) } == 0 {
@@ -45,18 +45,18 @@ pub fn lease(file: &File) -> io::Result<Result<Lease<'_>, Writers>> {
     }
 }
 
-/// Whether somebody has it open for writing: a lease that is given back at once.
+/// Finds out whether somebody has a file open for writing, by a lease that is released at once.
 pub fn writers(file: &File) -> io::Result<Writers> {
     Ok(lease(file)?.err().unwrap_or(Writers::None))
 }
 
-/// Ignores signals whose default action would end the process in the midst of an operation: SIGIO, of a lease that is broken in the moment
-/// between taking it and giving it back, and SIGXFSZ, of a write over RLIMIT_FSIZE (`ulimit -f`), which fails with EFBIG then and is undone
-/// as any other: setrlimit(2). What the process has set for them itself stays. Called once, at the start.
+/// Ignores signals whose default action would end the process within an operation: SIGIO, of a lease broken before its release, and
+/// SIGXFSZ, of a write over RLIMIT_FSIZE (`ulimit -f`), which then fails with EFBIG and is undone as any other: setrlimit(2). An action
+/// that the process has set itself stays. Called once, at the start.
 pub fn ignore_what_would_end_it() {
     for signal in [libc::SIGIO, libc::SIGXFSZ] {
         // SAFETY: sigaction(2) without an action writes the one in force to `now`, for which all zeros are valid; signal(2) with SIG_IGN
-        // installs no handler of ours. Both fail for numbers that are no signal's alone.
+        // installs no handler of ours. Both fail only for invalid signal numbers.
         unsafe {
             let mut now: libc::sigaction = std::mem::zeroed();
             if libc::sigaction(signal, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_DFL {

@@ -1,7 +1,7 @@
 //! Locks that die with their holder: flock(2), never a pid file (D18, I23).
 //!
-//! A lock is held on its file, and on the folder that this lies in: somebody may remove the file or put another one in its place, and who
-//! comes next would hold that, at the same time as the first.
+//! A lock is held on its file, and on the file's directory: somebody may remove or replace the file, and the next process would lock the
+//! new file while the first still holds the old.
 
 use std::fs::File;
 use std::io;
@@ -16,10 +16,10 @@ use super::Fs;
 use super::dir::{Dir, Entry};
 use super::interrupt;
 
-/// Held by one alone, or not at all.
+/// An exclusive lock, not waited for.
 const ALONE: FlockOperation = FlockOperation::NonBlockingLockExclusive;
 
-/// A held lock; dropping it lets go.
+/// A held lock; dropping it releases it.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -27,12 +27,12 @@ pub struct Lock {
     holder: Pid,
 }
 
-/// By a word, as closing does not do where a process that was forked meanwhile has the descriptors, too, until it executes a program: flock(2).
-/// Such a process itself lets go of nothing.
+/// Unlocks explicitly: closing is not enough where a process forked meanwhile has the descriptors too, until it executes a program:
+/// flock(2). The forked process itself releases nothing.
 impl Drop for Lock {
     fn drop(&mut self) {
         if getpid() == self.holder {
-            // What fails here is let go by closing.
+            // If this fails, closing releases it.
             let _closed = self.folder.as_ref().map(|folder| rustix::fs::flock(folder, FlockOperation::Unlock));
             let _closed = rustix::fs::flock(&self.file, FlockOperation::Unlock);
         }
@@ -40,7 +40,7 @@ impl Drop for Lock {
 }
 
 impl Lock {
-    /// Takes the lock on the file at `at`, made with mode 0600 where it is missing, and on its folder. `None` where another holds it.
+    /// Takes the lock on the file at `at`, which is made with mode 0600 if missing, and on its directory. `None` if another holds it.
     pub fn try_take(fs: &Fs, at: Entry<'_>) -> io::Result<Option<Self>> {
         let Some(mut lock) = Self::try_take_file(fs, at)? else { return Ok(None) };
         let Some(folder) = lock_folder(at.dir, ALONE)? else { return Ok(None) };
@@ -48,14 +48,14 @@ impl Lock {
         Ok(Some(lock))
     }
 
-    /// The same on the file alone: for another lock than the one that its folder goes with.
+    /// Takes the lock on the file alone, if the directory belongs to another lock.
     pub fn try_take_file(fs: &Fs, at: Entry<'_>) -> io::Result<Option<Self>> {
         let file = fs.append(at)?;
         Ok(flock(&file, ALONE)?.then(|| Self { file, folder: None, holder: getpid() }))
     }
 
-    /// What `take` takes, waiting for it for at most `limit`, and no longer than [`interrupt::check`] lets it; `slow` is called once, after
-    /// half a second. flock has no time-out, so it is asked every 20 ms.
+    /// Waits for a lock that `take` takes, at most `limit`, and no longer than [`interrupt::check`] allows; calls `slow` once, after half a
+    /// second. flock has no time-out, so it tries every 20 ms.
     pub fn wait(limit: Duration, slow: impl FnOnce(), take: impl Fn() -> io::Result<Option<Self>>) -> io::Result<Option<Self>> {
         let start = Instant::now();
         let mut slow = Some(slow);
@@ -76,7 +76,7 @@ impl Lock {
         }
     }
 
-    /// The lock for one alone. Another that holds it so is not waited for; who only asks whether it is held ([`Lock::is_held`]) is.
+    /// Takes an exclusive lock. Waits for a mere check whether it is held ([`Lock::is_held`]), but not for another exclusive holder.
     pub fn take_unless_held(fs: &Fs, at: Entry<'_>) -> io::Result<Option<Self>> {
         let start = Instant::now();
         loop {
@@ -90,18 +90,18 @@ impl Lock {
         }
     }
 
-    /// Whether who took the lock has ended, and a process that it forked, which closes folders and keeps the file, has not yet.
+    /// True if the holder has ended, but a process that it forked, which closes directories and keeps the file, has not.
     pub fn is_left(at: Entry<'_>) -> io::Result<bool> {
         let shared = FlockOperation::NonBlockingLockShared;
         let is_held = match at.open_file() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             file => !flock(&file?, shared)?,
         };
-        // Where folders cannot be locked nothing tells.
+        // Where directories can't be locked this is unknown.
         Ok(is_held && matches!(lock_folder(at.dir, shared)?, Some(Some(_))))
     }
 
-    /// Whether somebody holds the lock exclusively now. Takes nothing that outlives the call, makes no file.
+    /// True if somebody holds the lock exclusively now. Takes nothing that outlives the call, makes no file.
     pub fn is_held(at: Entry<'_>) -> io::Result<bool> {
         let shared = FlockOperation::NonBlockingLockShared;
         match at.open_file() {
@@ -113,7 +113,7 @@ impl Lock {
     }
 }
 
-/// Whether it was free.
+/// Takes a lock without waiting; false if another holds it.
 fn flock(file: impl AsFd, how: FlockOperation) -> io::Result<bool> {
     match rustix::fs::flock(file, how) {
         Ok(()) => Ok(true),
@@ -122,12 +122,12 @@ fn flock(file: impl AsFd, how: FlockOperation) -> io::Result<bool> {
     }
 }
 
-/// `None` where another holds it, `Some(None)` where folders cannot be locked.
+/// Locks a directory. `None` if another holds it, `Some(None)` where directories can't be locked.
 fn lock_folder(dir: &Dir, how: FlockOperation) -> io::Result<Option<Option<Dir>>> {
     let folder = dir.open_below(b"")?;
     match flock(&folder, how) {
         Ok(free) => Ok(free.then_some(Some(folder))),
-        // NFS locks what is open for writing, which no folder is: the file alone has to do.
+        // NFS locks only what is open for writing, which no directory is: the file alone must do.
         Err(error) if error.raw_os_error() == Some(libc::EBADF) => Ok(Some(None)),
         Err(error) => Err(error),
     }

@@ -1,8 +1,7 @@
 //! The one place of system calls that change a file.
 //!
-//! Everything goes by (held folder, last name), so that a parent swapped for a link leads nowhere, and every change
-//! passes one hook first ([`watch`]), so that a test can stop before any of them. Reading is in [`dir`]; what is here
-//! does one step each and decides nothing.
+//! Everything goes by (held directory, last name), so that a parent swapped for a link leads nowhere. Every change passes one hook first
+//! ([`watch`]), so that a test can stop before any of them. Reading is in [`dir`]; each function here does one step and decides nothing.
 
 mod beneath;
 mod clock;
@@ -41,7 +40,7 @@ use watch::On;
 use watch::{Step, Watch};
 pub use xattr::TooLarge;
 
-/// The calls that change files. One value a call of the program or a store of the library, handed down.
+/// The calls that change files. One value for each call of the program, or for each store of the library, passed down.
 #[derive(Default)]
 pub struct Fs {
     #[cfg(feature = "crash-points")]
@@ -58,7 +57,7 @@ impl Fs {
         }
     }
 
-    /// Watched by a test within the library.
+    /// A file system that a test within the library watches.
     #[cfg(all(test, feature = "crash-points"))]
     pub fn watched(watch: Box<dyn Watch>) -> Self {
         Self { watch: Some(watch) }
@@ -77,19 +76,19 @@ impl Fs {
         Ok(())
     }
 
-    /// Changes nothing: a point between two readings, at which a test has somebody else act.
+    /// Changes nothing: a point between two readings, at which a test lets somebody else act.
     #[track_caller]
     pub fn between_readings(&self, at: Entry<'_>) -> io::Result<()> {
         self.before("between", On::One(at))
     }
 
-    /// Makes a folder; `mode` less what the umask takes from group and others.
+    /// Makes a directory; `mode` less what the umask takes from group and others.
     pub fn mkdir(&self, at: Entry<'_>, mode: u32) -> io::Result<()> {
         self.before("mkdirat", On::One(at))?;
         Ok(umask::with_owners(mode, || rustix::fs::mkdirat(at.dir, at.name, Mode::from_raw_mode(mode)))?)
     }
 
-    /// Makes a FIFO, socket or device node of mode `mode` less the umask: whoever asks for one sets its mode. Devices need CAP_MKNOD.
+    /// Makes a FIFO, socket or device node of mode `mode` less the umask; the caller sets its mode later. Devices need CAP_MKNOD.
     pub fn mknod(&self, at: Entry<'_>, sort: Sort, mode: u32, rdev: Dev) -> io::Result<()> {
         use rustix::fs::FileType;
         self.before("mknodat", On::One(at))?;
@@ -110,15 +109,15 @@ impl Fs {
         Ok(rustix::fs::symlinkat(target, at.dir, at.name)?)
     }
 
-    /// Gives the object at `from` a second name. Links are not followed; what is at `to` is never replaced.
+    /// Gives the object at `from` a second name. Links are not followed; an object at `to` is never replaced.
     pub fn link(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
         self.before("linkat", On::Two(from, to))?;
         Ok(rustix::fs::linkat(from.dir, from.name, to.dir, to.name, AtFlags::empty())?)
     }
 
-    /// Renames a name of recant's own onto one that has to be free: RENAME_NOREPLACE. Where the file system does not have that
-    /// (NFS, many of FUSE), a second name and the first one taken away; a folder, which can have no second name, is renamed
-    /// if nothing is there: what comes in between is replaced only if it is an empty folder.
+    /// Renames a name of recant's own onto one that must be free: RENAME_NOREPLACE. If the file system lacks that (NFS, many of FUSE), it
+    /// makes a second name and removes the first. A directory, which can have no second name, is renamed if nothing is there: what comes in
+    /// between is replaced only if it is an empty directory.
     pub fn place(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
         match self.rename_free(from, to) {
             Err(error) if is_no_flag(&error) => {}
@@ -136,7 +135,7 @@ impl Fs {
         self.unlink(from)
     }
 
-    /// Renames what is there now to a free name of recant's own: whatever it is comes out whole.
+    /// Renames the present object to a free name of recant's own: whatever it is comes out whole.
     pub fn take(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
         match self.rename_free(from, to) {
             Err(error) if is_no_flag(&error) => self.rename_if_free(from, to),
@@ -162,19 +161,19 @@ impl Fs {
         Ok(rustix::fs::renameat_with(a.dir, a.name, b.dir, b.name, RenameFlags::EXCHANGE)?)
     }
 
-    /// Renames over whatever is there: for recant's own files alone.
+    /// Renames over any object: for recant's own files alone.
     pub fn rename_over(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
         self.before("renameat", On::Two(from, to))?;
         Ok(rustix::fs::renameat(from.dir, from.name, to.dir, to.name)?)
     }
 
-    /// Takes a name away, not a folder's.
+    /// Removes a name, but not a directory's.
     pub fn unlink(&self, at: Entry<'_>) -> io::Result<()> {
         self.before("unlinkat", On::One(at))?;
         Ok(rustix::fs::unlinkat(at.dir, at.name, AtFlags::empty())?)
     }
 
-    /// Takes an empty folder away.
+    /// Removes an empty directory.
     pub fn rmdir(&self, at: Entry<'_>) -> io::Result<()> {
         self.before("unlinkat REMOVEDIR", On::One(at))?;
         Ok(rustix::fs::unlinkat(at.dir, at.name, AtFlags::REMOVEDIR)?)
@@ -187,15 +186,15 @@ impl Fs {
         Ok(umask::with_owners(mode, || rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode)))?.into())
     }
 
-    /// Makes a file without a name in the folder `at`, open for reading and writing, which goes with its last descriptor: O_TMPFILE. Errors:
-    /// EOPNOTSUPP, EISDIR or ENOENT where the file system or the kernel has none (open(2)).
+    /// Makes a file without a name in the directory `at`, open for reading and writing, which lasts until its last descriptor is closed:
+    /// O_TMPFILE. Errors: EOPNOTSUPP, EISDIR or ENOENT if the file system or the kernel lacks it (open(2)).
     pub fn create_unnamed(&self, at: Entry<'_>, mode: u32) -> io::Result<File> {
         self.before("openat TMPFILE", On::One(at))?;
         let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
         Ok(umask::with_owners(mode, || rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode)))?.into())
     }
 
-    /// Opens one of recant's own files to append to it; makes it with mode 0600 where it is missing.
+    /// Opens one of recant's own files to append to it; makes it with mode 0600 if it is missing.
     pub fn append(&self, at: Entry<'_>) -> io::Result<File> {
         self.before("openat APPEND", On::One(at))?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -208,7 +207,7 @@ impl Fs {
         io::Write::write_all(&mut file, bytes)
     }
 
-    /// Writes all of `bytes` from the byte `at` on, over what is there.
+    /// Writes all of `bytes` from the byte `at` on, over the present content.
     pub fn write_at(&self, file: &File, bytes: &[u8], at: u64, path: &Path) -> io::Result<()> {
         self.before("pwrite", On::Open(file.as_fd(), path))?;
         std::os::unix::fs::FileExt::write_all_at(file, bytes, at)
@@ -220,14 +219,14 @@ impl Fs {
         Ok(rustix::fs::ftruncate(file, size)?)
     }
 
-    /// Gives a file blocks for `size` bytes, its size included.
+    /// Allocates blocks for `size` bytes of a file, and sets its size.
     pub fn allocate(&self, file: &File, size: u64, path: &Path) -> io::Result<()> {
         self.before("fallocate", On::Open(file.as_fd(), path))?;
         Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size)?)
     }
 
-    /// Gives the blocks of `length` bytes from `from` on back to the file system; the size stays, and they read as zeros. False
-    /// where the file system cannot: fallocate(2), FALLOC_FL_PUNCH_HOLE.
+    /// Frees the blocks of `length` bytes from `from` on; the size stays, and they read as zeros. False if the file system cannot:
+    /// fallocate(2), FALLOC_FL_PUNCH_HOLE.
     pub fn punch(&self, file: &File, from: u64, length: u64, path: &Path) -> io::Result<bool> {
         use rustix::fs::FallocateFlags;
         self.before("fallocate PUNCH_HOLE", On::Open(file.as_fd(), path))?;
@@ -242,7 +241,7 @@ impl Fs {
     pub fn set_mode(&self, at: Entry<'_>, mode: u32) -> io::Result<()> {
         self.before("fchmodat", On::One(at))?;
         let mode = Mode::from_raw_mode(mode);
-        // fchmodat2(2) with AT_SYMLINK_NOFOLLOW is of Linux 6.6; a path descriptor through /proc does the same before.
+        // fchmodat2(2) with AT_SYMLINK_NOFOLLOW is of Linux 6.6; before that a path descriptor through /proc does the same.
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let held = rustix::fs::openat(at.dir, at.name, flags, Mode::empty())?;
         if dir::stat_of(held.as_fd())?.sort == Sort::Symlink {
@@ -258,8 +257,8 @@ impl Fs {
         Ok(rustix::fs::chownat(at.dir, at.name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Sets the mtime, links not followed; the access time stays. Where a file system that is not known sets no time alone, and says that it
-    /// has, both are set. Whether it has taken then is for the caller to see.
+    /// Sets the mtime, links not followed; the access time stays. An unknown file system may set no time alone and still report success:
+    /// then both are set. The caller checks whether that worked.
     pub fn set_mtime(&self, at: Entry<'_>, mtime: Time) -> io::Result<()> {
         self.before("utimensat", On::One(at))?;
         let set = |times: Timestamps| rustix::fs::utimensat(at.dir, at.name, &times, AtFlags::SYMLINK_NOFOLLOW);
@@ -275,7 +274,7 @@ impl Fs {
         Ok(both_times(mtime, &found).map_or(Ok(()), set)?)
     }
 
-    /// The same of a file that is open. `path` is for messages and the log of steps.
+    /// Sets the mtime of an open file. `path` is for messages and the log of steps.
     pub fn set_mtime_of(&self, file: &File, mtime: Time, path: &Path) -> io::Result<()> {
         self.before("futimens", On::Open(file.as_fd(), path))?;
         rustix::fs::futimens(file, &mtime_alone(mtime))?;
@@ -293,7 +292,7 @@ impl Fs {
         set.map_err(|error| xattr::too_large(error, name, value, at.dir.as_fd()))
     }
 
-    /// Takes one xattr away, links not followed; not there is fine.
+    /// Removes one xattr, links not followed; a missing one is fine.
     pub fn remove_xattr(&self, at: Entry<'_>, name: &[u8]) -> io::Result<()> {
         self.before("lremovexattr", On::One(at))?;
         match rustix::fs::lremovexattr(at.through_proc(), name) {
@@ -302,27 +301,27 @@ impl Fs {
         }
     }
 
-    /// Sets the permission bits of a file that is open. `path` is for messages and the log of steps, here and below.
+    /// Sets the permission bits of an open file. `path` is for messages and the log of steps, here and below.
     pub fn set_mode_of(&self, file: &File, mode: u32, path: &Path) -> io::Result<()> {
         self.before("fchmod", On::Open(file.as_fd(), path))?;
         Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?)
     }
 
-    /// Sets owner and group of a file that is open. Clears setuid, setgid and capabilities: chown(2).
+    /// Sets owner and group of an open file. Clears setuid, setgid and capabilities: chown(2).
     pub fn set_owner_of(&self, file: &File, uid: u32, gid: u32, path: &Path) -> io::Result<()> {
         self.before("fchown", On::Open(file.as_fd(), path))?;
         Ok(rustix::fs::fchown(file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?)
     }
 
-    /// Sets one xattr of a file that is open.
+    /// Sets one xattr of an open file.
     pub fn set_xattr_of(&self, file: &File, name: &[u8], value: &[u8], path: &Path) -> io::Result<()> {
         self.before("fsetxattr", On::Open(file.as_fd(), path))?;
         let set = rustix::fs::fsetxattr(file, name, value, rustix::fs::XattrFlags::empty());
         set.map_err(|error| xattr::too_large(error, name, value, file.as_fd()))
     }
 
-    /// fsync of several files, each with the folder that it lies in. All content is written out before the first is synced: then
-    /// a file system with a journal makes one record of them all. An error is final (D8).
+    /// fsync of several files, each with its directory. Writes out all content before the first is synced: then a file system with a
+    /// journal makes one record of them all. An error is final (D8).
     #[track_caller]
     pub fn sync_all(&self, files: &[(&File, &Path)]) -> io::Result<()> {
         if files.len() > 1 {
@@ -341,22 +340,22 @@ impl Fs {
         Ok(rustix::fs::fsync(file)?)
     }
 
-    /// fsync of a folder: its names (D2). Where the caller may not open it for reading, syncfs of its file system is not
-    /// possible either through it: the caller has to hold another folder of the same file system.
+    /// fsync of a directory: its names (D2). If the caller may not open it for reading, syncfs through it is not possible either: the
+    /// caller must hold another directory of the same file system.
     #[track_caller]
     pub fn sync_dir(&self, dir: &Dir) -> io::Result<()> {
         self.before("fsync", On::Open(dir.as_fd(), dir.path()))?;
         Ok(rustix::fs::fsync(dir)?)
     }
 
-    /// fsync of the object at `at`: a file or folder by its own descriptor, EACCES where it may not be opened for reading; any
-    /// other kind lasts with its folder.
+    /// fsync of the object at `at`: a file or directory by its own descriptor, EACCES if it may not be opened for reading; any other kind
+    /// lasts with its directory.
     #[track_caller]
     pub fn sync_at(&self, at: Entry<'_>) -> io::Result<()> {
         self.before("fsync", On::One(at))?;
         match at.stat()?.map(|stat| stat.sort) {
             Some(Sort::File) => Ok(rustix::fs::fsync(at.open_file()?)?),
-            // As with a file, whatever is mounted at the name is what was set in place by it.
+            // As with a file, what is mounted at the name is what was set in place by it.
             Some(Sort::Folder) => match at.dir.open_across(at.name)? {
                 dir if dir.readable() => Ok(rustix::fs::fsync(&dir)?),
                 _ => Err(Errno::ACCESS.into()),
@@ -365,8 +364,8 @@ impl Fs {
         }
     }
 
-    /// syncfs: all that is dirty on the folder's file system (D7). The descriptor must be older than the first write that
-    /// counts: the error is remembered for each open descriptor.
+    /// syncfs: all dirty data on the directory's file system (D7). The descriptor must be older than the first write that counts: the error
+    /// is remembered for each open descriptor.
     #[track_caller]
     pub fn sync_fs(&self, dir: &Dir) -> io::Result<()> {
         self.before("syncfs", On::Open(dir.as_fd(), dir.path()))?;
@@ -379,35 +378,35 @@ impl Fs {
         self.replace_after(at, bytes, &[], &[])
     }
 
-    /// The same, with what the new content speaks of: other files, each with the folder that it lies in, and the folders in which
-    /// names are new, are as durable as it is before it gets the name.
+    /// Replaces a file durably, as [`Self::replace`] does, after making durable what its new content refers to: other files, each with its
+    /// directory, and directories with new names.
     #[track_caller]
     pub fn replace_after(&self, at: Entry<'_>, bytes: &[u8], files: &[(&File, &Path)], folders: &[&Dir]) -> io::Result<()> {
         let temp = [at.name, b".new"].concat();
         let temp = at.dir.at(&temp);
         let file = self.write_new(temp, bytes)?;
-        // D1: content before name, else a cut could leave the name on an empty file.
+        // D1: content before name, else a power cut could leave the name on an empty file.
         self.sync_all(&[files, &[(&file, at.dir.path())]].concat())?;
         for folder in folders {
             self.sync_dir(folder)?; // D2
         }
         self.rename_over(temp, at)?;
-        // D2: the name itself lasts only once its folder is synced.
+        // D2: the name itself lasts only once its directory is synced.
         self.sync_dir(at.dir)
     }
 
-    /// The same without waiting for the disk: whole for whoever reads it, but a power cut may lose it.
+    /// Replaces a file without waiting for the disk: readers see it whole, but a power cut may lose it.
     pub fn replace_later(&self, at: Entry<'_>, bytes: &[u8]) -> io::Result<()> {
         self.write_beside(at, bytes)?;
         self.name_beside(at)
     }
 
-    /// Writes beside `at` what [`Self::name_beside`] puts there; not durable.
+    /// Writes the file beside `at` that [`Self::name_beside`] renames to `at`; not durable.
     pub fn write_beside(&self, at: Entry<'_>, bytes: &[u8]) -> io::Result<()> {
         self.write_new(at.dir.at(&[at.name, b".new"].concat()), bytes).map(drop)
     }
 
-    /// Gives what was written beside `at` its name.
+    /// Renames the file that was written beside `at` to it.
     pub fn name_beside(&self, at: Entry<'_>) -> io::Result<()> {
         self.rename_over(at.dir.at(&[at.name, b".new"].concat()), at)
     }
@@ -419,7 +418,7 @@ impl Fs {
         Ok(file)
     }
 
-    /// Takes a name away if it is there.
+    /// Removes a name if it is there.
     pub fn unlink_if_there(&self, at: Entry<'_>) -> io::Result<()> {
         match self.unlink(at) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -428,26 +427,26 @@ impl Fs {
     }
 }
 
-/// The access time stays.
+/// The times that set the mtime and leave the access time.
 fn mtime_alone(mtime: Time) -> Timestamps {
     let omit = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
     let mtime = Timespec { tv_sec: mtime.s, tv_nsec: mtime.ns.into() };
     Timestamps { last_access: omit, last_modification: mtime }
 }
 
-/// The mtime that was set, with the access time as it is; none where the mtime has taken.
+/// The times with the wanted mtime and the present access time; `None` if the mtime is set already.
 fn both_times(mtime: Time, found: &rustix::fs::Statx) -> Option<Timestamps> {
     let shown = Time { s: found.stx_mtime.tv_sec, ns: found.stx_mtime.tv_nsec };
     let last_access = Timespec { tv_sec: found.stx_atime.tv_sec, tv_nsec: found.stx_atime.tv_nsec.into() };
     (!shown.shows(mtime)).then(|| Timestamps { last_access, ..mtime_alone(mtime) })
 }
 
-/// Whether a file system has refused a flag of renameat2(2), not the rename.
+/// True if a file system has refused a flag of renameat2(2), not the rename.
 fn is_no_flag(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS))
 }
 
-/// A path to something that is open: /proc/self/fd/N.
+/// A path to an open object: /proc/self/fd/N.
 fn of_fd(fd: std::os::fd::BorrowedFd<'_>) -> String {
     use std::os::fd::AsRawFd;
     format!("/proc/self/fd/{}", fd.as_raw_fd())

@@ -17,52 +17,52 @@ pub struct Mount {
     pub parent: u64,
     /// The device of its file system.
     pub dev: Dev,
-    /// The folder or file of the file system that is mounted: `/` but for bind mounts and subvolumes.
+    /// The directory or file of the file system that is mounted: `/` except for bind mounts and subvolumes.
     pub root: Vec<u8>,
-    /// Where it is mounted, as this process sees it.
+    /// The mount point, as this process sees it.
     pub point: AbsPath,
     /// The options of the mount itself: `rw,nosuid,…`.
     pub options: String,
     /// The file system's type.
     pub fs_type: String,
-    /// What is mounted: a device, or anything that the file system says.
+    /// The mounted source: a device, or anything that the file system says.
     pub source: Vec<u8>,
     /// The options of the file system.
     pub super_options: String,
 }
 
 impl Mount {
-    /// Whether nothing can be written through it.
+    /// True if nothing can be written through it.
     pub fn read_only(&self) -> bool {
         has(&self.options, "ro") || has(&self.super_options, "ro")
     }
 
-    /// Whether what is mounted has no name any more. No name has a `/` in it, so that the kernel's mark for that is none.
+    /// True if the mounted object was deleted. No name contains a `/`, so the kernel's mark can't be one.
     pub fn is_deleted(&self) -> bool {
         self.root.ends_with(b"//deleted")
     }
 }
 
-/// Whether a list of options has `option`.
+/// True if a list of options has `option`.
 pub fn has(options: &str, option: &str) -> bool {
     options.split(',').any(|o| o == option)
 }
 
-/// All mounts, in the kernel's order: a later one at the same point hides an earlier one. Mounts that this process
-/// cannot reach (their point is outside its root) are left out.
+/// All mounts, in the kernel's order: a later one at the same point hides an earlier one. Leaves out mounts that this process cannot reach
+/// (their point is outside its root).
 pub fn read() -> io::Result<Vec<Mount>> {
     let mut text = Vec::with_capacity(64 << 10);
-    // The kernel tells no size, and would be asked for a few bytes at first.
+    // The kernel reports no size, so a default buffer would begin with reads of a few bytes.
     std::fs::File::open("/proc/self/mountinfo")?.read_to_end(&mut text)?;
     parse(&text)
 }
 
-/// The id of the mount that something open was reached through. statx(2) tells it since Linux 5.8; before, and in sandboxes with
-/// a kernel of their own, only /proc: proc_pid_fdinfo(5).
+/// The id of the mount that an open object was reached through. statx(2) returns it since Linux 5.8; before that, and in sandboxes with a
+/// kernel of their own, only /proc does: proc_pid_fdinfo(5).
 pub fn id_of(fd: impl AsFd) -> io::Result<u64> {
     let found = rustix::fs::statx(&fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
     match found.stx_mnt_id {
-        // Not told: some say in the mask that they do, and leave it empty.
+        // Unknown: some kernels set the mask and leave the field empty.
         0 => id_by_proc(fd),
         id => Ok(id),
     }
@@ -86,7 +86,7 @@ fn parse(text: &[u8]) -> io::Result<Vec<Mount>> {
     Ok(mounts)
 }
 
-/// `None` for a line that is garbled, `Some(None)` for a mount outside this process's root.
+/// `None` for a garbled line, `Some(None)` for a mount outside this process's root.
 #[expect(clippy::option_option, reason = "two different answers")]
 fn parse_line(line: &[u8]) -> Option<Option<Mount>> {
     let mut words = line.split(|b| *b == b' ');
@@ -106,7 +106,7 @@ fn parse_line(line: &[u8]) -> Option<Option<Mount>> {
     Some(Some(Mount { id, parent, dev, root, point, options, fs_type, source, super_options }))
 }
 
-/// The kernel writes space, tab, newline, backslash and `#` as three octal digits.
+/// Decodes the kernel's three octal digits for space, tab, newline, backslash and `#`.
 fn unescape(word: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(word.len());
     let mut rest = word;
@@ -122,9 +122,9 @@ fn unescape(word: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The mount that a path lies in, were it a folder on the way down from `/`: the last one of the longest point above it.
+/// The mount that a path lies in, taken as a directory on the way down from `/`: the last one of the longest point above it.
 pub fn containing<'a>(mounts: &'a [Mount], path: &AbsPath) -> Option<&'a Mount> {
-    // max_by_key gives the last of equals: the one on top.
+    // max_by_key returns the last of equals: the one on top.
     mounts.iter().filter(|m| path.is_under(&m.point)).max_by_key(|m| m.point.as_bytes().len())
 }
 

@@ -9,7 +9,7 @@ use base64::Engine;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Why bytes are no [`AbsPath`] or a name in a folder.
+/// The reasons why bytes are no [`AbsPath`], or no name in a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// It does not start with `/`.
@@ -27,8 +27,8 @@ pub enum PathError {
 }
 
 /// An absolute path without `.`, `..`, empty parts or NUL. Bytes, not text: a name need not be UTF-8.
-/// `Display` escapes what could garble a terminal, so that it is fit for a message. The order is that of a walk: a
-/// folder comes right before what lies under it.
+/// `Display` escapes what could garble a terminal, so that it is fit for a message. The order is that of a walk: a directory comes right
+/// before its content.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct AbsPath(Box<[u8]>);
 
@@ -53,7 +53,7 @@ impl AbsPath {
         &self.0
     }
 
-    /// The same as a standard path.
+    /// The path as a standard path.
     pub fn as_path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.0))
     }
@@ -77,7 +77,7 @@ impl AbsPath {
         self.split().map_or(b"", |(_, name)| name)
     }
 
-    /// The folder above that is `below` short of this path: what lies below that folder, without a leading slash.
+    /// The ancestor of this path that has `below` under it, given without a leading slash.
     pub fn above(&self, below: &[u8]) -> AbsPath {
         match self.0.len().saturating_sub(below.len() + 1) {
             0 => Self(b"/"[..].into()),
@@ -85,7 +85,7 @@ impl AbsPath {
         }
     }
 
-    /// This path with one more name. `name` has to be one component.
+    /// This path with one more name. `name` must be one component.
     pub fn join(&self, name: &[u8]) -> Result<AbsPath, PathError> {
         check_name(name)?;
         let mut bytes = self.0.to_vec();
@@ -96,7 +96,7 @@ impl AbsPath {
         Ok(Self(bytes.into()))
     }
 
-    /// What lies below `top` in this path, without a leading slash: empty for `top` itself, `None` where this is not under it.
+    /// The rest of this path below `top`, without a leading slash: empty for `top` itself, `None` if this is not under it.
     pub fn below(&self, top: &AbsPath) -> Option<&[u8]> {
         if top.0.len() == 1 {
             return Some(&self.0[1..]);
@@ -109,18 +109,18 @@ impl AbsPath {
         }
     }
 
-    /// Whether this is `top` or lies under it.
+    /// True if this is `top` or lies under it.
     pub fn is_under(&self, top: &AbsPath) -> bool {
         self.below(top).is_some()
     }
 
-    /// How many names it has: 0 for `/`.
+    /// The number of its names: 0 for `/`.
     pub fn depth(&self) -> usize {
         if self.0.len() == 1 { 0 } else { self.0.iter().filter(|b| **b == b'/').count() }
     }
 }
 
-/// Whether `name` can name one object in a folder.
+/// Checks that `name` can name one object in a directory.
 pub fn check_name(name: &[u8]) -> Result<(), PathError> {
     if name.is_empty() || name == b"." || name == b".." || name.contains(&b'/') {
         return Err(PathError::BadPart);
@@ -135,7 +135,7 @@ pub fn check_name(name: &[u8]) -> Result<(), PathError> {
 }
 
 impl Ord for AbsPath {
-    /// `/` sorts below every other byte, so that all that lies under a folder follows it at once.
+    /// `/` sorts before every other byte, so that a directory's content follows it at once.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let key = |b: &u8| if *b == b'/' { 0 } else { *b };
         let first = first_difference(&self.0, &other.0);
@@ -143,7 +143,7 @@ impl Ord for AbsPath {
     }
 }
 
-/// How many bytes two paths begin with alike: of a deep tree that is nearly all of them, and each is compared with ten others.
+/// The number of bytes that two paths have in common at the start: in a deep tree nearly all, and each is compared with ten others.
 fn first_difference(one: &[u8], other: &[u8]) -> usize {
     const PIECE: usize = 64;
     let alike = one.chunks_exact(PIECE).zip(other.chunks_exact(PIECE)).take_while(|(a, b)| a == b).count() * PIECE;
@@ -180,8 +180,8 @@ impl<'de> Deserialize<'de> for AbsPath {
     }
 }
 
-/// Bytes of a path or name for a message: as they are, or in double quotes with C escapes where they hold control
-/// bytes, quotes, backslashes or invalid UTF-8.
+/// Bytes of a path or name for a message: unchanged, or in double quotes with C escapes if they hold control bytes, quotes, backslashes or
+/// invalid UTF-8.
 pub struct Shown<'a>(pub &'a [u8]);
 
 impl fmt::Display for Shown<'_> {
@@ -217,17 +217,17 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Characters that a terminal takes for orders, or would not show as they are.
+/// True for characters that a terminal takes for commands, or would not show as they are.
 pub fn is_unfit(c: char) -> bool {
     c.is_control() || is_invisible(c)
 }
 
-/// Characters that show as nothing or turn the writing direction: they make one path look like another.
+/// True for characters that show as nothing or turn the writing direction: they make one path look like another.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Serde for bytes that are text in nearly all cases: a JSON string, or `{"b64": "…"}` where they are no UTF-8.
+/// Serde for bytes that are nearly always text: a JSON string, or `{"b64": "…"}` if they are no UTF-8.
 pub mod bytes {
     use super::*;
 
@@ -243,7 +243,7 @@ pub mod bytes {
         Encoded(Encoded),
     }
 
-    /// As a JSON string, or as `{"b64": …}`.
+    /// Writes a JSON string, or `{"b64": …}`.
     pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
         match std::str::from_utf8(bytes) {
             Ok(text) => serializer.serialize_str(text),
@@ -251,7 +251,7 @@ pub mod bytes {
         }
     }
 
-    /// From either form.
+    /// Reads either form.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
         match Either::deserialize(deserializer)? {
             Either::Text(text) => Ok(text.into_bytes()),

@@ -1,4 +1,4 @@
-//! Getting back into recant's own folders, whose modes their owner's other programs may change.
+//! Restores access to recant's own directories, whose modes their owner's other programs may change.
 
 use std::io;
 
@@ -9,8 +9,8 @@ use super::watch::On;
 use super::{Fs, of_fd};
 
 impl Fs {
-    /// Gives the owner its rights back to a held folder of recant's own and to what lies in it so many levels down: to read and to write,
-    /// and of a folder to search. Whether any were missing. Follows no link, crosses no mount.
+    /// Restores the owner's rights on a held directory of recant's own and on its content, so many levels down: to read and write, and to
+    /// search a directory. Returns true if any were missing. Follows no link, crosses no mount.
     pub fn regain(&self, dir: &Dir, levels: usize) -> io::Result<bool> {
         let mode = dir.stat()?.mode;
         let mut missing = mode & 0o700 != 0o700;

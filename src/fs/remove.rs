@@ -1,4 +1,4 @@
-//! Taking away recant's own folders with all that is in them. No recursion: depth costs neither stack nor descriptors.
+//! Removes recant's own directories with all that is in them. No recursion: depth costs neither stack nor descriptors.
 
 use std::io;
 
@@ -7,21 +7,21 @@ use rustix::io::Errno;
 use super::Fs;
 use super::dir::{Dir, Entry, Inode, Sort, Stat};
 
-/// What is left to do in a folder on the way down.
+/// The rest of the work in a directory on the way down.
 struct Frame {
-    /// None where so many lie below that it was closed.
+    /// `None` once so many lie below that it was closed.
     dir: Option<Dir>,
-    /// Which one it is.
+    /// Its identity, checked when it is opened again.
     inode: Inode,
     names: std::vec::IntoIter<Vec<u8>>,
 }
 
-/// So many folders on the way down stay open.
+/// The number of directories on the way down that stay open.
 const OPEN_LEVELS: usize = 8;
 
 impl Fs {
-    /// Takes away whatever is at `at`, all that lies under it included; nothing there is fine. Follows no link, crosses no
-    /// mount. For recant's own folders: the content of the store and what it put beside a target.
+    /// Removes whatever is at `at`, with all that lies under it; nothing there is fine. Follows no link, crosses no mount. For recant's own
+    /// directories: the content of the store and what it put beside a target.
     pub fn remove_all(&self, at: Entry<'_>) -> io::Result<()> {
         let Some(stat) = self.left_alone(at)? else { return Ok(()) };
         let (mut below, mut above) = (at.name.to_vec(), Vec::<Frame>::new());
@@ -45,7 +45,7 @@ impl Fs {
             let slash = below.iter().rposition(|byte| *byte == b'/').unwrap_or_default();
             let emptied = below.split_off(slash);
             let is_it = |above: &Dir| above.stat().is_ok_and(|stat| stat.inode() == frame.inode);
-            // From the one below: the way from the top is as long as the tree is deep. Somebody may have moved that elsewhere.
+            // From the one below, as the way from the top is as long as the tree is deep. But that may have been moved elsewhere.
             let nearby = || dir.above().ok().filter(is_it);
             dir = frame.dir.or_else(nearby).map_or_else(|| at.dir.open_below(&below), Ok)?;
             inode = frame.inode;
@@ -54,7 +54,7 @@ impl Fs {
         }
     }
 
-    /// Takes away what is no folder, or an empty one. Where there is more to it, it can be listed now, and is told.
+    /// Removes an object other than a full directory. Returns the stat of a full one, which can now be listed.
     fn left_alone(&self, at: Entry<'_>) -> io::Result<Option<Stat>> {
         match self.unlink(at) {
             Ok(()) => return Ok(None),
@@ -63,7 +63,7 @@ impl Fs {
                 if error.kind() == io::ErrorKind::IsADirectory || error.raw_os_error() == Some(Errno::PERM.raw_os_error()) => {}
             Err(error) => return Err(error),
         }
-        // Most folders of a run that did little are empty.
+        // Most directories of a run that did little are empty.
         match self.rmdir(at) {
             Err(error) if !matches!(error.raw_os_error(), Some(libc::ENOTEMPTY | libc::EEXIST | libc::EPERM | libc::ENOTDIR)) => {
                 return Err(error);
@@ -72,7 +72,7 @@ impl Fs {
             Err(_) => {}
         }
         let stat = at.stat()?.filter(|stat| stat.sort == Sort::Folder).ok_or(Errno::PERM)?;
-        // overlayfs leaves its work folder with mode 000: only root can list that as it is.
+        // overlayfs leaves its work directory with mode 000: only root can list it then.
         if stat.mode & 0o700 != 0o700 && !rustix::process::geteuid().is_root() {
             self.set_mode(at, 0o700)?;
         }

@@ -1,4 +1,4 @@
-//! A path as somebody gives it, made the path of an object: absolute, and without links.
+//! Resolves a path as somebody gives it to the path of an object: absolute, and without links.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -7,24 +7,24 @@ use std::path::Path;
 use super::path::{AbsPath, Shown};
 use crate::error::{At, Failure, IoError, Kind};
 
-/// Why a path is none that recant can take.
+/// The reasons why recant can't take a path.
 #[derive(Debug, thiserror::Error)]
 pub enum Unresolved {
     /// A system call failed.
     #[error(transparent)]
     Io(#[from] IoError),
-    /// It is no path of an object.
+    /// The text is no path of an object.
     #[error("{path}: {why}")]
     Bad {
         /// The path.
         path: String,
-        /// What is wrong with it.
+        /// The fault in it.
         why: String,
     },
 }
 
 impl Unresolved {
-    /// Of a path as it was given.
+    /// Makes the error for a path as it was given.
     pub fn bad(path: &Path, why: impl ToString) -> Self {
         Self::Bad { path: shown(path), why: why.to_string() }
     }
@@ -51,9 +51,9 @@ fn shown(path: &Path) -> String {
     Shown(path.as_os_str().as_bytes()).to_string()
 }
 
-/// An absolute path without links, `.` and `..`: the part that is there by realpath(3), the rest as it stands.
+/// An absolute path without links, `.` and `..`: the existing part by realpath(3), the rest unchanged.
 ///
-/// Errors: a link on the way that leads nowhere or in a circle, a directory that cannot be searched, `..` below a directory that is missing.
+/// Errors: a link on the way that leads nowhere or in a circle, a directory that cannot be searched, `..` below a missing directory.
 pub fn absolute(path: &Path) -> Result<AbsPath, Unresolved> {
     let mut there = path.to_path_buf();
     let mut missing = Vec::new();
@@ -63,7 +63,7 @@ pub fn absolute(path: &Path) -> Result<AbsPath, Unresolved> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => match there.symlink_metadata() {
                 Err(_) => {}
                 Ok(found) if found.is_symlink() => return Err(error).at("resolve", shown(path)).map_err(Unresolved::from),
-                // Made in this moment: another recant makes its store.
+                // Made at this moment: another recant makes its store.
                 Ok(_) => continue,
             },
             Err(error) => return Err(error).at("resolve", shown(path)).map_err(Unresolved::from),

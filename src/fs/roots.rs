@@ -16,11 +16,11 @@ use super::path::AbsPath;
 pub struct Root {
     /// The mount as mountinfo has it.
     pub mount: Mount,
-    /// Its root folder.
+    /// Its root directory.
     pub dir: Dir,
 }
 
-/// The roots in use, and the folders that were opened last.
+/// The roots in use, and the directories that were opened last.
 pub struct Roots {
     mounts: Vec<Mount>,
     held: HashMap<u64, Rc<Root>>,
@@ -29,29 +29,29 @@ pub struct Roots {
     lost: Vec<AbsPath>,
 }
 
-/// How many folders are kept open: of the descriptors that the process may have, a small part, as several of these are in use
+/// The number of directories that are kept open: a small part of the descriptors that the process may have, as several of these are in use
 /// at once.
 fn kept() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(limit / 8).unwrap_or(usize::MAX).clamp(2, 2048)
 }
 
-/// Lets the process open as many files as it may at all. Not for one that starts commands: they would have it from here.
+/// Raises the limit of open files as far as it may be. Not for a process that starts commands: they would inherit it.
 pub fn open_many() {
     let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let most = limits.maximum.unwrap_or(u64::MAX).min(1 << 16);
     if limits.current.is_some_and(|current| current < most) {
         let raised = rustix::process::Rlimit { current: Some(most), maximum: limits.maximum };
-        // Refused, fewer folders are kept open, and that is all.
+        // If refused, fewer directories are kept open, and that is all.
         let _refused = rustix::process::setrlimit(rustix::process::Resource::Nofile, raised);
     }
 }
 
-/// A folder this many bytes further down is opened from one on the way, which is kept for the next ones.
+/// The bytes of path after which a directory on the way is opened and kept, for the paths below it.
 const STRETCH: usize = 1000;
 
-/// Of a deep path, the folder on the way that its parent is opened from, and what lies below that: so each folder of a deep tree is opened
-/// by one short call, in whichever order they come, and not each by all the names above it.
+/// Splits a deep path into the directory on the way that its parent is opened from, and the rest. So each directory of a deep tree is
+/// opened by one short call, in any order, and not by all the names above it.
 pub fn deep(below: &[u8]) -> Option<(&[u8], &[u8])> {
     let stretches = below.len().saturating_sub(1) / STRETCH;
     let cut = below[..stretches * STRETCH].iter().rposition(|byte| *byte == b'/')?;
@@ -64,17 +64,17 @@ impl Roots {
         Ok(Self { mounts: mounts::read()?, held: HashMap::new(), folders: HashMap::new(), kept: kept(), lost: Vec::new() })
     }
 
-    /// Nothing is there from here on at and under these mount points: the file systems that are meant are gone.
+    /// Treats everything at and under these mount points as missing from here on: the expected file systems are gone.
     pub fn lose(&mut self, points: &[AbsPath]) {
         self.lost = points.to_vec();
     }
 
-    /// Whether the file system that is meant is gone.
+    /// True if the expected file system of a path is gone.
     pub fn is_lost(&self, path: &AbsPath) -> bool {
         self.lost.iter().any(|point| path.is_under(point))
     }
 
-    /// How many folders are kept open.
+    /// The number of directories that are kept open.
     pub fn kept(&self) -> usize {
         self.kept
     }
@@ -84,7 +84,7 @@ impl Roots {
         &self.mounts
     }
 
-    /// The root of the mount in which the folder `path` lies.
+    /// The root of the mount in which the directory `path` lies.
     pub fn root_of(&mut self, path: &AbsPath) -> io::Result<Rc<Root>> {
         let mount = mounts::containing(&self.mounts, path).ok_or(Errno::NOENT)?;
         if let Some(root) = self.held.get(&mount.id) {
@@ -99,12 +99,12 @@ impl Roots {
         Ok(root)
     }
 
-    /// The id of the mount in which the folder `path` lies.
+    /// The mount in which the directory `path` lies.
     pub fn mount_of(&self, path: &AbsPath) -> io::Result<&Mount> {
         Ok(mounts::containing(&self.mounts, path).ok_or(Errno::NOENT)?)
     }
 
-    /// The folder `path`, from its root.
+    /// The directory `path`, opened from its root.
     pub fn folder(&mut self, path: &AbsPath) -> io::Result<Rc<Dir>> {
         if let Some(dir) = self.folders.get(path) {
             return Ok(dir.clone());
@@ -116,7 +116,7 @@ impl Roots {
         let below = path.below(&root.mount.point).ok_or(Errno::NOENT)?;
         let dir = match deep(below) {
             None => root.dir.open_below(below)?,
-            // It lies in the same mount, as a longer point above it would be above `path`, too.
+            // It lies in the same mount, as a longer mount point above it would be above `path` too.
             Some((_, rest)) => self.folder(&path.above(rest))?.open_below(rest)?,
         };
         let dir = Rc::new(dir);
@@ -127,7 +127,7 @@ impl Roots {
         Ok(dir)
     }
 
-    /// Forgets all folders that were opened, and gives them.
+    /// Forgets all directories that were opened, and returns them.
     pub fn forget_all(&mut self) -> HashMap<AbsPath, Rc<Dir>> {
         std::mem::take(&mut self.folders)
     }
@@ -138,14 +138,14 @@ impl Roots {
         self.held.clear();
     }
 
-    /// Knows these folders from here on, where it knows none of the same path.
+    /// Adds these directories, except where it has one of the same path.
     pub fn know(&mut self, folders: HashMap<AbsPath, Rc<Dir>>) {
         for (path, dir) in folders {
             self.folders.entry(path).or_insert(dir);
         }
     }
 
-    /// Forgets what was opened at and under `path`: it names another object now.
+    /// Forgets the directories at and under `path`: it names another object now.
     pub fn forget(&mut self, path: &AbsPath) {
         self.folders.retain(|held, _| !held.is_under(path));
     }

@@ -1,4 +1,4 @@
-//! Signals as bytes in a pipe, for a process that hands them on to another machine instead of ending by them.
+//! Signals as bytes in a pipe, for a process that passes them on to another machine instead of ending by them.
 #![allow(unsafe_code, reason = "sigaction(2) and pre_exec have no safe wrappers")]
 
 use std::fs::File;
@@ -8,19 +8,19 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// What asks a process to end, from a terminal or by kill(1).
+/// The signals that ask a process to end, from a terminal or by kill(1).
 const HEARD: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// Where the handler writes; -1 before [`listen`].
+/// The descriptor that the handler writes to; -1 before [`listen`].
 static PIPE: AtomicI32 = AtomicI32::new(-1);
 
-/// From here on each of SIGINT, SIGTERM, SIGHUP and SIGQUIT is a byte with its number in the pipe that is given back, to the end
-/// of the process. What was ignored when recant was started (nohup(1), a shell's background jobs) stays so.
+/// Turns each SIGINT, SIGTERM, SIGHUP and SIGQUIT into a byte with its number in the returned pipe, until the process ends. Signals that
+/// were ignored when recant was started (nohup(1), a shell's background jobs) stay ignored.
 pub fn listen() -> io::Result<File> {
     let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    // A full pipe has been asked often enough: the handler must not wait.
+    // A full pipe has asked often enough: the handler must not wait.
     rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::NONBLOCK)?;
-    // The handler may run at any time from now on, so that the descriptor has to stay open.
+    // The handler may run at any time from now on, so the descriptor must stay open.
     let writer = std::mem::ManuallyDrop::new(writer);
     PIPE.store(writer.as_raw_fd(), Ordering::SeqCst);
     let ours = write_down as extern "C" fn(i32) as libc::sighandler_t;
@@ -46,9 +46,9 @@ extern "C" fn write_down(signal: i32) {
     }
 }
 
-/// Keeps the terminal's Ctrl-C and Ctrl-\, which reach every process of the group, from a child: an ssh(1) that they end would take
-/// the connection along that the signal is to be carried over. Where it shares a connection ssh handles them whatever it finds ignored,
-/// so that they are blocked, too.
+/// Keeps the terminal's Ctrl-C and Ctrl-\, which reach every process of the group, from a child: an ssh(1) that they end would take along
+/// the connection that the signal is to be sent over. An ssh that shares a connection handles them even if they are ignored, so they are
+/// blocked too.
 pub fn kept_from(command: &mut Command) {
     let keep = || {
         // SAFETY: sigset_t is plain data, which sigemptyset(3) fills before it is read; signal(2), sigaddset(3) and sigprocmask(2)

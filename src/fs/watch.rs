@@ -1,13 +1,12 @@
-//! The hook that every change of a file passes. In a release build it is nothing at all; with the feature
-//! `crash-points` a test can log, stop, fail or act before any one step, through the environment variable
-//! `RECANT_STEPS`:
+//! The hook that every change of a file passes. A release build has none; with the feature `crash-points` a test can log, stop, fail or act
+//! before any one step, through the environment variable `RECANT_STEPS`:
 //!
-//! - `log:FILE` appends a line a step to FILE;
+//! - `log:FILE` appends a line for each step to FILE;
 //! - `kill:N` kills recant with SIGKILL right before step N (the first is 1);
-//! - `fail:N:ERRNO` lets step N fail with that error number, undone;
-//! - `run:N:COMMAND` runs a shell command right before step N and goes on;
-//! - `record:DIR` writes to DIR/steps.jsonl what each step touches, as it is before and after, and keeps a second name
-//!   of each file that loses one in DIR/kept: enough for a model of power cuts (`tests/replay`);
+//! - `fail:N:ERRNO` lets step N fail with that error number, and does not do it;
+//! - `run:N:COMMAND` runs a shell command right before step N and continues;
+//! - `record:DIR` writes to DIR/steps.jsonl the state of what each step touches, before and after, and keeps a second name of each file
+//!   that loses one in DIR/kept: enough for a model of power cuts (`tests/replay`);
 //! - several, separated by `;`.
 //!
 //! "Before step n", for every n up to the end, is every kill point there is: after a step is before the next.
@@ -20,25 +19,25 @@ use std::os::fd::BorrowedFd;
 
 use super::dir::Entry;
 
-/// One change that is about to be made, for a log line: `call folder/name [folder/name]`.
+/// One change that is about to be made; as a log line: `call directory/name [directory/name]`.
 #[cfg(feature = "crash-points")]
 pub struct Step<'a> {
     /// The system call's name, or that of a short run of calls that belong together.
     pub call: &'static str,
-    /// What it is done to.
+    /// The target of the call.
     pub on: On<'a>,
     /// The line outside this room that asked for it: it tells one sync from another.
     pub site: &'static std::panic::Location<'static>,
 }
 
-/// What a step is done to.
+/// The target of a step.
 #[cfg_attr(not(feature = "crash-points"), expect(dead_code, reason = "nobody looks at what no test watches"))]
 pub enum On<'a> {
-    /// One name in a folder.
+    /// One name in a directory.
     One(Entry<'a>),
     /// Two names: from, to.
     Two(Entry<'a>, Entry<'a>),
-    /// Something open, and the path of its folder as it was when it was opened: for messages only.
+    /// An open object, and the path of its directory when it was opened: for messages only.
     Open(BorrowedFd<'a>, &'a std::path::Path),
 }
 
@@ -53,7 +52,7 @@ impl fmt::Display for Step<'_> {
     }
 }
 
-/// Sees each step right before it is made; an error is given to the caller in place of the step.
+/// Sees each step right before it is made; an error is returned to the caller in place of the step.
 #[cfg(feature = "crash-points")]
 pub trait Watch: Send + Sync {
     /// Called before `step`.
@@ -81,15 +80,14 @@ mod scripted {
         Record(super::record::Recorder),
     }
 
-    /// What `RECANT_STEPS` asks for.
+    /// The orders of `RECANT_STEPS`.
     pub struct Scripted {
         orders: Vec<Order>,
         count: AtomicU64,
     }
 
     impl Scripted {
-        /// From the environment; `None` where the variable is not set. A word that it does not know ends the process:
-        /// a test must not run unwatched.
+        /// Reads the environment; `None` if the variable is not set. An unknown word ends the process: a test must not run unwatched.
         pub fn from_env() -> Option<Self> {
             let text = std::env::var("RECANT_STEPS").ok()?;
             let orders = text.split(';').map(|word| parse(word).unwrap_or_else(|| panic!("RECANT_STEPS: {word}"))).collect();

@@ -1,4 +1,4 @@
-//! Extended attributes, read: by listxattrat(2) and getxattrat(2) where the kernel has them.
+//! Reads extended attributes: by listxattrat(2) and getxattrat(2) where the kernel has them.
 #![allow(unsafe_code, reason = "listxattrat(2) and getxattrat(2) have no safe wrapper")]
 
 use std::ffi::{CStr, CString};
@@ -11,10 +11,10 @@ use rustix::io::Errno;
 /// Name and value of each attribute, sorted.
 pub type Xattrs = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Largest list and largest value of xattrs that Linux has: XATTR_LIST_MAX, XATTR_SIZE_MAX.
+/// The largest list and value of xattrs on Linux: XATTR_LIST_MAX, XATTR_SIZE_MAX.
 const XATTR_MAX: usize = 64 << 10;
 
-/// An attribute that the file system cannot keep, however much room it has.
+/// An attribute that the file system cannot keep, however much space is free.
 #[derive(Debug)]
 pub struct TooLarge {
     name: String,
@@ -33,8 +33,8 @@ impl std::fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
-/// Of an error of setxattr(2): file systems say "no space left" of an attribute that is too large for them as well as of a full disk, which
-/// has not even room for one.
+/// Makes the error of a failed setxattr(2). File systems report "no space left" both for an attribute that is too large for them and for a
+/// full disk, which has no room for any.
 pub(super) fn too_large(error: Errno, name: &[u8], value: &[u8], within: BorrowedFd<'_>) -> io::Error {
     let has_room = || rustix::fs::fstatvfs(within).is_ok_and(|found| found.f_bavail * found.f_frsize > 1 << 20);
     match error {
@@ -45,13 +45,13 @@ pub(super) fn too_large(error: Errno, name: &[u8], value: &[u8], within: Borrowe
     io::Error::other(TooLarge { name: name.escape_ascii().to_string(), size: value.len() })
 }
 
-/// Those of an open object.
+/// The xattrs of an open object.
 pub(super) fn of_open(fd: BorrowedFd<'_>) -> io::Result<Xattrs> {
     collect(|buffer| rustix::fs::flistxattr(fd, buffer), |name, buffer| rustix::fs::fgetxattr(fd, name, buffer))
 }
 
-/// Those of a name in `dir`, links not followed, any kind of object; `through_proc` is its path by way of /proc. Without the way through /proc that the older calls take, where the kernel has
-/// the newer ones.
+/// The xattrs of a name in `dir`, for any kind of object; does not follow links. `through_proc` is its path through /proc, used by the
+/// older calls only, if the kernel lacks the newer ones.
 pub(super) fn of_name(dir: BorrowedFd<'_>, name: &[u8], through_proc: impl FnOnce() -> Vec<u8>) -> io::Result<Xattrs> {
     if !REFUSED.load(Ordering::Relaxed) {
         let name = CString::new(name)?;
@@ -65,10 +65,10 @@ pub(super) fn of_name(dir: BorrowedFd<'_>, name: &[u8], through_proc: impl FnOnc
     collect(|buffer| rustix::fs::llistxattr(&*path, buffer), |name, buffer| rustix::fs::lgetxattr(&*path, name, buffer))
 }
 
-/// Whether the kernel has refused the newer calls: they are of Linux 6.13, and a container's rules may not know them.
+/// True once the kernel has refused the newer calls: they are of Linux 6.13, and a container's rules may not know them.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// Their numbers, the same on every architecture: the kernel's scripts/syscall.tbl.
+/// The numbers of these calls, equal on every architecture: the kernel's scripts/syscall.tbl.
 const GETXATTRAT: libc::c_long = 464;
 const LISTXATTRAT: libc::c_long = 465;
 
@@ -129,7 +129,7 @@ fn collect(
                     Err(error) => return Err(error.into()),
                 }
             }
-            // It went away between the two calls.
+            // It was removed between the two calls.
             Err(Errno::NODATA) => continue,
             Err(error) => return Err(error.into()),
         };

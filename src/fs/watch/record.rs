@@ -1,8 +1,8 @@
-//! The record of a run for a model of power cuts: what each step touches, as it is before and after it, a line of JSON each.
+//! The record of a run for a model of power cuts: the state of what each step touches, before and after it, one line of JSON each.
 //!
-//! A record changes nothing that the run sees, but that a file which loses a name keeps another one in `kept/<inode>` of
-//! the record's folder until the model has used it. So the model can put any earlier state back with the very objects,
-//! whose identity recovery goes by.
+//! A record changes nothing that the run sees, with one exception: a file that loses a name gets another one in `kept/<inode>` of the
+//! record's directory, until the model has used it. So the model can put back any earlier state with the very objects, by whose identity
+//! recovery works.
 #![expect(clippy::disallowed_methods, reason = "the record of a test, not a file of the user's")]
 
 use std::io::{self, Write};
@@ -17,16 +17,16 @@ use serde_json::{Value, json};
 use super::{On, Step};
 use crate::fs::dir::Entry;
 
-/// Where the record goes: folders, one a file system, of which the first has the lines.
+/// Writes the record into directories, one on each file system; the first has the lines.
 pub(super) struct Recorder {
     folders: Vec<PathBuf>,
-    /// What the last step touched: it is looked at once more when the next one comes.
+    /// The objects that the last step touched: they are looked at once more when the next step comes.
     last: Mutex<Vec<Touched>>,
-    /// Folders that went, held so that their inode numbers are not given to others.
+    /// Removed directories, held so that their inode numbers are not reused.
     gone: Mutex<Vec<OwnedFd>>,
 }
 
-/// What a step touches, held so that it can be looked at after the step.
+/// An object of a step, held so that it can be looked at after the step.
 enum Touched {
     Name { folder: OwnedFd, path: String, name: Vec<u8> },
     Open(OwnedFd),
@@ -65,13 +65,13 @@ impl Recorder {
         std::fs::OpenOptions::new().create(true).append(true).open(file)?.write_all(lines.as_bytes())
     }
 
-    /// A second name for what is about to lose its own.
+    /// Gives a second name to an object that is about to lose its own.
     fn keep(&self, gone: Entry<'_>) -> io::Result<()> {
         let Some(stat) = gone.stat()? else { return Ok(()) };
         for folder in &self.folders {
             let kept = folder.join("kept").join(stat.ino.to_string());
             match rustix::fs::linkat(gone.dir, gone.name, rustix::fs::CWD, &kept, AtFlags::empty()) {
-                // Another file system; a folder, which unlinkat(2) will refuse.
+                // Another file system; or a directory, which unlinkat(2) will refuse.
                 Err(Errno::XDEV | Errno::PERM) => {}
                 Ok(()) | Err(Errno::EXIST) => return Ok(()),
                 Err(error) => return Err(error.into()),
@@ -104,7 +104,7 @@ fn look(touched: &[Touched]) -> io::Result<Vec<Value>> {
         .collect()
 }
 
-/// An object by its inode, with all that a cut can lose of it but its content.
+/// An object by its inode, with all that a power cut can lose of it except its content.
 fn object(folder: &OwnedFd, name: &[u8], flags: AtFlags) -> io::Result<Value> {
     let stat = match rustix::fs::statat(folder, name, flags) {
         Err(Errno::NOENT) => return Ok(Value::Null),
@@ -122,7 +122,7 @@ fn object(folder: &OwnedFd, name: &[u8], flags: AtFlags) -> io::Result<Value> {
 }
 
 fn xattrs(folder: &OwnedFd, name: &[u8]) -> io::Result<Vec<(String, Vec<u8>)>> {
-    // A path descriptor through /proc: it works for anything, and follows no link at the end.
+    // A path descriptor through /proc: it works for any object, and follows no link at the end.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let held = match name {
         b"" => folder.try_clone()?,
