@@ -1,5 +1,5 @@
-//! An agent that calls recant without a terminal: it may look, hold and drop what is held. What becomes real, and what is taken back of
-//! what is real, a person decides. A guard rail, not a jail: whoever has a shell can type what a person can.
+//! Limits an agent that calls recant without a terminal. It may look, hold changes and drop held ones; a person decides what is
+//! committed and rolled back. A guard rail, not a jail: whoever has a shell can type what a person can.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +12,7 @@ use crate::config::AgentCommit;
 use crate::error::shell_word;
 use crate::session::id::Id;
 
-/// What agents set for the commands that they run; RECANT_AGENT is for those that set nothing of their own.
+/// Variables that agents set for the commands they run. RECANT_AGENT is for agents that set none of their own.
 const VARIABLES: [&str; 12] = [
     "RECANT_AGENT",
     "AI_AGENT",
@@ -28,8 +28,8 @@ const VARIABLES: [&str; 12] = [
     "GOOSE_TERMINAL",
 ];
 
-/// Refuses what only a person may decide, where an agent calls and nobody can be asked. `words` are those of the call, without the
-/// program's name; `elsewhere`: they are for other machines.
+/// Refuses what only a person may decide, if an agent calls and nobody can be asked. `words`: the arguments of the call, without the
+/// program's name. `elsewhere`: they are for other machines.
 pub fn refuse(call: &Call, verb: &Verb, words: &[OsString], elsewhere: bool) -> Result<(), Problem> {
     let Some(variable) = VARIABLES.into_iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) else {
         return Ok(());
@@ -41,13 +41,13 @@ pub fn refuse(call: &Call, verb: &Verb, words: &[OsString], elsewhere: bool) -> 
         return Ok(());
     }
     let message = format!("an agent calls ({variable} is set) without a terminal: a person decides what becomes real");
-    // Of another machine's sessions nothing is known here.
+    // The sessions of another machine are not known here.
     let session = session.filter(|_| !elsewhere).and_then(|(key, want)| Some((key, which::meant(call, key, want)?)));
     Err(Problem::refused(message).remedy(format!("for the person to type: {}", typed(words, session))))
 }
 
-/// The session of a verb that a person decides, by the word that names it, if one does; `None` of any other verb. What changes real files is
-/// a person's, and what ends that they can be taken back.
+/// For a verb that only a person may call: the word that names its session, if one does. `None` for any other verb. A person's verbs change
+/// real files, or end the way back.
 fn decided(verb: &Verb) -> Option<Option<(&str, Want)>> {
     match verb {
         Verb::Commit(args) if !args.what.dry_run => Some(Some((&args.what.id, Want::Commit))),
@@ -61,19 +61,19 @@ fn decided(verb: &Verb) -> Option<Option<(&str, Want)>> {
         Verb::Session { verb: SessionVerb::Prune(args) } if !args.dry_run => Some(None),
         Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } if !args.dry_run => Some(None),
         Verb::Prune(args) if !args.dry_run => Some(None),
-        // One that it names is its own, as far as can be told; with all of them go a person's.
+        // A session that the agent names is its own, as far as can be told; `--all` drops a person's too.
         Verb::Discard(args) if args.all => Some(None),
-        // Alone it ends what was begun; with these it decides over what somebody did since.
+        // Alone it ends what was begun; these options decide about what somebody did since.
         Verb::Recover(args) if args.undo || args.finish || args.give_up_unmounted => Some(None),
         Verb::Run(args) if args.commit => Some(None),
         _ => None,
     }
 }
 
-/// The call as a person would type it. What names the session may mean another one by then: its id stands there.
+/// The call as a person would type it, with the session's id: by then the word that names it may mean another session.
 fn typed(words: &[OsString], session: Option<(&str, Id)>) -> String {
     let mut words: Vec<OsString> = words.to_vec();
-    // What the far side is told of the near one is no word of the person's.
+    // `--far` and its value come from the near side, not from the person.
     if let Some(at) = words.iter().position(|word| word == "--far") {
         words.drain(at..words.len().min(at + 2));
     }

@@ -45,14 +45,14 @@ struct Document<'a> {
     skipped: Vec<Skipped<'a>>,
     notes: Vec<String>,
     kept_bytes: u64,
-    /// Where something was overwritten that is kept.
+    /// Paths where something was overwritten, which is kept.
     #[serde(skip_serializing_if = "<[AbsPath]>::is_empty")]
     displaced: &'a [AbsPath],
     #[serde(skip_serializing_if = "Option::is_none")]
     confirm: Option<&'a Awaited>,
 }
 
-/// A path, what became of it, and what kind of object it holds now, or held where nothing is now.
+/// A path, what became of it, and the kind of object that it holds now, or held if nothing is there now.
 #[derive(Serialize)]
 struct PathRow<'a> {
     path: &'a AbsPath,
@@ -73,7 +73,7 @@ struct Skipped<'a> {
     why: &'a str,
 }
 
-/// Makes a session's changes real.
+/// Commits a session.
 pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
     let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
     let ask = ask_commit(call, on_limit, args.force, args.accept_unsynced)?;
@@ -86,17 +86,17 @@ pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
     carry_out(call, &args.what, args.all, Act { verb: Verb::Commit, minor, ask: &ask, within: args.confirm_within })
 }
 
-/// What is said of an operation, and how.
+/// How an operation is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Said {
-    /// It is not done: what would be.
+    /// True if nothing was done: the report says what would be.
     dry_run: bool,
-    /// Every path is listed.
+    /// True if every path is listed.
     all: bool,
 }
 
 impl Said {
-    /// Of one that was done.
+    /// For an operation that was done.
     pub fn done() -> Self {
         Self { dry_run: false, all: false }
     }
@@ -106,34 +106,34 @@ fn forced(force: bool) -> Minor<'static> {
     if force { Minor::Forced } else { Minor::Stops }
 }
 
-/// A verb, and how its job is asked for.
+/// A verb and the terms of its job.
 struct Act<'a> {
     verb: Verb,
     minor: Minor<'a>,
     ask: &'a Ask<'a>,
-    /// Seconds after which it is taken back unless somebody confirms it.
+    /// Seconds after which it is rolled back unless somebody confirms it.
     within: Option<i64>,
 }
 
-/// What messages speak of.
+/// The subject of messages.
 #[derive(Clone, Copy)]
 enum Subject<'a> {
-    /// A session, and what is done with it.
+    /// A session, and the verb that acts on it.
     Session(Verb, &'a Id),
-    /// A snapshot's restore: nobody has asked for the session that it is done by, which goes where it comes to nothing.
+    /// A snapshot's restore. Nobody has asked for its session, which is removed if the restore comes to nothing.
     Restore(&'a Restoring<'a>),
 }
 
-/// Which snapshot of which folder is restored.
+/// The snapshot that is restored, and its directory.
 pub struct Restoring<'a> {
     /// Its number.
     pub n: u64,
-    /// The folder.
+    /// The directory.
     pub folder: &'a AbsPath,
 }
 
 impl Subject<'_> {
-    /// For sentences: cannot …
+    /// The act after "cannot" in a sentence.
     fn infinitive(self) -> String {
         match self {
             Subject::Session(verb, id) => format!("{} {id}", verb.infinitive()),
@@ -141,7 +141,7 @@ impl Subject<'_> {
         }
     }
 
-    /// What to do about conflicts. Under --force there are none left over which it goes on.
+    /// The remedy for conflicts. `forcible`: --force goes on over some of them; under --force none of these are left.
     fn remedy(self, forcible: bool) -> String {
         let force = if forcible { "; --force goes on and keeps what it finds" } else { "" };
         match self {
@@ -166,7 +166,7 @@ fn ask_commit<'c>(
     }))
 }
 
-/// Puts a rolled-back session onto the tree again.
+/// Commits a rolled-back session again.
 pub fn redo(call: &Call, args: &args::Redo) -> Result<Ended, Problem> {
     let denied = denied(&call.config.deny.value)?;
     let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
@@ -178,7 +178,7 @@ pub fn redo(call: &Call, args: &args::Redo) -> Result<Ended, Problem> {
     carry_out(call, &args.what, args.all, Act { verb: Verb::Redo, minor: forced(args.force), ask: &ask, within: None })
 }
 
-/// Takes a session back.
+/// Rolls a session back.
 pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
         crate::rollback::rollback(session, paths, on_conflict(args.force), aside)
@@ -186,7 +186,7 @@ pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
     carry_out(call, &args.what, args.all, Act { verb: Verb::Rollback, minor: forced(args.force), ask: &ask, within: None })
 }
 
-/// What a rollback would do, and with which session.
+/// Reports what a rollback would do, with the session that it would roll back.
 pub fn would_roll_back(call: &Call, args: &args::Back) -> Result<(Id, Report), Problem> {
     let (store, mut session) = to_look_at(call, args.what.key(), Want::RollBack)?;
     let paths = paths(store, &session, &args.what, Verb::Rollback)?;
@@ -198,7 +198,7 @@ pub fn would_roll_back(call: &Call, args: &args::Back) -> Result<(Id, Report), P
     Ok((session.id().clone(), report))
 }
 
-/// The paths that a call names, as the session has them.
+/// The session's paths that a call names.
 ///
 /// Errors: a session is named where a path belongs.
 fn paths(store: &Store, session: &Locked, what: &args::What, verb: Verb) -> Result<Vec<AbsPath>, Problem> {
@@ -241,12 +241,12 @@ fn limits(call: &Call, on_limit: config::OnLimit) -> Limits {
     Limits { max_files: call.config.max_files.value, max_size: call.config.max_size.value, on_limit }
 }
 
-/// Whether a path is one that `commit.deny` names, or lies under one.
+/// The paths that `commit.deny` names, and all below them.
 fn denied(globs: &[String]) -> Result<Denied, Error> {
     named_by("commit.deny", globs)
 }
 
-/// Whether a path is one that the globs of a setting name, or lies under one.
+/// The paths that the globs of a setting name, and all below them.
 fn named_by(key: &str, globs: &[String]) -> Result<Denied, Error> {
     let broken = |error: globset::Error| crate::engine::error::refused_at(key, error);
     let mut set = GlobSetBuilder::new();
@@ -257,8 +257,8 @@ fn named_by(key: &str, globs: &[String]) -> Result<Denied, Error> {
     Ok(std::rc::Rc::new(move |path: &AbsPath| !set.is_empty() && path.as_path().ancestors().any(|path| set.is_match(path))))
 }
 
-/// Whether a conflict at a path is of no weight: in a place of `commit.minor`, but not where the command was meant to work. What was
-/// staged by hand was named path by path: none of it is.
+/// The paths where a conflict does not stop a commit: places of `commit.minor`, but not where the command was meant to work. `None` for
+/// staged changes: somebody named each of their paths.
 fn minor(call: &Call, session: &Locked) -> Result<Option<Denied>, Error> {
     let Some(run) = session.run()? else { return Ok(None) };
     let named = named_by("commit.minor", &call.config.minor.value)?;
@@ -311,7 +311,7 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     Ok(ended)
 }
 
-/// Rolls back what nobody confirmed.
+/// Rolls back a commit that nobody confirmed.
 pub fn take_back(call: &Call, store: &Store, session: &mut Locked) -> Result<Report, Problem> {
     let ask =
         |session: &Locked, paths: &[AbsPath], aside: &Aside| crate::rollback::rollback(session, paths, OnConflict::Stop, aside);
@@ -341,7 +341,7 @@ pub fn commit_restore(
     carry_out_of(call, store, session, &[], Effect::Apply, &act, Subject::Restore(of))
 }
 
-/// What committing it would do, of a session that was filled to ask.
+/// Reports what the commit of a restore's session would do. The session was filled for this alone.
 pub fn would_restore(call: &Call, store: &Store, session: &mut Locked, of: &Restoring<'_>) -> Result<(Report, Ended), Problem> {
     let commit = ask_commit(call, config::OnLimit::Full, false, true)?;
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| commit(session, paths, aside).map(restore::unheld);
@@ -382,8 +382,8 @@ fn carry_out_of(
     Ok((report, ended))
 }
 
-/// The directory that is gone, moved or deleted, where that is why the paths conflict: that in which the session was begun, else the one that
-/// all of them lie in; the topmost that is missing.
+/// The directory whose absence explains the conflicts, if there is one: that in which the session was begun, else the one that holds all
+/// the paths. If directories above it are gone too, the topmost of them.
 fn gone(session: &Session, conflicts: &[Conflict]) -> Option<AbsPath> {
     let is_gone = |path: &AbsPath| path.as_path().symlink_metadata().is_err_and(|error| leads_nowhere(&error));
     let mut common = conflicts.first()?.path.parent()?;
@@ -398,11 +398,11 @@ fn gone(session: &Session, conflicts: &[Conflict]) -> Option<AbsPath> {
     Some(gone)
 }
 
-/// A dry run takes the lock, so that what it says is not half of something, but recovers nothing.
+/// Opens a session for a dry run. Takes its lock, so that nothing half done is reported, but recovers nothing.
 fn to_look_at<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Store, Locked), Problem> {
     let store = call.store_with(key)?;
     let id = call.find(store, Some(key), want)?;
-    // A recant that is at work holds it: its journal tells of no interruption.
+    // A recant at work holds the lock: its journal does not mean an interruption.
     let locked = store.lock_session(&call.fs, &id);
     if let (false, Some(what)) = (matches!(&locked, Err(error) if error.kind() == Kind::Busy), recover::would(store, &id)) {
         call.out.warn(format_args!("session {id}: {what}"));
@@ -415,7 +415,7 @@ fn to_look_at<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Store, L
     Ok((store, locked))
 }
 
-/// An error with all the paths that stand against it, a line each.
+/// An error with all the paths in its way, a line each.
 fn refused(subject: Subject<'_>, session: &Session, error: Error) -> Problem {
     let id = session.id();
     let mut missing = String::new();
@@ -459,7 +459,7 @@ fn against(rows: &[(String, String)]) -> Vec<Against> {
     rows.iter().map(|(path, why)| Against { path: path.clone(), why: why.clone() }).collect()
 }
 
-/// Says what was done, or would be.
+/// Reports what was done, or would be.
 pub fn say(call: &Call, id: &Id, report: &Report, said: Said, awaited: Option<&Awaited>) {
     let out = &call.out;
     out.changes.set(Some(report.rows.len() as u64));
@@ -520,12 +520,12 @@ fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {
     }
 }
 
-/// A large directory that went, by its path as it is printed.
+/// The line about a large directory that was deleted; `path` is as printed.
 fn said_of(large: &Large, path: &str) -> String {
     format!("{path}: {}, {} deleted, all kept for a rollback", text::count(large.files, "file"), text::bytes(large.size))
 }
 
-/// The command that lists all of a report: where it was done, the session itself.
+/// The command that lists all of a report.
 fn whole_list(verb: Verb, tail: &str, dry_run: bool) -> String {
     if dry_run {
         command(format_args!("{} {tail} --dry-run --all", verb.word()))
@@ -534,14 +534,14 @@ fn whole_list(verb: Verb, tail: &str, dry_run: bool) -> String {
     }
 }
 
-/// The paths that were left out, each with the reason.
+/// Prints the paths that were left out, each with the reason.
 pub fn say_skipped<'a>(call: &Call, rows: impl ExactSizeIterator<Item = (&'a AbsPath, &'a str)>, all: bool, whole: &str) {
     let row = |(path, why)| format!("{:<9} {}: {why}", "skipped", call.out.shown(path));
     call.out.first_of(rows.map(row), all, whole);
 }
 
-/// How many of the changes that could go where they were to go did, and how many did not: `26 of 71 changes committed, 45 still held`, and
-/// of those, how many were skipped.
+/// Counts the changes that were made and those that stay as they were: `26 of 71 changes committed, 45 still held`; and those among them
+/// that were skipped.
 fn summary(report: &Report, dry_run: bool) -> String {
     let (done, all, inside) = (report.rows.len() as u64, report.counts.changes, report.counts.inside);
     let skipped = report.left.len() as u64;
@@ -566,7 +566,7 @@ fn summary(report: &Report, dry_run: bool) -> String {
     }
 }
 
-/// What became of a path: one set of words for what makes changes real, one for what takes them back.
+/// The word for what became of a path: one set for commit and redo, one for rollback.
 pub fn word(verb: Verb, done: Done) -> &'static str {
     match (verb, done) {
         (Verb::Rollback, Done::Made) => "recreated",

@@ -8,8 +8,8 @@ use super::{Call, Ended};
 use crate::error::At;
 use crate::fs::interrupt::{self, Asked, Input};
 
-/// Does what changes something, and says what came of it. A signal ends the first where it looks whether one came, with what it did undone; else
-/// it is finished, and that is said.
+/// Runs `act`, then `say` with its result. If a signal comes, `act` stops at its next check and undoes what it did. If it ends first,
+/// a note says that all is finished.
 pub fn finished<T>(
     call: &Call,
     act: impl FnOnce() -> Result<T, Problem>,
@@ -26,7 +26,7 @@ pub fn finished<T>(
     Ok(ended)
 }
 
-/// Standard input, which is not waited for once a signal came.
+/// Standard input. Reading stops waiting once a signal comes.
 pub fn input() -> Result<Input, Problem> {
     let stdin = std::io::stdin().as_fd().try_clone_to_owned().at("read", "standard input")?;
     Ok(Input(File::from(stdin)))

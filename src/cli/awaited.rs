@@ -1,5 +1,5 @@
-//! The word that a commit with `--confirm-within` waits for: noted before the commit begins, begun anew once it is sealed, and gone when
-//! nothing of it is on the tree.
+//! The confirmation that a commit with `--confirm-within` waits for. Its record is made before the commit begins, renewed once the
+//! commit is sealed, and removed when nothing of the commit is on the tree.
 
 use serde::Serialize;
 
@@ -17,20 +17,20 @@ use crate::session::opened::Locked;
 use crate::session::store::Store;
 use crate::tree::time;
 
-/// What a commit says of the word that it waits for.
+/// The confirmation that a commit waits for, in its report.
 #[derive(Debug, Clone, Serialize)]
 pub struct Awaited {
-    /// Until when.
+    /// The deadline.
     #[serde(with = "time")]
     due: Time,
-    /// Who takes it back then.
+    /// Names who rolls it back at the deadline.
     by: String,
-    /// The same for people.
+    /// `by` as a sentence for people.
     #[serde(skip)]
     told: String,
 }
 
-/// What a record that cannot be read means, and who can decide.
+/// The message for a record that cannot be read, with the two ways to decide.
 pub fn unreadable(id: &Id, why: &str) -> String {
     format!(
         "{why}: the rollback deadline of session {id} is unreadable; {recant} confirm {id} keeps the commit, {recant} rollback {id} takes it back",
@@ -38,8 +38,8 @@ pub fn unreadable(id: &Id, why: &str) -> String {
     )
 }
 
-/// Notes durably that a commit is to be taken back, before it begins. False where all of it is on the tree already, so that there is
-/// nothing to wait for, which is said: a caller that does the same once more is no mistake.
+/// Records durably, before a commit begins, that it is to be rolled back. Returns false, with a warning, if all of it is on the tree
+/// already: nothing waits then, and a caller that commits again makes no mistake.
 pub fn arm(call: &Call, store: &Store, session: &Locked, seconds: i64) -> Result<bool, Problem> {
     let id = session.id();
     match session.header.status() {
@@ -63,7 +63,7 @@ pub fn arm(call: &Call, store: &Store, session: &Locked, seconds: i64) -> Result
     Ok(true)
 }
 
-/// What would come onto the tree beside a commit that waits for a word would go with it, confirmed by nobody.
+/// Refuses to put more of a session on the tree while a part of it waits to be confirmed: it would be rolled back with that part.
 pub fn refuse_more(store: &Store, session: &Locked, verb: Verb) -> Result<(), Problem> {
     let id = session.id();
     let why = match Word::of(store, &session.header) {
@@ -77,7 +77,7 @@ pub fn refuse_more(store: &Store, session: &Locked, verb: Verb) -> Result<(), Pr
         .remedy(format!("{recant} confirm {id} lets it stay, {recant} rollback {id} takes it back", recant = recant())))
 }
 
-/// What is on the tree cannot be discarded; of what waits for a word the checkpoint cannot be let go either.
+/// Refuses to discard a session that is on the tree, or whose commit waits to be confirmed: that needs its checkpoint.
 pub fn refuse_discard(store: &Store, header: &Header) -> Result<(), Problem> {
     let id = &header.id;
     let until = match Word::of(store, header) {
@@ -92,7 +92,7 @@ pub fn refuse_discard(store: &Store, header: &Header) -> Result<(), Problem> {
     )))
 }
 
-/// What a rollback needs that nobody may be there to ask for does not go.
+/// Refuses to prune what an automatic rollback needs.
 pub fn refuse_prune(store: &Store, header: &Header, what: &str) -> Result<(), Problem> {
     let id = &header.id;
     let why = match Word::of(store, header) {
@@ -109,8 +109,8 @@ pub fn refuse_prune(store: &Store, header: &Header, what: &str) -> Result<(), Pr
     )))
 }
 
-/// Once it is committed the time begins, and somebody watches it. It is done by then, whatever goes wrong here: what was noted
-/// before the commit has it taken back, if a little sooner.
+/// Starts the time of a sealed commit, and its watcher. An error here is a warning: the record from before the commit has it rolled
+/// back, a little sooner.
 pub fn begin(call: &Call, store: &Store, session: &Locked, seconds: i64) -> Awaited {
     // Its own generation is sealed by now.
     let mut record = Record { generation: session.header.generation, ..Record::new(&session.header, seconds) };
@@ -127,7 +127,7 @@ pub fn begin(call: &Call, store: &Store, session: &Locked, seconds: i64) -> Awai
 }
 
 impl Awaited {
-    /// For people.
+    /// Tells the user until when to confirm, and how.
     pub fn say(&self, call: &Call, id: &Id) {
         let until = local(self.due);
         call.out.note(format_args!(
@@ -139,7 +139,7 @@ impl Awaited {
     }
 }
 
-/// A commit that came to nothing waits for no word. One that may have been sealed does.
+/// Removes the record of a commit that came to nothing. A commit that may have been sealed keeps its record.
 pub fn disarm(call: &Call, store: &Store, id: &Id) -> Result<(), Problem> {
     let Some(record) = confirm::read(store, id)? else { return Ok(()) };
     let sealed = store.session(id).map_or(true, |session| session.header.generation >= record.generation);
@@ -147,12 +147,12 @@ pub fn disarm(call: &Call, store: &Store, id: &Id) -> Result<(), Problem> {
     if sealed || interrupted { Ok(()) } else { Ok(confirm::drop_record(&call.fs, store, id)?) }
 }
 
-/// What is not on the tree waits for no word: before a commit, and after a rollback.
+/// Removes the record of a session that is not on the tree: before a commit, and after a rollback.
 pub fn settle(call: &Call, store: &Store, header: &Header) -> Result<(), Problem> {
     Ok(confirm::settle(&call.fs, store, header)?)
 }
 
-/// The same once that is done: what is left of a record tells nothing then, and goes the next time.
+/// Removes the record after a rollback. An error is a warning: such a record has no effect, and goes the next time.
 pub fn settle_or_say(call: &Call, store: &Store, header: &Header) {
     if let Err(problem) = settle(call, store, header) {
         let id = &header.id;
@@ -163,7 +163,7 @@ pub fn settle_or_say(call: &Call, store: &Store, header: &Header) {
     }
 }
 
-/// A line of the log.
+/// Appends a line to the log.
 pub fn note(call: &Call, store: &Store, id: &Id, generation: u64, result: &str, paths: u64) -> Result<(), Problem> {
     Ok(log::append(&call.fs, store, &log::Entry::new("confirm", id, generation, result, paths))?)
 }
@@ -179,11 +179,11 @@ pub struct Waiting {
     failed: Vec<String>,
 }
 
-/// A session of which it cannot be told until when it waits, and why.
+/// A session whose deadline is unreadable, and why.
 pub type Untold = (Id, String);
 
-/// The commits that wait for a word, and those of which it cannot be told until when: for `status`. A session that cannot be read is
-/// listed too, as nobody takes it back.
+/// The commits that wait to be confirmed, and those whose deadline is unreadable, for `status`. A commit whose session is unreadable is
+/// listed too, as nobody rolls it back.
 pub fn waiting(store: &Store) -> Result<(Vec<Waiting>, Vec<Untold>), Problem> {
     let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
     for id in confirm::waiting(store)? {
@@ -209,17 +209,17 @@ pub fn waiting(store: &Store) -> Result<(Vec<Waiting>, Vec<Untold>), Problem> {
 }
 
 impl Waiting {
-    /// Of which session.
+    /// The session that waits.
     pub fn id(&self) -> &Id {
         &self.session
     }
 
-    /// When it is taken back, for people.
+    /// The time of the rollback, for people.
     pub fn until(&self) -> String {
         local(self.due)
     }
 
-    /// For people: what is waited for, and what is left where it came to nothing.
+    /// Lines for people: what is waited for, and what an attempt that failed left.
     pub fn lines(&self) -> Vec<String> {
         let Self { session: id, due, .. } = self;
         let first = if !self.failed.is_empty() {
@@ -233,7 +233,7 @@ impl Waiting {
     }
 }
 
-/// A time as people here have it.
+/// A time in the local time zone.
 pub fn local(time: Time) -> String {
     text::time(time, true)
 }

@@ -1,4 +1,4 @@
-//! A progress bar, on a terminal only, and only for what takes longer than a quarter of a second.
+//! A progress bar, on a terminal only, for work of more than a quarter of a second.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -10,17 +10,17 @@ use crate::config;
 use crate::engine::Progress;
 use crate::fs::path::AbsPath;
 
-/// One, which shows itself when it is time. indicatif draws on standard error, and nothing where that is no terminal.
+/// A bar that shows itself after a while. indicatif draws on standard error, and draws nothing if that is no terminal.
 pub struct Bar {
     wanted: bool,
     shown: Mutex<RefCell<Option<indicatif::ProgressBar>>>,
     since: OnceLock<Instant>,
-    /// It was said that content is large. A plan may be made anew.
+    /// Set once the user was told that content is large. A plan may be made more than once.
     large: OnceLock<()>,
 }
 
 impl Bar {
-    /// For a verb whose results go to `out`: none with JSON and `-q`.
+    /// Makes the bar of a verb whose results go to `out`: none with JSON and `-q`.
     pub fn of(out: &Out) -> Self {
         Self { wanted: out.is_text() && !out.is_quiet(), shown: Mutex::default(), since: OnceLock::new(), large: OnceLock::new() }
     }
@@ -60,7 +60,7 @@ impl Progress for Bar {
         if self.wanted && self.large.set(()).is_ok() {
             let size = config::bytes(bytes);
             let text = format!("recant: {path}: to hash {size} takes long\nrecant: nothing is changed yet; Ctrl-C ends it\n");
-            // Where nobody reads it, it takes as long.
+            // A lost notice does no harm.
             let _unsaid = io::stderr().write_all(text.as_bytes());
         }
     }

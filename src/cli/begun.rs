@@ -1,4 +1,4 @@
-//! Sessions that a verb begins for itself and fills at once: nobody sees one that came to nothing.
+//! Sessions that a verb begins for itself and fills at once. One that comes to nothing is removed, and nobody sees it.
 
 use super::Call;
 use super::problem::Problem;
@@ -6,7 +6,7 @@ use crate::error::recant;
 use crate::session::opened::Locked;
 use crate::session::store::Store;
 
-/// Fills a session that was just begun. Where `fill` fails it goes again.
+/// Fills a session that was just begun. If `fill` fails, the session is removed.
 pub fn filled<E: Into<Problem>>(
     call: &Call,
     store: &Store,
@@ -23,7 +23,7 @@ pub fn filled<E: Into<Problem>>(
     }
 }
 
-/// Takes a session away that came to nothing. The failure that this is for is the one that counts; that the session stayed is said.
+/// Removes a session that came to nothing. That the session stayed is a warning, as the failure that led here counts.
 pub fn take_away(call: &Call, store: &Store, session: Locked) {
     let id = session.id().clone();
     if let Err(error) = store.remove_session(&call.fs, session) {

@@ -8,22 +8,22 @@ use super::{Call, text};
 use crate::config::{CACHES, Cache};
 use crate::fs::path::AbsPath;
 
-/// Those that are there, and what was made for them.
+/// The caches that exist, and the directories that were made for them.
 #[derive(Debug, Default)]
 pub struct Caches {
-    /// Where they are.
+    /// Their paths.
     pub paths: Vec<PathBuf>,
-    /// The programs whose caches they are.
+    /// The programs that they belong to.
     programs: Vec<&'static str>,
-    /// Those of no one program, as they are printed.
+    /// Caches that belong to no one program, as printed.
     others: Vec<String>,
-    /// What was made for them.
+    /// Directories that were made for them.
     pub made: Made,
 }
 
 impl Caches {
-    /// Finds the caches of the settings, but for those that lie in `folders`, which may be written to anyway, and those in which `store`
-    /// lies, which may not. A usual one that is missing is made where its program is in PATH and the home directory is this user's own.
+    /// Finds the caches of the settings, but for those in `folders`, which may be written to anyway, and those of `store`, which may
+    /// not. A usual cache that is missing is made if its program is in PATH and the home directory is this user's own.
     pub fn open(call: &Call, folders: &[AbsPath], store: &AbsPath) -> Self {
         let home = dirs::home_dir();
         let mut caches = Self::default();
@@ -35,7 +35,7 @@ impl Caches {
             {
                 call.out.detail(format_args!("{error}; the command cannot make it either"));
             }
-            // What is not there, or not for this user to see, is no cache that it writes to.
+            // The command cannot write to a cache that is missing, or that this user may not see.
             let Some(real) = real(path) else { continue };
             if folders.iter().any(|folder| real.is_under(folder)) {
                 continue;
@@ -55,7 +55,7 @@ impl Caches {
         caches
     }
 
-    /// What they are, for a sentence: "the caches of npm and cargo", and paths.
+    /// Names them for a sentence: "the caches of npm and cargo", and paths.
     pub fn words(&self) -> Vec<String> {
         let of = match &self.programs[..] {
             [] => None,
@@ -65,7 +65,7 @@ impl Caches {
         of.into_iter().chain(self.others.iter().cloned()).collect()
     }
 
-    /// Takes away what was made and is still empty.
+    /// Removes what was made and is still empty.
     pub fn close(self, call: &Call) {
         self.made.close(call);
     }
@@ -77,7 +77,7 @@ fn usual(path: &Path, home: Option<&Path>) -> Option<&'static Cache> {
     CACHES.iter().find(|cache| Path::new(cache.path) == below)
 }
 
-/// Whether it is to be made where it is missing.
+/// Tells whether to make a cache that is missing.
 fn is_wanted(cache: &Cache) -> bool {
     !cache.is_file && cache.program.is_none_or(is_in_path)
 }

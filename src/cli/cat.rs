@@ -52,7 +52,7 @@ fn cat_of(call: &Call, args: &args::Cat, session: &Session) -> Result<Ended, Pro
             let read_before = args.before || change.in_place();
             let content =
                 if read_before { sources.before(change, side, &on_tree) } else { sources.after(change, side, &on_tree) };
-            // What is on the tree can still be read.
+            // Without its content, what is on the tree can still be read.
             let content = content.map_err(|error| discarded(session).unwrap_or(error.into()))?;
             match content {
                 Content::File(file) => stream(call, file, &path)?,
@@ -67,7 +67,7 @@ fn cat_of(call: &Call, args: &args::Cat, session: &Session) -> Result<Ended, Pro
     Ok(Ended::Done)
 }
 
-/// Why nothing of a session can be read, where it is discarded.
+/// The error that nothing can be read, if the session is discarded.
 fn discarded(session: &Session) -> Option<Problem> {
     let gone = || Problem::refused(format!("session {} is discarded: what it held is gone", session.id()));
     session.header.discarded.map(|_| gone())

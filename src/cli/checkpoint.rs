@@ -36,7 +36,7 @@ struct Row<'a> {
     name: Option<&'a str>,
     status: &'static str,
     checkpoint: Checkpoint,
-    /// Paths that are in.
+    /// Paths that are on the tree.
     paths: u64,
     bytes: u64,
     #[serde(with = "time")]
@@ -112,14 +112,14 @@ fn print_list(call: &Call, headers: &[Header]) {
     }
 }
 
-/// One original.
+/// An original.
 #[derive(Serialize)]
 struct OriginalRow {
     path: AbsPath,
     change: Option<Sort>,
-    /// What was there; `null` for nothing.
+    /// The object that was there; `null` for nothing.
     before: Object,
-    /// Why it is not kept, where it is not.
+    /// Why it is not kept, if so.
     uncovered: Option<Cow<'static, str>>,
 }
 
@@ -133,7 +133,7 @@ struct Shown<'a, R: Serialize> {
     originals: R,
 }
 
-/// The originals of a session, one by one in path order, each beside its change; ends at the first failure, which is kept.
+/// The originals of a session in path order, each with its change. Ends at the first failure, which is kept.
 struct Originals<'f> {
     manifest: Reading,
     changes: ReadingChanges,
@@ -202,7 +202,7 @@ fn show_of(call: &Call, session: &Session) -> Result<Ended, Problem> {
     failed.take().map_or(Ok(Ended::Done), Err)
 }
 
-/// What of an original a person reads.
+/// An original as a line for people.
 struct TextRow {
     path: AbsPath,
     change: &'static str,
@@ -323,8 +323,8 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Proble
     })
 }
 
-/// Faults are believed only where nobody was at work in the session meanwhile: for whoever is, they are looked for once more when he
-/// has ended, which is waited for as long as for a lock. What an interrupted operation left half done is no damage.
+/// Verifies one session. Faults count only if nobody worked in it meanwhile; else it waits until that ends, as long as for a lock, and
+/// verifies again. What an interrupted operation left half done is no damage.
 fn verified(store: &Store, id: &Id, seen: &dyn Fn(usize, usize)) -> Result<Verdict, Problem> {
     let start = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Which changes of a session are meant, where only some paths are named.
+//! The changes of a session that a call means if it names paths.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::id::Id;
 
-/// The numbers of the changes at and under `paths`; all of them without any. In path order, each once.
+/// The indexes of the changes at and under `paths`, of all changes if `paths` is empty. In path order, each once.
 pub fn chosen(id: &Id, changes: &Changes, paths: &[PathBuf]) -> Result<Vec<usize>, Problem> {
     if paths.is_empty() {
         return Ok((0..changes.list.len()).collect());
@@ -29,10 +29,10 @@ pub fn chosen(id: &Id, changes: &Changes, paths: &[PathBuf]) -> Result<Vec<usize
     Ok(chosen)
 }
 
-/// The error that names the paths of the session that are most like `path`.
+/// The error for a path that is not in the session. It names the paths most like it.
 pub fn not_in_session(id: &Id, changes: &Changes, path: &AbsPath) -> Problem {
     let asked = path.to_string();
-    // Among so many a person will not have mistyped one: the first few thousand will do.
+    // In a long list the first few thousand do: nobody typed one of so many by mistake.
     let mut near: Vec<(usize, String)> =
         changes.list.iter().take(4000).map(|c| c.path.to_string()).map(|p| (edits(&p, &asked), p)).collect();
     near.sort();

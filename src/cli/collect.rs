@@ -1,4 +1,4 @@
-//! What a run had changed whose recant was killed: made changes of its session by whoever names that next.
+//! Collects the changes of a run whose recant was killed into its session, when that is next named.
 
 use super::problem::Problem;
 use super::{Call, text};
@@ -23,7 +23,7 @@ pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Problem>
     Ok(())
 }
 
-/// The same with the session's lock held.
+/// Collects the run of a session whose lock is held.
 pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Problem> {
     let changes = collect_into(&call.fs, store, locked)?;
     let id = locked.id();
@@ -46,8 +46,8 @@ pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Pr
     Ok(())
 }
 
-/// The newest session that has a change. A run that was cut off is collected first: else an older session would be taken for what was
-/// done last. A first run that is under way counts when it has ended; a further one goes on in a session that is there, which is meant.
+/// The newest session with a change. A run that was cut off is collected first, else an older session would count as the newest. A running
+/// first run counts once it ends; a further run works in a session that exists, which is meant.
 pub fn newest(call: &Call, store: &Store) -> Result<Id, Problem> {
     let mut without = Vec::new();
     loop {
@@ -56,7 +56,7 @@ pub fn newest(call: &Call, store: &Store) -> Result<Id, Problem> {
             return Ok(header.id);
         }
         let mut locked = match store.lock_session(&call.fs, &header.id) {
-            // It is for the verb to say what it cannot do now, and not to take an older session for it.
+            // The verb has to say why it cannot act on this one; an older session would be the wrong one.
             Err(error) if error.kind() == Kind::Busy && header.counts.changes > 0 => return Ok(header.id),
             Err(error) if error.kind() == Kind::Busy => {
                 call.out.note(format_args!("a run of session {} is under way: it is not meant by 'last' yet", header.id));

@@ -1,9 +1,9 @@
 //! `complete`: what a shell offers for the word that is being typed. The stubs that `completions` prints call it. It only reads, asks no
-//! other machine, and says nothing where something stands against it: it offers less then.
+//! other machine, and prints no errors: it offers less then.
 //!
-//! Printed are a line that says what the word is to be, and the offers, a line each, with what they are behind a tab. The first line is
-//! `words`, `paths` (offers that are paths), `files` or `folders` (the shell's own completion of those), or `command N` (the shell's own
-//! completion of a command whose first word is number N of those given).
+//! Prints a line with the kind of the word, then the offers, one a line, each with its description after a tab. The first line is
+//! `words`, `paths` (offers that are paths), `files` or `folders` (the shell completes these itself), or `command N` (the shell completes
+//! a command itself; its first word is number N of those given).
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -25,9 +25,9 @@ use crate::session::id::Id;
 use crate::session::store::Store;
 use crate::snapshot::series::Series;
 
-/// Offers that nobody reads are not made.
+/// The most offers. Nobody reads more.
 const MOST: usize = 200;
-/// Changes of a session that are looked through.
+/// The most changes of a session that are searched.
 const CHANGES: usize = 20_000;
 
 /// Prints the offers.
@@ -47,7 +47,7 @@ pub fn complete(args: &args::Complete) -> Ended {
         found.filter(|offer| wants_option || !offer.get_value().as_bytes().starts_with(b"-")).filter_map(|offer| line(&offer));
     let out = Out::new(Form::Text, Color::Never, false, false);
     let lines: Vec<Vec<u8>> = lines.take(MOST).collect();
-    // Before a run's command begins it is an option of recant's.
+    // Before the command of a run begins, the word is an option of recant.
     let is_option = wants_option && !lines.is_empty() && typing.command_words == 0;
     let wants = if is_option { Wants::Words } else { typing.wants(lines.is_empty()) };
     out.line(match wants {
@@ -61,7 +61,7 @@ pub fn complete(args: &args::Complete) -> Ended {
     finish(&out, Ok(Ended::Done), Effects::None)
 }
 
-/// An offer as a line: what would break the line is not offered.
+/// An offer as a line; none if its value would break the line.
 fn line(offer: &CompletionCandidate) -> Option<Vec<u8>> {
     let value = offer.get_value().as_bytes();
     if value.iter().any(u8::is_ascii_control) {
@@ -86,7 +86,7 @@ fn unquoted(word: &OsStr) -> OsString {
     OsString::from_vec(plain)
 }
 
-/// What the word is to be.
+/// The kind of the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wants {
     Words,
@@ -96,22 +96,22 @@ enum Wants {
     Command,
 }
 
-/// Where a word's offers come from.
+/// The source of a word's offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     Sessions,
-    /// Paths of the session that is named before.
+    /// Paths of the session that is named earlier.
     PathsOfSession,
     Snapshots,
     Hosts,
     Verbs,
     Files,
     Folders,
-    /// A command and its arguments: the shell knows them.
+    /// A command and its arguments, which the shell knows.
     Command,
 }
 
-/// The source of an argument of `verb`, which is its words with a blank between.
+/// The source of an argument of `verb`, whose words are joined by a blank.
 fn source(verb: &str, arg: &Arg) -> Option<Source> {
     Some(match (verb, arg.get_id().as_str()) {
         (_, "host") => Source::Hosts,
@@ -130,7 +130,7 @@ fn source(verb: &str, arg: &Arg) -> Option<Source> {
     })
 }
 
-/// The grammar with offers at each argument that has some.
+/// The grammar, with offers attached to each argument that has a source.
 fn attach(command: Command, verb: &str, typing: &Arc<Typing>) -> Command {
     let of = |arg: Arg| match source(verb, &arg) {
         Some(source) => {
@@ -148,19 +148,19 @@ fn attach(command: Command, verb: &str, typing: &Arc<Typing>) -> Command {
 /// The words before the one that is typed, as far as offers depend on them.
 struct Typing {
     store: Option<PathBuf>,
-    /// The machine is another one: nothing here tells what is there.
+    /// The machine is another one: its paths and sessions are not known here.
     is_remote: bool,
     /// The session that is named.
     id: Option<String>,
-    /// The folder of snapshots that is named.
+    /// The directory of snapshots that is named.
     dir: Option<PathBuf>,
-    /// How many words of a run's command there are.
+    /// The number of words that the command of a run has so far.
     command_words: usize,
     wants: Mutex<Option<Wants>>,
 }
 
 impl Typing {
-    /// From all words, of which the last one is being typed.
+    /// Reads all words. The last one is being typed.
     fn read(words: &[OsString]) -> Self {
         let before = &words[..words.len() - 1];
         let matches = Cli::command().ignore_errors(true).try_get_matches_from(before).ok();
@@ -182,7 +182,7 @@ impl Typing {
         }
     }
 
-    /// What the word is to be, where there were offers for it or not.
+    /// The kind of the word. `is_without`: there are no offers.
     fn wants(&self, is_without: bool) -> Wants {
         let wants = self.wants.lock().ok().and_then(|wants| *wants).unwrap_or(Wants::Words);
         if wants == Wants::Paths && is_without { Wants::Files } else { wants }
@@ -210,7 +210,7 @@ impl Typing {
         offers.unwrap_or_default()
     }
 
-    /// The store, where there is one here.
+    /// The store, if this machine has one.
     fn store(&self) -> Option<Store> {
         if self.is_remote {
             return None;
@@ -222,7 +222,7 @@ impl Typing {
         Store::open(&place.resolve().ok()?).ok().flatten()
     }
 
-    /// Names, last parts and whole ids: those first on which the verb can act, the newest of them first.
+    /// Names, last parts and whole ids. Sessions that the verb can act on come first, the newest of them first.
     fn sessions(&self, verb: &str, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
         let word = word.to_str()?;
         let store = self.store()?;
@@ -230,7 +230,7 @@ impl Typing {
         headers.reverse();
         headers.retain(|header| header.discarded.is_none());
         if word.is_empty() {
-            // What can be meant here, where there is any.
+            // Only the sessions that can be meant here, if there are any.
             let here = Scope::here().ok()?;
             let is_meant = |header: &Header| is_for(verb, header.status()) && here.has(&store, header);
             if headers.iter().any(is_meant) {
@@ -241,7 +241,7 @@ impl Typing {
         let last = [("last".to_owned(), "the newest".to_owned())];
         let of_all = headers.iter().flat_map(|header| {
             let keys = if word.is_empty() {
-                // One a session: the others begin with what only who knows them types.
+                // One key a session: somebody who wants another key types its start.
                 vec![header.name.clone().unwrap_or_else(|| header.id.tail().to_owned())]
             } else {
                 header.name.iter().cloned().chain([header.id.tail().to_owned(), header.id.to_string()]).collect()
@@ -251,7 +251,7 @@ impl Typing {
         Some(last.into_iter().chain(of_all).filter(|(key, _)| key.starts_with(word)).map(offer).take(MOST).collect())
     }
 
-    /// Paths of the session's changes, a folder at a time.
+    /// Paths of the session's changes, one directory level at a time.
     fn paths(&self, verb: &str, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
         let store = self.store()?;
         let id = match self.id.as_deref() {
@@ -288,7 +288,7 @@ fn offer((key, what): (String, String)) -> CompletionCandidate {
     CompletionCandidate::new(key).help(Some(what.into()))
 }
 
-/// What `last` is for a verb: the newest session of this project, else of all.
+/// The session that `last` means for a verb: the newest of this project, else of all.
 fn newest_for(verb: &str, store: &Store) -> Option<Id> {
     let (headers, _) = store.headers().ok()?;
     let here = Scope::here().ok()?;
@@ -297,14 +297,14 @@ fn newest_for(verb: &str, store: &Store) -> Option<Id> {
     newest.or_else(|| Some(store.newest(&[]).ok()?.id))
 }
 
-/// What a session is, for who chooses one.
+/// Describes a session to somebody who chooses one.
 fn about(header: &Header) -> String {
     let command = header.command.as_deref().unwrap_or("staged");
     let short: String = command.chars().take(60).collect();
     format!("{short} ({})", header.status().word().replace('_', " "))
 }
 
-/// Whether a verb can act on a session that stands so.
+/// Tells whether a verb can act on a session of this status.
 fn is_for(verb: &str, status: Status) -> bool {
     match verb {
         "commit" | "discard" | "run" | "shell" | "session export" => matches!(status, Status::Pending | Status::Partial),
@@ -314,14 +314,14 @@ fn is_for(verb: &str, status: Status) -> bool {
     }
 }
 
-/// A path as it is typed: below the working folder without that, unless the word begins with a slash.
+/// A path as a user types it: relative to the working directory, unless the word begins with a slash.
 fn as_typed(path: &AbsPath, cwd: &[u8], word: &[u8]) -> Vec<u8> {
     let path = path.as_bytes();
     let below = path.strip_prefix(cwd).and_then(|rest| rest.strip_prefix(b"/")).filter(|_| !word.starts_with(b"/"));
     below.unwrap_or(path).to_vec()
 }
 
-/// Of paths that begin with `word` what stands up to the next slash, and on where that is one alone.
+/// The paths that begin with `word`, each up to the next slash; further if that leaves one alone.
 fn parts(paths: &[Vec<u8>], word: &[u8]) -> Vec<Vec<u8>> {
     let mut word = word.to_vec();
     loop {
@@ -331,7 +331,7 @@ fn parts(paths: &[Vec<u8>], word: &[u8]) -> Vec<Vec<u8>> {
         let mut found: Vec<Vec<u8>> = paths.iter().filter_map(|path| Some(path[..word.len() + rest(path)?].to_vec())).collect();
         found.sort();
         found.dedup();
-        // A folder that is a change itself and has others below it is offered once, to go on from.
+        // A directory that is a change itself and has others below it is offered once, with its slash.
         let open: Vec<Vec<u8>> = found.iter().filter(|path| path.ends_with(b"/")).cloned().collect();
         found.retain(|path| path.ends_with(b"/") || !open.contains(&[path, &b"/"[..]].concat()));
         match &found[..] {
@@ -341,7 +341,7 @@ fn parts(paths: &[Vec<u8>], word: &[u8]) -> Vec<Vec<u8>> {
     }
 }
 
-/// The machines of the settings and of ssh's own; of a list the last one.
+/// The machines of recant's settings and of ssh's. In a list, for its last name.
 fn hosts(word: &OsStr) -> Option<Vec<CompletionCandidate>> {
     let word = word.to_str()?;
     let (before, word) = word.split_at(word.rfind(',').map_or(0, |at| at + 1));
@@ -360,7 +360,7 @@ fn ssh_hosts() -> Vec<String> {
     names.filter(|name| !name.contains(['*', '?', '!'])).map(str::to_owned).collect()
 }
 
-/// The verbs, as manual pages are called.
+/// The verbs, as names of manual pages.
 fn verbs(word: &OsStr) -> Vec<CompletionCandidate> {
     let command = Cli::command();
     let seen = command.get_subcommands().filter(|verb| !verb.is_hide_set());
@@ -368,12 +368,12 @@ fn verbs(word: &OsStr) -> Vec<CompletionCandidate> {
     fits.map(|verb| CompletionCandidate::new(verb.get_name()).help(verb.get_about().cloned())).collect()
 }
 
-/// The settings, or what is in force without any.
+/// The settings, or the defaults if they cannot be read.
 fn settings() -> (Config, Place) {
     place::settings().unwrap_or_else(|_| place::nowhere())
 }
 
-/// `~/` as a shell has it, which it does not replace in a word that is being typed.
+/// Replaces `~/` as a shell does; it does not in a word that is being typed.
 fn in_home(path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), dirs::home_dir()) {
         (Ok(below), Some(home)) => home.join(below),

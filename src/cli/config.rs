@@ -76,7 +76,7 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
     Ok(Ended::Done)
 }
 
-/// A line for each value of a list, the key and where it comes from on the first.
+/// One line for each value of a list. The first has the key and the source.
 fn lines(row: &Row) -> Vec<[String; 3]> {
     let first = |text: &str| [row.key.to_string(), text.to_owned(), row.from.clone()];
     let next = |text: &str| [String::new(), text.to_owned(), String::new()];
@@ -127,7 +127,7 @@ fn color(call: &Call) -> Row {
     plain("color", set, |color| json!(color.word()))
 }
 
-/// A machine that has a name: what ssh is told of it.
+/// A row for a named machine, with what ssh gets for it.
 fn machine(name: &str, remote: &Remote) -> Row {
     let Remote { host, user, port, store, sudo } = remote;
     let user = user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();

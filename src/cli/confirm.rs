@@ -1,4 +1,4 @@
-//! `confirm`: somebody says that a commit may stay; and the watch over one, which ends with that word or takes it back.
+//! `confirm`: a user lets a commit stay. Also the watcher of a commit, which ends with that or rolls the commit back.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ struct Confirmed<'a> {
     confirmed: bool,
 }
 
-/// Says that a commit may stay; or watches over one.
+/// Lets a commit stay, or watches over one.
 pub fn confirm(call: &Call, args: &args::Confirm) -> Result<Ended, Problem> {
     if args.watch {
         return watch(call, &args.id);
@@ -33,12 +33,12 @@ pub fn confirm(call: &Call, args: &args::Confirm) -> Result<Ended, Problem> {
     let (store, session) = call.locked(id.as_str(), Want::Confirm)?;
     match Word::of(store, &session.header) {
         Word::None => Err(nothing_waits(store, &id)?),
-        // Until when it would have waited is of no weight any more.
+        // The deadline no longer matters.
         Word::Awaited(_) | Word::Unreadable(_) => stay(call, store, &session),
     }
 }
 
-/// The word is given once the record's name is gone, also where that could not be made durable.
+/// Counts a commit as confirmed once the record's name is gone, even if that could not be made durable.
 fn confirmed_all_the_same(store: &Store, id: &Id, mut problem: Problem) -> Problem {
     if matches!(confirm::read(store, id), Ok(None)) {
         problem.kind = Kind::LeftOut;
@@ -79,10 +79,10 @@ fn nothing_waits(store: &Store, id: &Id) -> Result<Problem, Problem> {
     })
 }
 
-/// Waits until a commit is confirmed, or takes it back when the time is over.
+/// Waits until a commit is confirmed, or rolls it back at the deadline.
 fn watch(call: &Call, key: &str) -> Result<Ended, Problem> {
     let Some(id) = Id::parse(key) else { return Err(Problem::refused(format!("{key:?} is no session's id"))) };
-    // The terminal that the commit was made at may go.
+    // The terminal of the commit may close.
     let _refused_to_a_leader = rustix::process::setsid();
     call.out.line("watching");
     call.out.flush();
@@ -93,10 +93,10 @@ fn watch(call: &Call, key: &str) -> Result<Ended, Problem> {
         match confirm::read(store, &id) {
             Ok(None) => return Ok(Ended::Done),
             Ok(record) => known = record,
-            // A word is a record that is gone, and this is none: what was read before counts on.
+            // An unreadable record is no confirmation, as a removed one would be. The record that was read before counts.
             Err(error) => {
                 if !std::mem::replace(&mut garbled, true) {
-                    // That it cannot be noted either is no reason to end the watch.
+                    // A log that cannot be written does not end the watch.
                     let _unnoted =
                         note(call, store, &id, known.as_ref().map_or(0, |record| record.generation), "record unreadable", 0);
                 }
@@ -109,18 +109,18 @@ fn watch(call: &Call, key: &str) -> Result<Ended, Problem> {
         let left = Duration::new(u64::try_from(left.s).unwrap_or(0), left.ns);
         if left.is_zero() {
             match take_back_one(call, store, &id, known.as_ref()) {
-                // Somebody is at work in it: it is asked again.
+                // Another recant works in the session: try again.
                 Ok(Taken::Busy) => std::thread::sleep(Duration::from_millis(200)),
                 Err(problem) if problem.kind == Kind::Busy => {}
                 Ok(Taken::Back | Taken::Not) => return Ok(Ended::Done),
-                // Nobody reads what is said here.
+                // Nobody reads the output of a watcher.
                 Err(problem) => {
                     failed(call, store, &id, known.as_ref(), &problem.message);
                     return Err(problem);
                 }
             }
         }
-        // In between the word may come.
+        // The confirmation may come meanwhile.
         std::thread::sleep(left.min(Duration::from_millis(500)));
     }
 }

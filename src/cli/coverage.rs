@@ -1,16 +1,16 @@
-//! The coverage table: what became of changes where, in `doctor` and `show`.
+//! The coverage table of `doctor` and `show`: places, and what became of changes there.
 
 use crate::capture::probe;
 use crate::session::run::Coverage;
 
-/// Of so many rows that say the same, the first few are shown.
+/// If more rows than this say the same, only the first of them are shown.
 const ALIKE: usize = 5;
 
-/// How many of them.
+/// The number that is shown of them.
 const SHOWN: usize = 3;
 
-/// The table, a line a place, in path order. Of many places of which the same is said the first few stand for all, unless
-/// `all` is asked for: a container host has hundreds of mounts.
+/// The table, a line a place, in path order. If many places say the same, the first few stand for all, unless `all` is set: a container
+/// host has hundreds of mounts.
 pub fn table(rows: &[Coverage], all: bool) -> Vec<String> {
     let alike = |row: &Coverage| rows.iter().filter(|other| (other.how, &other.why) == (row.how, &row.why)).count();
     let mut told: Vec<(&Coverage, usize)> = Vec::new();

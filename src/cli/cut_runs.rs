@@ -1,5 +1,5 @@
-//! Commands on the real tree whose recant was killed: what they changed is made the session that their own recant would have made of it, by
-//! `recover` and by every verb that changes something.
+//! Runs of `run --in` whose recant was killed. `recover`, and every verb that changes something, makes the session that the killed recant
+//! would have made of the changes.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -24,7 +24,7 @@ use crate::snapshot::series::Series;
 
 /// A run that was cut off, and what became of it.
 pub struct CutRun {
-    /// The session to be.
+    /// The session that it becomes.
     pub id: Id,
     /// `the run of make in /srv/app`
     what: String,
@@ -32,19 +32,19 @@ pub struct CutRun {
 }
 
 enum Outcome {
-    /// So many changes are in its session.
+    /// The number of changes in its session, and the paths that are not in it.
     Made(u64, Vec<(AbsPath, String)>),
-    /// Its session was made already; the run had not come to its end.
+    /// Its session was already made; the run had not ended.
     WasMade,
-    /// There is nothing for a session.
+    /// Nothing changed, so there is no session.
     Unchanged,
-    /// As somebody has asked for. How what was there before is come by.
+    /// Somebody asked for it. The text says how to get back what was there before.
     GivenUp(String),
     Failed(Problem),
 }
 
 impl CutRun {
-    /// What became of it, for people.
+    /// The outcome, for people.
     pub fn line(&self) -> String {
         let Self { id, what, outcome } = self;
         let tail = id.tail();
@@ -67,7 +67,7 @@ impl CutRun {
         }
     }
 
-    /// One word, for JSON.
+    /// The outcome as a word, for JSON.
     pub fn result(&self) -> &'static str {
         match &self.outcome {
             Outcome::Made(..) | Outcome::WasMade => "collected",
@@ -77,24 +77,24 @@ impl CutRun {
         }
     }
 
-    /// What is not in its session, and why.
+    /// The paths that are not in its session, and why.
     pub fn left(&self) -> &[(AbsPath, String)] {
         if let Outcome::Made(_, left) = &self.outcome { left } else { &[] }
     }
 
-    /// What stood against it.
+    /// The error, if it failed.
     pub fn problem(&self) -> Option<&Problem> {
         if let Outcome::Failed(problem) = &self.outcome { Some(problem) } else { None }
     }
 
-    /// Where not all was done.
+    /// The kind of what was not done, if anything.
     pub fn kind(&self) -> Option<Kind> {
         let left = (!self.left().is_empty()).then_some(Kind::LeftOut);
         self.problem().map(|problem| problem.kind).or(left)
     }
 }
 
-/// The store, if a command ever ran on the real tree with it: one look where none did.
+/// The store, if a `run --in` ever used it. Costs one look if none did.
 fn store_with_runs(call: &Call) -> Result<Option<Store>, Problem> {
     let path = call.store_path()?;
     if !path.as_path().join("running").exists() {
@@ -103,19 +103,19 @@ fn store_with_runs(call: &Call) -> Result<Option<Store>, Problem> {
     Ok(Store::open(&path)?)
 }
 
-/// Before a verb that changes something: what that changes is none of theirs.
+/// Recovers the runs before a verb that changes something, so that its changes do not count as theirs.
 pub fn recover_before(call: &Call) -> Result<(), Problem> {
     let Some(store) = &store_with_runs(call)? else { return Ok(()) };
     if running::cut_off(store)?.is_empty() {
         return Ok(());
     }
-    // What an operation left half done is none of theirs either.
+    // The changes of an interrupted operation are not theirs either.
     call.recovered.replace(call.prepare_to_change(store)?);
     recover_all(call, store)?.iter().for_each(|run| call.out.warn(run.line()));
     call.go_on("the run that was cut off is dealt with as said; nothing else was changed")
 }
 
-/// Before a verb that only reads.
+/// Reports the runs before a verb that only reads.
 pub fn say_all(call: &Call) -> Result<(), Problem> {
     let Some(store) = &store_with_runs(call)? else { return Ok(()) };
     for id in running::cut_off(store)? {
@@ -126,7 +126,7 @@ pub fn say_all(call: &Call) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Makes the sessions of all runs that were cut off. A signal ends it between two of them.
+/// Makes the sessions of all runs that were cut off. A signal stops it between two runs.
 pub fn recover_all(call: &Call, store: &Store) -> Result<Vec<CutRun>, Problem> {
     let mut recovered = Vec::new();
     for id in running::cut_off(store)? {
@@ -138,12 +138,12 @@ pub fn recover_all(call: &Call, store: &Store) -> Result<Vec<CutRun>, Problem> {
     Ok(recovered)
 }
 
-/// The run on the real tree that a word means, by its session's id or the end of that.
+/// The `run --in` that a word means, by its session's id or the end of it.
 pub fn find(store: &Store, key: &str) -> Result<Option<Id>, Problem> {
     Ok(store.running()?.into_iter().find(|id| id.as_str() == key || id.tail() == key))
 }
 
-/// Makes the session of one, or gives it up.
+/// Makes the session of one run, or gives it up.
 pub fn recover_one(call: &Call, store: &Store, id: &Id, args: &args::Recover) -> Result<Option<CutRun>, Problem> {
     if !running::is_cut_off(store, id)? {
         let problem = Problem::new(Kind::Busy, format!("the run of session {id} is under way"));
@@ -157,7 +157,7 @@ pub fn recover_one(call: &Call, store: &Store, id: &Id, args: &args::Recover) ->
     Ok(recover(call, store, id, args.finish))
 }
 
-/// What recovery would do with a run that was cut off, for verbs that only read.
+/// Describes what recovery would do with a run that was cut off, for verbs that only read.
 pub fn would(store: &Store, id: &Id) -> Option<String> {
     if !running::is_cut_off(store, id).is_ok_and(|cut_off| cut_off) {
         return None;
@@ -166,7 +166,7 @@ pub fn would(store: &Store, id: &Id) -> Option<String> {
     Some(format!("{what} was cut off; the next verb that changes something makes a session of what it changed"))
 }
 
-/// A run in a sentence, whether its record can be read or not.
+/// Names a run for a sentence, also if its record cannot be read.
 fn what(store: &Store, id: &Id) -> String {
     match running::read(store, id) {
         Ok(Some(record)) => named(&record),
@@ -179,7 +179,7 @@ fn named(record: &Record) -> String {
     format!("the run of {} in {}", cut_off(&shown(&start_of(&record.words())), 60), text::list(&folders))
 }
 
-/// `None` of one that has ended meanwhile.
+/// Recovers one run; `None` if it has ended meanwhile.
 fn recover(call: &Call, store: &Store, id: &Id, give_up: bool) -> Option<CutRun> {
     let what = what(store, id);
     let noting = interrupt::note(interrupt::Asked::GoesOn);
@@ -195,11 +195,11 @@ fn recover(call: &Call, store: &Store, id: &Id, give_up: bool) -> Option<CutRun>
     Some(CutRun { id: id.clone(), what, outcome })
 }
 
-/// What can be done where the session cannot be made.
+/// Adds what can be done if the session cannot be made.
 fn with_way_out(problem: Problem, id: &Id) -> Problem {
     let [again, end] = ["", " --finish"].map(|how| command(format_args!("recover {id}{how}")));
     let ends = format!("{end} ends it without a session");
-    // What heals a damaged snapshot drops the one that is needed here.
+    // The remedy for a damaged snapshot would drop the one that is needed here.
     let own = problem.remedy.as_ref().filter(|_| problem.kind != Kind::Damaged);
     let own = own.map(|own| format!("{own}; ")).unwrap_or_default();
     problem.remedy(format!("{own}{again} tries again, {ends}"))
@@ -213,7 +213,7 @@ fn made(call: &Call, store: &Store, held: Held) -> Result<Outcome, Problem> {
     let record = held.record()?;
     take_away_made(call, &record);
     let watched = record.folders.iter().map(|of| watched(store, of)).collect::<Result<Vec<_>, _>>()?;
-    // It is of the project that it was begun in.
+    // The session belongs to the project that the run was begun in.
     let mut own = Store::open(&store.path)?.ok_or_else(|| Problem::refused(format!("{}: the store is gone", store.path)))?;
     own.begins_in = record.cwd.clone();
     let (argv, name) = (record.words(), record.name.as_deref());
@@ -232,7 +232,7 @@ fn given_up(call: &Call, store: &Store, held: Held) -> Outcome {
     Outcome::GivenUp(if ways.is_empty() { String::new() } else { format!("\n{} goes back to before it", ways.join("; ")) })
 }
 
-/// The caches that were made for the command.
+/// Removes the caches that were made for the command.
 fn take_away_made(call: &Call, record: &Record) {
     Made::of_dirs(record.made.iter().map(|Arg(dir)| PathBuf::from(OsString::from_vec(dir.clone())))).close(call);
 }
@@ -250,7 +250,7 @@ fn watched(store: &Store, of: &Folder) -> Result<Watched, Problem> {
     };
     let series = Series::open(store, folder)?.filter(|series| series.is_there(*before).is_ok_and(|there| there));
     let series = series.ok_or_else(gone)?;
-    // Once all were dropped, another one may have got its number.
+    // Once all were dropped, a later snapshot may have the same number.
     if series.summary(*before)?.head.time != *taken {
         return Err(gone());
     }

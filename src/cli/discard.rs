@@ -26,7 +26,7 @@ struct Done {
     skipped: Vec<Skipped>,
 }
 
-/// A session that holds nothing any more.
+/// A session that is discarded.
 #[derive(Serialize)]
 struct Discarded {
     session: Id,
@@ -46,7 +46,7 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
     if args.all { all_pending(call) } else { named(call, &args.ids) }
 }
 
-/// Those that are named: each is looked up, locked and found fit to be discarded before the first one is.
+/// Discards the sessions that are named. All are found, locked and checked before the first one is discarded.
 fn named(call: &Call, keys: &[String]) -> Result<Ended, Problem> {
     let mut sessions: Vec<Locked> = Vec::new();
     let mut done = Done::default();
@@ -55,7 +55,7 @@ fn named(call: &Call, keys: &[String]) -> Result<Ended, Problem> {
         let opened = call.store_with(key)?;
         store = Some(opened);
         let id = call.find(opened, Some(key), Want::Discard)?;
-        // Named twice it is meant once.
+        // A session that is named twice counts once.
         if sessions.iter().any(|known| *known.id() == id) {
             continue;
         }
@@ -80,7 +80,7 @@ const ALREADY: &str = "it is discarded already";
 const CHANGED: &str = "another recant has changed it meanwhile: look again";
 const HELD: &str = "another recant holds it";
 
-/// Asks once for all of them; not where nothing that was held goes.
+/// Asks once about all of them; not if none of them holds anything.
 fn ask(call: &Call, sessions: &[Locked]) -> Result<(), Problem> {
     let held: u64 = sessions.iter().map(|session| out_of(&session.header)).sum();
     if held == 0 {
@@ -102,12 +102,12 @@ fn ask(call: &Call, sessions: &[Locked]) -> Result<(), Problem> {
     }
 }
 
-/// How many changes of it are held: not on the tree.
+/// The number of held changes of a session: those not on the tree.
 fn out_of(header: &Header) -> u64 {
     header.counts.changes - header.counts.inside
 }
 
-/// All that are pending in this project: shown first, then asked for. Without a terminal only `-y` is a word for that.
+/// Discards all that are pending in this project: shows them, then asks. Without a terminal `-y` is needed.
 fn all_pending(call: &Call) -> Result<Ended, Problem> {
     let mut done = Done::default();
     let Some(store) = call.store()? else { return finish(call, Ok(()), &done) };
@@ -161,7 +161,7 @@ fn show_and_ask(call: &Call, chosen: &[Header]) -> Result<(), Problem> {
     call.confirm(&format!("Discard {what}?"))
 }
 
-/// A signal ends it between two sessions.
+/// Notes signals meanwhile. One stops `act` between two sessions.
 fn noting(act: impl FnOnce() -> Result<(), Problem>) -> Result<(), Problem> {
     let _noting = interrupt::note(Asked::Stops);
     act()
@@ -177,14 +177,14 @@ fn drop_held(call: &Call, store: &Store, session: &mut Locked, done: &mut Done) 
         note_in_log(call, store, "discard", &before);
         call.out.changes.set(Some(call.out.changes.get().unwrap_or(0) + changes));
     }
-    // Where not all of it could be removed the error says that it is discarded.
+    // If only a part could be removed, the error says that it is discarded.
     if discarded.is_ok() {
         done.discarded.push(Discarded { session: before.id, changes, bytes: before.sizes.all() });
     }
     Ok(discarded?)
 }
 
-/// Says what was discarded, also before an error that ended it.
+/// Reports what was discarded, also before an error that stopped it.
 fn finish(call: &Call, acted: Result<(), Problem>, done: &Done) -> Result<Ended, Problem> {
     if !call.out.is_text() {
         if acted.is_ok() || !done.discarded.is_empty() {
@@ -198,7 +198,7 @@ fn finish(call: &Call, acted: Result<(), Problem>, done: &Done) -> Result<Ended,
     Ok(if left_out { Ended::With(Kind::LeftOut) } else { Ended::Done })
 }
 
-/// What stopped it, with what was discarded before.
+/// The error that stopped it, with what was discarded before.
 fn after(problem: Problem, done: &Done) -> Problem {
     match text::count(done.discarded.len() as u64, "session") {
         _ if done.discarded.is_empty() => problem,
@@ -227,7 +227,7 @@ fn say(call: &Call, done: &Done, is_whole: bool) {
     }
 }
 
-/// Whether what was given up is given up, all of it or not.
+/// Tells whether a session counts as given up, even if not all of it could be removed.
 pub fn is_done(given_up: &Result<(), Error>) -> bool {
     match given_up {
         Ok(()) => true,
@@ -235,7 +235,7 @@ pub fn is_done(given_up: &Result<(), Error>) -> bool {
     }
 }
 
-/// One line of the log, about a session that is as `header` has it.
+/// Appends a line to the log, about a session in the state of `header`.
 pub fn note_in_log(call: &Call, store: &Store, verb: &str, header: &Header) {
     call.note_in_log(store, &log::Entry::new(verb, &header.id, header.generation, "done", header.counts.changes));
 }

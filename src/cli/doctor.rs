@@ -1,4 +1,4 @@
-//! `doctor`: whether `run` works here, why not, and which switch to set; and what would be held.
+//! `doctor`: tells if `run` works here, else why not and which switch to set; and what would be held.
 
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ struct Works<'a> {
     remedy: Option<&'a str>,
 }
 
-/// `run --in`, which is there where `run` does not work.
+/// Facts about `run --in`, which needs no namespaces.
 #[derive(Serialize)]
 struct WorksIn<'a> {
     works: bool,
@@ -42,7 +42,7 @@ struct Row<'a> {
     remedy: Option<&'a str>,
 }
 
-/// Tries a run that changes nothing, and tells of it. Ends with what kept the run from working.
+/// Tries a run that changes nothing, and reports on it. Ends with the error that kept the run from working.
 pub fn doctor(call: &Call, args: &args::Doctor) -> Result<Ended, Problem> {
     if args.apparmor {
         let own = std::env::current_exe().map_or_else(|_| "/usr/bin/recant".into(), |path| path.display().to_string());

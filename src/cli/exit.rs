@@ -1,11 +1,11 @@
-//! How the process ends: the one place that knows exit statuses.
+//! Exit statuses. No other place knows them.
 
 use std::process::ExitCode;
 
 use super::Ended;
 use crate::error::Kind;
 
-/// Carries out the call that the process was started with.
+/// Carries out the call of this process.
 pub fn main() -> ExitCode {
     crate::fs::lease::ignore_what_would_end_it();
     match super::run(std::env::args_os()) {
@@ -13,7 +13,7 @@ pub fn main() -> ExitCode {
         Ended::With(kind) => status(kind).into(),
         Ended::Command(status) => status.into(),
         Ended::Asked(status) => {
-            // A shell ends a loop at Ctrl-C only where what it ran has died of it.
+            // A shell ends a loop at Ctrl-C only if the program died of it.
             if status == 130 {
                 crate::fs::interrupt::end_by(2);
             }
@@ -22,7 +22,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// `recant help` says what each of them means.
+/// The exit statuses that `recant help` lists.
 #[deny(clippy::wildcard_enum_match_arm)]
 fn status(kind: Kind) -> u8 {
     match kind {

@@ -1,4 +1,4 @@
-//! `far`: what ssh starts on the other machine, and what a verb that it starts knows of the near side.
+//! `far`: the program that ssh starts on the other machine, and what a verb that it starts knows of the near side.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -18,7 +18,7 @@ use crate::remote::frame::Up;
 use crate::remote::request::{self, Request};
 use crate::remote::{self, MISSING, PROTOCOL};
 
-/// Carries out what the near side asks for. It has no settings of its own: the verb that it starts reads them.
+/// Carries out the request of the near side. Reads no settings: the verb that it starts reads them.
 pub fn far(args: &args::Far) -> Ended {
     if let Some(protocol) = args.speaks {
         return if protocol == PROTOCOL { Ended::Done } else { Ended::With(Kind::Refused) };
@@ -29,7 +29,7 @@ pub fn far(args: &args::Far) -> Ended {
     match (&args.request, args.tells) {
         (Some(word), Some(shell)) => match far::tell_begun(shell) {
             Ok(()) => on_terminal(word),
-            // It would take whatever comes of the verb for sudo's own word.
+            // The shell would take the verb's end for an error of sudo.
             Err(error) => {
                 let why = format!("process {shell} cannot be told that recant was started: {}", crate::error::reason(&error));
                 refused(&Problem::refused(why))
@@ -40,18 +40,18 @@ pub fn far(args: &args::Far) -> Ended {
     }
 }
 
-/// Says why sudo, by which recant was to be started on the terminal that there is, has not done it.
+/// Says why sudo did not start recant on this terminal.
 fn by_sudo(status: u8) -> Ended {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     match status {
         126 | 127 => refused(&remote::error::lacks_sudo(&host).into()),
-        // Somebody has ended it, and knows.
+        // Somebody ended it, and knows.
         129.. => Ended::Command(status),
         _ => refused(&remote::error::no_sudo(&host).into()),
     }
 }
 
-/// Becomes the verb.
+/// Replaces this process by the verb.
 fn on_terminal(word: &str) -> Ended {
     let request = match Request::from_word(word) {
         Ok(request) => request,
@@ -64,12 +64,12 @@ fn on_terminal(word: &str) -> Ended {
     }
 }
 
-/// Says who it is, takes the request, and relays.
+/// Sends a greeting, reads the request, and relays.
 fn over_connection() -> Ended {
-    // sshd has made it the first of a session already; sudo and other ways have not. A hang-up must not reach the child by itself.
+    // sshd has made this process a session leader; sudo and other ways have not. A hang-up must not reach the child by itself.
     let _already = rustix::process::setsid();
     let mut stdout = std::io::stdout();
-    // Nobody there any more: nothing was asked for.
+    // The near side is gone, and has asked for nothing.
     if stdout.write_all(request::hello().as_bytes()).and_then(|()| stdout.flush()).is_err() {
         return Ended::With(Kind::Refused);
     }
@@ -91,37 +91,37 @@ fn over_connection() -> Ended {
     ended.map_or_else(|problem| refused(&problem), |()| Ended::Done)
 }
 
-/// recant once more, with the near side's words; and the verb, where they make one.
+/// The command for recant with the near side's words, and the verb, if the words make one.
 fn command(request: &Request, carrier: Carrier) -> Result<(Command, Option<Verb>), Problem> {
     let words = request.words().ok_or_else(|| Problem::refused("the request is garbled: one of its words is none"))?;
     let verb =
         Cli::try_parse_from([OsString::from("recant")].iter().chain(&words)).ok().map(|cli| cli.verb.unwrap_or(Verb::Here));
-    // By its name, which process listings show; where another has that by now (put there meanwhile), by the file itself.
+    // By its name, which process listings show. If the name is now another file's (put there meanwhile), by the file itself.
     let own = std::env::current_exe().ok().filter(|path| path.exists());
     let mut command = Command::new(own.unwrap_or_else(|| "/proc/self/exe".into()));
     command.arg0("recant").arg("--far").arg(Near::of(request, carrier).word()).args(words);
-    // Of this side's settings the near side knows nothing, and it has chosen the machine.
+    // The near side does not know this side's settings, and it has chosen the machine.
     command.env_remove("RECANT_HOST");
     command.envs(request.store.iter().map(|store| ("RECANT_STORE", store)));
     let env = request.env.iter().filter_map(|(name, value)| Some((name.to_os()?, value.to_os()?)));
     command.envs(env.filter(|(name, _)| is_recants_own(name)));
-    // A command of a run would see it, too.
+    // The command of a run would see COLUMNS, too.
     if !matches!(verb, Some(Verb::Run(_) | Verb::Shell(_))) {
         command.envs(request.columns.map(|columns| ("COLUMNS", columns.to_string())));
     }
     Ok((command, verb))
 }
 
-/// Whether a variable goes along: what recant itself reads, but for what names a store or a machine. Who calls is judged by the near side, with the
-/// settings of its person.
+/// True for a variable that is passed on: recant's own, but for those that name a store or a machine. RECANT_AGENT is not either: the near
+/// side decides about agents, by the settings of its user.
 pub fn is_recants_own(name: &std::ffi::OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name == b"NO_COLOR"
         || name.starts_with(b"RECANT_") && ![&b"RECANT_STORE"[..], b"RECANT_HOST", b"RECANT_AGENT"].contains(&name)
 }
 
-/// What is only read can end at once; so can what a command of a run does, and content that will not come whole. All else has begun
-/// something.
+/// How a verb ends when the connection is cut. One that only reads ends at once, as do the command of a run and content that is cut
+/// off. All else has begun something.
 fn at_cut(verb: &Verb) -> Cut {
     match verb {
         Verb::Run(_) | Verb::Shell(_) | Verb::Session { verb: SessionVerb::Write(_) | SessionVerb::Import(_) } => Cut::Ends,
@@ -134,29 +134,29 @@ fn unstarted(error: &std::io::Error) -> Problem {
     Problem::refused(format!("the far side's recant cannot be started: {}", crate::error::reason(error)))
 }
 
-/// Said where ssh hands it on as it is.
+/// Writes the error to standard error, which ssh passes on.
 fn refused(problem: &Problem) -> Ended {
     let _gone = writeln!(std::io::stderr(), "{}", problem.text(false, &Names::from_afar(), usize::MAX, false));
     Ended::With(problem.kind)
 }
 
-/// What takes a verb's words to the near side.
+/// The way of a verb's output to the near side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Carrier {
-    /// The relay, which takes the line of facts out.
+    /// The relay, which takes out the line of facts.
     Relay,
-    /// A terminal: what is written there is seen.
+    /// A terminal, where all that is written is seen.
     Terminal,
 }
 
-/// What a verb knows of the near side: on which of its descriptors colour is wanted, which are terminals, and whether a relay
+/// Facts about the near side for a verb: the descriptors on which colour is wanted, those that are terminals, and if a relay
 /// listens.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Near {
     color: Vec<u8>,
     terminals: Vec<u8>,
     relayed: bool,
-    /// The options by which it reaches this machine.
+    /// The options with which it reaches this machine.
     reached: String,
 }
 
@@ -184,29 +184,29 @@ impl Near {
         Self { color: digits(part()), terminals: digits(part()), relayed: part() == "relayed", reached: part().into() }
     }
 
-    /// Tells the relay how many changes the verb was about, as the last thing that it says.
+    /// Tells the relay the number of changes, as the verb's last output.
     pub fn tell(&self, changes: u64) {
         if self.relayed {
             let _gone = std::io::stderr().write_all(&[far::FACTS, changes.to_string().as_bytes(), b"\n"].concat());
         }
     }
 
-    /// The options by which the near side reaches this machine: `-H web1`. Empty where it did not say.
+    /// The options with which the near side reaches this machine: `-H web1`. Empty if it did not say.
     pub fn reached(&self) -> &str {
         &self.reached
     }
 
-    /// Whether colour is wanted there.
+    /// True if colour is wanted on the near side's descriptor.
     pub fn colors(&self, descriptor: u8) -> bool {
         self.color.contains(&descriptor)
     }
 
-    /// Whether this descriptor is a terminal there.
+    /// True if the near side's descriptor is a terminal.
     pub fn has_terminal(&self, descriptor: u8) -> bool {
         self.terminals.contains(&descriptor)
     }
 
-    /// Whether a person can be asked: standard input and standard error are terminals there.
+    /// True if a person can be asked: the near side's standard input and standard error are terminals.
     pub fn can_ask(&self) -> bool {
         [0, 2].into_iter().all(|descriptor| self.has_terminal(descriptor))
     }

@@ -1,4 +1,4 @@
-//! The gate of an operation that goes on on several machines or on none: it says when it is ready, and waits for the word.
+//! The gate of an operation that is done on several machines or on none: it reports ready, and waits for the word to go on.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -18,14 +18,14 @@ struct Ready<'a> {
     gate: &'static str,
     session: &'a Id,
     changes: usize,
-    /// Where the session stands before it: what is on the tree already is not this operation's to take back.
+    /// The status of the session before the operation: an undo must not take back what is on the tree already.
     status: &'static str,
 }
 
-/// How long no word may come: `wait` is one, and asks for as long again.
+/// The longest time without a word. `wait` is a word, and asks for as long again.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Says that it is ready on standard output, and reads a line of standard input: `go`, `wait`, or anything else for an end.
+/// Reports ready on standard output, and reads a line of standard input: `go`, `wait`, or anything else to stop.
 pub struct AtGate<'c> {
     call: &'c Call,
     id: Id,
@@ -34,7 +34,7 @@ pub struct AtGate<'c> {
 }
 
 impl<'c> AtGate<'c> {
-    /// Of an operation on one session.
+    /// Makes the gate of an operation on one session.
     pub fn new(call: &'c Call, header: &Header) -> Self {
         Self { call, id: header.id.clone(), status: header.status(), passed: Cell::new(false) }
     }
@@ -42,7 +42,7 @@ impl<'c> AtGate<'c> {
 
 impl Gate for AtGate<'_> {
     fn pass(&self, changes: usize) -> Result<(), String> {
-        // The word was given for the operation, not for one road of it.
+        // The word was for the whole operation, not for one of its roads.
         if self.passed.get() {
             return Ok(());
         }
@@ -67,14 +67,14 @@ fn silence() -> Duration {
     SILENCE
 }
 
-/// A test need not wait for a minute.
+/// A test need not wait a minute.
 #[cfg(feature = "crash-points")]
 fn silence() -> Duration {
     let ms = std::env::var("RECANT_GATE_SILENCE_MS").ok().and_then(|ms| ms.parse().ok());
     ms.map_or(SILENCE, Duration::from_millis)
 }
 
-/// The next line, byte by byte: nothing behind it is taken. No word is longer than this.
+/// Reads the next line byte by byte, so that nothing after it is taken. No word is longer than 16 bytes.
 fn word(silence: Duration) -> Result<Vec<u8>, String> {
     let until = Instant::now() + silence;
     let mut line = Vec::new();
@@ -104,7 +104,7 @@ fn wait_for_input(until: Instant, silence: Duration) -> Result<(), String> {
         if left.is_zero() {
             return Err(format!("it was ready, and no word came for {} s", silence.as_secs_f32()));
         }
-        // What keeps it from being read the read tells.
+        // If it cannot be read, the read says why.
         if interrupt::has_input(rustix::stdio::stdin(), left.min(interrupt::LOOKS)).unwrap_or(true) {
             return Ok(());
         }

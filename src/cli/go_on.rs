@@ -11,30 +11,30 @@ use crate::session::id::{self, Id};
 use crate::session::opened::Locked;
 use crate::session::store::Store;
 
-/// How the session is named.
+/// How a call names the session.
 #[derive(Debug, Clone, Copy)]
 pub enum Aim<'a> {
-    /// A new one, with this name or none.
+    /// A new session, with this name or none.
     New(Option<&'a str>),
-    /// `--session`: one that is there, or a new one with this name.
+    /// `--session`: a session that exists, or a new one with this name.
     Named(&'a str),
-    /// One that has to be there.
+    /// A session that has to exist.
     There(&'a str),
 }
 
 /// The session of a run.
 pub struct Begun {
-    /// It, locked.
+    /// The session, locked.
     pub session: Locked,
-    /// It was begun for this run, and goes where the run leaves nothing in it.
+    /// It was begun for this run, and is removed if the run leaves nothing in it.
     pub fresh: bool,
-    /// Whoever began it was told of pending sessions here, which its commands do not see.
+    /// The user who began it was told of pending sessions here, which its commands do not see.
     pub told: bool,
 }
 
-/// Begins a session or takes up a pending one. `command` is what listings show of a new one. A new one is said where the name left that open.
+/// Begins a session or takes up a pending one. Listings show `command` for a new one. Says that a session is new if the name left it open.
 ///
-/// Errors: what cannot be gone on in, with the reason; what can be no session's name.
+/// Errors: the session cannot be gone on in, with the reason; the name is invalid.
 pub fn begin(call: &Call, store: &Store, aim: Aim<'_>, command: &str) -> Result<Begun, Problem> {
     match aim {
         Aim::New(name) => new(call, store, name, command).map_err(|error| or_go_on(store, name, error)),
@@ -48,7 +48,7 @@ fn new(call: &Call, store: &Store, name: Option<&str>, command: &str) -> Result<
     Ok(Begun { session, fresh: true, told: false })
 }
 
-/// A name that is taken by a session in which a command can go on was meant for that, or not known to be taken.
+/// Adds the way to go on in the session, if a run could: whoever chose a name that is taken may have meant that, or not known it.
 fn or_go_on(store: &Store, name: Option<&str>, error: Error) -> Problem {
     let by = match error.reason() {
         Some(Reason::Taken { by }) => Id::parse(by).and_then(|id| store.session(&id).ok()),
@@ -73,7 +73,7 @@ fn named(call: &Call, store: &Store, key: &str, command: &str) -> Result<Begun, 
             call.out.note(format_args!("new session {}, named {key}", begun.session.id().tail()));
             Ok(begun)
         }
-        // Another run with the same words took it since this one looked.
+        // Another run with the same words has taken the name meanwhile.
         Err(error) if matches!(error.reason(), Some(Reason::Taken { .. })) => match find(call, store, key)? {
             Some(found) => take_up(call, store, &found),
             None => Err(error.into()),
@@ -82,10 +82,10 @@ fn named(call: &Call, store: &Store, key: &str, command: &str) -> Result<Begun, 
     }
 }
 
-/// The session that `key` means; `None` where a new one is to have that name. A session that is committed, rolled back or discarded is not
-/// meant by its name, which a new one may take over; nor is another project's.
+/// The session that `key` means; `None` if a new one is to have that name. By its name no session of another project is meant, and none
+/// that is committed, rolled back or discarded: a new one may take over its name.
 ///
-/// Errors: `key` means nothing, and can be no name.
+/// Errors: `key` means no session, and is no valid name.
 fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Id>, Problem> {
     if key == "last" {
         return Ok(Some(call.find(store, Some(key), Want::GoOn)?));
@@ -96,7 +96,7 @@ fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Id>, Problem> {
     let named = || headers.iter().rev().filter(|header| header.name.as_deref() == Some(key));
     if !headers.iter().any(|header| is_id(&header)) && named().next().is_some() {
         let scope = Scope::of(call)?;
-        // Of one whose directory cannot be told nothing tells that it is elsewhere.
+        // A session of an unknown directory may be of this project.
         let found = named().filter(keeps_name).find(|header| scope.tells(store, header) != Some(false));
         return Ok(found.map(|header| header.id.clone()));
     }
@@ -116,7 +116,7 @@ fn no_name(key: &str, why: &str) -> Problem {
     Problem { state: None, ..Problem::new(Kind::Usage, message) }.remedy(rule)
 }
 
-/// Locks a session that is there, for a command that goes on in it.
+/// Locks a session that exists, for a command that goes on in it.
 fn take_up(call: &Call, store: &Store, id: &Id) -> Result<Begun, Problem> {
     let mut session = store.lock_session(&call.fs, id).map_err(|error| match error {
         error if error.kind() == Kind::Busy && store.session(id).is_ok_and(|session| session.header.uncollected) => {
@@ -141,7 +141,7 @@ fn is_running(id: &Id) -> Problem {
         .remedy("let that end first, or name another session")
 }
 
-/// Why no command can go on in a session, and what to do instead.
+/// The reason why no command can go on in a session, and what to do instead.
 fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str, String)> {
     let tail = header.id.tail();
     let another = || "name another session: --session NAME begins it".to_owned();

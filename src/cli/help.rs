@@ -1,4 +1,4 @@
-//! Help as people see it: the verbs by what they are for, and the options of all verbs in one place, `recant --help`.
+//! Help for people: the verbs by purpose, and the options of all verbs in one place, `recant --help`.
 
 use std::ffi::OsString;
 
@@ -6,19 +6,19 @@ use clap::{Command, CommandFactory, FromArgMatches};
 
 use super::args::Cli;
 
-/// Some verbs, and what they are for.
+/// Verbs of one purpose.
 pub struct Group {
-    /// What they are for.
+    /// The purpose.
     pub title: &'static str,
-    /// Their names, in the order in which they are listed.
+    /// The names of the verbs, in the order of the help.
     pub verbs: &'static [&'static str],
-    /// Further rows that are no verbs of their own: a call, and what it does.
+    /// More rows, which are no verbs: a call, and what it does.
     pub calls: &'static [(&'static str, &'static str)],
-    /// Whether the short help tells what each does, or names them alone.
+    /// True if the short help describes each verb; else it only names them.
     told_in_short: bool,
 }
 
-/// All verbs that people see, each in one group.
+/// All visible verbs, each in one group.
 pub const GROUPS: [Group; 6] = [
     Group { title: "Hold", verbs: &["run", "shell", "session"], calls: &[], told_in_short: true },
     Group { title: "Look", verbs: &["list", "show", "diff", "cat", "status", "log"], calls: &[], told_in_short: true },
@@ -47,18 +47,18 @@ pub const GROUPS: [Group; 6] = [
     },
 ];
 
-/// Where the options stand that a verb's own help leaves out.
+/// Names the place of the options that a verb's own help leaves out.
 pub const ELSEWHERE: &str = "Options of all verbs: recant --help";
 
-/// Reads a call. Errors: clap's, help that was asked for among them.
+/// Reads a call. Errors: clap's; a request for help is one of them.
 pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
-    // Which of the two is asked for: clap's own kinds of help differ in their form, too.
+    // The length that is asked for. The two kinds of help of clap differ in form, too.
     let length = if args.iter().any(|word| word == "-h") { Length::Short } else { Length::Long };
     let mut matches = command(length).try_get_matches_from(args)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command(length)))
 }
 
-/// The definition of the command line, as the parser uses it, with recant's own help in this length.
+/// The parser's command line, with recant's own help of this length.
 fn command(length: Length) -> Command {
     let command = definition();
     let rest = match length {
@@ -68,27 +68,27 @@ fn command(length: Length) -> Command {
     let verbs = verbs(&command, length);
     command
         .help_template(format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{verbs}{rest}"))
-        // They stand in the template.
+        // The template lists them.
         .mut_subcommands(|verb| with_template(verb).hide(true))
         .override_usage("recant [OPTIONS] [VERB]")
         .disable_help_subcommand(false)
-        // What a terminal of 80 columns shows is what all show.
+        // All terminals show what one of 80 columns shows.
         .max_term_width(80)
 }
 
-/// The same as it is completed and printed as manual pages: each verb without the options of all verbs.
+/// The command line for completions and manual pages: each verb without the options of all verbs.
 pub fn definition() -> Command {
     let command = Cli::command();
     let globals: Vec<_> = command.get_arguments().filter(|arg| arg.is_global_set()).map(|arg| arg.clone().hide(true)).collect();
     command.mut_subcommands(|verb| without(verb, &globals))
 }
 
-/// A verb with `globals` hidden: clap hands those on that a verb does not have itself.
+/// Hides `globals` in a verb and below: clap passes on those that a verb does not have itself.
 fn without(verb: Command, globals: &[clap::Arg]) -> Command {
     verb.args(globals).mut_subcommands(|verb| without(verb, globals))
 }
 
-/// A verb's help, with where the options of all verbs are.
+/// A verb whose help tells where the options of all verbs are.
 fn with_template(verb: Command) -> Command {
     let has_args = verb.get_arguments().any(|arg| !arg.is_hide_set()) || verb.has_subcommands();
     let args = if has_args { "{all-args}\n\n" } else { "" };
@@ -100,7 +100,7 @@ fn with_template(verb: Command) -> Command {
     verb.help_template(template).disable_help_subcommand(true).mut_subcommands(with_template)
 }
 
-/// Prose with a line a paragraph, which clap fills to the terminal's width. Indented lines stay.
+/// Text with each paragraph on one line, which clap fills to the terminal's width. Indented lines stay.
 fn unfilled(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! `recant` alone: how things stand in this project, each with the command that comes next. Reads headers and names of journals only.
+//! `recant` alone: how things stand in this project, each with its next command. Reads headers and names of journals only.
 
 use serde::Serialize;
 
@@ -18,28 +18,28 @@ use crate::session::store::Store;
 /// `{"schema":2,"project":…,"fresh":…,"sessions":[…],"interrupted":[…],"unconfirmed":[…],"elsewhere":n}`.
 #[derive(Serialize)]
 struct Whole<'a> {
-    /// `null` at a machine that is worked on from another one.
+    /// `null` if another machine works on this one.
     project: Option<&'a AbsPath>,
-    /// Nothing was ever held in this store.
+    /// True if nothing was ever held in this store.
     fresh: bool,
-    /// Those of this project that are pending, running, partial, rolled back with a rest that was never committed, or committed, the newest first.
+    /// The sessions of this project, newest first: pending, running, partial, committed, and rolled back with changes never committed.
     sessions: &'a [Row],
     interrupted: Vec<&'a Id>,
     unconfirmed: &'a [Waiting],
-    /// So many of other projects are pending.
+    /// The number of pending sessions of other projects.
     elsewhere: usize,
 }
 
-/// A session, and what can be done with it next.
+/// A session, and the verbs that may come next.
 #[derive(Serialize)]
 struct Row {
     id: Id,
     name: Option<String>,
     status: &'static str,
     changes: u64,
-    /// At so many paths an interrupted operation could not be taken back.
+    /// The number of paths where an interrupted operation could not be taken back.
     left: usize,
-    /// So many of them were never committed.
+    /// The number of its changes that were never committed.
     #[serde(skip)]
     never_in: u64,
     command: Option<String>,
@@ -49,7 +49,7 @@ struct Row {
     verbs: &'static [&'static str],
 }
 
-/// What was cut off: operations of these sessions, and runs on the real tree that are to become these.
+/// Operations of sessions, and runs of `run --in` by their session to be, that were cut off.
 #[derive(Default)]
 struct Interrupted {
     operations: Vec<Id>,
@@ -62,13 +62,13 @@ impl Interrupted {
     }
 }
 
-/// So many lines of each sort are printed: 20 in all, with those around them.
+/// The most lines of each status: with the lines around them 20 in all.
 const MOST: [(&str, usize); 5] = [("running", 2), ("pending", 5), ("partial", 2), ("rolled_back", 1), ("committed", 3)];
 const MOST_URGENT: usize = 2;
 /// Columns of a line.
 const WIDTH: usize = 80;
 
-/// Says how things stand here.
+/// Shows how things stand here.
 pub fn here(call: &Call) -> Result<Ended, Problem> {
     let here = Scope::of(call)?;
     let Some(store) = call.store()? else { return say(call, &here, &[], &Interrupted::default(), &[], 0, true) };
@@ -92,7 +92,7 @@ pub fn here(call: &Call) -> Result<Ended, Problem> {
     say(call, &here, &rows, &interrupted, &unconfirmed, elsewhere, fresh)
 }
 
-/// A session as it is shown; `None` of one with which nothing is left to be done.
+/// The row of a session; `None` if nothing is left to do with it.
 fn row(store: &Store, header: &Header, interrupted: &[Id]) -> Result<Option<Row>, Problem> {
     let tail = header.id.tail();
     let status = Standing::of(store, header, interrupted)?.word;
@@ -101,7 +101,7 @@ fn row(store: &Store, header: &Header, interrupted: &[Id]) -> Result<Option<Row>
         Status::Running | Status::Pending => &["diff", "commit", "discard"],
         Status::Partial => &["show", "commit", "rollback"],
         Status::Committed => &["rollback"],
-        // The rest of it was never on the tree: it is held still.
+        // The rest was never on the tree, and is still held.
         Status::RolledBack if is_awaited(header) => &["commit", "discard"],
         Status::RolledBack if !header.left.is_empty() => &["show", "redo"],
         Status::RolledBack | Status::Discarded => return Ok(None),
@@ -137,7 +137,7 @@ fn say(
     Ok(Ended::Done)
 }
 
-/// The commands to begin with.
+/// Shows the commands to begin with.
 fn begin(call: &Call) {
     let out = &call.out;
     out.line("Nothing is held yet. To begin:");
@@ -190,12 +190,12 @@ fn print(call: &Call, here: &Scope, rows: &[Row], interrupted: &Interrupted, unc
 }
 
 impl Row {
-    /// The words of one of its next commands.
+    /// The words of its next command number `n`.
     fn words(&self, n: usize) -> String {
         self.verbs.get(n).map(|verb| format!("{verb} {}", self.id.tail())).unwrap_or_default()
     }
 
-    /// Its short id, how much it holds, and what it came from.
+    /// Its short id, the number of its changes, and its name or command.
     fn what(&self) -> String {
         let of = self.name.as_ref().or(self.command.as_ref()).map(|of| format!("  {}", shown(of))).unwrap_or_default();
         let held = match self.status {
@@ -209,7 +209,7 @@ impl Row {
     }
 }
 
-/// What stands in the middle of a line, shortened so that a command of `widest` columns fits behind it.
+/// The middle of a line, shortened so that a command of `widest` columns fits after it.
 fn fitted(what: &str, widest: usize) -> String {
     let room = WIDTH.saturating_sub(13 + 2 + widest).max(20);
     let mut shown = what.to_owned();

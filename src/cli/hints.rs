@@ -1,5 +1,5 @@
-//! What `run` says beside its results: other sessions that are pending, what changed below a session since it was held, what stayed real; and the
-//! prompt of `shell`.
+//! Reports of `run` beside its results: other pending sessions, changes below a session since it was held, places that stayed real.
+//! Also the prompt of `shell`.
 
 use std::ffi::{OsStr, OsString};
 
@@ -18,11 +18,11 @@ use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::project::project_of;
 
-/// So many of the newest sessions are looked at for a pending one: a run must not cost what a listing of thousands does.
+/// The number of newest sessions that are searched for a pending one: a run must not cost as much as a listing of thousands.
 const NEWEST: usize = 8;
 
-/// Says once of the newest pending session of a run from this project that this run does not see what it holds. What can't be read
-/// is no news here: the listings name it. Whether there is one of which somebody was told, now or before.
+/// Tells once that this run does not see the newest pending session of a run from this project. An unreadable session is skipped: the
+/// listings name it. Returns true if there is one of which the user was told, now or before.
 pub fn pending(call: &Call, store: &Store, own: &Id, cwd: &AbsPath) -> bool {
     if call.out.is_quiet() {
         return false;
@@ -51,15 +51,15 @@ pub fn pending(call: &Call, store: &Store, own: &Id, cwd: &AbsPath) -> bool {
     true
 }
 
-/// Remembers that whoever runs commands here was told of pending sessions, so that this one is not told of, too.
+/// Records that the user was told of pending sessions, so that later runs do not tell of this one.
 pub fn remember(call: &Call, session: &Session) {
     if let Err(error) = session.note_told(&call.fs) {
         call.out.detail(format_args!("{error}; so the next run tells of the pending session again"));
     }
 }
 
-/// Tells something once a project; with `-q` nothing, which is not remembered. Paths in `text` are printed as they read for people.
-/// `about` is what is remembered of it.
+/// Tells something once a project, under the key `about`. With `-q` it is neither told nor recorded. Paths in `text` are printed for
+/// people.
 pub fn once(call: &Call, store: &Store, cwd: &AbsPath, about: &str, text: &str) -> Result<(), Error> {
     let project = project_of(cwd, dirs::home_dir().as_deref());
     if call.out.is_quiet() || !store.is_news(&call.fs, &project, about)? {
@@ -73,11 +73,11 @@ pub fn once(call: &Call, store: &Store, cwd: &AbsPath, about: &str, text: &str) 
     Ok(())
 }
 
-/// So many paths are named.
+/// The most paths that are named.
 const NAMED: usize = 5;
 
-/// Says, before a command goes on in a session, which paths of it are no more on the tree what the session held its changes against.
-/// The command sees what the session holds; a commit will find them as conflicts.
+/// Warns, before a command goes on in a session, of paths that have changed on the tree since the session held them. The command sees
+/// what the session holds; a commit will find conflicts there.
 pub fn changed_below(call: &Call, session: &Session) -> Result<(), Problem> {
     let changes = session.changes()?;
     let mut sources = Sources::of(session)?;
@@ -102,10 +102,10 @@ pub fn changed_below(call: &Call, session: &Session) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Says what no session can hold: what stayed real, where something did, and that the network was open. Whether the command used it is not
-/// known: to watch that would cost on every file. `fresh` is of a session's first run: later ones say it with `-v` alone.
+/// Reports what no session can hold: places that stayed real, and an open network. Not known is if the command used it: to watch that
+/// would cost on every file. `fresh`: this is the session's first run; later runs report it with `-v` alone.
 pub fn beyond_files(call: &Call, held: &Held, network: Network, fresh: bool) {
-    // That a shell's history is real was said at its start.
+    // The shell's history was reported at the start.
     let is_named = |row: &&Coverage| row.how == How::Passed && row.why.as_deref() != Some(history::WHY);
     let passed: Vec<String> = held.coverage.iter().filter(is_named).map(|row| row.path.to_string()).collect();
     let open = (network == Network::Open).then_some("the network");
@@ -117,14 +117,14 @@ pub fn beyond_files(call: &Call, held: &Held, network: Network, fresh: bool) {
     if passed.is_empty() || !fresh { call.out.detail(said) } else { call.out.note(said) }
 }
 
-/// A shell whose prompt says that it runs in a session: its words, and variables for it. Of a shell that is not known here the prompt
-/// stays as it is. zsh gets no prompt, but writes a history that is real in place.
+/// A shell whose prompt names the session: its words and variables. An unknown shell keeps its prompt. So does zsh, but it is made to
+/// write a passed history in place.
 pub fn prompt(shell: &OsStr, id: &Id, keeps_history: bool) -> (Vec<OsString>, Vec<(OsString, OsString)>) {
     let says = format!("(recant {}) ", id.tail());
     let name = std::path::Path::new(shell).file_name().and_then(OsStr::to_str).unwrap_or_default();
     let plain = vec![shell.to_owned()];
     match name {
-        // Run before each prompt, when the user's own files have set theirs.
+        // Runs before each prompt, after the user's own files have set theirs.
         "bash" => (plain, vec![("PROMPT_COMMAND".into(), format!("PS1=\"{says}${{PS1#\"{says}\"}}\"").into())]),
         "fish" => {
             let setup =
@@ -132,7 +132,7 @@ pub fn prompt(shell: &OsStr, id: &Id, keeps_history: bool) -> (Vec<OsString>, Ve
             ([plain, vec!["-C".into(), setup.into()]].concat(), Vec::new())
         }
         "sh" | "dash" | "ash" | "ksh" | "mksh" => (plain, vec![("PS1".into(), format!("{says}$ ").into())]),
-        // A history that is passed cannot be replaced by rename.
+        // rename cannot replace a history that is passed.
         "zsh" if keeps_history => ([plain, ["+o", "histsavebycopy"].map(OsString::from).to_vec()].concat(), Vec::new()),
         _ => (plain, Vec::new()),
     }

@@ -1,4 +1,4 @@
-//! `list`: sessions, the newest first, a line each: those of this project, or of all. Reads headers only, but where a path is asked for.
+//! `list`: sessions of this project or of all, the newest first, a line each. Reads headers only, unless a path is given.
 
 use std::collections::HashMap;
 
@@ -28,9 +28,9 @@ pub struct SessionRow<'a> {
     ended: bool,
     /// Its content may not have reached the disk.
     unsynced: bool,
-    /// A journal of it is there.
+    /// It has a journal.
     interrupted: bool,
-    /// Paths that an interrupted operation could not be taken back at.
+    /// The paths where an interrupted operation could not be taken back.
     left: &'a [Left],
     origin: Origin,
     #[serde(with = "time")]
@@ -52,7 +52,7 @@ pub struct SessionRow<'a> {
 }
 
 impl<'a> SessionRow<'a> {
-    /// From the header and what a look at the store adds.
+    /// Makes the row of a header and its standing.
     pub fn new(header: &'a Header, standing: Standing) -> Self {
         Self {
             id: &header.id,
@@ -87,12 +87,12 @@ pub struct Damaged<'a> {
 }
 
 impl<'a> Damaged<'a> {
-    /// One that was said.
+    /// A session whose damage was reported.
     pub fn new(id: &'a str, why: &'a str) -> Self {
         Self { id, why }
     }
 
-    /// All of them, each said to standard error too.
+    /// Warns of each damaged session, and returns them all.
     pub fn say_all(call: &Call, broken: &'a [Broken]) -> Vec<Self> {
         for session in broken {
             call.out.warn(format_args!("{}: the session is damaged: {}", shown(&session.name), session.why));
@@ -105,7 +105,7 @@ impl<'a> Damaged<'a> {
     }
 }
 
-/// A folder's name fit for a terminal.
+/// A name made safe for a terminal.
 pub fn shown(name: &str) -> String {
     crate::fs::path::Shown(name.as_bytes()).to_string()
 }
@@ -113,12 +113,12 @@ pub fn shown(name: &str) -> String {
 /// `{"schema":2,"project":…,"sessions":[…],"more":n,"elsewhere":n,"damaged":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
-    /// Whose sessions; `null` for those of all projects.
+    /// The project of the sessions; `null` for those of all projects.
     project: Option<&'a AbsPath>,
     sessions: &'a [SessionRow<'a>],
-    /// How many `--limit` left out.
+    /// The number that `--limit` left out.
     more: usize,
-    /// How many of other projects would fit.
+    /// The number of sessions of other projects that fit.
     elsewhere: usize,
     damaged: &'a [Damaged<'a>],
 }
@@ -130,12 +130,12 @@ struct Listed {
     project: Option<AbsPath>,
 }
 
-/// What a listing found.
+/// The result of a search.
 #[derive(Default)]
 struct Found {
     listed: Vec<Listed>,
     elsewhere: usize,
-    /// Sessions that are in the store, whatever was asked for.
+    /// The number of sessions in the store, whatever was asked for.
     all: usize,
     broken: Vec<Broken>,
 }
@@ -167,19 +167,19 @@ pub fn list(call: &Call, args: &args::List) -> Result<Ended, Problem> {
     Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
 
-/// Those of this project, but where other ones are asked for: by `--all`, or by a path.
+/// The scope of the listing: this project, unless `--all` or a path asks for others.
 fn scope(call: &Call, args: &args::List) -> Result<Scope, Problem> {
     if args.all || args.path.is_some() && !args.here {
         return Ok(Scope::everywhere());
     }
     match Scope::of(call) {
-        // Its project cannot be told: nothing is left out.
+        // The project is unknown: nothing is left out.
         Err(_) if !args.here => Ok(Scope::everywhere()),
         scope => scope,
     }
 }
 
-/// The newest first, headers alone where no path is asked for.
+/// Finds the sessions, newest first. Reads headers alone if no path is given.
 fn find(store: &Store, args: &args::List, scope: &Scope) -> Result<Found, Problem> {
     let (headers, broken) = store.headers()?;
     let journaled = cut_off(store, store.journaled()?);
@@ -209,7 +209,7 @@ fn find(store: &Store, args: &args::List, scope: &Scope) -> Result<Found, Proble
                 }
             }
         }
-        // Of one whose directory is not known nothing tells that it is elsewhere.
+        // A session of an unknown directory may be of this project.
         if scope.tells(store, &header) == Some(false) {
             found.elsewhere += 1;
             continue;
@@ -220,7 +220,7 @@ fn find(store: &Store, args: &args::List, scope: &Scope) -> Result<Found, Proble
     Ok(found)
 }
 
-/// The command that lists all of them.
+/// The command that lists them all.
 fn again(args: &args::List) -> String {
     command(format_args!("list{} --limit 0", filters(args)))
 }
@@ -246,7 +246,7 @@ fn filters(args: &args::List) -> String {
     text
 }
 
-/// What is to be said beside the lines: that there are none, and how many are elsewhere.
+/// Says what the lines do not: that there are none, and the number elsewhere.
 fn say(call: &Call, args: &args::List, scope: &Scope, found: &Found) {
     let Found { listed, elsewhere, all, broken } = found;
     let fits = if args.status.is_empty() && args.since.is_none() { "" } else { " that fit" };
@@ -277,7 +277,7 @@ fn say(call: &Call, args: &args::List, scope: &Scope, found: &Found) {
     }
 }
 
-/// The table; with directories where the sessions are of several projects.
+/// Prints the table; with directories if the sessions are of several projects.
 fn print(call: &Call, listed: &[Listed], directories: bool) {
     if listed.is_empty() {
         return;
@@ -316,15 +316,15 @@ fn print(call: &Call, listed: &[Listed], directories: bool) {
     lines.for_each(|line| call.out.line(line));
 }
 
-/// How each of these sessions is called: by the last part of its id, where no other one has that too.
+/// Names these sessions: each by the last part of its id, unless another has the same.
 fn calls<'a>(ids: impl Iterator<Item = &'a Id>) -> impl Fn(&Id) -> String {
     let mut times: HashMap<String, usize> = HashMap::new();
     ids.for_each(|id| *times.entry(id.tail().into()).or_default() += 1);
     move |id| if times.get(id.tail()) == Some(&1) { id.tail().into() } else { id.to_string() }
 }
 
-/// A line each for a preview: what it is called, how many changes it holds, its size, its command; the first `most` of them, and how many
-/// more there are, with the command that lists them.
+/// Lines of a preview: name, number of changes, size and command of the first `most` sessions; then the number of the others, with the
+/// command that lists them.
 pub fn heads(call: &Call, headers: &[&Header], most: usize, whole: &str) -> Vec<String> {
     let (first, more) = cut(headers.len(), most);
     let calls = calls(headers.iter().map(|header| &header.id));

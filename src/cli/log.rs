@@ -42,7 +42,7 @@ struct Torn {
     lines: usize,
 }
 
-/// A session that is pruned is still in the log: its whole id, or the last part of it, names it there.
+/// The id for `key`. A pruned session is still in the log: its whole id, or the last part of it, names it there.
 fn log_key(call: &Call, entries: &[Entry], key: &str) -> Result<crate::session::id::Id, Problem> {
     let store = call.store_with(key)?;
     let logged = || entries.iter().rev().find(|entry| entry.session.as_str() == key || entry.session.tail() == key);
@@ -73,7 +73,7 @@ fn print(call: &Call, entries: &[&Entry], torn: Option<Torn>, args: &args::Log) 
         let sides = [Side::Left, Side::Left, Side::Left, Side::Right, Side::Left];
         for (line, entry) in text::table(sides, &rows).zip(entries) {
             call.out.line(line);
-            // Its paths are quoted already where they have to be.
+            // Its paths are already quoted where needed.
             let fit = |note: &String| if note.contains(is_unfit) { shown(note) } else { note.clone() };
             entry.notes.iter().for_each(|note| call.out.line(format_args!("  {}", fit(note))));
         }

@@ -1,4 +1,4 @@
-//! Directories and files that are made for a command, and go again with its end where they stayed empty.
+//! Directories and files that are made for a command, and removed at its end if still empty.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use super::Call;
 use crate::error::{At, IoError};
 use crate::fs::dir::Dir;
 
-/// What was made, in the order in which it was.
+/// The made objects, in the order of their making.
 #[derive(Debug, Default)]
 pub struct Made(Vec<(PathBuf, Sort)>);
 
@@ -17,7 +17,7 @@ enum Sort {
 }
 
 impl Made {
-    /// Makes a directory below `home`, with its parents, where `home` is this user's own: another user's is none to leave things in.
+    /// Makes a directory below `home`, with its parents. Does nothing if `home` is another user's.
     pub fn dir(&mut self, call: &Call, home: &Path, path: &Path) -> Result<(), IoError> {
         if path.exists() || !path.starts_with(home) {
             return Ok(());
@@ -32,7 +32,7 @@ impl Made {
         Ok(())
     }
 
-    /// Makes an empty file for its owner alone, in a directory that is there and this user's own.
+    /// Makes an empty file for its owner alone, if its directory exists and is this user's own.
     pub fn file(&mut self, call: &Call, path: &Path) -> Result<(), IoError> {
         let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Ok(()) };
         if path.symlink_metadata().is_ok() || !parent.is_dir() {
@@ -51,12 +51,12 @@ impl Made {
         self.0.iter().filter(|(_, sort)| *sort == Sort::Directory).map(|(path, _)| &**path)
     }
 
-    /// Directories that another process has made, in the order in which it did.
+    /// Takes over directories that another process made, in the order of their making.
     pub fn of_dirs(dirs: impl IntoIterator<Item = PathBuf>) -> Self {
         Self(dirs.into_iter().map(|dir| (dir, Sort::Directory)).collect())
     }
 
-    /// Takes away what is still empty.
+    /// Removes what is still empty.
     pub fn close(self, call: &Call) {
         for (path, sort) in self.0.iter().rev() {
             if let Err(error) = remove_if_empty(call, path, *sort) {
@@ -84,7 +84,7 @@ fn remove_if_empty(call: &Call, path: &Path, sort: Sort) -> Result<(), IoError> 
         Sort::File => Ok(()),
     };
     match removed {
-        // The command has used it, or removed it.
+        // The command used it or removed it.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTEMPTY | libc::EEXIST | libc::ENOENT | libc::ENOTDIR)) => {
             Ok(())
         }

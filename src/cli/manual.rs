@@ -12,7 +12,7 @@ use super::{Call, Ended};
 use crate::error::{At, Kind};
 use crate::fs::dir::Dir;
 
-/// Prints a shell's completions: for bash, zsh and fish a stub that asks recant (`complete`), for others what can be told beforehand.
+/// Prints a shell's completions: for bash, zsh and fish a stub that asks recant (`complete`), for others what is known beforehand.
 pub fn completions(call: &Call, args: &args::Completions) -> Result<Ended, Problem> {
     match args.shell {
         Shell::Bash => call.out.bytes(include_bytes!("completions/recant.bash")),
@@ -27,7 +27,7 @@ pub fn completions(call: &Call, args: &args::Completions) -> Result<Ended, Probl
     Ok(Ended::Done)
 }
 
-/// A command without what is recant's own.
+/// A command without its hidden parts.
 fn visible(command: &clap::Command) -> clap::Command {
     let shown = clap::Command::new(command.get_name().to_owned())
         .disable_help_flag(true)
@@ -46,7 +46,7 @@ pub fn man(call: &Call, args: &args::Man) -> Result<Ended, Problem> {
         return write_all(call, &recant, dir);
     }
     let mut command = &recant;
-    // As the pages are called: snapshot-restore, recant-snapshot-restore.
+    // Split as page names are: snapshot-restore, recant-snapshot-restore.
     let words = args.verb.iter().flat_map(|word| word.split('-')).enumerate();
     for (_, verb) in words.filter(|(i, word)| *i > 0 || *word != "recant") {
         let unknown = || {
@@ -59,8 +59,8 @@ pub fn man(call: &Call, args: &args::Man) -> Result<Ended, Problem> {
     Ok(Ended::Done)
 }
 
-/// A page: clap_mangen's sections, and our own where it leaves out the values of options, fills examples as if they were prose, and
-/// knows no groups of verbs. Plain ASCII, so that it looks the same in any locale.
+/// Makes a page from clap_mangen's sections, and from our own where it leaves out the values of options, fills examples like prose, or
+/// has no groups of verbs. Plain ASCII, so that it looks the same in any locale.
 fn page(command: &clap::Command) -> Result<Vec<u8>, Problem> {
     let man = clap_mangen::Man::new(command.clone());
     let mut page = Vec::new();
@@ -90,7 +90,7 @@ fn page(command: &clap::Command) -> Result<Vec<u8>, Problem> {
     Ok(plain(&String::from_utf8_lossy(&page)).into_bytes())
 }
 
-/// What is said of the verbs, by what they are for.
+/// The section of the verbs, grouped by purpose.
 fn groups(command: &clap::Command) -> String {
     let mut text = ".SH VERBS\n".to_owned();
     for group in &GROUPS {
@@ -106,8 +106,8 @@ fn groups(command: &clap::Command) -> String {
     text
 }
 
-/// What stands below the options in help: examples and exit statuses under headings of their own (man-pages(7)), indented lines as
-/// they are.
+/// The text after the options in help: examples and exit statuses under headings of their own (man-pages(7)), indented lines as they
+/// are.
 fn sections(text: &str) -> String {
     let (mut page, mut is_example) = (String::new(), false);
     let mut has_notes = false;
@@ -136,13 +136,13 @@ fn sections(text: &str) -> String {
     page
 }
 
-/// Text of a line as roff has it.
+/// The text of a line, escaped for roff.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
     if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
 }
 
-/// A page in plain ASCII; roff's names for what a terminal would show as another character (man-pages(7), Generating optimal glyphs).
+/// A page in plain ASCII, with roff's names for what a terminal would show as another character (man-pages(7), Generating optimal glyphs).
 fn plain(page: &str) -> String {
     let mut plain = String::with_capacity(page.len());
     for c in page.chars() {
@@ -159,7 +159,7 @@ fn plain(page: &str) -> String {
     plain
 }
 
-/// A line: the verb, its options with their values, and what else it takes.
+/// The synopsis: the verb, its options with their values, and its other arguments.
 fn synopsis(command: &clap::Command) -> String {
     let values = |arg: &clap::Arg| {
         let names: Vec<String> =
@@ -186,7 +186,7 @@ fn synopsis(command: &clap::Command) -> String {
     words.join(" ")
 }
 
-/// `recant.1`, `recant-diff.1`, …: a page a verb, replaced where they are there.
+/// Writes `recant.1`, `recant-diff.1`, …: a page a verb, in place of those that are there.
 fn write_all(call: &Call, recant: &clap::Command, dir: &Path) -> Result<Ended, Problem> {
     let folder = Dir::open(dir).at("open the folder", dir.display())?;
     let mut todo = vec![recant];

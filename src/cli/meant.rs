@@ -1,5 +1,5 @@
-//! Whether the session of a call is the one that another machine means: that has looked up its name, knows its id, and what it puts on the
-//! tree.
+//! Checks that the session of a call is the one that another machine means. That machine has looked up its name, and knows its id and
+//! its mark.
 
 use serde::Serialize;
 
@@ -13,17 +13,17 @@ use crate::moving;
 use crate::session::opened::Session;
 
 impl What {
-    /// What the session goes by here.
+    /// The key of the session here.
     pub fn key(&self) -> &str {
         self.meant.as_deref().unwrap_or(&self.id)
     }
 }
 
-/// Ends it where the name that the call gives is another session's here. A start of an id is no name: it counts where it was looked up.
+/// Refuses a name that means another session here. A prefix of an id is no name: it counts where it was looked up.
 pub fn refuse_namesake(call: &Call, what: &What, verb: Verb) -> Result<(), Problem> {
     let (Some(meant), Some(store)) = (&what.meant, call.store()?) else { return Ok(()) };
     let called = &*what.id;
-    // That it is not here, or not alone, is for whoever looks for the one that is meant.
+    // If it is missing here, or not unique, the later search for the id reports it.
     let want = Want::from(verb);
     let Ok(id) = store.find(called, |header| want.fits(store, header)) else { return Ok(()) };
     let header = store.session(&id)?.header;
@@ -35,10 +35,10 @@ pub fn refuse_namesake(call: &Call, what: &What, verb: Verb) -> Result<(), Probl
         .remedy(format!("name the one that is meant by its id: {meant}, or {id}")))
 }
 
-/// Ends it where this session would put something else on the tree than the one that is meant.
+/// Refuses a session that would put something else on the tree than the session that is meant.
 pub fn refuse_another(what: &What, session: &Session) -> Result<(), Problem> {
     let Some(meant) = &what.mark else { return Ok(()) };
-    // Of which content was never read, and is not held any more, nothing comes onto the tree either.
+    // Without a mark nothing comes onto the tree: its content was never read, and is not held any more.
     match moving::mark(session)? {
         Some(mark) if mark.to_string() != *meant => {}
         _ => return Ok(()),
@@ -66,7 +66,7 @@ struct Missing<'a> {
     missing: bool,
 }
 
-/// Says of a dry run that the session comes with the commit itself, where that is so. `None` where it is here.
+/// Reports, in a dry run, that the commit itself will bring the session, if so. `None` if the session is here.
 pub fn not_here_yet(call: &Call, what: &What, verb: Verb) -> Result<Option<Ended>, Problem> {
     let is_here = |key| Ok::<_, Problem>(call.store()?.is_some_and(|store| store.find(key, |_| true).is_ok()));
     if !what.brought || is_here(what.key())? {

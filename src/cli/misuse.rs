@@ -1,4 +1,4 @@
-//! What clap says of words that are no call of recant: reports like any other, with what was meant where other programs call it so.
+//! clap's errors as reports like any other. Suggests recant's verb if other programs use the word that was typed.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -14,7 +14,7 @@ use crate::config::Color;
 use crate::config::edits;
 use crate::error::{Kind, command, recant, set_call, shell_word};
 
-/// clap's own answers: help and version to standard output; a misuse as a report of three lines at most.
+/// Prints clap's own answers: help and version to standard output, a misuse as a report of three lines at most.
 pub fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
     use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
     if matches!(error.kind(), DisplayHelp | DisplayVersion) {
@@ -49,7 +49,7 @@ pub fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
             usage = Some(format!("usage: {}", words.lines().next().unwrap_or_default()));
         }
     }
-    // What begins with a dash was meant as an option, and which ones there are a usage does not tell.
+    // A word with a dash was meant as an option, and the usage does not list the options.
     if tip.as_ref().is_some_and(|tip| tip.starts_with("to pass '-")) {
         (tip, usage) = (None, None);
     }
@@ -69,7 +69,7 @@ pub fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
     Ended::With(Kind::Usage)
 }
 
-/// The options of the words that commands in messages repeat: `-H web1 --store DIR`. What follows `run` may be a command's.
+/// The options that commands in messages repeat: `-H web1 --store DIR`. Words after `run` may be the command's.
 fn call_options(args: &[OsString]) -> String {
     const OPTIONS: [(&str, &[&str]); 2] = [("-H", &["-H", "--host"]), ("--store", &["--store"])];
     let words: Vec<&[u8]> =
@@ -88,11 +88,11 @@ fn call_options(args: &[OsString]) -> String {
     given.collect::<Vec<_>>().join(" ")
 }
 
-/// The verb that these words begin with, and its name with those of the verbs above it: `session write`.
+/// The verb that these words begin with, and its whole name: `session write`.
 fn verb(args: &[OsString]) -> (Command, String) {
     let (mut command, mut name) = (Cli::command(), String::new());
     for word in args.iter().skip(1).filter_map(|word| word.to_str()).filter(|word| !word.starts_with('-')) {
-        // The value of an option that stands before the verb is no word of it.
+        // The value of an option before the verb is no verb.
         let Some(verb) = command.find_subcommand(word).cloned() else { continue };
         let blank = if name.is_empty() { "" } else { " " };
         name = format!("{name}{blank}{word}");
@@ -101,7 +101,7 @@ fn verb(args: &[OsString]) -> (Command, String) {
     (command, name)
 }
 
-/// Names the verbs that a mistyped one is nearest to, by at most two letters and less than half of it.
+/// The remedy for a mistyped verb: those nearest to it, by at most two letters and at most half of it.
 fn similar(word: &str, args: &[OsString]) -> Option<String> {
     let most = (word.chars().count() / 2).min(2);
     let (above, _) = verb(&args[..args.iter().position(|arg| **arg == *word).unwrap_or(args.len())]);
@@ -115,7 +115,7 @@ fn similar(word: &str, args: &[OsString]) -> Option<String> {
     })
 }
 
-/// The command with `last`, of a verb that lacks the session that it is about.
+/// The command with `last`, for a verb that lacks its session.
 fn last(error: &clap::Error, args: &[OsString]) -> Option<String> {
     const OF_SESSIONS: [&str; 6] = ["commit", "rollback", "redo", "confirm", "discard", "session discard"];
     let (_, name) = verb(args);
@@ -128,7 +128,7 @@ fn last(error: &clap::Error, args: &[OsString]) -> Option<String> {
     (is_missing && OF_SESSIONS.contains(&&*name)).then(|| command(format_args!("{name} last")))
 }
 
-/// Where the help of the verb is that these words begin with.
+/// Names the help of the verb that these words begin with.
 fn where_it_is_told(args: &[OsString]) -> String {
     let (verb, name) = verb(args);
     let words = if name.is_empty() { "recant".to_owned() } else { format!("recant {name}") };
@@ -136,7 +136,7 @@ fn where_it_is_told(args: &[OsString]) -> String {
     format!("{words} --help shows {what}")
 }
 
-/// What a verb is called here that other programs have under this name.
+/// The verb here for a word that other programs use.
 fn meant(error: &clap::Error, args: &[OsString]) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     let is_of = |verb: &str| args.iter().skip(1).take_while(|arg| **arg != **word).any(|arg| arg == verb);

@@ -1,8 +1,8 @@
-//! The command line: arguments, one file a verb or small group, text and JSON.
+//! The command line: arguments, a file for each verb or small group, text and JSON.
 //!
 //! The only room that prints ([`out`]). What always holds:
 //! - **V1** Results go to standard output, everything said about them to standard error.
-//! - **V2** A verb that changes something calls [`Call::prepare_to_change`] first: what a crash left is settled before.
+//! - **V2** A verb that changes something calls [`Call::prepare_to_change`] first: it settles what a crash left.
 //! - **V3** An error ends as a [`Problem`] with its [`Kind`]; [`exit`] alone knows exit statuses.
 
 mod agent;
@@ -98,16 +98,16 @@ use which::Want;
 pub enum Ended {
     /// Done, or nothing to do.
     Done,
-    /// Ended with this kind, which was said.
+    /// Ended with this kind, which was reported.
     With(Kind),
-    /// With the status of the command that it ran.
+    /// Ended with the status of the command that it ran.
     Command(u8),
-    /// With the status of a process that the signal ended by which it was asked to end.
+    /// Ended with the status of a process that died of the signal which asked it to end.
     Asked(u8),
 }
 
 impl Ended {
-    /// By what stood against it. A signal that came, and nothing changed: the status of a process that is ended by it, which means no more.
+    /// The end after a problem. If a signal came and nothing was changed, the status of a process that died of it.
     fn by(problem: &Problem) -> Self {
         match crate::fs::interrupt::status() {
             Some(status) if problem.kind == Kind::Refused => Ended::Asked(status),
@@ -116,7 +116,7 @@ impl Ended {
     }
 }
 
-/// Parses and carries out one call. Everything that is to be said has been said when it returns.
+/// Parses and carries out one call. All reports are written when it returns.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     let args: Vec<OsString> = args.into_iter().collect();
     let cli = match help::parse(&args) {
@@ -144,7 +144,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     };
     let (config, place) = match place::settings() {
         Ok(found) => found,
-        // These two need no settings, and are run where none are right yet.
+        // These two need no settings, and run even if the settings are wrong.
         Err(_) if matches!(cli.verb(), Verb::Completions(_) | Verb::Man(_)) => place::nowhere(),
         Err(problem) => {
             let out = early(Color::Auto);
@@ -153,13 +153,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     };
     let color = match global.color {
         Some(color) => color.into(),
-        // The environment is nearer than the file: https://no-color.org.
+        // The environment goes before the file: https://no-color.org.
         None if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) => Color::Auto,
         None => config.color.value,
     };
     let hosts = if near.is_none() { remote::asked_for(global) } else { None };
     let place = match &global.store {
-        // With -H it is the far side's.
+        // With -H, --store names the far side's.
         Some(dir) if hosts.is_none() => Place { path: dir.clone(), from: Origin::Option("--store") },
         _ => place,
     };
@@ -191,14 +191,14 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     ended
 }
 
-/// The options that commands in messages repeat, as a shell reads them.
+/// The options that commands in messages repeat, quoted for a shell.
 fn call_options(near: Option<&Near>, store: Option<&Path>) -> String {
     let reached = near.map(Near::reached).filter(|options| !options.is_empty()).map(str::to_owned);
     let store = store.map(|store| format!("--store {}", shell_word(store.as_os_str().as_bytes())));
     [reached, store].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a verb that ended well may have changed something.
+/// The effects of a verb that ended well, as far as its words tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effects {
     None,
@@ -227,7 +227,7 @@ fn effects(verb: &Verb) -> Effects {
     if only_reads { Effects::None } else { Effects::Some }
 }
 
-/// What stood against a verb before it began: of one that runs a command, that this was not started.
+/// The end of a verb that could not begin. One that runs a command reports that the command was not started.
 fn not_begun(out: &Out, verb: &Verb, problem: Problem) -> Result<Ended, Problem> {
     match verb {
         Verb::Run(_) | Verb::Shell(_) => Ok(run::not_started(out, problem)),
@@ -235,7 +235,7 @@ fn not_begun(out: &Out, verb: &Verb, problem: Problem) -> Result<Ended, Problem>
     }
 }
 
-/// Whether a verb that only reads tells of what is in the store; `status` tells of all by itself.
+/// True for a verb that only reads and shows what is in the store, but for `status`, which reports all by itself.
 fn is_of_store(verb: &Verb) -> bool {
     let looks =
         matches!(verb, Verb::List(_) | Verb::Show(_) | Verb::Diff(_) | Verb::Cat(_) | Verb::Log(_) | Verb::Checkpoint { .. });
@@ -243,10 +243,10 @@ fn is_of_store(verb: &Verb) -> bool {
 }
 
 fn finish(out: &Out, ended: Result<Ended, Problem>, effects: Effects) -> Ended {
-    // What was printed so far comes before what is said about the end.
+    // Results come before messages about the end.
     let ended = match (out.finish(), ended) {
         (Ok(()), ended) | (Err(_), ended @ Err(_)) => ended,
-        // A run's result is its command's.
+        // The result of a run is its command's.
         (Err(_), Ok(Ended::Command(status))) => Ok(Ended::Command(status)),
         (Err(unprinted), Ok(_)) if effects == Effects::None => Err(unprinted),
         (Err(unprinted), Ok(ended)) => {
@@ -264,26 +264,26 @@ fn finish(out: &Out, ended: Result<Ended, Problem>, effects: Effects) -> Ended {
     })
 }
 
-/// One call: what all verbs need.
+/// One call, with what all verbs need.
 pub struct Call {
     fs: Fs,
     config: Config,
     place: Place,
     out: Out,
     yes: bool,
-    /// Whether a person sits at a terminal, here or on the near side.
+    /// True if a person sits at a terminal, here or on the near side.
     can_ask: bool,
-    /// Whether it is carried out for a person at another machine.
+    /// True if it is carried out for a person at another machine.
     is_far: bool,
     store: OnceCell<Option<Store>>,
-    /// What `last` was said to be.
+    /// The session that `last` was reported to be.
     last: RefCell<Option<Id>>,
-    /// What was recovered before the verb began.
+    /// Operations that were recovered before the verb began.
     recovered: RefCell<Vec<Recovered>>,
 }
 
 impl Call {
-    /// A line of the log about what is done: where it cannot be written, that alone is said.
+    /// Appends a line to the log after an operation. Only warns if the log cannot be written.
     fn note_in_log(&self, store: &Store, entry: &crate::session::log::Entry) {
         if let Err(error) = crate::session::log::append(&self.fs, store, entry) {
             self.out.warn(format_args!("the log could not be written: {error}"));
@@ -353,20 +353,20 @@ impl Call {
             Verb::Completions(args) => manual::completions(self, &args),
             Verb::Man(args) => manual::man(self, &args),
             Verb::Here => here::here(self),
-            // Before there was a call.
+            // Carried out before there was a call.
             Verb::Far(args) => Ok(far::far(&args)),
             Verb::Complete(args) => Ok(complete::complete(&args)),
         }
     }
 
-    /// What comes before a verb begins: runs on the real tree that were cut off get their sessions, and what waited for a word that did not come
-    /// is taken back; or it is said.
+    /// Prepares for a verb. If it changes something, runs of `run --in` that were cut off get their sessions, and commits that nobody
+    /// confirmed in time are rolled back. If it only reads, both are only reported.
     fn before(&self, verb: &Verb) -> Result<(), Problem> {
         if effects(verb) == Effects::Some
             && !matches!(verb, Verb::Confirm(args) if args.watch)
             && crate::capture::inside::inside().is_none()
         {
-            // It makes what it finds, of what the others change.
+            // `recover` makes these sessions itself, as its result.
             if !matches!(verb, Verb::Recover(_)) {
                 cut_runs::recover_before(self)?;
             }
@@ -381,7 +381,7 @@ impl Call {
     fn with_remedy(&self, problem: Problem) -> Problem {
         match self.store_path() {
             Ok(store) => problem.barred(&store),
-            // That is what the problem is about.
+            // The store's path is what the problem is about.
             Err(_) => problem,
         }
     }
@@ -394,7 +394,7 @@ impl Call {
         })
     }
 
-    /// The store; `None` where there is none yet.
+    /// The store; `None` if there is none yet.
     fn store(&self) -> Result<Option<&Store>, Problem> {
         if let Some(store) = self.store.get() {
             return Ok(store.as_ref());
@@ -407,7 +407,7 @@ impl Call {
         Ok(self.store.get_or_init(|| store).as_ref())
     }
 
-    /// The store, made where it is missing.
+    /// The store, made if it is missing.
     fn made_store(&self) -> Result<Store, Problem> {
         refuse_inside()?;
         let mut store = Store::create(&self.fs, &self.store_path()?)?;
@@ -415,7 +415,7 @@ impl Call {
         Ok(store)
     }
 
-    /// The store, for a verb that needs a session which has to be there.
+    /// The store, for a verb that needs an existing session.
     fn store_with(&self, key: &str) -> Result<&Store, Problem> {
         match self.store()? {
             Some(store) => Ok(store),
@@ -424,12 +424,12 @@ impl Call {
         }
     }
 
-    /// The id that `key` stands for, of a session that a verb wants something with; without one, `last`. Which session `last` is, is said.
+    /// The id of the session that `key` means to a verb; without a key, of `last`. Says which session `last` is.
     fn find(&self, store: &Store, key: Option<&str>, want: Want) -> Result<Id, Problem> {
         which::find(self, store, key.unwrap_or("last"), want)
     }
 
-    /// A session to read.
+    /// Opens a session to read.
     fn session(&self, key: Option<&str>) -> Result<(&Store, Session), Problem> {
         let store = self.store_with(key.unwrap_or("last"))?;
         let id = self.find(store, key, Want::Look)?;
@@ -441,7 +441,7 @@ impl Call {
         Ok((store, session))
     }
 
-    /// A session to change, with its lock; what crashes left is settled first (V2).
+    /// Opens a session to change, and locks it; what crashes left is settled first (V2).
     fn locked(&self, key: &str, want: Want) -> Result<(&Store, Locked), Problem> {
         let store = self.store_with(key)?;
         let id = self.find(store, Some(key), want)?;
@@ -455,12 +455,12 @@ impl Call {
         Ok((store, locked))
     }
 
-    /// What a reader of a session found, believed only where nobody was at work in it meanwhile: what is being moved lies at neither
-    /// of its two places for whoever looks from outside.
+    /// Judges what a reader of a session found. If another recant was at work meanwhile, an error is no damage: to a reader, an object on
+    /// its way lies at neither of its two places.
     fn believed(&self, store: &Store, session: &Session, found: Result<Ended, Problem>) -> Result<Ended, Problem> {
         if !store.is_at_work(session) {
             if found.is_err() {
-                // Half done, it is no damage.
+                // What an interrupted operation left half done is no damage.
                 ready::refuse_interrupted(store, session.id())?;
             }
             return found;
@@ -472,7 +472,7 @@ impl Call {
         found
     }
 
-    /// Undoes or settles what crashes left, before anything is changed, and says so in a line each. Gives what that was.
+    /// Undoes or settles what crashes left, before anything is changed. Reports each in a line, and returns them.
     fn prepare_to_change(&self, store: &Store) -> Result<Vec<Recovered>, Problem> {
         match ready::recover_any(&self.fs, store, || self.say_waiting(store))? {
             None => Ok(Vec::new()),
@@ -480,7 +480,7 @@ impl Call {
         }
     }
 
-    /// Removes what has lost its name in the store, which nobody waits for: what stands against that is said, and nothing else.
+    /// Removes what has lost its name in the store. Nobody waits for that: errors are warnings.
     fn clear_away(&self, store: &Store) {
         self.say_unswept(store.sweep_removed(&self.fs));
     }
@@ -491,7 +491,7 @@ impl Call {
         }
     }
 
-    /// The same as [`Self::prepare_to_change`] where the store's lock is held already.
+    /// Undoes or settles what crashes left, like [`Self::prepare_to_change`]; the caller holds the store's lock.
     fn recover_under(&self, store: &Store, lock: &Lock) -> Result<Vec<Recovered>, Problem> {
         self.say_settled(ready::recover_all(&self.fs, store, lock)?)
     }
@@ -507,14 +507,14 @@ impl Call {
         Ok(settled.recovered)
     }
 
-    /// What was done before the verb begins has been said. A signal that came meanwhile waited for that, and is not for what would begin now.
+    /// Ends here if a signal came during the work before the verb, which has been reported. Such a signal is not meant for the verb itself.
     fn go_on(&self, state: &str) -> Result<(), Problem> {
         crate::fs::interrupt::give_back();
         let Some(signal) = crate::fs::interrupt::came() else { return Ok(()) };
         Err(Problem { state: Some(state.into()), ..Problem::refused(format!("{signal} asked for an end")) })
     }
 
-    /// The store's lock: two operations of one store could undo each other.
+    /// Takes the store's lock: two operations of one store could undo each other.
     fn store_lock(&self, store: &Store) -> Result<Lock, Problem> {
         Ok(store.lock(&self.fs, || self.say_waiting(store))?)
     }
@@ -523,8 +523,8 @@ impl Call {
         self.out.note(format_args!("another recant is at work in {}; waiting", store.path));
     }
 
-    /// What recant chooses itself is dropped only on somebody's word: without a terminal that is `-y`. `what` says which verb drops what,
-    /// `shows` is the command that lists it.
+    /// Refuses to drop what recant itself chose, unless a person can be asked or `-y` is given. `what`: which verb drops what. `shows`:
+    /// the command that lists it.
     fn need_asking(&self, what: &str, shows: &str) -> Result<(), Problem> {
         if self.yes || self.can_ask {
             return Ok(());
@@ -533,14 +533,14 @@ impl Call {
         Err(Problem { state: Some("nothing was changed".into()), ..problem }.remedy(format!("{shows} shows it; -y goes on")))
     }
 
-    /// Asks, where a person sits at a terminal and `-y` was not given; without a terminal the verb itself is the word.
+    /// Asks, if a person sits at a terminal and `-y` was not given. Without a terminal the verb alone is enough.
     fn confirm(&self, question: &str) -> Result<(), Problem> {
         if self.yes || !self.can_ask {
             return Ok(());
         }
         let mut answer = String::new();
         self.out.ask(question);
-        // What cannot be asked or read is no yes.
+        // If the question or the answer is lost, it counts as no.
         drop(std::io::stdin().read_line(&mut answer));
         match answer.trim() {
             "y" | "Y" | "yes" => Ok(()),
@@ -549,7 +549,7 @@ impl Call {
     }
 }
 
-/// Inside a run the store is hidden, and what is on the tree is not for the command to say.
+/// Refuses to work inside a run: the store is hidden there, and a command must not decide what is on the tree.
 fn refuse_inside() -> Result<(), Problem> {
     match crate::capture::inside::inside() {
         None => Ok(()),
@@ -558,13 +558,13 @@ fn refuse_inside() -> Result<(), Problem> {
     }
 }
 
-/// Those of the sessions with a journal of which an operation was cut off: of one under way the lock is held.
+/// The sessions among those with a journal whose operation was cut off. While an operation runs, its lock is held.
 fn cut_off(store: &Store, mut journaled: Vec<Id>) -> Vec<Id> {
     journaled.retain(|id| !store.session(id).is_ok_and(|session| is_held(&session)));
     journaled
 }
 
-/// Whether another recant has the session's lock.
+/// True if another recant has the session's lock.
 fn is_held(session: &Session) -> bool {
     session.is_held().is_ok_and(|held| held)
 }
@@ -575,7 +575,7 @@ fn at_work(id: &Id) -> Problem {
     problem
 }
 
-/// What a listing shows of a session beside its header.
+/// The facts about a session that a listing shows beside its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Standing {
     /// The status word.
@@ -584,9 +584,9 @@ struct Standing {
     ended: bool,
     /// Its content may not have reached the disk.
     unsynced: bool,
-    /// A journal of it is there.
+    /// It has a journal.
     interrupted: bool,
-    /// At so many paths an interrupted operation could not be taken back.
+    /// The number of paths where an interrupted operation could not be taken back.
     left: usize,
 }
 
@@ -607,7 +607,7 @@ impl Standing {
         Ok(standing)
     }
 
-    /// The status for people: with its conditions.
+    /// The status for people, with its conditions.
     fn text(self) -> String {
         let mut text = self.word.replace('_', " ");
         let left = format!("{} left", self.left);
@@ -628,7 +628,7 @@ fn working_directory() -> Result<AbsPath, Problem> {
     Ok(crate::capture::plan::working_folder()?)
 }
 
-/// The working folder.
+/// The working directory.
 fn cwd() -> Result<PathBuf, Problem> {
     std::env::current_dir().map_err(|error| {
         let problem = Problem::refused(format!("the working folder cannot be told: {}", crate::error::reason(&error)));

@@ -1,4 +1,4 @@
-//! `session export` and `session import`: a session as one stream, out of a store and into another.
+//! `session export` and `session import`: a session as a stream, out of a store and into another.
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
@@ -22,11 +22,11 @@ use crate::session::store::Store;
 struct Imported<'a> {
     session: &'a Id,
     changes: u64,
-    /// It was not here before.
+    /// True if it was not here before.
     new: bool,
 }
 
-/// Results as something to write to. A reader that went away ends the export.
+/// A writer of results. A reader that went away ends the export.
 struct Pipe<'a>(&'a Out);
 
 impl Write for Pipe<'_> {
@@ -40,7 +40,7 @@ impl Write for Pipe<'_> {
     }
 }
 
-/// Prints a session as one stream.
+/// Prints a session as a stream.
 pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Problem> {
     if io::stdout().is_terminal() {
         return Err(Problem::refused("an export is no text for a terminal").remedy(format!(
@@ -63,7 +63,7 @@ pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Problem> {
     }
 }
 
-/// Makes the session of a stream one of the store, and says what stands against its commit here.
+/// Makes a session of a stream in the store, and reports what would stop its commit here.
 pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Problem> {
     if io::stdin().is_terminal() {
         return Err(Problem::refused("standard input is a terminal, and no export")
@@ -144,7 +144,7 @@ fn against(verb: &str, id: &Id, conflicts: &[conflict::Conflict], state: &str) -
     problem
 }
 
-/// `FROM=TO`, both absolute: the first `=` before a `/` parts them.
+/// Parses `FROM=TO`, both absolute: the first `=` before a `/` parts them.
 fn mapping(words: &[std::ffi::OsString]) -> Result<Mapping, Problem> {
     let mut mapping = Mapping::default();
     for word in words {
@@ -160,7 +160,7 @@ fn mapping(words: &[std::ffi::OsString]) -> Result<Mapping, Problem> {
     Ok(mapping)
 }
 
-/// A path as people write it: a slash at its end counts for nothing.
+/// Parses a path as people write it: slashes at its end do not count.
 fn path(bytes: &[u8]) -> Option<AbsPath> {
     let trimmed = bytes.iter().rposition(|b| *b != b'/').map_or(&b"/"[..], |last| &bytes[..=last]);
     AbsPath::parse(OsStr::from_bytes(trimmed).as_bytes()).ok()

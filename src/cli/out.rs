@@ -1,7 +1,7 @@
-//! What is printed: results to standard output, everything said about them to standard error; as text or as JSON.
+//! Prints results to standard output, and all that is said about them to standard error; as text or as JSON.
 //!
-//! A verb prints without asking whether that worked: a reader that went away is no failure of the verb (what was to be
-//! done is done), and any other failure to write is kept for the end.
+//! A verb prints without asking whether that worked. A reader that went away is no failure of the verb, which has done its work. Any
+//! other failure to write is kept for the end.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -22,7 +22,7 @@ use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::tree::json;
 
-/// How results are written.
+/// The form of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// For people.
@@ -33,17 +33,17 @@ pub enum Form {
     JsonLines,
 }
 
-/// Where all that is printed goes.
+/// The streams that all output goes to.
 pub struct Out {
-    /// How results are written.
+    /// The form of results.
     pub form: Form,
-    /// How many changes the verb was about, where that is known: another machine asks for it.
+    /// The number of changes that the verb was about, if known: another machine asks for it.
     pub changes: Cell<Option<u64>>,
     quiet: bool,
     verbose: bool,
     names: Names,
     most: usize,
-    /// Whether results, and what is said about them, go to a terminal: through a pager, or another machine, too.
+    /// For results, and for what is said about them: true if they go to a terminal, also through a pager or another machine.
     terminals: Cell<(bool, bool)>,
     color: bool,
     color_err: bool,
@@ -54,13 +54,13 @@ pub struct Out {
     failed: RefCell<Option<io::Error>>,
 }
 
-/// What `output.paths` is before the settings are read, and without a word there.
+/// `output.paths` before the settings are read, and if they do not set it.
 const DEFAULT_MOST: usize = crate::config::OUTPUT_PATHS;
 
 /// The version of all JSON that is printed: docs/json.md.
 const SCHEMA: u32 = 2;
 
-/// A JSON document: whatever it holds, and the version of its shape.
+/// A JSON document: a body, and the version of its form.
 #[derive(Serialize)]
 struct Document<'a, T> {
     schema: u32,
@@ -68,7 +68,7 @@ struct Document<'a, T> {
     body: &'a T,
 }
 
-/// What is said about a result, as one JSON object on a line of standard error.
+/// A message about a result, as one JSON object on a line of standard error.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Told {
@@ -77,13 +77,13 @@ enum Told {
     Question(String),
 }
 
-/// A note as JSON: what comes from elsewhere, line by line, as a message of ssh's does.
+/// A note as JSON, for text from elsewhere, line by line, as from ssh.
 pub fn note_line(text: &str) -> Vec<u8> {
     json_line(&Told::Note(text.to_owned()))
 }
 
 impl Out {
-    /// To the process's own streams.
+    /// Prints to the process's own streams.
     pub fn new(form: Form, color: Color, quiet: bool, verbose: bool) -> Self {
         let wanted = |auto: anstream::ColorChoice| match color {
             Color::Auto => auto != anstream::ColorChoice::Never,
@@ -108,24 +108,24 @@ impl Out {
         }
     }
 
-    /// For somebody at another machine, who wants colour where `near` says.
+    /// Prints for a user at another machine, who wants colour as `near` says.
     pub fn for_near(self, near: &Near) -> Self {
         let (out, err) = self.terminals.get();
         let terminals = Cell::new((out || near.has_terminal(1), err || near.has_terminal(2)));
         Self { color: near.colors(1), color_err: near.colors(2), names: Names::from_afar(), terminals, ..self }
     }
 
-    /// With listings of at most `most` lines: `output.paths`.
+    /// Prints at most `most` lines of a listing: `output.paths`.
     pub fn most(self, most: usize) -> Self {
         Self { most, ..self }
     }
 
-    /// On which of standard output and standard error colour is wanted.
+    /// Those of standard output and standard error on which colour is wanted.
     pub fn colors(&self) -> Vec<u8> {
         [(1, self.color), (2, self.color_err)].into_iter().filter(|(_, wanted)| *wanted).map(|(n, _)| n).collect()
     }
 
-    /// Hands on at once what another machine's recant prints. Errors: nobody reads it any more, or it cannot be written, which is kept.
+    /// Passes on at once what another machine's recant prints. Errors: nobody reads it any more; it cannot be written, which is kept.
     pub fn pass(&self, bytes: &[u8]) -> io::Result<()> {
         self.bytes(bytes);
         let flushed = self.sink.borrow_mut().flush();
@@ -134,7 +134,7 @@ impl Out {
         if goes_on { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
     }
 
-    /// The same for what it says; behind a pager, when that has ended.
+    /// Passes on another machine's messages; after the pager's end, if there is a pager.
     pub fn pass_message(&self, bytes: &[u8]) -> io::Result<()> {
         if self.pager.borrow().is_some() {
             self.later.borrow_mut().extend_from_slice(bytes);
@@ -143,27 +143,27 @@ impl Out {
         io::stderr().write_all(bytes)
     }
 
-    /// Whether results are for people.
+    /// True if results are text for people.
     pub fn is_text(&self) -> bool {
         self.form == Form::Text
     }
 
-    /// Whether only what must not be missed is said.
+    /// True if only what must not be missed is said.
     pub fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// Whether nobody reads any more: a verb that only reads can stop.
+    /// True if nobody reads any more. A verb that only reads can stop then.
     pub fn is_closed(&self) -> bool {
         self.closed.get()
     }
 
-    /// A line of the result.
+    /// Prints a line of the result.
     pub fn line(&self, text: impl Display) {
         self.bytes(format!("{text}\n").as_bytes());
     }
 
-    /// A path as it reads for people: [`Names::show`].
+    /// A path as people read it: [`Names::show`].
     pub fn shown(&self, path: &AbsPath) -> String {
         self.names.show(path)
     }
@@ -178,12 +178,12 @@ impl Out {
         self.names.sentence(text)
     }
 
-    /// How many lines of a listing are printed: with `-v`, or where `all` was asked for, every one.
+    /// The number of listing lines to print. No limit with `-v` or `all`.
     pub fn limit(&self, all: bool) -> usize {
         if all || self.verbose { usize::MAX } else { self.most }
     }
 
-    /// How many columns a line of a result may take: the terminal's, or COLUMNS (from another machine it comes so), else 80. With `-v`
+    /// The most columns of a result line: those of the terminal, else COLUMNS (so they come from another machine), else 80. With `-v`
     /// nothing is shortened.
     pub fn width(&self) -> usize {
         const USUAL: usize = 80;
@@ -195,15 +195,15 @@ impl Out {
         size.or_else(told).unwrap_or(USUAL).max(40)
     }
 
-    /// The lines of a result of which the first are enough for a reader: `output.paths` of them, and how many more there are, with the
-    /// command that lists them. Nothing with `-q`.
+    /// Prints the first `output.paths` lines of a result, the number of the others, and the command that lists them. Prints nothing
+    /// with `-q`.
     pub fn listing(&self, lines: impl ExactSizeIterator<Item = String>, all: bool, whole: &str) {
         if !self.quiet {
             self.first_of(lines, all, whole);
         }
     }
 
-    /// The same for what must not be missed, or was asked for: with `-q`, too.
+    /// Prints the first lines as [`Self::listing`] does, also with `-q`: they were asked for, or must not be missed.
     pub fn first_of(&self, lines: impl ExactSizeIterator<Item = String>, all: bool, whole: &str) {
         let (shown, more) = cut(lines.len(), self.limit(all));
         lines.take(shown).for_each(|line| self.line(line));
@@ -212,12 +212,12 @@ impl Out {
         }
     }
 
-    /// A line of the result in a style, where colour is wanted.
+    /// Prints a line of the result in a style, if colour is wanted.
     pub fn styled(&self, style: Style, text: impl Display) {
         self.line(self.paint(style, text));
     }
 
-    /// Text with styles in it as ANSI escapes, which go where colour is not wanted.
+    /// Prints text that has ANSI escapes in it; they are removed if colour is not wanted.
     pub fn rich(&self, text: &impl Display) {
         let text = text.to_string();
         if self.color {
@@ -227,12 +227,12 @@ impl Out {
         }
     }
 
-    /// `text` in a style, where colour is wanted on standard output.
+    /// `text` in a style, if colour is wanted on standard output.
     pub fn paint(&self, style: Style, text: impl Display) -> String {
         if self.color { format!("{style}{text}{style:#}") } else { text.to_string() }
     }
 
-    /// Bytes of the result, as they are.
+    /// Prints bytes of the result as they are.
     pub fn bytes(&self, bytes: &[u8]) {
         if !self.closed.get() && self.failed.borrow().is_none() {
             interrupt::reporting();
@@ -241,39 +241,39 @@ impl Out {
         }
     }
 
-    /// Content of a file, or other words that are not recant's, as a result: on a terminal without orders to it, else as they are.
+    /// File content, or other foreign bytes, for a result: made harmless for a terminal, else as they are.
     pub fn foreign<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         if self.terminals.get().0 { visible::content(bytes) } else { bytes.into() }
     }
 
-    /// The result of another machine's recant. Its colours stay.
+    /// Prints the result of another machine's recant. Its colours stay.
     pub fn foreign_result(&self, bytes: &[u8]) {
         self.bytes(&if self.terminals.get().0 { visible::block(bytes) } else { bytes.into() });
     }
 
-    /// A line that another machine said, with its name, for [`Out::message`].
+    /// A line of another machine's messages, with the machine's name, for [`Out::message`].
     pub fn foreign_line(&self, host: &str, line: &str) -> Vec<u8> {
         let shown = if self.terminals.get().1 { visible::block(line.as_bytes()) } else { line.as_bytes().into() };
         [host.as_bytes(), b": ", &shown, b"\n"].concat()
     }
 
-    /// The result as one JSON document on a line, which is never in memory as a whole.
+    /// Prints the result as one JSON document on a line. It is never in memory as a whole.
     pub fn document(&self, body: &impl Serialize) {
         json::print_line(Sink(self), &Document { schema: SCHEMA, body });
     }
 
-    /// The text of a document, for one that is written bit by bit.
+    /// The text of a document that is written bit by bit.
     pub fn printed(&self, body: &impl Serialize) -> Vec<u8> {
         json::printed(&Document { schema: SCHEMA, body })
     }
 
-    /// What was printed so far goes out now: somebody waits for it.
+    /// Writes out what was printed so far: somebody waits for it.
     pub fn flush(&self) {
         let flushed = self.sink.borrow_mut().flush();
         self.note_failure(flushed);
     }
 
-    /// A list: as one document in `whole`, or an item a line.
+    /// Prints a list: as the one document `whole`, or an item a line.
     pub fn list<I: IntoIterator<Item: Serialize>>(&self, whole: &impl Serialize, items: impl FnOnce() -> I) {
         match self.form {
             Form::JsonLines => items().into_iter().for_each(|item| self.document(&item)),
@@ -281,31 +281,31 @@ impl Out {
         }
     }
 
-    /// Something about the result; nothing with `-q`. With JSON an object: `{"schema":…,"note":"…"}`.
+    /// Says something about the result; nothing with `-q`. With JSON an object: `{"schema":…,"note":"…"}`.
     pub fn note(&self, text: impl Display) {
         if !self.quiet {
             self.tell(Told::Note, text);
         }
     }
 
-    /// The same with `-v` alone.
+    /// Says something about the result with `-v` alone.
     pub fn detail(&self, text: impl Display) {
         if self.verbose {
             self.note(text);
         }
     }
 
-    /// Something that must not be missed, `-q` or not. With JSON an object: `{"schema":…,"warning":"…"}`.
+    /// Says something that must not be missed, also with `-q`. With JSON an object: `{"schema":…,"warning":"…"}`.
     pub fn warn(&self, text: impl Display) {
         self.tell(Told::Warning, text);
     }
 
-    /// A line to standard error without recant's name before it. With JSON it is a note.
+    /// Writes a line to standard error without "recant: ". With JSON it is a note.
     pub fn say(&self, text: impl Display) {
         if self.is_text() { self.message(format!("{text}\n").as_bytes()) } else { self.tell(Told::Note, text) }
     }
 
-    /// A question, which the answer follows on its line. With JSON an object: `{"schema":…,"question":"…"}`.
+    /// Asks a question; the answer is typed on the same line. With JSON an object: `{"schema":…,"question":"…"}`.
     pub fn ask(&self, question: &str) {
         if self.is_text() {
             self.message(format!("{question} [y/N] ").as_bytes());
@@ -314,7 +314,7 @@ impl Out {
         }
     }
 
-    /// What went wrong, in at most three lines or as one JSON object.
+    /// Reports an error, in at most three lines or as one JSON object.
     pub fn problem(&self, problem: &Problem) {
         match self.form {
             Form::Text => {
@@ -333,7 +333,7 @@ impl Out {
         }
     }
 
-    /// To standard error: after what was printed before it, and after a pager that has the terminal.
+    /// Writes to standard error: after the output so far, and after the end of a pager, which has the terminal.
     pub fn message(&self, bytes: &[u8]) {
         if self.pager.borrow().is_some() {
             self.later.borrow_mut().extend_from_slice(bytes);
@@ -341,18 +341,18 @@ impl Out {
         }
         interrupt::reporting();
         self.flush();
-        // What goes wrong with standard error can be told nowhere.
+        // An error of standard error cannot be reported anywhere.
         drop(io::stderr().write_all(bytes));
     }
 
-    /// Results go to standard error from here on: standard output is a command's.
+    /// Sends results to standard error from here on: standard output is a command's.
     pub fn divert(&self) {
         *self.sink.borrow_mut() = Box::new(BufWriter::new(io::stderr()));
         self.terminals.set((self.terminals.get().1, self.terminals.get().1));
     }
 
-    /// Long text goes through a pager from here on, where a terminal is read by a person. `pager` is a shell command;
-    /// empty, or `cat`, means none.
+    /// Sends text through a pager from here on, if a person reads it at a terminal. `pager` is a shell command; empty, or `cat`, means
+    /// none.
     pub fn page(&self, pager: Option<&str>) {
         let from_env = std::env::var("PAGER").ok();
         let command = pager.or(from_env.as_deref()).unwrap_or("less").trim();
@@ -361,11 +361,11 @@ impl Out {
         }
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(command).stdin(Stdio::piped());
-        // As git does it: colours as they are, no paging of what fits, the text stays on the screen.
+        // As git does: keep colours, do not page what fits, leave the text on the screen.
         if std::env::var_os("LESS").is_none() {
             shell.env("LESS", "FRX");
         }
-        // Without a pager it is printed as it is.
+        // If there is no pager, print without one.
         let Ok(mut child) = shell.spawn() else { return };
         if let Some(input) = child.stdin.take() {
             *self.sink.borrow_mut() = Box::new(BufWriter::new(input));
@@ -373,7 +373,7 @@ impl Out {
         }
     }
 
-    /// Writes what is still held back. Errors: what else than a reader that went away kept a result from being written.
+    /// Writes the rest, and waits for the pager. Errors: a result could not be written; a reader that went away is no error.
     pub fn finish(&self) -> Result<(), Problem> {
         let flushed = self.sink.borrow_mut().flush();
         self.note_failure(flushed);
@@ -401,7 +401,7 @@ impl Out {
     }
 }
 
-/// A list in a document whose items are made one by one, as they are written.
+/// A list in a document. Its items are made one by one while they are written.
 pub struct Each<F>(pub F);
 
 impl<F: Fn() -> I, I: IntoIterator<Item: Serialize>> Serialize for Each<F> {
@@ -410,7 +410,7 @@ impl<F: Fn() -> I, I: IntoIterator<Item: Serialize>> Serialize for Each<F> {
     }
 }
 
-/// Standard output for what writes by itself. A failure is kept for the end, as of all that is printed.
+/// Results for code that takes a writer. A failure is kept for the end, as for all output.
 struct Sink<'o>(&'o Out);
 
 impl Write for Sink<'_> {

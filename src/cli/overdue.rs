@@ -1,4 +1,4 @@
-//! Takes back what nobody has confirmed in time: for the watcher of a commit, and for every verb that changes something.
+//! Rolls back commits that nobody confirmed in time: for the watcher of a commit, and for every verb that changes something.
 
 use super::awaited::{self, local, note, settle, settle_or_say, unreadable};
 use super::problem::Problem;
@@ -8,20 +8,20 @@ use crate::session::confirm::{self, Record};
 use crate::session::id::Id;
 use crate::session::store::Store;
 
-/// What the log says of a commit that nobody confirmed.
+/// The log's result of a commit that nobody confirmed.
 pub const LATE: &str = "not confirmed";
 
-/// What became of an overdue commit.
+/// The fate of an overdue commit.
 pub enum Taken {
-    /// It is taken back, or waits for nothing.
+    /// It is rolled back, or waits for nothing.
     Back,
     /// Another recant is at work in it.
     Busy,
-    /// It cannot be taken back; the record says why.
+    /// It cannot be rolled back; the record says why.
     Not,
 }
 
-/// The store, if something was ever waited for in it: one look where nothing was, which is the most frequent case.
+/// The store, if a commit ever waited in it. Costs one look if none did, which is the usual case.
 fn store_with_records(call: &Call) -> Result<Option<Store>, Problem> {
     let path = call.store_path()?;
     if !path.as_path().join("unconfirmed").exists() {
@@ -30,7 +30,7 @@ fn store_with_records(call: &Call) -> Result<Option<Store>, Problem> {
     Ok(Store::open(&path)?)
 }
 
-/// Takes back what was not confirmed in time, in a line each: before a verb that changes something.
+/// Rolls back all commits that were not confirmed in time, before a verb that changes something. Reports each in a line.
 pub fn take_back_overdue(call: &Call) -> Result<(), Problem> {
     let Some(store) = &store_with_records(call)? else { return Ok(()) };
     for id in confirm::waiting(store)? {
@@ -42,7 +42,7 @@ pub fn take_back_overdue(call: &Call) -> Result<(), Problem> {
             }
         };
         if due && let Err(problem) = take_back_one(call, store, &id, None) {
-            // The verb is about something else.
+            // The verb itself is about something else, and goes on.
             call.out.warn(format_args!("session {id} was not confirmed in time, and stays: {}", problem.message));
             failed(call, store, &id, None, &problem.message);
         }
@@ -51,18 +51,18 @@ pub fn take_back_overdue(call: &Call) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Before a verb that only reads.
+/// Warns of unreadable records, before a verb that only reads.
 pub fn say_all_unreadable(call: &Call) -> Result<(), Problem> {
     let Some(store) = &store_with_records(call)? else { return Ok(()) };
     match awaited::waiting(store) {
         Ok((_, untold)) => untold.iter().for_each(|(id, why)| call.out.warn(unreadable(id, why))),
-        // The verb is about something else.
+        // The verb itself is about something else, and goes on.
         Err(problem) => call.out.warn(format_args!("which commits wait to be confirmed cannot be told: {}", problem.message)),
     }
     Ok(())
 }
 
-/// Of a session of which nothing is on the tree it tells nothing, and goes.
+/// Warns of an unreadable record. It is removed if nothing of its session is on the tree.
 fn say_unreadable(call: &Call, store: &Store, id: &Id, why: &str) -> Result<(), Problem> {
     match store.lock_session(&call.fs, id) {
         Ok(session) if session.header.counts.inside == 0 => return settle(call, store, &session.header),
@@ -72,8 +72,8 @@ fn say_unreadable(call: &Call, store: &Store, id: &Id, why: &str) -> Result<(), 
     Ok(())
 }
 
-/// Takes one back, if its time is over. `known` is its record, where somebody has read it before: one that cannot be read any more is no
-/// word.
+/// Rolls a commit back, if its time is over. `known` is its record, if somebody has read it before: a record that became unreadable is no
+/// confirmation.
 pub fn take_back_one(call: &Call, store: &Store, id: &Id, known: Option<&Record>) -> Result<Taken, Problem> {
     let mut session = match store.lock_session(&call.fs, id) {
         Ok(session) => session,
@@ -84,11 +84,11 @@ pub fn take_back_one(call: &Call, store: &Store, id: &Id, known: Option<&Record>
         Err(error) if error.kind() == Kind::Busy => return Ok(Taken::Busy),
         Err(error) => return Err(error.into()),
     };
-    // An operation that was cut off: its recovery decides whether it was committed at all.
+    // The recovery of an operation that was cut off decides if it was committed at all.
     if !call.prepare_to_change(store)?.is_empty() {
         session.set_header(store.session(id)?.header);
     }
-    // Read once more under the lock: the word may have come.
+    // Read again under the lock: the commit may have been confirmed.
     let record = match (confirm::read(store, id), known) {
         (Err(_), Some(known)) => Some(known.clone()),
         (record, _) => record?,
@@ -130,15 +130,15 @@ pub fn take_back_one(call: &Call, store: &Store, id: &Id, known: Option<&Record>
     Ok(Taken::Not)
 }
 
-/// A line of the log about what is done by now: that there can be none changes nothing of it.
+/// Logs what was done. An error is a warning: the work is done all the same.
 pub fn note_or_say(call: &Call, store: &Store, id: &Id, generation: u64, result: &str, paths: u64) {
     if let Err(problem) = note(call, store, id, generation, result, paths) {
         call.out.warn(format_args!("session {id}: the log does not tell of it: {}", problem.message));
     }
 }
 
-/// Notes why one could not even be tried to be taken back: nobody may sit before who tried, so that `status` and the log have to tell. What
-/// cannot be noted is said, which is all that is left.
+/// Records why a rollback could not even be tried, in the record and the log: nobody may read what this process prints. Only warns if
+/// that cannot be recorded.
 pub fn failed(call: &Call, store: &Store, id: &Id, known: Option<&Record>, why: &str) {
     let record = match (confirm::read(store, id), known) {
         (Ok(Some(record)), _) => record,

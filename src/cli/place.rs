@@ -1,5 +1,5 @@
-//! Where the settings and the store are, by the XDG base directory specification: a relative folder in a variable is as
-//! good as none.
+//! Finds the settings and the store by the XDG base directory specification. A relative path in an XDG variable counts as
+//! none.
 
 use std::path::{Path, PathBuf};
 
@@ -9,16 +9,16 @@ use crate::fs::path::{AbsPath, Shown};
 use crate::fs::resolve;
 use crate::session::change::Changes;
 
-/// A store's path as it was given, and by whom.
+/// A store's path as it was given, and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// As given; empty where nothing names one.
+    /// The path as given; empty if nothing names one.
     pub path: PathBuf,
-    /// By whom.
+    /// The source of the path.
     pub from: From,
 }
 
-/// The settings in force, and the store's place as environment and settings have it.
+/// The settings in force, and the place of the store by environment and settings.
 pub fn settings() -> Result<(Config, Place), Problem> {
     // dirs takes XDG variables that hold an absolute path, else $HOME, else the user database.
     let file = dirs::config_dir().map(|dir| dir.join("recant/config.toml"));
@@ -35,13 +35,13 @@ pub fn settings() -> Result<(Config, Place), Problem> {
     Ok((config, place))
 }
 
-/// What is in force where no settings can be read.
+/// The defaults, for when no settings can be read.
 pub fn nowhere() -> (Config, Place) {
     (Config::defaults(None, dirs::home_dir().as_deref()), Place { path: PathBuf::new(), from: From::Default })
 }
 
 impl Place {
-    /// The path, absolute and free of links as far as it is there: staging compares real paths with it.
+    /// The path, absolute and with links resolved as far as it exists: staging compares real paths with it.
     pub fn resolve(&self) -> Result<AbsPath, Problem> {
         let path = &self.path;
         if path.as_os_str().is_empty() {
@@ -59,7 +59,7 @@ impl Place {
     }
 }
 
-/// A path as it is meant in the working folder, which an absolute one does not need.
+/// An absolute path as it is; a relative one below the working directory.
 pub fn whole(path: &Path) -> Result<PathBuf, Problem> {
     if path.is_absolute() { Ok(path.to_path_buf()) } else { Ok(super::cwd()?.join(path)) }
 }
@@ -69,7 +69,7 @@ pub fn absolute(path: &Path) -> Result<AbsPath, Problem> {
     Ok(resolve::absolute(path)?)
 }
 
-/// A path of a session, as it is meant in the working folder.
+/// The path of a session that `path` names, relative to the working directory.
 pub fn named(path: &Path, changes: &Changes) -> Result<AbsPath, Problem> {
     Ok(changes.named(&whole(path)?)?)
 }

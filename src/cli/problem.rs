@@ -1,4 +1,4 @@
-//! Why a verb ended early, ready to be shown: the same facts from every room's errors.
+//! The error of a verb, ready to be shown: the same facts from every room's errors.
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -10,29 +10,29 @@ use crate::error::{Failure, IoError, Kind, recant};
 use crate::fs::TooLarge;
 use crate::fs::path::AbsPath;
 
-/// Three lines at most: what happened to which path, what is true now, what to do.
+/// An error in three lines at most: what happened to which path, what is true now, what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// Decides the exit status.
     #[serde(serialize_with = "kind_word")]
     pub kind: Kind,
-    /// What was to be done, on what, and what stood against it.
+    /// The act, its object, and the reason why it failed.
     pub message: String,
     /// The path that it is about.
     pub path: Option<String>,
-    /// What is true now.
+    /// The facts after the error.
     pub state: Option<String>,
-    /// What to do.
+    /// The advice, a command if there is one.
     pub remedy: Option<String>,
-    /// The paths that stand against it, each with its reason, where there are several.
+    /// The paths in the way, each with its reason, if there are several.
     #[serde(skip_serializing_if = "<[Against]>::is_empty")]
     pub paths: Box<[Against]>,
-    /// What kept a call from writing.
+    /// The reason why a file system could not be written to.
     #[serde(skip)]
     pub barrier: Option<Barrier>,
 }
 
-/// What keeps a file system from being written to.
+/// A reason why a file system cannot be written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Barrier {
     /// No room, or no quota.
@@ -45,12 +45,12 @@ pub enum Barrier {
     Attribute,
 }
 
-/// One path that stands against what was to be done.
+/// A path in the way of the act.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Against {
-    /// The path, as it stands in a message.
+    /// The path, as printed in a message.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -70,38 +70,38 @@ fn kind_word<S: serde::Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, 
 }
 
 impl Problem {
-    /// One that belongs to no room.
+    /// An error that belongs to no room.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), path: None, state: None, remedy: None, paths: Box::default(), barrier: None }
     }
 
-    /// The same where `done` was done before it.
+    /// Adds to the state that `done` was done before.
     pub fn after(self, done: &str) -> Self {
         let own = self.state.as_deref().filter(|state| *state != "nothing was changed");
         let state = format!("{done}; {}", own.unwrap_or("nothing else was changed"));
         Self { kind: Kind::LeftOut, state: Some(state), ..self }
     }
 
-    /// Refused, nothing changed.
+    /// An error that refused, so that nothing was changed.
     pub fn refused(message: impl Into<String>) -> Self {
         Self { state: Some("nothing was changed".into()), ..Self::new(Kind::Refused, message) }
     }
 
-    /// With what to do.
+    /// Sets the remedy.
     pub fn remedy(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
     }
 
-    /// With the path that it is about.
+    /// Sets the path.
     pub fn path(self, path: impl ToString) -> Self {
         Self { path: Some(path.to_string()), ..self }
     }
 
-    /// What keeps a file system from being written to has one remedy whatever the verb was about to do. Of recant's own store
-    /// the path alone does not tell that it is the store's, nor that another one can be named.
+    /// Adds the remedy for a barrier, which is the same for all verbs. For the store it says what the path alone would not tell: that it is
+    /// the store's, and that another store can be named.
     pub fn barred(self, store: &AbsPath) -> Self {
         let path = self.path.as_deref().and_then(|path| AbsPath::parse(path).ok());
-        // Above it, where it could not be made.
+        // A directory above the store, if the store could not be made.
         let is_its = |path: AbsPath| path.is_under(store) || store.is_under(&path) && !store.as_path().exists();
         if self.remedy.is_some() {
             return self;
@@ -127,20 +127,20 @@ impl Problem {
         self.remedy(remedy)
     }
 
-    /// What keeps recant from a place in the tree.
+    /// Adds the remedy for a barrier on the tree.
     fn of_tree(self) -> Self {
         let Some(path) = &self.path else { return self };
         let remedy = match self.barrier {
             Some(Barrier::Full) => format!("make room on the file system of {path}, or raise the quota there, and try again"),
             Some(Barrier::ReadOnly) => format!("mount the file system of {path} for writing, and try again"),
-            // Which right is missing the message tells.
+            // The message tells which right is missing.
             Some(Barrier::NotYours | Barrier::Attribute) | None => return self,
         };
         self.remedy(remedy)
     }
 
-    /// For standard error, without the last newline. The first `most` of the paths that stand against it are named, as they read for people;
-    /// of the rest, how many they are. With `fill` no line but the remedy, which may be a command, is longer than 80 columns.
+    /// The text for standard error, without the last newline. Names the first `most` paths that stand against it, as people read them, and
+    /// counts the others. With `fill`, lines are at most 80 columns wide, but for the remedy, which may be a command.
     pub fn text(&self, color: bool, names: &Names, most: usize, fill: bool) -> String {
         let broken = |line: String| if fill { filled(&line) } else { line };
         let style = if color { Style::new().bold().fg_color(Some(AnsiColor::Red.into())) } else { Style::new() };
@@ -163,14 +163,14 @@ impl Problem {
     }
 }
 
-/// A name with a newline in it must not look like another line of the report, nor order a terminal about.
+/// Joins lines and shows control characters, so that a name cannot look like another line of the report or control a terminal.
 fn one_line(text: &str) -> String {
     let line = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     visible::message(&line).into_owned()
 }
 
 impl Barrier {
-    /// By the call at the bottom of an error.
+    /// The barrier by the system call at the bottom of an error.
     pub fn of(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
         let mut below = std::iter::successors(Some(error), |error| error.source());
         let at_bottom = below.find_map(|error| error.downcast_ref::<std::io::Error>())?;

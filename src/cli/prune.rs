@@ -1,4 +1,4 @@
-//! `session prune` and `checkpoint prune`: let go what nothing needs any more, or what is named.
+//! `session prune` and `checkpoint prune`: drop what nothing needs any more, or what is named.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ pub struct Whole {
     dry_run: bool,
     pruned: Vec<Id>,
     skipped: Vec<Skipped>,
-    /// What goes with sessions whose header cannot be read.
+    /// The contents of dropped sessions whose header cannot be read.
     lost: Vec<Lost>,
     bytes: u64,
 }
@@ -39,33 +39,33 @@ pub struct Whole {
 #[derive(Serialize)]
 struct Lost {
     session: Id,
-    /// A path on the tree, or a folder of the store.
+    /// A path on the tree, or a directory of the store.
     path: AbsPath,
     what: Loss,
-    /// How many objects; 1 but for a folder of the store.
+    /// The number of objects; 1, but for a directory of the store.
     count: u64,
 }
 
-/// What of a path is lost with a session.
+/// The kind of what is lost with a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Loss {
     /// A change that it held, committed or not.
     Change,
-    /// What a commit took off the tree.
+    /// An object that a commit took off the tree.
     Original,
-    /// Objects whose paths cannot be told any more.
+    /// Objects whose paths are unknown.
     Unnamed,
 }
 
-/// A session that should have gone and did not.
+/// A session that was to go, but stays.
 #[derive(Serialize)]
 struct Skipped {
     id: Id,
     why: &'static str,
 }
 
-/// Whether nothing needs a session: no rollback, no commit that may still come, nobody whose work `--force` overwrote.
+/// Tells whether nothing needs a session: no rollback, no commit that may still come, no work that `--force` overwrote.
 pub fn is_unneeded(store: &Store, header: &Header) -> Result<bool, Problem> {
     may_go(store, header, Committed::Stays)
 }
@@ -79,7 +79,7 @@ fn may_lose_checkpoint(store: &Store, header: &Header, committed: Committed) -> 
     Ok(free && !keeps_overwritten(store, header)?)
 }
 
-/// Whether it keeps what `--force` found and overwrote: its only copy.
+/// True if it keeps the only copy of what `--force` overwrote.
 fn keeps_overwritten(store: &Store, header: &Header) -> Result<bool, Problem> {
     // Nothing was overwritten before anything was committed.
     if header.generation == 0 || header.discarded.is_some() {
@@ -88,26 +88,26 @@ fn keeps_overwritten(store: &Store, header: &Header) -> Result<bool, Problem> {
     Ok(keeps(&store.session(&header.id)?.dir)?)
 }
 
-/// Whether what is on the tree, and could be rolled back, may go by conditions.
+/// The fate of committed sessions, which could be rolled back, under conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Committed {
     Stays,
     May,
 }
 
-/// What goes, and which sessions may lose it without being named.
+/// The kind of what is pruned, and which sessions may lose it without being named.
 pub struct Target {
-    /// For messages: "session", "checkpoint".
+    /// The word in messages: "session", "checkpoint".
     what: &'static str,
-    /// Whether it may go unnamed; of what is committed, by `--committed` alone.
+    /// Tells whether it may go unnamed; that of a committed session goes only with `--committed`.
     may: fn(&Store, &Header, Committed) -> Result<bool, Problem>,
-    /// Bytes on disk that it takes.
+    /// Bytes that it takes on disk.
     size: fn(&Store, &Header) -> Result<u64, Error>,
     remove: fn(&Call, &Store, Locked) -> Result<(), Error>,
 }
 
 impl Target {
-    /// Bytes on disk that these take.
+    /// Bytes that these sessions take on disk.
     pub fn sizes(&self, store: &Store, headers: &[Header]) -> Result<u64, Error> {
         headers.iter().map(|header| (self.size)(store, header)).sum()
     }
@@ -124,7 +124,7 @@ pub const SESSIONS: Target = Target {
 /// Checkpoints; the sessions stay.
 pub const CHECKPOINTS: Target = Target {
     what: "checkpoint",
-    // With it goes what `--force` overwrote.
+    // `--force`'s overwritten objects go with it.
     may: |store, header, committed| Ok(header.sizes.checkpoint > 0 && may_lose_checkpoint(store, header, committed)?),
     size: |_, header| Ok(header.sizes.checkpoint.saturating_add(header.sizes.displaced)),
     remove: |call, _, mut session| prune::drop_checkpoint(&call.fs, &mut session),
@@ -153,7 +153,7 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
         pruning.refuse_unbounded()?;
         drop(Damaged::say_all(call, &store.headers()?.1));
     }
-    // Before the question.
+    // Refused before the question.
     for header in pruning.chosen()?.iter().filter(|_| pruning.is_named()) {
         refuse_prune(store, header, target.what)?;
     }
@@ -167,14 +167,14 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
         pruning.say_committed()?;
     }
     if !args.dry_run {
-        // That may take long, and nobody need wait for it: what has lost its name is taken away by the next verb, too.
+        // May take long, and nobody need wait: the next verb removes the rest, too.
         call.out.flush();
         call.clear_away(store);
     }
     ended
 }
 
-/// What stopped a prune, with what was pruned before it came to that.
+/// The error that stopped a prune, with what was pruned before it.
 fn after(problem: Problem, what: &str, pruned: &[Id]) -> Problem {
     if pruned.is_empty() {
         return problem;
@@ -183,40 +183,40 @@ fn after(problem: Problem, what: &str, pruned: &[Id]) -> Problem {
     problem.after(&format!("{} pruned before it: {ids}", text::count(pruned.len() as u64, what)))
 }
 
-/// One prune: what was asked for, and where.
+/// A prune: its arguments, target and store.
 pub struct Pruning<'a> {
     call: &'a Call,
     args: &'a args::Prune,
     target: &'a Target,
     store: &'a Store,
-    /// Of those that the conditions fit, these alone.
+    /// If set, only these of the sessions that fit the conditions.
     only: Option<Vec<Id>>,
 }
 
 impl<'a> Pruning<'a> {
-    /// Of what `target` is, as `args` say.
+    /// Prunes `target` as `args` say.
     pub fn new(call: &'a Call, store: &'a Store, args: &'a args::Prune, target: &'a Target) -> Self {
         Self { call, args, target, store, only: None }
     }
 
-    /// The same of these sessions alone, as far as the conditions fit them.
+    /// Limits the prune to these sessions, as far as they fit the conditions.
     pub fn only(self, ids: Vec<Id>) -> Self {
         Self { only: Some(ids), ..self }
     }
 
-    /// The sessions that the conditions fit; none where there are no conditions.
+    /// The sessions that fit the conditions; none if there are no conditions.
     pub fn chosen_by_settings(&self) -> Result<Vec<Header>, Problem> {
         if self.conditions().is_unbounded() { Ok(Vec::new()) } else { self.by_conditions() }
     }
 
-    /// Prunes them: what went, and what ended it, if something did.
+    /// Prunes. Returns what went, and the error that stopped it, if any.
     pub fn done(&self) -> (Whole, Result<(), Problem>) {
         let mut done = Whole { dry_run: false, pruned: Vec::new(), skipped: Vec::new(), lost: Vec::new(), bytes: 0 };
         let ended = self.carry_out(&mut done);
         (done, ended)
     }
 
-    /// Whether what goes was asked for by name, not by conditions.
+    /// True if sessions are named; else conditions choose them.
     fn is_named(&self) -> bool {
         !self.args.ids.is_empty()
     }
@@ -225,7 +225,7 @@ impl<'a> Pruning<'a> {
         if self.is_named() { self.by_name() } else { self.by_conditions() }
     }
 
-    /// What would go.
+    /// Lists what would go.
     fn tell(&self, done: &mut Whole) -> Result<(), Problem> {
         for header in self.chosen()? {
             done.bytes += (self.target.size)(self.store, &header)?;
@@ -245,7 +245,7 @@ impl<'a> Pruning<'a> {
         let garbled = self.garbled()?;
         let _noting = interrupt::note(Asked::Stops);
         for header in self.chosen()? {
-            // What came to fit the conditions since was not shown.
+            // Sessions that have come to fit the conditions since were not shown.
             if only.as_ref().is_some_and(|ids: &Vec<Id>| !ids.contains(&header.id)) {
                 continue;
             }
@@ -276,7 +276,7 @@ impl<'a> Pruning<'a> {
         Ok(())
     }
 
-    /// Whether a session goes now that its lock is held: it was chosen, and asked about, before.
+    /// Checks again, now with its lock, if a session that was chosen and asked about may go.
     fn still(&self, header: &Header, asked: &[(Id, Worth)]) -> Result<Still, Problem> {
         if !self.is_named() && !(self.target.may)(self.store, header, self.committed())? {
             return Ok(Still::Needed);
@@ -304,7 +304,7 @@ impl<'a> Pruning<'a> {
         Ok(())
     }
 
-    /// Those of the named sessions whose header cannot be read. Only their whole id names them: nothing else of them is sure.
+    /// The named sessions whose header is unreadable. Only a whole id names them: nothing else of them is certain.
     fn garbled(&self) -> Result<Vec<Remains>, Problem> {
         let mut found: Vec<Remains> = Vec::new();
         for id in self.args.ids.iter().filter_map(|key| Id::parse(key)) {
@@ -339,7 +339,7 @@ impl<'a> Pruning<'a> {
         Which { older_than: self.args.older_than, keep: self.args.keep, max_size: self.args.max_size }
     }
 
-    /// What was given; without anything, what the settings say.
+    /// The conditions of the call, or those of the settings if it has none.
     fn conditions(&self) -> Which {
         let Self { call, .. } = self;
         let given = self.given();
@@ -366,7 +366,7 @@ impl<'a> Pruning<'a> {
         self.by_conditions_with(self.committed())
     }
 
-    /// Of those that the conditions leave, as they are committed: how many, and the command that takes them.
+    /// Says how many sessions the conditions spare because they are committed, with the command that drops them.
     fn say_committed(&self) -> Result<(), Problem> {
         let Self { call, args, target, .. } = self;
         if self.is_named() || args.committed {
@@ -386,7 +386,7 @@ impl<'a> Pruning<'a> {
         let (what, are) = (text::count(count as u64, "session"), if count == 1 { "is" } else { "are" });
         let them = if count == 1 { "its" } else { "their" };
         let how = command(format_args!("{} prune{given} --committed", target.what));
-        // The command on a line of its own: together they are too long for one.
+        // The command gets its own line: one line would be too long.
         call.out.note(format_args!("{what} {are} committed; to give up {them} rollback:\n        {how}"));
         Ok(())
     }
@@ -402,7 +402,7 @@ impl<'a> Pruning<'a> {
         }
         let conditions = self.conditions();
         let mut sizes = HashMap::new();
-        // Counted where it is asked for alone: that reads every directory.
+        // Computed only if needed: it reads every directory.
         for header in prunable.iter().filter(|_| conditions.max_size.is_some()) {
             sizes.insert(&header.id, (target.size)(store, header)?);
         }
@@ -412,8 +412,8 @@ impl<'a> Pruning<'a> {
         Ok(chosen.iter().filter(is_meant).map(|header| (*header).clone()).collect())
     }
 
-    /// Shows at a terminal what the conditions fit, and asks. Without one, conditions that the call gives are its word; the settings' are
-    /// not. Gives what was asked about; `None` where nobody is to be.
+    /// Shows what the conditions fit, and asks, at a terminal. Without one, conditions of the call count as consent, those of the settings
+    /// do not. Returns what was asked about; `None` if nobody is asked.
     fn ask_of_all(&self) -> Result<Option<Vec<Id>>, Problem> {
         let Self { call, target, .. } = self;
         if call.yes || !call.can_ask && !self.given().is_unbounded() {
@@ -438,10 +438,10 @@ impl<'a> Pruning<'a> {
         Ok(Some(chosen.into_iter().map(|header| header.id).collect()))
     }
 
-    /// Before what is held, or kept for a rollback, goes for good. Gives what was asked about.
+    /// Asks before held changes and rollbacks are lost for good. Returns what was asked about.
     fn ask(&self) -> Result<Vec<(Id, Worth)>, Problem> {
         let Self { call, target, store, .. } = *self;
-        // What is asked about is not to be changed by this very recant.
+        // Recovers first, so that this recant does not change what it asks about.
         call.prepare_to_change(store)?;
         let worth = |header: &Header| Ok((header.id.clone(), Worth::of(store, header)?));
         let asked = self.chosen()?.iter().map(worth).collect::<Result<Vec<_>, Problem>>()?;
@@ -471,17 +471,17 @@ impl<'a> Pruning<'a> {
     }
 }
 
-/// Between two sessions.
+/// Stops between two sessions if a signal came.
 fn not_asked_to_end() -> Result<(), Problem> {
     interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))
 }
 
-/// Whether what was chosen goes.
+/// The decision on a chosen session.
 enum Still {
     Goes,
-    /// Something needs it since it was chosen, and nobody named it.
+    /// Something has come to need it, and nobody named it.
     Needed,
-    /// It was named, and stays all the same.
+    /// It was named, and stays; with the reason.
     Stays(&'static str),
 }
 
@@ -514,18 +514,18 @@ fn remove_garbled(call: &Call, store: &Store, remains: Remains, journaled: &[Id]
 }
 
 impl Whole {
-    /// What went, and its bytes.
+    /// The pruned sessions, and their bytes.
     pub fn pruned(self) -> (Vec<Id>, u64) {
         (self.pruned, self.bytes)
     }
 
-    /// What should have gone and did not, and why.
+    /// The sessions that were to go, but stay, and why.
     pub fn skipped(&self) -> impl Iterator<Item = (&Id, &'static str)> {
         self.skipped.iter().map(|skipped| (&skipped.id, skipped.why))
     }
 
-    /// Counts a damaged session as pruned, and names what goes with it: by what its own records tell, else by number.
-    /// A record that cannot be read is no reason to keep the session, which was named by its whole id; it is said.
+    /// Counts a damaged session as pruned, and lists what is lost with it: by path if its records can be read, else by number. An
+    /// unreadable record does not keep the session, which was named by its whole id; it is a warning.
     fn take_along(&mut self, call: &Call, store: &Store, remains: &Remains) -> Result<(), Problem> {
         let untold =
             |error: &dyn std::fmt::Display| call.out.warn(format_args!("{error}; what it told of is counted, not named"));
@@ -561,7 +561,7 @@ impl Whole {
     }
 }
 
-/// What somebody could still want of a session.
+/// Reasons why somebody could still want a session.
 #[derive(PartialEq, Eq)]
 struct Worth {
     needed: bool,

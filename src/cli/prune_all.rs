@@ -1,4 +1,4 @@
-//! `prune`: what the settings let go of sessions, checkpoints and snapshots; shown before it is done.
+//! `prune`: drops what the settings let go of sessions, checkpoints and snapshots, and shows it before.
 
 use serde::Serialize;
 
@@ -43,14 +43,14 @@ struct OfDir {
     series: Series,
 }
 
-/// What should have gone and did not.
+/// Something that was to go, but stays.
 #[derive(Serialize)]
 struct Skipped {
     what: String,
     why: String,
 }
 
-/// What goes by the settings, and the bytes on disk that it takes.
+/// All that goes by the settings, and the bytes that it takes on disk.
 struct Plan {
     sessions: Vec<Header>,
     session_bytes: u64,
@@ -94,14 +94,14 @@ fn nothing(call: &Call, dry_run: bool) -> Result<Ended, Problem> {
     Ok(Ended::Done)
 }
 
-/// The settings' word is none for one who did not look: without a terminal -y is wanted.
+/// Asks. Without a terminal `-y` is needed: who did not look has not agreed by having settings.
 fn ask(call: &Call, plan: &Plan) -> Result<(), Problem> {
     let what = format!("{}, {}", plan.counts(), text::bytes(plan.bytes()));
     call.need_asking(&format!("prune drops {what}"), &command("prune --dry-run -v"))?;
     call.confirm(&format!("Prune {what}?"))
 }
 
-/// Snapshots go by either of the two limits, as when the next one is taken.
+/// The limits of snapshots. One over either limit goes, as when the next one is taken.
 fn limits(call: &Call) -> Which {
     let (keep, max_size) = (call.config.snapshot_keep.value, call.config.snapshot_max_size.value);
     Which::Settings(Conditions { keep: Some(keep), before: None, max_size: Some(max_size) })
@@ -111,7 +111,7 @@ impl Plan {
     fn of(call: &Call, store: &Store, by_settings: &args::Prune) -> Result<Self, Problem> {
         let sessions = Pruning::new(call, store, by_settings, &SESSIONS).chosen_by_settings()?;
         let mut checkpoints = Pruning::new(call, store, by_settings, &CHECKPOINTS).chosen_by_settings()?;
-        // With a session its checkpoint goes, too.
+        // A session's checkpoint goes with it.
         checkpoints.retain(|header| !sessions.iter().any(|session| session.id == header.id));
         let (session_bytes, checkpoint_bytes) = (SESSIONS.sizes(store, &sessions)?, CHECKPOINTS.sizes(store, &checkpoints)?);
         let (snapshots, skipped) = (Vec::new(), Vec::new());
@@ -155,9 +155,9 @@ impl Plan {
         ])
     }
 
-    /// What goes, before it is asked for: the first of each kind. A dry run's result; else said about what is to come.
+    /// Shows the first of each kind that goes, before the question. In a dry run this is the result.
     fn show(&self, call: &Call, dry_run: bool) {
-        /// Of three kinds together as much as somebody reads.
+        /// Lines for each of three kinds; more would not be read.
         const EACH: usize = 6;
         let line = |text: String| if dry_run { call.out.line(text) } else { call.out.say(text) };
         let whole = command("prune --dry-run -v");
@@ -202,7 +202,7 @@ impl Plan {
         ended
     }
 
-    /// Prunes what was shown, and nothing that came after it. What went is said also where something ended it.
+    /// Prunes what was shown, and nothing that came later. Reports what went, also if an error stopped it.
     fn carry_out(mut self, call: &Call, store: &Store, by_settings: &args::Prune) -> Result<Ended, Problem> {
         let mut gone = Gone { skipped: std::mem::take(&mut self.skipped), ..Gone::default() };
         let ended = gone.take(call, store, by_settings, self);
@@ -216,7 +216,7 @@ impl Plan {
     }
 }
 
-/// What went, and what did not.
+/// The result: what went, and what did not.
 #[derive(Default)]
 struct Gone {
     sessions: Part,
@@ -226,7 +226,7 @@ struct Gone {
 }
 
 impl Gone {
-    /// Takes away what is planned, and notes each thing that went. A signal ends it between two of them.
+    /// Drops what is planned, and records each drop. A signal stops it between two of them.
     fn take(&mut self, call: &Call, store: &Store, by_settings: &args::Prune, plan: Plan) -> Result<(), Problem> {
         for (part, target, headers) in
             [(&mut self.sessions, &SESSIONS, &plan.sessions), (&mut self.checkpoints, &CHECKPOINTS, &plan.checkpoints)]
@@ -294,7 +294,7 @@ fn counted(numbers: [(u64, &str); 3]) -> String {
 }
 
 impl OfDir {
-    /// Prunes what was shown and is still to go; why content stays all the same, if it does.
+    /// Prunes what was shown and still may go. Returns the reason why content stays, if it does.
     fn carry_out(self, call: &Call) -> Result<(Self, Option<String>), Skipped> {
         let skipped = |error: crate::error::Error| Skipped { what: self.folder.to_string(), why: error.to_string() };
         let lock = self.series.lock(&call.fs).map_err(skipped)?;

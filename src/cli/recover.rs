@@ -16,7 +16,7 @@ use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::Store;
 
-/// `{"session":…,"verb":…,"result":…,"left":[{"path":…,"why":…}],"notes":[…]}`; `"why"` where it failed, `"remedy"` there and where
+/// `{"session":…,"verb":…,"result":…,"left":[{"path":…,"why":…}],"notes":[…]}`; with `"why"` if it failed, and `"remedy"` then or if
 /// something is left.
 #[derive(Serialize)]
 struct Row<'a> {
@@ -68,7 +68,7 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
             let _lock = call.store_lock(store)?;
             let id = call.find(store, Some(key), Want::Tend)?;
             let choice = choice(args);
-            // One that cannot be told needs the choice; what else is wrong is said by recovery too.
+            // An operation whose state is unclear needs the choice; recovery reports other errors, too.
             let there = !matches!(recover::finding(store, &id), Ok(None));
             if there { vec![recover::one(&call.fs, store, &id, choice)] } else { Vec::new() }
         }
@@ -139,12 +139,12 @@ fn row(one: &Recovered) -> Row<'_> {
     row
 }
 
-/// What may lie where nobody finds it.
+/// Warns of objects that may lie where nobody looks for them.
 pub fn say_strays(call: &Call, one: &Recovered) {
     one.strays.iter().for_each(|left| call.out.warn(format_args!("{}: {}", left.path, left.why)));
 }
 
-/// What an interrupted operation has left of a session, in a line, with the command that goes on with it.
+/// The paths that an interrupted operation left of a session, in a line, and the command that goes on with them.
 pub fn left_of(header: &Header) -> Option<(String, String)> {
     let left = header.left.first()?;
     let more = match header.left.len() - 1 {
@@ -155,7 +155,7 @@ pub fn left_of(header: &Header) -> Option<(String, String)> {
     Some((what, how_to_go_on(left.is_in, header.id.tail(), &left.path)))
 }
 
-/// What became of one interrupted operation, in a line.
+/// The outcome of one interrupted operation, in a line.
 pub fn line(one: &Recovered) -> String {
     let verb = one.verb.map_or("operation", Verb::word);
     match &one.outcome {
@@ -176,7 +176,7 @@ pub fn line(one: &Recovered) -> String {
     }
 }
 
-/// What recovery would do, for verbs that only read.
+/// Describes what recovery would do, for verbs that only read.
 pub fn would(store: &Store, id: &Id) -> Option<String> {
     match recover::finding(store, id) {
         Ok(None) => None,

@@ -34,35 +34,35 @@ use crate::session::store::Store;
 /// `{"schema":2,"session":…,"result":…,"ending":{…},"changes":n,"warnings":[…]}`, the last line of standard error.
 #[derive(Serialize)]
 pub struct RunDocument<'a> {
-    /// `null` where the session is gone: it held nothing.
+    /// `null` if the session is gone, as it held nothing.
     session: Option<&'a Id>,
     result: &'static str,
     ending: Ending,
     changes: u64,
     beyond_files: Beyond<'a>,
     warnings: &'a [String],
-    /// What the run may have refused to a command that failed.
+    /// Acts that the run may have refused to a command that failed.
     refused: &'a [String],
     /// Changes in scratch places that were dropped.
     dropped: u64,
-    /// Bytes that the command wrote, where that was more than `--max-size`.
+    /// Bytes that the command wrote, if more than `--max-size`.
     too_much: Option<u64>,
 }
 
 impl<'a> RunDocument<'a> {
-    /// Of a run on the real tree.
+    /// The document of a `run --in`.
     pub fn confined(session: Option<&'a Id>, result: &'static str, ending: Ending, changes: u64, network: bool) -> Self {
         let beyond_files = Beyond { network, passed: Vec::new() };
         Self { session, result, ending, changes, beyond_files, warnings: &[], refused: &[], dropped: 0, too_much: None }
     }
 }
 
-/// What the command could reach that no session can hold.
+/// Things that the command could reach, and no session can hold.
 #[derive(Serialize)]
 struct Beyond<'a> {
-    /// Whether the network, and abstract sockets, were open to it. Whether it used them is not known.
+    /// True if the network and abstract sockets were open to it. Not known is if it used them.
     network: bool,
-    /// What stayed real: sockets, and what `--pass` and `capture.pass` name.
+    /// Places that stayed real: sockets, and what `--pass` and `capture.pass` name.
     passed: Vec<&'a AbsPath>,
 }
 
@@ -79,19 +79,19 @@ pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
     outcome(call, attempt(call, &Asked { args, aim, prompt: Prompt::Own }))
 }
 
-/// A run that was asked for.
+/// A run as asked for.
 struct Asked<'a> {
     args: &'a args::Run,
     aim: Aim<'a>,
     prompt: Prompt,
 }
 
-/// Whose prompt the command has, where it is a shell.
+/// The prompt of a command that is a shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Prompt {
-    /// Its own.
+    /// The shell's own prompt.
     Own,
-    /// One that names the session.
+    /// A prompt that names the session.
     Session,
 }
 
@@ -103,8 +103,8 @@ fn outcome(call: &Call, attempted: Result<Ended, NotHeld>) -> Result<Ended, Prob
     }
 }
 
-/// A script must be able to tell recant's own failure from the command's status: whatever stood against it before the command
-/// was there gives 125 (docs/ARCHITECTURE.md, A run). What it was is said, and stands in the JSON.
+/// Reports why the command was not started, and ends with 125 (126, 127 if that is not executable, not found), so that scripts can
+/// tell recant's failure from the command's status (docs/ARCHITECTURE.md, A run).
 pub fn not_started(out: &Out, mut problem: Problem) -> Ended {
     if !problem.state.as_ref().is_some_and(|state| state.contains("not started")) {
         let rest = problem.state.map(|state| format!("; {state}")).unwrap_or_default();
@@ -121,7 +121,7 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
     let args = asked.args;
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
-    // After a recovery, which changes the tree; before all else, so that the clock of files ticks while there is work to do.
+    // After a recovery, which changes the tree. Before all else, so that the clock of files ticks while there is work to do.
     let since = crate::fs::exact_now();
     let noting = interrupt::note(interrupt::Asked::Stops);
     let mut begun = go_on::begin(call, &store, asked.aim, &start_of(&args.command))?;
@@ -157,17 +157,17 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
     Ok(finish(call, &store, begun, &held, args, id_file)?)
 }
 
-/// What an ordinary user's run can't do, and a command that fails of it names as EXDEV.
+/// The hint at what an ordinary user's run cannot do; a command that fails because of it reports EXDEV.
 const EXDEV: &str = "after 'cross-device link': a run renames no older directory; mv works";
 
-/// That a shell goes on in a session that holds changes: "going on in session k3fa, named job: 2 changes so far".
+/// Says that a shell goes on in a session that holds changes: "going on in session k3fa, named job: 2 changes so far".
 fn going_on(session: &Session) -> String {
     let name = session.header.name.as_ref().map(|name| format!(", named {name}")).unwrap_or_default();
     let held = text::count(session.header.counts.changes, "change");
     format!("going on in session {}{name}: {held} so far", session.id().tail())
 }
 
-/// From here on the command has run.
+/// Ends a run whose command has run.
 fn finish(
     call: &Call,
     store: &Store,
@@ -183,7 +183,7 @@ fn finish(
         call.out.note(format_args!("the command failed, perhaps of this, which works bare and is refused in a run: {first}"));
         rest.iter().for_each(|reason| call.out.note(format_args!("likewise: {reason}")));
     }
-    // Nothing tells whether it was that: rename(2) leaves no trace where it fails.
+    // Nothing tells if it was that: a rename(2) that fails leaves no trace.
     if Route::here() == Route::User && matches!(held.exit, Exit::Code(code) if code != 0) {
         hints::once(call, store, &working_folder()?, "cross-device link", EXDEV)?;
     }
@@ -254,10 +254,10 @@ fn network(args: &args::Run) -> Network {
     if args.no_network { Network::None } else { Network::Open }
 }
 
-/// Why there is nothing collected.
+/// The error of a run that was not collected.
 struct NotHeld {
     problem: Box<Problem>,
-    /// The command ran: what it changed lies in the session.
+    /// True if the command ran: its changes lie in the session.
     ran: bool,
 }
 
@@ -282,7 +282,7 @@ impl From<Ran> for NotHeld {
     }
 }
 
-/// The user's shell in a session.
+/// Runs the user's shell in a session.
 pub fn shell(call: &Call, args: &args::Shell) -> Result<Ended, Problem> {
     let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
     let run_args = nothing(vec![shell]);
@@ -297,7 +297,7 @@ pub fn shell(call: &Call, args: &args::Shell) -> Result<Ended, Problem> {
     outcome(call, attempt(call, &Asked { args: &run_args, aim, prompt: Prompt::Session }))
 }
 
-/// A run with no options.
+/// The arguments of a run with no options.
 fn nothing(command: Vec<OsString>) -> args::Run {
     args::Run {
         name: None,
@@ -318,21 +318,21 @@ fn nothing(command: Vec<OsString>) -> args::Run {
     }
 }
 
-/// What came of a run that changes nothing.
+/// The result of a run that changes nothing.
 pub struct Tried {
-    /// Whether it was root's kind of run.
+    /// True if it was root's kind of run.
     pub root: bool,
-    /// Where from.
+    /// The working directory.
     pub cwd: AbsPath,
-    /// What would become of changes where; empty where that could not be told.
+    /// The coverage, by place; empty if it is unknown.
     pub coverage: Vec<Coverage>,
-    /// Why further groups could not be mapped in it.
+    /// The reason why further groups could not be mapped in it.
     pub no_groups: Option<String>,
-    /// Why it does not work.
+    /// The error that kept it from working.
     pub problem: Option<Problem>,
 }
 
-/// Sets up a run from here and runs `true` in it, in a session that goes again.
+/// Sets up a run from here and runs `true` in it, in a session that is removed again.
 pub fn attempt_nothing(call: &Call) -> Result<Tried, Problem> {
     let store = call.made_store()?;
     let since = crate::fs::exact_now();
@@ -355,7 +355,7 @@ pub fn attempt_nothing(call: &Call) -> Result<Tried, Problem> {
                 Event::SettingUp | Event::Lingering(_) | Event::InMemory(_) | Event::NotFed(_) => {}
             };
             match hold(&call.fs, &store, &mut session, plan, &command, &tried.cwd, &mut hear) {
-                // It came as far as the command.
+                // It got as far as the command.
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), Kind::NotFound | Kind::NotExecutable) => {}
                 Err(error) => tried.problem = Some(error.into()),
@@ -366,7 +366,7 @@ pub fn attempt_nothing(call: &Call) -> Result<Tried, Problem> {
     Ok(tried)
 }
 
-/// Inside a run another one just runs the command: it is held already.
+/// Runs the command alone: a run inside a run is already held.
 fn exec(command: &[OsString]) -> Result<Ended, Problem> {
     use std::os::unix::process::CommandExt;
     let Some((program, args)) = command.split_first() else { return Ok(Ended::Done) };
@@ -410,12 +410,12 @@ fn plan(
     Ok(Plan::make(&request)?)
 }
 
-/// Places whose changes are dropped. A link, as a `target` that leads to another disk, means what it leads to as well.
+/// The places whose changes are dropped. A link means also the place it leads to, as a `target` on another disk.
 fn scratch<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Result<Vec<AbsPath>, Problem> {
     let mut places = Vec::new();
     for path in paths {
         let place = place::named(path, &Changes::default())?;
-        // Where nothing is yet there is no link.
+        // A path with nothing there is no link.
         if let Ok(led_to) = place.as_path().canonicalize() {
             places.extend(Some(place::absolute(&led_to)?).filter(|led_to| *led_to != place));
         }
@@ -424,7 +424,7 @@ fn scratch<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Result<Vec<AbsPath>,
     Ok(places)
 }
 
-/// What stays real unasked, where it is there: sockets that programs are lost without.
+/// Sockets that stay real by default, if they exist: many programs fail without them.
 fn usual_passes() -> impl Iterator<Item = Pass> {
     let names = [("/run/nscd/socket", "name service"), ("/run/systemd/resolve/io.systemd.Resolve", "name service")];
     let named = names.map(|(path, why)| (PathBuf::from(path), why));
@@ -440,12 +440,12 @@ fn usual_passes() -> impl Iterator<Item = Pass> {
     all.filter(|(path, _)| path.is_absolute() && path.exists()).map(|(path, why)| Pass { path, why: why.into() })
 }
 
-/// What becomes of the session, and what is said of it.
+/// Decides what becomes of the session, and reports it.
 fn end(call: &Call, store: &Store, begun: Begun, held: &Held, args: &args::Run) -> Result<(&'static str, Ended), Problem> {
     let Begun { mut session, fresh, told } = begun;
     let exit = status_of(held.exit);
-    // One that had written too much and ended well before anybody saw it gets the status of one that was ended for it: what was
-    // asked for with success is not done.
+    // A command that wrote too much and ended well before that was noticed gets the status of one that was ended for it: the session is
+    // not what was asked for.
     let ended = Ended::Command(if exit == 0 && held.too_much.is_some() { status_of(Exit::Signal(libc::SIGKILL)) } else { exit });
     // Standard output is the command's: what a commit prints goes to standard error.
     call.out.divert();
@@ -519,13 +519,13 @@ fn end(call: &Call, store: &Store, begun: Begun, held: &Held, args: &args::Run) 
     Ok((result, ended))
 }
 
-/// What stood against the commit of what a run has changed.
+/// The error of the commit after a run, with the ways to go on.
 fn still_held(problem: Problem, id: &Id) -> Problem {
     let remedy = || format!("what it changed is held: {}", ways(id));
     Problem { remedy: problem.remedy.or_else(|| Some(remedy())), ..problem }
 }
 
-/// That it is held, and what to do next: in lines of at most 80 characters.
+/// Says that the changes are held, and what to do next, in lines of at most 80 characters.
 fn say_held(note: &impl Fn(String), held: &Held, id: &Id, exit: u8) {
     let (count, sorts) = (text::count(held.changes, "change"), sorts(held));
     let place = format!("held in session {}{}", id.tail(), exited(exit));
@@ -538,7 +538,7 @@ fn say_held(note: &impl Fn(String), held: &Held, id: &Id, exit: u8) {
     note(ways(id));
 }
 
-/// What came to a session in which the command went on: whoever began it was told what to do next. Of a command that changed nothing, nothing.
+/// Says what a further command changed in its session; nothing if it changed nothing. What to do next was said when the session began.
 fn say_news(note: &impl Fn(String), held: &Held, id: &Id, exit: u8) {
     if held.news > 0 {
         let (news, all) = (text::count(held.news, "path"), text::count(held.changes, "change"));
@@ -546,12 +546,12 @@ fn say_news(note: &impl Fn(String), held: &Held, id: &Id, exit: u8) {
     }
 }
 
-/// What can be done next with what a run has left.
+/// The commands that may come next after a run.
 fn ways(id: &Id) -> String {
     ["diff", "commit", "discard"].map(|verb| command(format_args!("{verb} {}", id.tail()))).join("    ")
 }
 
-/// As a shell has it.
+/// The exit status as a shell has it.
 pub fn status_of(exit: Exit) -> u8 {
     match exit {
         Exit::Code(code) => code,
@@ -575,7 +575,7 @@ fn sorts(held: &Held) -> String {
     held.sorts.iter().map(|(sort, count)| format!("{} {}", text::grouped(*count), word(sort))).collect::<Vec<_>>().join(", ")
 }
 
-/// `--id-file`: where a script finds the session.
+/// The file of `--id-file`, in which a script finds the session.
 struct IdFile {
     file: std::fs::File,
     path: PathBuf,

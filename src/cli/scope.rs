@@ -1,4 +1,4 @@
-//! Where the user stands: which sessions are those of his project.
+//! The user's project, and the sessions that belong to it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,15 +10,15 @@ use crate::session::header::Header;
 use crate::session::store::Store;
 use crate::tree::project::project_of;
 
-/// A project, or everywhere; and the projects of the directories that were looked up before.
+/// A project, or everywhere. Keeps the projects of directories that were looked up before.
 pub struct Scope {
-    /// The top directory of the project; `None` where every session counts.
+    /// The top directory of the project; `None` if every session counts.
     pub project: Option<AbsPath>,
     known: RefCell<HashMap<AbsPath, AbsPath>>,
 }
 
 impl Scope {
-    /// The project of the working directory; everywhere for a call from another machine, which has no working directory here.
+    /// The scope of a call: the project of the working directory; everywhere if it comes from another machine, with no such directory here.
     ///
     /// Errors: the working directory is gone.
     pub fn of(call: &Call) -> Result<Self, Problem> {
@@ -30,23 +30,23 @@ impl Scope {
         Ok(Self { project: Some(project(&super::working_directory()?)), ..Self::everywhere() })
     }
 
-    /// Every session, whichever project it is of.
+    /// The scope of every session, whichever project it belongs to.
     pub fn everywhere() -> Self {
         Self { project: None, known: RefCell::default() }
     }
 
-    /// Whether a session counts. One whose directory cannot be told is of no project.
+    /// Tells whether a session belongs to the scope. One of an unknown directory belongs to no project.
     pub fn has(&self, store: &Store, header: &Header) -> bool {
         self.tells(store, header) == Some(true)
     }
 
-    /// The same; `None` where the directory cannot be told.
+    /// Tells whether a session belongs to the scope; `None` if its directory is unknown.
     pub fn tells(&self, store: &Store, header: &Header) -> Option<bool> {
         let Some(here) = &self.project else { return Some(true) };
         self.project_of(store, header).map(|project| project == *here)
     }
 
-    /// The project of a session; `None` where its directory cannot be told.
+    /// The project of a session; `None` if its directory is unknown.
     pub fn project_of(&self, store: &Store, header: &Header) -> Option<AbsPath> {
         let dir = begun_in(store, header)?;
         Some(self.known.borrow_mut().entry(dir).or_insert_with_key(project).clone())
@@ -57,12 +57,12 @@ fn project(dir: &AbsPath) -> AbsPath {
     project_of(dir, dirs::home_dir().as_deref())
 }
 
-/// The directory in which a session was begun. Of one that does not record it: that of its command, else that of its first path.
+/// The directory in which a session was begun. If it is not recorded: that of its command, else that of its first path.
 pub fn begun_in(store: &Store, header: &Header) -> Option<AbsPath> {
     if let Some(dir) = &header.cwd {
         return Some(dir.clone());
     }
-    // What cannot be read is of no project; whoever names it by its id is told why.
+    // An unreadable session is of no project; whoever names it by its id is told why.
     let session = store.session(&header.id).ok()?;
     if let Some(run) = session.run().ok()? {
         return Some(run.cwd);

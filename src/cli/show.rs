@@ -21,31 +21,31 @@ use crate::session::run::{Ending, How, Run};
 use crate::session::sides::Side;
 use crate::tree::state::{Object, sort_word};
 
-/// A change as `show` and `diff` give it in JSON.
+/// A change in the JSON of `show` and `diff`.
 #[derive(Debug, Serialize)]
 pub struct ChangeRow<'a> {
-    /// Where.
+    /// The path that changes.
     pub path: &'a AbsPath,
     /// created, modified, deleted, metadata, times.
     pub change: Sort,
     /// never, in, out, lost.
     pub side: &'static str,
-    /// What was there; `null` for nothing.
+    /// The object before; `null` for nothing.
     pub before: &'a Object,
-    /// What is to be there; `null` for nothing.
+    /// The object after; `null` for nothing.
     pub after: &'a Object,
-    /// The original has other names, which keep the old content.
+    /// True if the original has other names, which keep the old content.
     pub link_broken: bool,
-    /// One of several names that the session gives a file: what is written to one of them later changes all.
+    /// True if the session gives the file several names: a later write to one of them changes all.
     pub linked: bool,
-    /// The real tree changed here while the command ran.
+    /// True if somebody else changed the real tree here while the command ran.
     pub foreign: bool,
-    /// What was created here was there before, and was deleted.
+    /// The path at which what was created here was deleted.
     pub renamed_from: Option<&'a AbsPath>,
 }
 
 impl<'a> ChangeRow<'a> {
-    /// From a change of a session's, by its index, and where it is.
+    /// Makes the row of a change, by its index, and its side.
     pub fn new(changes: &'a [Change], i: usize, side: Side, renames: &Renames) -> Self {
         let change = &changes[i];
         Self {
@@ -71,7 +71,7 @@ struct Whole<'a, R: Serialize> {
     changes: R,
 }
 
-/// The word in JSON.
+/// The word of a side in JSON.
 pub fn side_word(side: Side) -> &'static str {
     match side {
         Side::Never => "never",
@@ -111,8 +111,8 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     Ok(Ended::Done)
 }
 
-/// The changes that are listed, by index: not a renamed file under its old name, nor, unless `all` is asked for, one of the mtime alone.
-/// Of a partial session those on the side of the fewer come first: they are what somebody looks for.
+/// The indexes of the changes that are listed: not a renamed file under its old name and, unless `all` is set, none of the mtime alone.
+/// In a partial session those on the side with fewer come first: people look for these.
 fn listed(changes: &[Change], sides: &[Side], chosen: &[usize], renames: &Renames, all: bool) -> Vec<usize> {
     let is_listed = |i: &usize| (all || changes[*i].sort() != Sort::Times) && renames.to(changes, *i).is_none();
     let (inside, out): (Vec<usize>, Vec<usize>) = chosen.iter().copied().filter(is_listed).partition(|i| sides[*i].is_in());
@@ -139,7 +139,7 @@ fn shown_path(path: &std::path::Path) -> Shown<'_> {
     Shown(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()))
 }
 
-/// The renames, where the contents are there to tell them. A store that is damaged there is shown all the same.
+/// The renames, as far as the contents are there to tell. A damaged store is a warning, and the session is shown all the same.
 fn renames(call: &Call, session: &Session, changes: &[Change], sides: &[Side]) -> Renames {
     if session.header.status() == Status::Discarded {
         return Renames::default();
@@ -196,7 +196,7 @@ fn print_head(call: &Call, header: &Header, standing: Standing, run: Option<&Run
     }
 }
 
-/// What the session takes in the store, and what for.
+/// The bytes that the session takes in the store, by purpose.
 fn sizes_text(header: &Header) -> String {
     let sizes = header.sizes;
     let mut text = format!("{} held", text::bytes(sizes.held));
@@ -211,7 +211,7 @@ fn sizes_text(header: &Header) -> String {
     text
 }
 
-/// What became of changes where, for a session of a run.
+/// Prints the coverage of a run's session.
 fn print_coverage(call: &Call, header: &Header, run: Option<&Run>, all: bool) {
     let Some(run) = run.filter(|run| !run.coverage.is_empty()) else { return };
     if call.out.limit(all) != usize::MAX {
@@ -268,7 +268,7 @@ fn row_of(call: &Call, header: &Header, change: &Change, side: Side) -> [String;
             path.push_str(&format!("  ({mark})"));
         }
     }
-    // Where all are on one side the status says which.
+    // If all are on one side, the status tells which.
     let side = match side {
         Side::Lost => "lost",
         _ if header.status() != Status::Partial => "",

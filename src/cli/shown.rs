@@ -1,5 +1,5 @@
-//! How paths read for people: relative to the working directory where they lie below it, from `~` where they lie below the
-//! home directory, else absolute. JSON and patches keep absolute paths.
+//! Paths as people read them: relative to the working directory if they lie below it, from `~` if they lie below the home directory,
+//! else absolute. JSON and patches keep absolute paths.
 
 use std::path::Path;
 
@@ -13,17 +13,17 @@ pub struct Names {
 }
 
 impl Names {
-    /// Those of this process. A directory that cannot be found out is left out: paths below it are printed absolute.
+    /// The directories of this process. If one cannot be found, paths below it are printed absolute.
     pub fn here() -> Self {
         Self::of(std::env::current_dir().ok().as_deref(), dirs::home_dir().as_deref())
     }
 
-    /// Those of a call from another machine: its reader has no working directory here.
+    /// The directories of a call from another machine, whose reader has no working directory here.
     pub fn from_afar() -> Self {
         Self::of(None, dirs::home_dir().as_deref())
     }
 
-    /// Sessions record paths without links, so the home directory is resolved too. `/` is no help to a reader, and left out.
+    /// Resolves the home directory too, as sessions record paths without links. Leaves out `/`, which does not help a reader.
     fn of(cwd: Option<&Path>, home: Option<&Path>) -> Self {
         let real = |dir: Option<&Path>| {
             let real = dir?.canonicalize().ok()?;
@@ -32,7 +32,7 @@ impl Names {
         Self { cwd: real(cwd), home: real(home) }
     }
 
-    /// `path` as it is printed, with odd bytes quoted as in a message. A name that a shell would read otherwise (`~x`, `-x`) begins with `./`.
+    /// `path` as printed, with odd bytes quoted as in a message. A name that a shell would read otherwise (`~x`, `-x`) begins with `./`.
     pub fn show(&self, path: &AbsPath) -> String {
         let below = |top: &Option<AbsPath>| top.as_ref().and_then(|top| path.below(top));
         let text = |bytes: &[&[u8]]| Shown(&bytes.concat()).to_string();
@@ -46,13 +46,13 @@ impl Names {
         }
     }
 
-    /// A directory in a sentence, which `.` would not name: from `~`, else absolute.
+    /// A directory as printed in a sentence: from `~`, else absolute. `.` would not name it.
     pub fn place(&self, path: &AbsPath) -> String {
         Self { cwd: None, home: self.home.clone() }.show(path)
     }
 
-    /// A sentence in which the paths below the working directory or the home directory are printed as [`Names::show`] does. A path begins the
-    /// sentence or follows a blank or a bracket. These directories themselves read as in [`Names::place`].
+    /// A sentence with the paths below the working directory or the home directory printed as by [`Names::show`]. A path begins the
+    /// sentence or follows a blank or a bracket. These two directories themselves are printed as by [`Names::place`].
     pub fn sentence(&self, text: &str) -> String {
         let tops = [(&self.cwd, ""), (&self.home, "~/")];
         let tops: Vec<(String, &str)> =
@@ -81,7 +81,7 @@ impl Names {
     }
 }
 
-/// `text` in at most `width` characters: what is too much goes from the middle, and more of the end stays, where a path's name is.
+/// `text` in at most `width` characters. Cuts in the middle, and keeps more of the end, where a path has its name.
 pub fn shortened(text: &str, width: usize) -> String {
     let count = text.chars().count();
     if count <= width {
@@ -92,13 +92,13 @@ pub fn shortened(text: &str, width: usize) -> String {
     text.chars().take(head).chain(['…']).chain(text.chars().skip(count - tail)).collect()
 }
 
-/// How many of `count` lines are printed, and how many are not. A single one that is too many takes no more room than the line that
-/// would stand for it.
+/// How many of `count` lines are printed, and how many are not. A single line too many is printed: the line in its place would take
+/// the same room.
 pub fn cut(count: usize, limit: usize) -> (usize, usize) {
     if count <= limit.saturating_add(1) { (count, 0) } else { (limit, count - limit) }
 }
 
-/// `text` in at most `width` characters: what is too much goes from its end, as a command is told by its beginning.
+/// `text` in at most `width` characters. Cuts at the end: a command is known by its beginning.
 pub fn cut_off(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! `snapshot create`, `list` and `show`; and what the other verbs of snapshots share.
+//! `snapshot create`, `list` and `show`; and the common parts of all snapshot verbs.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -32,9 +32,9 @@ use crate::tree::time;
 /// A path that was not read or not touched, and why.
 #[derive(Serialize)]
 pub struct Left {
-    /// Where.
+    /// The path.
     pub path: AbsPath,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -53,7 +53,7 @@ struct Created<'a> {
     unfitted: &'a [String],
 }
 
-/// A snapshot as a listing shows it.
+/// A snapshot in a listing.
 #[derive(Serialize)]
 pub struct Row<'a> {
     n: u64,
@@ -181,11 +181,11 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
     asked::finished(call, act, |(made, pruned)| say_created(call, args, &folder, &made, pruned))
 }
 
-/// A label that an older one has too is the newest one's.
+/// Says that a label which an older snapshot has, too, now means the newest.
 fn say_older(call: &Call, series: &Series, label: &str, n: u64) {
     let (summaries, _) = match series.summaries() {
         Ok(found) => found,
-        // The snapshot stands.
+        // The snapshot is made all the same.
         Err(error) => {
             call.out
                 .warn(format_args!("{}: whether an older snapshot has the label {label} cannot be told: {error}", series.folder));
@@ -198,7 +198,7 @@ fn say_older(call: &Call, series: &Series, label: &str, n: u64) {
     }
 }
 
-/// What retention let go. The snapshot stands whatever becomes of old ones: the next one lets them go.
+/// The snapshots that retention dropped. An error is a warning: the new snapshot is made, and the next one drops the old ones.
 pub fn said(call: &Call, series: &Series, pruned: Result<Vec<u64>, Problem>) -> Vec<u64> {
     pruned.unwrap_or_else(|problem| {
         call.out.warn(format_args!("{}: old snapshots were not pruned: {}", series.folder, problem.message));
@@ -206,7 +206,7 @@ pub fn said(call: &Call, series: &Series, pruned: Result<Vec<u64>, Problem>) -> 
     })
 }
 
-/// Retention: what the settings keep, or `keep` of this call; and those that are `spared`.
+/// Retention: keeps what the settings or `keep` of this call say, and those that are `spared`. Returns what it dropped.
 pub fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>, spared: &[u64]) -> Result<Vec<u64>, Problem> {
     let limits = |keep| Conditions { keep: Some(keep), before: None, max_size: Some(call.config.snapshot_max_size.value) };
     let which = match keep {
@@ -225,7 +225,7 @@ pub fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>, 
     Ok(pruned.gone)
 }
 
-/// Chooses what is to go. What a run on the real tree makes its session from, when it ends or is recovered, does not.
+/// Chooses what is to go, but never a snapshot from which the session of a `run --in` is yet to be made.
 pub fn chosen(call: &Call, series: &Series, which: &Which) -> Result<Vec<u64>, Problem> {
     let mut chosen = prune::choose(series, which)?;
     let needed = needed(call, &series.folder)?;
@@ -236,24 +236,24 @@ pub fn chosen(call: &Call, series: &Series, which: &Which) -> Result<Vec<u64>, P
     Ok(chosen)
 }
 
-/// The snapshots that runs on the real tree need.
+/// The snapshots that sessions of `run --in` are yet to be made from.
 pub fn needed(call: &Call, folder: &AbsPath) -> Result<Vec<u64>, Problem> {
     Ok(call.store()?.map_or(Ok(Vec::new()), |store| running::needed(store, folder))?)
 }
 
-/// Why a snapshot stays for now.
+/// The error that a snapshot is still needed.
 pub fn is_needed(folder: &AbsPath, n: u64) -> Problem {
     let why = format!("{folder}: the session of a command on the real tree is to be made from snapshot {n}");
     let remedy = format!("let the command end first; of one that was cut off {} makes it", command("recover"));
     Problem::refused(why).path(folder).remedy(remedy)
 }
 
-/// What is said where content stays for a file that cannot be read.
+/// The message that no content was freed because of an unreadable file.
 pub fn unswept(why: &str) -> String {
     format!("no content was freed, as it cannot be told what a damaged snapshot needs ({why}); {}", heal())
 }
 
-/// What was asked for of a snapshot that was not made, and is nowhere now.
+/// Names the given options that are lost because no snapshot was made.
 fn unkept(args: &SnapshotCreate, how: How) -> String {
     let given = [
         ("label", args.label.is_some() && how == How::Once),
@@ -335,7 +335,7 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
     Ok(ended)
 }
 
-/// What was left out of version control, behind what was stored.
+/// Names the repositories that were left out, for the end of a sentence.
 fn without(made: &Made) -> String {
     let Some(first) = made.repositories.first().map(AbsPath::to_string) else { return String::new() };
     let more = match made.repositories.len() {
@@ -345,7 +345,7 @@ fn without(made: &Made) -> String {
     format!("; without {}{more}", first.trim_start_matches('/'))
 }
 
-/// What of earlier snapshots is damaged. This one is whole.
+/// Warns of damage in earlier snapshots. The new one is whole.
 pub fn say_damaged(call: &Call, made: &Made) {
     made.damaged.iter().for_each(|what| call.out.warn(format_args!("{what}; snapshot {} needs nothing of it", made.n)));
     if !made.damaged.is_empty() {
@@ -356,7 +356,7 @@ pub fn say_damaged(call: &Call, made: &Made) {
     }
 }
 
-/// Lists the snapshots of a folder.
+/// Lists the snapshots of a directory.
 pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Problem> {
     if args.all {
         return list_folders(call);
@@ -422,7 +422,7 @@ fn list_folders(call: &Call) -> Result<Ended, Problem> {
     for series in all {
         let (snapshots, bytes) = (series.numbers()?.len(), prune::used(&series.dir)?);
         if snapshots == 0 {
-            // The first one was refused, or asked to end; or all are pruned.
+            // Its first snapshot was refused or stopped, or all are pruned.
             continue;
         }
         let there = series.folder.as_path().symlink_metadata().is_ok();
@@ -528,10 +528,10 @@ fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], p
     paths.iter().for_each(|path| out.line(path));
 }
 
-/// The folder or file that is meant.
+/// The directory or file that a call means.
 pub fn folder(given: Option<&Path>) -> Result<AbsPath, Problem> {
     match given {
-        // Below what is no folder now there is nothing, and may have been something.
+        // A path below something that is no directory now may have existed before.
         Some(path) => match path.symlink_metadata() {
             Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
                 as_named(path)?.pop().map_or_else(|| absolute(&whole(path)?), Ok)
@@ -542,28 +542,28 @@ pub fn folder(given: Option<&Path>) -> Result<AbsPath, Problem> {
     }
 }
 
-/// What a hint of a command says beside: which folder, where that is not the one that is meant anyway.
+/// The `--dir` option for a suggested command; empty if the directory is meant without it.
 pub fn dir(of: &AbsPath) -> String {
     if folder(None).is_ok_and(|meant| meant == *of) { String::new() } else { format!(" --dir {of}") }
 }
 
-/// The home folder's real path.
+/// The home directory's real path.
 pub fn home() -> Option<AbsPath> {
     absolute(&dirs::home_dir()?).ok()
 }
 
-/// The series of a folder that has to have one.
+/// The series of a directory that has to have one.
 pub fn series<'c>(call: &'c Call, dir: Option<&Path>) -> Result<(&'c Store, Series), Problem> {
     let (folder, series) = found(call, dir)?;
     let none = || error::none(&folder);
     Ok((call.store()?.ok_or_else(none)?, series.ok_or_else(none)?))
 }
 
-/// The series that a verb with paths is about: that of `dir`, else of the project. Where a single path is named that has snapshots of its own,
-/// and those of the project do not hold it under `key`, its own are meant, which is said.
+/// The series for a verb with paths: that of `dir`, else of the project. If a single path is given that has snapshots of its own, and
+/// the project's snapshot `key` does not hold it, its own series; says so then.
 pub fn series_of<'c>(call: &'c Call, dir: Option<&Path>, key: &str, paths: &[PathBuf]) -> Result<(&'c Store, Series), Problem> {
     if let ([path], None) = (paths, dir)
-        // A path whose directory is gone leads to none of its own.
+        // A path whose directory is gone has no series of its own.
         && let Ok((_, Some(own))) = found(call, Some(path))
         && !holds(&found(call, None)?.1, key, paths)?
     {
@@ -573,7 +573,7 @@ pub fn series_of<'c>(call: &'c Call, dir: Option<&Path>, key: &str, paths: &[Pat
     series(call, dir)
 }
 
-/// Whether the snapshot of that key holds all of these paths.
+/// True if the snapshot of that key holds all of these paths.
 fn holds(series: &Option<Series>, key: &str, paths: &[PathBuf]) -> Result<bool, Problem> {
     let Some(series) = series else { return Ok(false) };
     let (Ok(n), Ok(mut left)) = (series.find(key), inner(&series.folder, paths)) else { return Ok(false) };
@@ -584,12 +584,12 @@ fn holds(series: &Option<Series>, key: &str, paths: &[PathBuf]) -> Result<bool, 
     Ok(left.is_empty())
 }
 
-/// A folder, and its series if it has one: by its real path, else by the path that was named, where a folder was that is a link now.
+/// A directory, and its series if it has one: by its real path, else by the given path, where a link may have replaced the directory.
 fn found(call: &Call, dir: Option<&Path>) -> Result<(AbsPath, Option<Series>), Problem> {
     found_by(call, dir, Series::open)
 }
 
-/// The same, opened as `open` does it.
+/// Finds a directory's series like [`found`], opened by `open`.
 pub fn found_by(
     call: &Call,
     dir: Option<&Path>,
@@ -607,14 +607,14 @@ pub fn found_by(
     Ok((real?, None))
 }
 
-/// A path with its last component as it stands, and with all of them so.
+/// A path with its last component not resolved, then one with no component resolved.
 fn as_named(path: &Path) -> Result<Vec<AbsPath>, Problem> {
     let plain: PathBuf = whole(path)?.components().collect();
     let above = plain.parent().zip(plain.file_name()).and_then(|(above, name)| absolute(above).ok()?.join(name.as_bytes()).ok());
     Ok(above.into_iter().chain(AbsPath::parse(plain.as_os_str().as_bytes()).ok()).collect())
 }
 
-/// The number of the snapshot that `key` stands for. Where that is a path it was meant otherwise, as in `so`.
+/// The number of the snapshot that `key` means. If `key` is a path, the remedy suggests `so`.
 pub fn of_key(series: &Series, key: &str, so: &str) -> Result<u64, Problem> {
     let is_path = || key.contains('/') || Path::new(key).symlink_metadata().is_ok();
     series.find(key).map_err(|error| match error {
@@ -625,8 +625,8 @@ pub fn of_key(series: &Series, key: &str, so: &str) -> Result<u64, Problem> {
     })
 }
 
-/// Paths that were named, as paths of a snapshot of `folder`. What lies in it is taken as it stands: it is the snapshot that tells what
-/// is a folder there, whatever has become of it since.
+/// Given paths as paths of a snapshot of `folder`. Components below `folder` are taken literally: the snapshot tells which are directories,
+/// whatever became of them since.
 pub fn inner(folder: &AbsPath, paths: &[PathBuf]) -> Result<Vec<AbsPath>, Problem> {
     let one = |path: &PathBuf| {
         let named = reached(folder, &whole(path)?)?;
@@ -642,7 +642,7 @@ pub fn inner(folder: &AbsPath, paths: &[PathBuf]) -> Result<Vec<AbsPath>, Proble
     paths.iter().map(one).collect()
 }
 
-/// Where a path leads: links on the way are followed up to `folder`, not in it. The last component is not followed.
+/// The place that a path leads to. Links are followed up to `folder`, not below it. The last component is not followed.
 fn reached(folder: &AbsPath, path: &Path) -> Result<AbsPath, Problem> {
     let mut at = PathBuf::new();
     let mut left = path.components();

@@ -1,4 +1,4 @@
-//! The session of a command on the real tree: what differs between the snapshot from before it and the tree as it is now.
+//! The session of a `run --in`: the differences between the snapshot before it and the tree as it is now.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -23,31 +23,31 @@ use crate::snapshot::manifest;
 use crate::snapshot::rules::Source;
 use crate::snapshot::series::Series;
 
-/// A folder, and its snapshot from before.
+/// A directory, and its snapshot from before the run.
 pub struct Watched {
-    /// Its snapshots.
+    /// The directory's snapshots.
     pub series: Series,
-    /// The one from before.
+    /// The number of the snapshot from before.
     pub before: u64,
-    /// Its [`Made::elsewhere`].
+    /// [`Made::elsewhere`] of that snapshot.
     pub elsewhere: HashSet<AbsPath>,
 }
 
 /// A command that has run.
 pub struct Ran<'a> {
-    /// Its record.
+    /// The record of its run.
     pub held: Held,
-    /// Its words.
+    /// The command's words.
     pub argv: &'a [OsString],
-    /// The name that its session is to have.
+    /// The name for its session.
     pub name: Option<&'a str>,
 }
 
-/// What became of a command's changes.
+/// The result of collecting a command's changes.
 pub struct Collected {
-    /// Its session and their number, where there are any.
+    /// The session and its number of changes, if there are any.
     pub session: Option<(Id, u64)>,
-    /// What of that it may have changed is not known, and why.
+    /// The paths of which it is not known if the command changed them, and why.
     pub left: Vec<(AbsPath, String)>,
 }
 
@@ -69,21 +69,21 @@ pub fn take(
     Ok(made)
 }
 
-/// Makes the session of what the command did, and ends the run. Where it fails the run's record stays: who recovers makes the session.
+/// Makes the session of the command's changes, and ends the run. If it fails, the run's record stays, and a recovery makes the session.
 pub fn collect(call: &Call, store: &Store, watched: &[Watched], run: Ran<'_>) -> Result<Collected, Problem> {
     regain(call, store, watched, &run.held)?;
     let (mut steps, mut spared, mut left) = (Vec::new(), Vec::new(), Vec::new());
     for Watched { series, before, elsewhere } in watched {
-        // What was left out before cannot be taken back: it is none of this, whatever the command made of the rules.
+        // What the snapshot before left out cannot be rolled back, and does not count, even if the command changed the rules.
         let rules = manifest::rules(&series.dir, *before)?;
-        // Of a folder that is gone with all that was in it there is none.
+        // A directory that is gone with all in it has no snapshot after.
         let is_there = !matches!(series.folder.as_path().symlink_metadata(), Err(error) if is_gone(&error));
-        // Whatever the command made of it is to be recorded: no limit.
+        // No limit: whatever the command left has to be recorded.
         let after = || take(call, store, series, ("after", Source::Kept(rules)), None, run.argv);
         let after = is_there.then(after).transpose()?.map(|made| made.n);
         let mut compared = compare::between(series, *before, after, &[], true)?;
         compared.without_rewritten_indexes(series)?;
-        // A file that was written in place left its folder's time, which a rollback will not.
+        // A file written in place left the time of its directory as it was; a rollback would change that time.
         compared.only_times_that_change();
         for (path, why) in &compared.left {
             left.push((crate::snapshot::whole(&series.folder, path)?, why.to_string()));
@@ -112,7 +112,7 @@ pub fn collect(call: &Call, store: &Store, watched: &[Watched], run: Ran<'_>) ->
     Ok(Collected { session, left })
 }
 
-/// Takes the run's record away. Where that fails, its session, if there is one, is made all the same.
+/// Removes the run's record. An error is a warning: the session, if there is one, is made.
 pub fn end(call: &Call, store: &Store, held: Held) {
     let id = held.id.clone();
     match held.end(&call.fs, store) {
@@ -121,7 +121,7 @@ pub fn end(call: &Call, store: &Store, held: Held) {
     }
 }
 
-/// Landlock knows no modes: the command may have closed the store to its own user.
+/// Gives the owner's rights to the store back. Landlock does not stop chmod: the command may have taken them away.
 fn regain(call: &Call, store: &Store, watched: &[Watched], held: &Held) -> Result<(), Problem> {
     let mut missing = store.regain(&call.fs)?;
     missing |= held.regain(&call.fs)?;
@@ -135,7 +135,7 @@ fn regain(call: &Call, store: &Store, watched: &[Watched], held: &Held) -> Resul
     Ok(())
 }
 
-/// Begins the session. That its name is another one's by now is no reason to have none.
+/// Begins the session; without its name if another session has that by now.
 fn begin(call: &Call, store: &Store, run: &Ran<'_>) -> Result<Locked, Problem> {
     let begin = |name| store.begin_of_run(&call.fs, &run.held.id, name, start_of(run.argv));
     match begin(run.name) {
@@ -147,7 +147,7 @@ fn begin(call: &Call, store: &Store, run: &Ran<'_>) -> Result<Locked, Problem> {
     }
 }
 
-/// Whether nothing is there.
+/// Tells whether the error means that nothing is there.
 pub fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -1,4 +1,4 @@
-//! `snapshot diff`: against the folder as it is now, or between two snapshots, shown as the diff of a session is.
+//! `snapshot diff`: a snapshot against the directory as it is now, or against another, shown like the diff of a session.
 
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -52,7 +52,7 @@ struct Names<'a> {
     paths: Vec<&'a AbsPath>,
 }
 
-/// Shows what differs.
+/// Shows the differences.
 pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Problem> {
     let (store, series) = series_of(call, args.dir.as_deref(), &args.key, &args.paths)?;
     let meant = |key: &str| {
@@ -156,7 +156,7 @@ fn print(
     Ok(Ended::Done)
 }
 
-/// From the snapshot to what is there now: the other way round than a restore.
+/// The change from the snapshot to what is there now: the reverse of a restore.
 fn change(series: &Series, difference: &Difference) -> Result<Change, Problem> {
     let marks = Marks { same_content: difference.is_metadata(), ..Marks::default() };
     Ok(Change {

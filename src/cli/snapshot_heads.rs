@@ -1,4 +1,4 @@
-//! What a restore of version control's own does to the HEAD of a repository: from which commit to which, and how many that leaves behind.
+//! The HEADs that a restore with version control moves: from which commit to which, and the number of commits left behind.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -19,29 +19,29 @@ use crate::snapshot::series::Series;
 use crate::snapshot::whole;
 use crate::tree::state::State;
 
-/// A HEAD that is at another commit afterwards.
+/// A HEAD that a restore moves to another commit.
 #[derive(Serialize)]
 pub struct Moved {
-    /// The folder of the working tree.
+    /// The directory of the working tree.
     folder: AbsPath,
     /// The commit now.
     from: String,
-    /// The commit in the snapshot; missing where the snapshot has none, or no such repository.
+    /// The commit in the snapshot; missing if that has none, or no such repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<String>,
-    /// How many commits `to` does not lead to; missing where git could not count them.
+    /// The number of commits that `to` does not lead to; missing if git could not count them.
     #[serde(skip_serializing_if = "Option::is_none")]
     commits: Option<u64>,
-    /// Why they could not be counted.
+    /// The reason why they could not be counted.
     #[serde(skip)]
     uncounted: Option<String>,
 }
 
-/// No file of git's that names commits has more bytes.
+/// The most bytes that are read. No file of git that names commits is larger.
 const MOST: u64 = 64 << 20;
 
-/// The HEADs that a restore of these differences moves, where they are at a commit now. Only what is named `.git` and is a directory is
-/// looked at; where refs are kept in another form than files, nothing is told.
+/// The HEADs that a restore of these differences moves, if they are at a commit now. Looks only at directories named `.git`. If refs are
+/// not kept in files, it finds nothing.
 pub fn moved(series: &Series, compared: &Compared) -> Result<Vec<Moved>, Problem> {
     let repositories: BTreeSet<AbsPath> = compared.differences.iter().filter_map(|d| repository_of(&d.path)).collect();
     let mut kept = Kept::of(&series.dir, &series.folder);
@@ -58,7 +58,7 @@ pub fn moved(series: &Series, compared: &Compared) -> Result<Vec<Moved>, Problem
     Ok(moved)
 }
 
-/// Says it of each.
+/// Warns of each.
 pub fn say(call: &Call, moved: &[Moved]) {
     let short = |commit: &str| commit.chars().take(10).collect::<String>();
     for Moved { folder, from, to, commits, uncounted } in moved {
@@ -73,14 +73,14 @@ pub fn say(call: &Call, moved: &[Moved]) {
     }
 }
 
-/// The repository whose HEAD a path can have a part in: HEAD itself, or where the commits of branches stand.
+/// The repository whose HEAD depends on a path: HEAD itself, or a file with the commits of branches.
 fn repository_of(path: &AbsPath) -> Option<AbsPath> {
     let git = std::iter::successors(Some(path.clone()), AbsPath::parent).find(|at| at.depth() > 0 && at.name() == b".git")?;
     let below = path.below(&git)?;
     (below == b"HEAD" || below == b"packed-refs" || below.starts_with(b"refs/")).then_some(git)
 }
 
-/// The commit that HEAD is at, read as gitrepository-layout(5) has it: HEAD, the ref that it names, packed-refs.
+/// The commit that HEAD is at, by gitrepository-layout(5): HEAD, the ref that it names, packed-refs.
 fn commit_of(
     git: &AbsPath,
     mut read: impl FnMut(&AbsPath) -> Result<Option<Vec<u8>>, Problem>,
@@ -100,7 +100,7 @@ fn commit_of(
     Ok(packed.lines().find_map(|line| line.split_once(' ').filter(|(_, of)| *of == name).and_then(|(commit, _)| hash(commit))))
 }
 
-/// A hash in hexadecimal, SHA-1 or SHA-256: only that is given to git.
+/// A hash in hexadecimal, SHA-1 or SHA-256: nothing else is passed to git.
 fn hash(text: &str) -> Option<String> {
     let text = text.trim_end();
     let is_hash = matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit());
@@ -110,12 +110,12 @@ fn hash(text: &str) -> Option<String> {
 fn on_tree(series: &Series, path: &AbsPath) -> Result<Option<Vec<u8>>, Problem> {
     let path = whole(&series.folder, path)?;
     let parent = path.parent().unwrap_or_else(|| path.clone());
-    // What cannot be read tells nothing; the restore itself names it.
+    // An unreadable file counts as none; the restore itself names it.
     let file = Dir::open(parent.as_path()).and_then(|dir| dir.at(path.name()).open_file());
     file.map_or(Ok(None), |file| content(&file, &path).map(Some))
 }
 
-/// What the snapshot has at a path: what differs, else what is there.
+/// The content of a path in the snapshot: from a difference, else from the tree.
 fn in_snapshot(series: &Series, compared: &Compared, kept: &mut Kept<'_>, path: &AbsPath) -> Result<Option<Vec<u8>>, Problem> {
     let Ok(at) = compared.differences.binary_search_by(|d| d.path.cmp(path)) else { return on_tree(series, path) };
     let d = &compared.differences[at];
@@ -135,9 +135,9 @@ fn content(file: &std::fs::File, path: &AbsPath) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-/// How many commits `from` leads to and `to` does not, by git where it is there; else why that cannot be told. Nothing of the repository is
-/// changed, none of its hooks run, and nothing is fetched: gitglossary(7), "partial clone"; git(1), GIT_OPTIONAL_LOCKS. A repository of
-/// another user git refuses by itself (git-config(1), safe.directory), which stands.
+/// Has git count the commits that `from` leads to and `to` does not. Errors: the reason why git cannot. Changes nothing in the repository,
+/// runs none of its hooks, and fetches nothing: gitglossary(7), "partial clone"; git(1), GIT_OPTIONAL_LOCKS. git refuses a repository
+/// of another user (git-config(1), safe.directory); that counts.
 fn count(folder: &AbsPath, from: &str, to: Option<&str>) -> Result<u64, String> {
     let mut git = Command::new("git");
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {

@@ -38,7 +38,7 @@ pub fn prune(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
             return Ok(prune::would(&series, &chosen)?);
         }
         let lock = series.lock(&call.fs)?;
-        // What was chosen before the lock was held may not be what there is; what came to fit since was not asked about.
+        // Chosen again under the lock. Snapshots that have come to fit since were not asked about.
         let mut gone = snapshot::chosen(call, &series, &which)?;
         gone.retain(|n| chosen.contains(n));
         Ok(prune::prune(&call.fs, &series, &lock, &gone)?)
@@ -46,7 +46,7 @@ pub fn prune(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
     asked::finished(call, act, |pruned| Ok(say(call, &series.folder, args.dry_run, &pruned)))
 }
 
-/// At a terminal, before they go for good: their numbers, the first of them.
+/// Asks, at a terminal, before snapshots are lost for good. Names the first of them.
 fn ask(call: &Call, series: &Series, chosen: &[u64]) -> Result<(), Problem> {
     const NAMED: usize = 5;
     let numbers: Vec<String> = chosen.iter().take(NAMED).map(u64::to_string).collect();
@@ -56,7 +56,7 @@ fn ask(call: &Call, series: &Series, chosen: &[u64]) -> Result<(), Problem> {
     call.confirm(&format!("Prune {word} {}{more} of {}?", numbers.join(", "), call.out.place(&series.folder)))
 }
 
-/// Drops the whole series of a folder, whether it can be read or not.
+/// Drops the whole series of a directory, also if it cannot be read.
 fn drop_all(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
     if args.of.named().is_none() {
         let problem = Problem::new(Kind::Usage, "--all drops every snapshot of a folder, which is to be named");

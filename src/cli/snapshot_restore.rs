@@ -1,4 +1,4 @@
-//! `snapshot restore`: a session of what differs, committed by the engine like any other.
+//! `snapshot restore`: a session of the differences, committed by the engine like any other.
 
 use serde::Serialize;
 
@@ -36,21 +36,21 @@ struct Whole<'a> {
     heads: &'a [Moved],
 }
 
-/// A path, and what is done there.
+/// A path, and the act on it.
 #[derive(Serialize)]
 struct Row {
     path: AbsPath,
     done: &'static str,
 }
 
-/// Makes a folder as it was.
+/// Restores a directory.
 pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let (store, series) = series_of(call, args.dir.as_deref(), &args.key, &args.paths)?;
     restore::refuse_elsewhere(&series.folder)?;
     let _lock = if args.dry_run {
         None
     } else {
-        // What was interrupted comes first: what it left on the tree is not to be taken for somebody's.
+        // Recovers first: changes of an interrupted operation must not count as somebody's.
         call.prepare_to_change(store)?;
         Some(series.lock(&call.fs)?)
     };
@@ -101,7 +101,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
         Ok(done) => done,
         Err(mut problem) => {
             say_whose(&mut problem, &series, n);
-            // Nothing was changed: what it would have put is in the snapshot still. Where the engine is stuck the session stays.
+            // Nothing was changed, and the snapshot still has the content. If the engine is stuck, the session stays.
             if !matches!(problem.kind, Kind::Stuck) {
                 take_away(call, store, session);
             }
@@ -120,7 +120,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     Ok(ended(&left))
 }
 
-/// What the snapshot left out it cannot give back.
+/// Refuses --with-vcs for a snapshot without version control.
 fn refuse_without_vcs(series: &Series, n: u64) -> Result<(), Problem> {
     if !manifest::rules(&series.dir, n)?.leaves_vcs() {
         return Ok(());
@@ -130,7 +130,7 @@ fn refuse_without_vcs(series: &Series, n: u64) -> Result<(), Problem> {
     Err(Problem::refused(why).path(&series.folder).remedy("restore without --with-vcs: they stay as they are"))
 }
 
-/// What the snapshot has of version control, and what a restore leaves as it is all the same.
+/// Names the repositories in the snapshot that a restore leaves as they are.
 fn say_repositories(call: &Call, series: &Series, n: u64, paths: &[AbsPath], compared: &Compared) -> Result<(), Problem> {
     let asked = |path: &&AbsPath| paths.is_empty() || paths.iter().any(|asked| path.is_under(asked));
     let mut stay = compared.repositories.iter().filter(asked);
@@ -144,7 +144,7 @@ fn say_repositories(call: &Call, series: &Series, n: u64, paths: &[AbsPath], com
     Ok(())
 }
 
-/// What went is a name of a file still that has another one on the tree, so that a rollback joins them again.
+/// Warns of removed names whose files have other names on the tree: a rollback would join them again.
 fn say_shared(call: &Call, series: &Series, compared: &Compared) -> Result<(), Problem> {
     let mut paths = compared.leaving_names();
     let Some(first) = paths.next() else { return Ok(()) };
@@ -163,7 +163,7 @@ fn recorded(series: &Series, n: u64) -> String {
     format!("snapshot restore {n} {}", series.folder)
 }
 
-/// What the engine would do, or what stands against it: asked as by a restore, of a session that holds no content and goes again.
+/// Reports what the engine would do. Asks it as a restore does, with a session without content that is removed again.
 fn would(call: &Call, store: &Store, series: &Series, n: u64, compared: &Compared) -> Result<Report, Problem> {
     let fill = |session: &mut Locked| restore::fill_to_ask(&call.fs, series, compared, session);
     let mut session = filled(call, store, store.begin_own(&call.fs, None, recorded(series, n))?, fill)?;
@@ -177,13 +177,13 @@ fn would(call: &Call, store: &Store, series: &Series, n: u64, compared: &Compare
     Ok(report)
 }
 
-/// What the comparison and the engine leave.
+/// The paths that the comparison left out, then those that the engine did.
 fn and_of(mut left: Vec<Left>, report: &Report) -> Vec<Left> {
     left.extend(report.left.iter().map(|(path, why)| Left { path: path.clone(), why: why.clone() }));
     left
 }
 
-/// The content of large files is digested by the engine alone: it speaks of a session that is gone by then.
+/// Rewords the damage that the engine finds when it hashes large files: its message names a session that is removed by then.
 fn say_whose(problem: &mut Problem, series: &Series, n: u64) {
     if !matches!(problem.kind, Kind::Damaged) {
         return;
@@ -197,7 +197,7 @@ fn ended(left: &[Left]) -> Ended {
     if left.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) }
 }
 
-/// What is asked for of all that differs.
+/// Reduces the differences to those that are asked for.
 fn narrow(args: &SnapshotRestore, series: &Series, n: u64, paths: &[AbsPath], compared: &mut Compared) -> Result<(), Problem> {
     if !paths.is_empty() {
         compared.only(paths);
@@ -229,7 +229,7 @@ fn rows(series: &Series, compared: &Compared) -> Result<Vec<Row>, Problem> {
 fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Problem> {
     let row = |(path, why): &(AbsPath, String)| {
         let path = whole(&series.folder, path)?;
-        // Whose owner has closed it, or a command of his: no force opens it.
+        // The owner or one of his commands took the rights away: --force does not help.
         let is_closed = why.starts_with("it cannot be") && why.ends_with("permission denied");
         let remedy = if is_closed { format!(" (chmod u+rX {path} first, or restore as root)") } else { String::new() };
         Ok(Left { path, why: format!("{why}{remedy}") })
@@ -237,17 +237,17 @@ fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Problem> {
     compared.left.iter().map(row).collect()
 }
 
-/// So many paths are listed before a question.
+/// The most paths that are listed before a question.
 const LISTED: usize = 20;
 
-/// On a terminal what goes and what is overwritten is listed and asked for.
+/// Lists, at a terminal, what is removed and what is overwritten, and asks.
 fn ask(call: &Call, args: &SnapshotRestore, rows: &[Row], heads: &[Moved]) -> Result<(), Problem> {
     let of = |done: &'static str| rows.iter().filter(move |row| row.done == done);
     let (removed, overwritten) = (of("removed").count(), of("restored").count());
     if args.force || call.yes || !call.can_ask || removed + overwritten == 0 && heads.is_empty() {
         return Ok(());
     }
-    // Half of the lines at least are for either, where there are so many.
+    // If there are many of both, each gets at least half of the lines.
     let first = removed.min(LISTED - overwritten.min(LISTED / 2));
     of("removed").take(first).for_each(|row| call.out.say(format_args!("would remove     {}", call.out.shown(&row.path))));
     of("restored")

@@ -1,4 +1,4 @@
-//! `run --in`: a command on the real tree, between two snapshots of the folders that it may write to. What differs becomes a
+//! `run --in`: a command on the real tree, between two snapshots of the directories that it may write to. The differences become a
 //! committed session.
 
 use std::os::unix::ffi::OsStrExt;
@@ -28,14 +28,14 @@ use crate::snapshot::place;
 use crate::snapshot::rules::{RECANTIGNORE, Rules, Source, Vcs};
 use crate::snapshot::series::Series;
 
-/// Runs the command, and exits as it does.
+/// Runs the command, and exits with its status.
 pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
     refuse_what_holds(args)?;
     let (folders, store) = match folders(args).and_then(|folders| Ok((folders, call.store_path()?))) {
         Ok(found) => found,
         Err(problem) => return Ok(not_started(&call.out, call.with_remedy(problem))),
     };
-    // Noted from the first directory on that is made for the command: whoever asks for an end leaves none of them.
+    // Signals are noted before the first directory is made for the command, so that none is left behind.
     let noting = interrupt::note(interrupt::Asked::Stops);
     let caches = Caches::open(call, &folders, &store);
     drop(noting);
@@ -44,7 +44,7 @@ pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
     ended
 }
 
-/// With the caches open.
+/// Runs the command with the caches open.
 fn run_beside(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -> Result<Ended, Problem> {
     let begun = begin(call, args, folders, caches);
     let Begun { store, watched, confinement, held, noting } = match begun {
@@ -79,7 +79,7 @@ fn run_beside(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -
     };
     drop(noting);
     let status = status_of(exit);
-    // What it has changed is on the tree: the session that takes it back is made whoever asks for an end.
+    // The changes are on the tree: the session for their rollback is made even if a signal came.
     let noting = interrupt::note(interrupt::Asked::GoesOn);
     let id = held.id.clone();
     let ran = Ran { held, argv: &args.command, name: args.name.as_deref() };
@@ -105,11 +105,11 @@ fn run_beside(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -
         let result = if id.is_some() { "committed" } else { "nothing" };
         call.out.document(&RunDocument::confined(id, result, ending, changes, !confinement.has_no_network()));
     }
-    // What could not be recorded is never a success.
+    // If something could not be recorded, that is no success.
     Ok(if !left.is_empty() && status == 0 { Ended::With(Kind::LeftOut) } else { Ended::Command(status) })
 }
 
-/// Runs `true` on the real tree as [`run_in`] would, confined to the working directory. Gives what kept it from working.
+/// Runs `true` on the real tree as [`run_in`] would, confined to the working directory. Returns the error that kept it from working.
 pub fn attempt_nothing() -> Result<Option<Problem>, Problem> {
     let confinement = match Confinement::make(&[super::cwd()?], &[], Network::Open) {
         Ok(confinement) => confinement,
@@ -118,14 +118,14 @@ pub fn attempt_nothing() -> Result<Option<Problem>, Problem> {
     let (argv, network) = (vec!["true".into()], Network::Open);
     let command = Command { argv, env: Vec::new(), linger: Linger::Wait, network, max_size: None };
     match run_on(Ground::Confined(&confinement), &command, &mut |_| ()) {
-        // It came as far as the command.
+        // It got as far as the command.
         Ok(_) => Ok(None),
         Err(error) if matches!(error.kind(), Kind::NotFound | Kind::NotExecutable) => Ok(None),
         Err(error) => Ok(Some(error.into())),
     }
 }
 
-/// What a run that holds its changes can do and one on the real tree cannot: with the reason, and what does it there.
+/// Refuses options of a run that holds its changes, with the reason and the alternative.
 fn refuse_what_holds(args: &Run) -> Result<(), Problem> {
     let refused = [
         (args.session.is_some(), "--session", "nothing is held that it could go on from", "it makes a session of its own"),
@@ -161,7 +161,7 @@ fn network(args: &Run) -> Network {
     if args.no_network { Network::None } else { Network::Open }
 }
 
-/// The session can be made later; and what was there before is in a snapshot, whatever becomes of that.
+/// Adds that the session can still be made, and that the snapshots have what was there before in any case.
 fn with_way_back(problem: Problem, id: &Id, watched: &[Watched]) -> Problem {
     let ways = watched
         .iter()
@@ -171,12 +171,12 @@ fn with_way_back(problem: Problem, id: &Id, watched: &[Watched]) -> Problem {
     Problem { state: Some(state), remedy: Some(format!("{tries} {}", ways.collect::<Vec<_>>().join("; "))), ..problem }
 }
 
-/// What a run on the real tree begins with.
+/// A `run --in` that is ready to start.
 struct Begun {
     store: Store,
     watched: Vec<Watched>,
     confinement: Confinement,
-    /// What tells of it until its session is made.
+    /// The record of the run, until its session is made.
     held: Held,
     noting: Noting,
 }
@@ -185,14 +185,14 @@ struct Begun {
 fn folders(args: &Run) -> Result<Vec<AbsPath>, Problem> {
     let mut folders = args.inside.iter().map(|dir| folder(Some(dir))).collect::<Result<Vec<_>, _>>()?;
     folders.sort();
-    // What lies in another one is in its snapshots.
+    // A directory below another one is in that one's snapshots.
     folders.dedup_by(|later, kept| later.is_under(kept));
     let home = super::snapshot::home();
     folders.iter().try_for_each(|folder| place::refuse_broad(folder, home.as_ref()))?;
     Ok(folders)
 }
 
-/// Whether `--pass` means a file or a directory that is missing is not known, so that neither is made.
+/// Refuses a `--pass` path that is missing. It is not made, as it may mean a file or a directory.
 fn refuse_missing(passes: &[PathBuf]) -> Result<(), Problem> {
     let missing = |path: &&PathBuf| matches!(path.symlink_metadata(), Err(error) if is_gone(&error));
     let Some(path) = passes.iter().find(missing).map(|path| path.display()) else { return Ok(()) };
@@ -214,7 +214,7 @@ fn begin(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -> Res
     for folder in folders {
         let series = Series::create(&call.fs, &store, &folder)?;
         let limit = Some(call.config.snapshot_max_files.value);
-        // The command itself may commit: nothing of version control is left out.
+        // The command itself may commit: version control is in the snapshot.
         let rules = Source::Found(Rules { vcs: Some(Vcs::Kept), ..Rules::default() });
         let before = take(call, &store, &series, ("before", rules), limit, &args.command);
         let made = before.map_err(|problem| with_limit(problem, limit))?;
@@ -239,7 +239,7 @@ fn begin(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -> Res
     Ok(Begun { store, watched, confinement, held, noting })
 }
 
-/// Says where the command may write, and what of that comes into the session.
+/// Says where the command may write, and which of that is in the session.
 fn say_where(call: &Call, args: &Run, watched: &[Watched], caches: &Caches) {
     let folders: Vec<String> = watched.iter().map(|watched| call.out.place(&watched.series.folder)).collect();
     let passed = match &args.pass[..] {
@@ -254,7 +254,7 @@ fn say_where(call: &Call, args: &Run, watched: &[Watched], caches: &Caches) {
     call.out.note(text::filled(&only));
 }
 
-/// Names the files by whose rules something stays out of the session: it is real, and no rollback takes it off.
+/// Names the rule files that keep something out of the session. No rollback takes such changes back.
 fn say_ignored(call: &Call, watched: &[Watched]) -> Result<(), Problem> {
     for Watched { series, before, .. } in watched {
         let rules = manifest::rules(&series.dir, *before)?;
@@ -270,7 +270,7 @@ fn say_ignored(call: &Call, watched: &[Watched]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A run has no options for what it takes of a folder.
+/// Adds the setting of the limit: a run has no option for it.
 fn with_limit(error: Error, limit: Option<u64>) -> Problem {
     let is_limit = error.reason() == Some(&Reason::TooMany);
     let problem = Problem::from(error);
@@ -280,7 +280,7 @@ fn with_limit(error: Error, limit: Option<u64>) -> Problem {
     }
 }
 
-/// What is kept for the way back has to be out of the command's reach: Landlock takes nothing out of a folder that may be written to.
+/// Refuses a store that the command could write to: Landlock cannot exempt a place below a writable directory.
 fn refuse_open_store(store: &AbsPath, confinement: &Confinement) -> Result<(), Problem> {
     let Some(place) = confinement.opens(store) else { return Ok(()) };
     let problem = Problem::refused(format!("the store, {store}, lies where the command may write: {place}")).path(store);

@@ -1,5 +1,5 @@
-//! Streams on the disk in the meantime, in a file without a name, which goes with this process: what several machines are to get, and
-//! what each of them prints.
+//! Keeps streams on the disk, in a file without a name that is removed with this process: the input for several machines, and
+//! the output of each.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -13,13 +13,13 @@ use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::now;
 
-/// A whole stream, to be read as often as it is wanted.
+/// A whole stream, which can be read several times.
 pub struct Spool {
     file: File,
 }
 
 impl Spool {
-    /// What `fill` writes.
+    /// Keeps what `fill` writes.
     pub fn of(fs: &Fs, fill: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Problem>) -> Result<Self, Problem> {
         let file = unnamed(fs)?;
         let mut writer = BufWriter::with_capacity(256 << 10, &file);
@@ -29,9 +29,9 @@ impl Spool {
         Ok(Self { file })
     }
 
-    /// The stream from its beginning.
+    /// Opens the stream at its beginning.
     pub fn open(&self) -> io::Result<BufReader<File>> {
-        // A description of its own, with a position of its own.
+        // A file description of its own, with its own position.
         let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         Ok(BufReader::with_capacity(256 << 10, File::open(path)?))
     }
@@ -40,7 +40,7 @@ impl Spool {
 /// Bytes of a [`Kept`] that lie in memory.
 const IN_MEMORY: usize = 256 << 10;
 
-/// What somebody else prints, however much it is: its beginning in memory, the rest in a file without a name.
+/// Output of another program, of any length: the beginning in memory, the rest in a file without a name.
 pub struct Kept<'f> {
     fs: &'f Fs,
     head: Vec<u8>,
@@ -51,12 +51,12 @@ pub struct Kept<'f> {
 }
 
 impl<'f> Kept<'f> {
-    /// Nothing yet.
+    /// Begins with nothing.
     pub fn new(fs: &'f Fs) -> Self {
         Self { fs, head: Vec::new(), rest: None, more: 0, lost: None }
     }
 
-    /// Some more of it. Errors: there is no room for it; then only the beginning stays, so that the disk has its room back.
+    /// Adds bytes. Errors: there is no room; only the beginning is kept then, to free the disk.
     pub fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.lost.is_some() {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -83,7 +83,7 @@ impl<'f> Kept<'f> {
         Ok(())
     }
 
-    /// Why the end of it is missing, where it is.
+    /// The reason why its end is missing, if it is.
     pub fn lost(&self) -> Option<&Problem> {
         self.lost.as_ref()
     }
@@ -101,7 +101,7 @@ impl<'f> Kept<'f> {
         Ok(bytes)
     }
 
-    /// All of it, from its beginning.
+    /// A reader of all of it.
     pub fn read(&self) -> impl BufRead + '_ {
         BufReader::with_capacity(64 << 10, Reading { kept: self, at: 0 })
     }
@@ -125,7 +125,7 @@ impl Read for Reading<'_> {
     }
 }
 
-/// The next line with its end, or as much of it as `most` bytes; `None` at the end.
+/// Reads the next line with its end, or its first `most` bytes; `None` at the end.
 pub fn piece(from: &mut impl BufRead, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     from.take(most).read_until(b'\n', &mut line)?;
@@ -136,7 +136,7 @@ fn folder() -> PathBuf {
     std::env::var_os("TMPDIR").filter(|path| !path.is_empty()).map_or_else(|| "/var/tmp".into(), PathBuf::from)
 }
 
-/// A file that has no name, whenever this process ends.
+/// Makes a file without a name, which is removed however this process ends.
 fn unnamed(fs: &Fs) -> Result<File, Problem> {
     use rustix::io::Errno;
     let dir = Dir::open(&folder()).at("open the directory for temporary files", folder().display())?;
@@ -147,11 +147,11 @@ fn unnamed(fs: &Fs) -> Result<File, Problem> {
     }
 }
 
-/// Where the file system has none: killed between the two calls it leaves an empty one.
+/// Makes such a file if the file system cannot. Killed between the two calls, it leaves an empty file.
 fn named_for_a_moment(fs: &Fs, dir: &Dir) -> Result<File, Problem> {
     let name = format!(".recant-{}-{}", std::process::id(), now().ns).into_bytes();
     let at = dir.at(&name);
-    // Made anew, or refused: in a folder of everybody's the name may be somebody's.
+    // Never opens an existing file: in a directory of all users the name may be somebody's.
     let file = fs.create(at, 0o600).at("make", at)?;
     fs.unlink_if_there(at).at("remove", at)?;
     Ok(file)

@@ -30,7 +30,7 @@ struct Begun<'a> {
 struct Staged<'a> {
     session: &'a Id,
     path: &'a AbsPath,
-    /// `null`: the path is back to what it was before.
+    /// `null` if the path is back to what it was before.
     change: Option<Sort>,
 }
 
@@ -59,7 +59,7 @@ pub fn write(call: &Call, args: &args::Write) -> Result<Ended, Problem> {
         Some(path) => Shown(path.as_os_str().as_bytes()).to_string(),
         None => "standard input".into(),
     };
-    // Opened before anything else: a missing FILE is found before the session is touched.
+    // Opened first, so that a missing FILE is found before the session is touched.
     let mut content = match &args.from {
         Some(path) => Input(std::fs::File::open(path).at("open", &source)?),
         None => asked::input()?,
@@ -75,7 +75,7 @@ pub fn delete(call: &Call, args: &args::Delete) -> Result<Ended, Problem> {
     at_desk(call, &args.id, false, |desk| Ok(desk.delete(&args.path, &cwd_for(&args.path)?, args.recursive)?))
 }
 
-/// Stages a folder.
+/// Stages a directory.
 pub fn mkdir(call: &Call, args: &args::Mkdir) -> Result<Ended, Problem> {
     at_desk(call, &args.id, args.parents, |desk| Ok(desk.mkdir(&args.path, &cwd_for(&args.path)?, args.mode)?))
 }
@@ -109,7 +109,7 @@ pub fn rename(call: &Call, args: &args::Rename) -> Result<Ended, Problem> {
     })
 }
 
-/// What a path is relative to; an absolute one needs no working folder.
+/// The directory that a path is relative to. An absolute path needs no working directory.
 fn cwd_for(path: &Path) -> Result<PathBuf, Problem> {
     if path.is_absolute() { Ok(PathBuf::from("/")) } else { super::cwd() }
 }

@@ -25,12 +25,12 @@ struct Whole<'a> {
     sessions: Counts,
     snapshots: &'a Snapshots,
     interrupted: &'a [Id],
-    /// Sessions of which an interrupted operation could not be taken back everywhere: `list` has the paths.
+    /// Sessions with paths where an interrupted operation could not be taken back; `list` has the paths.
     left: Vec<&'a Id>,
     unconfirmed: &'a [Waiting],
     damaged: &'a [Damaged<'a>],
     prunable: Prunable,
-    /// Those that nothing was done with for [`OLD`] seconds, the oldest first.
+    /// Pending sessions that were not changed for [`OLD`] seconds, the oldest first.
     old_pending: Vec<&'a Id>,
 }
 
@@ -38,13 +38,13 @@ struct Whole<'a> {
 struct StoreRow<'a> {
     path: &'a AbsPath,
     exists: bool,
-    /// Bytes of content that the sessions hold and keep, and of the snapshots.
+    /// Bytes of content in sessions, checkpoints and snapshots.
     bytes: u64,
     warn_bytes: u64,
     too_large: bool,
 }
 
-/// How many sessions have each status.
+/// The number of sessions of each status.
 #[derive(Default, Serialize)]
 struct Counts {
     running: usize,
@@ -55,35 +55,35 @@ struct Counts {
     discarded: usize,
 }
 
-/// Snapshots of all folders.
+/// Snapshots of all directories.
 #[derive(Default, Serialize)]
 struct Snapshots {
     folders: usize,
-    /// So many of these are not there now.
+    /// The number of these directories that do not exist now.
     folders_gone: usize,
     snapshots: usize,
     bytes: u64,
     damaged: Vec<Left>,
 }
 
-/// What prunes would free.
+/// The sessions and checkpoints that prunes would drop, and their bytes.
 #[derive(Default, Serialize)]
 struct Prunable {
     /// Sessions that neither a commit nor a rollback needs: `session prune`.
     unneeded: usize,
     unneeded_bytes: u64,
-    /// Pending ones: `session prune ID`, `discard`.
+    /// Pending sessions: `session prune ID`, `discard`.
     pending: usize,
     pending_bytes: u64,
     /// Checkpoints that a rollback needs: `checkpoint prune ID`, or `--committed`.
     needed: usize,
     needed_bytes: u64,
-    /// What all sessions take.
+    /// Bytes of all sessions.
     #[serde(skip)]
     all_bytes: u64,
 }
 
-/// From so many seconds on a pending session is likely to be forgotten: a week.
+/// Seconds after which a pending session is probably forgotten: a week.
 const OLD: i64 = 7 * 86_400;
 
 /// The pending sessions that are old, the oldest first.
@@ -95,9 +95,9 @@ fn old(headers: &[Header]) -> Vec<&Header> {
     old
 }
 
-/// What to do with them, each by itself: nobody knows any more what they hold.
+/// Prints the commands for each: its user may not remember what it holds.
 fn print_old(call: &Call, old: &[&Header]) {
-    /// So many are named.
+    /// The most that are named.
     const NAMED: usize = 5;
     let now = crate::fs::now().s;
     let most = call.out.limit(false);
@@ -171,7 +171,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
     Ok(if whole { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
 
-/// How much room the snapshots take, by names and stats; and which of them cannot be read, by their heads and tails.
+/// The room that the snapshots take, by names and stats; and those that are unreadable, by their heads and tails.
 fn snapshots(store: &Store) -> Result<Snapshots, Problem> {
     let (all, broken) = Series::all(store)?;
     let mut sum = Snapshots { folders: all.len(), ..Snapshots::default() };
@@ -185,7 +185,7 @@ fn snapshots(store: &Store) -> Result<Snapshots, Problem> {
     }
     for name in broken {
         let below = [b"snapshots/", name.as_bytes()].concat();
-        // What it is, if no folder, takes no room that counts.
+        // If this is no directory, the room it takes does not count.
         sum.bytes += store.dir.open_below(&below).map_or(Ok(0), |dir| used(&dir))?;
         let path = AbsPath::parse([store.path.as_bytes(), b"/", &*below].concat());
         let why = "it cannot be told of which folder these snapshots are".into();
@@ -194,7 +194,7 @@ fn snapshots(store: &Store) -> Result<Snapshots, Problem> {
     Ok(sum)
 }
 
-/// A run of another boot counts as pending; one that was pruned meanwhile, or cannot be looked at, as its header has it.
+/// True if its run was ended by a restart of the machine: it counts as pending. If the session is gone or unreadable, its header decides.
 fn is_ended_elsewhere(store: &Store, header: &Header) -> bool {
     Standing::of(store, header, &[]).is_ok_and(|standing| standing.word == "pending")
 }
@@ -287,7 +287,7 @@ fn print(
     }
 }
 
-/// What lets finished sessions go, in the words of `prune`, which takes none unless the settings say which.
+/// The ways to drop finished sessions. `prune` drops none unless the settings say which.
 fn ways_of_finished(call: &Call) -> [String; 2] {
     let (prune, sessions) = (command("prune"), command("session prune"));
     if call.config.keep.value.is_none() && call.config.older_than.value.is_none() {

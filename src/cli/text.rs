@@ -1,4 +1,4 @@
-//! How figures and tables read.
+//! Figures and tables as people read them.
 
 use std::borrow::Borrow;
 
@@ -31,7 +31,7 @@ pub fn grouped(n: u64) -> String {
     crate::config::grouped(n)
 }
 
-/// Local time for a listing, in 12 columns: `Mar 01 10:15`, of another year `Mar 01  2025`.
+/// Local time for a listing, in 12 columns: `Mar 01 10:15`, or `Mar 01  2025` for another year.
 pub fn day(at: Time) -> String {
     let Some(date) = DateTime::<Utc>::from_timestamp(at.s, at.ns) else { return crate::tree::time::to_text(at) };
     let date = date.with_timezone(&Local);
@@ -39,7 +39,7 @@ pub fn day(at: Time) -> String {
     date.format(form).to_string()
 }
 
-/// The line that stands for `n` lines which are not printed: `command` prints them.
+/// The line in place of `n` lines that are not printed; `command` prints them.
 pub fn more(n: usize, command: &str) -> String {
     format!("… and {} more: {command}", grouped(n as u64))
 }
@@ -47,11 +47,11 @@ pub fn more(n: usize, command: &str) -> String {
 /// A column that may be made narrower.
 #[derive(Debug, Clone, Copy)]
 pub struct Flexible {
-    /// Which one.
+    /// Its index.
     pub column: usize,
-    /// How narrow, in characters.
+    /// Its least width, in characters.
     pub least: usize,
-    /// What of a cell goes: [`shortened`] or [`cut_off`].
+    /// The way to shorten a cell: [`shortened`] or [`cut_off`].
     pub by: fn(&str, usize) -> String,
 }
 
@@ -67,8 +67,8 @@ impl Flexible {
     }
 }
 
-/// Makes rows fit `width` columns when they are printed by [`table`]: first the first of the `flexible` columns is made as narrow as it
-/// may be, then the next. Where that is not enough the rows stay too wide.
+/// Shortens rows to `width` columns in a [`table`]: makes the first of the `flexible` columns as narrow as allowed, then the next. If
+/// that is not enough, the rows stay too wide.
 pub fn fit<const N: usize>(rows: &mut [[String; N]], width: usize, flexible: &[Flexible]) {
     let mut widths = [0; N];
     for row in &*rows {
@@ -97,7 +97,7 @@ pub fn list(words: &[impl std::borrow::Borrow<str>]) -> String {
     }
 }
 
-/// Text for standard error behind "recant: ", broken at blanks where a line would be longer than 80 characters. A longer word stays whole.
+/// Text for standard error after "recant: ", broken at blanks into lines of at most 80 characters. A longer word stays whole.
 pub fn filled(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -112,7 +112,7 @@ pub fn filled(text: &str) -> String {
     lines.join("\n        ")
 }
 
-/// How a column stands.
+/// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// Text.
@@ -121,8 +121,8 @@ pub enum Side {
     Right,
 }
 
-/// Rows with their columns under each other, two spaces between them, no blanks at a line's end. The rows are gone through twice: what
-/// makes them one by one keeps none in memory.
+/// Lines of rows with aligned columns, two spaces between them, no blanks at a line's end. Goes through the rows twice: if they are
+/// made one by one, none is kept in memory.
 pub fn table<const N: usize, R>(sides: [Side; N], rows: R) -> impl Iterator<Item = String>
 where
     R: IntoIterator<Item: Borrow<[String; N]>> + Clone,

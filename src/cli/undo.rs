@@ -4,10 +4,10 @@ use super::problem::Problem;
 use super::{Call, Ended, apply, args, text};
 use crate::error::{Kind, command};
 
-/// So many paths are shown before the question.
+/// The most paths that are shown before the question.
 const SHOWN: usize = 10;
 
-/// Takes a session back, once a person at the terminal has seen what that does, or with `-y`.
+/// Rolls a session back after a person at the terminal has seen what that does, or with `-y`.
 pub fn undo(call: &Call, mut args: args::Back) -> Result<Ended, Problem> {
     if !args.what.dry_run && !call.yes {
         if !call.can_ask {
@@ -25,13 +25,13 @@ pub fn undo(call: &Call, mut args: args::Back) -> Result<Ended, Problem> {
             }
             call.confirm(&format!("Take {} back?", text::count(report.rows.len() as u64, "change")))?;
         }
-        // What was shown is taken back, whatever is the newest by now.
+        // The session that was shown, even if another is the newest by now.
         args.what.id = id.to_string();
     }
     apply::rollback(call, &args)
 }
 
-/// Nobody can be asked.
+/// The error that nobody can be asked.
 pub fn unasked() -> Problem {
     let (yes, rollback) = (command("undo -y"), command("rollback ID"));
     Problem {

@@ -1,7 +1,7 @@
-//! Text of others on a terminal: what a terminal would take for orders is shown instead, as less(1) does.
+//! Foreign text on a terminal. Shows what would control the terminal, as less(1) does.
 //!
-//! `^[` is ESC, `^M` CR, `<9B>` a control character of C1 or a byte that is no UTF-8, `<U+202E>` a character that shows as nothing
-//! or turns the writing direction.
+//! `^[` is ESC, `^M` CR, `<9B>` a control character of C1 or a byte that is not UTF-8, `<U+202E>` an invisible character, or one that
+//! turns the direction of writing.
 
 use std::borrow::Cow;
 
@@ -12,12 +12,12 @@ pub fn content(bytes: &[u8]) -> Cow<'_, [u8]> {
     shown(bytes, |_| 0)
 }
 
-/// What another machine printed: recant's own colours stay, too.
+/// Output of another machine. recant's own colours stay, too.
 pub fn block(bytes: &[u8]) -> Cow<'_, [u8]> {
     shown(bytes, own_color)
 }
 
-/// A message. It is not touched where nothing in it has to be shown.
+/// A message. Borrowed if nothing in it has to be shown.
 pub fn message(text: &str) -> Cow<'_, str> {
     match content(text.as_bytes()) {
         Cow::Borrowed(_) => Cow::Borrowed(text),
@@ -25,7 +25,7 @@ pub fn message(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// `stays` tells how many bytes at the beginning of its argument, which begins with ESC, are passed on as they are.
+/// `stays` returns how many bytes at the start of its argument, which begins with ESC, pass as they are.
 fn shown(bytes: &[u8], stays: fn(&[u8]) -> usize) -> Cow<'_, [u8]> {
     if std::str::from_utf8(bytes).is_ok_and(|text| !text.contains(is_odd)) {
         return Cow::Borrowed(bytes);
@@ -53,7 +53,7 @@ fn shown(bytes: &[u8], stays: fn(&[u8]) -> usize) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// The two joiners stay: they are a part of how some languages and emoji are written.
+/// The two joiners stay: some languages and emoji are written with them.
 fn is_odd(c: char) -> bool {
     is_unfit(c) && !matches!(c, '\n' | '\t' | '\u{200c}' | '\u{200d}')
 }
@@ -67,8 +67,8 @@ fn sign(c: char) -> String {
     }
 }
 
-/// The length of a sequence that sets what recant's own lines have: bold, underlined, a colour but black and white, or none of it.
-/// Others may hide text.
+/// The length of a sequence that sets a style of recant's own lines: bold, underlined, a colour but black and white, or none.
+/// Other styles may hide text.
 fn own_color(bytes: &[u8]) -> usize {
     let Some(rest) = bytes.strip_prefix(b"\x1b[") else { return 0 };
     let Some(end) = rest.iter().position(|b| !b.is_ascii_digit() && *b != b';') else { return 0 };

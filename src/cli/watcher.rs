@@ -1,5 +1,5 @@
-//! Who takes back a commit that nobody confirms: a timer of systemd's, a job of at's, or a process of recant's own. Whichever it is,
-//! any later recant that changes something does it as well.
+//! The watcher that rolls back a commit which nobody confirms: a timer of systemd, a job of at, or a process of recant's own. Any later
+//! recant that changes something does it as well.
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -10,21 +10,21 @@ use crate::fs::path::AbsPath;
 use crate::remote::place::PLACE;
 use crate::session::id::Id;
 
-/// What serves.
+/// The kind of watcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Watcher {
-    /// A transient timer of that name.
+    /// A transient timer of this name.
     Systemd(String),
-    /// A job of atd's.
+    /// A job of atd.
     At,
-    /// A process.
+    /// A process of recant, by its id.
     Process(u32),
     /// Nothing could be started.
     Nobody,
 }
 
 impl Watcher {
-    /// In a word or two, for JSON.
+    /// Names it in a word or two, for JSON.
     pub fn word(&self) -> String {
         match self {
             Watcher::Systemd(unit) => format!("systemd {unit}"),
@@ -34,7 +34,7 @@ impl Watcher {
         }
     }
 
-    /// For people: who does it, and what becomes of it when the machine is restarted.
+    /// Says, for people, who does it, and who does it after a restart of the machine.
     pub fn told(&self) -> String {
         let later = "after a restart the next recant that changes something";
         match self {
@@ -46,7 +46,7 @@ impl Watcher {
     }
 }
 
-/// Starts the first that serves here.
+/// Starts the first kind that works here.
 pub fn start(store: &AbsPath, id: &Id, seconds: i64) -> Watcher {
     let only = only();
     let may = |which: &str| only.as_deref().is_none_or(|only| only == which);
@@ -61,20 +61,20 @@ fn only() -> Option<String> {
     None
 }
 
-/// A test says which one it tries.
+/// A test chooses one.
 #[cfg(feature = "crash-points")]
 fn only() -> Option<String> {
     std::env::var("RECANT_CONFIRM_BY").ok()
 }
 
-/// The watcher of a machine that has nothing else: a process of its own, without terminal and parent.
+/// Starts a process of its own, without terminal and parent, on a machine that has nothing else.
 fn detach(store: &AbsPath, id: &Id) -> Option<Watcher> {
     let program = std::env::current_exe().ok()?;
     let mut command = Command::new(program);
     command.arg("--store").arg(store.as_path()).args(["confirm", "--watch", id.as_str()]);
-    // What a test does to one process is not meant for the other.
+    // The test's settings for this process are not for that one.
     command.env_remove("RECANT_STEPS").current_dir("/");
-    // What goes wrong it notes in the store.
+    // It records errors in the store.
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
     let mut first = [0];
     let watches = child.stdout.take()?.read(&mut first).is_ok_and(|got| got == 1);
@@ -83,7 +83,7 @@ fn detach(store: &AbsPath, id: &Id) -> Option<Watcher> {
 
 fn systemd(store: &AbsPath, id: &Id, seconds: i64, asked: bool) -> Option<Watcher> {
     let root = rustix::process::geteuid().is_root();
-    // A user's own manager ends with his last session, and its timers with it, unless it was asked to linger.
+    // A user's systemd manager ends with his last session, and its timers with it, unless it was told to linger.
     let lingers = || std::env::var_os("USER").is_some_and(|user| Path::new("/var/lib/systemd/linger").join(user).exists());
     if !asked && !(Path::new("/run/systemd/system").is_dir() && (root || lingers())) {
         return None;
@@ -108,9 +108,9 @@ fn systemd(store: &AbsPath, id: &Id, seconds: i64, asked: bool) -> Option<Watche
     done.success().then_some(Watcher::Systemd(unit))
 }
 
-/// What becomes the watcher, as text for sh(1) without a `$`, which systemd would read. Its standard output, by which [`detach`] knows that it
-/// watches, goes nowhere: at sends what a job writes by mail. Where `-H` had put recant on this machine another
-/// version may have come into its place by then (`remote::install`).
+/// The watcher's command for sh(1), without a `$`, which systemd would expand. Its standard output, by which [`detach`] knows that it
+/// watches, goes to /dev/null: at sends output by mail. If `-H` installed recant on this machine, another version may have
+/// replaced this one by then (`remote::install`).
 fn job(store: &AbsPath, id: &Id) -> Option<Vec<u8>> {
     let program = std::env::current_exe().ok()?;
     let watch =
@@ -126,8 +126,8 @@ fn job(store: &AbsPath, id: &Id) -> Option<Vec<u8>> {
     })
 }
 
-/// at knows minutes: the job begins in the one that the time lies in, and waits for the rest. It begins in the folder that at(1) was called in, or
-/// not at all where that is gone by then: in the one that is always there.
+/// Starts a job of at, which knows only minutes: it begins in the minute of the deadline, and waits for the rest. at(1) runs it in the
+/// directory that it was called in, or not at all if that is gone: hence in `/`.
 fn at(store: &AbsPath, id: &Id, seconds: i64, asked: bool) -> Option<Watcher> {
     if !asked && !atd_runs() {
         return None;
@@ -144,7 +144,7 @@ fn at(store: &AbsPath, id: &Id, seconds: i64, asked: bool) -> Option<Watcher> {
     (given.is_ok() && done.success()).then_some(Watcher::At)
 }
 
-/// Whether there is one who does at's jobs: at(1) takes them where nobody is, too, and what was killed leaves its number behind.
+/// Tells whether atd runs: at(1) takes jobs without it, too, and a killed atd leaves its pid file.
 fn atd_runs() -> bool {
     ["/run/atd.pid", "/var/run/atd.pid"].iter().any(|path| {
         let pid = std::fs::read_to_string(path).unwrap_or_default();
@@ -153,7 +153,7 @@ fn atd_runs() -> bool {
     })
 }
 
-/// A word for sh(1), whatever bytes it has.
+/// Quotes a word for sh(1), whatever bytes it has.
 fn quoted(word: &Path) -> Vec<u8> {
     use std::os::unix::ffi::OsStrExt;
     let mut text = b"'".to_vec();

@@ -1,5 +1,5 @@
-//! Which session a word means. `last` is the newest one of this project on which the verb can act; a name is that of the newest one of this
-//! project on which it can, or of the only one that has it. A verb that only reads takes the store's newest where this project has none.
+//! Finds the session that a word means. `last`: the newest one of this project on which the verb can act. A name: the same of those with
+//! that name, or the only one that has it. A verb that only reads takes the store's newest if this project has none.
 
 use super::problem::Problem;
 use super::scope::{Scope, begun_in};
@@ -12,7 +12,7 @@ use crate::session::id::Id;
 use crate::session::prune::is_awaited;
 use crate::session::store::{Named, Store};
 
-/// What a verb wants with the session.
+/// The act that a verb wants to do with the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Want {
     /// To read it.
@@ -31,7 +31,7 @@ pub enum Want {
     Stage,
     /// To run a further command in it.
     GoOn,
-    /// To change something else about it: its name, what the store keeps of it.
+    /// To change something else about it: its name, or what the store keeps of it.
     Tend,
 }
 
@@ -46,8 +46,8 @@ impl From<Verb> for Want {
 }
 
 impl Want {
-    /// Whether the verb can act on a session, as far as its header tells. Of a run that is under way, or not collected yet, it tells
-    /// what can become of a pending session.
+    /// Tells whether the verb can act on a session, as far as its header tells. A run that is under way, or not collected yet, counts as a
+    /// pending session.
     pub fn fits(self, store: &Store, header: &Header) -> bool {
         let counts = header.counts;
         if header.discarded.is_some() {
@@ -59,20 +59,20 @@ impl Want {
         let is_final = header.checkpoint == Checkpoint::Pruned && counts.inside > 0;
         match self {
             Want::Look | Want::Tend => counts.changes > 0,
-            // What somebody has taken back is put there again by redo, or by its id.
+            // What was rolled back is committed again by redo, or by its id.
             Want::Commit => is_awaited(header) && !is_final,
             Want::RollBack => counts.inside > 0 && !is_final,
             Want::Redo => counts.inside < counts.ever_in && !is_final,
-            // Of one that is partial the verb says what can be done: an older one is not dropped in its place.
+            // If it is partial, the verb says what can be done: it must not drop an older one in its place.
             Want::Discard => is_awaited(header),
-            // A record that cannot be read is one all the same, which the verb says.
+            // An unreadable record counts; the verb reports it.
             Want::Confirm => !matches!(confirm::read(store, &header.id), Ok(None)),
             Want::Stage => header.origin == Origin::Staged && counts.ever_in == 0,
             Want::GoOn => header.origin == Origin::Captured && counts.changes > 0 && counts.ever_in == 0,
         }
     }
 
-    /// What can be done with a session that fits.
+    /// The participle of the act, for messages.
     fn done(self) -> &'static str {
         match self {
             Want::Look => "shown",
@@ -87,7 +87,7 @@ impl Want {
         }
     }
 
-    /// The command that does it with a session of another project.
+    /// The command for this act on a session of another project.
     fn command(self, id: &Id) -> String {
         command(match self {
             Want::Commit => format!("commit {id}"),
@@ -102,9 +102,9 @@ impl Want {
     }
 }
 
-/// The session that `key` means. Which one `last` is, is said; of a name where it could be another one's.
+/// The session that `key` means. Says which session `last` is, and which one a name is if it is another project's.
 ///
-/// Errors: `key` means nothing; no session of this project, or several elsewhere.
+/// Errors: `key` means nothing; no session of this project; several elsewhere.
 pub fn find(call: &Call, store: &Store, key: &str, want: Want) -> Result<Id, Problem> {
     if key != "last" {
         return match store.look_up(key).map_err(|error| or_pending_here(call, store, error))? {
@@ -112,7 +112,7 @@ pub fn find(call: &Call, store: &Store, key: &str, want: Want) -> Result<Id, Pro
             Named::Name(all) => called(call, store, key, want, &all),
         };
     }
-    // On a machine that is worked on from another one nobody stands in a project.
+    // A call from another machine has no project here.
     let (id, note) = if call.is_far { (collect::newest(call, store)?, None) } else { last(call, store, want)? };
     if call.last.replace(Some(id.clone())).as_ref() != Some(&id) {
         call.out.note(format_args!("last is {id}{}", note.unwrap_or_default()));
@@ -120,13 +120,13 @@ pub fn find(call: &Call, store: &Store, key: &str, want: Want) -> Result<Id, Pro
     Ok(id)
 }
 
-/// The scope of a verb: one that only reads goes on without a working directory.
+/// The scope of a verb. One that only reads goes on without a working directory.
 fn scope(call: &Call, want: Want) -> Result<Scope, Problem> {
     Scope::of(call).or_else(|problem| if want == Want::Look { Ok(Scope::everywhere()) } else { Err(problem) })
 }
 
-/// Of all sessions that have a name, the newest first, the one that a verb means: the newest of this project on which it can act, else the
-/// only one. With several of other projects nothing tells which one is meant.
+/// The session that a name means to a verb, among all that have the name, the newest first: the newest of this project on which it can
+/// act, else the only one. If several are of other projects, it is ambiguous.
 fn called(call: &Call, store: &Store, name: &str, want: Want, all: &[Header]) -> Result<Id, Problem> {
     let scope = scope(call, want)?;
     let kept: Vec<&Header> = all.iter().filter(|header| header.discarded.is_none()).collect();
@@ -144,12 +144,12 @@ fn called(call: &Call, store: &Store, name: &str, want: Want, all: &[Header]) ->
             call.out.note(format_args!("{name} is session {}{place}", fit.id.tail()));
             Ok(fit.id.clone())
         }
-        // What keeps the verb from it is for the verb to say.
+        // The verb itself says why it cannot act on it.
         None => Ok(here.first().or(kept.first()).map_or(&all[0], |header| *header).id.clone()),
     }
 }
 
-/// Several sessions have the name, and the one on which the verb can act is of another project.
+/// The error if several sessions have the name, and the one on which the verb can act is of another project.
 fn which_of(store: &Store, name: &str, want: Want, here: &[&Header], fit: &Header) -> Problem {
     let state = match here.first() {
         Some(header) => format!("nothing was changed; here: {}", Passed::text_of(header)),
@@ -159,7 +159,7 @@ fn which_of(store: &Store, name: &str, want: Want, here: &[&Header], fit: &Heade
     Problem { state: Some(state), ..problem }.remedy(newest_elsewhere(store, want, fit))
 }
 
-/// The newest session of this project that fits, and what is to be said of it.
+/// The newest session of this project that fits, and a note on it.
 fn last(call: &Call, store: &Store, want: Want) -> Result<(Id, Option<String>), Problem> {
     let here = match Scope::here() {
         Ok(here) => here,
@@ -187,7 +187,7 @@ fn last(call: &Call, store: &Store, want: Want) -> Result<(Id, Option<String>), 
     Err(none_here(store, &here, want, elsewhere, &passed))
 }
 
-/// The session that `key` would be found to be, where nothing is to be done for it: no run is collected, and nothing said.
+/// The session that `key` means, found without effects: no run is collected, and nothing is printed.
 pub fn meant(call: &Call, key: &str, want: Want) -> Option<Id> {
     let (Ok(Some(store)), Ok(here)) = (call.store(), Scope::of(call)) else { return None };
     let all = match key {
@@ -202,20 +202,20 @@ pub fn meant(call: &Call, key: &str, want: Want) -> Option<Id> {
     all.iter().find(|header| fits(header) && here.has(store, header)).or_else(only).map(|header| header.id.clone())
 }
 
-/// Whether a session is one that `last` could be, or has to be told of where it is not.
+/// True if a session could be `last`, or has to be named as passed over.
 fn counts(want: Want, header: &Header) -> bool {
     let empty_desk = want == Want::Stage && header.origin == Origin::Staged;
     header.discarded.is_none() && (header.counts.changes > 0 || header.uncollected || empty_desk)
 }
 
-/// The header of a session once its run is collected, where it was cut off and the verb could act on what it left: else an older session
-/// would be taken for what was done last. `None` of a first run that is under way or left nothing.
+/// The header of a session after its run is collected, if that was cut off and the verb could act on its changes: else an older session
+/// would count as the newest. `None` for a first run that is under way or left nothing.
 fn collected(call: &Call, store: &Store, header: &Header, want: Want) -> Result<Option<Header>, Problem> {
     if !header.uncollected || !want.fits(store, header) {
         return Ok(Some(header.clone()));
     }
     let mut locked = match store.lock_session(&call.fs, &header.id) {
-        // A further run goes on in a session that is meant: what cannot be done with it now is for the verb to say.
+        // A further run works in a session that exists, which is meant: the verb says what it cannot do now.
         Err(error) if error.kind() == Kind::Busy && header.counts.changes > 0 => return Ok(Some(header.clone())),
         Err(error) if error.kind() == Kind::Busy => {
             call.out.note(format_args!("a run of session {} is under way: it is not meant by 'last' yet", header.id));
@@ -229,15 +229,15 @@ fn collected(call: &Call, store: &Store, header: &Header, want: Want) -> Result<
     Ok((locked.header.counts.changes > 0).then(|| locked.header.clone()))
 }
 
-/// Newer sessions of this project on which the verb cannot act.
+/// Newer sessions of this project that were passed over: the verb cannot act on them.
 #[derive(Default)]
 struct Passed(Vec<String>);
 
 impl Passed {
-    /// So many are named.
+    /// The most that are named.
     const NAMED: usize = 3;
 
-    /// A session, and how it stands.
+    /// A session and its status.
     fn text_of(header: &Header) -> String {
         let pruned = if header.checkpoint == Checkpoint::Pruned { ", its checkpoint pruned" } else { "" };
         format!("{} ({}{pruned})", header.id.tail(), header.status().word().replace('_', " "))
@@ -275,7 +275,7 @@ fn newest_elsewhere(store: &Store, want: Want, header: &Header) -> String {
     format!("the newest elsewhere{place}: {}", want.command(&header.id))
 }
 
-/// Where no name is near, what is pending in this project.
+/// Names the sessions that are pending in this project, if no name is similar.
 fn or_pending_here(call: &Call, store: &Store, error: Error) -> Problem {
     let is_far_off = error.reason() == Some(&Reason::Unknown { near: false });
     let problem = Problem::from(error);
@@ -287,7 +287,7 @@ fn or_pending_here(call: &Call, store: &Store, error: Error) -> Problem {
     problem.remedy(format!("pending here: {}; {list}", pending.join(", ")))
 }
 
-/// The newest three, with their names.
+/// The newest three pending sessions, with their names.
 fn pending_here(call: &Call, store: &Store) -> Vec<String> {
     let (Ok(here), Ok((headers, _))) = (Scope::of(call), store.headers()) else { return Vec::new() };
     let pending = headers.iter().rev().filter(|header| {

@@ -1,4 +1,4 @@
-//! What changes the tree: `commit`, `rollback`, `redo`, `recover`.
+//! Verbs that change the tree: `commit`, `rollback`, `redo`, `recover`.
 
 use std::path::PathBuf;
 
@@ -59,7 +59,7 @@ pub struct Confirm {
     pub watch: bool,
 }
 
-/// What `commit`, `rollback` and `redo` move.
+/// The session and the paths of `commit`, `rollback` and `redo`.
 #[derive(Debug, Args)]
 pub struct What {
     /// Id, its last part, a unique prefix, a name, or 'last'

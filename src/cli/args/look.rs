@@ -1,4 +1,4 @@
-//! What looks at sessions: `diff`, `cat`, `log`.
+//! Verbs that look at sessions: `diff`, `cat`, `log`.
 
 use std::path::PathBuf;
 
@@ -21,12 +21,12 @@ pub struct Diff {
     /// Only what commit or rollback would stop at: '-' is on the tree now, '+' is what it would put there
     #[arg(long)]
     pub conflicts: bool,
-    /// How much of it is shown
+    /// The extent of the output.
     #[command(flatten)]
     pub much: Much,
 }
 
-/// How much of a difference is shown.
+/// The extent of a difference's output.
 #[derive(Debug, Args)]
 pub struct Much {
     /// Count lines instead of showing them

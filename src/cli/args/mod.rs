@@ -1,5 +1,5 @@
 //! The words of the command line, as clap reads them; completions and man pages come from the same definition. Verbs
-//! stand by family.
+//! are grouped by family.
 
 mod apply;
 mod look;
@@ -55,13 +55,13 @@ pub struct Cli {
     /// Options of all verbs.
     #[command(flatten)]
     pub global: Global,
-    /// What to do; else say how things stand here.
+    /// The verb; none reports how things stand here.
     #[command(subcommand)]
     pub verb: Option<Verb>,
 }
 
 impl Cli {
-    /// What to do.
+    /// The verb that was given, or [`Verb::Here`].
     pub fn verb(&self) -> &Verb {
         self.verb.as_ref().unwrap_or(&Verb::Here)
     }
@@ -194,7 +194,7 @@ pub enum Verb {
   recant session delete $id old.conf
   recant diff $id && recant commit $id")]
     Session {
-        /// What to do.
+        /// The verb under `session`.
         #[command(subcommand)]
         verb: SessionVerb,
     },
@@ -242,7 +242,7 @@ ask: undo wants -y then, or rollback ID.")]
   recant checkpoint verify               are all originals as they were taken?
   recant checkpoint prune k3fa           ends its rollback, frees its bytes")]
     Checkpoint {
-        /// What to do.
+        /// The verb under `checkpoint`.
         #[command(subcommand)]
         verb: CheckpointVerb,
     },
@@ -252,7 +252,7 @@ ask: undo wants -y then, or rollback ID.")]
   recant snapshot diff last
   recant snapshot restore last")]
     Snapshot {
-        /// What to do.
+        /// The verb under `snapshot`.
         #[command(subcommand)]
         verb: SnapshotVerb,
     },
@@ -342,7 +342,7 @@ pub struct Man {
     pub dir: Option<PathBuf>,
 }
 
-/// A number, refused in words for people.
+/// Parses a number; the error is in words for people.
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
     let why = if text.parse::<u64>().is_ok() { "it is too small or too large" } else { "a whole number is wanted" };
     text.parse().map_err(|_| why.to_owned())

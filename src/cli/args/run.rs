@@ -1,4 +1,4 @@
-//! What holds changes: `run` and `shell`; and `doctor`.
+//! Verbs that hold changes: `run` and `shell`; and `doctor`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -76,12 +76,12 @@ pub struct Write {
     /// Permission bits, octal; else those of the replaced file, or 0666 less the umask
     #[arg(long, value_parser = mode)]
     pub mode: Option<u32>,
-    /// What may be made or replaced for it
+    /// The rights to make or replace what is in the way
     #[command(flatten)]
     pub place: Place,
 }
 
-/// What stands in the way of a new name, and what it needs.
+/// Permission to make missing parents of a new name, and to replace a directory in its place.
 #[derive(Debug, Args)]
 pub struct Place {
     /// Stage missing folders too
@@ -139,7 +139,7 @@ pub struct Symlink {
     /// Where the link is
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub path: PathBuf,
-    /// What may be made or replaced for it
+    /// The rights to make or replace what is in the way
     #[command(flatten)]
     pub place: Place,
 }
@@ -209,7 +209,7 @@ pub enum StatusWord {
 }
 
 impl StatusWord {
-    /// As listings and JSON have it.
+    /// The word of listings and JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -222,12 +222,12 @@ impl StatusWord {
     }
 }
 
-/// A point in time, and how it was given.
+/// A point in time, and the text that gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Since {
     /// Seconds since 1970.
     pub s: i64,
-    /// As it was given.
+    /// The text that gave it.
     pub text: String,
 }
 
@@ -340,7 +340,7 @@ pub struct Prune {
 }
 
 impl Prune {
-    /// What the settings say.
+    /// The conditions of the settings.
     pub fn by_settings(config: &config::Config) -> Self {
         let (older_than, keep) = (config.older_than.value, config.keep.value);
         Self { ids: Vec::new(), older_than, keep, max_size: None, committed: false, dry_run: false }
@@ -422,7 +422,7 @@ fn size(text: &str) -> Result<u64, String> {
     config::size(text)
 }
 
-/// An age before now, or the beginning of a day here.
+/// Parses an age before now, or a date: the beginning of that day here.
 fn since(text: &str) -> Result<Since, String> {
     use chrono::{Local, NaiveDate, NaiveTime};
     let now = crate::fs::now().s;

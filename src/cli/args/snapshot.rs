@@ -39,7 +39,7 @@ pub struct Of {
 }
 
 impl Of {
-    /// As it was named.
+    /// The path as given.
     pub fn named(&self) -> Option<&Path> {
         self.dir.as_deref().or(self.option.as_deref())
     }

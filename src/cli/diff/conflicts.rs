@@ -1,6 +1,6 @@
-//! `diff --conflicts`: what a commit or a rollback would meet, path by path: what is on the tree now against what it would put there.
+//! `diff --conflicts`: the conflicts of a commit or rollback, path by path: what is on the tree now against what the verb would put there.
 //!
-//! Which paths conflict the engine tells ([`engine::conflicts`]), so that it is what the verb itself would say.
+//! The engine finds the conflicts ([`engine::conflicts`]), so that they are those of the verb itself.
 
 use std::rc::Rc;
 
@@ -38,7 +38,7 @@ struct Whole<'a> {
 #[derive(Serialize)]
 struct Row<'a> {
     path: &'a AbsPath,
-    /// Which verb meets it: `commit` of what is out, `rollback` of what is in.
+    /// The verb that meets it: `commit` for what is not on the tree, `rollback` for what is.
     verb: &'static str,
     expected: &'a str,
     found: &'a str,
@@ -50,16 +50,16 @@ struct Row<'a> {
     lines: Option<Lines>,
 }
 
-/// A conflict, and the change that meets it; none where the path is not the session's, but lies in a folder that it removes.
+/// A conflict and the change that meets it. No change if the path is not the session's, but lies in a directory that it removes.
 struct Clash<'c> {
     conflict: Conflict,
     verb: Verb,
     change: Option<(&'c Change, Side)>,
-    /// What is on the tree now.
+    /// The object on the tree now.
     now: Object,
-    /// What the verb would put there.
+    /// The object that the verb would put there.
     wanted: Object,
-    /// From the one to the other, as it is shown.
+    /// The change from `now` to `wanted`, as shown.
     shown: Change,
 }
 
@@ -97,7 +97,7 @@ pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) ->
     Ok(Ended::Done)
 }
 
-/// What a commit of all that is out, and a rollback of all that is in, would meet; in path order.
+/// The conflicts of a commit of all that is out, and of a rollback of all that is in; in path order.
 fn conflicts(store: &Store, session: &Session) -> Result<Vec<(Verb, Conflict)>, Problem> {
     let counts = session.header.counts;
     let mut found = Vec::new();
@@ -123,7 +123,7 @@ fn conflicts(store: &Store, session: &Session) -> Result<Vec<(Verb, Conflict)>, 
     Ok(verbs.into_iter().zip(conflicts).collect())
 }
 
-/// Those at and below the paths that are named; all without any.
+/// The conflicts at and below the paths that are named; all if none is.
 fn asked_for(
     session: &Session,
     changes: &Changes,
@@ -170,7 +170,7 @@ impl<'c> Clash<'c> {
         Ok(Self { conflict, verb, change, now, wanted, shown })
     }
 
-    /// Ready to be shown, its contents read.
+    /// The view of a conflict, its contents read.
     fn view(&self, id: &Id, sources: &mut Sources<'_>) -> Result<View<'_>, Problem> {
         let wanted = match self.verb {
             Verb::Rollback => format!("before the commit of {}", id.tail()),
@@ -200,7 +200,7 @@ impl<'c> Clash<'c> {
 
 const NOW: &str = "on the tree now";
 
-/// What would be there afterwards: a change of metadata leaves the content that it finds.
+/// The object that would be there afterwards. A change of metadata leaves the content as it is.
 fn put(change: Option<&Change>, now: &Object, wanted: &Object) -> Object {
     match (now, wanted) {
         (Some(now), Some(wanted)) if change.is_some_and(Change::in_place) && now.sort() == wanted.sort() => {

@@ -1,7 +1,7 @@
 //! `diff`: a session's changes as a patch that `git apply` takes, as counts, as paths, or in JSON.
 //!
-//! What a patch cannot say (folders, owners, FIFOs, conflicts) stands in lines that start with `#`, between the patches:
-//! programs that read patches skip them there.
+//! Lines that start with `#`, between the patches, hold what a patch cannot say (directories, owners, FIFOs, conflicts). Programs that
+//! read patches skip them there.
 
 mod conflicts;
 pub mod patch;
@@ -30,21 +30,21 @@ use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::session::store::Store;
 
-/// A change in JSON: what `show` has, and how the tree stands to it.
+/// A change in JSON: the row of `show`, and how the tree relates to it.
 #[derive(Serialize)]
 struct Row<'a> {
     #[serde(flatten)]
     change: ChangeRow<'a>,
-    /// The tree holds something else than the session recorded: commit or rollback would refuse.
+    /// The tree does not hold what the session recorded: a commit or rollback would refuse.
     conflict: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     lines: Option<Lines>,
 }
 
-/// With `--stat`.
+/// The counts of `--stat`.
 #[derive(Clone, Copy, Serialize)]
 struct Lines {
-    /// `null` where no lines can be counted: binary, too large, a side that cannot be had.
+    /// `null` if lines cannot be counted: binary, too large, or a side is missing.
     insertions: Option<usize>,
     deletions: Option<usize>,
     binary: bool,
@@ -118,7 +118,7 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
     Ok(Ended::Done)
 }
 
-/// `recant diff src` means a path where no session is called so.
+/// Says that `recant diff src` names a path, if no session has that name.
 fn or_a_path(problem: Problem, args: &args::Diff) -> Problem {
     match &args.id {
         Some(key) if problem.kind == Kind::Refused && PathBuf::from(key).symlink_metadata().is_ok() => {
@@ -173,14 +173,14 @@ fn print(
     Ok(Ended::Done)
 }
 
-/// This call once more, with other options.
+/// This call with other options.
 fn again(args: &args::Diff, session: &str, options: &str) -> String {
     let conflicts = if args.conflicts { " --conflicts" } else { "" };
     let paths = args.paths.iter().map(|path| format!(" {}", Shown(path.as_os_str().as_bytes()))).collect::<String>();
     command(format_args!("diff {session}{conflicts}{paths}{options}"))
 }
 
-/// Where to see what changed on the tree since.
+/// Tells how to see what changed on the tree since.
 fn say_conflicts(call: &Call, conflicts: u64, session: &str) {
     if conflicts > 0 {
         let paths = text::count(conflicts, "path");
@@ -191,7 +191,7 @@ fn say_conflicts(call: &Call, conflicts: u64, session: &str) {
     }
 }
 
-/// What is said of changes that are not listed.
+/// The words for changes that are not listed.
 fn times_folded(times: u64) -> String {
     format!("{} of the mtime alone (--all lists them)", text::count(times, "change"))
 }

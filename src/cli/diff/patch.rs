@@ -1,4 +1,4 @@
-//! A patch as it is printed: in colour where that is wanted, and with nothing in it that would order a terminal about.
+//! Prints a patch: in colour if wanted, and without bytes that would control a terminal.
 
 use anstyle::{AnsiColor, Style};
 
@@ -28,12 +28,12 @@ fn style(part: Part) -> Style {
     }
 }
 
-/// A line of bytes in a style, where colour is wanted.
+/// A line of bytes in a style, if colour is wanted.
 fn painted(call: &Call, style: Style, bytes: &[u8]) -> Vec<u8> {
     if style == Style::new() {
         return [bytes, b"\n"].concat();
     }
-    // The style's own escapes stand around the bytes, which need not be text.
+    // The escapes of the style go around the bytes, which need not be text.
     let frame = call.out.paint(style, "\n");
     let (before, after) = frame.split_once('\n').unwrap_or_default();
     [before.as_bytes(), bytes, after.as_bytes(), b"\n"].concat()

@@ -11,12 +11,12 @@ use crate::diff::view::View;
 use crate::session::change::{Change, Sort};
 use crate::session::sides::Side;
 
-/// A line.
+/// A line of the table.
 pub struct Row {
     path: String,
-    /// Insertions and deletions, or what else there is to say.
+    /// Insertions and deletions, or the text in place of them.
     what: Result<(usize, usize), String>,
-    /// What it gives rights by, where the line does not say it.
+    /// The rights that it gives, if the line does not show them.
     rights: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub fn print(call: &Call, args: &args::Diff, listed: &[(&Change, Side)], sources
     Ok(Ended::Done)
 }
 
-/// Prints lines that are ready, `output.paths` of them unless `all` is asked for, which the command `whole` does; and the totals.
+/// Prints ready lines and the totals: `output.paths` lines, unless `all` is set. The command `whole` shows all.
 pub fn table(call: &Call, rows: &[Row], all: bool, whole: &str) {
     let (count, more) = cut(rows.len(), call.out.limit(all));
     let shown = &rows[..count];
@@ -70,7 +70,7 @@ pub fn table(call: &Call, rows: &[Row], all: bool, whole: &str) {
     call.out.line(totals(rows.len(), sum));
 }
 
-/// How wide the parts of a line are: ` NAME | DIGITS GRAPH`.
+/// The widths of a line's parts: ` NAME | DIGITS GRAPH`.
 struct Columns {
     width: usize,
     name: usize,
@@ -79,11 +79,11 @@ struct Columns {
 }
 
 impl Columns {
-    /// Where not all fits, the graph has three eighths, and the names what is left: diff.c of git, show_stats().
+    /// If not all fits, the graph gets three eighths, and the names the rest: diff.c of git, show_stats().
     fn of(width: usize, rows: &[Row], most: usize) -> Self {
         let names = rows.iter().map(|row| row.path.chars().count()).max().unwrap_or(0);
         let digits = grouped(most).len();
-        // With -v there is no end to a line, but to a graph.
+        // With -v a line may have any length, but a graph may not.
         let width = width.min(10_000);
         let room = width.saturating_sub(digits + 5);
         let said = rows.iter().filter_map(|row| row.what.as_ref().err()).map(|what| what.chars().count()).max().unwrap_or(0);
@@ -93,7 +93,7 @@ impl Columns {
         Self { width, name, digits, graph: room.saturating_sub(name).clamp(6, 80) }
     }
 
-    /// Columns behind the bar.
+    /// Columns after the bar.
     fn rest(&self) -> usize {
         self.width.saturating_sub(self.name + 4).max(10)
     }
@@ -115,7 +115,7 @@ pub fn row(call: &Call, view: &View<'_>) -> Row {
     Row { path: call.out.shown(view.path), what, rights }
 }
 
-/// `+` and `-`, scaled to `width` where the largest count is larger; none that counts goes away.
+/// `+` and `-`, scaled to `width` if the largest count is larger. A count above 0 keeps a character.
 fn graph(call: &Call, insertions: usize, deletions: usize, most: usize, width: usize) -> String {
     let scaled = |n: usize| if most <= width || n == 0 { n } else { (n * width / most).max(1) };
     let plus = call.out.paint(AnsiColor::Green.on_default(), "+".repeat(scaled(insertions)));
@@ -128,12 +128,12 @@ fn graph(call: &Call, insertions: usize, deletions: usize, most: usize, width: u
     }
 }
 
-/// A number as all others are printed: git has no commas in it.
+/// A number with commas, as everywhere in recant; git has none.
 fn grouped(n: usize) -> String {
     text::grouped(n as u64)
 }
 
-/// git's last line.
+/// The last line, as git writes it.
 fn totals(files: usize, (insertions, deletions): (usize, usize)) -> String {
     let s = |n| if n == 1 { "" } else { "s" };
     let mut text = format!(" {} file{} changed", grouped(files), s(files));

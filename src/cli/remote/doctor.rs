@@ -1,4 +1,4 @@
-//! `-H HOST doctor`: this side, and then the far one's own.
+//! `-H HOST doctor`: reports on this side, then on the far one.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ use crate::remote::request::Request;
 use crate::remote::streams::Stream;
 
 impl Far<'_> {
-    /// This side, and then the far one's own.
+    /// Reports on this side, then prints the far side's report.
     pub fn doctor(&self, target: &Target, request: &Request) -> Result<Ended, Problem> {
         let out = &self.call.out;
         let near = NearSide::look(&self.ways.ssh);
@@ -56,7 +56,7 @@ struct Doctor<'a> {
     far: Value,
 }
 
-/// This side, as `doctor` shows it.
+/// Facts about this side.
 #[derive(Serialize)]
 struct NearSide {
     version: &'static str,
@@ -76,7 +76,7 @@ impl NearSide {
     }
 }
 
-/// What `ssh -V` says of itself, on standard error.
+/// The version that `ssh -V` prints, on standard error.
 fn version_of(words: &[OsString]) -> String {
     let program = words.first().map_or(OsStr::new("ssh"), |word| word);
     let mut command = std::process::Command::new(program);

@@ -1,5 +1,5 @@
-//! How a call with `-H` ends: what other machines print is written here, and where that cannot be done the call has not done well, whatever
-//! they say.
+//! The end of a call with `-H`. Output of other machines is written here; if it cannot be, the call has not ended well, whatever they
+//! say.
 
 use crate::cli::args::Verb;
 use crate::cli::out::Out;
@@ -7,7 +7,7 @@ use crate::cli::problem::Problem;
 use crate::cli::{self, Ended, effects};
 use crate::error::Kind;
 
-/// Ends the call: what was printed goes out, and what stood against that is said.
+/// Ends the call: writes out what was printed, and reports errors.
 pub fn finish(out: &Out, ended: Result<Ended, Problem>, verb: &Verb) -> Ended {
     let is_command = matches!(verb, Verb::Run(_) | Verb::Shell(_));
     match ended {

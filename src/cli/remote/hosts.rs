@@ -1,4 +1,4 @@
-//! Which machines `-H` names: one, or a list with files and groups of Ansible's inventory in it.
+//! Parses `-H`: one machine, or a list with files and groups of Ansible's inventory in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
@@ -14,14 +14,14 @@ use crate::remote::host::Target;
 /// The machines of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Hosts {
-    /// One, named by itself: the call is as if it ran here.
+    /// One machine, named alone: the call is as if it ran here.
     One(Target),
-    /// A list, however long: what each says is told apart.
+    /// A list, even of one: the output of each is kept apart.
     Many(Vec<Target>),
 }
 
-/// Reads what `-H` says: names with commas between them, `@FILE`, `@ansible:GROUP`. Each machine once, in the order in which
-/// they are named.
+/// Reads the value of `-H`: names with commas between them, `@FILE`, `@ansible:GROUP`. Each machine counts once, in the order of the
+/// names.
 pub fn read(words: &str, remotes: &BTreeMap<String, Remote>) -> Result<Hosts, Problem> {
     if words.is_empty() {
         let problem = Problem::new(Kind::Usage, "-H names no machine: it is empty");
@@ -48,7 +48,7 @@ pub fn read(words: &str, remotes: &BTreeMap<String, Remote>) -> Result<Hosts, Pr
     }
 }
 
-/// One a line; what follows a '#' is for people.
+/// Reads a file with one machine a line; '#' begins a comment.
 fn of_file(path: &str, remotes: &BTreeMap<String, Remote>) -> Result<Vec<Target>, Problem> {
     let text = std::fs::read_to_string(path).at("read the list of machines", path)?;
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
@@ -57,7 +57,7 @@ fn of_file(path: &str, remotes: &BTreeMap<String, Remote>) -> Result<Vec<Target>
     named.map(|(n, line)| Target::parse(line, remotes).map_err(|error| wrong(n, error.into()))).collect()
 }
 
-/// What `ansible-inventory --list` prints.
+/// The output of `ansible-inventory --list`.
 struct Inventory {
     groups: Map<String, Value>,
 }
@@ -72,7 +72,7 @@ struct Group {
 impl Inventory {
     const PROGRAM: &str = "ansible-inventory";
 
-    /// Asks Ansible, which finds its inventory by its own settings.
+    /// Runs ansible-inventory, which finds the inventory by its own settings.
     fn ask() -> Result<Self, Problem> {
         let refused = |why: String| {
             Problem::refused(format!("{}: {why}", Self::PROGRAM))
@@ -91,7 +91,7 @@ impl Inventory {
         serde_json::from_slice(json).map(|groups| Self { groups })
     }
 
-    /// The machines of a group and of those in it, each once.
+    /// The machines of a group and of the groups in it, each once.
     fn group(&self, name: &str, remotes: &BTreeMap<String, Remote>) -> Result<Vec<Target>, Problem> {
         if !self.groups.contains_key(name) {
             let known = self.groups.keys().filter(|name| *name != "_meta").map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -99,7 +99,7 @@ impl Inventory {
         }
         let (mut todo, mut seen, mut hosts) = (vec![name.to_owned()], BTreeSet::new(), Vec::new());
         while let Some(name) = todo.pop() {
-            // A group may be in more than one.
+            // A group may be in several others.
             if !seen.insert(name.clone()) {
                 continue;
             }

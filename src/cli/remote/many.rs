@@ -1,5 +1,5 @@
-//! `-H` with several machines: each carries out the verb, some at a time; what each says is a block, in the order of the list, and a table
-//! at the end tells how it went.
+//! `-H` with several machines. Each carries out the verb, some at a time. The output of each is a block, in the order of the list; a table
+//! at the end tells how each ended.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -34,14 +34,14 @@ use crate::remote::request::Request;
 use crate::remote::streams::{Input, Stream};
 use crate::tree::json;
 
-/// What a machine said, and how it ended.
+/// The output of a machine, and how it ended.
 pub struct Answer<'f> {
     output: Kept<'f>,
     errors: Kept<'f>,
     ended: Result<Outcome, Error>,
 }
 
-/// Has all of them carry out the call.
+/// Carries out the call on all machines.
 pub fn carry_out(
     call: &Call,
     ways: &Ways,
@@ -57,12 +57,12 @@ pub fn carry_out(
         let problem = Problem::refused("'last' would be another session on each machine");
         return Err(problem.remedy(format!("name it: recant -H {} list", targets[0].name)));
     }
-    // Each of them would ask by itself, and nobody could answer.
+    // Each machine would ask by itself, and nobody could answer.
     if asks(cli.verb()) {
         call.confirm(&format!("Carry this out on {there}?"))?;
     }
     let input = input(call, ways, cli.verb())?;
-    // Nobody can be asked, but somebody may read.
+    // Nobody can be asked there, but somebody may read here.
     let read = |target| {
         let request = request(target);
         let terminals = request.terminals.iter().copied().filter(|descriptor| *descriptor == 1).collect();
@@ -98,7 +98,7 @@ fn named(verb: &Verb) -> Vec<&String> {
     match verb {
         Verb::Run(args) => args.session.iter().collect(),
         Verb::Discard(args) | Verb::Session { verb: SessionVerb::Discard(args) } => args.ids.iter().collect(),
-        // Of commit, rollback and redo it is this side's that is meant, dry runs or not.
+        // For commit, rollback and redo this side's session is meant, also in dry runs.
         Verb::Confirm(args) => vec![&args.id],
         Verb::Cat(args) => vec![&args.id],
         Verb::Recover(args) => args.id.iter().collect(),
@@ -131,7 +131,7 @@ fn asks(verb: &Verb) -> bool {
         }
 }
 
-/// Standard input, read once for all; a keyboard is nobody's. A signal ends it.
+/// Standard input, read once for all machines; none if it is a terminal. A signal ends it.
 fn input(call: &Call, ways: &Ways, verb: &Verb) -> Result<Option<Spool>, Problem> {
     use std::io::IsTerminal;
     let stdin = io::stdin();
@@ -146,11 +146,11 @@ fn input(call: &Call, ways: &Ways, verb: &Verb) -> Result<Option<Spool>, Problem
             let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
             match poll(&mut polled, Some(&LOOK)) {
                 Err(Errno::INTR) | Ok(0) if came.load(Ordering::SeqCst) == 0 => continue,
-                // None is begun after a signal: what each would have got is of no weight.
+                // After a signal no machine is begun, so that nobody needs the input.
                 _ if came.load(Ordering::SeqCst) != 0 => return Ok(()),
                 polled => polled.map_err(io::Error::from).at("wait for", "standard input")?,
             };
-            // Past std's buffer, which would hide from poll what it holds.
+            // Not through std, whose buffer would hide its content from poll.
             match rustix::io::read(&stdin, &mut buffer).map_err(io::Error::from).at("read", "standard input")? {
                 0 => return Ok(()),
                 n => to.write_all(&buffer[..n]).at("keep for all machines", "standard input")?,
@@ -160,7 +160,7 @@ fn input(call: &Call, ways: &Ways, verb: &Verb) -> Result<Option<Spool>, Problem
     spool.map(Some)
 }
 
-/// One machine. After a signal none is begun any more.
+/// Carries out the call on one machine; not after a signal.
 fn one<'f>(fs: &'f Fs, ways: &Ways, target: &Target, request: &Request, input: Option<&Spool>) -> Answer<'f> {
     let (mut output, mut errors) = (Kept::new(fs), Kept::new(fs));
     let signal = ways.signals.came().load(Ordering::SeqCst);
@@ -183,7 +183,7 @@ fn one<'f>(fs: &'f Fs, ways: &Ways, target: &Target, request: &Request, input: O
 impl Answer<'_> {
     fn status(&self) -> u8 {
         const LEFT_OUT: u8 = 4;
-        // As of any call that was refused, but for one that was asked to end.
+        // 1 as for any call that was refused, but for one that a signal ended.
         match &self.ended {
             Ok(Outcome { status: 0, .. }) if self.lost().is_some() => LEFT_OUT,
             Ok(outcome) => outcome.status,
@@ -194,7 +194,7 @@ impl Answer<'_> {
         }
     }
 
-    /// Why the end of what it printed is missing, where it is.
+    /// The reason why the end of its output is missing, if it is.
     fn lost(&self) -> Option<&Problem> {
         self.output.lost().or(self.errors.lost())
     }
@@ -203,7 +203,7 @@ impl Answer<'_> {
         self.ended.as_ref().ok().and_then(|outcome| outcome.changes)
     }
 
-    /// How it went, in a word or two: README has the table of exit statuses. Of a run it is the command's own.
+    /// How it ended, in a word or two: README has the table of exit statuses. For a run, the status is the command's.
     fn result(&self, is_command: bool) -> String {
         match &self.ended {
             Err(error) => match error.reason() {
@@ -232,13 +232,13 @@ impl Answer<'_> {
     }
 }
 
-/// Shows what the machines said in the order of the list, as soon as those before have ended.
+/// Prints the machines' output in the order of the list, as soon as all before have ended.
 struct Shower<'a> {
     call: &'a Call,
     answers: BTreeMap<usize, Answer<'a>>,
     next: usize,
     rows: Vec<Row>,
-    /// What ended is a command, with a status of its own.
+    /// True if the machines ran a command, with a status of its own.
     is_command: bool,
 }
 
@@ -249,7 +249,7 @@ struct Row {
     result: String,
 }
 
-/// `{"schema":2,"host":…,"exit":…,…}`: what stands before the words of the machine.
+/// `{"schema":2,"host":…,"exit":…,…}`: the beginning of a document, before the machine's own output.
 #[derive(Serialize)]
 struct Document<'a> {
     host: &'a str,
@@ -284,7 +284,7 @@ impl<'a> Shower<'a> {
         if !is_ended {
             out.line("");
         }
-        // Beside each other on a terminal, and apart where one goes to a file: each line says whose it is.
+        // Both may share a terminal, or one may go to a file: each line has the machine's name.
         let mut said = Vec::new();
         lines(&answer.errors, LINE, |piece| {
             said.extend(out.foreign_line(&target.name, String::from_utf8_lossy(piece).trim_end_matches(['\r', '\n'])));
@@ -303,7 +303,7 @@ impl<'a> Shower<'a> {
         }
     }
 
-    /// Written bit by bit: what a machine printed is never in memory as a whole.
+    /// Written bit by bit: a machine's output is never in memory as a whole.
     fn document(&self, target: &Target, answer: Answer<'_>, row: &Row) {
         let out = &self.call.out;
         let Row { status, changes, result } = row;
@@ -345,7 +345,7 @@ impl<'a> Shower<'a> {
         out.bytes(b"]}\n");
     }
 
-    /// The table, and the status that all share, else the largest.
+    /// Prints the table. Returns the status that all share, else the largest.
     fn end(self, targets: &[Target]) -> Ended {
         let out = &self.call.out;
         if out.is_text() && !out.is_quiet() {
@@ -362,13 +362,13 @@ impl<'a> Shower<'a> {
     }
 }
 
-/// Bytes of a line that are shown at once.
+/// The most bytes of a line that are shown at once.
 const LINE: u64 = 64 << 10;
 
-/// Bytes of a line that may be a document of standard error.
+/// The most bytes of a line of standard error that is parsed as a document.
 const SAID: u64 = 4 << 20;
 
-/// Lines, or as much of them as `most` bytes. What can be kept can be read again; where the disk fails, what it fails to give is missing.
+/// Reads lines, or `most` bytes of each. Errors end the reading: what the disk does not give back is missing.
 fn lines(kept: &Kept<'_>, most: u64, mut each: impl FnMut(&[u8])) {
     let mut from = kept.read();
     while let Ok(Some(line)) = piece(&mut from, most) {
@@ -376,7 +376,7 @@ fn lines(kept: &Kept<'_>, most: u64, mut each: impl FnMut(&[u8])) {
     }
 }
 
-/// Pieces that end with a line, where they hold the end of one.
+/// Reads pieces that end at the end of a line, if they contain one.
 fn pieces(kept: &Kept<'_>, mut each: impl FnMut(&[u8])) {
     let mut from = kept.read();
     let mut begun = Vec::new();
@@ -393,7 +393,7 @@ fn pieces(kept: &Kept<'_>, mut each: impl FnMut(&[u8])) {
     }
 }
 
-/// Text in pieces that are whole characters; false as soon as some of it is no UTF-8.
+/// Reads text in pieces of whole characters. Returns false if some of it is not UTF-8.
 fn texts(kept: &Kept<'_>, mut each: impl FnMut(&str)) -> bool {
     let mut begun: Vec<u8> = Vec::new();
     let mut is_text = true;
@@ -401,7 +401,7 @@ fn texts(kept: &Kept<'_>, mut each: impl FnMut(&str)) -> bool {
         begun.extend_from_slice(piece);
         let valid = match std::str::from_utf8(&begun) {
             Ok(text) => text.len(),
-            // A character may go on in the next piece.
+            // The next piece may have the rest of the character.
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             Err(_) => return is_text = false,
         };
@@ -413,7 +413,7 @@ fn texts(kept: &Kept<'_>, mut each: impl FnMut(&str)) -> bool {
     is_text && begun.is_empty()
 }
 
-/// What a machine printed.
+/// The kind of a machine's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     /// A document a line.
@@ -438,7 +438,7 @@ fn sort_of(kept: &Kept<'_>) -> Content {
     Content::Documents
 }
 
-/// A line of what is read, without its end.
+/// A reader of one line, without its end.
 struct Line<R> {
     from: R,
     is_over: bool,
@@ -459,7 +459,7 @@ impl<R: BufRead> Read for Line<R> {
     }
 }
 
-/// Documents, a line each, as items of a list. In JSON a character that would not show stands in strings alone, where it may be escaped.
+/// Writes documents, a line each, as items of a list. JSON has invisible characters only in strings, where they may be escaped.
 fn documents(out: &Out, kept: &Kept<'_>) {
     let mut is_line_begun = true;
     texts(kept, |text| {
@@ -473,7 +473,7 @@ fn documents(out: &Out, kept: &Kept<'_>) {
     });
 }
 
-/// A string, or base64 of what is no text.
+/// Writes a string, or base64 for what is no text.
 fn content(out: &Out, kept: &Kept<'_>, sort: Content) {
     if sort == Content::Text {
         out.bytes(b"\"");
@@ -519,7 +519,7 @@ fn said(kept: &Kept<'_>, mut each: impl FnMut(Said)) {
     });
 }
 
-/// Items of a list in JSON, as they come.
+/// A list in JSON, written item by item.
 struct List<'o> {
     out: &'o Out,
     is_begun: bool,

@@ -1,5 +1,5 @@
-//! `-H`: a verb that other machines carry out. One machine ([`one`]): as if it ran here; several: each by itself ([`many`]), or, where they
-//! change their trees, as one act ([`together`]).
+//! `-H`: other machines carry out a verb. One machine ([`one`]): as if it ran here. Several: each for itself ([`many`]), or, if the verb
+//! changes their trees, together as one act ([`together`]).
 
 mod doctor;
 mod end;
@@ -22,8 +22,8 @@ use super::problem::Problem;
 use super::{Call, Ended, far, text, undo};
 use crate::remote::request::Request;
 
-/// The machines that a call names; `None` where it is for this one. An option that names none is one all the same: whoever wrote it meant
-/// another machine.
+/// The machines that a call names; `None` if it is for this one. An empty `-H` counts as named: whoever typed it meant another
+/// machine.
 pub fn asked_for(global: &Global) -> Option<String> {
     let from_env = || std::env::var("RECANT_HOST").ok().filter(|hosts| !hosts.trim().is_empty());
     let hosts = global.host.clone().or_else(from_env)?;
@@ -31,7 +31,7 @@ pub fn asked_for(global: &Global) -> Option<String> {
     (hosts != "local").then(|| hosts.to_owned())
 }
 
-/// Has the machines carry out the call. `words` are its own, without the program's name.
+/// Carries out the call on these machines. `words`: its arguments, without the program's name.
 pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Result<Ended, Problem> {
     let hosts = hosts::read(hosts, &call.config.remotes)?;
     let ways = Ways::open(call, &cli.global)?;
@@ -67,7 +67,7 @@ pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Res
     }
 }
 
-/// On several machines nobody can be asked there: it is done here, once.
+/// Asks once, here: nobody can be asked at several machines.
 fn ask_undo(call: &Call, machines: usize) -> Result<(), Problem> {
     if !call.yes && !call.can_ask {
         return Err(undo::unasked());
@@ -75,7 +75,7 @@ fn ask_undo(call: &Call, machines: usize) -> Result<(), Problem> {
     call.confirm(&format!("Take this back on {}?", text::count(machines as u64, "machine")))
 }
 
-/// Whether a verb prints what may be long.
+/// Tells whether a verb's output may be long.
 fn pages(verb: &Verb) -> bool {
     match verb {
         Verb::List(_) | Verb::Show(_) | Verb::Diff(_) | Verb::Log(_) | Verb::Checkpoint { .. } => true,

@@ -1,4 +1,4 @@
-//! A verb that one machine carries out, as if it ran here.
+//! A verb on one machine, as if it ran here.
 
 use super::ways::Ways;
 use crate::cli::problem::Problem;
@@ -10,16 +10,16 @@ use crate::remote::link::SshSays;
 use crate::remote::request::Request;
 use crate::remote::streams::{Input, Stream};
 
-/// One machine, and this call.
+/// A call for one machine.
 pub struct Far<'a> {
     /// The call.
     pub call: &'a Call,
-    /// The way to it.
+    /// The connection to it.
     pub ways: Ways,
 }
 
 impl Far<'_> {
-    /// One machine, with this call's own streams.
+    /// Carries out a request with this call's own streams.
     pub fn alone(&self, target: &Target, request: &Request) -> Result<Ended, Problem> {
         let input = request.input.then(|| Box::new(std::io::stdin()) as Input);
         let out = &self.call.out;
@@ -30,12 +30,12 @@ impl Far<'_> {
         self.ended(self.ways.link(target, SshSays::Through).carry_out(request, input, &mut sink))
     }
 
-    /// One machine, with this call's terminal as its own.
+    /// Carries out a request with this call's terminal as the machine's own.
     pub fn on_terminal(&self, target: &Target, request: &Request) -> Result<Ended, Problem> {
         self.ended(self.ways.link(target, SshSays::Through).on_terminal(request))
     }
 
-    /// How the call ends.
+    /// The end of the call by the machine's outcome.
     pub fn ended(&self, ended: Result<Outcome, Error>) -> Result<Ended, Problem> {
         match ended {
             Ok(outcome) => Ok(Ended::Command(outcome.status)),

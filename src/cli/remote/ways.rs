@@ -1,4 +1,4 @@
-//! The ways to the machines of one call, and what each of them is asked.
+//! The connections to the machines of a call, and the request to each.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -16,12 +16,12 @@ use crate::remote::link::{Install, Link, Ssh, SshSays};
 use crate::remote::request::{Request, Word};
 use crate::remote::signals::Signals;
 
-/// Whether a verb takes what comes from standard input.
+/// True for a verb that takes content from standard input.
 pub fn takes_content(verb: &Verb) -> bool {
     matches!(verb, Verb::Run(_) | Verb::Shell(_) | Verb::Session { verb: SessionVerb::Write(_) | SessionVerb::Import(_) })
 }
 
-/// Whether a verb reads standard input, or asks there. Others leave it alone: it may be the list of a shell's loop.
+/// True for a verb that reads standard input, or asks there. Others leave it alone: it may be the list of a shell's loop.
 fn reads_input(call: &Call, verb: &Verb) -> bool {
     match verb {
         verb if takes_content(verb) => true,
@@ -35,7 +35,7 @@ fn reads_input(call: &Call, verb: &Verb) -> bool {
     }
 }
 
-/// The call, as one machine gets it.
+/// The request of the call to one machine.
 pub fn request(call: &Call, cli: &Cli, words: &[OsString], target: &Target) -> Request {
     let terminals = far::terminals();
     let size = rustix::termios::tcgetwinsize(std::io::stdout());
@@ -54,21 +54,21 @@ pub fn request(call: &Call, cli: &Cli, words: &[OsString], target: &Target) -> R
     }
 }
 
-/// What the ways to all machines of one call have in common.
+/// The settings that the connections to all machines of a call share.
 pub struct Ways {
     /// This side's ssh.
     pub ssh: Ssh,
     install: Install,
-    /// How long a machine may be silent.
+    /// The longest time that a machine may be silent.
     timeout: Option<Duration>,
-    /// How many machines are worked on at once, at least one.
+    /// The number of machines at work at once, at least one.
     pub forks: usize,
     /// Signals of this process.
     pub signals: Signals,
 }
 
 impl Ways {
-    /// From here on signals are the machines'.
+    /// Reads the settings. From here on signals are for the machines.
     pub fn open(call: &Call, global: &Global) -> Result<Self, Problem> {
         let words = call.config.ssh.value.iter().map(OsString::from).collect();
         let heard = signals::listen().at("listen to signals by", "a pipe")?;
@@ -83,18 +83,18 @@ impl Ways {
         })
     }
 
-    /// The way to one of them.
+    /// The connection to a machine.
     pub fn link<'a>(&'a self, target: &'a Target, ssh_says: SshSays) -> Link<'a> {
         Link { ssh: &self.ssh, target, install: self.install, ssh_says, timeout: self.timeout, signals: Some(&self.signals) }
     }
 }
 
-/// What nobody reads any more is lost.
+/// Writes to standard error. If nobody reads it, it is lost.
 fn show(bytes: &[u8]) {
     drop(std::io::stderr().write_all(bytes));
 }
 
-/// What ssh itself says, where standard error is JSON alone.
+/// Writes messages of ssh itself as notes: standard error is JSON alone.
 fn show_as_notes(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     text.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| show(&note_line(line)));

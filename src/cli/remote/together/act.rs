@@ -1,4 +1,4 @@
-//! What is asked of all machines of a call.
+//! The act that all machines of a call are asked for.
 
 use std::ffi::OsString;
 
@@ -9,38 +9,38 @@ use crate::remote::host::Target;
 use crate::remote::request::{Request, Word};
 use crate::tree::digest::Digest;
 
-/// What each machine is asked.
+/// An act on each machine.
 pub struct Act {
     /// commit, rollback or redo.
     pub verb: job::Verb,
-    /// The session, by its whole id where this side knows it.
+    /// The session: its whole id if this side knows it.
     pub key: String,
-    /// What the call names it by, where this side knows it by that: no machine may know another one by it.
+    /// The name that the call gives the session, if this side knows it: no machine may have another session of that name.
     pub called: Option<String>,
-    /// What it puts on the tree, where this side's is to be compared with that of a machine that has it already.
+    /// The mark of what it puts on the tree, to compare with a machine that already has the session.
     pub mark: Option<Digest>,
-    /// What stands behind it.
+    /// The words after the session.
     pub words: Vec<OsString>,
     /// The store there, as the call names it.
     pub store: Option<OsString>,
 }
 
-/// All machines of the call.
+/// All machines of a call.
 pub struct Machines<'a> {
     /// The call.
     pub call: &'a Call,
-    /// The ways to them.
+    /// The connections to them.
     pub ways: &'a Ways,
-    /// They themselves.
+    /// The machines themselves.
     pub targets: &'a [Target],
-    /// A request without words for each.
+    /// A request without words for each machine.
     pub blank: &'a [Request],
-    /// What each is asked.
+    /// The act that each is asked for.
     pub act: &'a Act,
 }
 
 impl Act {
-    /// What tells a machine which session is meant, beside its key.
+    /// Options that tell a machine which session is meant, beside its key.
     pub fn meant(&self) -> impl Iterator<Item = OsString> {
         let meant = self.called.is_some().then(|| OsString::from(format!("--meant={}", self.key)));
         let mark = self.mark.map(|mark| OsString::from(format!("--mark={mark}")));
@@ -49,7 +49,7 @@ impl Act {
 }
 
 impl Machines<'_> {
-    /// What a machine gets.
+    /// The request to a machine.
     pub fn request(&self, host: usize, words: impl IntoIterator<Item = OsString>, input: bool) -> Request {
         let store = self.act.store.iter().flat_map(|store| [OsString::from("--store"), store.clone()]);
         let argv = store.chain(words).map(|word| Word::from(word.as_os_str())).collect();

@@ -1,4 +1,4 @@
-//! Where one machine failed: what the call has done on the others goes off their trees again, and what was sent for it alone.
+//! If one machine failed: rolls back what the call did on the others, and removes the sessions that were sent for it alone.
 
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
@@ -13,11 +13,11 @@ use crate::remote::link::{Link, SshSays};
 use crate::remote::request::Request;
 use crate::session::header::Status;
 
-/// How long a machine that was lost may take to end what it had begun.
+/// The longest time that a lost machine may take to end what it had begun.
 const SETTLING: Duration = Duration::from_secs(15);
 
 impl Machines<'_> {
-    /// Tells what became of each machine; where one failed after all were told to go, what is done on the others is taken back.
+    /// Sets the fate of each machine. If one failed after all were told to go, rolls back what was done on the others.
     pub fn take_back(&self, rows: &mut [Row]) {
         let failed = rows.iter().any(|row| row.ended.as_ref().is_none_or(|ended| !ended.is_done()));
         for row in rows.iter_mut() {
@@ -33,7 +33,7 @@ impl Machines<'_> {
         if !failed {
             return;
         }
-        // Who had nothing to do has nothing to take back.
+        // A machine with nothing to do has nothing to roll back.
         let has_done = |row: &Row| row.ready && matches!(row.result, Some(Fate::Done | Fate::Unknown(_)));
         let done = (0..rows.len()).filter(|host| has_done(&rows[*host]));
         let taking: Vec<_> =
@@ -60,7 +60,7 @@ impl Machines<'_> {
         }
     }
 
-    /// What was sent for this alone goes again where nothing came of it, or is named.
+    /// Removes sessions that were sent for this call alone and came to nothing. Warns of each that stays.
     pub fn tidy(&self, rows: &[Row]) {
         let of_no_use = |row: &Row| row.sent && matches!(row.result, Some(Fate::Stopped | Fate::Failed));
         let pruning = (0..rows.len()).filter(|host| of_no_use(&rows[*host])).map(|host| {
@@ -69,7 +69,7 @@ impl Machines<'_> {
             let fs = &self.call.fs;
             (host, move || {
                 let ended = settled(fs, &link, &prune);
-                // By another name it may be the machine of another row.
+                // Under another name it may be the machine of another row.
                 matches!(ended.status, Ok(0)) || ended.lacks_session()
             })
         });
@@ -82,7 +82,7 @@ impl Machines<'_> {
     }
 }
 
-/// What is to be done on some machines, so many at once. `None` of one where it came to nothing.
+/// Runs tasks on machines, `at_once` at a time. The result is `None` if a task panicked.
 fn on_each<T: Send>(mut tasks: Vec<(usize, impl FnOnce() -> T + Send)>, at_once: usize) -> Vec<(usize, Option<T>)> {
     let mut results = Vec::with_capacity(tasks.len());
     while !tasks.is_empty() {
@@ -95,17 +95,17 @@ fn on_each<T: Send>(mut tasks: Vec<(usize, impl FnOnce() -> T + Send)>, at_once:
     results
 }
 
-/// How what this call did on a machine, and nothing else of the session, goes off its tree again.
+/// The rollback of this call's own work on a machine, and of nothing else in the session.
 struct Undoing<'a> {
     fs: &'a Fs,
     link: Link<'a>,
-    /// It may not be done there at all.
+    /// True if it may not be done there at all.
     was_lost: bool,
-    /// `None` where what it did cannot be told from what was there before.
+    /// `None` if this call's work cannot be told from earlier work.
     request: Option<Request>,
-    /// How the session stands there.
+    /// Asks for the session's status there.
     show: Request,
-    /// How it stands where nothing was done.
+    /// The statuses of a session with which nothing was done.
     off: &'static [Status],
 }
 
@@ -119,16 +119,16 @@ impl Undoing<'_> {
         let none = |rows: &Value| rows.as_array().is_some_and(Vec::is_empty);
         let nothing = |report: &Value| none(&report["paths"]) && none(&report["skipped"]);
         match &ended.status {
-            // It was never done there.
+            // It was not done there.
             Ok(0 | 4) if self.was_lost && nothing(ended.json()) => Fate::Failed,
-            // With 4 something is named that could not be: the rest is off the tree.
+            // Exit status 4: the report names what stays; the rest is off the tree.
             Ok(0 | 4) => Fate::TakenBack(ended.json().clone()),
             Ok(1) if self.was_lost && self.is_off() => Fate::Failed,
             _ => Fate::Unknown(ended.why()),
         }
     }
 
-    /// Whether the machine says by itself that nothing was done: a refusal alone has many reasons.
+    /// True if the machine's own report says that nothing was done. A refusal alone may have many reasons.
     fn is_off(&self) -> bool {
         let ended = settled(self.fs, &self.link, &self.show);
         let json = ended.json();
@@ -137,7 +137,7 @@ impl Undoing<'_> {
     }
 }
 
-/// The same for a machine that may still be at work: it is asked again until it is not.
+/// Carries out a request. Tries again while the machine is busy, up to [`SETTLING`].
 fn settled(fs: &Fs, link: &Link<'_>, request: &Request) -> Finished {
     let start = Instant::now();
     loop {

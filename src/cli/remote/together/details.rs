@@ -1,5 +1,5 @@
-//! What a machine's own report names, below the table that has a line for it: paths that stand against it, what was left out, what is to be
-//! noted, and the word that it waits for.
+//! Prints the details of the machines' reports, below the table: paths in the way, paths left out, notes, and until when a commit has
+//! to be confirmed.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -15,7 +15,7 @@ use crate::remote::request::Word;
 use crate::tree::time;
 
 impl Machines<'_> {
-    /// Says it, each line with the machine's name.
+    /// Prints the details, each line with the machine's name.
     pub fn say_details(&self, rows: &[Row]) {
         for (target, row) in self.targets.iter().zip(rows) {
             let report = row.ended.as_ref().map_or(&Value::Null, Finished::json);
@@ -29,13 +29,13 @@ impl Machines<'_> {
                 }
                 Some(Fate::TakenBack(back)) => {
                     named(&back["skipped"], shown).chain(notes(back)).for_each(say);
-                    // What a commit had overwritten lies on the tree again.
+                    // Objects that the commit had overwritten are on the tree again.
                     if self.act.verb == job::Verb::Rollback {
                         self.displaced(target, report).into_iter().for_each(say);
                     }
                 }
                 Some(Fate::Failed) => {
-                    // Where the session was sent for this alone it is gone again, and nothing can look at it there.
+                    // A session that was sent for this alone is gone again: a remedy that looks at it would fail.
                     let remedy = report["remedy"].as_str().filter(|_| !row.sent).map(str::to_owned);
                     named(&report["paths"], said).chain(remedy).for_each(say);
                 }
@@ -77,7 +77,7 @@ fn notes(report: &Value) -> impl Iterator<Item = String> {
     notes.iter().filter_map(|note| note.as_str().map(str::to_owned)).collect::<Vec<_>>().into_iter()
 }
 
-/// Until when it waits for a word, and who takes it back then.
+/// The time until which it has to be confirmed, and who rolls it back then.
 fn waits(report: &Value) -> Option<String> {
     let confirm = &report["confirm"];
     let due = confirm["due"].as_str()?;
@@ -89,13 +89,13 @@ fn waits(report: &Value) -> Option<String> {
     Some(format!("it is rolled back at {due} unless confirmed, by {by}"))
 }
 
-/// A path as it stands in messages.
+/// A path as printed in messages.
 fn shown(path: &Value) -> String {
     let word = serde_json::from_value::<Word>(path.clone()).ok().and_then(|word| word.to_os());
     word.map_or_else(|| path.to_string(), |word| Shown(word.as_bytes()).to_string())
 }
 
-/// One of an error, which has it so already.
+/// A path of an error, which is printable already.
 fn said(path: &Value) -> String {
     path.as_str().map_or_else(|| path.to_string(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! Brings all machines to their gates, sends the session where it is missing, and gives the word.
+//! Brings all machines to their gates, sends the session where it is missing, and tells them to go on.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -26,7 +26,7 @@ use crate::remote::streams::Input;
 use crate::session::header::Status;
 use crate::session::id::Id;
 
-/// How often a machine that waits is told to wait on: a third of the silence that it bears.
+/// The interval at which a waiting machine is told to wait on: a third of the silence that it allows.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A message of a machine's thread.
@@ -36,7 +36,7 @@ enum Event {
     Ended(usize, Finished),
 }
 
-/// What a machine says at its gate.
+/// A machine's report at its gate.
 #[derive(Clone, Copy)]
 struct AtGate {
     /// A part of the session is on its tree already.
@@ -44,7 +44,7 @@ struct AtGate {
 }
 
 impl Machines<'_> {
-    /// The verb itself, waiting at its gate. A session that has just been sent is this side's.
+    /// The request for the verb itself, which waits at its gate. A session that was just sent is this side's.
     fn gated(&self, host: usize, is_sent: bool) -> Request {
         let Act { verb, key, called, words, .. } = self.act;
         let key = called.as_ref().filter(|_| !is_sent).unwrap_or(key);
@@ -53,7 +53,7 @@ impl Machines<'_> {
         self.request(host, fixed.into_iter().chain(meant).chain(words.iter().cloned()), true)
     }
 
-    /// Brings all machines to their gates, sends the session where it is missing, and gives the word: `go` where all are ready.
+    /// Brings all machines to their gates, sends the session where it is missing, and sends `go` once all are ready.
     pub fn at_gate(&self, session: Option<&Id>) -> Result<Vec<Row>, Problem> {
         let export = Export { call: self.call, session, stream: std::cell::OnceCell::new() };
         let (tell, told) = channel();
@@ -71,7 +71,7 @@ impl Machines<'_> {
                     return Ok(std::mem::take(&mut line.rows));
                 }
                 line.give_the_word();
-                // However much the others have to say: who waits hears of it.
+                // Waiting machines hear of it however many messages the others send.
                 if said.elapsed() >= patience() {
                     line.tell_who_waits();
                     said = Instant::now();
@@ -83,7 +83,7 @@ impl Machines<'_> {
                         line.ready(host, at_gate);
                     }
                     Ok(Event::Ended(host, ended)) if session.is_some() && line.lacks_session(host, &ended) => {
-                        // Without the session there is nothing to wait for.
+                        // If the session cannot be sent, nobody need wait.
                         let file = export.open().inspect_err(|_| line.tell_all(b"stop\n"))?;
                         line.says[host] = self.start(scope, host, Some(file), &tell);
                     }
@@ -94,7 +94,7 @@ impl Machines<'_> {
         })
     }
 
-    /// Begins with one machine, in a thread of its own; gives the way to its gate.
+    /// Begins with one machine, in a thread of its own. Returns the channel to its gate.
     fn start<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -127,14 +127,14 @@ fn patience() -> Duration {
     ms.map_or(PATIENCE, |ms| Duration::from_millis(ms / 3))
 }
 
-/// The machines in their order: so many at once come to their gates.
+/// The machines in their order. A limited number at a time comes to their gates.
 struct Line {
     rows: Vec<Row>,
-    /// The first that was not asked yet.
+    /// The first machine that was not asked yet.
     next: usize,
-    /// How many have been asked, and are neither ready nor at an end.
+    /// The number of machines that were asked, and are neither ready nor at an end.
     working: usize,
-    /// The way to each that was asked.
+    /// The channel to each machine that was asked.
     says: Vec<Sender<&'static [u8]>>,
 }
 
@@ -143,7 +143,7 @@ impl Line {
         Self { rows: (0..machines).map(|_| Row::default()).collect(), next: 0, working: 0, says: Vec::new() }
     }
 
-    /// The next one to be asked, if there is one and not too many are at work.
+    /// The next machine to ask, if there is one and fewer than `at_once` are at work.
     fn next(&mut self, at_once: usize) -> Option<usize> {
         let is_next = self.next < self.rows.len() && self.working < at_once;
         is_next.then(|| {
@@ -160,14 +160,14 @@ impl Line {
         self.rows.iter().all(|row| row.passed_over || row.ended.is_some())
     }
 
-    /// Who is not ready yet reads it when it is; who was not asked yet never is.
+    /// Tells all to stop. One that is not ready yet reads it when it is; those not asked yet are passed over.
     fn stop(&mut self) {
         self.tell_all(b"stop\n");
         self.rows[self.next..].iter_mut().for_each(|row| row.passed_over = true);
         self.next = self.rows.len();
     }
 
-    /// `go` to all, once each of them is ready.
+    /// Sends `go` to all once each is ready.
     fn give_the_word(&mut self) {
         let undecided = self.rows.iter().any(|row| row.ready && row.ended.is_none() && !row.told_to_go);
         if undecided && !self.has_failed() && self.rows.iter().all(|row| row.ready || row.ended.is_some()) {
@@ -191,7 +191,7 @@ impl Line {
         self.working -= 1;
     }
 
-    /// Whether it has ended as it has not got the session yet.
+    /// True if it ended because it lacks the session.
     fn lacks_session(&self, host: usize, ended: &Finished) -> bool {
         ended.lacks_session() && !self.rows[host].sent
     }
@@ -202,12 +202,12 @@ impl Line {
     }
 }
 
-/// Who has ended hears nothing any more.
+/// Sends to a machine. One that has ended no longer reads.
 fn tell_one<T>(say: &Sender<T>, words: T) {
     let _gone = say.send(words);
 }
 
-/// The session as one stream, made once it is asked for.
+/// The session as a stream, made when it is first needed.
 struct Export<'a> {
     call: &'a Call,
     session: Option<&'a Id>,
@@ -215,10 +215,10 @@ struct Export<'a> {
 }
 
 impl Export<'_> {
-    /// The stream from its beginning, for one machine.
+    /// Opens the stream at its beginning, for one machine.
     fn open(&self) -> Result<io::BufReader<File>, Problem> {
         if self.stream.get().is_none() {
-            // It was not there a line above, and this is one thread.
+            // It was empty just now, and there is only this thread.
             let _first = self.stream.set(self.make()?);
         }
         let stream = self.stream.get().ok_or_else(|| Problem::refused("there is no stream"))?;
@@ -235,7 +235,7 @@ impl Export<'_> {
     }
 }
 
-/// What is said at a machine's gate, as its standard input. Its end is not told as long as somebody could still say something.
+/// The standard input of a machine at its gate. It has no end while this side could still send something.
 struct Heard {
     from: Receiver<&'static [u8]>,
     rest: &'static [u8],
@@ -256,7 +256,7 @@ impl Read for Heard {
     }
 }
 
-/// One machine, from the sending of the session to the end of the verb.
+/// Carries out the verb on one machine, from sending the session to the end.
 fn one(
     fs: &Fs,
     host: usize,
@@ -269,7 +269,7 @@ fn one(
     if let Some((import, file)) = send {
         let input = Box::new(file) as Input;
         let ended = gather(fs, link, &import, Some(input), &mut |_| ());
-        // Conflicts are the commit's to tell: --force may be asked for.
+        // The commit reports conflicts: --force may be asked for.
         if !matches!(ended.status, Ok(0 | 3)) {
             let _gone = tell.send(Event::Ended(host, ended));
             return;
@@ -287,7 +287,7 @@ fn one(
     let _gone = tell.send(Event::Ended(host, ended));
 }
 
-/// What a machine's first line says of its gate, once it is whole.
+/// Parses a machine's first line, once it is whole, as its report at the gate.
 fn at_gate(out: &[u8]) -> Option<AtGate> {
     let end = out.iter().position(|b| *b == b'\n')?;
     let line: Value = serde_json::from_slice(&out[..end]).ok()?;

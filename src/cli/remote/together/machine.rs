@@ -1,4 +1,4 @@
-//! How far one machine is, what it said, and what became of it.
+//! The progress of one machine, its output, and its fate.
 
 use std::ffi::OsString;
 
@@ -14,35 +14,35 @@ use crate::remote::link::Link;
 use crate::remote::request::{Request, Word};
 use crate::remote::streams::{Input, Stream};
 
-/// How far a machine is, and what it said.
+/// The progress of a machine, and its output.
 #[derive(Default)]
 pub struct Row {
-    /// It said that it is ready.
+    /// True if it reported ready.
     pub ready: bool,
-    /// A part of the session was on its tree already.
+    /// True if a part of the session was on its tree before.
     pub partial: bool,
-    /// It was told to go on.
+    /// True if it was told to go on.
     pub told_to_go: bool,
-    /// The session was sent to it.
+    /// True if the session was sent to it.
     pub sent: bool,
-    /// It was not asked at all, as another one had failed by then.
+    /// True if it was not asked at all, as another one had failed.
     pub passed_over: bool,
-    /// How the verb ended there, once it has.
+    /// The end of the verb there, once it has ended.
     pub ended: Option<Finished>,
-    /// What became of it after all.
+    /// Its fate, set at the end.
     pub result: Option<Fate>,
 }
 
 impl Row {
-    /// What takes back this call's own work and nothing that was done before it: no path for all of the session, else the paths that the
-    /// machine named. `None` where that cannot be told.
+    /// The paths for a rollback of this call's own work and nothing before it: empty for the whole session, else those that the machine
+    /// named. `None` if its own work cannot be told from earlier work.
     pub fn own_paths(&self) -> Option<Vec<OsString>> {
         if !self.partial {
             return Some(Vec::new());
         }
         let report = self.ended.as_ref().filter(|ended| ended.is_done())?.json();
         let path = |row: &Value| {
-            // What lies in such a folder may have been done before.
+            // Objects in such a directory may be earlier work.
             let whole = row["done"] != "metadata" || row["kind"] != "folder";
             whole.then(|| serde_json::from_value::<Word>(row["path"].clone()).ok()?.to_os()).flatten()
         };
@@ -52,23 +52,23 @@ impl Row {
 
 /// The end of a verb on a machine.
 pub struct Finished {
-    /// Its exit status, or why there is none.
+    /// Its exit status, or the error if it has none.
     pub status: Result<u8, Error>,
     report: Value,
     last_words: String,
 }
 
-/// Bytes of a machine's report at most, and values in it: it is in memory as a whole.
+/// The most bytes and values of a machine's report: it is in memory as a whole.
 const REPORT_BYTES: u64 = 16 << 20;
 const REPORT_VALUES: usize = 1 << 20;
 
-/// Bytes of what a machine said last.
+/// The most bytes of a machine's last message.
 const LAST_WORDS: usize = 4 << 10;
 
 impl Finished {
     fn of(ended: Result<Outcome, Error>, out: &Kept<'_>, err: &Kept<'_>) -> Self {
         let mut finished = Self { status: ended.map(|outcome| outcome.status), report: Value::Null, last_words: String::new() };
-        // What cannot be read again is as what was not said: the report is missing.
+        // If it cannot be read again, the report is missing.
         let tail = |of: &Kept<'_>, most| of.tail(most).unwrap_or_default();
         finished.report = report(&tail(if finished.is_done() { out } else { err }, REPORT_BYTES));
         let said = tail(err, LAST_WORDS as u64);
@@ -77,34 +77,34 @@ impl Finished {
         finished
     }
 
-    /// One that was not begun, as a signal had asked for an end.
+    /// The end of a machine that was not begun because of a signal.
     pub fn asked(host: &str, signal: u8) -> Self {
         let status = Err(asked(host, signal));
         Self { status, report: Value::Null, last_words: String::new() }
     }
 
-    /// Done, if with something named that was left out.
+    /// True if the verb was done; it may have left out something that is named.
     pub fn is_done(&self) -> bool {
         matches!(self.status, Ok(0 | 4))
     }
 
-    /// The last document of standard output, or the last object of standard error. Null where there is none, or it is larger than any report
-    /// that is kept.
+    /// The last document of standard output, or the last object of standard error. Null if there is none, or if it is larger than a
+    /// report may be.
     pub fn json(&self) -> &Value {
         &self.report
     }
 
-    /// Whether the verb may have been done all the same: lost, killed, stuck.
+    /// True if the verb may have been done nevertheless: lost, killed, stuck.
     pub fn is_open(&self) -> bool {
         self.status.as_ref().map_or(true, |status| *status == 7 || *status >= 128 && !is_status(*status))
     }
 
-    /// Whether the machine does not have the session.
+    /// True if the machine does not have the session.
     pub fn lacks_session(&self) -> bool {
         matches!(self.status, Ok(1)) && self.report["message"].as_str().is_some_and(|message| message.starts_with("no session "))
     }
 
-    /// Why it failed, in a line.
+    /// The reason of its failure, in a line.
     pub fn why(&self) -> String {
         match (&self.status, &self.report["message"]) {
             (Err(error), _) => error.to_string(),
@@ -114,15 +114,15 @@ impl Finished {
     }
 }
 
-/// What is true of a machine at the end.
+/// The fate of a machine.
 pub enum Fate {
     /// The verb is done there.
     Done,
-    /// It was done, and is taken back, as its report tells.
+    /// It was done, and is rolled back, as this report tells.
     TakenBack(Value),
-    /// It was ready, and was told to stop: nothing was changed.
+    /// It was ready and was told to stop: nothing was changed.
     Stopped,
-    /// It was not even asked, as another one had failed by then.
+    /// It was not even asked, as another one had failed.
     PassedOver,
     /// It could not be done: nothing was changed, or it was undone.
     Failed,
@@ -140,7 +140,7 @@ fn report(tail: &[u8]) -> Value {
     lines.find_map(|line| serde_json::from_slice(line).ok()).unwrap_or(Value::Null)
 }
 
-/// Carries a request out, and keeps what is said; `look` sees the beginning of standard output as it grows.
+/// Carries out a request, and keeps the output. `look` sees the beginning of standard output as it grows.
 pub fn gather(fs: &Fs, link: &Link<'_>, request: &Request, input: Option<Input>, look: &mut dyn FnMut(&[u8])) -> Finished {
     let (mut out, mut err) = (Kept::new(fs), Kept::new(fs));
     let ended = link.carry_out(request, input, &mut |stream, bytes| match stream {

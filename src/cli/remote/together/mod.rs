@@ -1,8 +1,8 @@
-//! commit, rollback and redo on several machines as one act: made ready on all of them ([`gate`]), done where all can, taken back where one
-//! fails ([`back`]), and told ([`told`]).
+//! commit, rollback and redo on several machines as one act: made ready on all ([`gate`]), done if all are ready, rolled back if one
+//! fails ([`back`]), and reported ([`told`]).
 //!
-//! Each machine carries out the verb with `--gate` ([`crate::cli::gate`]): it says when it is ready, and waits for the word. What is true of a
-//! machine at the end is told by itself, or, where it is lost, by its own journal: it is asked once more, and else named.
+//! Each machine carries out the verb with `--gate` ([`crate::cli::gate`]): it reports ready, and waits for the word to go on. At the end
+//! its own report counts. A machine that was lost is asked again, and its journal tells; one that cannot be reached is named.
 
 mod act;
 mod back;
@@ -29,17 +29,17 @@ use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::tree::digest::Digest;
 
-/// What a call has done on all machines or on none, or asks whether it could be.
+/// An act on all machines or on none, or the question if it could be done.
 pub struct Together {
     act: Act,
-    /// What goes to the machines that lack it.
+    /// The session to send to machines that lack it.
     sendable: Option<Id>,
-    /// It asks only: each machine does so by itself.
+    /// True if it only asks: each machine does so by itself.
     pub is_dry_run: bool,
 }
 
 impl Together {
-    /// Of a call, if it is one; which session it names is told here. `targets` are at least one.
+    /// Makes the act of a call, if its verb is one. Looks up its session here. `targets` has at least one.
     pub fn of(call: &Call, cli: &Cli, targets: &[Target]) -> Result<Option<Self>, Problem> {
         let (verb, what) = match cli.verb() {
             Verb::Commit(args) => (job::Verb::Commit, &args.what),
@@ -49,7 +49,7 @@ impl Together {
         };
         let here = local(call, &what.id, verb)?;
         if here.is_none() && what.id == "last" {
-            // Each machine has a last one of its own.
+            // The newest session differs between machines.
             return Err(Problem::refused("'last' of this machine is meant, and there is no session here")
                 .remedy(format!("name it: recant -H {} list", targets[0].name)));
         }
@@ -65,7 +65,7 @@ impl Together {
         Ok(Some(Self { act, sendable, is_dry_run: what.dry_run }))
     }
 
-    /// Has all `targets` carry it out. `blank` is a request without words for each.
+    /// Carries out the act on all `targets`. `blank`: a request without words for each.
     pub fn carry_out(&self, call: &Call, ways: &Ways, targets: &[Target], blank: &[Request]) -> Result<Ended, Problem> {
         let machines = Machines { call, ways, targets, blank, act: &self.act };
         let mut rows = machines.at_gate(self.sendable.as_ref())?;
@@ -74,27 +74,27 @@ impl Together {
         machines.say(&rows)
     }
 
-    /// The words of a dry run, with the session that is meant.
+    /// The words of a dry run, with options that tell which session is meant.
     pub fn asking(&self, words: &[OsString]) -> Vec<OsString> {
         let brought = self.sendable.is_some().then(|| OsString::from("--brought"));
         let mut asking = words.to_vec();
-        // Options stand before what may only be paths.
+        // Options go before `--`, after which all are paths.
         let at = words.iter().position(|word| word == "--").unwrap_or(words.len());
         asking.splice(at..at, self.act.meant().chain(brought));
         asking
     }
 }
 
-/// The session of this side.
+/// This side's session.
 struct Here {
     id: Id,
-    /// It goes to machines that lack it.
+    /// True if it is sent to machines that lack it.
     is_sendable: bool,
-    /// What it puts on the tree: a machine that has it by its id may have another state of it.
+    /// The mark of what it puts on the tree: a machine may have another state of the session with this id.
     mark: Option<Digest>,
 }
 
-/// The session of this side, where it is here.
+/// Finds the session on this side; `None` if it is not here.
 fn local(call: &Call, key: &str, verb: job::Verb) -> Result<Option<Here>, Problem> {
     let Some(store) = call.store()? else { return Ok(None) };
     let found = if key == "last" {
@@ -104,13 +104,13 @@ fn local(call: &Call, key: &str, verb: job::Verb) -> Result<Option<Here>, Proble
     };
     let id = match found {
         Ok(id) => id,
-        // The machines know it, or say that they do not.
+        // The machines know it, or report that they do not.
         Err(error) if error.is_unknown() => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    // What a run left that was cut off is of it, too; one that is under way is refused.
+    // Changes of a run that was cut off are collected first; a run under way is refused.
     let (_, session) = call.session(Some(id.as_str()))?;
-    // Back and forth goes what each machine has.
+    // A rollback or redo works with what each machine has: nothing is sent or compared.
     let (is_sendable, mark) = match (verb, session.header.status()) {
         (job::Verb::Commit, Status::Pending | Status::RolledBack) => (true, moving::mark(&session)?),
         (job::Verb::Commit, Status::Committed | Status::Partial) => (false, moving::mark(&session)?),
@@ -127,7 +127,7 @@ fn policy(on_limit: OnLimit) -> &'static str {
     }
 }
 
-/// The options and paths of the call, as each machine gets them.
+/// The options and paths of the call, for each machine.
 fn words(cli: &Cli) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     let mut flag = |on: bool, word: &str| words.extend(on.then(|| OsString::from(word)));

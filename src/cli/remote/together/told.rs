@@ -1,4 +1,4 @@
-//! What became of each machine, for people and for programs.
+//! Reports the fate of each machine, for people and for programs.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::cli::{Ended, text, visible};
 use crate::engine::job;
 
 impl Machines<'_> {
-    /// Says it: a line a machine.
+    /// Prints a line a machine, then the details.
     pub fn say(&self, rows: &[Row]) -> Result<Ended, Problem> {
         let (out, verb) = (&self.call.out, self.act.verb);
         let width = self.targets.iter().map(|target| target.name.len()).max().unwrap_or(0);
@@ -46,7 +46,7 @@ struct Told<'a> {
     result: &'a str,
     why: &'a str,
     report: &'a Value,
-    /// What was said where it was taken back.
+    /// The report of the rollback, if it was rolled back.
     #[serde(skip_serializing_if = "Option::is_none")]
     back: Option<&'a Value>,
 }
@@ -90,7 +90,7 @@ fn told(row: &Row, verb: job::Verb) -> (u8, &'static str, String) {
     }
 }
 
-/// How many paths were not done, where there are some.
+/// The number of paths that were left out, if any.
 fn left_out(report: &Value) -> String {
     match report["skipped"].as_array().map_or(0, Vec::len) {
         0 => String::new(),
