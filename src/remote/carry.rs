@@ -1,4 +1,4 @@
-//! A verb on the far side, where recant is put first if there is none.
+//! Carries out a verb on the far side, and first installs recant there if it has none.
 
 use super::error::{lost, missing};
 use super::frame::Outcome;
@@ -11,8 +11,8 @@ use super::{MISSING, far};
 use crate::error::{Error, Reason};
 
 impl Link<'_> {
-    /// Has the far side's recant carry out `request`, with `input` as its standard input and `sink` for what it writes. Where there is no
-    /// recant of this protocol it is put there first. Nothing of `input` is read before the far side has answered.
+    /// Has the far side's recant carry out `request`. `input` is its standard input, `sink` takes its output. If there is no recant of this
+    /// protocol, it is first installed there. Nothing of `input` is read before the far side has answered.
     pub fn carry_out(&self, request: &Request, input: Option<Input>, sink: &mut Sink<'_>) -> Result<Outcome, Error> {
         let mut input = input;
         match self.once(request, &mut input, sink) {
@@ -24,7 +24,7 @@ impl Link<'_> {
         }
     }
 
-    /// Runs `request` on a terminal of the far side, which is this side's: the ends of all three streams are ssh's own.
+    /// Runs `request` on a terminal of the far side, which is this side's: all three streams are ssh's own.
     pub fn on_terminal(&self, request: &Request) -> Result<Outcome, Error> {
         let word = request.word()?;
         let once = || -> Result<u8, Error> {
@@ -34,7 +34,7 @@ impl Link<'_> {
             child.wait().map(far::status).map_err(|source| self.no_ssh(source))
         };
         let mut status = once()?;
-        // A command may end so, too. The far side tells, on a connection where its words can be read.
+        // A command may end with this status, too. A connection without a terminal tells if recant is missing.
         if status == MISSING && self.answers()? == Answers::Nothing {
             if self.install == Install::Never {
                 return Err(missing(&self.host()));
@@ -42,7 +42,7 @@ impl Link<'_> {
             install::put(self)?;
             status = once()?;
         }
-        // ssh has said why.
+        // ssh has reported the reason.
         if status == 255 && self.answers().is_err() {
             return Err(lost(&self.host()));
         }

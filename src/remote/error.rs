@@ -1,4 +1,4 @@
-//! The errors between two machines, in this room's words. `host` is what the machine is called in messages.
+//! The errors between two machines, in this room's words. `host` is the machine's name in messages.
 
 use std::fmt::Display;
 use std::io;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::PROTOCOL;
 use crate::error::{Error, Kind, Reason, reason};
 
-/// What names a host is no name.
+/// Some words name no valid host.
 pub(super) fn no_host(words: &str, why: &str) -> Error {
     Error::new(Kind::Usage, format!("{words:?} is no host: {why}"))
         .without_state()
@@ -25,42 +25,42 @@ fn on(host: &str, what: impl Display, reason: Reason) -> Error {
     Error::new(Kind::Refused, format!("{host}: {what}")).with_reason(reason)
 }
 
-/// Before the far side had answered.
+/// An error before the far side had answered.
 fn unheard(host: &str, what: impl Display, reason: Reason) -> Error {
     on(host, what, reason).with_state(format!("nothing is known to have been done on {host}"))
 }
 
-/// The far side was at work, or may have been.
+/// An error while the far side was at work, or may have been.
 fn cut(host: &str, what: impl Display, reason: Reason) -> Error {
     on(host, what, reason)
         .with_state(format!("what {host} had begun it finishes or undoes by itself, by its own journal"))
         .with_remedy(format!("recant -H {host} status tells what was done"))
 }
 
-/// ssh ended, with this status of its own, before the far side had said anything.
+/// ssh ended with this status before the far side had sent anything.
 pub(super) fn unreached(host: &str, status: u8) -> Error {
     unheard(host, format_args!("no connection: ssh ended with status {status}"), Reason::NoConnection)
 }
 
-/// The far side did not say for so long who it is.
+/// The far side sent no hello for so long.
 pub(super) fn mute(host: &str, silence: Duration) -> Error {
     unheard(host, format_args!("no answer for {} s", silence.as_secs()), Reason::NoAnswer).with_remedy(format!(
         "ssh {host} true has to end within remote.timeout (settings); ssh -O exit {host} ends a shared connection that hangs"
     ))
 }
 
-/// What came was no answer, and no end of it to be seen.
+/// The far side sent no hello, and other output without end.
 pub(super) fn noise(host: &str) -> Error {
     unheard(host, "its login writes without end, and recant there does not come to speak", Reason::NoAnswer)
         .with_remedy(format!("ssh {host} true shows what its login scripts write"))
 }
 
-/// The connection ended before the far side told how the verb ended.
+/// The connection ended before the end of the verb was known.
 pub(super) fn lost(host: &str) -> Error {
     cut(host, "the connection was cut before the end was known", Reason::Cut)
 }
 
-/// The connection is there, and nothing came over it for so long.
+/// Nothing came over the connection for so long.
 pub(super) fn stalled(host: &str, silence: Duration) -> Error {
     cut(host, format_args!("nothing came from there for {} s, and the end is not known", silence.as_secs()), Reason::NoAnswer)
 }
@@ -70,7 +70,7 @@ pub fn asked(host: &str, signal: u8) -> Error {
     cut(host, "ended by a signal before the far side had answered", Reason::Asked { signal })
 }
 
-/// What the far side's verb was to read cannot be read here.
+/// The input for the far side's verb cannot be read here.
 pub fn no_input(host: &str, source: &io::Error) -> Error {
     let why = reason(source);
     cut(host, format_args!("standard input, which was to go there, cannot be read: {why}"), Reason::NoInput)
@@ -82,36 +82,36 @@ pub(super) fn missing(host: &str) -> Error {
         .with_remedy(format!("without --no-install this recant is put there: recant -H {host} doctor"))
 }
 
-/// sudo there carries out nothing without a password, or nothing at all.
+/// sudo there runs nothing without a password, or nothing at all.
 pub fn no_sudo(host: &str) -> Error {
     on(host, "sudo -n refused to run recant there", Reason::NoSudo)
         .with_remedy(format!("allow it without a password in sudoers on {host}, or take sudo out of [remotes] in the settings"))
 }
 
-/// recant is to be run by sudo there, and there is none.
+/// recant is to be run by sudo there, and there is no sudo.
 pub fn lacks_sudo(host: &str) -> Error {
     on(host, "there is no sudo there, by which recant is to be run", Reason::NoSudo).with_remedy(format!(
         "install it on {host}, or take sudo out of [remotes] in the settings: who logs in as root needs none"
     ))
 }
 
-/// It could not be put there.
+/// recant could not be installed there.
 pub(super) fn not_installed(host: &str, why: impl Display, remedy: impl Into<String>) -> Error {
     on(host, format_args!("recant cannot be put there: {why}"), Reason::NotInstalled).with_remedy(remedy)
 }
 
-/// What is asked for has so many bytes, which is too much for a command line or for one frame: `over` names it.
+/// A request of so many bytes is too long for a command line or a frame; `over` names which.
 pub(super) fn too_long(bytes: usize, most: usize, over: &str) -> Error {
     Error::new(Kind::Refused, format!("these words take {bytes} bytes; over {over} {most} are the most"))
 }
 
-/// The near side speaks another protocol.
+/// The near side uses another protocol.
 pub(super) fn other_protocol(theirs: u32) -> Error {
     Error::new(Kind::Refused, format!("the near side speaks protocol {theirs}, this one {PROTOCOL}"))
         .with_reason(Reason::OtherProtocol)
 }
 
-/// What came is no request.
+/// The bytes that came are no valid request.
 pub(super) fn garbled(why: impl Display) -> Error {
     Error::new(Kind::Refused, format!("the request is garbled: {why}"))
 }

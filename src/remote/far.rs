@@ -1,7 +1,7 @@
-//! The far side: a relay between the connection and one child, which is recant once more with the near side's words.
+//! The far side: a relay between the connection and one child, which is another recant with the near side's words.
 //!
-//! A connection that is cut decides nothing. The child of a verb that settles what it began goes on to its end, and its own
-//! journal has the last word; that of one that ends with its terminal is sent SIGHUP, as the kernel would.
+//! A connection that is cut decides nothing. The child of a verb that settles what it began goes on to its end, by its own journal.
+//! The child of a verb that ends with its terminal is sent SIGHUP, as by the kernel.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal};
 
 use super::frame::{Down, Outcome, Up};
 
-/// What a verb does when the connection is cut.
+/// The behaviour of a verb when the connection is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
     /// It goes on: what it began is finished or undone.
@@ -28,40 +28,40 @@ pub enum Cut {
     Ends,
 }
 
-/// What a verb reads standard input from.
+/// The standard input of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
     /// Nothing.
     None,
     /// A pipe: the command of a run reads it.
     Pipe,
-    /// A socket, from which a reader gets an error, and no end, where the relay is gone before the end came: what recant itself reads
-    /// is content, and half of it must not be taken for all.
+    /// A socket: if the relay is gone before the end of input, the reader gets an error in place of an end. recant itself reads content
+    /// from it, and half of it must not count as all.
     Guarded,
 }
 
-/// Before the line that a verb says its number of changes in, on standard error: the record separator of ASCII. The line is not
-/// handed on.
+/// The start of the line, on standard error, with a verb's number of changes. It begins with the record separator of ASCII. The line is
+/// not passed on.
 pub const FACTS: &[u8] = b"\x1erecant changes=";
 
-/// Carries `command` out with the connection as its terminal, to its end. The near side is told in time that the far one is there, where
-/// it takes a `silence` for a cut. Errors: it cannot be started.
+/// Carries out `command` to its end, with the connection as its terminal. If the near side counts a `silence` as a cut, it is told often
+/// enough that this side is there. Errors: the command cannot be started.
 pub fn relay(mut command: Command, cut: Cut, input: Input, silence: Option<Duration>) -> io::Result<()> {
     let (stdin, near_end) = match input {
         Input::None => (Stdio::null(), None),
         Input::Pipe => (Stdio::piped(), None),
         Input::Guarded => {
             let (ours, theirs) = UnixStream::pair()?;
-            // Never read: a socket that is closed with something unread gives its other end ECONNRESET (unix(7)) in the place of
-            // an end, unless `shutdown` has said before that the end is meant.
+            // Never read: a socket that is closed with something unread gives its other end ECONNRESET (unix(7)) in place of an end,
+            // unless `shutdown` has told before that the end is meant.
             (&theirs).write_all(b"!")?;
             (Stdio::from(OwnedFd::from(theirs)), Some(ours))
         }
     };
-    // A group of its own, for Ctrl-C to reach the command of a run too, and not the relay.
+    // A process group of its own: Ctrl-C has to reach the command of a run, too, but not the relay.
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
-    // It holds the other end of the socket, which has to be the child's alone.
+    // It holds the other end of the socket, which only the child may have.
     drop(command);
     let (tell, events) = channel();
     let near = Near::new(tell.clone());
@@ -76,8 +76,8 @@ pub fn relay(mut command: Command, cut: Cut, input: Input, silence: Option<Durat
     Ok(())
 }
 
-/// Tells a shell that recant was started: it has a trap for SIGUSR1 by then, and is told before anything is done. Errors: it has none, and would
-/// not know, or die of it; or it is not there.
+/// Tells a shell, before anything is done, that recant was started: the shell's trap for SIGUSR1 is set by then. Errors: it has no trap,
+/// and would miss the signal or die of it; it does not exist.
 pub fn tell_begun(shell: i32) -> io::Result<()> {
     let status = std::fs::read_to_string(format!("/proc/{shell}/status"))?;
     // proc(5): a bit a signal, the first for number 1.
@@ -89,7 +89,7 @@ pub fn tell_begun(shell: i32) -> io::Result<()> {
     }
 }
 
-/// What happens, in the order in which it is told.
+/// An event for the relay, in the order of the reports.
 enum Event {
     Frame(Up),
     /// The connection is gone.
@@ -102,7 +102,7 @@ fn serve(near: &Near, events: &Receiver<Event>, group: Group, feed: Sender<Optio
     for event in events {
         match event {
             Event::Frame(Up::Input(bytes)) => {
-                // A verb that reads no more is no failure of the connection.
+                // A verb that reads no more does not end the connection.
                 let _gone = feed.as_ref().map(|feed| feed.send(Some(bytes)));
             }
             Event::Frame(Up::InputEnds) => {
@@ -110,7 +110,7 @@ fn serve(near: &Near, events: &Receiver<Event>, group: Group, feed: Sender<Optio
             }
             Event::Frame(Up::Signal(number)) => group.signal(number),
             Event::Frame(Up::Closed(stream)) => near.close(stream),
-            // The first frame is the only one.
+            // Only the first frame may be a request.
             Event::Frame(Up::Request(_)) => {}
             Event::Cut => {
                 near.cut.store(true, Ordering::Relaxed);
@@ -127,10 +127,10 @@ fn serve(near: &Near, events: &Receiver<Event>, group: Group, feed: Sender<Optio
     }
 }
 
-/// Reads the connection to its end.
+/// Reads frames to the end of the connection.
 fn listen(tell: &Sender<Event>) {
     let mut stdin = io::stdin().lock();
-    // What is no frame ends the connection as a cut does.
+    // An invalid frame ends the connection like a cut.
     while let Ok(Some(frame)) = Up::read(&mut stdin) {
         if tell.send(Event::Frame(frame)).is_err() {
             return;
@@ -139,7 +139,7 @@ fn listen(tell: &Sender<Event>) {
     let _ended = tell.send(Event::Cut);
 }
 
-/// The child and what it has started.
+/// The child and the processes that it started.
 #[derive(Clone, Copy)]
 struct Group {
     leader: Option<Pid>,
@@ -150,17 +150,17 @@ impl Group {
         Self { leader: Pid::from_raw(i32::try_from(child.id()).unwrap_or_default()) }
     }
 
-    /// As the kernel does when a terminal is gone; and once more, as a run that is being set up has nobody yet to hand it on to.
+    /// Sends SIGHUP, as the kernel does when a terminal is gone; then again, as a run that is being set up cannot pass on the first.
     fn hang_up(self) {
         std::thread::spawn(move || {
             self.signal(1);
-            // This process ends with the child: the number is still its own then.
+            // This process ends with the child, so that the process id is still the child's then.
             std::thread::sleep(std::time::Duration::from_secs(1));
             self.signal(1);
         });
     }
 
-    /// Sends a signal: what a terminal sends to all, what kill(1) sends to the child. A child that has ended gets none.
+    /// Sends a signal: a terminal's signals go to the whole group, others, as by kill(1), to the child. A child that has ended gets none.
     fn signal(self, number: u8) {
         let Some((leader, signal)) = self.leader.zip(Signal::from_named_raw(number.into())) else { return };
         let _ended = match signal {
@@ -170,12 +170,12 @@ impl Group {
     }
 }
 
-/// The way back to the near side. Where it is gone, what is sent goes nowhere.
+/// The connection to the near side. If that is gone, frames are dropped.
 #[derive(Clone)]
 struct Near {
     out: Arc<Mutex<io::Stdout>>,
     cut: Arc<AtomicBool>,
-    /// Standard output and standard error that nobody reads any more on the near side.
+    /// For standard output and standard error: true if the near side no longer reads it.
     closed: Arc<[AtomicBool; 2]>,
     tell: Sender<Event>,
 }
@@ -195,17 +195,17 @@ impl Near {
         }
     }
 
-    /// The last that is sent.
+    /// Sends the last frame.
     fn end(&self, outcome: Outcome) {
         self.send(&Down::Ended(outcome));
         self.cut.store(true, Ordering::Relaxed);
     }
 
-    /// Tells again and again that it is there, whatever the child does: two that are late in a row are no silence yet.
+    /// Reports regularly that this side is there, whatever the child does. Two late reports in a row are no silence yet.
     fn beat(&self, silence: Duration) {
         let near = self.clone();
         std::thread::spawn(move || {
-            // This process ends with the child, and this with it.
+            // The thread ends with this process, which ends with the child.
             loop {
                 near.send(&Down::Alive);
                 std::thread::sleep(silence / 4);
@@ -223,7 +223,7 @@ impl Near {
         self.closed[usize::from(stream) - 1].load(Ordering::Relaxed)
     }
 
-    /// Hands on what the child writes, and tells of its end once all of it is handed on.
+    /// Passes on the child's output, and reports its end once all output is passed on.
     fn hand_on(&self, child: &mut Child, tell: Sender<Event>) {
         let output = child.stdout.take().map(|stdout| self.output(stdout));
         let errors = child.stderr.take().map(|stderr| self.errors(stderr));
@@ -240,7 +240,7 @@ impl Near {
         let near = self.clone();
         std::thread::spawn(move || {
             let mut buffer = vec![0; 64 << 10];
-            // Closed, it gives the child EPIPE.
+            // When the near side has closed it, the pipe is dropped, and the child gets EPIPE.
             while !near.is_closed(1)
                 && let Some(bytes) = some_of(&mut stdout, &mut buffer)
             {
@@ -298,12 +298,12 @@ pub fn status(ended: ExitStatus) -> u8 {
     u8::try_from(status).unwrap_or(u8::MAX)
 }
 
-/// Takes the line of [`FACTS`] out of what a verb says on standard error.
+/// Removes the line of [`FACTS`] from a verb's standard error.
 #[derive(Default)]
 struct Facts {
-    /// The beginning of a line that may be it.
+    /// The start of a line that may be that line.
     held: Vec<u8>,
-    /// Whether the last byte handed on was in the middle of a line.
+    /// True if the last byte passed on was in the middle of a line.
     inside: bool,
     changes: Option<u64>,
 }
@@ -331,19 +331,19 @@ impl Facts {
         rest
     }
 
-    /// What is left when the stream ends.
+    /// Returns the held bytes at the end of the stream.
     fn end(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.held)
     }
 }
 
-/// Where standard input goes.
+/// The reader of standard input.
 enum Taker {
     Pipe(ChildStdin),
     Socket(UnixStream),
 }
 
-/// Hands standard input on at the pace of whoever reads it. `None` is its end; a channel that is dropped without one is a cut.
+/// Passes on standard input, as fast as it is read. `None` is its end; a channel that is dropped without it is a cut.
 fn feeder(near: Near, taker: Option<Taker>) -> Sender<Option<Vec<u8>>> {
     let (feed, fed) = channel::<Option<Vec<u8>>>();
     std::thread::spawn(move || {
@@ -352,7 +352,7 @@ fn feeder(near: Near, taker: Option<Taker>) -> Sender<Option<Vec<u8>>> {
             let Some(bytes) = bytes else {
                 if let Some(Taker::Socket(socket)) = &taker {
                     let _gone = socket.shutdown(Shutdown::Write);
-                    // It stays open: a socket with something unread would take the end back when it is closed.
+                    // Stays open: closing a socket with something unread would cancel the end.
                     std::mem::forget(taker.take());
                 }
                 return;
@@ -363,7 +363,7 @@ fn feeder(near: Near, taker: Option<Taker>) -> Sender<Option<Vec<u8>>> {
                 None => Ok(()),
             };
             if written.is_err() {
-                // Nobody reads it: the rest is taken, and goes nowhere.
+                // Nobody reads it: take the rest and drop it.
                 taker = None;
             }
             near.send(&Down::Taken(u32::try_from(bytes.len()).unwrap_or(u32::MAX)));

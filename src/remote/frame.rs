@@ -1,27 +1,27 @@
-//! What goes over the connection once both sides know each other: one byte of kind, four of length (big endian, at most
-//! [`LIMIT`]), a body. docs/remote.md has the table.
+//! The frames on the connection after the hello: one byte of kind, four of length (big endian, at most [`LIMIT`]), a body. docs/remote.md
+//! has the table.
 
 use std::io::{self, Read, Write};
 
-/// Bytes that a body may have.
+/// The most bytes of a body.
 pub const LIMIT: usize = 1 << 20;
 
-/// Bytes of standard input that may be on the way: the near side sends no more until the far side says that its verb took some.
-/// So a verb that does not read keeps no signal from reaching it.
+/// The most bytes of standard input on the way: the near side sends more only once the far side reports that its verb took some. So
+/// a verb that does not read its input does not keep signals from reaching it.
 pub const WINDOW: usize = 1 << 20;
 
 /// To the far side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Up {
-    /// What is to be done: a [`Request`](super::request::Request) in JSON. The first, once.
+    /// The request: a [`Request`](super::request::Request) in JSON. The first frame, sent once.
     Request(Vec<u8>),
     /// Standard input.
     Input(Vec<u8>),
-    /// Its end. A connection that ends without it was cut.
+    /// The end of standard input. A connection that ends without it was cut.
     InputEnds,
-    /// A signal that the near side was sent.
+    /// A signal that the near side received.
     Signal(u8),
-    /// Nobody reads this stream any more: 1 or 2.
+    /// The near side no longer reads this stream: 1 or 2.
     Closed(u8),
 }
 
@@ -32,20 +32,20 @@ pub enum Down {
     Output(Vec<u8>),
     /// Standard error.
     Errors(Vec<u8>),
-    /// So many bytes of standard input were handed on.
+    /// The number of bytes of standard input that were passed on.
     Taken(u32),
-    /// It is there, though it has nothing to say.
+    /// A sign that it is there, while it has nothing else to send.
     Alive,
-    /// How it ended. The last.
+    /// The verb's end. The last frame.
     Ended(Outcome),
 }
 
-/// How a verb ended on the far side.
+/// The end of a verb on the far side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Outcome {
-    /// Its exit status; 128 + n where signal n ended it.
+    /// Its exit status; 128 + n if signal n ended it.
     pub status: u8,
-    /// How many changes it was about, where it said so.
+    /// The number of changes that it was about, if it reported one.
     pub changes: Option<u64>,
 }
 
@@ -61,7 +61,7 @@ impl Up {
         }
     }
 
-    /// Reads one; `None` where the connection ends.
+    /// Reads a frame; `None` at the end of the connection.
     pub fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
         let Some((kind, body)) = receive(from)? else { return Ok(None) };
         Ok(Some(match (kind, &*body) {
@@ -92,7 +92,7 @@ impl Down {
         }
     }
 
-    /// Reads one; `None` where the connection ends.
+    /// Reads a frame; `None` at the end of the connection.
     pub fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
         let Some((kind, body)) = receive(from)? else { return Ok(None) };
         Ok(Some(match (kind, &*body) {
@@ -110,7 +110,7 @@ impl Down {
     }
 }
 
-/// One write(2) a frame, where it takes all: frames of two threads must not mix, which the callers see to.
+/// Sends a frame by one write(2) if possible. Frames of two threads must not mix: callers ensure that.
 fn send(to: &mut impl Write, kind: u8, body: &[u8]) -> io::Result<()> {
     let length = u32::try_from(body.len()).ok().filter(|_| body.len() <= LIMIT);
     let length = length.ok_or_else(|| io::Error::other(format!("a frame of {} bytes: {LIMIT} is the most", body.len())))?;

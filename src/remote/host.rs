@@ -1,4 +1,4 @@
-//! Which machine is meant: `user@host:port`, or a name of the settings.
+//! Names of machines: `user@host:port`, or a name of the settings.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use super::error::no_host;
 use crate::config::Remote;
 use crate::error::Error;
 
-/// One machine, as ssh is told of it.
+/// A machine, with the words for ssh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// As it was asked for: what messages call it.
+    /// The name as it was given, for messages.
     pub name: String,
-    /// What ssh is given: a name of its own settings, of DNS, or an address.
+    /// The host for ssh: a name of its own settings, of DNS, or an address.
     pub host: String,
     /// The user to log in as; else ssh's choice.
     pub user: Option<String>,
@@ -19,13 +19,13 @@ pub struct Target {
     pub port: Option<u16>,
     /// The store there; else the far side's choice.
     pub store: Option<String>,
-    /// Whether recant is run by `sudo -n` there.
+    /// True if recant is run by `sudo -n` there.
     pub sudo: bool,
 }
 
 impl Target {
-    /// Reads `host`, `user@host`, `host:port`, `user@host:port`. `host` may be a name of `remotes`; what stands in the words goes before what stands there. An
-    /// IPv6 address with a port stands in brackets.
+    /// Parses `host`, `user@host`, `host:port`, `user@host:port`. `host` may be a name of `remotes`; user and port in the words override
+    /// those of the settings. An IPv6 address with a port has brackets.
     pub fn parse(words: &str, remotes: &BTreeMap<String, Remote>) -> Result<Self, Error> {
         let wrong = |why: &'static str| no_host(words, why);
         let (user, rest) = match words.rsplit_once('@') {
@@ -37,7 +37,7 @@ impl Target {
                 let (host, after) = rest.split_once(']').ok_or(wrong("a ']' is missing"))?;
                 (host, after.strip_prefix(':'))
             }
-            // More than one colon: an address, which is no host and port.
+            // More than one colon: an IPv6 address, without a port.
             None if rest.matches(':').count() > 1 => (rest, None),
             None => rest.split_once(':').map_or((rest, None), |(host, port)| (host, Some(port))),
         };
@@ -46,7 +46,7 @@ impl Target {
         Self::with(words, host, user, port, remotes)
     }
 
-    /// One that is called `name`: `host` may be a name of `remotes`.
+    /// Makes a target of this name; `host` may be a name of `remotes`.
     pub fn with(
         name: &str,
         host: &str,
@@ -66,15 +66,15 @@ impl Target {
     }
 }
 
-/// A word that ssh can take for nothing but a name: no option, nothing that the shell of a ProxyCommand reads.
+/// A word that ssh takes for a name and nothing else: no option, and nothing that the shell of a ProxyCommand interprets.
 fn plain(word: &str, more: &str) -> Option<String> {
     let fits = |c: char| c.is_alphanumeric() || more.contains(c);
     (!word.is_empty() && !word.starts_with('-') && word.chars().all(fits)).then(|| word.to_owned())
 }
 
-/// What a host's name may have beside letters and digits: an address too, with its zone.
+/// Characters of a host's name beside letters and digits; it may be an address with its zone.
 const OF_HOST: &str = "._-:%";
-/// Likewise a user's: an address or a domain may be part of it.
+/// Characters of a user's name, likewise; it may contain an address or a domain.
 const OF_USER: &str = "._-+~=@\\";
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Puts this very binary where a far side has none of this protocol: `~/.local/lib/recant/bin/<version>/recant`.
+//! Installs this very binary on a far side that has no recant of this protocol: `~/.local/lib/recant/bin/<version>/recant`.
 //!
-//! It is whole or not there: copied beside its place, compared by SHA-256 there, run once, and renamed. Other versions go.
+//! It is whole or not there: copied beside its place, compared by SHA-256 there, run once, and renamed. Other versions are removed.
 //!
-//! However slow the line is, the far side tells how much of the copy it has while it takes it: this side's buffers and the network's take all
-//! of it long before, so that what was sent says nothing. That it is there is no answer by itself: a disk that hangs takes nothing more.
+//! The far side reports how much of the copy it has, however slow the line is: what was sent says nothing, as buffers here and in the
+//! network take all of it long before. A mere sign that it is there does not count: a disk that hangs takes nothing more.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -19,17 +19,17 @@ use super::place::{PLACE, VERSION};
 use super::signals::Wire;
 use crate::error::{Error, Reason};
 
-/// A program's file, as far as another machine cares.
+/// The facts about a program's file that matter to another machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     /// The processor, as uname(1) calls it.
     pub machine: String,
-    /// Whether it needs nothing else: no interpreter, which loads libraries.
+    /// True if it needs nothing else: no interpreter, which loads libraries.
     pub is_static: bool,
 }
 
 impl Program {
-    /// This process's own. Errors: what kept it from being read.
+    /// Reads this process's own file. Errors: it cannot be read.
     pub fn own() -> io::Result<Self> {
         let mut file = std::fs::File::open(OWN)?;
         Self::read(&mut file)
@@ -42,7 +42,7 @@ impl Program {
         let at = |offset: usize, length: usize| head.get(offset..offset.checked_add(length)?);
         let number = |offset, length| -> Option<usize> {
             let bytes = at(offset, length)?;
-            // Of the byte order that this process itself has, or it could not run.
+            // In the byte order of this process, or the file could not run here.
             let fold = |sum: usize, byte: &u8| sum << 8 | usize::from(*byte);
             Some(if cfg!(target_endian = "little") { bytes.iter().rev().fold(0, fold) } else { bytes.iter().fold(0, fold) })
         };
@@ -63,10 +63,10 @@ impl Program {
     }
 }
 
-/// This process's own file, also where its name has another one now.
+/// This process's own file, even if its name is another file's now.
 const OWN: &str = "/proc/self/exe";
 
-/// Puts it there. Errors: what stands against it, with what would do it; it is not reached; asked to end, where a signal came meanwhile.
+/// Installs it. Errors: the reason why it cannot be installed, with what to do by hand; the machine is not reached; a signal asked to end.
 pub fn put(link: &Link<'_>) -> Result<(), Error> {
     let host = link.host();
     let not = |why: String, remedy: String| not_installed(&host, why, remedy);
@@ -81,13 +81,13 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
     let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     let mut wire = link.open(&text(&digest, beat(link.timeout)))?;
     let _listed = link.signals.map(|signals| signals.list(Wire::to_ssh(wire.pid(), wire.patience.clone())));
-    // One that came between two connections met none.
+    // A signal between two connections met no link.
     if let Some(asked) = wire.asked() {
         wire.patience.give_up();
         return Err(asked);
     }
     let (mut system, mut machine) = (String::new(), String::new());
-    // What a login script wrote comes first.
+    // Skips the output of login scripts.
     while system.is_empty() {
         let line = wire.line();
         if line.is_empty() {
@@ -111,10 +111,10 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
     }
     let whole = bytes.len() as u64;
     let to = wire.ssh_stdin.take();
-    // The far side may take none of it any more: this side has to be there to see that.
+    // In a thread: if the far side takes no more of it, this side has to notice.
     std::thread::spawn(move || {
         let Some(mut to) = to else { return };
-        // What stands against it is told by the other end.
+        // The far side reports the error.
         let _refused = to.write_all(b"go\n").and_then(|()| to.write_all(&bytes));
     });
     match taken(&mut wire, whole) {
@@ -136,22 +136,22 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
     }
 }
 
-/// What became of the copy.
+/// The fate of the copy.
 enum Taken {
     All,
-    /// The far side's word for what stands against it.
+    /// The far side's reason for refusing it.
     Refused(String),
     /// The connection ended, or was given up.
     InPart {
-        /// It said that it is there, and nothing else, to the end.
+        /// True if it only sent signs that it is there, until the end.
         is_there: bool,
     },
 }
 
-/// Hears the far side out. Only what brings it on ends its silence: more of the `whole` copy, or the next step.
+/// Reads the far side's reports. Only progress ends its silence: more of the `whole` copy, or the next step.
 fn taken(wire: &mut Opened, whole: u64) -> Taken {
     let mut progress = Progress::default();
-    // One word that tells nothing new may have been on its way when the line was cut.
+    // One report without progress may have been on its way when the line was cut.
     let mut idle = 0;
     wire.patience.advanced();
     loop {
@@ -164,7 +164,7 @@ fn taken(wire: &mut Opened, whole: u64) -> Taken {
             return Taken::All;
         }
         if let Some(word) = text.strip_prefix("recant-refused ") {
-            // What is on the way to it is read by nobody.
+            // The far side no longer reads the rest of the copy.
             wire.is_told = true;
             return Taken::Refused(word.trim().to_owned());
         }
@@ -177,17 +177,17 @@ fn taken(wire: &mut Opened, whole: u64) -> Taken {
     }
 }
 
-/// How far the far side has come.
+/// The progress of the far side.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Progress {
     /// Bytes of the copy.
     size: u64,
-    /// Steps after it: its digest, the disk, a first run.
+    /// Steps after the copy: its hash, the disk, a first run.
     step: u64,
 }
 
 impl Progress {
-    /// Whether a line tells of more than any before. There is an end to it, whatever the far side says.
+    /// Takes in a report; true if it is progress. The number of such reports is limited, whatever the far side sends.
     fn is_told_by(&mut self, line: &str, whole: u64) -> bool {
         const STEPS: u64 = 3;
         let number = |word: &str, most: u64| line.strip_prefix(word)?.trim().parse().ok().map(|number: u64| number.min(most));
@@ -198,7 +198,7 @@ impl Progress {
     }
 }
 
-/// Seconds between two signs that the far side is there, in the words of sleep(1): a quarter of the time that it may be silent, at most one.
+/// Seconds between two signs that the far side is there, as text for sleep(1): a quarter of the allowed silence, at most 1.
 fn beat(timeout: Option<Duration>) -> &'static str {
     match timeout {
         Some(timeout) if timeout < Duration::from_secs(4) => "0.25",
@@ -206,9 +206,9 @@ fn beat(timeout: Option<Duration>) -> &'static str {
     }
 }
 
-/// What the far side does: nothing before it is told to go on; then a copy beside the place, its digest, a first run, the rename. Meanwhile
-/// somebody tells how much of it is there, who holds nothing that the connection waits for when he has ended. He ends with the shell, also
-/// where that is killed, and takes away what it leaves then; and he keeps the folder young, which another call would take for left.
+/// The far side's shell text. Waits for `go`; then copies beside the place, checks the hash, runs it once, renames. Meanwhile a background
+/// process reports the size of the copy. It holds nothing open that the connection waits for. It ends with the shell, also if that is
+/// killed, and then removes what is left. It keeps the directory's time recent: another call would remove an old one.
 fn text(digest: &str, beat: &str) -> String {
     format!(
         "exec sh -c 'umask 077; echo recant-install $(uname -s) $(uname -m); read go || exit 1; \
@@ -252,7 +252,7 @@ fn refused(word: &str, host: &str) -> (String, String) {
     }
 }
 
-/// The commands that put a binary there.
+/// The commands to install a binary there by hand.
 fn by_hand(host: &str, program: Option<&str>) -> String {
     let own = own_name();
     let program = program.map_or(own.as_path(), Path::new);
@@ -260,12 +260,12 @@ fn by_hand(host: &str, program: Option<&str>) -> String {
     format!("ssh {host} mkdir -p {folder} && scp {} {host}:{folder}/recant", program.display())
 }
 
-/// The name that this process was started by.
+/// The path that this process was started by.
 fn own_name() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| "recant".into())
 }
 
-/// Rust's name for a processor that uname(1) calls so.
+/// Rust's name for a processor, from that of uname(1).
 fn machine_of(uname: &str) -> &str {
     match uname {
         "arm64" => "aarch64",

@@ -21,53 +21,53 @@ use super::upwards::{Credit, Upwards, feed};
 use super::{MISSING, PROTOCOL};
 use crate::error::{Error, Reason};
 
-/// How this side's ssh is started.
+/// The way to start this side's ssh.
 #[derive(Debug, Clone)]
 pub struct Ssh {
     /// The program and its first arguments.
     pub words: Vec<OsString>,
-    /// Keeps from a child what a terminal sends to all processes of its group: `fs` knows how.
+    /// Keeps signals of the terminal, which go to the whole process group, from a child: `fs` knows how.
     pub shielding: fn(&mut Command),
-    /// Shows what ssh says by itself, where that is not gathered.
+    /// Shows messages of ssh itself, if they are not gathered.
     pub showing: fn(&[u8]),
 }
 
-/// Whether recant may be put where it is missing.
+/// Permission to install recant on a machine that has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Install {
-    /// Where it can be done.
+    /// If possible.
     Allowed,
     /// Not at all.
     Never,
 }
 
-/// What ssh says by itself.
+/// The treatment of messages of ssh itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SshSays {
-    /// Is shown as it comes.
+    /// Shown as they come.
     Through,
-    /// Goes with what the far side says there.
+    /// Gathered with the far side's messages.
     Gathered,
 }
 
-/// The way to one machine.
+/// A connection to one machine.
 pub struct Link<'a> {
     /// This side's ssh.
     pub ssh: &'a Ssh,
     /// The machine.
     pub target: &'a Target,
-    /// Whether recant may be put there.
+    /// Permission to install recant there.
     pub install: Install,
-    /// Where ssh's own words go.
+    /// The treatment of ssh's own messages.
     pub ssh_says: SshSays,
-    /// How long it may be silent; `None`: for ever.
+    /// The longest time that it may be silent; `None`: no limit.
     pub timeout: Option<Duration>,
-    /// Signals to hand on.
+    /// Signals to pass on.
     pub signals: Option<&'a Signals>,
 }
 
 impl Link<'_> {
-    /// Whether there is a recant of this protocol. sudo is not asked: it may allow on a terminal what it refuses here.
+    /// Asks if there is a recant of this protocol. Does not use sudo, which may allow on a terminal what it refuses here.
     pub(super) fn answers(&self) -> Result<Answers, Error> {
         let mut wire = self.open(&relay(false))?;
         wire.ssh_stdin = None;
@@ -89,13 +89,13 @@ impl Link<'_> {
         }
         let credit = Arc::new(Credit::new(WINDOW));
         let up = Upwards::to(wire.ssh_stdin.take(), credit.clone());
-        // At once: the far side's answer is on its way meanwhile.
+        // Sent at once, while the far side's answer is on its way.
         up.send(Up::Request(json));
         let answered = Arc::new(AtomicBool::new(false));
         let listed = Wire::to_far_side(up.tell.clone(), wire.pid(), answered.clone(), wire.patience.clone());
         let listed = self.signals.map(|signals| signals.list(listed));
         if let Err(silent) = wire.hello(sink) {
-            // Whatever stands between here and ssh may wait for the end of what it is sent.
+            // A program between here and ssh may wait for the end of its input.
             drop((listed, up));
             return Err(wire.why(silent, sink));
         }
@@ -108,7 +108,7 @@ impl Link<'_> {
             std::thread::spawn(move || {
                 if let Err(error) = feed(input, &tell, &credit) {
                     *unread.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                    // No end: what was read so far must not be taken for all. A cut is what the far side's verb ends on.
+                    // Not ended as input: half of it must not count as all. The cut makes the far side's verb end.
                     patience.give_up();
                     let _ended = ssh.map(|ssh| rustix::process::kill_process(ssh, Signal::TERM));
                 }
@@ -127,7 +127,7 @@ impl Link<'_> {
 
     fn receive(&self, wire: &mut Opened, up: &Upwards, credit: &Credit, sink: &mut Sink<'_>) -> Result<Outcome, Error> {
         let mut closed = [false; 2];
-        // Told once: a far side that writes on and reads nothing would have these words gather here.
+        // Sent once: frames would pile up here if the far side writes on and reads nothing.
         let mut deliver = |stream, number: u8, bytes: &[u8]| {
             let closed = &mut closed[usize::from(number) - 1];
             if sink(stream, bytes).is_err() && !std::mem::replace(closed, true) {
@@ -149,19 +149,19 @@ impl Link<'_> {
         }
     }
 
-    /// A connection on which the far side's recant is about to say who it is.
+    /// Opens a connection on which the far side's recant is about to send its hello.
     fn open_relay(&self) -> Result<Opened, Error> {
         let mut wire = self.open(&relay(self.target.sudo))?;
         wire.by_sudo = self.target.sudo;
         Ok(wire)
     }
 
-    /// A connection on which the far side runs a shell's text.
+    /// Opens a connection on which the far side runs a shell's text.
     pub(super) fn open(&self, text: &str) -> Result<Opened, Error> {
         let mut command = self.command("-T", text);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        // Never this side's own: where ssh shares a connection, who has it keeps what it was given for as long as the far side lives, and
-        // whoever reads this side's standard error to its end would wait for that.
+        // Never this side's own standard error. If ssh shares a connection, the process that has the connection keeps that stream open as
+        // long as the far side lives, and whoever reads it to its end would wait for that.
         command.stderr(Stdio::piped());
         (self.ssh.shielding)(&mut command);
         let ssh = command.spawn().map_err(|source| self.no_ssh(source))?;
@@ -169,7 +169,7 @@ impl Link<'_> {
         Ok(Opened::over(ssh, self.host(), self.timeout, shown, self.signals.map(Signals::came)))
     }
 
-    /// R1: what a user gave stands in the places of ssh's own words, and `text` is constant but for a word of letters and digits.
+    /// R1: words of a user are arguments of ssh only. `text` is constant but for a word of letters and digits.
     pub(super) fn command(&self, terminal: &str, text: &str) -> Command {
         let program = self.ssh.words.first().map_or(OsStr::new("ssh"), |word| word);
         let mut command = Command::new(program);
@@ -189,22 +189,22 @@ impl Link<'_> {
         no_ssh(self.ssh.words.first().map(|word| word.display().to_string()).unwrap_or_default(), &source)
     }
 
-    /// What the host is called in messages.
+    /// The machine's name in messages.
     pub(super) fn host(&self) -> String {
         self.target.name.clone()
     }
 }
 
-/// What a connection met.
+/// The answer to a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answers {
     Recant,
     Nothing,
 }
 
-/// The text that finds the far side's recant and becomes it: safe in sh, bash, zsh, csh and fish (no quote, `!`, backslash or newline
-/// inside the one pair of quotes). The one that was put there goes before that of PATH, which is asked what it speaks: one from
-/// before all this would say that it knows no such verb.
+/// The text that finds the far side's recant and executes `then`: safe in sh, bash, zsh, csh and fish (no quote, `!`, backslash or newline
+/// inside the one pair of quotes). An installed one comes before that of PATH, which is asked for its protocol: versions before
+/// all this know no such verb.
 fn find(then: &str) -> String {
     format!(
         "exec sh -c 'r=$HOME/{PLACE}/{VERSION}/recant; if [ -x \"$r\" ]; then :; \
@@ -217,8 +217,8 @@ fn relay(sudo: bool) -> String {
     find(if sudo { "exec sudo -n \"$r\" far" } else { "exec \"$r\" far" })
 }
 
-/// Where sudo is to start recant the shell stays: by the exit status, which is all that comes from a terminal, what sudo refuses cannot be told
-/// from how a verb ended. recant tells the shell by a signal that it was started; where none came it says there what stood against it.
+/// The text for a terminal. With sudo the shell stays: only an exit status comes from a terminal, and a refusal by sudo looks like an end
+/// of the verb. recant signals the shell that it was started; if no signal came, `--unstarted` says there why not.
 pub(super) fn on_terminal(sudo: bool, word: &str) -> String {
     let text = if sudo {
         find(

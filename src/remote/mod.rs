@@ -1,8 +1,8 @@
-//! The same verb on another machine: the far side's recant works on the far side's files with the far side's store, and the system's
-//! own ssh carries words, streams and signals between the two. docs/remote.md has the protocol.
+//! A verb on another machine: the far side's recant works on the far side's files with the far side's store. The system's own ssh carries
+//! words, streams and signals between the two. docs/remote.md has the protocol.
 //!
-//! In: a call's words and streams, and which machine is meant. Out: what the far side's recant said, and its exit status. No
-//! tree and no store is touched on this side. What always holds:
+//! In: a call's words and streams, and the machine. Out: the output of the far side's recant, and its exit status. Touches no tree and
+//! no store on this side. What always holds:
 //! - **R1** No word of a user becomes text of a shell: the command that ssh carries is constant, and the request is data behind it
 //!   ([`frame`]), or one word of letters and digits ([`request::Request::word`]).
 //! - **R2** A connection that is cut decides nothing: the far side finishes or undoes by its own journal ([`far`]), and an end of standard
@@ -24,8 +24,8 @@ mod silence;
 pub mod streams;
 mod upwards;
 
-/// The version of what goes over the connection; docs/remote.md tells what each one is.
+/// The version of the protocol; docs/remote.md describes each one.
 pub const PROTOCOL: u32 = 2;
 
-/// How a far side ends that has no recant of this protocol. A verb may end so too, and is then asked for what it is.
+/// The exit status of a far side without a recant of this protocol. A verb may end with it, too: then the far side is asked.
 pub const MISSING: u8 = 213;

@@ -1,4 +1,4 @@
-//! A connection: ssh as it was started, from the far side's hello to its last word.
+//! A connection: ssh as it was started, from the far side's hello to its last frame.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, ChildStdin};
@@ -17,18 +17,18 @@ use super::streams::{Sink, Stream};
 use super::{PROTOCOL, far};
 use crate::error::Error;
 
-/// What came in the place of a hello.
+/// The output in place of a hello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Silent {
-    /// The far side's word that there is no recant of this protocol.
+    /// The far side reports that it has no recant of this protocol.
     Missing,
-    /// The end.
+    /// The end of the connection.
     Ended,
-    /// More than any login script says.
+    /// More output than any login script has.
     Noisy,
 }
 
-/// A connection whose far side is about to say who it is.
+/// A connection whose far side is about to send its hello.
 pub(super) struct Opened {
     ssh: Child,
     /// To the far side.
@@ -39,15 +39,15 @@ pub(super) struct Opened {
     said: Option<Said>,
     host: String,
     asked: Option<Arc<AtomicU8>>,
-    /// The far side's recant is run by sudo.
+    /// True if sudo runs the far side's recant.
     pub(super) by_sudo: bool,
-    /// The far side has said its last word: ssh, which others may share the connection of, is left to itself where it stays.
+    /// True after the far side's last frame: if ssh stays, as others may share its connection, it is left alone.
     pub(super) is_told: bool,
 }
 
 impl Opened {
-    /// Takes over an ssh that was started with pipes, to a `host` that may be silent for so long. `shown` gets what ssh says by itself; else it
-    /// is gathered. `asked` becomes the number of a signal that asks this side to end.
+    /// Takes over an ssh that was started with pipes, to a `host` that may be silent for so long. `shown` gets ssh's own messages; without
+    /// it they are gathered. `asked` is set to the number of a signal that asks this side to end.
     pub(super) fn over(
         mut ssh: Child,
         host: String,
@@ -76,7 +76,7 @@ impl Opened {
         Pid::from_raw(i32::try_from(self.ssh.id()).unwrap_or_default())
     }
 
-    /// Reads up to the far side's hello; what a login script wrote before it goes to standard error.
+    /// Reads up to the far side's hello. Output of login scripts before it goes to standard error.
     pub(super) fn hello(&mut self, sink: &mut Sink<'_>) -> Result<(), Silent> {
         let mut noise = 0;
         loop {
@@ -111,14 +111,14 @@ impl Opened {
         }
     }
 
-    /// The next line, or as much of it as a line may have; empty at the end.
+    /// Reads the next line, up to the greatest length of a line; empty at the end.
     pub(super) fn line(&mut self) -> Vec<u8> {
         let mut line = Vec::new();
         let _cut = (&mut self.from).take(64 << 10).read_until(b'\n', &mut line);
         line
     }
 
-    /// Why there was no answer.
+    /// The error that explains why there was no answer.
     pub(super) fn unanswered(&mut self, sink: &mut Sink<'_>) -> Error {
         let status = self.end();
         self.gather(sink);
@@ -129,30 +129,30 @@ impl Opened {
             return asked;
         }
         let host = &self.host;
-        // As a shell has it: what it was to become is not there, or cannot be run.
+        // A shell's status: the program does not exist, or cannot be executed.
         const NO_PROGRAM: [u8; 2] = [126, 127];
         match status {
-            // What sudo(8) ends with where it asks for a password, or lets nobody do it. It has said which.
+            // The status of sudo(8) if it wants a password, or refuses. It has printed which.
             1 if self.by_sudo => no_sudo(host),
             _ if self.by_sudo && NO_PROGRAM.contains(&status) => lacks_sudo(host),
-            // Anything else is the far side's own: what answered was no recant of this protocol.
+            // Any other status is the far side's: what answered was no recant of this protocol.
             255 => unreached(host, status),
             signal if signal > 128 && signal < 160 => unreached(host, status),
             _ => missing(host),
         }
     }
 
-    /// That a signal has asked this side to end, where one has.
+    /// The error that a signal asked this side to end, if one did.
     pub(super) fn asked(&self) -> Option<Error> {
         let signal = self.asked.as_ref().map_or(0, |asked| asked.load(Ordering::SeqCst));
         (signal != 0).then(|| asked(&self.host, signal))
     }
 
-    /// ssh ends by itself once its input has, and the far side with it; one that is not to be waited for is told to, and then made to: it may
-    /// wait for the other end of its connection, too. Its exit status.
+    /// Ends ssh, and returns its exit status. Without input it ends by itself, and the far side with it. If it is not to be waited for it
+    /// gets SIGTERM, then SIGKILL: it may wait for the other end of its connection.
     fn end(&mut self) -> u8 {
         self.ssh_stdin = None;
-        // Only one that is there yet: its number may be another's by now.
+        // Only if it has not ended: its process id may be another's by now.
         if self.patience.is_over() && matches!(self.ssh.try_wait(), Ok(None)) {
             let _ended = self.pid().map(|ssh| rustix::process::kill_process(ssh, Signal::TERM));
             self.wait_a_little();
@@ -173,7 +173,7 @@ impl Opened {
         }
     }
 
-    /// Hands on what ssh said, once it has ended.
+    /// Waits for ssh to end, and passes on its gathered messages.
     pub(super) fn gather(&mut self, sink: &mut Sink<'_>) {
         self.end();
         if let Some(said) = self.said.take().map(Said::all).filter(|said| !said.is_empty()) {
@@ -183,16 +183,16 @@ impl Opened {
 }
 
 impl Drop for Opened {
-    /// Waited for, so that nothing of it stays.
+    /// Waits for ssh, so that no process stays.
     fn drop(&mut self) {
         self.end();
     }
 }
 
-/// Bytes of what ssh says by itself that are gathered: it is the far side's word, too, where that writes past recant.
+/// The most bytes of ssh's messages that are gathered. The far side's output is among them, if it does not come through recant.
 const SAID_MAX: usize = 256 << 10;
 
-/// What ssh says, as it comes.
+/// Messages of ssh, as they come.
 struct Said {
     bytes: Arc<Mutex<Vec<u8>>>,
     ended: Receiver<()>,
@@ -223,7 +223,7 @@ impl Said {
         Self { bytes, ended }
     }
 
-    /// All that was not shown, once ssh has ended: who shares its connection may keep the stream open for longer, and says nothing on it.
+    /// All that was not shown, once ssh has ended. A process that shares its connection may keep the stream open, but writes nothing.
     fn all(self) -> Vec<u8> {
         let _late = self.ended.recv_timeout(Duration::from_secs(1));
         std::mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner))

@@ -1,4 +1,4 @@
-//! What the near side asks of the far one, and the line by which the far side makes itself known.
+//! The near side's request, and the hello of the far side.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,40 +11,40 @@ use super::PROTOCOL;
 use super::error::{garbled, other_protocol, too_long};
 use crate::error::Error;
 
-/// Bytes that a request may take on a command line: Linux takes 128 KiB a word, and the shell's text is in the same word.
+/// The most bytes of a request on a command line: Linux takes 128 KiB an argument, which also has the shell's text.
 pub const ON_COMMAND_LINE: usize = 96 << 10;
 
-/// One call of recant, to be carried out by the far side's.
+/// One call of recant, for the far side's to carry out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// The near side's protocol. What follows counts only where it is the far side's too.
+    /// The near side's protocol. The other fields count only if it is the far side's too.
     pub protocol: u32,
     /// The words, without the program's name.
     pub argv: Vec<Word>,
-    /// The descriptors, of 1 and 2, that colour is wanted on.
+    /// Those of the descriptors 1 and 2 on which colour is wanted.
     pub color: Vec<u8>,
-    /// The descriptors, of 0 to 2, that are terminals on the near side.
+    /// Those of the descriptors 0 to 2 that are terminals on the near side.
     pub terminals: Vec<u8>,
     /// The width of the near side's terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<u16>,
-    /// Whether standard input comes over the connection; else the verb has none.
+    /// True if standard input comes over the connection; else the verb has none.
     pub input: bool,
     /// Variables that are recant's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<(Word, Word)>,
-    /// Seconds that the near side waits for a word: in less than these the far side tells that it is there.
+    /// The silence, in seconds, that the near side allows: the far side reports more often that it is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence: Option<u32>,
-    /// The store there, as the near side's settings have it.
+    /// The store there, by the near side's settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
-    /// The options by which the near side reaches this machine, for commands in messages: `-H web1`.
+    /// The options with which the near side reaches this machine, for commands in messages: `-H web1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reached: Option<String>,
 }
 
-/// Bytes: as text where they are UTF-8, else as `{"b64": "…"}`.
+/// Bytes: text if they are UTF-8, else `{"b64": "…"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Word {
@@ -67,7 +67,7 @@ impl From<&OsStr> for Word {
 }
 
 impl Word {
-    /// The bytes; `None` where the base64 is none, or a NUL is in it, which no argument can have.
+    /// The bytes; `None` if the base64 is invalid, or if they contain a NUL, which no argument can.
     pub fn to_os(&self) -> Option<OsString> {
         let bytes = match self {
             Word::Text(text) => text.as_bytes().to_vec(),
@@ -84,7 +84,7 @@ impl Request {
         serde_json::to_vec(self).expect("strings and numbers can be written as JSON")
     }
 
-    /// As one word that no shell reads anything into.
+    /// As one word that no shell interprets.
     pub fn word(&self) -> Result<String, Error> {
         let word = URL_SAFE_NO_PAD.encode(self.json());
         if word.len() > ON_COMMAND_LINE {
@@ -101,7 +101,7 @@ impl Request {
             protocol: u32,
         }
         let garbled = |error: serde_json::Error| garbled(error);
-        // Before the rest, which may have another shape in another protocol.
+        // First, as the rest may have another form in another protocol.
         let Spoken { protocol } = serde_json::from_slice(json).map_err(garbled)?;
         if protocol != PROTOCOL {
             return Err(other_protocol(protocol));
@@ -115,30 +115,30 @@ impl Request {
         Self::parse(&json)
     }
 
-    /// The words as they were given; `None` where one can be none.
+    /// The words as given; `None` if one of them is invalid.
     pub fn words(&self) -> Option<Vec<OsString>> {
         self.argv.iter().map(Word::to_os).collect()
     }
 }
 
-/// What the far side says first, a line of its own.
+/// The far side's first line.
 pub fn hello() -> String {
     format!("{HELLO}{PROTOCOL} {}\n", env!("CARGO_PKG_VERSION"))
 }
 
 const HELLO: &str = "recant-far ";
 
-/// A line that came over the connection before anything else.
+/// A line from the connection before any frame.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// The far side's recant, with its protocol, and what stood before it on the line.
+    /// The hello of the far side's recant.
     Hello {
         /// The protocol.
         protocol: u32,
-        /// What a login script had written without ending its line.
+        /// Output of a login script before it on the line.
         noise: &'a [u8],
     },
-    /// Something that a login script wrote.
+    /// Output of a login script.
     Noise,
 }
 

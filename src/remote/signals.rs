@@ -1,4 +1,4 @@
-//! Signals of this process, handed on to every link that is open: as a frame to the far side, or to ssh itself.
+//! Passes signals of this process on to every open link: as a frame to the far side, or to ssh itself.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,30 +12,30 @@ use rustix::process::{Pid, Signal};
 use super::frame::Up;
 use super::silence::Patience;
 
-/// One open link, as signals see it.
+/// An open link, for signals.
 pub(super) struct Wire {
-    /// Where a signal is sent as a frame; `None` where ssh itself gets it.
+    /// The channel for signals as frames; `None` if ssh itself gets them.
     up: Option<Sender<Up>>,
     ssh: Option<Pid>,
     answered: Arc<AtomicBool>,
     patience: Arc<Patience>,
-    /// How often it was asked to end.
+    /// The number of signals so far that asked it to end.
     asked: u32,
 }
 
 impl Wire {
-    /// One whose far side is ssh's own: the terminal's.
+    /// A link whose far side is ssh's own: that of a terminal.
     pub(super) fn of_terminal(child: &Child) -> Self {
         let ssh = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default());
         Self::to_ssh(ssh, Patience::new(None))
     }
 
-    /// One whose far side hears of no signal: the first gives it up, and ends ssh.
+    /// A link whose far side gets no signals: the first gives it up, and ends ssh.
     pub(super) fn to_ssh(ssh: Option<Pid>, patience: Arc<Patience>) -> Self {
         Self { up: None, ssh, answered: Arc::default(), patience, asked: 0 }
     }
 
-    /// One whose far side hears `up` once it has `answered`; before that ssh is ended.
+    /// A link whose far side gets signals by `up` once it has `answered`; before that a signal ends ssh.
     pub(super) fn to_far_side(up: Sender<Up>, ssh: Option<Pid>, answered: Arc<AtomicBool>, patience: Arc<Patience>) -> Self {
         Self { up: Some(up), ssh, answered, patience, asked: 0 }
     }
@@ -43,7 +43,7 @@ impl Wire {
     fn signal(&mut self, number: u8) {
         self.asked += 1;
         match &self.up {
-            // Who asks for the third time does not want to wait for the far side any longer.
+            // A third signal means that the user does not want to wait for the far side.
             Some(up) if self.answered.load(Ordering::SeqCst) && self.asked < 3 => {
                 let _gone = up.send(Up::Signal(number));
             }
@@ -55,14 +55,14 @@ impl Wire {
     }
 }
 
-/// Hands signals of this process on to every link that is open.
+/// Passes signals of this process on to every open link.
 pub struct Signals {
     wires: Arc<Mutex<Vec<Wire>>>,
     came: Arc<AtomicU8>,
 }
 
 impl Signals {
-    /// Reads signals, a byte each, from `heard`.
+    /// Reads signals from `heard`, a byte each.
     pub fn from(mut heard: File) -> Self {
         let signals = Self { wires: Arc::default(), came: Arc::default() };
         let (wires, came) = (signals.wires.clone(), signals.came.clone());
@@ -76,12 +76,12 @@ impl Signals {
         signals
     }
 
-    /// The number of the first that came, 0 for none. Who looks after it has listed a wire misses none.
+    /// The number of the first signal, 0 for none. A caller that lists its wire first, and looks then, misses none.
     pub fn came(&self) -> Arc<AtomicU8> {
         self.came.clone()
     }
 
-    /// Hands signals on to `wire` from here on.
+    /// Passes signals on to `wire` from here on.
     pub(super) fn list(&self, wire: Wire) -> Listed {
         let ssh = wire.ssh;
         self.wires.lock().unwrap_or_else(PoisonError::into_inner).push(wire);
@@ -89,7 +89,7 @@ impl Signals {
     }
 }
 
-/// A link gets signals as long as this lives: its ssh's number may be another process's soon after.
+/// Keeps a link listed for signals while it lives: the process id of its ssh may be another process's soon after.
 pub(super) struct Listed {
     wires: Arc<Mutex<Vec<Wire>>>,
     ssh: Option<Pid>,

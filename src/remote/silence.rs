@@ -1,8 +1,8 @@
-//! How long a far side may be silent: until it has said who it is, and from then on between two words. So that a verb which takes long is
-//! no silence, the far side's relay says by itself that it is there ([`Down::Alive`](super::frame::Down::Alive)).
+//! The longest silence of a far side: until its hello, and from then on between two frames. A verb that takes long is no silence, as the
+//! far side's relay reports by itself that it is there ([`Down::Alive`](super::frame::Down::Alive)).
 //!
-//! Only time in which this side waits for a word counts: neither that in which it was stopped (Ctrl-Z), nor that in which nobody took what
-//! it had to say, nor, before the far side has answered, that in which ssh asks a person something.
+//! Only time in which this side waits counts. Time does not count while this side is stopped (Ctrl-Z), while nobody takes its output, or
+//! while ssh asks a person something before the far side has answered.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// What this side bears of one far side.
+/// The patience of this side with one far side.
 pub struct Patience {
-    /// `None`: whatever comes.
+    /// The longest silence; `None`: no limit.
     limit: Option<Duration>,
     state: Mutex<State>,
 }
@@ -25,28 +25,28 @@ struct State {
     ended: Option<End>,
 }
 
-/// What a word of the far side means.
+/// The meaning of output from the far side.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nothing, before it has said who it is: what a login script writes is none of its words.
+    /// None, before its hello: login scripts may write.
     Unanswered,
-    /// It has said who it is, and tells from now on that it is there.
+    /// It has sent its hello, and regularly reports that it is there.
     Answered,
-    /// It tells how far it has come with something: that it is there does not say that it comes any further.
+    /// It reports progress with something. A mere sign that it is there does not count.
     Working,
 }
 
-/// Why nothing more is read.
+/// The reason why nothing more is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// Somebody asked for it.
+    /// This side gave up.
     GivenUp,
     /// The silence was too long.
     RanOut,
 }
 
 impl Patience {
-    /// With a far side that has not answered yet.
+    /// Patience with a far side that has not answered yet.
     pub fn new(limit: Option<Duration>) -> Arc<Self> {
         let state = State { phase: Phase::Unanswered, silent: Duration::ZERO, ended: None };
         Arc::new(Self { limit, state: Mutex::new(state) })
@@ -56,13 +56,13 @@ impl Patience {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The far side has said who it is: from now on its silence says that it is not there.
+    /// Notes the far side's hello: from now on its silence means that it is not there.
     pub fn answered(&self) {
         let mut state = self.state();
         (state.phase, state.silent) = (Phase::Answered, Duration::ZERO);
     }
 
-    /// The far side has come further with what it does: from now on nothing else ends its silence.
+    /// Notes progress of the far side: from now on nothing else ends its silence.
     pub fn advanced(&self) {
         let mut state = self.state();
         (state.phase, state.silent) = (Phase::Working, Duration::ZERO);
@@ -73,27 +73,27 @@ impl Patience {
         self.state().ended.get_or_insert(End::GivenUp);
     }
 
-    /// Whether the reading has ended, for either reason.
+    /// True if the reading has ended, for either reason.
     pub fn is_over(&self) -> bool {
         self.state().ended.is_some()
     }
 
-    /// How long the silence was that has ended the reading.
+    /// The length of the silence that ended the reading.
     pub fn ran_out(&self) -> Option<Duration> {
         self.limit.filter(|_| self.state().ended == Some(End::RanOut))
     }
 
-    /// Something came, after so long. Whether to read on.
+    /// Counts output that came after `time`. True to read on.
     fn heard(&self, time: Duration, asks: impl FnOnce() -> bool) -> bool {
         if self.state().phase == Phase::Answered {
             self.state().silent = Duration::ZERO;
             return !self.is_over();
         }
-        // What a login writes and writes is none of its words; nor is it any progress that something was said.
+        // Endless output of a login is no answer, and output alone is no progress.
         self.waited(time, asks)
     }
 
-    /// Nothing came for so long. Whether to wait on. While somebody is asked, which is looked at once a second, the time begins anew.
+    /// Counts `time` without output. True to wait on. While ssh asks a person, checked once a second, the time starts again.
     fn waited(&self, time: Duration, asks: impl FnOnce() -> bool) -> bool {
         let mut state = self.state();
         let seconds = state.silent.as_secs();
@@ -108,14 +108,14 @@ impl Patience {
     }
 }
 
-/// What comes from the far side, up to its end or that of the patience with it. Where ssh shares a connection, the process that has
-/// it keeps this side's streams open as long as the far side runs, also when the ssh that was started here is gone.
+/// The far side's output, up to its end or that of the patience. If ssh shares a connection, the process that has the connection keeps
+/// these streams open as long as the far side runs, even if the ssh that was started here is gone.
 pub struct Patient {
-    /// What is read.
+    /// The stream that is read.
     pub stdout: ChildStdout,
-    /// With whom.
+    /// The patience with the far side.
     pub patience: Arc<Patience>,
-    /// The number of the ssh that writes it.
+    /// The process id of the ssh that writes it.
     pub ssh: u32,
 }
 
@@ -131,7 +131,7 @@ impl Read for Patient {
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
             };
-            // Where this side was stopped in between, most of it was no waiting.
+            // If this side was stopped meanwhile, most of that time was no waiting.
             let time = since.elapsed().min(LOOK);
             let on =
                 if came { self.patience.heard(time, || asks(self.ssh)) } else { self.patience.waited(time, || asks(self.ssh)) };
@@ -144,8 +144,8 @@ impl Read for Patient {
     }
 }
 
-/// Whether ssh, or one that it has started (of a ProxyJump, say), asks a person something now: it has the terminal open by its name, as
-/// readpassphrase(3) does for as long as it waits, or a program for such questions runs. What cannot be looked at asks nothing.
+/// True if ssh, or a child of it (that of a ProxyJump, say), asks a person something now. It then has /dev/tty open, as readpassphrase(3)
+/// does while it waits, or runs a program for such questions. A process that cannot be looked at does not count.
 fn asks(ssh: u32) -> bool {
     let mut todo = vec![ssh];
     while let Some(pid) = todo.pop() {
@@ -162,7 +162,7 @@ fn asks(ssh: u32) -> bool {
     false
 }
 
-/// Its name, or that of its script, is the one that ssh(1) finds in `$SSH_ASKPASS`, or is like that of its default.
+/// True if its name, or that of its script, is that of `$SSH_ASKPASS` (ssh(1)), or like that of the default.
 fn is_askpass(proc: &Path) -> bool {
     let named = std::env::var("SSH_ASKPASS").unwrap_or_default();
     let words = std::fs::read(proc.join("cmdline")).unwrap_or_default();

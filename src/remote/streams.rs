@@ -11,7 +11,7 @@ pub enum Stream {
     Errors,
 }
 
-/// Takes what the far side writes. Where a stream is read no more it gives an error, which the far side's verb then gets too.
+/// Takes the far side's output. If a stream is no longer read it returns an error, which the far side's verb then gets too.
 pub type Sink<'a> = dyn FnMut(Stream, &[u8]) -> io::Result<()> + 'a;
 
 /// Standard input of the far side's verb.

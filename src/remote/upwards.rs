@@ -1,4 +1,4 @@
-//! What goes to the far side: frames in the order in which they are told, and standard input as far as there is credit for it.
+//! Sends frames to the far side in order, and standard input as far as there is credit for it.
 
 use std::io::{self, Read};
 use std::process::ChildStdin;
@@ -8,19 +8,19 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::frame::Up;
 use super::streams::Input;
 
-/// What goes to the far side, in the order in which it is told, by a thread that may wait for ssh to take it.
+/// Sends frames to the far side in the order in which they are given, by a thread that may wait for ssh to take them.
 pub(super) struct Upwards {
-    /// Takes them from whatever thread has some.
+    /// Takes frames from any thread.
     pub(super) tell: Sender<Up>,
 }
 
 impl Upwards {
-    /// To ssh, by a thread of its own, which tells `credit` what of standard input goes.
+    /// Sends to ssh by a thread of its own. It reports to `credit` how much of standard input it sends.
     pub(super) fn to(stdin: Option<ChildStdin>, credit: Arc<Credit>) -> Self {
         let (tell, told): (Sender<Up>, Receiver<Up>) = channel();
         std::thread::spawn(move || {
             let Some(mut stdin) = stdin else { return };
-            // A connection that is gone is told by its other half.
+            // The reading half of a connection that is gone reports it.
             for frame in told {
                 if let Up::Input(bytes) = &frame {
                     credit.goes(bytes.len());
@@ -33,7 +33,7 @@ impl Upwards {
         Self { tell }
     }
 
-    /// Sends one.
+    /// Sends a frame.
     pub(super) fn send(&self, frame: Up) {
         let _gone = self.tell.send(frame);
     }
@@ -57,8 +57,8 @@ pub(super) fn feed(mut input: Input, tell: &Sender<Up>, credit: &Credit) -> io::
     Ok(())
 }
 
-/// Bytes that may be sent before the far side has taken some. No more count as taken than have gone: else one that reads nothing could
-/// have all of standard input gathered here.
+/// The bytes that may be sent before the far side has taken some. It can take no more than was sent: else a far side that reads nothing
+/// could make all of standard input pile up here.
 pub(super) struct Credit {
     left: Mutex<Left>,
     more: Condvar,
@@ -67,12 +67,12 @@ pub(super) struct Credit {
 struct Left {
     /// Bytes that may be sent; `None` once the link has ended.
     bytes: Option<usize>,
-    /// Bytes that have gone, and that the far side has not taken.
+    /// Bytes that were sent and not yet taken.
     gone: usize,
 }
 
 impl Credit {
-    /// As many bytes as may be on the way.
+    /// Begins with the most bytes that may be on the way.
     pub(super) fn new(bytes: usize) -> Self {
         Self { left: Mutex::new(Left { bytes: Some(bytes), gone: 0 }), more: Condvar::new() }
     }
@@ -81,7 +81,7 @@ impl Credit {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `bytes` may be sent. False where the link has ended.
+    /// Waits until `bytes` may be sent. False if the link has ended.
     pub(super) fn take(&self, bytes: usize) -> bool {
         let too_few = |left: &mut Left| left.bytes.is_some_and(|left| left < bytes);
         let mut left = self.more.wait_while(self.left(), too_few).unwrap_or_else(PoisonError::into_inner);
@@ -89,12 +89,12 @@ impl Credit {
         left.bytes.is_some()
     }
 
-    /// So many are about to be written to ssh.
+    /// Counts bytes that are about to be written to ssh.
     fn goes(&self, bytes: usize) {
         self.left().gone += bytes;
     }
 
-    /// The far side has taken some.
+    /// Counts bytes that the far side has taken.
     pub(super) fn give(&self, bytes: usize) {
         let mut left = self.left();
         let taken = bytes.min(left.gone);
@@ -103,7 +103,7 @@ impl Credit {
         self.more.notify_all();
     }
 
-    /// The link has ended: nobody waits any more.
+    /// Ends all waiting: the link has ended.
     pub(super) fn close(&self) {
         self.left().bytes = None;
         self.more.notify_all();
