@@ -1,12 +1,12 @@
-//! The one error of the face.
+//! The one error of the library's interface.
 
 use std::fmt;
 
 use crate::error::{self, Failure};
 
-/// Why a call came to nothing.
+/// The error of a call.
 ///
-/// Its text names the act, the path and what stood against it; where several paths do, it has a line for each.
+/// Its text names the act, the path and the reason. If there are several paths, it has a line for each.
 #[derive(Debug, Clone)]
 pub struct Error {
     kind: Kind,
@@ -16,7 +16,7 @@ pub struct Error {
     remedy: Option<String>,
 }
 
-/// What sort of error it is.
+/// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -24,7 +24,7 @@ pub enum Kind {
     Refused,
     /// The tree does not hold what was expected; nothing changed.
     Conflict,
-    /// Done, but for something that [`Error::state`] names.
+    /// Done, except for something that [`Error::state`] names.
     LeftOut,
     /// The store is damaged where it was needed; nothing changed.
     Damaged,
@@ -35,22 +35,22 @@ pub enum Kind {
 }
 
 impl Error {
-    /// What sort of error it is.
+    /// The kind of the error.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The first path that it is about, as it stands in the text: with odd characters escaped.
+    /// The first path that it is about, as printed in the text: with odd characters escaped.
     pub fn path(&self) -> Option<&str> {
         self.path.as_deref()
     }
 
-    /// What is true now, such as "nothing was changed".
+    /// The facts after the error, such as "nothing was changed".
     pub fn state(&self) -> Option<&str> {
         self.state.as_deref()
     }
 
-    /// What to do, in words of the program: a command, or an option of one. A command does not name the store: give it `--store`.
+    /// The advice, in words of the program: a command, or an option of one. A command does not name the store: add `--store`.
     pub fn remedy(&self) -> Option<&str> {
         self.remedy.as_deref()
     }

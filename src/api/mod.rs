@@ -1,8 +1,8 @@
-//! The face of the library: sessions, checkpoints and snapshots inside another program. Thin: each call is what a verb of the program does
-//! without its words, by the same rooms.
+//! The interface of the library: sessions, checkpoints and snapshots inside another program. Thin: each call does the work of a verb of the
+//! program, without its words, by the same rooms.
 //!
-//! Types of its own alone: none of another room's is seen from outside. Never prints, never asks, reads no settings, and of the environment
-//! what the rooms below read: the home folder.
+//! Exposes types of its own alone, none of another room. Never prints, never asks, reads no settings, and of the environment only what the
+//! rooms below read: the home directory.
 #![deny(missing_docs)]
 
 mod error;
@@ -29,30 +29,30 @@ use crate::fs::resolve;
 use crate::session::opened;
 use crate::session::store;
 
-/// Where sessions and snapshots are kept: the same folder that the program `recant` uses by `--store`.
+/// A store of sessions and snapshots: the same directory that the program `recant` uses with `--store`.
 ///
 /// **Who may call it.** Nobody needs to be root. A store belongs to one user (mode 0700) and is refused to every other one, root included.
 /// Within the run of a command (`recant run`) there is no store to open.
 ///
-/// **Locks.** A call that changes something takes the session's lock, and is refused at once where another recant or another thread holds it
-/// ([`Kind::Busy`]); then the store's, for which it waits at most 10 s. A [`Plan`] holds its session's lock as long as it lives. Calls that read
-/// take none.
+/// **Locks.** A call that changes something takes the session's lock. If another recant or another thread holds it, the call is refused at
+/// once ([`Kind::Busy`]). Then it takes the store's lock, and waits at most 10 s for it. A [`Plan`] holds its session's lock as long as it
+/// lives. Calls that read take no lock.
 ///
-/// **Recovery.** Every call that changes something first undoes or settles what a crash, of whichever recant, has left in the store;
-/// [`Store::recover`] does that alone, and tells what it did. A commit for whose confirmation somebody waits (`--confirm-within`) is taken back
-/// in time by the program alone.
+/// **Recovery.** Every call that changes something first undoes or settles what a crash of any recant has left in the store;
+/// [`Store::recover`] does that alone, and reports it. Only the program rolls back a commit in time that nobody confirms
+/// (`--confirm-within`).
 ///
-/// **Paths** are absolute; a relative one is refused. Links in their parents are followed, the last name is not.
+/// **Paths** are absolute; a relative path is refused. Links in their parents are followed, the last name is not.
 ///
-/// **Process.** [`Store::open`] has the signals SIGIO and SIGXFSZ ignored where they would end the process, which programs that it starts
-/// inherit. No other signal is touched. Where one ends the process in the midst of a call, the next call recovers. The first call reads the
-/// umask by setting it (umask(2)): make it before other threads make files. Nothing is printed.
+/// **Process.** [`Store::open`] makes the process ignore SIGIO and SIGXFSZ if they would end it; programs that it starts inherit this. No
+/// other signal is touched. If a signal ends the process during a call, the next call recovers. The first call reads the umask by
+/// setting it (umask(2)): make that call before other threads create files. Nothing is printed.
 ///
-/// **Durability.** What a call has returned `Ok` for stays so after a power cut.
+/// **Durability.** The effect of a call that has returned `Ok` survives a power cut.
 ///
 /// # Examples
 ///
-/// A change is held, planned, made real, and taken back:
+/// A change is held, planned, committed, and rolled back:
 ///
 /// ```
 /// use recant::{ChangeKind, Edit, Store, Verb};
@@ -89,15 +89,15 @@ impl fmt::Debug for Store {
     }
 }
 
-/// What became of an operation that was cut off.
+/// The recovery of an operation that was cut off.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Recovered {
-    /// Whose operation.
+    /// The session of the operation.
     pub session: SessionId,
-    /// `Ok`: it was undone, or settled where it had been done; with the paths at which it could not be undone, as somebody has changed them
-    /// since, and why: there it is done, and the session says so ([`Plan::force`] goes on over them). `Err`: it cannot be recovered now, and the
-    /// session cannot be worked on.
+    /// `Ok`: it was undone, or settled if it had been done. The paths are those where it could not be undone, as somebody has changed them
+    /// since, and why. There it is done, and the session records it ([`Plan::force`] goes on over them). `Err`: it cannot be recovered now,
+    /// and the session cannot be used.
     pub outcome: Result<Vec<(PathBuf, String)>, Error>,
 }
 
@@ -114,11 +114,11 @@ impl Recovered {
 }
 
 impl Store {
-    /// Opens the store at `path`, made with its parents where it is missing, with mode 0700.
+    /// Opens the store at `path`. If it is missing, makes it with its parents, with mode 0700.
     ///
     /// # Errors
-    /// [`Kind::Refused`]: the folder belongs to another user, others may write to it, it is no store and not empty, or of a later format; this
-    /// is within the run of a command.
+    /// [`Kind::Refused`]: the directory belongs to another user, others may write to it, it is no store and not empty, or it has a later
+    /// format; this is inside the run of a command.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         if let Some(id) = inside() {
             return Err(Error::refused(format!("this is inside the run of session {id}, where there is no store"), None));
@@ -132,7 +132,7 @@ impl Store {
         Ok(Self { fs, store })
     }
 
-    /// Undoes or settles all operations that were cut off, and tells what became of each; empty where none was.
+    /// Undoes or settles all operations that were cut off, and returns the outcome of each; empty if there was none.
     ///
     /// # Errors
     /// [`Kind::Busy`]: the store's lock could not be had within 10 s. Nothing was recovered then.
@@ -141,19 +141,19 @@ impl Store {
         Ok(settled.recovered.into_iter().map(Recovered::of).collect())
     }
 
-    /// Before anything is changed. Gives what was interrupted.
+    /// Recovers before anything is changed. Returns what was interrupted.
     fn recover_first(&self) -> Result<Vec<Of>, Error> {
         Ok(ready::recover_any(&self.fs, &self.store, || ())?.map_or_else(Vec::new, |settled| settled.recovered))
     }
 
-    /// A session to change. What a run left in it whose recant was killed is collected.
+    /// Opens a session to change. Collects the changes of its run if the recant of that was killed.
     fn locked(&self, id: &SessionId) -> Result<opened::Locked, Error> {
         let collect = |locked: &mut opened::Locked| Ok(collect_ended(&self.fs, &self.store, locked).map(drop)?);
         ready::lock(&self.fs, &self.store, id.inner(), collect, || self.recover_first())
     }
 }
 
-/// As it is, where it is absolute.
+/// Returns an absolute path; refuses a relative one.
 fn absolute(path: &Path) -> Result<&Path, Error> {
     if path.is_absolute() {
         return Ok(path);

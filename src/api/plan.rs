@@ -19,14 +19,14 @@ use crate::session::confirm::{self, Word};
 use crate::session::header::Status;
 use crate::session::opened::Locked;
 
-/// What is to be done with a session.
+/// An operation on a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verb {
-    /// Its changes become real; what was there before is kept for a rollback.
+    /// Commits its changes; the originals are kept for a rollback.
     Commit,
-    /// What was there before comes back, exactly.
+    /// Restores the originals, exactly.
     Rollback,
-    /// What was rolled back becomes real again.
+    /// Commits again what was rolled back.
     Redo,
 }
 
@@ -40,7 +40,7 @@ impl Verb {
     }
 }
 
-/// What an operation would do, or what stands against it. It holds the session's lock; dropped, nothing was done.
+/// A planned operation: what it would do, or its conflicts. Holds the session's lock. If it is dropped, nothing was done.
 #[must_use = "a plan changes nothing until it is applied"]
 pub struct Plan<'s> {
     store: &'s Store,
@@ -57,23 +57,23 @@ pub struct Plan<'s> {
 pub struct Conflict {
     /// The path.
     pub path: PathBuf,
-    /// What was expected, what is there, and which session put it there, where one did: for people.
+    /// For people: the expected object, the one that is there, and the session that put it there, if one did.
     pub why: String,
-    /// [`Plan::force`] goes on over it.
+    /// True if [`Plan::force`] goes on over it.
     pub forcible: bool,
 }
 
-/// What an operation did, or would do.
+/// A report of what an operation did, or would do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// The session by which it was done, and by which it is rolled back; `None` where a restore had nothing to do.
+    /// The session of the operation, which also rolls it back; `None` if a restore had nothing to do.
     pub session: Option<SessionId>,
-    /// The paths and what became of them, in the order of paths.
+    /// The changed paths, in path order, and the change of each.
     pub changes: Vec<Change>,
     /// The paths that were left as they are, and why.
     pub skipped: Vec<(PathBuf, String)>,
-    /// What else there is to say, for people.
+    /// Other notes, for people.
     pub notes: Vec<String>,
 }
 
@@ -105,16 +105,16 @@ fn kind_of(done: Done) -> ChangeKind {
 
 /// # Commit, rollback, redo
 impl Store {
-    /// Looks at everything that an operation would touch, with all conflicts, and changes nothing on the tree. `paths` are some of the
-    /// session's, with what lies under them and the folders that they need; empty means all.
+    /// Looks at everything that an operation would touch, finds all conflicts, and changes nothing on the tree. `paths` are paths of the
+    /// session; all below them and the directories that they need are included. Empty means all.
     ///
-    /// Large deletions are kept in full; the program's settings (`commit.deny` and others) do not count here.
+    /// Large deletions are kept in full; settings of the program (`commit.deny` and others) do not apply.
     ///
     /// # Errors
-    /// [`Kind::Refused`](super::Kind): the session is in no state for it, holds none of the paths, waits to be confirmed, or something cannot be
-    /// done: no right, no room, an immutable file, a mount. `Damaged`: content in the store is not what was put there. `Busy`: another has the
-    /// session's lock. `Stuck`: an operation of it that was cut off could not be recovered. `LeftOut`: it was just recovered, but not everywhere, as
-    /// somebody has changed paths; called again, it goes on.
+    /// [`Kind::Refused`](super::Kind): the session's state does not allow it; it holds none of the paths; it waits to be
+    /// confirmed; or something is impossible: no right, no room, an immutable file, a mount. `Damaged`: content in the store is not what
+    /// was put there. `Busy`: another holds the session's lock. `Stuck`: an operation of it that was cut off could not be recovered.
+    /// `LeftOut`: it was just recovered, but not everywhere, as somebody has changed paths; another call goes on.
     pub fn plan(&self, id: &SessionId, verb: Verb, paths: &[&Path]) -> Result<Plan<'_>, Error> {
         let mut session = self.locked(id)?;
         let changes = session.changes()?;
@@ -137,7 +137,7 @@ impl Store {
         Ok(Plan { store: self, session, verb, paths, would, conflicts })
     }
 
-    /// What would come onto the tree beside a commit that waits to be confirmed would go with it, confirmed by nobody.
+    /// Refuses to put more of a session on the tree while a part of it waits to be confirmed: it would be rolled back with that part.
     fn refuse_awaited(&self, session: &Locked, verb: Verb) -> Result<(), Error> {
         let waits = !matches!(Word::of(&self.store, &session.header), Word::None);
         if verb == Verb::Rollback || session.header.status() == Status::Committed || !waits {
@@ -148,7 +148,7 @@ impl Store {
         Err(Error::refused(format!("session {id}: a part of it waits to be confirmed"), Some(remedy)))
     }
 
-    /// The caller holds the store's lock, but to tell.
+    /// Carries out an operation, or only plans it. The caller holds the store's lock unless it only plans.
     pub(super) fn carry_out(
         &self,
         session: &mut Locked,
@@ -187,43 +187,43 @@ fn ask(
 }
 
 impl Plan<'_> {
-    /// Every path that does not hold what is expected, in the order of paths; empty where nothing stands against it.
+    /// Every path that does not hold what was expected, in path order; empty if there are no conflicts.
     pub fn conflicts(&self) -> &[Conflict] {
         &self.conflicts
     }
 
-    /// What would be done; `None` where there are conflicts.
+    /// The report of what would be done; `None` if there are conflicts.
     pub fn report(&self) -> Option<&Report> {
         self.would.as_ref()
     }
 
-    /// Does it: all that the report says, durably, or nothing. Everything is looked at once more: what changed on the tree since is found.
+    /// Does all that the report says, durably, or nothing. Looks at everything again, and so finds what changed on the tree since.
     ///
     /// # Errors
-    /// As of [`Store::plan`]; [`Kind::Conflict`](super::Kind): the tree does not hold what is expected, the text has a line for each path.
-    /// `Stuck`: it failed on the way and could not be undone whole, [`Error::state`] says what is left. With all other kinds nothing was changed.
+    /// Those of [`Store::plan`]; [`Kind::Conflict`](super::Kind): the tree does not hold what was expected; the text has a line a path.
+    /// `Stuck`: it failed on the way and could not be undone in full; [`Error::state`] says what is left. After others nothing was changed.
     pub fn apply(self) -> Result<Report, Error> {
         self.carry_out(OnConflict::Stop)
     }
 
-    /// The same over conflicts, where that is possible: what is found in place of what was expected is kept first, as a commit's original or
-    /// for `recant cat ID PATH --displaced`. Paths at which nothing is there to be changed are skipped.
+    /// Does it over conflicts, where possible. An unexpected object is kept first: as a commit's original, or for
+    /// `recant cat ID PATH --displaced`. Paths at which there is nothing to change are skipped.
     ///
     /// # Errors
-    /// As of [`Plan::apply`].
+    /// Those of [`Plan::apply`].
     pub fn force(self) -> Result<Report, Error> {
         self.carry_out(OnConflict::Keep)
     }
 
     fn carry_out(self, on_conflict: OnConflict) -> Result<Report, Error> {
         let Plan { store, mut session, verb, paths, .. } = self;
-        // Others' operations that were cut off since: this session's lock is held here.
+        // Other sessions' operations that were cut off since. This session's lock is held.
         store.recover_first()?;
         let lock = store.store.lock(&store.fs, || ())?;
         let report = store.carry_out(&mut session, verb, &paths, on_conflict, Effect::Apply)?;
         drop(lock);
         let mut report = Report::of(Some(session.id().clone().into()), report);
-        // What is not on the tree waits for no word.
+        // A session that is not on the tree no longer waits to be confirmed.
         if let Err(error) = confirm::settle(&store.fs, &store.store, &session.header) {
             report.notes.push(format!("{error}; it was rolled back, and its confirmation record could not be removed"));
         }

@@ -1,4 +1,4 @@
-//! Sessions: begun, filled by hand, listed, and shown as what they change.
+//! Sessions: begun, filled by hand, listed, and shown by their changes.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -21,7 +21,7 @@ use crate::session::opened;
 use crate::session::stage::{self, Desk};
 use crate::session::store;
 
-/// Names a session for ever: `YYYYMMDD-HHMMSS-xxxx`, by local time. Parsed from that text, and written as it.
+/// The permanent id of a session: `YYYYMMDD-HHMMSS-xxxx`, by local time. Parsed from that text, and written as it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(Id);
 
@@ -53,7 +53,7 @@ impl FromStr for SessionId {
     }
 }
 
-/// A session, as a list shows it.
+/// A session in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Session {
@@ -63,9 +63,9 @@ pub struct Session {
     pub name: Option<String>,
     /// When it was begun.
     pub begun: SystemTime,
-    /// Where it stands.
+    /// The status.
     pub status: Status,
-    /// How many paths it changes.
+    /// The number of paths that it changes.
     pub changes: u64,
 }
 
@@ -81,21 +81,21 @@ impl Session {
     }
 }
 
-/// Where a session stands.
+/// The status of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Status {
-    /// A command runs in it, or what it changed is not collected yet.
+    /// A command runs in it, or its changes are not collected yet.
     Running,
-    /// Its changes are held, none was ever real.
+    /// Its changes are held; none was ever on the tree.
     Pending,
-    /// All are real.
+    /// All are on the tree.
     Committed,
-    /// Some are real, some are not.
+    /// Some are on the tree, some are not.
     Partial,
-    /// All are taken back.
+    /// All are rolled back.
     RolledBack,
-    /// What it held is gone.
+    /// Its changes are gone.
     Discarded,
 }
 
@@ -112,43 +112,43 @@ impl Status {
     }
 }
 
-/// One change to stage. A folder above the path that is missing has to be staged before it.
+/// One change to stage. A missing directory above the path has to be staged first.
 pub enum Edit<'a> {
-    /// A file with this content, in place of what is there but a folder.
+    /// A file with this content, in place of anything but a directory.
     Write {
-        /// Where.
+        /// The path.
         path: &'a Path,
         /// The content, read to its end.
         content: Box<dyn Read + 'a>,
-        /// The permission bits, such as `0o644`; without, those of the file that is there, or 0666 less the umask.
+        /// The permission bits, such as `0o644`; else those of the existing file, or 0666 less the umask.
         mode: Option<u32>,
     },
-    /// Nothing there any more.
+    /// The deletion of a path.
     Delete {
-        /// Where.
+        /// The path.
         path: &'a Path,
-        /// Of a folder, with all that is in it; without, one that is not empty is refused.
+        /// Deletes a directory with all that is in it; without it, one that is not empty is refused.
         recursive: bool,
     },
-    /// A folder, where nothing is.
+    /// A new directory.
     Mkdir {
-        /// Where.
+        /// The path.
         path: &'a Path,
-        /// The permission bits; without, 0777 less the umask.
+        /// The permission bits; else 0777 less the umask.
         mode: Option<u32>,
     },
-    /// A symbolic link, in place of what is there but a folder.
+    /// A symbolic link, in place of anything but a directory.
     Symlink {
-        /// Where.
+        /// The path.
         path: &'a Path,
-        /// What it leads to, as it is to stand in the link.
+        /// The text of the link.
         target: &'a Path,
     },
-    /// Other permission bits for what is there.
+    /// Other permission bits for an existing object.
     Mode {
-        /// Where.
+        /// The path.
         path: &'a Path,
-        /// The permission bits, set-user-ID, set-group-ID and sticky bit among them.
+        /// The permission bits, with set-user-ID, set-group-ID and sticky bit.
         mode: u32,
     },
 }
@@ -170,31 +170,31 @@ impl Edit<'_> {
     }
 }
 
-/// One path, and what becomes of it.
+/// A path, and the change there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
     /// The path.
     pub path: PathBuf,
-    /// What becomes of it, or became.
+    /// The kind of the change.
     pub kind: ChangeKind,
 }
 
-/// What becomes of a path.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ChangeKind {
-    /// Something comes where nothing was.
+    /// A new object.
     Created,
-    /// Another content, or another kind of object.
+    /// Other content, or another kind of object.
     Modified,
-    /// What was there goes.
+    /// A removed object.
     Deleted,
     /// Mode, owner or extended attributes alone.
     Metadata,
     /// The time of the last change alone.
     Times,
-    /// Nothing: it is as wanted already.
+    /// None: the path is already as wanted.
     Unchanged,
 }
 
@@ -212,11 +212,11 @@ impl ChangeKind {
 
 /// # Sessions
 impl Store {
-    /// Begins a session without changes. `name` has letters, digits, `.`, `_` and `-`, a letter first, 64 at most; it is free where no session
-    /// that is held or partly real has it and was begun in the same project (the project of the working directory).
+    /// Begins a session without changes. `name` has letters, digits, `.`, `_` and `-`, a letter first, 64 at most. It is free unless a
+    /// session that is held or partly committed has it, and was begun in the same project (the project of the working directory).
     ///
     /// # Errors
-    /// [`Kind::Refused`](super::Kind): the name is none, or taken.
+    /// [`Kind::Refused`](super::Kind): the name is invalid, or taken.
     pub fn begin(&self, name: Option<&str>) -> Result<SessionId, Error> {
         self.recover_first()?;
         let session = self.store.begin(&self.fs, Origin::Staged, name, None)?;
@@ -224,17 +224,17 @@ impl Store {
         Ok(session.id().clone().into())
     }
 
-    /// Stages changes in a session that [`Store::begin`] began and of which nothing was ever real: all of them, or none. Later ones see what
+    /// Stages changes in a session that [`Store::begin`] began and that was never committed: all of them, or none. Later changes see what
     /// earlier ones have staged. The tree is only read.
     ///
     /// # Errors
-    /// [`Kind::Refused`](super::Kind): the session is none of these; a path's folder is missing; a folder is in the way; the path is the
-    /// store's. `Busy`: another has the session's lock. `LeftOut`: staged, and may be lost by a power cut.
+    /// [`Kind::Refused`](super::Kind): the session is of another kind; a path's directory is missing; a directory is in the way; the path
+    /// is the store's. `Busy`: another holds the session's lock. `LeftOut`: staged, but a power cut may undo it.
     pub fn stage<'a>(&self, id: &SessionId, edits: impl IntoIterator<Item = Edit<'a>>) -> Result<(), Error> {
         let mut session = self.locked(id)?;
         let mut desk = Desk::open(&self.fs, &self.store, &mut session, false)?;
         match edits.into_iter().try_for_each(|edit| edit.stage(&mut desk)) {
-            // What stays of content that was replaced goes with the next staging.
+            // Leftovers of replaced content go with the next staging.
             Ok(()) => Ok(desk.finish().map(drop)?),
             Err(error) => {
                 desk.give_up();
@@ -243,15 +243,15 @@ impl Store {
         }
     }
 
-    /// The session that `key` means: an id, its last four characters, a name (then the newest that is not discarded), or the start of an id.
+    /// Finds the session of `key`: an id, its last four characters, a name (the newest that is not discarded), or the start of an id.
     ///
     /// # Errors
-    /// [`Kind::Refused`](super::Kind): none, or several, whose ids the text has.
+    /// [`Kind::Refused`](super::Kind): there is none, or there are several; the text has their ids.
     pub fn find(&self, key: &str) -> Result<SessionId, Error> {
         Ok(self.store.find(key, |header| header.discarded.is_none())?.into())
     }
 
-    /// All sessions, the oldest first; behind them an error for each that cannot be read, which hides no other.
+    /// All sessions, the oldest first, then an error for each unreadable one.
     ///
     /// # Errors
     /// The list itself cannot be read.
@@ -264,7 +264,7 @@ impl Store {
         Ok(headers.iter().map(Session::of).map(Ok).chain(broken.into_iter().map(damaged)).collect())
     }
 
-    /// What a session changes, in the order of paths, whether it is real or not.
+    /// The changes of a session in path order, committed or not.
     ///
     /// # Errors
     /// [`Kind::Refused`](super::Kind): there is no such session. `Damaged`: it cannot be read. `Busy`: another was at work in it meanwhile.
@@ -275,11 +275,11 @@ impl Store {
         })
     }
 
-    /// Writes a session's changes as a patch that `git apply` takes at `/`; what it has no words for (folders, owners, conflicts) stands in
-    /// lines that begin with `#`. Content of more than 8 MiB is not in it, which such a line says.
+    /// Writes a session's changes as a patch that `git apply` takes at `/`. Lines that begin with `#` say what a patch cannot (directories,
+    /// owners, conflicts). Content of more than 8 MiB is left out; such a line says so.
     ///
     /// # Errors
-    /// As of [`Store::changes`]; `Refused` also for a discarded session, and where `to` fails. What was written by then stays.
+    /// Those of [`Store::changes`]; `Refused` also for a discarded session, and if `to` fails. What was written by then stays.
     pub fn patch(&self, id: &SessionId, to: &mut dyn Write) -> Result<(), Error> {
         self.read(id, |session| {
             if session.header.discarded.is_some() {
@@ -305,7 +305,7 @@ impl Store {
         })
     }
 
-    /// Reads a session; believed only where nobody was at work in it meanwhile.
+    /// Reads a session. Refused if somebody worked in it meanwhile.
     fn read<T>(&self, id: &SessionId, look: impl FnOnce(&opened::Session) -> Result<T, Error>) -> Result<T, Error> {
         let mut session = self.store.session(id.inner())?;
         if session.header.uncollected {
@@ -317,19 +317,19 @@ impl Store {
             return Err(crate::session::error::busy(format!("session {id}")).into());
         }
         if found.is_err() {
-            // Half done, it is no damage.
+            // What an interrupted operation left half done is no damage.
             crate::engine::ready::refuse_interrupted(&self.store, id.inner())?;
         }
         found
     }
 
-    /// What cannot be removed now goes the next time.
+    /// Removes leftovers in the store. What cannot be removed now goes the next time.
     pub(super) fn clear_away(&self) {
         drop(self.store.sweep_removed(&self.fs));
     }
 }
 
-/// As the standard library has it.
+/// Converts a time to that of the standard library.
 pub(super) fn moment(time: Time) -> SystemTime {
     let (s, ns) = (time.s, time.ns);
     let whole = std::time::Duration::from_secs(s.unsigned_abs());

@@ -20,15 +20,15 @@ use crate::snapshot::rules::{Rules, Source, Vcs};
 use crate::snapshot::series::{Series, Summary};
 use crate::snapshot::{self, place, restore, whole};
 
-/// A snapshot, as a list shows it.
+/// A snapshot in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// Its number among those of its folder, from 0 on; never given again.
+    /// Its number among the snapshots of its directory, from 0 on; never used again.
     pub number: u64,
     /// When it was begun.
     pub time: SystemTime,
-    /// What was said of it.
+    /// Its message.
     pub message: Option<String>,
 }
 
@@ -40,13 +40,13 @@ impl Snapshot {
 
 /// # Snapshots
 impl Store {
-    /// Takes a snapshot of a folder and all that is in it: its number, and the paths that are not in it, with the reason (what cannot be read,
-    /// mounts). Left out without a word are version control's own directories (`.git` and the like), what a `.recantignore` names, and the
-    /// store. Old snapshots stay; nothing on the tree is changed.
+    /// Takes a snapshot of a directory and all that is in it. Returns its number, and the paths that are not in it, with the reason
+    /// (unreadable, mounts). Left out without mention are version control's own directories (`.git` and the like), paths that a
+    /// `.recantignore` names, and the store. Old snapshots stay; nothing on the tree is changed.
     ///
     /// # Errors
-    /// [`Kind::Refused`](super::Kind): there is nothing at `folder`, or it is too broad: `/`, the home folder, what holds it. `Busy`: another
-    /// works with snapshots of that folder.
+    /// [`Kind::Refused`](super::Kind): there is nothing at `folder`, or it is too broad: `/`, the home directory, or one that holds it.
+    /// `Busy`: another works with snapshots of that directory.
     ///
     /// # Examples
     ///
@@ -90,7 +90,7 @@ impl Store {
         Ok((made.n, skipped.collect::<Result<_, Error>>()?))
     }
 
-    /// The snapshots of a folder, the oldest first; behind them an error for each that cannot be read. Empty where none was taken.
+    /// The snapshots of a directory, the oldest first, then an error for each unreadable one. Empty if none was taken.
     ///
     /// # Errors
     /// The list itself cannot be read.
@@ -106,12 +106,12 @@ impl Store {
         Ok(summaries.into_iter().map(|summary| Ok(Snapshot::of(summary))).chain(damaged).collect())
     }
 
-    /// Makes a folder as a snapshot has it: what was created since goes, what went or was changed comes back, all of it or nothing. It is done by
-    /// a session of its own, which the report names: [`Verb::Rollback`] takes the restore back. What the snapshot left out is not touched.
+    /// Restores a directory from a snapshot, all of it or nothing. Removes what was created since; restores what was removed or changed.
+    /// The report names a session of its own that does it: [`Verb::Rollback`] takes the restore back. What the snapshot left out stays.
     ///
     /// # Errors
-    /// [`Kind::Refused`](super::Kind): there is no such snapshot; a link or nothing is where the folder was; no right, no room. `Conflict`:
-    /// somebody wrote there meanwhile. `Damaged`: content of the snapshot is not what was put there. Nothing was changed then.
+    /// [`Kind::Refused`](super::Kind): there is no such snapshot; a link or nothing is in place of the directory; no right, no room.
+    /// `Conflict`: somebody wrote there meanwhile. `Damaged`: content of the snapshot is not what was put there. Nothing was changed then.
     pub fn restore(&self, folder: &Path, number: u64) -> Result<Report, Error> {
         let series = self.series(folder)?.ok_or_else(|| snapshot::error::none(folder.display()))?;
         let folder = series.folder.clone();
@@ -154,7 +154,7 @@ impl Store {
                 Ok(Report { skipped, ..report })
             }
             Err(error) => {
-                // Nothing was changed: what it would have put is in the snapshot still. Where the engine is stuck the session stays.
+                // Nothing was changed, and the snapshot still has the content. If the engine is stuck, the session stays.
                 if error.kind() != Kind::Stuck {
                     self.take_away(session);
                 }
@@ -163,7 +163,7 @@ impl Store {
         }
     }
 
-    /// The snapshots of a folder, if it has any: by its real path, else by the path as it stands, where a folder was that is a link now.
+    /// The snapshots of a directory, if it has any: by its real path, else by the given path, where a link may have replaced the directory.
     fn series(&self, folder: &Path) -> Result<Option<Series>, Error> {
         let folder = absolute(folder)?;
         match Series::open(&self.store, &resolve::absolute(folder)?)? {
@@ -172,13 +172,13 @@ impl Store {
         }
     }
 
-    /// A session that came to nothing. What cannot be removed goes with the next one that is begun.
+    /// Removes a session that came to nothing. If it cannot be removed, the next session that is begun removes it.
     fn take_away(&self, session: Locked) {
         drop(self.store.remove_session(&self.fs, session));
     }
 }
 
-/// The home folder's real path.
+/// The home directory's real path.
 fn home() -> Option<AbsPath> {
     resolve::absolute(&dirs::home_dir()?).ok()
 }
