@@ -1,4 +1,4 @@
-//! `config.toml`, table by table, and what is in force with it.
+//! `config.toml`, table by table, and the settings that it makes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ struct RemoteTable {
     timeout: Option<String>,
 }
 
-/// A command: its words, or text that is cut at blanks.
+/// A command: a list of words, or text that is split at blanks.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a command: text, or a list of words")]
 enum Words {

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-/// Where what a program leaves behind is of no weight: caches, histories, temporary files.
+/// Places where leftovers of programs do not matter: caches, histories, temporary files.
 pub const MINOR: [&str; 5] = ["~/.cache", "~/.local/state", "~/.*_history", "/tmp", "/var/tmp"];
 
-/// A glob of `commit.deny` or `commit.minor` as it holds: `~/` replaced, without a slash at its end.
+/// A glob of `commit.deny` or `commit.minor` in its final form: `~/` expanded, without a slash at its end.
 pub fn glob(text: &str, home: Option<&Path>) -> Result<String, String> {
     let plain = text.trim_end_matches('/');
     let whole = match (plain.strip_prefix("~/"), home.and_then(Path::to_str)) {

@@ -1,4 +1,4 @@
-//! The keys of the settings, and the one that was meant where another stands.
+//! The keys of the settings, and the key most like an unknown one.
 
 use super::wrong::unknown_key;
 use crate::error::Error;
@@ -39,7 +39,7 @@ const KEYS: [&str; 29] = [
 /// Refuses the first key that is not one of [`KEYS`].
 pub fn check_keys(table: &toml::Table, above: &str, path: &str) -> Result<(), Error> {
     for (name, value) in table {
-        // Whatever the machines are called.
+        // Machines may have any name.
         let name = if above == "remotes" { "NAME" } else { name };
         let key = if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
         if KEYS.contains(&&*key) {
@@ -47,9 +47,9 @@ pub fn check_keys(table: &toml::Table, above: &str, path: &str) -> Result<(), Er
         }
         let is_table = KEYS.iter().any(|known| known.strip_prefix(&*key).is_some_and(|rest| rest.starts_with('.')));
         match value {
-            // An unknown table is told by a key in it, which has a nearest known one.
+            // In an unknown table, a key is reported: that has a nearest known one.
             toml::Value::Table(below) if is_table || !below.is_empty() => check_keys(below, &key, path)?,
-            // Of the wrong type, which is told with its line.
+            // A wrong type is reported elsewhere, with its line.
             _ if is_table => {}
             _ => {
                 let near = KEYS.into_iter().min_by_key(|known| unlikeness(known, &key)).unwrap_or_default();
@@ -60,14 +60,14 @@ pub fn check_keys(table: &toml::Table, above: &str, path: &str) -> Result<(), Er
     Ok(())
 }
 
-/// How far a known key is from what was written: as a whole, or in its last part alone.
+/// The distance of a known key from an unknown one: as a whole, or of their last parts alone.
 fn unlikeness(known: &str, key: &str) -> usize {
     let last = |text: &str| text.rsplit('.').next().map(str::to_owned).unwrap_or_default();
     edits(known, key).min(edits(&last(known), &last(key)) + 1)
 }
 
-/// How many letters have to be put in, taken out or changed to make one word of the other: Levenshtein's distance,
-/// a row of the table at a time (Wagner and Fischer, 1974).
+/// The number of letters to insert, remove or replace that makes one word of the other: Levenshtein's distance, a row of the table at a
+/// time (Wagner and Fischer, 1974).
 pub fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

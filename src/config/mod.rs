@@ -1,5 +1,5 @@
-//! Settings: what `config.toml` says, what is in force without it, and where each value comes from. A leaf: it knows no
-//! room, prints nothing, and reads the one file only.
+//! Settings: the values of `config.toml`, the defaults, and the source of each value. A leaf: it knows no room, prints nothing, and reads
+//! only that file.
 
 mod file;
 mod glob;
@@ -19,10 +19,10 @@ pub use glob::path_glob;
 pub use keys::edits;
 pub use units::{age, age_word, bytes, grouped, size, size_word};
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum From {
-    /// recant's own choice.
+    /// recant's default.
     #[default]
     Default,
     /// `config.toml`.
@@ -44,12 +44,12 @@ impl fmt::Display for From {
     }
 }
 
-/// A value and where it comes from.
+/// A value and its source.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Set<T> {
     /// The value in force.
     pub value: T,
-    /// Who set it.
+    /// The source of the value.
     pub from: From,
 }
 
@@ -65,15 +65,15 @@ impl<T> Set<T> {
 /// A download cache that `run --in` leaves writable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cache {
-    /// Where it is, below the home directory.
+    /// Its path below the home directory.
     pub path: &'static str,
-    /// The program that it belongs to; where it is missing it is made only if that is in PATH. `None`: many programs use it.
+    /// The program that it belongs to; a missing cache is made only if that is in PATH. `None`: many programs use it.
     pub program: Option<&'static str>,
-    /// A lock file, which is used where it is there: one that was made and removed again could be held meanwhile.
+    /// A lock file, which is used only if it exists: another process could hold one that was made and removed again.
     pub is_file: bool,
 }
 
-/// `capture.caches` without a word in the file. What programs obey or execute (`~/.cargo/bin`, `~/.npmrc`, `~/.npm/_npx`) is not in it.
+/// `capture.caches` if the file does not set it. Has no paths that programs obey or execute (`~/.cargo/bin`, `~/.npmrc`, `~/.npm/_npx`).
 pub const CACHES: [Cache; 10] = {
     const fn of(path: &'static str, program: Option<&'static str>, is_file: bool) -> Cache {
         Cache { path, program, is_file }
@@ -92,14 +92,14 @@ pub const CACHES: [Cache; 10] = {
     ]
 };
 
-/// What happens to a deleted folder that is above a checkpoint limit.
+/// The policy for a deleted directory that is above a checkpoint limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnLimit {
-    /// All of it is kept, and its size said.
+    /// All of it is kept; its size is reported.
     #[default]
     Full,
-    /// Its content is not kept, which is said.
+    /// Its content is not kept; that is reported.
     Partial,
     /// Nothing is touched.
     Refuse,
@@ -116,14 +116,14 @@ impl OnLimit {
     }
 }
 
-/// Whether an agent without a terminal may make changes real, and take back what is real.
+/// Permission for an agent without a terminal to commit and to roll back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentCommit {
     /// It is refused, with the command for a person.
     #[default]
     Refuse,
-    /// It may.
+    /// It may do both.
     Allow,
 }
 
@@ -137,7 +137,7 @@ impl AgentCommit {
     }
 }
 
-/// When text is coloured.
+/// The condition for colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Color {
@@ -161,11 +161,11 @@ impl Color {
     }
 }
 
-/// A machine that has a name in the settings: table `remotes.NAME`.
+/// A machine named in the settings: table `remotes.NAME`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub struct Remote {
-    /// What ssh is given; else NAME.
+    /// The host for ssh; else NAME.
     pub host: Option<String>,
     /// The user to log in as.
     pub user: Option<String>,
@@ -173,25 +173,25 @@ pub struct Remote {
     pub port: Option<u16>,
     /// The store there.
     pub store: Option<String>,
-    /// Whether recant is run by `sudo -n` there.
+    /// True if recant is run by `sudo -n` there.
     pub sudo: bool,
 }
 
-/// `output.paths` where the file has none.
+/// `output.paths` if the file does not set it.
 pub const OUTPUT_PATHS: usize = 20;
 
 /// All settings in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The file that they were read from, or would be; `None` where no home is known.
+    /// The file that they were read from, or would be; `None` if no home directory is known.
     pub file: Option<PathBuf>,
-    /// Whether that file is there.
+    /// True if that file exists.
     pub found: bool,
     /// `store.path`.
     pub store_path: Set<Option<PathBuf>>,
     /// `store.warn_size`: bytes above which `status` warns.
     pub warn_size: Set<u64>,
-    /// `capture.also`: folders, and files that are mounted, that are captured beside the usual ones.
+    /// `capture.also`: directories, and mounted files, that are captured beside the usual ones.
     pub also: Set<Vec<PathBuf>>,
     /// `capture.pass`: paths that stay real in a run.
     pub pass: Set<Vec<PathBuf>>,
@@ -201,38 +201,38 @@ pub struct Config {
     pub scratch: Set<Vec<PathBuf>>,
     /// `capture.caches`: download caches that a command of `run --in` may write to.
     pub caches: Set<Vec<PathBuf>>,
-    /// `checkpoint.max_files`: above so many files `on_limit` holds for a deleted folder.
+    /// `checkpoint.max_files`: the number of files above which `on_limit` applies to a deleted directory.
     pub max_files: Set<u64>,
-    /// `checkpoint.max_size`: likewise bytes.
+    /// `checkpoint.max_size`: likewise in bytes.
     pub max_size: Set<u64>,
     /// `checkpoint.on_limit`.
     pub on_limit: Set<OnLimit>,
-    /// `commit.deny`: globs of paths that are never committed, with all that lies under them. `*` and `?` stay in one part of a
-    /// path, `**` does not; one without a '/' is for names at any depth, another is of a whole path.
+    /// `commit.deny`: globs of paths that are never committed, with all below them. `*` and `?` match within one component, `**` across
+    /// them. A glob without a '/' matches names at any depth, any other matches whole paths.
     pub deny: Set<Vec<String>>,
-    /// `commit.minor`: globs, read like those of `commit.deny`, of paths that a commit of a run leaves out where they conflict.
+    /// `commit.minor`: globs, read like those of `commit.deny`, of paths that the commit of a run leaves out if they conflict.
     pub minor: Set<Vec<String>>,
     /// `agent.commit`.
     pub agent_commit: Set<AgentCommit>,
-    /// `retention.keep`: a prune without conditions keeps so many of the newest.
+    /// `retention.keep`: the number of newest sessions that a prune without conditions keeps.
     pub keep: Set<Option<usize>>,
-    /// `retention.older_than`: seconds; a prune without conditions takes what is older.
+    /// `retention.older_than`: seconds; a prune without conditions drops what is older.
     pub older_than: Set<Option<i64>>,
-    /// `snapshot.keep`: so many snapshots of a folder stay.
+    /// `snapshot.keep`: the number of snapshots of a directory that are kept.
     pub snapshot_keep: Set<usize>,
     /// `snapshot.max_size`: bytes that they may take; the oldest go first.
     pub snapshot_max_size: Set<u64>,
-    /// `snapshot.max_files`: folders of more files and folders are refused unless asked for.
+    /// `snapshot.max_files`: directories with more files and directories are refused unless asked for.
     pub snapshot_max_files: Set<u64>,
     /// `remote.ssh`: the program, and its first arguments.
     pub ssh: Set<Vec<String>>,
-    /// `remote.forks`: how many machines are worked on at once.
+    /// `remote.forks`: the number of machines at work at once.
     pub forks: Set<usize>,
-    /// `remote.timeout`: seconds that a machine may be silent; `None`: for ever.
+    /// `remote.timeout`: seconds that a machine may be silent; `None`: no limit.
     pub timeout: Set<Option<u32>>,
     /// `remotes`: machines by name.
     pub remotes: BTreeMap<String, Remote>,
-    /// `output.paths`: so many lines of a listing are printed.
+    /// `output.paths`: the number of lines of a listing that are printed.
     pub output_paths: Set<usize>,
     /// `color`.
     pub color: Set<Color>,
@@ -241,15 +241,15 @@ pub struct Config {
 }
 
 impl Config {
-    /// What is in force without a file: what is with an empty one. `home` is what `~/` in the defaults stands for.
+    /// The settings without a file, which are those of an empty file. `home` replaces `~/` in the defaults.
     pub fn defaults(file: Option<PathBuf>, home: Option<&Path>) -> Self {
         let name = file.as_deref().unwrap_or(Path::new("config.toml")).to_path_buf();
-        // No key is read from an empty text, and only what is read can be wrong: `tests::without_a_file_the_defaults_hold`.
+        // An empty text has no key that could be wrong: `tests::without_a_file_the_defaults_hold`.
         let none = Self::from_text("", &name, home).expect("an empty file has nothing wrong in it");
         Self { file, found: false, ..none }
     }
 
-    /// Reads `file`; a missing one is as good as an empty one. `home` is what `~/` in a path stands for.
+    /// Reads `file`; a missing one counts as empty. `home` replaces `~/` in a path.
     pub fn read(file: Option<PathBuf>, home: Option<&Path>) -> Result<Self, Error> {
         let Some(path) = file else { return Ok(Self::defaults(None, home)) };
         let text = match std::fs::read_to_string(&path) {

@@ -1,6 +1,6 @@
 //! Sizes and times, with their units.
 
-/// Bytes from `500`, `50M`, `50MiB`, `1.5G`. K, M and G are 1024, 1024² and 1024³ bytes, with `iB` behind them or not.
+/// Parses bytes: `500`, `50M`, `50MiB`, `1.5G`. K, M and G are 1024, 1024² and 1024³ bytes, with or without `iB`.
 pub fn size(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is no size: a number of bytes, or with K, M or G, as in 50M or 50MiB");
     let plain = text.strip_suffix("iB").filter(|plain| plain.ends_with(['K', 'M', 'G'])).unwrap_or(text);
@@ -21,7 +21,7 @@ pub fn size(text: &str) -> Result<u64, String> {
     whole.checked_add(part).ok_or_else(wrong)
 }
 
-/// Seconds from `90s`, `15m`, `12h`, `30d`, `8w`.
+/// Parses seconds: `90s`, `15m`, `12h`, `30d`, `8w`.
 pub fn age(text: &str) -> Result<i64, String> {
     let wrong = || format!("{text:?} is no age: a number and s, m, h, d or w, as in 30d");
     let (at, unit) = text.char_indices().next_back().ok_or_else(wrong)?;
@@ -40,21 +40,21 @@ pub fn age(text: &str) -> Result<i64, String> {
     number.parse::<i64>().ok().and_then(|n| n.checked_mul(seconds)).ok_or_else(wrong)
 }
 
-/// `30d`, `12h`, `90s`: what [`age`] reads as these seconds, in the largest unit up to a day that says it whole.
+/// `30d`, `12h`, `90s`: text that [`age`] reads as these seconds, in the largest unit up to a day that divides them.
 pub fn age_word(seconds: i64) -> String {
     let whole = [(86_400, 'd'), (3600, 'h'), (60, 'm')].into_iter().find(|(unit, _)| seconds % unit == 0);
     let (unit, word) = whole.unwrap_or((1, 's'));
     format!("{}{word}", seconds / unit)
 }
 
-/// `1G`, `500M`, `12`: what [`size`] reads as these bytes, in the largest unit that says it whole.
+/// `1G`, `500M`, `12`: text that [`size`] reads as these bytes, in the largest unit that divides them.
 pub fn size_word(bytes: u64) -> String {
     let whole = [(30, "G"), (20, "M"), (10, "K")].into_iter().find(|(shift, _)| bytes > 0 && bytes.is_multiple_of(1 << shift));
     let (shift, word) = whole.unwrap_or((0, ""));
     format!("{}{word}", bytes >> shift)
 }
 
-/// Seconds up to an hour from `90s`, `2m`; none from `0s`, which is for ever.
+/// Parses seconds up to an hour: `90s`, `2m`. `None` for `0s`, which means no limit.
 pub fn silence(text: &str) -> Result<Option<u32>, String> {
     let seconds = age(text)?;
     let known = u32::try_from(seconds).ok().filter(|seconds| *seconds <= 3600);
@@ -74,7 +74,7 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
-/// `512 B`, `4.0 KiB`, `12 MiB`: two digits at least, binary units.
+/// `512 B`, `4.0 KiB`, `12 MiB`: at least two digits, binary units.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes < 1024 {

@@ -1,4 +1,4 @@
-//! What is wrong with the settings' text, in words for people.
+//! Errors in the settings' text, in words for people.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -7,18 +7,18 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::{Error, Kind, command};
 
-/// The file is no TOML, or a value in it is of the wrong type or cannot be meant.
+/// The error of a file that is no TOML, or of a value with a wrong type or meaning.
 pub fn refused(path: &str, why: impl Display) -> Error {
     Error::at(Kind::Refused, path, why)
 }
 
-/// A key that recant does not know, and the known one that is most like it.
+/// The error of an unknown key; names the most similar known one.
 pub fn unknown_key(path: &str, key: &str, near: &str) -> Error {
     let error = refused(path, format_args!("unknown key {key:?}; the nearest known one is {near:?}"));
     error.with_remedy(command("config shows the known keys once the file is mended"))
 }
 
-/// What is wanted, by serde's and toml's words for it.
+/// Our words for what is wanted, by serde's and toml's words for it.
 const WANTED: [(&str, &str); 9] = [
     ("u16", "a whole number up to 65535"),
     ("a string", "text in quotes"),
@@ -31,8 +31,8 @@ const WANTED: [(&str, &str); 9] = [
     ("a command: text, or a list of words", "a command, as in 'ssh -v' or ['ssh', '-v'],"),
 ];
 
-/// The line, the key and what is wanted there: `line 2: checkpoint.max_files: a whole number is wanted, not 'x'`. Where `text` is no
-/// TOML: the line, and what the parser says.
+/// The line, the key and what is wanted there: `line 2: checkpoint.max_files: a whole number is wanted, not 'x'`. If `text` is not TOML:
+/// the line, and the parser's message.
 pub fn explain(text: &str, error: &toml::de::Error) -> String {
     let span = error.span().unwrap_or_default();
     let line = text.get(..span.start).map_or(1, |before| before.matches('\n').count() + 1);
@@ -49,7 +49,7 @@ pub fn explain(text: &str, error: &toml::de::Error) -> String {
     }
 }
 
-/// The key of the value that lies at `span`: `checkpoint.max_files`, of a list's item that of the list.
+/// The key of the value at `span`: `checkpoint.max_files`; for an item of a list, the key of the list.
 fn key_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<String> {
     table.iter().find_map(|(name, value)| {
         let below = match value.get_ref() {
@@ -61,7 +61,7 @@ fn key_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<String> {
     })
 }
 
-/// What serde's message says was expected.
+/// Our words for what serde's message says was expected.
 fn wanted(message: &str) -> Option<String> {
     let expected = message.split_once("expected ").map(|(_, words)| words).or_else(|| message.strip_prefix("wanted "))?;
     if let Some(words) = expected.strip_prefix("one of ") {
