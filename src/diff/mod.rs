@@ -1,6 +1,6 @@
-//! A change as it reads: its two sides, opened where they lie, and the patch from one to the other.
+//! A change as people read it: its two sides, opened where they lie, and the patch from one to the other.
 //!
-//! In: a session and its changes. Out: lines of a patch as git has them, and remarks for what git has no words for. Reads only. Never prints.
+//! In: a session and its changes. Out: lines of a patch as git has them, and remarks for what a patch cannot say. Reads only. Never prints.
 
 pub mod patch;
 pub mod renames;

@@ -10,32 +10,32 @@ use crate::fs::path::{AbsPath, Shown};
 /// Lines around a hunk.
 const CONTEXT: usize = 3;
 
-/// After so long the rest of two contents is taken as replaced: the patch is right, if longer than it could be.
+/// After this time the rest of two contents counts as replaced: the patch is right, but may be longer than needed.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What a line of a patch is, for whoever gives it a colour.
+/// The kind of a line in a patch, for its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// A remark, which programs that read patches skip.
+    /// A remark, skipped by programs that read patches.
     Remark,
-    /// Of the head of a file.
+    /// A line of a file's head.
     Head,
     /// The place of a hunk.
     Place,
-    /// A line of both sides, behind a blank.
+    /// A line of both sides, after a blank.
     Both,
-    /// A line of the old side, behind `-`.
+    /// A line of the old side, after `-`.
     Old,
-    /// A line of the new side, behind `+`.
+    /// A line of the new side, after `+`.
     New,
-    /// What stands in place of lines, or is said of the last one.
+    /// A line in place of others, or about the last one.
     Note,
 }
 
 /// Takes the lines of a patch, each without its end.
 type Take<'t> = dyn FnMut(Part, &[u8]) + 't;
 
-/// Gives the remarks, then the patch, line by line.
+/// Passes the remarks, then the patch, to `take`, line by line.
 pub fn write(view: &View, take: &mut Take<'_>) {
     for remark in &view.remarks {
         take(Part::Remark, format!("# {}: {remark}", view.path).as_bytes());
@@ -46,7 +46,7 @@ pub fn write(view: &View, take: &mut Take<'_>) {
     let link = |half: &Half| half.mode() == Some("120000");
     match (view.old.mode(), view.new.mode()) {
         (None, None) => {}
-        // As git does it: a link that becomes a file is removed and made anew.
+        // As git does: a link that becomes a file is removed and made again.
         (Some(_), Some(_)) if link(&view.old) != link(&view.new) => {
             write_one(take, view, &view.old, &Half::Absent);
             write_one(take, view, &Half::Absent, &view.new);
@@ -88,8 +88,8 @@ fn write_one(take: &mut Take<'_>, view: &View, old: &Half, new: &Half) {
         take(Part::Note, &[b"Binary files ", &*from, b" and ", &*to, b" differ"].concat());
         return;
     }
-    // A name with a blank in it ends with a tab, so that nothing after it can be taken for a part of it. What stands behind one,
-    // git-apply(1) and patch(1) read over.
+    // A name with a blank in it ends with a tab, so that nothing after it can count as a part of it. git-apply(1) and patch(1) ignore
+    // what comes after a tab.
     let end = |name: &[u8], label: Option<&String>| match label {
         Some(label) => format!("\t({label})"),
         None if name.contains(&b' ') => "\t".into(),
@@ -147,7 +147,7 @@ fn write_lines(take: &mut Take<'_>, part: Part, sign: &[u8], lines: &[&[u8]]) {
     }
 }
 
-/// Insertions and deletions; `None` where there are no lines to count.
+/// Insertions and deletions; `None` if lines cannot be counted.
 pub fn counts(view: &View) -> Option<(usize, usize)> {
     if !view.whole || view.is_binary() {
         return None;
@@ -166,7 +166,7 @@ pub fn counts(view: &View) -> Option<(usize, usize)> {
     Some(sum)
 }
 
-/// A path below `/` with git's prefix; where it has odd characters, as everywhere, in double quotes with C escapes, which git reads.
+/// A path below `/` with git's prefix. With odd characters it is, as everywhere, in double quotes with C escapes, which git reads.
 fn quoted(prefix: &[u8], path: &AbsPath) -> Vec<u8> {
     let name = [prefix, &path.as_bytes()[1..]].concat();
     Shown(&name).to_string().into_bytes()

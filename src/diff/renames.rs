@@ -1,5 +1,5 @@
-//! Tells which created file is a deleted one under another name: of the same content. Underneath both stay what they are, a deletion and
-//! a creation; this is for people.
+//! Finds deleted files that were created again under another name, by their content. Underneath both stay a deletion and a creation: this
+//! is for people.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,7 +13,7 @@ use crate::tree::digest::Digest;
 use crate::tree::look;
 use crate::tree::state::{Object, State};
 
-/// So many bytes are read to tell; beyond that a rename is not looked for, and the two are listed as they are.
+/// The most bytes that are read to find renames. If it takes more, the two files are listed as they are.
 const READ: u64 = 64 << 20;
 
 /// Pairs of changes, by index.
@@ -24,11 +24,11 @@ pub struct Renames {
 }
 
 impl Renames {
-    /// Looks for them among the changes of a session. Reads content only where a created and a deleted file have the same size, and
-    /// no digest is recorded.
+    /// Finds the renames among the changes of a session. Reads content only if a created and a deleted file have the same size, and no
+    /// hash is recorded.
     pub fn find(changes: &[Change], sides: &[Side], sources: &mut Sources<'_>) -> Result<Self, Error> {
         let mut of_size: HashMap<u64, (Vec<usize>, Vec<usize>)> = HashMap::new();
-        // A name that a hard link gave its file was no other name's before.
+        // The name of a hard link is a further name of its file, not a new one for another.
         for (i, change) in changes.iter().enumerate().filter(|(_, change)| !change.marks.linked) {
             match (file(&change.before.object), file(&change.after)) {
                 (Some(old), _) if change.after.is_none() => of_size.entry(old.size()).or_default().0.push(i),
@@ -38,7 +38,7 @@ impl Renames {
         }
         let mut found = Self::default();
         let mut left = READ;
-        // Empty files are all alike.
+        // All empty files have the same content.
         let mut sizes: Vec<_> =
             of_size.into_iter().filter(|(size, (old, new))| *size > 0 && !old.is_empty() && !new.is_empty()).collect();
         sizes.sort_unstable();
@@ -53,7 +53,7 @@ impl Renames {
         Ok(found)
     }
 
-    /// Pairs files of one size by their content; of several alike those with the same time or the same last name first.
+    /// Pairs files of one size by their content. If several are equal, those with the same time or the same last name go first.
     fn pair(
         &mut self,
         changes: &[Change],
@@ -85,12 +85,12 @@ impl Renames {
         Ok(())
     }
 
-    /// Where the file of a created name was before.
+    /// The earlier path of a created file.
     pub fn from<'c>(&self, changes: &'c [Change], new: usize) -> Option<&'c AbsPath> {
         self.from.get(&new).map(|old| &changes[*old].path)
     }
 
-    /// Where the file of a deleted name is now.
+    /// The later path of a deleted file.
     pub fn to<'c>(&self, changes: &'c [Change], old: usize) -> Option<&'c AbsPath> {
         self.to.get(&old).map(|new| &changes[*new].path)
     }
@@ -105,7 +105,7 @@ enum End {
     After,
 }
 
-/// The digest of an end of a change, as it is recorded or read. `None` where the content can't be had.
+/// The hash of an end of a change, recorded or computed. `None` if the content is not available.
 fn digest(change: &Change, side: Side, sources: &mut Sources<'_>, end: End) -> Result<Option<Digest>, Error> {
     let object = match end {
         End::Before => &change.before.object,

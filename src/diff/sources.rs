@@ -1,6 +1,6 @@
-//! The two sides of a change, opened to be read: its content before and after.
+//! The two sides of a change, opened to be read: the content before and after.
 //!
-//! Nothing is invented: a side is read from the tree only where the tree still holds what the session recorded.
+//! Nothing is invented: a side is read from the tree only if the tree still holds what the session recorded.
 
 use std::fs::File;
 use std::rc::Rc;
@@ -23,14 +23,14 @@ use crate::tree::state::{Likeness, Object, State, What, sort_word};
 pub enum Content {
     /// An open file.
     File(File),
-    /// It cannot be had, for this reason.
+    /// It is not available, for this reason.
     Gone(String),
 }
 
-/// What the tree holds at a change's path.
+/// The state of the tree at a change's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OnTree {
-    /// What the session says: `before` while the change is out, `after` while it is in.
+    /// The object that the session records: `before` while the change is out, `after` while it is in.
     AsRecorded,
     /// Something else.
     Changed,
@@ -39,7 +39,7 @@ pub enum OnTree {
 }
 
 impl OnTree {
-    /// What is to be said, where the tree does not hold what it should.
+    /// The message if the tree does not hold what it should.
     pub fn why(&self, side: Side) -> Option<String> {
         match self {
             OnTree::AsRecorded => None,
@@ -50,7 +50,7 @@ impl OnTree {
     }
 }
 
-/// Where contents are read from.
+/// The places that contents are read from.
 pub struct Sources<'s> {
     session: &'s Session,
     run: Option<Run>,
@@ -58,7 +58,7 @@ pub struct Sources<'s> {
     roots: Roots,
 }
 
-/// What the manifest says of paths: read along with whoever asks in path order, as a whole only for others.
+/// The manifest's lines by path: read in step with callers that ask in path order, as a whole only for others.
 enum Originals {
     Along(Box<Along>),
     Whole(Manifest),
@@ -98,18 +98,18 @@ impl Along {
 }
 
 impl<'s> Sources<'s> {
-    /// Of one session.
+    /// Opens the sources of a session.
     pub fn of(session: &'s Session) -> Result<Self, Error> {
         let roots = Roots::read().at("read", "/proc/self/mountinfo")?;
         Ok(Self { session, run: session.run()?, originals: Originals::of(session)?, roots })
     }
 
-    /// The session's short name, for what is to be typed.
+    /// The session's short name, for commands to type.
     pub fn tail(&self) -> &'s str {
         self.session.id().tail()
     }
 
-    /// Looks whether the tree still holds what the session recorded there.
+    /// Tells whether the tree still holds what the session recorded there.
     pub fn on_tree(&mut self, change: &Change, side: Side) -> OnTree {
         let (expected, print) = match side {
             Side::In => match self.originals.at(self.session, &change.path) {
@@ -117,7 +117,7 @@ impl<'s> Sources<'s> {
                 Err(error) => return OnTree::Unseen(error.to_string()),
             },
             Side::Never => (&change.before.object, change.before.print),
-            // Put back by a rollback: its fingerprint is another.
+            // It was put back by a rollback, with a new fingerprint.
             Side::Out | Side::Lost => (&change.before.object, None),
         };
         let folder = match self.folder(&change.path) {
@@ -176,7 +176,7 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// What the tree holds at `path` now, whatever the session says of it; content is not read. A path that leads nowhere holds nothing.
+    /// The object that the tree holds at `path` now, by its metadata alone: content is not read. A path that leads nowhere holds nothing.
     pub fn now(&mut self, path: &AbsPath) -> std::io::Result<Object> {
         match self.folder(path) {
             Ok(folder) => Ok(look::look(folder.at(path.name()))?.map(|seen| seen.state)),
@@ -191,18 +191,18 @@ impl<'s> Sources<'s> {
         opened.map_or_else(|error| Content::Gone(format!("it cannot be read: {}", crate::error::reason(&error))), Content::File)
     }
 
-    /// What a rollback of a change that is in puts back; what the change itself tells, where the checkpoint has no line for it.
+    /// The object that the rollback of a change that is in restores: by the checkpoint, else by the change itself.
     pub fn kept(&mut self, change: &Change) -> Result<Object, Error> {
         let original = self.originals.at(self.session, &change.path)?;
         Ok(original.filter(|original| original.n == change.n).map_or(&change.before.object, |original| &original.state).clone())
     }
 
-    /// The content that a commit, or of a change that is in a rollback, would put on the tree.
+    /// The content that a commit would put on the tree; for a change that is in, that of a rollback.
     pub fn held(&mut self, change: &Change, side: Side) -> Result<Content, Error> {
         if side.is_in() { self.original(change) } else { self.after(change, side, &OnTree::Changed) }
     }
 
-    /// What a `--force` overwrote at `path` last, and the content of a file.
+    /// The object that `--force` overwrote last at `path`, and its content.
     pub fn displaced(&self, path: &AbsPath) -> Result<Option<(Object, Content)>, Error> {
         let folder = part(&self.session.dir, b"displaced")?;
         let names = folder.names().at("list", folder.path().display())?;
@@ -252,7 +252,7 @@ impl<'s> Sources<'s> {
     }
 }
 
-/// Opens what lies in the session; another size than the recorded one is damage.
+/// Opens an object in the session. A size that differs from the recorded one is damage.
 fn open(at: Entry<'_>, expected: &Object) -> Result<Content, Error> {
     let damaged = |why: &str| crate::session::error::damaged(at, why);
     let file = match at.open_file() {

@@ -1,4 +1,4 @@
-//! One change, ready to be shown: its two sides as git sees them, and remarks for what git does not.
+//! A change, ready to be shown: its two sides as git sees them, and remarks for the rest.
 
 use std::io::Read;
 
@@ -12,25 +12,25 @@ use crate::tree::git_index;
 use crate::tree::state::{Meta, Object, State, What, sort_word};
 use crate::tree::time;
 
-/// Content above this many bytes is not shown as text: both sides are in memory while lines are compared.
+/// The most bytes of content that is shown as text: both sides are in memory while lines are compared.
 pub const TEXT_LIMIT: u64 = 8 << 20;
 
-/// So many entries of an index of git's are named.
+/// The most entries of a git index that are named.
 const ENTRIES: usize = 20;
 
-/// A NUL among so many first bytes makes content binary, as for git.
+/// A NUL among this many first bytes makes content binary, as for git.
 const BINARY_PROBE: usize = 8000;
 
-/// A side as a patch can have it.
+/// A side of a patch.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Half {
-    /// Nothing, or something that a patch cannot say.
+    /// Nothing, or an object that a patch cannot have.
     Absent,
     /// A file or a symlink.
     Blob {
         /// 100644, 100755 or 120000.
         mode: &'static str,
-        /// The content, `None` where it was not read.
+        /// The content; `None` if it was not read.
         bytes: Option<Vec<u8>>,
         /// Bytes of content.
         size: u64,
@@ -38,7 +38,7 @@ pub enum Half {
 }
 
 impl Half {
-    /// Its mode for git, where it is there.
+    /// Its mode for git, if it is not absent.
     pub fn mode(&self) -> Option<&'static str> {
         match self {
             Half::Absent => None,
@@ -46,7 +46,7 @@ impl Half {
         }
     }
 
-    /// Its content, where it was read; nothing for an absent one.
+    /// Its content, if it was read; empty if it is absent.
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             Half::Absent => Some(b""),
@@ -69,26 +69,26 @@ impl Half {
 
 /// A change, ready to be shown.
 pub struct View<'c> {
-    /// Where.
+    /// The path.
     pub path: &'c AbsPath,
     /// Before.
     pub old: Half,
     /// After.
     pub new: Half,
-    /// Both sides are known, so that a patch can be printed.
+    /// True if both sides are known, so that a patch can be printed.
     pub whole: bool,
-    /// The tree holds something else than the session recorded.
+    /// True if the tree does not hold what the session recorded.
     pub conflict: bool,
-    /// What a patch does not say, without the path.
+    /// Facts that the patch does not show, without the path.
     pub remarks: Vec<String>,
-    /// Those of them that give somebody rights: an owner who is not the caller, set-user-ID and set-group-ID bits, capabilities.
+    /// Those of the remarks that give somebody rights: an owner other than the caller, set-user-ID and set-group-ID bits, capabilities.
     pub rights: Vec<String>,
-    /// What the two sides are, where that is not before and after a change: it stands behind their names in the patch.
+    /// Names of the two sides, if they are not before and after a change. They follow the paths in the patch.
     pub labels: Option<(String, String)>,
 }
 
 impl<'c> View<'c> {
-    /// Looks at a change, and reads its content where `read` asks for it.
+    /// Looks at a change, and reads its content if `read` is set.
     pub fn of(change: &'c Change, side: Side, sources: &mut Sources<'_>, read: bool) -> Result<Self, Error> {
         let on_tree = sources.on_tree(change, side);
         let conflict = on_tree == OnTree::Changed || (change.marks.foreign && !side.is_in());
@@ -119,7 +119,7 @@ impl<'c> View<'c> {
         Ok(view)
     }
 
-    /// A change whose two contents were read elsewhere: `fits` tells whether they are small enough to be shown.
+    /// Makes the view of a change whose two contents were read elsewhere. `fits`: they are small enough to be shown.
     pub fn between(change: &'c Change, old: Option<Vec<u8>>, new: Option<Vec<u8>>, fits: bool) -> Self {
         let mut view = Self {
             path: &change.path,
@@ -144,8 +144,8 @@ impl<'c> View<'c> {
         view
     }
 
-    /// Two objects that meet at a path, `before` and `after` of a change that is made for it: what `labels` call them, and why they
-    /// conflict. Their contents are read by `old` and `new`.
+    /// Makes the view of two objects at a path, `before` and `after` of a change made for this. `labels` name them; the reason for their
+    /// conflict becomes a remark. `old` and `new` read their contents.
     pub fn of_two<'s>(
         change: &'c Change,
         labels: (&str, &str),
@@ -186,7 +186,7 @@ impl<'c> View<'c> {
         Ok(view)
     }
 
-    /// Says which entries of two indexes of git's differ, as a patch has no lines of them.
+    /// Adds a remark on the entries in which two git indexes differ, as a patch has no lines for them.
     fn remark_index(&mut self, labels: (&str, &str)) {
         let both = self.old.bytes().zip(self.new.bytes());
         if both.is_some_and(|(old, new)| old == new) {
@@ -254,13 +254,13 @@ impl<'c> View<'c> {
         }
     }
 
-    /// What a patch says of the modes beside the content, where that is all that it says.
+    /// The change of mode as a patch has it, if git's two modes differ.
     pub fn mode_change(&self) -> Option<String> {
         let (old, new) = self.old.mode().zip(self.new.mode())?;
         (old != new).then(|| format!("mode change {old} -> {new}"))
     }
 
-    /// Whether a side is binary.
+    /// True if a side is binary.
     pub fn is_binary(&self) -> bool {
         self.old.is_binary() || self.new.is_binary()
     }
@@ -282,7 +282,7 @@ fn half(object: &Object) -> Half {
     }
 }
 
-/// What a patch cannot say of a change.
+/// Facts about a change that a patch does not show.
 fn remarks(change: &Change) -> Vec<String> {
     let mut remarks = Vec::new();
     let (before, after) = (&change.before.object, &change.after);
@@ -348,7 +348,7 @@ fn owner_change(before: &State, after: &State) -> Option<String> {
     ((old.uid, old.gid) != (new.uid, new.gid)).then(|| format!("owner {}:{} -> {}:{}", old.uid, old.gid, new.uid, new.gid))
 }
 
-/// Said where it is not the caller's own, or where it is the owner whose rights a program would have.
+/// The owner of a new object, if it is not the caller, or if a program would get its rights.
 fn owner_of_new(state: &State) -> Option<String> {
     let Meta { uid, gid, mode, .. } = state.meta;
     let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
@@ -368,7 +368,7 @@ fn is_link(state: &State) -> bool {
     matches!(state.what, What::Symlink { .. })
 }
 
-/// Whether git's two modes say all of a file's mode.
+/// True if git's two modes cover all of a file's mode.
 fn is_plain(mode: u32) -> bool {
     matches!(mode, 0o644 | 0o755)
 }
