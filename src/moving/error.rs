@@ -1,34 +1,34 @@
-//! The errors of this room, in its words. Nothing was changed.
+//! The errors of this room, in its words. After each of them nothing was changed.
 
 use std::fmt::Display;
 
 use crate::error::{Error, Kind, command};
 
-/// What is read is no stream, or not a whole one.
+/// The input is no stream, or an incomplete one.
 pub fn broken(why: impl Display) -> Error {
     let again = command("session export ID > FILE");
     Error::new(Kind::Refused, format!("the stream cannot be believed: {why}"))
         .with_remedy(format!("export the session once more: {again}"))
 }
 
-/// It is the stream of another version.
+/// The stream has another version.
 pub fn other_version(found: &str) -> Error {
     Error::new(Kind::Refused, format!("the stream is of version {found:?}; this recant knows recant-export 1"))
         .with_remedy("take the recant that wrote it, on either side")
 }
 
-/// A path that a session must not have here.
+/// A session must not have this path here.
 pub fn bad_path(path: impl Display, why: impl Display) -> Error {
     Error::at(Kind::Refused, path, why).with_remedy("--map FROM=TO gives paths another place")
 }
 
-/// The session that it holds is here already, and another one by now.
+/// The stream's session is already here, in another state.
 pub fn here(id: impl Display) -> Error {
     let [show, prune] = [format!("show {id} shows it"), format!("session prune {id} drops it")].map(command);
     Error::new(Kind::Refused, format!("session {id} is here already")).with_remedy(format!("{show}; {prune}"))
 }
 
-/// Held content is not what it was.
+/// Held content is damaged.
 pub fn damaged(path: impl Display, why: impl Display) -> Error {
     Error::at(Kind::Damaged, path, why)
 }

@@ -1,4 +1,4 @@
-//! Export: a session as one stream. Read once, in path order; memory does not depend on the sizes of files.
+//! Export: a session as a stream. Reads it once, in path order; memory does not depend on the sizes of files.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -25,26 +25,26 @@ use crate::tree::digest::{Digest, Hasher};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Identity, Object as Wanted, State, What};
 
-/// What is exported.
+/// The content that is exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum With {
-    /// A session of which nothing is on the tree: what it would put there.
+    /// For a session with nothing on the tree: what it would put there.
     Changes,
-    /// A committed one: what it took off the tree.
+    /// For a committed session: what it took off the tree.
     Checkpoint,
 }
 
-/// How an export ended.
+/// The result of an export.
 pub enum Exported {
     /// All is written.
     Whole,
-    /// Nothing is: the tree does not hold what the session found there, so that its `before` cannot be told any more. All of them.
+    /// Nothing is written: the tree does not hold what the session found there, so that its `before` is unknown. All such paths.
     Conflicts(Vec<Conflict>),
 }
 
-/// Writes `session` to `to`. Its lock keeps it as it is meanwhile.
+/// Writes `session` to `to`. The session's lock keeps it unchanged meanwhile.
 ///
-/// Errors: one of which something is on the tree; content that is not what was held.
+/// Errors: something of the session is on the tree; held content is damaged.
 pub fn export(session: &Locked, with: With, to: &mut dyn Write) -> Result<Exported, Error> {
     may_move(session, with)?;
     let mut changes = session.changes()?;
@@ -79,7 +79,7 @@ pub fn export(session: &Locked, with: With, to: &mut dyn Write) -> Result<Export
     Ok(Exported::Whole)
 }
 
-/// Where the content lies that the session would put on the tree.
+/// The places of the content that the session would put on the tree.
 fn held(session: &Session, changes: &Changes, sides: &[Side]) -> Result<HashMap<u32, Vec<u8>>, Error> {
     let run = session.run()?;
     let files = changes.list.iter().zip(sides).filter(|(change, _)| is_file(&change.after));
@@ -115,7 +115,7 @@ fn may_move(session: &Session, with: With) -> Result<(), Error> {
     Err(not_now(id, why).with_remedy(remedy))
 }
 
-/// A change whose content is gone cannot be had anywhere else either.
+/// Refuses a change whose content is lost: no other machine could make it either.
 fn refuse_lost(session: &Session, changes: &Changes, sides: &[Side]) -> Result<(), Error> {
     let mut both = changes.list.iter().zip(sides);
     let lost = both.find(|(change, side)| **side == Side::Lost && is_file(&change.after) && !change.in_place());
@@ -150,8 +150,8 @@ fn head(session: &Session, changes: &Changes, with: With, run: Option<&Run>) -> 
     }
 }
 
-/// Takes the digest of each `before` that is known by its fingerprint alone, where the tree still holds it, and lets all fingerprints go:
-/// they mean nothing on another machine. Gives the others.
+/// Hashes each `before` that is known by its fingerprint alone, if the tree still holds it. Drops all fingerprints: they mean nothing on
+/// another machine. Returns the conflicts.
 fn learn_befores(changes: &mut Changes) -> Result<Vec<Conflict>, Error> {
     let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
     let mut conflicts = Vec::new();
@@ -169,7 +169,7 @@ fn learn_befores(changes: &mut Changes) -> Result<Vec<Conflict>, Error> {
     Ok(conflicts)
 }
 
-/// What is at the path, with its digest, if that is what the run found there.
+/// The object at the path, with its hash, if it is the one that the run found there.
 fn learn(roots: &mut Roots, change: &Change) -> Result<Result<What, Conflict>, Error> {
     let path = &change.path;
     let found = seen(roots, path)?;
@@ -185,7 +185,7 @@ fn learn(roots: &mut Roots, change: &Change) -> Result<Result<What, Conflict>, E
     let file = dir.at(path.name()).open_file().at("open", path)?;
     let (content, stat) = look::read_since(&file, stat_of(&file).at("look at", path)?, index.is_some()).at("read", path)?;
     let is_it = look::identity(&stat) == print.identity && stat.ctime == print.ctime;
-    // git may have rewritten its index since, which means the same.
+    // git may have rewritten its index since, with the same meaning.
     let same = if is_unchanged { is_it } else { content.index.as_ref() == index };
     let what = What::File { size: stat.size, digest: Some(content.digest), index: content.index.map(Box::new) };
     Ok(if same { Ok(what) } else { Err(another()) })
@@ -201,7 +201,7 @@ fn seen(roots: &mut Roots, path: &AbsPath) -> Result<Option<(std::rc::Rc<Dir>, S
     Ok(seen.map(|seen| (dir, seen)))
 }
 
-/// The content of a change of metadata alone is the same on both sides.
+/// Records the content of `before`; a change of metadata alone has the same content after it.
 fn note(change: &mut Change, found: &What) {
     let in_place = change.in_place();
     let sides = [Some(&mut change.before.object), in_place.then_some(&mut change.after)];
@@ -212,12 +212,12 @@ fn note(change: &mut Change, found: &What) {
     }
 }
 
-/// What is held, on its way out.
+/// Held content that is being sent.
 struct Contents<'s> {
     session: &'s Session,
-    /// The folder that was opened last, and where it lies in the session.
+    /// The directory that was opened last, and its place in the session.
     folder: Option<(Vec<u8>, Dir)>,
-    /// The number of the change that a file of several names was sent with.
+    /// For a file of several names: the number of the change that it was sent with.
     firsts: HashMap<Identity, u32>,
     buffer: Vec<u8>,
 }
@@ -259,11 +259,11 @@ impl Contents<'_> {
             let dir = own.open_below(parent).at("open the folder of held content in", own.path().display())?;
             self.folder = Some((parent.to_vec(), dir));
         }
-        // Set right above where it was not there before; otherwise left as it was found.
+        // Set just above if it was another or none.
         Ok(&self.folder.as_ref().expect("a folder that was set above").1)
     }
 
-    /// Sends what has content, and gives the digest of all, holes included.
+    /// Sends the parts that have content. Returns the hash of all, holes included.
     fn content(&mut self, file: &File, size: u64, path: &AbsPath, sending: &mut Sending<'_>) -> Result<Digest, Error> {
         let (mut hasher, mut at) = (Hasher::default(), 0);
         while let Some((data, end)) = next_extent(file, at, size).at("read", path)? {

@@ -1,4 +1,4 @@
-//! Import: a session out of a stream. Everything is read and checked before the session has a name.
+//! Import: a session from a stream. Everything is read and checked before the session has a name.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
@@ -30,15 +30,15 @@ use crate::tree::digest::{Digest, Hasher};
 use crate::tree::look;
 use crate::tree::state::{Difference, Likeness, Object as Wanted, State, What};
 
-/// What became of a stream.
+/// The result of an import.
 pub enum Arrived {
-    /// The session is here now, pending; and the name that it could not keep.
+    /// The session is here now, pending. If it could not keep its name, that name.
     New(Box<Locked>, Option<String>),
-    /// The same stream was imported before: nothing was done.
+    /// This stream was imported before: nothing was done.
     Before(Id),
 }
 
-/// Where paths are to lie here: each below the longest `from` that it lies in is moved below its `to`.
+/// Rules for the places of paths here: a path is moved from the longest `from` that holds it to its `to`.
 #[derive(Debug, Default)]
 pub struct Mapping(Vec<Rule>);
 
@@ -46,24 +46,24 @@ pub struct Mapping(Vec<Rule>);
 struct Rule {
     from: AbsPath,
     to: AbsPath,
-    /// A path lay there.
+    /// True if a path lay there.
     used: Cell<bool>,
 }
 
 impl Mapping {
-    /// One more rule. `to` is resolved as it is here, so that no link is on the way.
+    /// Adds a rule. `to` is resolved here, so that no link is on its way.
     pub fn add(&mut self, from: AbsPath, to: AbsPath) -> Result<(), Error> {
         let to = resolved(&to)?;
         if self.0.iter().any(|rule| rule.from == from) {
             return Err(bad_path(from, "it is mapped twice"));
         }
         self.0.push(Rule { from, to, used: Cell::new(false) });
-        // The longest first: the first that fits is the one.
+        // The longest first: the first that fits counts.
         self.0.sort_by_key(|rule| std::cmp::Reverse(rule.from.as_bytes().len()));
         Ok(())
     }
 
-    /// The folders in which no path of the stream lay.
+    /// The directories of rules that no path of the stream used.
     pub fn in_vain(&self) -> impl Iterator<Item = &AbsPath> {
         self.0.iter().filter(|rule| !rule.used.get()).map(|rule| &rule.from)
     }
@@ -82,7 +82,7 @@ impl Mapping {
         AbsPath::parse([top, b"/", below].concat()).map_err(bad)
     }
 
-    /// Of the stream and of where its paths were put: the same twice is the same session.
+    /// Identifies the stream with the places of its paths: the same pair is the same session.
     fn mark(&self, stream: Digest) -> Digest {
         let mut hasher = Hasher::default();
         hasher.update(&stream.0);
@@ -96,7 +96,7 @@ impl Mapping {
     }
 }
 
-/// A path as realpath(3) has it, as far as it is there.
+/// A path as by realpath(3), as far as it exists.
 fn resolved(path: &AbsPath) -> Result<AbsPath, Error> {
     match path.as_path().canonicalize() {
         Ok(real) => {
@@ -114,14 +114,14 @@ fn resolved(path: &AbsPath) -> Result<AbsPath, Error> {
     }
 }
 
-/// Reads a stream to its end, and makes its session one of the store. A failure leaves nothing of it.
+/// Reads a stream to its end, and makes its session in the store. A failure leaves nothing of it.
 pub fn import(fs: &Fs, store: &Store, from: &mut dyn Read, mapping: &Mapping) -> Result<Arrived, Error> {
     let (mut receiving, head) = Receiving::begin(from)?;
     check_head(&head)?;
     if store.has(&head.id)? {
         let mark = mapping.mark(receiving.pass_over()?);
         let header = store.session(&head.id)?.header;
-        // What was discarded holds nothing any more that could be committed.
+        // A discarded session holds nothing that could be committed.
         return if header.imported == Some(mark) && header.status() != Status::Discarded {
             Ok(Arrived::Before(head.id))
         } else {
@@ -135,7 +135,7 @@ pub fn import(fs: &Fs, store: &Store, from: &mut dyn Read, mapping: &Mapping) ->
             Ok(Arrived::New(Box::new(locked), name))
         }
         Err(error) => {
-            // The first error is the one that counts; what stays has no name, and goes with the next sweep.
+            // The first error counts. Leftovers have no name, and go with the next sweep.
             drop(store.turn_away(fs, arriving));
             Err(error)
         }
@@ -155,7 +155,7 @@ fn check_head(head: &Head) -> Result<(), Error> {
     Ok(())
 }
 
-/// Everything but the session's name. Durable when it returns.
+/// Receives everything but the session's name. Durable when it returns.
 fn receive(
     fs: &Fs,
     store: &Store,
@@ -227,7 +227,7 @@ fn receive(
     Ok(header)
 }
 
-/// A run that went on elsewhere: what it held lies in `held/objects`, and no further run can go on in it.
+/// The record of a run on another machine. Its objects lie in `held/objects`, and no command can go on in it.
 fn run_of(history: &History) -> Run {
     Run {
         argv: history.argv.clone(),
@@ -247,46 +247,46 @@ fn run_of(history: &History) -> Run {
     }
 }
 
-/// From so many files on their file system is synced as a whole (docs/ARCHITECTURE.md, D7).
+/// From this many files on, their file system is synced as a whole (docs/ARCHITECTURE.md, D7).
 const MANY: usize = 16;
-/// Bytes of holes that are hashed: what a stream of some bytes can claim has no bound. Beyond, the digest is believed until
-/// the commit, which reads all content before it changes anything (docs/ARCHITECTURE.md, I11).
+/// The most bytes of holes that are hashed: a short stream can claim holes without limit. Beyond that the hash is believed until the
+/// commit, which reads all content before it changes anything (docs/ARCHITECTURE.md, I11).
 const HOLES_HASHED: u64 = 1 << 30;
 
-/// What was read so far.
+/// The state of reading a stream.
 struct Taking<'a> {
     fs: &'a Fs,
-    /// What comes is a checkpoint.
+    /// Set if the stream has a checkpoint.
     keeping: Option<Keeping<'a>>,
     store: &'a Store,
     mapping: &'a Mapping,
     objects: &'a Dir,
     of: u64,
     list: Vec<Change>,
-    /// Where each change lay whose path is mapped.
+    /// The original path of each change, if paths are mapped.
     came: Vec<(u32, AbsPath)>,
     folder_times: Vec<FolderTime>,
-    /// Where in `list` a change is.
+    /// The index in `list` of a change, by its number.
     by_number: HashMap<u32, usize>,
-    /// The digest of what is held for a change, once it is whole.
+    /// The hash of a change's held content, once it is whole.
     held: HashMap<u32, Digest>,
     open: Option<Open>,
     bytes: u64,
     unsynced: Vec<File>,
 }
 
-/// An object whose content is coming.
+/// An object whose content is being received.
 struct Open {
     n: u32,
     file: File,
     size: u64,
     at: u64,
     hasher: Hasher,
-    /// Bytes of holes in it.
+    /// Bytes of its holes.
     holes: u64,
 }
 
-/// All of a stream, checked.
+/// A whole stream, checked.
 struct Taken<'a> {
     keeping: Option<Keeping<'a>>,
     changes: Changes,
@@ -315,7 +315,7 @@ impl<'a> Taking<'a> {
             return Err(broken(format!("{}: nothing tells which content is there now", change.path)));
         }
         if !is_file(&change) {
-            // What is no file is made from its record, each for itself.
+            // Any other object than a file is made from its record, each by itself.
             change.marks.linked = false;
         }
         if self.by_number.insert(change.n, self.list.len()).is_some() {
@@ -334,7 +334,7 @@ impl<'a> Taking<'a> {
         Ok(())
     }
 
-    /// recant's own files are nothing that a session may change, nor is a folder that they lie in to go.
+    /// Refuses a change of recant's own files, or one that removes a directory above them.
     fn refuse_store(&self, path: &AbsPath, before: Option<&State>, after: Option<&State>) -> Result<(), Error> {
         let stays = before.is_some_and(State::is_folder) && after.is_some_and(State::is_folder);
         if self.store.holds(path) || self.store.path.is_under(path) && !stays {
@@ -354,7 +354,7 @@ impl<'a> Taking<'a> {
             return Err(broken("there is content for one change twice"));
         }
         let name = match (&mut self.keeping, known) {
-            // Every `before` has one, or its change was refused.
+            // Every `before` has a hash, or its change was refused.
             (Some(keeping), Some(digest)) => keeping.name(object.n, digest),
             _ => name(object.n),
         };
@@ -376,7 +376,7 @@ impl<'a> Taking<'a> {
         self.whole(object.n, digest)
     }
 
-    /// What the content is of that comes for a change.
+    /// The object of a change whose content is received.
     fn coming<'c>(&self, change: &'c Change) -> Option<&'c State> {
         if self.keeping.is_some() { change.before.object.as_ref() } else { change.after.as_ref() }
     }
@@ -385,7 +385,7 @@ impl<'a> Taking<'a> {
         self.keeping.as_ref().map_or(self.objects, Keeping::blobs)
     }
 
-    /// Where content lies that came already.
+    /// The name of content that was received.
     fn name(&self, n: u32, digest: Digest) -> Vec<u8> {
         self.keeping.as_ref().map_or_else(|| name(n), |keeping| keeping.name_of(n, digest))
     }
@@ -417,7 +417,7 @@ impl<'a> Taking<'a> {
         self.whole(open.n, told)
     }
 
-    /// The content of a change is there: what it is has to be what its record says, where that says it.
+    /// Notes that a change's content is whole. It has to be what the record says, if that says it.
     fn whole(&mut self, n: u32, digest: Digest) -> Result<(), Error> {
         let keeping = self.keeping.is_some();
         let change = self.by_number.get(&n).map(|at| &mut self.list[*at]);
@@ -435,7 +435,7 @@ impl<'a> Taking<'a> {
         if self.open.is_some() { Err(broken("content ends without its digest")) } else { Ok(()) }
     }
 
-    /// All of it belongs together, or none of it is believed.
+    /// Checks that all of it belongs together. Else none of it is believed.
     fn finish(mut self) -> Result<Taken<'a>, Error> {
         self.refuse_open()?;
         if self.list.len() as u64 != self.of {
@@ -446,17 +446,17 @@ impl<'a> Taking<'a> {
             match (self.held.get(&change.n), change.in_place()) {
                 (Some(_), false) | (None, true) => {}
                 (None, false) => return Err(broken(format!("{}: its content is missing", change.path))),
-                // Known by now to be what is there already: the inode stays, and nothing needs the content.
+                // Now known to be what is already there: the inode stays, and nothing needs the content.
                 (Some(digest), true) => {
                     let name = self.name(change.n, *digest);
                     self.fs.unlink(self.folder().at(&name)).at("remove", self.folder().at(&name))?;
                 }
             }
         }
-        // Mapped paths have another order.
+        // Mapping changes the order of paths.
         self.list.sort_by(|a, b| a.path.cmp(&b.path));
         let times: BTreeMap<AbsPath, FolderTime> = self.folder_times.into_iter().map(|time| (time.path.clone(), time)).collect();
-        // Of one that comes with a checkpoint the content is on the tree.
+        // With a checkpoint, the content of `after` is on the tree.
         let mark = self.keeping.is_none().then(|| mark::of_came(&self.list, &self.came));
         let changes = Changes { list: self.list, folder_times: times.into_values().collect() };
         if let Some((path, why)) = changes.contradiction() {
@@ -481,13 +481,13 @@ fn is_file(change: &Change) -> bool {
     matches!(change.after, Some(State { what: What::File { .. }, .. }))
 }
 
-/// In the folder of held objects.
+/// The name of an object in `held/objects`.
 fn name(n: u32) -> Vec<u8> {
     let path = object_name(n);
     path.rsplit(|b| *b == b'/').next().unwrap_or_default().to_vec()
 }
 
-/// What stands on the tree otherwise than the session says, all of it: a commit would end on these, of a committed session a rollback.
+/// All paths where the tree differs from the session's record: conflicts of a commit; of a committed session, of a rollback.
 pub fn conflicts(session: &Session) -> Result<Vec<Conflict>, Error> {
     let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
     let mut reading = session.read_changes()?;
@@ -503,7 +503,7 @@ fn compare(roots: &mut Roots, path: &AbsPath, expected: &Wanted) -> Result<Optio
     let parent = path.parent().unwrap_or_else(|| path.clone());
     let dir = match roots.folder(&parent) {
         Err(error) if leads_nowhere(&error) => {
-            // A folder that the session makes, or none at all: what is to lie in it is not there either.
+            // The session makes this directory, or it is missing: nothing can lie in it.
             let missing = || Conflict::of(path, expected, &None, Difference::Presence);
             return Ok(expected.is_some().then(missing));
         }

@@ -1,7 +1,7 @@
-//! What a session puts on the tree, as one digest: by it two machines tell whether they have the same one.
+//! The mark of a session: one hash of what it puts on the tree. Two machines compare it to tell if they have the same session.
 //!
-//! Paths, and each one's `after` with its content. Not the `before`, which a commit compares with the tree by itself, nor names, times of
-//! folders and whatever else is told of a session.
+//! Hashes paths, and the `after` of each with its content. Leaves out `before`, which a commit compares with the tree itself, names,
+//! times of directories, and all other records of a session.
 
 use std::collections::HashMap;
 
@@ -18,19 +18,19 @@ use crate::tree::json;
 use crate::tree::look;
 use crate::tree::state::{Object, State, What};
 
-/// A line of what is hashed.
+/// A hashed line.
 #[derive(Serialize)]
 struct Put<'a> {
     path: &'a AbsPath,
-    /// Metadata alone: the content is what is there.
+    /// True if only metadata changes: the content is that of the tree.
     in_place: bool,
     after: &'a Object,
 }
 
-/// The mark of a session; of one that came, as long as nobody changed what it holds, that of the one that it came from.
-/// `None` where content of it lies on the tree, or is lost, and was never read.
+/// The mark of a session. A session that was imported keeps the mark of its origin, as long as nobody changes what it holds.
+/// `None` if content of it lies on the tree, or is lost, and was never read.
 pub fn mark(session: &Session) -> Result<Option<Digest>, Error> {
-    // What a commit finds by force and takes for the `before` changes what is in place.
+    // Stored: a commit that takes an unexpected object as `before`, by force, alters the content of changes in place.
     if let Some(mark) = session.header.mark {
         return Ok(Some(mark));
     }
@@ -48,7 +48,7 @@ pub fn mark(session: &Session) -> Result<Option<Digest>, Error> {
     Ok(Some(of(list.iter().map(|change| (&change.path, change)))))
 }
 
-/// The marks of changes that came, some of them from other paths: with these `there`, by a change's number, in any order.
+/// The mark of imported changes. `there` has the original paths of those that were mapped, by a change's number, in any order.
 pub fn of_came(list: &[Change], there: &[(u32, AbsPath)]) -> Digest {
     let there: HashMap<u32, &AbsPath> = there.iter().map(|(n, path)| (*n, path)).collect();
     let mut came: Vec<(&AbsPath, &Change)> =
@@ -57,7 +57,7 @@ pub fn of_came(list: &[Change], there: &[(u32, AbsPath)]) -> Digest {
     of(came.into_iter())
 }
 
-/// Of changes in path order whose content is known.
+/// The mark of changes in path order whose content is known.
 fn of<'a>(changes: impl Iterator<Item = (&'a AbsPath, &'a Change)>) -> Digest {
     let mut hasher = Hasher::default();
     for (path, change) in changes {
@@ -66,7 +66,7 @@ fn of<'a>(changes: impl Iterator<Item = (&'a AbsPath, &'a Change)>) -> Digest {
         if let Some(State { what: What::File { digest, .. }, .. }) = &mut after
             && in_place
         {
-            // One side may know it, and the other not.
+            // One machine may know it, and the other not.
             *digest = None;
         }
         hasher.update(&json::line(&Put { path, in_place, after: &after }));
@@ -78,7 +78,7 @@ fn is_unread(change: &Change) -> bool {
     matches!(change.after, Some(State { what: What::File { digest: None, .. }, .. })) && !change.in_place()
 }
 
-/// The digest of what is held for a change.
+/// The hash of a change's held content.
 fn content(session: &Session, change: &Change, side: Side, run: Option<&Run>) -> Result<Option<Digest>, Error> {
     let Some(place) = Session::held_at(change, side, run) else { return Ok(None) };
     let (dir, name) = session.split(&place)?;

@@ -1,4 +1,4 @@
-//! A checkpoint that moves: the originals of a committed session, out of its store and into another one.
+//! A checkpoint that moves: the originals of a committed session, out of its store and into another.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -18,7 +18,7 @@ use crate::tree::digest::Digest;
 use crate::tree::look;
 use crate::tree::state::{State, What};
 
-/// Puts what the checkpoint has into `changes`: each `before` as it was taken off the tree, and the times of the folders above. Gives the
+/// Puts the checkpoint into `changes`: each `before` as it was taken off the tree, and the times of the directories above. Returns the
 /// places of the originals that have content.
 pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Vec<u8>>, Error> {
     let mut manifest = Manifest::of(session)?;
@@ -35,7 +35,7 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
             places.insert(change.n, place);
         }
         if let Some(place) = is_no_file(&kept).then(|| kept.place(n)).flatten() {
-            // It is made from its record there, alone.
+            // It is made from its record there, as an object of its own.
             change.marks.link_broken |= kept == Kept::ObjectCopy || has_names(session, &place)?;
         }
         if let Some((place, folder)) = kept.place(n).zip(state.as_ref().filter(|state| state.is_folder()))
@@ -74,13 +74,13 @@ fn is_no_file(kept: &Kept) -> bool {
     matches!(kept, Kept::Object | Kept::ObjectCopy)
 }
 
-/// Whether something is in the folder below the session's at `place`: a stream makes one from its record alone.
+/// True if the directory at `place` in the session is not empty: a stream makes a directory from its record alone.
 fn is_filled(session: &Session, place: &[u8], then: &State) -> Result<bool, Error> {
     let (dir, name) = session.split(place)?;
     Ok(look::is_filled(dir.at(name), then).at("list", dir.at(name))?)
 }
 
-/// Whether what lies below the session's folder at `place` has several names. A folder has none but its own.
+/// True if the object at `place` in the session has several names. A directory never has.
 fn has_names(session: &Session, place: &[u8]) -> Result<bool, Error> {
     let path = session.dir.path().join(OsStr::from_bytes(place)).display().to_string();
     let (folder, name) = place.split_at(place.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1));
@@ -89,24 +89,24 @@ fn has_names(session: &Session, place: &[u8]) -> Result<bool, Error> {
     Ok(stat.is_some_and(|stat| stat.shared().is_some()))
 }
 
-/// The checkpoint of a session that is coming.
+/// The checkpoint of a session that is being received.
 pub struct Keeping<'a> {
     fs: &'a Fs,
-    /// The folder `checkpoint`.
+    /// The directory `checkpoint`.
     folder: Dir,
     blobs: Dir,
     objects: Dir,
-    /// The digests that have a blob without a number.
+    /// The hashes that have a blob without a number in its name.
     digests: HashSet<Digest>,
     numbered: HashSet<u32>,
-    /// The first name of the file that a change's original is one of.
+    /// By change: the first name of the file that its original belongs to.
     groups: HashMap<u32, u32>,
-    /// By first name: how many names the file had, and how many of them came.
+    /// By first name: the number of names that the file had, and of those that were received.
     names: HashMap<u32, (u32, u32)>,
 }
 
 impl<'a> Keeping<'a> {
-    /// In the session's folder `dir`.
+    /// Begins in the session's directory `dir`.
     pub fn begin(fs: &'a Fs, dir: &Dir) -> Result<Self, Error> {
         let open = |below: &[u8]| dir.open_below(below).at("open", dir.path().display());
         let (folder, blobs, objects) = (open(b"checkpoint")?, open(b"checkpoint/blobs")?, open(b"checkpoint/objects")?);
@@ -122,12 +122,12 @@ impl<'a> Keeping<'a> {
         })
     }
 
-    /// The folder of blobs.
+    /// The directory of blobs.
     pub fn blobs(&self) -> &Dir {
         &self.blobs
     }
 
-    /// The name of a blob that is to come; another original may have the same content.
+    /// The name for a blob to be received. Another original may have the same content: the name then has a number.
     pub fn name(&mut self, n: u32, digest: Digest) -> Vec<u8> {
         if !self.digests.insert(digest) {
             self.numbered.insert(n);
@@ -135,7 +135,7 @@ impl<'a> Keeping<'a> {
         self.name_of(n, digest)
     }
 
-    /// Notes which names one file has: where some stayed outside of the session, what is given back is a file of its own.
+    /// Notes the names of one file. If some stayed outside of the session, a rollback restores a file of its own.
     pub fn note_names(&mut self, object: Object) {
         let first = object.link.unwrap_or(object.n);
         self.groups.insert(object.n, first);
@@ -148,12 +148,12 @@ impl<'a> Keeping<'a> {
         names.is_some_and(|(all, got)| all > got)
     }
 
-    /// The name of one that was given.
+    /// The name of a blob that [`Self::name`] named.
     pub fn name_of(&self, n: u32, digest: Digest) -> Vec<u8> {
         if self.numbered.contains(&n) { format!("{digest}.{n}") } else { digest.to_string() }.into_bytes()
     }
 
-    /// Makes what is no file, gives all its metadata, and writes the manifest. Durable when it returns.
+    /// Makes objects that are no files, sets all metadata, and writes the manifest. Durable when it returns.
     pub fn finish(self, changes: &Changes) -> Result<(), Error> {
         let mut writing = manifest::Writing::begin(self.fs, &self.folder)?;
         for change in &changes.list {

@@ -1,7 +1,7 @@
-//! The stream: a line with its version, records, and the digest of all before. docs/store-format.md has its form.
+//! The stream: a line with its version, records, and the hash of all before. docs/store-format.md has its format.
 //!
-//! A record is a byte that tells what it is, its length (four bytes, the highest first), and that many bytes. None is longer than
-//! [`RECORD_MAX`], so that no length is believed before the bytes are there.
+//! A record is a byte for its kind, its length (four bytes, big endian), and that many bytes. None is longer than [`RECORD_MAX`], so that
+//! no length is believed before the bytes are there.
 
 use std::io::{Read, Write};
 
@@ -20,9 +20,9 @@ use crate::tree::time;
 
 const FIRST_LINE: &[u8] = b"recant-export 1\n";
 const WORD: &[u8] = b"recant-export ";
-/// Bytes of a record's body at most.
+/// The most bytes of a record's body.
 const RECORD_MAX: usize = 4 << 20;
-/// Bytes of content in a record of an exporter.
+/// The most bytes of content in a record that an export writes.
 pub const PIECE: usize = 256 << 10;
 
 const HEAD: u8 = b'H';
@@ -33,15 +33,15 @@ const DATA: u8 = b'D';
 const SUM: u8 = b'S';
 const END: u8 = b'E';
 
-/// What is told of the session as a whole: the first record.
+/// Facts about the session as a whole: the first record.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Head {
-    /// Its id, which stays.
+    /// Its id, which it keeps.
     pub id: Id,
-    /// Its name, where it has one.
+    /// Its name, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How its changes came in.
+    /// The origin of its changes.
     pub origin: Origin,
     /// When it was begun.
     #[serde(with = "time")]
@@ -49,29 +49,29 @@ pub struct Head {
     /// The start of the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Content may be missing.
+    /// True if content may be missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsynced: bool,
-    /// It is committed, and what follows is the content of the originals.
+    /// True if it is committed, and the content of its originals follows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub checkpoint: bool,
-    /// How many changes follow.
+    /// The number of changes that follow.
     pub changes: u64,
-    /// What the run was.
+    /// Facts about its run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<History>,
 }
 
-/// What a run was: for people alone.
+/// Facts about a run, for people alone.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct History {
     /// The command and its arguments.
     pub argv: Vec<Arg>,
-    /// Its working folder, on the machine where it ran.
+    /// Its working directory, on the machine where it ran.
     pub cwd: AbsPath,
-    /// Who ran it.
+    /// The user id that ran it.
     pub uid: u32,
-    /// When.
+    /// The time of its start.
     #[serde(with = "time")]
     pub started: Time,
     /// How it ended.
@@ -79,27 +79,27 @@ pub struct History {
     pub ending: Option<Ending>,
 }
 
-/// The content of a change begins; or it is that of an earlier one, as both are names of one file.
+/// The start of a change's content; or a link to an earlier one, if both are names of one file.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Object {
     /// The change's number.
     pub n: u32,
-    /// The number of the change whose file this is another name of.
+    /// The number of the change that has another name of this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<u32>,
-    /// How many names the file has in all, where it has several: of an original some may lie outside of the session.
+    /// The number of all names of the file, if there are several: of an original some may lie outside of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<u32>,
 }
 
-/// A stream while it is written.
+/// A stream that is being written.
 pub struct Sending<'w> {
     to: &'w mut dyn Write,
     hasher: Hasher,
 }
 
 impl<'w> Sending<'w> {
-    /// Begins it.
+    /// Begins the stream with its version and head.
     pub fn begin(to: &'w mut dyn Write, head: &Head) -> Result<Self, Error> {
         let mut sending = Self { to, hasher: Hasher::default() };
         sending.bytes(FIRST_LINE)?;
@@ -107,32 +107,32 @@ impl<'w> Sending<'w> {
         Ok(sending)
     }
 
-    /// A change, its `before` with a digest.
+    /// Sends a change, its `before` with a hash.
     pub fn change(&mut self, change: &impl Serialize) -> Result<(), Error> {
         self.json(CHANGE, change)
     }
 
-    /// The mtime of a folder that is no change itself.
+    /// Sends the mtime of a directory that is no change itself.
     pub fn folder_time(&mut self, time: &impl Serialize) -> Result<(), Error> {
         self.json(FOLDER_TIME, time)
     }
 
-    /// The content of a change follows, or that of an earlier one is its own.
+    /// Sends the start of a change's content, or its link to an earlier one.
     pub fn object(&mut self, object: Object) -> Result<(), Error> {
         self.json(OBJECT, &object)
     }
 
-    /// A piece of content from the byte `at` on; what lies before it and was not sent is a hole.
+    /// Sends a piece of content that begins at byte `at`. Bytes before it that were not sent are a hole.
     pub fn data(&mut self, at: u64, bytes: &[u8]) -> Result<(), Error> {
         self.record(DATA, &[&at.to_be_bytes(), bytes])
     }
 
-    /// The digest of the content that was sent.
+    /// Sends the hash of the content that was sent.
     pub fn sum(&mut self, digest: Digest) -> Result<(), Error> {
         self.record(SUM, &[&digest.0])
     }
 
-    /// Ends it with the digest of all before.
+    /// Ends the stream with the hash of all before.
     pub fn end(mut self) -> Result<(), Error> {
         let digest = std::mem::take(&mut self.hasher).finish();
         self.record(END, &[&digest.0])?;
@@ -158,23 +158,23 @@ impl<'w> Sending<'w> {
     }
 }
 
-/// A record as it was read; JSON is not parsed yet.
+/// A record that was read; its JSON is not parsed yet.
 pub enum Record<'r> {
     /// A change.
     Change(&'r [u8]),
-    /// A folder's mtime.
+    /// A directory's mtime.
     FolderTime(&'r [u8]),
-    /// Whose content follows.
+    /// The start of an object's content.
     Object(Object),
-    /// Content, and where it begins.
+    /// Content, after the offset at which it begins.
     Data(u64, &'r [u8]),
-    /// The digest of the content that came.
+    /// The hash of the content before.
     Sum(Digest),
-    /// The end: the digest of all before it is what it has to be.
+    /// The end, with the hash of all before, which was checked.
     End(Digest),
 }
 
-/// A stream while it is read.
+/// A stream that is being read.
 pub struct Receiving<'r> {
     from: &'r mut dyn Read,
     hasher: Hasher,
@@ -197,7 +197,7 @@ impl<'r> Receiving<'r> {
 
     fn first_line(&mut self) -> Result<(), Error> {
         let mut line = Vec::new();
-        // As much as a line of any version has.
+        // No version has a longer line.
         while line.len() < 64 && line.last() != Some(&b'\n') {
             let mut byte = [0];
             self.fill(&mut byte)?;
@@ -212,7 +212,7 @@ impl<'r> Receiving<'r> {
         Ok(())
     }
 
-    /// The next record.
+    /// Reads the next record.
     pub fn next(&mut self) -> Result<Record<'_>, Error> {
         let so_far = self.hasher.clone();
         Ok(match self.record()? {
@@ -238,7 +238,7 @@ impl<'r> Receiving<'r> {
         })
     }
 
-    /// Reads on to the end, keeping nothing.
+    /// Reads to the end, and keeps nothing. Returns the hash of all.
     pub fn pass_over(&mut self) -> Result<Digest, Error> {
         loop {
             if let Record::End(digest) = self.next()? {
@@ -268,7 +268,7 @@ impl<'r> Receiving<'r> {
         parse(&self.body)
     }
 
-    /// Reads one record; its body is in `body`, its kind is given back.
+    /// Reads one record: returns its kind, and leaves its body in `body`.
     fn record(&mut self) -> Result<u8, Error> {
         let mut head = [0; 5];
         self.fill(&mut head)?;
@@ -296,7 +296,7 @@ impl<'r> Receiving<'r> {
     }
 }
 
-/// A record's JSON.
+/// Parses a record's JSON.
 pub fn parse<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(body).map_err(broken)
 }
