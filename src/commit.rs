@@ -1,7 +1,7 @@
-//! Commit and redo: which states go from where to where.
+//! Commit and redo: the states that paths go from and to.
 //!
-//! Commit moves all that is out, `before` to `after`; redo only what was in before. Both hand the engine a
-//! [`Job`]; the checkpoint of each path is what the engine moved out.
+//! Commit moves all that is out from `before` to `after`; redo only what was in before. Both give the engine a [`Job`]. The checkpoint of
+//! each path is the object that the engine moved out.
 
 use std::collections::BTreeMap;
 
@@ -21,39 +21,39 @@ use crate::session::run::Run;
 use crate::session::sides::Side;
 use crate::tree::state::{Object, State, What};
 
-/// What a commit or redo is asked for.
+/// The terms of a commit or redo.
 pub struct Request<'a> {
-    /// Only these paths, what lies under them, and the folders that they need; all where empty.
+    /// The paths, with all below them and the directories that they need; empty for all.
     pub paths: &'a [AbsPath],
-    /// What to do about conflicts.
+    /// The policy for conflicts.
     pub on_conflict: OnConflict,
-    /// What to keep of large deletions.
+    /// The limits for large deletions.
     pub limits: Limits,
-    /// Whether a path may never be committed.
+    /// Tells which paths may never be committed.
     pub denied: Denied,
-    /// What is left out for a conflict that is of no weight.
+    /// The paths that are left out because of a minor conflict.
     pub aside: &'a Aside,
-    /// Content of a run of another boot may be missing: commit it all the same.
+    /// True to commit even if a restart of the machine may have lost content of the run.
     pub accept_unsynced: bool,
 }
 
 /// The job of committing a session.
 ///
-/// Errors: paths that are denied, that the session does not hold, a large deletion where the policy is to refuse; a session
-/// in no state to be committed.
+/// Errors: denied paths; paths that the session does not hold; a large deletion under the policy `refuse`; a session whose state
+/// allows no commit.
 pub fn commit(session: &Session, request: &Request<'_>) -> Result<Job, Error> {
     may_begin(session, Verb::Commit)?;
     refuse_unsynced(session, request.accept_unsynced)?;
     job(session, request, Verb::Commit, |side| !side.is_in())
 }
 
-/// The job of putting what was committed before onto the tree again.
+/// The job of committing again what was committed before.
 pub fn redo(session: &Session, request: &Request<'_>) -> Result<Job, Error> {
     may_begin(session, Verb::Redo)?;
     job(session, request, Verb::Redo, |side| matches!(side, Side::Out | Side::Lost))
 }
 
-/// A run that a restart of the machine cut off may have left empty files: it is committed only on request.
+/// Refuses a run that a restart of the machine cut off, unless asked for: its files may be empty.
 fn refuse_unsynced(session: &Session, accept_unsynced: bool) -> Result<(), Error> {
     if !session.header.unsynced || accept_unsynced {
         return Ok(());
@@ -70,7 +70,7 @@ fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) ->
     let choice = chosen(session, request.paths, &sides, starts, run.as_ref())?;
     let Limited { partial, notes } = apply_limits(session, &sides, &choice, starts, &request.limits)?;
     let all = |choice: &Choice| choice.chosen.len() == sides.iter().filter(|side| starts(**side)).count();
-    // The times of folders that are no changes come with the last of these.
+    // The times of directories that are no changes come once the last change is in.
     let timed = if choice.as_ref().is_none_or(all) { Vec::new() } else { request.paths.to_vec() };
     let inward = Inward {
         changes: Chosen::new(session, sides.clone(), starts, choice.map(|choice| choice.chosen))?,
@@ -87,7 +87,7 @@ fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) ->
     Ok(Job { verb, moves: Box::new(inward), sides, on_conflict: request.on_conflict, limits })
 }
 
-/// Which changes are asked for where paths are named.
+/// The changes at and below `paths`, if any are given.
 fn chosen(
     session: &Session,
     paths: &[AbsPath],
@@ -101,7 +101,7 @@ fn chosen(
     let changes = session.changes()?;
     let rules = Rules {
         may: &|i| starts(sides[i]),
-        // A folder that the session makes is needed by what lies under it, one that it changes is not.
+        // What lies under a directory needs it if the session makes it, not if the session changes it.
         needed: &|i| {
             let change = &changes.list[i];
             !sides[i].is_in() && is_folder(&change.after) && !is_folder(&change.before.object)
@@ -119,12 +119,12 @@ fn is_folder(object: &Object) -> bool {
 struct Inward {
     changes: Chosen,
     run: Option<Run>,
-    /// Topmost deleted folders whose content is not kept.
+    /// The topmost deleted directories whose content is not kept.
     partial: Vec<AbsPath>,
     denied: Denied,
     aside: Aside,
     refused: Vec<(String, String)>,
-    /// Whose folders' times are asked for; all where empty.
+    /// Paths; the times of directories below them are always set. Empty for all.
     timed: Vec<AbsPath>,
     originals: manifest::Reading,
     rest: Rest,
@@ -165,7 +165,7 @@ fn is_file(state: Option<&State>) -> bool {
 impl Inward {
     fn inward(&self, change: Change, index: u32, side: Side) -> Move {
         let never_folder = side == Side::Never && change.after.as_ref().is_some_and(State::is_folder);
-        // A folder of an upper stays there, with what is still to come out of it: a new one is made.
+        // A directory of an upper stays, with what is still to come out of it; a new one is made.
         let to_at = if never_folder { None } else { Session::held_at(&change, side, self.run.as_ref()) };
         let partial = change.before.object.as_ref().is_some_and(|before| !before.is_folder())
             && self.partial.iter().any(|top| change.path.is_under(top));
@@ -176,7 +176,7 @@ impl Inward {
             foreign: change.marks.foreign && side == Side::Never,
             by_clock: change.marks.by_clock,
             from: change.before.object,
-            // What is out again was put back by a rollback, as a new act: its fingerprint is another.
+            // A change that is out again was put back by a rollback, with a new fingerprint.
             from_print: change.before.print.filter(|_| side == Side::Never),
             to: change.after,
             to_at: to_at.map(|place| Held::new(place, change.n, &change.path)),
@@ -187,7 +187,7 @@ impl Inward {
     }
 }
 
-/// The mtimes of folders: as the last commit left them, else as the command did.
+/// The mtimes for directories: as the last commit left them, else as the command did.
 fn wanted_times(held: Vec<FolderTime>, left: BTreeMap<AbsPath, manifest::FolderTime>, paths: &[AbsPath]) -> Vec<WantedTime> {
     let asked = |path: &AbsPath| paths.is_empty() || paths.iter().any(|asked| path.is_under(asked));
     let mut times: BTreeMap<AbsPath, WantedTime> = BTreeMap::new();
@@ -203,15 +203,15 @@ fn wanted_times(held: Vec<FolderTime>, left: BTreeMap<AbsPath, manifest::FolderT
     times.into_values().collect()
 }
 
-/// What a policy for large deletions makes of a session.
+/// The effect of the policy for large deletions.
 #[derive(Default)]
 struct Limited {
     partial: Vec<AbsPath>,
     notes: Vec<String>,
 }
 
-/// The topmost deleted folders whose content is not kept, and what is to be said. Where all is kept the engine says how much
-/// that is, once it has seen it.
+/// Finds the topmost deleted directories whose content is not kept, and the notes about them. If all is kept, the engine reports how
+/// much that is, once it has seen it.
 fn apply_limits(
     session: &Session,
     sides: &[Side],

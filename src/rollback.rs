@@ -1,4 +1,4 @@
-//! Rollback: the same the other way, `after` to `before`.
+//! Rollback: from `after` to `before`.
 
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
 use crate::engine::aside::Aside;
@@ -13,7 +13,7 @@ use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::tree::state::{Object, State, sort_word};
 
-/// The job of taking a session back: all of it, or `paths`, what lies under them, and the folders that they need.
+/// The job of rolling a session back: all of it, or `paths` with all below them and the directories that they need.
 ///
 /// Errors: a session that was never committed, was discarded, or whose checkpoint was pruned; paths that it does not hold;
 /// a checkpoint that does not fit the session.
@@ -28,14 +28,14 @@ pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict, a
         originals: manifest::Reading::of(session)?,
         next: None,
         aside: aside.clone(),
-        // The times of folders that are no changes go with the last of these.
+        // The times of directories that are no changes go back with the last change.
         timed: if all { Vec::new() } else { paths.to_vec() },
         rest: Rest { notes, ..Rest::default() },
     };
     Ok(Job { verb: Verb::Rollback, moves: Box::new(outward), sides, on_conflict, limits: None })
 }
 
-/// Which changes are asked for where paths are named.
+/// The changes at and below `paths`, if any are given.
 fn chosen(session: &Session, paths: &[AbsPath], sides: &[Side]) -> Result<Option<Choice>, Error> {
     if paths.is_empty() {
         return Ok(None);
@@ -44,7 +44,7 @@ fn chosen(session: &Session, paths: &[AbsPath], sides: &[Side]) -> Result<Option
     let manifest = Manifest::of(session)?;
     let rules = Rules {
         may: &|i| sides[i].is_in(),
-        // A folder that the session took away is needed by what lay under it, one that it changed is not, nor one that was gone already.
+        // What lay under a directory needs it if the session removed it; not if it changed it, nor if it was already gone.
         needed: &|i| {
             let change = &changes.list[i];
             let is_folder = |object: &Object| object.as_ref().is_some_and(State::is_folder);
@@ -56,13 +56,13 @@ fn chosen(session: &Session, paths: &[AbsPath], sides: &[Side]) -> Result<Option
     choose(session, &changes, paths, &rules).map(Some)
 }
 
-/// The moves of a rollback: changes and originals, both in path order, side by side.
+/// The moves of a rollback: reads changes and originals side by side, both in path order.
 struct Outward {
     changes: Chosen,
     originals: manifest::Reading,
     next: Option<Original>,
     aside: Aside,
-    /// Whose folders' times are asked for; all where empty.
+    /// Paths; the times of directories below them are always set. Empty for all.
     timed: Vec<AbsPath>,
     rest: Rest,
 }
