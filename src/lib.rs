@@ -1,17 +1,17 @@
-//! recant holds the changes that a command, a script or an agent wants to make to files, shows them, makes them real
-//! with a checkpoint of what was there before, and takes them back exactly.
+//! recant holds the changes that a command, a script or an agent wants to make to files, shows them, commits them with a checkpoint of
+//! what was there before, and rolls them back exactly.
 //!
-//! This is the library of the program `recant`, for programs that want sessions, checkpoints and snapshots inside. All begins with a
-//! [`Store`], whose page says who may call it, and has an example:
+//! This is the library of the program `recant`, for programs that want sessions, checkpoints and snapshots inside. Start with a
+//! [`Store`]; its page says who may call it, and has an example:
 //! - a session: [`Store::begin`], [`Store::stage`], [`Store::changes`], [`Store::patch`];
-//! - making it real and taking it back: [`Store::plan`], [`Plan::conflicts`], [`Plan::apply`];
-//! - snapshots of a folder: [`Store::take_snapshot`], [`Store::snapshots`], [`Store::restore`];
+//! - commit and rollback: [`Store::plan`], [`Plan::conflicts`], [`Plan::apply`];
+//! - snapshots of a directory: [`Store::take_snapshot`], [`Store::snapshots`], [`Store::restore`];
 //! - after a crash: [`Store::recover`].
 //!
-//! Commands with their changes held (`recant run`), other machines, pruning and moving sessions are the program's alone.
+//! Only the program runs commands with their changes held (`recant run`), uses other machines, prunes, and moves sessions.
 
 // The rooms, and the way of the data: capture or stage → changes → plan → journal → apply → settle → report.
-// docs/ARCHITECTURE.md has which room does what, and which others it may use.
+// docs/ARCHITECTURE.md says what each room does, and which others it may use.
 mod api;
 mod capture;
 mod checkpoint;
@@ -41,7 +41,7 @@ pub fn main() -> ExitCode {
     cli::exit::main()
 }
 
-/// What recant's own tests and examples need from inside: readers of the store's files, and the capture room alone.
+/// Inner parts for recant's own tests and examples: readers of the store's files, and the capture room.
 #[cfg(feature = "crash-points")]
 #[doc(hidden)]
 pub mod internals {
