@@ -1,6 +1,6 @@
-//! The one error of the crate: what was being done, to which path, why not, what is true now, what to do, and the [`Kind`], which decides
-//! the exit status. A leaf: it knows no room. Rooms have functions that make the errors they need, in their own words; who calls them
-//! branches on the [`Kind`], on a [`Reason`] or on the system call's own error ([`Error::io`]), never on a text.
+//! The one error of the crate: the act, the path, the reason, what is true now, what to do, and the [`Kind`], which decides the exit
+//! status. A leaf: it knows no room. Rooms have functions that make their errors, in their own words. Callers branch on the [`Kind`], on a
+//! [`Reason`] or on the system call's own error ([`Error::io`]), never on a text.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -8,12 +8,12 @@ use std::fmt::{self, Display};
 use std::io;
 use std::sync::OnceLock;
 
-/// Why a verb ended without having done all that it was asked. `cli::exit` maps it to the exit status.
+/// The reason why a verb ended without doing all that it was asked. `cli::exit` maps it to the exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Refused or failed; nothing changed.
     Refused,
-    /// The call's words are off.
+    /// The call's arguments are wrong.
     Usage,
     /// The tree does not hold what was expected; nothing changed.
     Conflict,
@@ -33,13 +33,13 @@ pub enum Kind {
     NotFound,
 }
 
-/// Why something was not done, or not all of it.
+/// The error of an act that was not done, or not in full.
 pub struct Error(Box<Facts>);
 
 struct Facts {
     kind: Kind,
     message: String,
-    /// Where in the message the bare reason begins.
+    /// The offset in the message at which the bare reason begins.
     why: usize,
     reason: Option<Reason>,
     path: Option<String>,
@@ -50,65 +50,65 @@ struct Facts {
     detail: Option<Box<dyn Any + Send + Sync>>,
 }
 
-/// What a caller may have to tell apart beside the kind.
+/// A reason that callers may tell apart, beside the kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
     /// No session of that id or name, no snapshot of that number or label.
     Unknown {
-        /// Whether the message names some that it may be.
+        /// True if the message names similar ones.
         near: bool,
     },
-    /// What can be no session's id or name.
+    /// The key is no valid session id or name.
     BadKey,
-    /// The name is that of another session.
+    /// Another session has the name.
     Taken {
         /// Its id.
         by: String,
     },
     /// The name is the last part of a session's id.
     IsId,
-    /// A session's header cannot be believed.
+    /// A session's header is invalid.
     Garbled,
-    /// More files and folders than the limit of a snapshot.
+    /// More files and directories than the limit of a snapshot.
     TooMany,
-    /// Another machine is not reached.
+    /// Another machine cannot be reached.
     NoConnection,
     /// The connection to it was cut.
     Cut,
-    /// It does not answer, or not any more.
+    /// It does not answer, or no longer.
     NoAnswer,
-    /// There is no recant of this protocol.
+    /// It has no recant of this protocol.
     NoRecant,
-    /// There is none, and it cannot be put there.
+    /// It has none, and none can be installed there.
     NotInstalled,
     /// sudo does not run it.
     NoSudo,
-    /// What it was to read cannot be read here.
+    /// The input for its verb cannot be read here.
     NoInput,
     /// A signal came before it had answered.
     Asked {
         /// Its number.
         signal: u8,
     },
-    /// What was ready was not let go on.
+    /// An operation that was ready was told to stop.
     Stopped,
     /// All that was done is undone.
     Undone,
     /// Undone, but for some paths.
     LeftBehind {
-        /// Why it was undone.
+        /// The reason why it was undone.
         why: String,
     },
-    /// What was decided of an interrupted operation cannot be done.
+    /// The user's decision about an interrupted operation cannot be carried out.
     NotDecided,
-    /// A command ran, and what it changed is not made changes.
+    /// A command ran, and its changes are not collected.
     Uncollected,
-    /// The near side speaks another protocol.
+    /// The near side uses another protocol.
     OtherProtocol,
 }
 
 impl Error {
-    /// Nothing was changed. The message says what was to be done, and what stood against it.
+    /// Makes an error after which nothing was changed. The message names the act and the reason.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         let state = Some("nothing was changed".into());
         let message = message.into();
@@ -126,7 +126,7 @@ impl Error {
         }))
     }
 
-    /// Nothing was changed: "PATH: WHY".
+    /// Makes an error after which nothing was changed: "PATH: WHY".
     pub fn at(kind: Kind, path: impl Display, why: impl Display) -> Self {
         let path = path.to_string();
         let mut error = Self::new(kind, format!("{path}: {why}"));
@@ -135,14 +135,14 @@ impl Error {
         error
     }
 
-    /// A stored file cannot be believed: "PATH: WHAT is damaged: WHY".
+    /// Makes the error of a stored file that is invalid: "PATH: WHAT is damaged: WHY".
     pub fn damaged(path: impl Display, what: &str, why: impl Display) -> Self {
         let mut error = Self::at(Kind::Damaged, path, format_args!("{what} is damaged: {why}"));
         error.0.why += what.len() + " is damaged: ".len();
         error
     }
 
-    /// Nothing was changed: paths and reasons, a line each. `what` they are is for their count: "3 conflicts".
+    /// Makes an error after which nothing was changed: paths and reasons, a line each. `what` names them with their count: "3 conflicts".
     pub fn of_rows(kind: Kind, what: &'static str, rows: Vec<(String, String)>) -> Self {
         let lines: Vec<String> = rows.iter().map(|(path, why)| format!("{path}: {why}")).collect();
         let mut error = Self::new(kind, lines.join("\n"));
@@ -150,111 +150,111 @@ impl Error {
         error.with_rows(what, rows)
     }
 
-    /// With paths and reasons; `what` they are is for their count.
+    /// Adds paths and reasons; `what` names them with their count.
     pub fn with_rows(mut self, what: &'static str, rows: Vec<(String, String)>) -> Self {
         self.0.rows = (what, rows);
         self
     }
 
-    /// With what a room wants to find in it again: [`Error::detail`].
+    /// Adds a value that the room can read again: [`Error::detail`].
     pub fn with_detail(mut self, detail: impl Any + Send + Sync) -> Self {
         self.0.detail = Some(Box::new(detail));
         self
     }
 
-    /// With the path that it is about, as it stands in the message.
+    /// Sets the path, as printed in the message.
     pub fn with_path(mut self, path: impl Display) -> Self {
         self.0.path = Some(path.to_string());
         self
     }
 
-    /// With what is true now, where that is more than that nothing was changed.
+    /// Sets what is true now, if that is more than that nothing was changed.
     pub fn with_state(mut self, state: impl Into<String>) -> Self {
         self.0.state = Some(state.into());
         self
     }
 
-    /// Without a word of what is true now.
+    /// Removes what is true now.
     pub fn without_state(mut self) -> Self {
         self.0.state = None;
         self
     }
 
-    /// With what to do, as a command where there is one.
+    /// Sets what to do, as a command if there is one.
     pub fn with_remedy(self, remedy: impl Into<String>) -> Self {
         self.with_remedy_if(Some(remedy.into()))
     }
 
-    /// The same where there is something to do, else without.
+    /// Sets or removes what to do.
     pub fn with_remedy_if(mut self, remedy: Option<String>) -> Self {
         self.0.remedy = remedy;
         self
     }
 
-    /// With what a caller may branch on.
+    /// Sets a reason on which callers may branch.
     pub fn with_reason(mut self, reason: Reason) -> Self {
         self.0.reason = Some(reason);
         self
     }
 
-    /// With the system call's error that its message ends in.
+    /// Sets the system call's error, with which the message ends.
     pub fn with_source(mut self, source: io::Error) -> Self {
         self.0.source = Some(source);
         self
     }
 
-    /// Of another kind.
+    /// Sets another kind.
     pub fn with_kind(mut self, kind: Kind) -> Self {
         self.0.kind = kind;
         self
     }
 
-    /// Decides the exit status.
+    /// The kind, which decides the exit status.
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
 
-    /// What a caller may branch on beside the kind.
+    /// The reason on which callers may branch, beside the kind.
     pub fn reason(&self) -> Option<&Reason> {
         self.0.reason.as_ref()
     }
 
-    /// Whether a session was asked for that is not there.
+    /// True if the call asked for a session or snapshot that does not exist.
     pub fn is_unknown(&self) -> bool {
         matches!(self.0.reason, Some(Reason::Unknown { .. }))
     }
 
-    /// The message without the path, and without what is damaged.
+    /// The message without the path, and without the name of what is damaged.
     pub fn why(&self) -> &str {
         &self.0.message[self.0.why..]
     }
 
-    /// The path that it is about, as it stands in the message.
+    /// The path, as printed in the message.
     pub fn path(&self) -> Option<&str> {
         self.0.path.as_deref()
     }
 
-    /// What is true now.
+    /// The facts after the error.
     pub fn state(&self) -> Option<&str> {
         self.0.state.as_deref()
     }
 
-    /// What to do, as a command where there is one.
+    /// The advice, as a command if there is one.
     pub fn remedy(&self) -> Option<&str> {
         self.0.remedy.as_deref()
     }
 
-    /// The paths that stand against it, each with its reason, and what they are.
+    /// The name for the paths in the way, and each path with its reason.
     pub fn rows(&self) -> (&'static str, &[(String, String)]) {
         (self.0.rows.0, &self.0.rows.1)
     }
 
-    /// What a room has put in, of its own type.
+    /// The value that a room added, if it is of this type.
     pub fn detail<T: Any>(&self) -> Option<&T> {
         self.0.detail.as_ref()?.downcast_ref()
     }
 
-    /// The same, taken out; else the error.
+    /// Takes out the value that a room added; returns the error itself if there is none of this type.
     pub fn into_detail<T: Any>(mut self) -> Result<T, Self> {
         match self.0.detail.take().map(Box::<dyn Any + Send + Sync>::downcast) {
             Some(Ok(detail)) => Ok(*detail),
@@ -265,7 +265,7 @@ impl Error {
         }
     }
 
-    /// What the kernel said, where a system call failed.
+    /// The kernel's error, if a system call failed.
     pub fn io(&self) -> Option<&io::Error> {
         self.0.source.as_ref()
     }
@@ -314,19 +314,19 @@ impl Failure for Error {
     }
 }
 
-/// What a room's error tells beside its message: its kind, and the two further lines of a report.
+/// Facts of a room's error beside its message: its kind, and the two further lines of a report.
 pub trait Failure: std::error::Error {
-    /// Decides the exit status.
+    /// The kind, which decides the exit status.
     fn kind(&self) -> Kind;
-    /// What is true now, e.g. "nothing was changed".
+    /// The facts after the error, e.g. "nothing was changed".
     fn state(&self) -> Option<String> {
         None
     }
-    /// What to do, as a command where there is one.
+    /// The advice, as a command if there is one.
     fn remedy(&self) -> Option<String> {
         None
     }
-    /// The path that the error is about, as it stands in the message.
+    /// The path, as printed in the message.
     fn path(&self) -> Option<String> {
         None
     }
@@ -338,14 +338,14 @@ pub trait Failure: std::error::Error {
 pub struct IoError {
     /// The path, escaped for display.
     pub path: String,
-    /// What was tried, an infinitive: "read the folder".
+    /// The act, an infinitive: "read the folder".
     pub act: &'static str,
-    /// What the kernel said.
+    /// The kernel's error.
     pub source: io::Error,
 }
 
 impl IoError {
-    /// The kernel's error number, where there is one.
+    /// The kernel's error number, if there is one.
     pub fn errno(&self) -> Option<i32> {
         self.source.raw_os_error()
     }
@@ -363,16 +363,16 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Options that a command in a message repeats: [`set_call`].
+/// The options that a command in a message repeats: [`set_call`].
 static CALL: OnceLock<String> = OnceLock::new();
 
-/// Sets, once a process, the options that every command in a message repeats (`--store DIR`, `-H HOST`): without them it would do its
-/// work in another store, or on another machine. `options` are words for a shell; a later call changes nothing.
+/// Sets, once a process, the options that every command in a message repeats (`--store DIR`, `-H HOST`): without them it would act on
+/// another store or machine. `options` are quoted for a shell. Later calls change nothing.
 pub fn set_call(options: String) {
     CALL.get_or_init(|| options);
 }
 
-/// `recant` as a command in a message begins: with the options of [`set_call`].
+/// The start of a command in a message: `recant` with the options of [`set_call`].
 pub fn recant() -> String {
     match CALL.get().filter(|options| !options.is_empty()) {
         Some(options) => format!("recant {options}"),
@@ -380,16 +380,16 @@ pub fn recant() -> String {
     }
 }
 
-/// A recant command for a message: `diff k3fa` gives `recant diff k3fa`, with those options before the verb.
+/// A recant command for a message: `diff k3fa` gives `recant diff k3fa`, with the options of [`set_call`] before the verb.
 pub fn command(words: impl Display) -> String {
     format!("{} {words}", recant())
 }
 
-/// Where root may do what its owner may not: the store of another user is refused to root, too.
+/// A hint for acts that need root: root is refused the store of another user.
 pub const BY_ROOT: &str = "root can, once the store is its own: chown -R 0 STORE, and back afterwards";
 
-/// `word` as a shell reads it back: as it is where nothing in it means anything to a shell, else in quotes. What is no UTF-8, or controls a
-/// terminal, is in bash's, zsh's and ksh's `$'…'`.
+/// Quotes `word` for a shell. It stays as it is if no character of it is special. If it is not UTF-8, or contains control characters, it is
+/// written as `$'…'` of bash, zsh and ksh.
 pub fn shell_word(word: &[u8]) -> Cow<'_, str> {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_./:@%+=,-".contains(b);
     match std::str::from_utf8(word) {
@@ -399,9 +399,9 @@ pub fn shell_word(word: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Gives an error the path and the act that it belongs to.
+/// Adds the path and the act to an error.
 pub trait At<T> {
-    /// `act` is an infinitive ("read the folder"), `path` what it was done to.
+    /// `act` is an infinitive ("read the folder"), `path` its object.
     fn at(self, act: &'static str, path: impl Display) -> Result<T, IoError>;
 }
 
