@@ -510,3 +510,32 @@ fn where_its_session_cannot_be_made_the_next_recovery_makes_it() {
     }
     assert!(failed > 20, "{failed}");
 }
+
+/// A signal is for what would come next.
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_recovery_of_two_runs_that_a_signal_comes_to_in_the_first_makes_both_sessions() {
+    let Some(world) = world() else { return };
+    let begin = |dir: &str| {
+        world.write(format!("{dir}/f"), "old");
+        let script = "echo new > f; echo $$ > going-on; exec sleep 600";
+        let mut command = world.call(["run", "--in", ".", "--", "sh", "-c", script]).cwd(world.path(dir)).command();
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        until("the command", || world.exists(format!("{dir}/going-on")));
+        child
+    };
+    for mut child in ["one", "two"].map(begin) {
+        child.kill().expect("a kill");
+        child.wait().expect("its end");
+    }
+    let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok();
+    shell("mkdir saved && cp -a tree store saved");
+    let log = world.root().join("steps");
+    world.call(["recover"]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    let steps = std::fs::read_to_string(&log).expect("a log of steps").lines().count();
+    shell("rm -rf tree store && cp -a saved/. .");
+    let orders = format!("run:{}:kill -TERM $PPID", steps / 3);
+    let said = world.call(["recover"]).env("RECANT_STEPS", orders).run().ok();
+    assert_eq!((said.stdout().matches(" was cut off; ").count(), sessions(&world).len()), (2, 2), "{said}");
+    world.assert_tidy("recovered");
+}

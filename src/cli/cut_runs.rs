@@ -126,16 +126,9 @@ pub fn say_all(call: &Call) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Makes the sessions of all runs that were cut off. A signal stops it between two runs.
+/// Makes the sessions of all runs that were cut off.
 pub fn recover_all(call: &Call, store: &Store) -> Result<Vec<CutRun>, Problem> {
-    let mut recovered = Vec::new();
-    for id in running::cut_off(store)? {
-        if interrupt::came().is_some() {
-            break;
-        }
-        recovered.extend(recover(call, store, &id, false));
-    }
-    Ok(recovered)
+    Ok(running::cut_off(store)?.iter().filter_map(|id| recover(call, store, id, false)).collect())
 }
 
 /// The `run --in` that a word means, by its session's id or the end of it.

@@ -14,7 +14,7 @@ use super::settle::{When, settle};
 use super::step::{Act, Step};
 use super::take_back::{Remains, take_back};
 use crate::checkpoint::manifest::{self, Former};
-use crate::error::{At, Error, IoError, Reason, recant};
+use crate::error::{At, Error, Reason, recant};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::interrupt::{self, Asked};
@@ -38,14 +38,6 @@ pub struct Recovered {
     pub notes: Vec<String>,
     /// Names of recant's own that may lie in a directory that is not where it was.
     pub strays: Vec<Left>,
-}
-
-impl Recovered {
-    fn not_begun(id: Id, signal: &'static str) -> Self {
-        let source = std::io::Error::other(format!("{signal} asked for an end"));
-        let error = IoError { path: id.to_string(), act: "begin with", source };
-        Self { id, verb: None, outcome: Outcome::Failed(error.into()), notes: Vec::new(), strays: Vec::new() }
-    }
 }
 
 /// The fate of an interrupted operation.
@@ -90,14 +82,7 @@ pub enum Finding {
 /// Recovers every journal of the store. The caller holds the store's lock. A session that cannot be recovered does not keep the others
 /// from it. Errors: nothing was touched.
 pub fn all(fs: &Fs, store: &Store) -> Result<Vec<Recovered>, Error> {
-    let mut done = Vec::new();
-    for id in interrupted(store)? {
-        done.push(match interrupt::came() {
-            None => one(fs, store, &id, None),
-            Some(signal) => Recovered::not_begun(id, signal),
-        });
-    }
-    Ok(done)
+    Ok(interrupted(store)?.iter().map(|id| one(fs, store, id, None)).collect())
 }
 
 /// The ids of all interrupted operations: with a journal, or what comes before one.
@@ -156,9 +141,7 @@ fn untold(store: &Store, journal: &Journal, why: String) -> Error {
     undecided(path, journal.head.verb.word(), why, id)
 }
 
-/// Recovers one session's journal, by `choice` where recovery alone cannot decide.
-///
-/// No signal ends it early: the next recant would have to do it over.
+/// Recovers one session's journal, by `choice` where recovery alone cannot decide. No signal ends it early.
 pub fn one(fs: &Fs, store: &Store, id: &Id, choice: Option<Choice>) -> Recovered {
     let _noting = interrupt::note(Asked::GoesOn);
     let mut recovered =
