@@ -481,23 +481,6 @@ fn a_report_that_waits_for_its_reader_is_whole_whatever_signal_comes() {
     }
 }
 
-/// What it waits for may never come: who asks twice is not kept waiting. All is done by then.
-#[test]
-fn a_second_signal_ends_a_report_that_nobody_reads() {
-    use rustix::process::Signal;
-    use std::os::unix::process::ExitStatusExt;
-    for (first, second) in [(Signal::INT, Signal::INT), (Signal::HUP, Signal::TERM)] {
-        let scene = Scene::new("commit");
-        let mut waiting = Waiting::of(&scene, "commit ID");
-        waiting.signal(first);
-        assert!(waiting.child.try_wait().expect("its state").is_none(), "the first one alone does not end it");
-        waiting.signal(second);
-        assert_eq!(waiting.child.wait().expect("its end").signal(), Some(second.as_raw()));
-        scene.world.recant(&format!("rollback {}", scene.id)).ok();
-        scene.world.assert_tidy("rolled back");
-    }
-}
-
 /// A loop of a shell goes on where what it runs ended otherwise than by Ctrl-C.
 #[test]
 fn an_interrupted_operation_ends_the_shell_s_loop() {

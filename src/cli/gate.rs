@@ -105,7 +105,7 @@ fn wait_for_input(until: Instant, silence: Duration) -> Result<(), String> {
             return Err(format!("it was ready, and no word came for {} s", silence.as_secs_f32()));
         }
         // If it cannot be read, the read says why.
-        if interrupt::has_input(rustix::stdio::stdin(), left.min(interrupt::LOOKS)).unwrap_or(true) {
+        if interrupt::has_input(rustix::stdio::stdin()).unwrap_or(true) {
             return Ok(());
         }
     }

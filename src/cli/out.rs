@@ -18,7 +18,6 @@ use super::shown::{Names, cut};
 use super::{text, visible};
 use crate::config::Color;
 use crate::error::At;
-use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::tree::json;
 
@@ -235,7 +234,6 @@ impl Out {
     /// Prints bytes of the result as they are.
     pub fn bytes(&self, bytes: &[u8]) {
         if !self.closed.get() && self.failed.borrow().is_none() {
-            interrupt::reporting();
             let written = self.sink.borrow_mut().write_all(bytes);
             self.note_failure(written);
         }
@@ -339,7 +337,6 @@ impl Out {
             self.later.borrow_mut().extend_from_slice(bytes);
             return;
         }
-        interrupt::reporting();
         self.flush();
         // An error of standard error cannot be reported anywhere.
         drop(io::stderr().write_all(bytes));

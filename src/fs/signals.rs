@@ -1,4 +1,4 @@
-//! Signals as bytes in a pipe, for a process that passes them on to another machine instead of ending by them.
+//! The actions of signals; and signals as bytes in a pipe, for a process that passes them on to another machine instead of ending by them.
 #![allow(unsafe_code, reason = "sigaction(2) and pre_exec have no safe wrappers")]
 
 use std::fs::File;
@@ -14,8 +14,7 @@ const HEARD: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUI
 /// The descriptor that the handler writes to; -1 before [`listen`].
 static PIPE: AtomicI32 = AtomicI32::new(-1);
 
-/// Turns each SIGINT, SIGTERM, SIGHUP and SIGQUIT into a byte with its number in the returned pipe, until the process ends. Signals that
-/// were ignored when recant was started (nohup(1), a shell's background jobs) stay ignored.
+/// Turns each SIGINT, SIGTERM, SIGHUP and SIGQUIT into a byte with its number in the returned pipe, until the process ends.
 pub fn listen() -> io::Result<File> {
     let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     // A full pipe has asked often enough: the handler must not wait.
@@ -24,15 +23,26 @@ pub fn listen() -> io::Result<File> {
     let writer = std::mem::ManuallyDrop::new(writer);
     PIPE.store(writer.as_raw_fd(), Ordering::SeqCst);
     let ours = write_down as extern "C" fn(i32) as libc::sighandler_t;
-    for signal in HEARD {
-        // SAFETY: signal(2); the handler calls write(2) alone, which is async-signal-safe (signal-safety(7)), and keeps errno.
-        let old = unsafe { libc::signal(signal, ours) };
-        if old == libc::SIG_IGN {
-            // SAFETY: signal(2) with SIG_IGN installs no handler of ours.
-            unsafe { libc::signal(signal, libc::SIG_IGN) };
+    // SAFETY: the handler calls write(2) alone, which is async-signal-safe (signal-safety(7)), and keeps errno.
+    unsafe { set_unless_ignored(&HEARD, ours) };
+    Ok(File::from(reader))
+}
+
+/// Sets the action of `signals`. Those that were ignored when recant was started (nohup(1), a shell's background jobs) stay ignored.
+///
+/// # Safety
+/// A handler in `action` does what is async-signal-safe alone (signal-safety(7)), and keeps errno.
+pub(super) unsafe fn set_unless_ignored(signals: &[i32], action: libc::sighandler_t) {
+    for signal in signals {
+        // SAFETY: sigaction(2) without an action writes the one in force to `now`, for which all zeros are valid. The caller answers for the
+        // handler. Calls that it cuts off are begun again, as BSD and glibc have it (SA_RESTART). Both fail for numbers that are no signal's alone.
+        unsafe {
+            let mut now: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(*signal, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction != libc::SIG_IGN {
+                libc::signal(*signal, action);
+            }
         }
     }
-    Ok(File::from(reader))
 }
 
 extern "C" fn write_down(signal: i32) {
