@@ -240,6 +240,39 @@ fn the_first_verb_for_a_session_of_which_something_is_left_stops() {
     }
 }
 
+/// As other lists do: the first twenty, and the command that tells the rest.
+#[test]
+fn many_paths_that_are_left_are_the_first_twenty_and_a_command_that_lists_them() {
+    let scene = Scene::new("commit", false);
+    scene.world.write("many/kept", "k");
+    for n in 10..35 {
+        scene.world.stage_write(&scene.id, format!("many/n{n}"), "new");
+    }
+    let seal = scene.step_of("renameat ", "session.json.new");
+    let interrupt = || {
+        scene.reset();
+        scene.kill_before(seal);
+        scene.shell("cd tree/many; for n in $(seq 10 34); do printf theirs > n$n; done");
+    };
+    interrupt();
+    let named = |text: &str| text.matches("/many/n").count();
+    let tail = &scene.id[16..];
+    let said = scene.recover("").with(4).stdout();
+    // The command that goes on names the first once more.
+    assert_eq!(named(&said), 21, "{said}");
+    assert!(said.contains(&format!("\n… and 5 more: recant log {tail}\nrecant rollback {tail} ")), "{said}");
+    let log = scene.world.recant(&format!("log {tail}")).ok().stdout();
+    assert_eq!(named(&log), 25, "{log}");
+    for (how, all) in [("-v", 26), ("--json", 26)] {
+        interrupt();
+        let said = scene.recover(how).with(4).stdout();
+        assert!(named(&said) == all && !said.contains(" more: "), "{how}: {said}");
+    }
+    interrupt();
+    let said = scene.world.recant("session new").ok().stderr();
+    assert!(named(&said) == 21 && said.contains(&format!("… and 5 more: recant log {tail}")), "{said}");
+}
+
 /// What an operation that is not recovered may still put back is no place for anybody else's: not at a path, not under it, not above it.
 #[test]
 fn what_is_not_recovered_is_left_alone_by_every_other_session() {

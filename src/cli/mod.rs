@@ -499,7 +499,7 @@ impl Call {
     fn say_settled(&self, settled: Settled) -> Result<Vec<Recovered>, Problem> {
         self.say_unswept(settled.unswept);
         for recovered in &settled.recovered {
-            self.out.warn(recover::line(recovered));
+            self.out.warn(recover::line(self, recovered));
             recover::say_strays(self, recovered);
             recovered.notes.iter().for_each(|note| self.out.warn(note));
         }

@@ -5,13 +5,15 @@ use serde::Serialize;
 use super::args;
 use super::cut_runs::{self, CutRun};
 use super::problem::Problem;
+use super::shown::cut;
 use super::which::Want;
-use super::{Call, Ended};
+use super::{Call, Ended, text};
 use crate::engine::finish::how_to_go_on;
 use crate::engine::job::Verb;
 use crate::engine::ready::{self, way_on};
 use crate::engine::recover::{self, Choice, Finding, Outcome, Recovered};
-use crate::error::Kind;
+use crate::engine::report::Left;
+use crate::error::{Kind, command};
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::Store;
@@ -23,7 +25,7 @@ struct Row<'a> {
     session: &'a Id,
     verb: Option<&'static str>,
     result: &'static str,
-    left: Vec<Left<'a>>,
+    left: Vec<LeftRow<'a>>,
     notes: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
@@ -32,7 +34,7 @@ struct Row<'a> {
 }
 
 #[derive(Serialize)]
-struct Left<'a> {
+struct LeftRow<'a> {
     path: &'a crate::fs::path::AbsPath,
     why: &'a str,
 }
@@ -79,7 +81,7 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
 fn say(call: &Call, recovered: &[Recovered], runs: &[CutRun]) -> Result<Ended, Problem> {
     if call.out.is_text() {
         for one in recovered {
-            call.out.line(line(one));
+            call.out.line(line(call, one));
             say_strays(call, one);
             one.notes.iter().for_each(|note| call.out.warn(note));
         }
@@ -100,14 +102,14 @@ fn say(call: &Call, recovered: &[Recovered], runs: &[CutRun]) -> Result<Ended, P
 }
 
 fn row_of_run(run: &CutRun) -> Row<'_> {
-    let left = run.left().iter().map(|(path, why)| Left { path, why }).collect();
+    let left = run.left().iter().map(|(path, why)| LeftRow { path, why }).collect();
     let (result, problem) = (run.result(), run.problem());
     let (why, remedy) = (problem.map(|problem| problem.message.clone()), problem.and_then(|problem| problem.remedy.clone()));
     Row { session: &run.id, verb: Some("run"), result, left, notes: &[], why, remedy }
 }
 
-impl<'a> Left<'a> {
-    fn of(left: &'a crate::engine::report::Left) -> Self {
+impl<'a> LeftRow<'a> {
+    fn of(left: &'a Left) -> Self {
         Self { path: &left.path, why: &left.why }
     }
 }
@@ -126,7 +128,7 @@ fn row(one: &Recovered) -> Row<'_> {
         Outcome::Undone => "undone",
         Outcome::Settled => "settled",
         Outcome::Left(left) => {
-            row.left = left.iter().map(Left::of).collect();
+            row.left = left.iter().map(LeftRow::of).collect();
             row.remedy = way_on(one, left);
             "left"
         }
@@ -135,13 +137,28 @@ fn row(one: &Recovered) -> Row<'_> {
             "failed"
         }
     };
-    row.left.extend(one.strays.iter().map(Left::of));
+    row.left.extend(one.strays.iter().map(LeftRow::of));
     row
 }
 
 /// Warns of objects that may lie where nobody looks for them.
 pub fn say_strays(call: &Call, one: &Recovered) {
-    one.strays.iter().for_each(|left| call.out.warn(format_args!("{}: {}", left.path, left.why)));
+    // The log says nothing of an operation that had not begun.
+    let (shown, more) = first(call, &one.strays, one.verb.is_none());
+    shown.iter().for_each(|left| call.out.warn(format_args!("{}: {}", left.path, left.why)));
+    if let Some(more) = more {
+        call.out.warn(more_of(one, more));
+    }
+}
+
+/// The first of many paths, as other lists have them, and how many more there are.
+fn first<'a>(call: &Call, left: &'a [Left], all: bool) -> (&'a [Left], Option<usize>) {
+    let (shown, more) = cut(left.len(), call.out.limit(all || !call.out.is_text()));
+    (&left[..shown], Some(more).filter(|more| *more > 0))
+}
+
+fn more_of(one: &Recovered, more: usize) -> String {
+    text::more(more, &command(format_args!("log {}", one.id.tail())))
 }
 
 /// The paths that an interrupted operation left of a session, in a line, and the command that goes on with them.
@@ -155,8 +172,8 @@ pub fn left_of(header: &Header) -> Option<(String, String)> {
     Some((what, how_to_go_on(left.is_in, header.id.tail(), &left.path)))
 }
 
-/// The outcome of one interrupted operation, in a line.
-pub fn line(one: &Recovered) -> String {
+/// The outcome of one interrupted operation, in a line, or with a line for each of several paths.
+pub fn line(call: &Call, one: &Recovered) -> String {
     let verb = one.verb.map_or("operation", Verb::word);
     match &one.outcome {
         Outcome::Cleaned => {
@@ -165,9 +182,12 @@ pub fn line(one: &Recovered) -> String {
         Outcome::Undone => format!("the interrupted {verb} of session {} was undone: the tree is as before it", one.id),
         Outcome::Settled => format!("the interrupted {verb} of session {} was done; it is settled now", one.id),
         Outcome::Left(left) => {
-            let shown: Vec<String> = left.iter().map(|left| format!("{} ({})", left.path, left.why)).collect();
-            let how = way_on(one, left).unwrap_or_default();
-            format!("the interrupted {verb} of session {} was undone but for {}\n{how}", one.id, shown.join(", "))
+            let (shown, more) = first(call, left, false);
+            let shown = shown.iter().map(|left| format!("{} ({})", left.path, left.why));
+            let rest = more.map(|more| more_of(one, more)).into_iter().chain(way_on(one, left));
+            let lines: Vec<String> = shown.chain(rest).collect();
+            let apart = if left.len() > 1 { "\n" } else { " " };
+            format!("the interrupted {verb} of session {} was undone but for{apart}{}", one.id, lines.join("\n"))
         }
         Outcome::Failed(error) => {
             let remedy = error.remedy().map_or(String::new(), |remedy| format!("\n{remedy}"));
