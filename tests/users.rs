@@ -843,3 +843,42 @@ fn a_working_directory_that_a_user_may_not_enter_is_told_from_one_that_is_gone()
     let said = within("gone", "rmdir ../gone").with(125);
     assert!(said.stderr().contains("the working directory has no path any more"), "{said}");
 }
+
+/// As his shell would: the command that the message names opens it.
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_directory_that_its_owner_has_closed_is_named_with_the_command_that_opens_it() {
+    for (shut, name) in [("d it", "d it/edited"), ("d it", "d it/sub/edited"), ("d it/sub", "d it/sub/edited")] {
+        let Some(desk) = Desk::new(|world| {
+            world.write(name, "old");
+        }) else {
+            return;
+        };
+        let id = desk.recant("session new").ok().id();
+        let staged = desk.world.call(["session", "write", &id, name]);
+        if is_root() { staged.user(USER, USER) } else { staged }.stdin("new").run().ok();
+        let before = desk.world.manifest();
+        desk.kill_before(&id, SEAL);
+        let chmod = format!("chmod u+rwx '{}'", desk.world.path(shut).display());
+        let closed = || {
+            desk.world.chmod(shut, 0);
+        };
+        let opened = || {
+            desk.shell(&chmod);
+            desk.world.chmod(shut, 0o755);
+        };
+        closed();
+        let said = desk.recant("recover").with(7);
+        assert!(said.stdout().contains(&format!("\n{chmod}, then recant recover tries again\n")), "{said}");
+        opened();
+        desk.recant("recover").ok();
+        before.assert_same(&desk.world.manifest(), "undone");
+        desk.recant(&format!("commit {id}")).ok();
+        closed();
+        let said = desk.recant(&format!("rollback {id}")).with(1);
+        assert!(said.stderr().contains(&format!("the folder that it lies in ({chmod} helps)")), "{said}");
+        opened();
+        desk.recant(&format!("rollback {id}")).ok();
+        before.assert_same(&desk.world.manifest(), "rolled back");
+    }
+}

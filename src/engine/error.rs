@@ -2,8 +2,10 @@
 
 use std::fmt::Display;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 
-use crate::error::{Error, Kind, Reason, command};
+use crate::error::{Error, Kind, Reason, command, shell_word};
+use crate::fs::path::AbsPath;
 
 /// The error for what cannot be done, seen before the first effect: paths and reasons.
 pub fn refused(rows: Vec<(String, String)>) -> Error {
@@ -37,6 +39,17 @@ pub(super) fn stopped(why: String) -> Error {
 pub(super) fn stuck(path: impl Display, why: impl Display, state: impl Into<String>) -> Error {
     let again = command("recover tries again once the cause is gone");
     Error::at(Kind::Stuck, path, why).with_state(state).with_remedy(again)
+}
+
+/// The command that lets a user into the first of his own directories on the way to `path` that is closed to him.
+pub(super) fn way_in(path: &AbsPath) -> Option<String> {
+    let me = rustix::process::geteuid().as_raw();
+    let keeps_out = |dir: &&AbsPath| {
+        let found = dir.as_path().symlink_metadata();
+        found.is_ok_and(|found| found.is_dir() && found.uid() == me && found.mode() & 0o100 == 0)
+    };
+    let above: Vec<_> = std::iter::successors(Some(path.clone()), AbsPath::parent).collect();
+    above.iter().rev().find(keeps_out).map(|dir| format!("chmod u+rwx {}", shell_word(dir.as_bytes())))
 }
 
 /// The error for a journal of session `id` whose file system is not mounted. The journal stays in `store`.

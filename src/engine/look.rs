@@ -7,6 +7,7 @@ use std::thread::Builder;
 use self::found::{Found, is_as_wanted, look_at_content};
 use self::record::{as_recorded, learned, overlay_mark, staying, stays, unlooked};
 use super::conflict::Conflict;
+use super::error::way_in;
 use super::item::Item;
 use super::job::{Job, Move, OnConflict, Verb};
 use super::reach::{Reach, split};
@@ -47,8 +48,6 @@ pub(super) enum Verdict {
 
 /// Moves given to a thread at once. Fewer are not worth a second thread.
 const BATCH: usize = 64;
-
-const CLOSED: &str = "you may not search the folder that it lies in";
 
 const WRITTEN: &str = "it was written to since by a process that had it open";
 const FILLED: &str = "something was put into it since by a process that worked in it";
@@ -198,7 +197,7 @@ impl<'r> Eye<'r> {
                 Some(libc::EXDEV) => {
                     looked.verdict = Verdict::Refused("a file system was mounted on the way to it meanwhile".into());
                 }
-                Some(libc::EACCES) => looked.verdict = Verdict::Refused(CLOSED.into()),
+                Some(libc::EACCES) => looked.verdict = Verdict::Refused(closed(&mv.path)),
                 _ => return Err(error).at("open the folder", &parent).map_err(Error::from),
             },
         }
@@ -337,7 +336,7 @@ impl<'r> Eye<'r> {
     /// Stats a path. The inner error tells why nothing may be done there, whatever is there.
     fn to_be_changed(&self, at: Entry<'_>, parent: &Stat, mv: &Move) -> Result<Result<Option<Stat>, String>, Error> {
         let stat = match at.stat() {
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) => return Ok(Err(CLOSED.into())),
+            Err(error) if error.raw_os_error() == Some(libc::EACCES) => return Ok(Err(closed(&mv.path))),
             other => other.at("look at", &mv.path)?,
         };
         let mounted = stat.filter(|stat| stat.mount_root);
@@ -560,6 +559,12 @@ impl<'r> Eye<'r> {
         looked.item.to = Some(seen);
         Ok(())
     }
+}
+
+/// Why nothing may be done at a path that the caller cannot get to.
+fn closed(path: &AbsPath) -> String {
+    let way = way_in(path).map(|chmod| format!(" ({chmod} helps)")).unwrap_or_default();
+    format!("you may not search the folder that it lies in{way}")
 }
 
 fn state_of(seen: Option<&Seen>) -> Object {

@@ -1,7 +1,7 @@
 //! Recovery: undoes or settles an interrupted operation, by its journal alone.
 
 use super::clean::clean_draft;
-use super::error::{not_decided, stuck, undecided, unmounted};
+use super::error::{not_decided, stuck, undecided, unmounted, way_in};
 use super::facts::{self, DONE};
 use super::find::{Found, Off, There};
 use super::item::Turn;
@@ -14,7 +14,7 @@ use super::settle::{When, settle};
 use super::step::{Act, Step};
 use super::take_back::{Remains, take_back};
 use crate::checkpoint::manifest::{self, Former};
-use crate::error::{At, Error, Reason, recant};
+use crate::error::{At, Error, Reason, command, recant};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::interrupt::{self, Asked};
@@ -351,7 +351,13 @@ fn stays(store: &Store, id: &Id, error: Error) -> Error {
         return error;
     }
     let path = store.journals().at(id.as_str().as_bytes()).to_string();
-    stuck(path, error, "the journal stays; nothing more is touched")
+    let is_closed = error.io().is_some_and(|why| why.raw_os_error() == Some(libc::EACCES));
+    let at = error.path().filter(|_| is_closed).and_then(|path| AbsPath::parse(path).ok());
+    let stuck = stuck(path, error, "the journal stays; nothing more is touched");
+    match at.as_ref().and_then(way_in) {
+        None => stuck,
+        Some(chmod) => stuck.with_remedy(format!("{chmod}, then {}", command("recover tries again"))),
+    }
 }
 
 /// The roots whose file systems are missing: a mount's root directory is no longer the recorded object. They are given up if the user
