@@ -108,15 +108,17 @@ fn what_is_the_kernel_s_has_no_snapshots_and_no_command_is_run_on_it() {
 
 #[test]
 fn where_the_folder_above_is_gone_or_no_folder_snapshots_are_there_and_a_restore_says_what_to_do() {
-    for of in ["above/d", "above/d/f"] {
+    for of in ["ab;ove/d", "ab;ove/d/f"] {
         let world = World::new();
-        world.write("above/d/f", "1");
+        world.write("ab;ove/d/f", "1");
         snapshot(&world, &format!("create {of}")).ok();
+        // As a shell has to read it.
+        let word = format!("'{}'", world.path(of).parent().expect("a folder above it").display());
         for remedy in ["mount what it lies on, or make it: mkdir -p ", "move it away, and make the folder again: mkdir -p "] {
             if remedy.starts_with("move") {
-                world.write("above", "a file");
+                world.write("ab;ove", "a file");
             } else {
-                world.remove("above");
+                world.remove("ab;ove");
             }
             for words in ["list", "show last --dir", "diff last --dir", "verify --dir"] {
                 let said = snapshot(&world, &format!("{words} {of}")).ok();
@@ -124,15 +126,15 @@ fn where_the_folder_above_is_gone_or_no_folder_snapshots_are_there_and_a_restore
             }
             for words in ["restore last --dir", "restore last --dry-run --dir"] {
                 let said = snapshot(&world, &format!("{words} {of}")).with(1);
-                assert!(said.stderr().contains(remedy), "{words} {of}: {said}");
+                assert!(said.stderr().contains(&format!("{remedy}{word}")), "{words} {of}: {said}");
             }
             let said = snapshot(&world, &format!("create {of}")).with(1);
             assert!(said.stderr().contains("there is nothing there to take a snapshot of"), "{said}");
         }
-        world.remove("above");
+        world.remove("ab;ove");
         std::fs::create_dir_all(world.path(of).parent().expect("a folder")).expect("it again");
         snapshot(&world, &format!("restore last --dir {of}")).ok();
-        assert_eq!(world.read("above/d/f"), "1");
+        assert_eq!(world.read("ab;ove/d/f"), "1");
     }
     let world = World::new();
     world.write("d/f", "1");

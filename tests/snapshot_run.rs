@@ -340,11 +340,12 @@ fn caches_of_a_run_on_the_real_tree_are_those_of_the_settings_and_never_the_stor
     world.recant("run --in . -- touch ../home/mine/y").with(1);
     world.recant("run --in . --pass ../home/mine -- touch ../home/mine/y").ok();
     // What a missing PATH is to become, the user says.
-    let said = world.recant("run --in . --pass ../home/missing -- touch made").with(125);
+    let said = world.recant("run --in . --pass ../home/miss;ing -- touch made").with(125);
     assert!(
-        said.stderr().contains("--pass ../home/missing: nothing is there") && said.stderr().contains("mkdir -p ../home/missing")
+        said.stderr().contains("--pass ../home/miss;ing: nothing is there")
+            && said.stderr().contains("mkdir -p '../home/miss;ing'")
     );
-    assert!(!world.exists("made") && !home.join("missing").exists());
+    assert!(!world.exists("made") && !home.join("miss;ing").exists());
 }
 
 /// What another machine starts here is no cache: a command could put its own program there.

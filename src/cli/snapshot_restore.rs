@@ -11,7 +11,7 @@ use super::snapshot_diff::known;
 use super::snapshot_heads::{self, Moved};
 use super::{Call, Ended, apply, text};
 use crate::engine::report::Report;
-use crate::error::{Kind, command, recant};
+use crate::error::{Kind, command, recant, shell_word};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
@@ -231,7 +231,8 @@ fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Problem> {
         let path = whole(&series.folder, path)?;
         // The owner or one of his commands took the rights away: --force does not help.
         let is_closed = why.starts_with("it cannot be") && why.ends_with("permission denied");
-        let remedy = if is_closed { format!(" (chmod u+rX {path} first, or restore as root)") } else { String::new() };
+        let chmod = || format!(" (chmod u+rX {} first, or restore as root)", shell_word(path.as_bytes()));
+        let remedy = if is_closed { chmod() } else { String::new() };
         Ok(Left { path, why: format!("{why}{remedy}") })
     };
     compared.left.iter().map(row).collect()

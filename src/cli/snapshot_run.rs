@@ -15,7 +15,7 @@ use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::confine::Confinement;
 use crate::capture::ground::Ground;
 use crate::capture::run::{Event, run_on};
-use crate::error::{Error, Kind, Reason, command, recant};
+use crate::error::{Error, Kind, Reason, command, recant, shell_word};
 use crate::fs::interrupt::{self, Noting};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -195,9 +195,10 @@ fn folders(args: &Run) -> Result<Vec<AbsPath>, Problem> {
 /// Refuses a `--pass` path that is missing. It is not made, as it may mean a file or a directory.
 fn refuse_missing(passes: &[PathBuf]) -> Result<(), Problem> {
     let missing = |path: &&PathBuf| matches!(path.symlink_metadata(), Err(error) if is_gone(&error));
-    let Some(path) = passes.iter().find(missing).map(|path| path.display()) else { return Ok(()) };
+    let Some(missing) = passes.iter().find(missing) else { return Ok(()) };
+    let (path, word) = (missing.display(), shell_word(missing.as_os_str().as_bytes()));
     let problem = Problem::refused(format!("--pass {path}: nothing is there that could be written to"));
-    let remedy = format!("make the directory first: mkdir -p {path}");
+    let remedy = format!("make the directory first: mkdir -p {word}");
     Err(problem.path(path).remedy(remedy))
 }
 

@@ -20,7 +20,7 @@ use super::step::{Act, FolderTime, RootRecord};
 use crate::checkpoint::limits::{Large, Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::config;
-use crate::error::{At, BY_ROOT, Error};
+use crate::error::{At, BY_ROOT, Error, shell_word};
 use crate::fs::dir::{Inode, Sort, Stat, leads_nowhere};
 use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
@@ -254,7 +254,7 @@ impl Draft<'_> {
         let why = match closed {
             None => "no folder above it is there".into(),
             Some(closed) => {
-                format!("nothing can be made ready in {closed}, {why_not} (chmod u+w {closed} helps)")
+                format!("nothing can be made ready in {closed}, {why_not} (chmod u+w {} helps)", shell_word(closed.as_bytes()))
             }
         };
         Err(refused_at(path, why))

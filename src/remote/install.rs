@@ -6,6 +6,7 @@
 //! network take all of it long before. A mere sign that it is there does not count: a disk that hangs takes nothing more.
 
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use super::link::Link;
 use super::opened::Opened;
 use super::place::{PLACE, VERSION};
 use super::signals::Wire;
-use crate::error::{Error, Reason};
+use crate::error::{Error, Reason, shell_word};
 
 /// The facts about a program's file that matter to another machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -257,7 +258,8 @@ fn by_hand(host: &str, program: Option<&str>) -> String {
     let own = own_name();
     let program = program.map_or(own.as_path(), Path::new);
     let folder = format!("{PLACE}/{VERSION}");
-    format!("ssh {host} mkdir -p {folder} && scp {} {host}:{folder}/recant", program.display())
+    let program = shell_word(program.as_os_str().as_bytes());
+    format!("ssh {host} mkdir -p {folder} && scp {program} {host}:{folder}/recant")
 }
 
 /// The path that this process was started by.

@@ -1,6 +1,7 @@
 //! Open sessions: directory, header and lock; and the reading of recant's own small files.
 
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::change::{Change, object_name};
@@ -9,7 +10,7 @@ use super::header::{Header, KNOWN, Origin};
 use super::id::Id;
 use super::run::Run;
 use super::sides::{self, Side};
-use crate::error::{At, Error, IoError, Kind, command, reason};
+use crate::error::{At, Error, IoError, Kind, command, reason, shell_word};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, leads_nowhere};
 use crate::fs::lock::Lock;
@@ -62,8 +63,10 @@ pub fn part(session: &Dir, at: &[u8]) -> Result<Dir, Error> {
         let path = format!("{}/{}", session.path().display(), Shown(at));
         match leads_nowhere(&error) {
             true if error.kind() == std::io::ErrorKind::NotFound => {
+                let folder = session.path().join(std::ffi::OsStr::from_bytes(at));
                 let why = format!(
-                    "the folder is missing; if a copy of the store left it out because it was empty: mkdir -p -m 700 {path}"
+                    "the folder is missing; if a copy of the store left it out because it was empty: mkdir -p -m 700 {}",
+                    shell_word(folder.as_os_str().as_bytes())
                 );
                 damaged(path, why)
             }

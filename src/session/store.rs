@@ -616,7 +616,7 @@ fn check_owner(dir: &Dir, store: &AbsPath) -> Result<(), Error> {
     }
     if stat.mode & 0o022 != 0 {
         let why = format!("others may write to it (mode {:04o})", stat.mode);
-        return Err(not_safe(&path, why, format!("chmod go-w {path}")));
+        return Err(not_safe(&path, why, format!("chmod go-w {}", shell_word(dir.path().as_os_str().as_encoded_bytes()))));
     }
     Ok(())
 }

@@ -15,8 +15,7 @@ use super::series::Series;
 use super::whole;
 use crate::checkpoint::made;
 use crate::engine::job::{Job, Move, Moves, Rest};
-use crate::error::At as _;
-use crate::error::Error;
+use crate::error::{At as _, Error, shell_word};
 use crate::fs::dir::Dir;
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::{Fs, write_all_out};
@@ -28,24 +27,30 @@ use crate::tree::state::State;
 /// Refuses a directory that is now reached by a link, as the snapshots are of another one; and one without its parent.
 pub fn refuse_elsewhere(folder: &AbsPath) -> Result<(), Error> {
     let refused = |why: String, remedy: String| Err(refused(folder, why).with_remedy(remedy));
-    let above_of = |folder: &AbsPath| folder.parent().unwrap_or_else(|| folder.clone());
+    let make_above = || {
+        let above = folder.parent().unwrap_or_else(|| folder.clone());
+        format!("mkdir -p {}", shell_word(above.as_bytes()))
+    };
     let link = |link: &AbsPath| {
         let to = link.as_path().read_link().unwrap_or_default();
-        let to = Shown(to.as_os_str().as_bytes());
+        let dir = shell_word(to.as_os_str().as_bytes());
+        let [from, aside] = [&b""[..], b".link"].map(|end| [link.as_bytes(), end].concat());
+        let mv = format!("mv {} {}", shell_word(&from), shell_word(&aside));
         let is = if link == folder { "it".to_owned() } else { link.to_string() };
-        let why = format!("{is} is a link to {to} now; the snapshots are of what was there before");
-        refused(why, format!("mv {link} {link}.link, then restore; what the link leads to has snapshots of its own: --dir {to}"))
+        let why =
+            format!("{is} is a link to {} now; the snapshots are of what was there before", Shown(to.as_os_str().as_bytes()));
+        refused(why, format!("{mv}, then restore; what the link leads to has snapshots of its own: --dir {dir}"))
     };
     let above = std::iter::successors(folder.parent(), AbsPath::parent).filter(|above| above.depth() > 0);
     for path in std::iter::once(folder.clone()).chain(above).collect::<Vec<_>>().iter().rev() {
         match path.as_path().symlink_metadata() {
             Ok(found) if found.is_symlink() => return link(path),
             Ok(found) if !found.is_dir() && path != folder => {
-                let remedy = format!("move it away, and make the folder again: mkdir -p {}", above_of(folder));
+                let remedy = format!("move it away, and make the folder again: {}", make_above());
                 return refused(format!("{path}, above it, is no folder now"), remedy);
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && path != folder => {
-                let remedy = format!("mount what it lies on, or make it: mkdir -p {}", above_of(folder));
+                let remedy = format!("mount what it lies on, or make it: {}", make_above());
                 return refused(format!("the folder above it is not there: {path}"), remedy);
             }
             _ => {}
