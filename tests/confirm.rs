@@ -175,6 +175,31 @@ fn one_that_is_not_confirmed_is_rolled_back_exactly_though_the_shell_has_ended()
     assert_eq!(world.read("edited"), "new");
 }
 
+/// What stays of it is there because somebody has changed it, not because anybody is waited for.
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_commit_that_is_undone_but_for_a_path_waits_for_no_word() {
+    let (world, id, _) = scene();
+    let commit = |steps: &str| {
+        let call = world.call(["commit", &id, "--confirm-within", "1h"]).env("RECANT_CONFIRM_BY", "nobody");
+        call.env("RECANT_STEPS", steps).run()
+    };
+    let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok();
+    shell("mkdir saved && cp -a tree store saved");
+    let log = world.root().join("steps");
+    commit(&format!("log:{}", log.display())).ok();
+    let steps = std::fs::read_to_string(&log).expect("a log of steps");
+    let seal = steps.lines().position(|step| step.contains("renameat ") && step.contains("session.json.new")).expect("a seal");
+    shell("rm -rf tree store && cp -a saved/. .");
+    commit(&format!("kill:{}", seal + 1)).with(137);
+    assert!(record(&world, &id).exists());
+    world.write("edited", "theirs");
+    world.recant("recover").with(4);
+    assert!(!record(&world, &id).exists());
+    assert_eq!(world.recant("status --json").ok().json()["unconfirmed"], serde_json::json!([]));
+    assert_eq!((&*world.status(&id), &*world.read("edited")), ("partial", "theirs"));
+}
+
 #[test]
 fn what_its_watcher_did_not_do_the_next_verb_that_changes_something_does() {
     // A boot of its own, this one; another one: a restart.

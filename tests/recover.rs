@@ -240,6 +240,34 @@ fn the_first_verb_for_a_session_of_which_something_is_left_stops() {
     }
 }
 
+/// What nothing can deal with any more is not named for ever.
+#[test]
+fn what_was_left_is_forgotten_where_its_checkpoint_is_pruned_or_the_session_discarded() {
+    for (verb, status, words) in [("commit", "partial", "checkpoint prune ID -y"), ("rollback", "rolled_back", "discard ID -y")] {
+        let world = World::new();
+        world.write("calm", "old");
+        let id = world.edited("edited");
+        if verb == "rollback" {
+            world.recant(&format!("commit {id}")).ok();
+        } else {
+            world.stage_write(&id, "calm", "new");
+        }
+        let scene = Scene { before: world.manifest(), world, id, verb, _elsewhere: None }.interrupted();
+        let world = &scene.world;
+        world.write("edited", "theirs");
+        scene.recover("").with(4);
+        let left = || {
+            let header = std::fs::read_to_string(world.session(&scene.id).join("session.json")).expect("its header");
+            let header: serde_json::Value = serde_json::from_str(&header).expect("JSON");
+            (header["left"].as_array().map_or(0, Vec::len), world.recant("status --json").ok().json()["left"].clone())
+        };
+        assert_eq!(world.status(&scene.id), status);
+        assert_eq!(left(), (1, serde_json::json!([scene.id])), "{verb}");
+        world.recant(&words.replace("ID", &scene.id)).ok();
+        assert_eq!(left(), (0, serde_json::json!([])), "{words}");
+    }
+}
+
 /// As other lists do: the first twenty, and the command that tells the rest.
 #[test]
 fn many_paths_that_are_left_are_the_first_twenty_and_a_command_that_lists_them() {
@@ -820,6 +848,9 @@ fn what_lay_in_a_deleted_folder_is_put_into_none_that_somebody_made_in_its_place
         }
         assert!(!world.exists("full/a") && world.read("full/his") == "his", "{two}: {said}");
         assert_eq!(world.read("edited"), "old", "the rest is taken back");
+        let full = world.path("full").display().to_string();
+        let way = format!("\nonce what is there is moved away, recant rollback {} {full} --force ", &id[16..]);
+        assert!(said.stdout().contains(&way), "{said}");
         // Once he has moved his own away, that goes back too.
         std::fs::rename(world.path("full"), world.root().join("his")).expect("it is moved away");
         world.recant(&format!("rollback {id} --force")).ok();

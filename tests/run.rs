@@ -521,6 +521,27 @@ fn a_session_that_no_run_can_go_on_in_is_refused_with_the_reason_and_what_to_do(
 }
 
 #[test]
+fn a_session_of_which_a_file_cannot_be_read_is_not_gone_on_in_and_the_command_is_not_started() {
+    each(|desk| {
+        desk.held("-n work", "echo 1 > one").run().ok();
+        let id = desk.id();
+        let folder = desk.world.session(&id);
+        for name in ["session.json", "changes.jsonl", "run.json"] {
+            let whole = std::fs::read(folder.join(name)).expect("a file of the session");
+            for damage in ["printf { > F", "mv F F.aside && mkdir F"] {
+                desk.bare(&folder, &damage.replace('F', name));
+                let said = desk.call(["run", "--session", &id, "--", "echo", "started"]).run().with(125);
+                assert!(said.out.is_empty() && said.stderr().contains("the command was not started"), "{name}, {damage}: {said}");
+                assert!(said.stderr().contains(name), "{name}, {damage}: {said}");
+                desk.bare(&folder, &"if [ -d F ]; then rmdir F && mv F.aside F; fi".replace('F', name));
+                desk.world.write(folder.join(name), &whole);
+            }
+        }
+        desk.call(["run", "--session", &id, "--", "cat", "one"]).run().ok();
+    });
+}
+
+#[test]
 fn an_imported_session_is_not_gone_on_in() {
     each(|desk| {
         desk.run("echo 1 > one").ok();
