@@ -201,7 +201,7 @@ pub(super) fn last_noted(store: &Store, journal: &Journal) -> Result<Option<Stri
 /// The fingerprint of what recant put there, with the ctime `then` right after. A write in the same clock tick leaves the ctime: its
 /// mtime shows it, unless that is as young.
 fn put_print(item: &Item, then: Option<Time>) -> Option<Fingerprint> {
-    let to = item.to.as_ref().filter(|to| item.act != Act::Stay && !to.print.identity.loose)?;
+    let to = item.to.as_ref().filter(|to| item.act != Act::Stay && !to.is_told_by_content())?;
     then.map(|ctime| {
         let print = look::fingerprint_of(to.print.identity, ctime);
         Fingerprint { racy: print.racy || look::is_young(to.state.meta.mtime, ctime), ..print }

@@ -83,6 +83,12 @@ impl<'s> Found<'s> {
         matches!(self.there, There::To | There::Changed(_))
     }
 
+    /// True if what is at the path may be `to`, changed since: an object that is told by its content looks like another one then.
+    pub fn may_be_changed(&self, to: Option<&Seen>) -> bool {
+        let is_away = self.ready.as_ref().is_some_and(|ready| ready.what == Off::Nothing);
+        is_away && self.there == There::Other && to.is_some_and(Seen::is_told_by_content)
+    }
+
     /// True if nothing is at the path.
     pub fn is_absent(&self) -> bool {
         matches!(self.there, There::NoDirectory | There::Nothing)
@@ -147,13 +153,13 @@ pub(super) fn holds(named: Option<&Named<'_>>, object: Option<&Seen>) -> Result<
     let is_it = |stat: &Stat| object.print.identity.is(look::identity(stat)) && stat.sort == object.state.sort();
     let Some(stat) = stat.filter(is_it) else { return Ok(false) };
     // An inode number may have been reused if it has no birth time, and proves nothing on a portable road: the content must agree too.
-    let identity = object.print.identity;
-    match (identity.btime.filter(|_| !identity.loose), &object.state.what) {
+    let by_content = object.is_told_by_content();
+    match (object.print.identity.btime.filter(|_| !by_content), &object.state.what) {
         (None, What::File { digest: Some(digest), size, .. }) => {
             Ok(stat.size == *size && look::digest(named.at()).at("read", named.at())?.0 == *digest)
         }
-        (None, What::File { size, .. }) if identity.loose => Ok(stat.size == *size && stat.mtime == object.state.meta.mtime),
-        (None, what) if identity.loose && !object.state.is_folder() => {
+        (None, What::File { size, .. }) if by_content => Ok(stat.size == *size && stat.mtime == object.state.meta.mtime),
+        (None, what) if by_content && !object.state.is_folder() => {
             Ok(look::look(named.at()).at("look at", named.at())?.is_some_and(|found| found.state.what == *what))
         }
         _ => Ok(true),

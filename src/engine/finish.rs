@@ -291,9 +291,7 @@ fn is_gone(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<bool, Er
     if places.copied && found.ready.as_ref().is_some_and(|ready| ready.what == Off::Ours) {
         return Ok(true);
     }
-    // As content tells it apart, it looks like something else once it is changed.
-    let is_loose = item.to.as_ref().is_some_and(|to| to.print.identity.loose);
-    if is_loose && found.there == There::Other && found.ready.as_ref().is_some_and(|ready| ready.what == Off::Nothing) {
+    if found.may_be_changed(item.to.as_ref()) {
         return Ok(false);
     }
     // A directory that was removed in place is only at home, too.

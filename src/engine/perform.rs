@@ -164,7 +164,7 @@ fn remove_folder(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Err
 fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     let Some(planned) = &step.from else { return Ok(()) };
     let stat = check_object(out, step, planned)?;
-    if planned.print.identity.loose && !find::holds(Some(out), Some(planned))? {
+    if planned.is_told_by_content() && !find::holds(Some(out), Some(planned))? {
         return Err(changed(step, "something else, put there meanwhile"));
     }
     if planned.state.is_folder() {

@@ -129,17 +129,15 @@ fn undo_place(fs: &Fs, fresh: bool, step: &Step<'_>, found: &Found<'_>) -> Resul
     }
     // Undo removes what Prepare made. If it was interrupted after that, it is nowhere.
     let gone = (!fresh).then(|| "what was put there is gone".to_owned());
-    let is_loose = step.to.as_ref().is_some_and(|to| to.print.identity.loose);
     match (ready.what, &found.there) {
         // F13 once more, where two names of one file differ in number.
-        (Off::Ours, There::To) if is_loose && step.to.as_ref().is_some_and(|to| !to.state.is_folder()) => {
+        (Off::Ours, There::To) if step.to.as_ref().is_some_and(|to| to.is_told_by_content() && !to.state.is_folder()) => {
             let Some(target) = &found.target else { return Ok(None) };
             return Ok(fs.unlink(target.at()).at("take back", step.path).map(|()| None)?);
         }
         // Not put, or back already.
         (Off::Ours, _) => return Ok(None),
-        // As content tells it apart, it looks like something else once it is changed.
-        (Off::Nothing, There::Other) if is_loose => return Ok(Some("somebody changed what was put there".into())),
+        _ if found.may_be_changed(step.to.as_deref()) => return Ok(Some("somebody changed what was put there".into())),
         // In a copy of the store it is another object. It was not put, or there would be none.
         (Off::Other, _) if !fresh && !found.is_put() => return Ok(None),
         (_, There::To) => {}

@@ -25,6 +25,13 @@ pub struct Seen {
     pub blocks: u64,
 }
 
+impl Seen {
+    /// True if its numbers do not tell which object it is, so that its content has to: [`Identity::loose`].
+    pub fn is_told_by_content(&self) -> bool {
+        self.print.identity.loose
+    }
+}
+
 /// Times closer to now than this may repeat at the next change: a tick of the slowest kernel clock (CONFIG_HZ=100) and one to spare.
 const GRANULARITY_NS: i128 = 20_000_000;
 
