@@ -353,6 +353,34 @@ fn paths_in_the_store_are_refused() {
 }
 
 #[test]
+fn what_is_the_kernel_s_is_refused_by_name_and_nothing_is_staged() {
+    let world = World::new();
+    let id = world.begin();
+    for (words, path) in [
+        ("write ID /proc/sys/kernel/hostname", "/proc/sys/kernel/hostname"),
+        ("write ID /proc/none/deep/x -p", "/proc/none/deep/x"),
+        ("write ID /dev/null", "/dev/null"),
+        ("write ID /dev/none", "/dev/none"),
+        ("write ID /sys/kernel/none", "/sys/kernel/none"),
+        ("mkdir ID /dev/none", "/dev/none"),
+        ("symlink ID f /proc/none", "/proc/none"),
+        ("chmod ID 0600 /proc/version", "/proc/version"),
+        ("delete ID /proc/version", "/proc/version"),
+        ("delete ID /proc -r", "/proc"),
+    ] {
+        let said = world.call(format!("session {}", words.replace("ID", &id)).split(' ')).stdin("x").run().with(1);
+        assert!(said.stderr().contains(&format!(" {path}: it lies in ")), "{words}: {said}");
+        assert!(said.stderr().contains("what is there is the kernel's\n        nothing was changed\n"), "{words}: {said}");
+        assert_eq!(net(&world, &id), [], "{words}");
+    }
+    // A link in it leads out of it.
+    world.stage_write(&id, "/proc/self/cwd/f", "x");
+    assert_eq!(net(&world, &id), rows(&[("f", "created")]));
+    let said = world.call(["run", "--in", "/dev", "--", "touch", "/dev/none"]).run().with(125);
+    assert!(said.stderr().contains("what is there is the kernel's"), "{said}");
+}
+
+#[test]
 fn what_cannot_be_staged_says_why() {
     let world = World::new();
     world.write("f", "x").symlink("f", "l");

@@ -31,7 +31,33 @@ pub struct Mount {
     pub super_options: String,
 }
 
+/// File systems of the kernel: nothing in them can be brought back.
+const KERNELS: [&str; 17] = [
+    "proc",
+    "sysfs",
+    "devtmpfs",
+    "devpts",
+    "cgroup",
+    "cgroup2",
+    "securityfs",
+    "debugfs",
+    "tracefs",
+    "pstore",
+    "bpf",
+    "configfs",
+    "efivarfs",
+    "mqueue",
+    "binfmt_misc",
+    "fusectl",
+    "selinuxfs",
+];
+
 impl Mount {
+    /// True if its files are the kernel's: a file system of the kernel, or /dev, which is a tmpfs in containers.
+    pub fn is_kernels(&self) -> bool {
+        KERNELS.contains(&&*self.fs_type) || self.point.as_bytes() == b"/dev"
+    }
+
     /// True if nothing can be written through it.
     pub fn read_only(&self) -> bool {
         has(&self.options, "ro") || has(&self.super_options, "ro")

@@ -18,6 +18,7 @@ use crate::error::{At, Error, Kind, command};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::interrupt;
+use crate::fs::mounts;
 use crate::fs::path::{AbsPath, Shown};
 use crate::tree::digest::{Digest, Hasher};
 use crate::tree::look::{self, Seen};
@@ -223,6 +224,11 @@ impl<'a> Desk<'a> {
         let path = folder.join(name.as_bytes()).map_err(|error| bad(&error.to_string()))?;
         if self.store.holds(&path) || self.store.path.is_under(&path) {
             return Err(refuse(act, &path, "it holds recant's own store, or lies in it", None));
+        }
+        let mounts = mounts::read().at("read", "/proc/self/mountinfo")?;
+        if let Some(mount) = mounts::containing(&mounts, &path).filter(|mount| mount.is_kernels()) {
+            let why = format!("it lies in {}, mounted at {}: what is there is the kernel's", mount.fs_type, mount.point);
+            return Err(refuse(act, &path, &why, None));
         }
         Ok(path)
     }

@@ -13,27 +13,6 @@ use crate::fs::path::AbsPath;
 const PROJECT: [&[u8]; 9] =
     [b".git", b".hg", b"Cargo.toml", b"pyproject.toml", b"package.json", b"go.mod", b"Makefile", b"pom.xml", b"Gemfile"];
 
-/// File systems of the kernel: nothing in them can be brought back, and a directory above one belongs to the system.
-const KERNELS: [&str; 17] = [
-    "proc",
-    "sysfs",
-    "devtmpfs",
-    "devpts",
-    "cgroup",
-    "cgroup2",
-    "securityfs",
-    "debugfs",
-    "tracefs",
-    "pstore",
-    "bpf",
-    "configfs",
-    "efivarfs",
-    "mqueue",
-    "binfmt_misc",
-    "fusectl",
-    "selinuxfs",
-];
-
 /// The top of the project that `cwd` lies in: the nearest directory upward, below `home`, with a project's files; else `cwd`.
 pub fn project(cwd: &AbsPath, home: Option<&AbsPath>) -> AbsPath {
     let below_home = |folder: &AbsPath| home.is_none_or(|home| !home.is_under(folder));
@@ -74,14 +53,14 @@ pub fn refuse_broad(folder: &AbsPath, home: Option<&AbsPath>) -> Result<(), Erro
         _ => {}
     }
     let mounts = mounts::read().at("read", "/proc/self/mountinfo")?;
-    if let Some(mount) = mounts::containing(&mounts, folder).filter(|mount| KERNELS.contains(&&*mount.fs_type)) {
+    if let Some(mount) = mounts::containing(&mounts, folder).filter(|mount| mount.is_kernels()) {
         let (kind, point) = (&mount.fs_type, &mount.point);
         return Err(refused(
             folder,
             format!("it lies in {kind}, mounted at {point}: what is there is the kernel's, and cannot be brought back"),
         ));
     }
-    match mounts.iter().find(|mount| KERNELS.contains(&&*mount.fs_type) && mount.point.is_under(folder)) {
+    match mounts.iter().find(|mount| mount.is_kernels() && mount.point.is_under(folder)) {
         Some(mount) => {
             broad(format!("{} of the system is mounted in it, at {}: too broad for a snapshot", mount.fs_type, mount.point))
         }
