@@ -349,6 +349,28 @@ impl IoError {
     pub fn errno(&self) -> Option<i32> {
         self.source.raw_os_error()
     }
+
+    /// The reason alone, as it stands at the end of the message.
+    pub fn why(&self) -> String {
+        reason(&self.source)
+    }
+
+    /// The kind of the system call's error.
+    pub fn kind(&self) -> io::ErrorKind {
+        self.source.kind()
+    }
+
+    /// Of opening a directory: there is none of that path now. A part of it is missing, is no directory, or is a link.
+    pub fn leads_nowhere(&self) -> bool {
+        matches!(self.errno(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP))
+    }
+}
+
+/// Without act and path, for who names both in another way.
+impl From<IoError> for io::Error {
+    fn from(error: IoError) -> Self {
+        error.source
+    }
 }
 
 /// The kernel's words without "(os error N)".
@@ -399,9 +421,10 @@ pub fn shell_word(word: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Adds the path and the act to an error.
+/// Adds the path and the act to an error. An error of [`fs`](crate::fs) has both: there it is for another act, or for the path that the user
+/// knows, in place of a name of recant's own.
 pub trait At<T> {
-    /// `act` is an infinitive ("read the folder"), `path` its object.
+    /// `act` is an infinitive ("read the directory"), `path` its object. Costs nothing where there is no error.
     fn at(self, act: &'static str, path: impl Display) -> Result<T, IoError>;
 }
 

@@ -779,7 +779,7 @@ fn there_is_a_manual_page_for_every_verb() {
     assert_snapshot!(world.recant("man --dir none"), @r#"
     status 1
     --- stderr
-    recant: none: cannot open the folder: no such file or directory
+    recant: none: cannot open the directory: no such file or directory
             nothing was changed
     "#);
 }

@@ -24,13 +24,13 @@ pub(super) fn lay(fs: &Fs, uppers: &Dir, place: &mut Place, route: Route) -> Res
     };
     let Some((_, name)) = place.path.split() else { return Ok(Ok(0)) };
     let at = upper.at(name);
-    if let (Some(file), Some(stat)) = (&place.file, at.stat().at("look at", at)?) {
+    if let (Some(file), Some(stat)) = (&place.file, at.stat()?) {
         if !is(&file.copy, &stat) || is(&file.original, &original.stat) {
             return Ok(Ok(original.stat.blocks * 512));
         }
-        fs.unlink(at).at("remove", at)?;
+        fs.unlink(at)?;
     }
-    let to = fs.create(at, 0o600).at("make", at)?;
+    let to = fs.create(at, 0o600)?;
     let copied = fs.copy(&original.file, &to, upper.path()).at("copy the mounted file", &place.path);
     let dressed = match copied {
         // A full store stops the run as a whole: the command would write there.
@@ -39,7 +39,7 @@ pub(super) fn lay(fs: &Fs, uppers: &Dir, place: &mut Place, route: Route) -> Res
         Ok(_) => original.dress(fs, &to, &upper, route).at("give its metadata to a copy of", &place.path),
     };
     if let Err(error) = dressed {
-        fs.unlink(at).at("remove", at)?;
+        fs.unlink(at)?;
         return Ok(Err(error));
     }
     let stat = stat_of(&to).at("look at", at)?;
@@ -73,9 +73,9 @@ pub(super) struct Original {
 
 impl Original {
     fn open(path: &AbsPath) -> Result<Self, IoError> {
-        let root = Dir::open("/".as_ref()).at("open the folder", "/")?;
+        let root = Dir::open("/".as_ref())?;
         let (parent, name) = path.split().unwrap_or((b"/", b"."));
-        let parent = root.open_across(&parent[1..]).at("open the folder of", path)?;
+        let parent = root.open_across(&parent[1..])?;
         Self::of(parent.at(name))
     }
 
@@ -89,7 +89,7 @@ impl Original {
 
     /// Copies the file with the metadata that its owner can set, including a further group of the user.
     pub fn copy_for_user(&self, fs: &Fs, to: Entry<'_>) -> Result<(), IoError> {
-        let copy = fs.create(to, 0o600).at("make", to)?;
+        let copy = fs.create(to, 0o600)?;
         fs.copy(&self.file, &copy, to.dir.path()).at("copy to", to)?;
         if self.stat.gid != rustix::process::getegid().as_raw() {
             fs.set_owner_of(&copy, self.stat.uid, self.stat.gid, to.dir.path()).at("set the group of", to)?;

@@ -173,7 +173,7 @@ fn go_back(fs: &Fs, session: &mut Locked, held: &Dir, back: &Run, before: Header
     clear_work(fs, held, &back.places)?;
     if !closed.is_empty() {
         // No header may make the session pending while its content is closed (U2, D7).
-        fs.sync_fs(&session.dir).at("sync", session.dir.path().display())?;
+        fs.sync_fs(&session.dir)?;
     }
     session.keep_run(fs, back, before)
 }
@@ -269,11 +269,11 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
     let Some(mut record) = session.run()? else {
         // recant was killed before the command could start; or the power failed, and the record was lost.
         let at = session.dir.at(b"run.json");
-        if at.stat().at("look at", at)?.is_some() {
-            fs.rename_over(at, session.dir.at(LOST)).at("set aside", at)?;
+        if at.stat()?.is_some() {
+            fs.rename_over(at, session.dir.at(LOST))?;
         }
         // Set aside now, or before this was cut off last time.
-        let is_lost = session.dir.at(LOST).stat().at("look at", at)?.is_some();
+        let is_lost = session.dir.at(LOST).stat()?.is_some();
         return keep_nothing(fs, session, is_lost);
     };
     if record.was_carried() {
@@ -298,7 +298,7 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
 /// the uppers are gone.
 fn keep_carried(fs: &Fs, session: &mut Locked, record: &Run) -> Result<u64, Error> {
     let at = session.dir.at(b"changes.jsonl");
-    if at.stat().at("look at", at)?.is_none() {
+    if at.stat()?.is_none() {
         let why = "it is missing; what the run held lies in held/objects";
         return Err(crate::session::error::damaged(at, why));
     }
@@ -344,7 +344,7 @@ fn keep(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes, unsynced
 
 /// The mount points of the file systems that hold these paths, without `/`, sorted.
 fn mounts_of(changes: &Changes) -> Result<Vec<AbsPath>, Error> {
-    let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
+    let mounts = mounts::read()?;
     let mut points = BTreeSet::new();
     let mut last = None;
     for folder in changes.list.iter().filter_map(|change| change.path.parent()) {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::pieces::{LaidSplit, Split};
-use crate::error::{At, Error, IoError};
+use crate::error::{Error, IoError};
 use crate::fs::Fs;
 use crate::fs::device::Dev;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
@@ -173,7 +173,7 @@ pub(super) fn is_whiteout(stat: &Stat) -> bool {
 pub(super) fn folder(fs: &Fs, at: Entry<'_>) -> Result<Dir, Error> {
     match fs.mkdir(at, 0o700) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-        other => other.at("make the folder", at)?,
+        other => other?,
     }
-    Ok(at.open_dir().at("open the folder", at)?)
+    Ok(at.open_dir()?)
 }

@@ -76,12 +76,12 @@ pub fn carry(fs: &Fs, session: &Session, memory: &Dir, run: &Run, changes: &Chan
         let name = object_name(change.n);
         let (objects, name) = session.split(&name)?;
         let at = objects.at(name);
-        fs.remove_all(at).at("remove", at)?;
+        fs.remove_all(at)?;
         if let Some(first) = made.get(&stat.ino) {
-            fs.link(objects.at(first), at).at("link", at)?;
+            fs.link(objects.at(first), at)?;
             continue;
         }
-        let to = fs.create(at, 0o600).at("make", at)?;
+        let to = fs.create(at, 0o600)?;
         fs.copy(&file, &to, Path::new(&change.path.to_string())).at("carry over what is held of", &change.path)?;
         made.insert(stat.ino, name.to_vec());
     }

@@ -11,7 +11,6 @@ mod split;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
@@ -20,7 +19,7 @@ use super::covers::Cover;
 use super::error::{deleted_mount, store_in_private};
 use super::ids::Ids;
 use super::layout::{Need, Request, Route, Target};
-use crate::error::{At, Error, recant};
+use crate::error::{At, Error, IoError, recant};
 use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::mounts::{self, Mount};
 use crate::fs::path::AbsPath;
@@ -549,7 +548,7 @@ pub(super) fn stat(path: &AbsPath) -> Option<Stat> {
     stat_at(path).ok().flatten()
 }
 
-fn stat_at(path: &AbsPath) -> io::Result<Option<Stat>> {
+fn stat_at(path: &AbsPath) -> Result<Option<Stat>, IoError> {
     match path.parent().zip(path.split()) {
         Some((parent, (_, name))) => Dir::open(parent.as_path())?.at(name).stat(),
         None => Dir::open(path.as_path())?.stat().map(Some),

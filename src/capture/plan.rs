@@ -61,19 +61,19 @@ const GAINERS: &[&[u8]] = &[b"sudo", b"su", b"doas"];
 /// The working directory's path, checked to lead to it: it may have been removed, or lie outside this process's root. A directory closed to
 /// the caller gets another message than one that is gone: under sudo it may be another user's.
 pub fn working_folder() -> Result<AbsPath, Error> {
-    let wrong = |path: String, error: Option<io::Error>| {
-        let closed = error.is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+    let wrong = |path: String, why: Option<io::ErrorKind>| {
+        let closed = why == Some(io::ErrorKind::PermissionDenied);
         let (gone, closed_to_you) = ("the working directory has no path any more", "you may not enter the working directory");
         super::error::working_folder(path, if closed { closed_to_you } else { gone })
     };
-    let path = std::env::current_dir().map_err(|error| wrong(".".into(), Some(error)))?;
+    let path = std::env::current_dir().map_err(|error| wrong(".".into(), Some(error.kind())))?;
     let shown = path.display().to_string();
     let path = AbsPath::parse(path.as_os_str().as_encoded_bytes()).map_err(|_| wrong(shown.clone(), None))?;
     let stat = |path: &Path| Dir::open(path).and_then(|dir| dir.stat());
-    let here = stat(Path::new(".")).map_err(|error| wrong(shown.clone(), Some(error)))?;
+    let here = stat(Path::new(".")).map_err(|error| wrong(shown.clone(), Some(error.kind())))?;
     match stat(path.as_path()) {
         Ok(there) if (there.dev, there.ino) == (here.dev, here.ino) => Ok(path),
-        other => Err(wrong(shown, other.err())),
+        other => Err(wrong(shown, other.err().map(|error| error.kind()))),
     }
 }
 
@@ -130,7 +130,7 @@ impl Plan {
         if changes.list.is_empty() {
             return Ok(());
         }
-        let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
+        let mounts = mounts::read()?;
         for change in &changes.list {
             let path = &change.path;
             let place = known.iter().filter(|place| path.is_under(&place.path)).max_by_key(|place| place.path.depth());
@@ -179,17 +179,17 @@ impl Plan {
             } else if earlier.is_none() {
                 // A set-up that failed may have left one of that number.
                 if !known.is_empty() {
-                    fs.remove_all(upper).at("clear the upper folder", upper)?;
+                    fs.remove_all(upper)?;
                 }
-                fs.mkdir(upper, 0o700).at("make the upper folder", upper)?;
-                let covered = Dir::open(target.path.as_path()).at("open the folder to capture", &target.path);
+                fs.mkdir(upper, 0o700)?;
+                let covered = Dir::open(target.path.as_path()).at("open the directory to capture", &target.path);
                 match covered.and_then(|covered| dress(fs, self.route, &self.ids, upper, &covered)) {
                     // It was removed, or its disk died, and nobody asked for it: what is there now is read-only.
                     Err(error)
                         if target.need != Need::Must
                             && (target.has_gone_by(&error) || Dir::open(target.path.as_path()).is_err()) =>
                     {
-                        fs.remove_all(upper).at("remove the upper folder", upper)?;
+                        fs.remove_all(upper)?;
                         continue;
                     }
                     dressed => place.mtime = Some(dressed?),
@@ -197,11 +197,11 @@ impl Plan {
             }
             // A volatile overlay leaves a mark in its work directory that forbids the next mount (overlayfs.rst, "Volatile mount").
             if !known.is_empty() {
-                fs.remove_all(work).at("clear the work folder", work)?;
+                fs.remove_all(work)?;
             }
-            fs.mkdir(work, 0o700).at("make the work folder", work)?;
-            let upper = upper.open_dir().at("open the upper folder", upper)?;
-            let mut work = work.open_dir().at("open the work folder", work)?;
+            fs.mkdir(work, 0o700)?;
+            let upper = upper.open_dir()?;
+            let mut work = work.open_dir()?;
             let (mut lower, mut split) = (None, None);
             if is_file || target.split.is_some() {
                 let made_up = folder(fs, work.at(b"lower"))?;
@@ -222,8 +222,8 @@ impl Plan {
     /// Refuses a working directory whose owner or group is not mapped: a user namespace maps one user and the groups of [`Ids`]. What
     /// belongs to others can't be copied up (EOVERFLOW), and nothing can be made there. The command would fail with a riddle.
     fn check_cwd(&self) -> Result<(), Error> {
-        let dir = Dir::open(self.cwd.as_path()).at("open the working folder", &self.cwd)?;
-        let own = dir.stat().at("look at the working folder", &self.cwd)?;
+        let dir = Dir::open(self.cwd.as_path()).at("open the working directory", &self.cwd)?;
+        let own = dir.stat().at("look at the working directory", &self.cwd)?;
         if self.hidden.iter().any(|hidden| self.cwd.is_under(hidden)) {
             let path = self.cwd.to_string();
             return Err(super::error::working_folder(path, "it lies in a folder that is hidden in the run (recant's store?)"));

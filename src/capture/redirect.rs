@@ -15,7 +15,7 @@ use super::collect::facts::{Facts, full_path, tops};
 use super::layout::is_whiteout;
 use crate::error::{At, Error};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 
 /// The note in a renamed directory: the lower place of its rest.
@@ -35,16 +35,16 @@ pub(super) fn fill(facts: &Facts<'_>, fs: &Fs, warnings: &mut Vec<String>) -> Re
         let mut filling = Filling { facts, fs, place: &place.path, upper, real, room: &room, links: &links, warnings };
         filling.all()?;
     }
-    fs.remove_all(facts.held.at(b"fill")).at("clear", room.path().display())?;
+    fs.remove_all(facts.held.at(b"fill"))?;
     Ok(())
 }
 
 fn folder(fs: &Fs, at: Entry<'_>) -> Result<Dir, Error> {
     match fs.mkdir(at, 0o700) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-        made => made.at("make the folder", at)?,
+        made => made?,
     }
-    Ok(at.open_dir().at("open the folder", at)?)
+    Ok(at.open_dir()?)
 }
 
 struct Filling<'a> {
@@ -75,8 +75,8 @@ impl Filling<'_> {
         let mut todo = vec![Found { path: Vec::new(), lower: Some(Vec::new()), moved: false, closing: false }];
         let mut moved = Vec::new();
         while let Some(found) = todo.pop() {
-            let upper = self.upper.open_below(&found.path).at("open the folder", self.upper.path().display())?;
-            let names = upper.names().at("list", upper.path().display())?;
+            let upper = self.upper.open_below(&found.path)?;
+            let names = upper.names()?;
             for name in &names {
                 todo.extend(self.below(&found, &upper, name)?);
             }
@@ -97,10 +97,10 @@ impl Filling<'_> {
     /// The directory of the upper at this name, if it is one.
     fn below(&mut self, above: &Found, dir: &Dir, name: &[u8]) -> Result<Option<Found>, Error> {
         let at = dir.at(name);
-        if at.stat().at("look at", at)?.is_none_or(|stat| stat.sort != Sort::Folder) {
+        if at.stat()?.is_none_or(|stat| stat.sort != Sort::Folder) {
             return Ok(None);
         }
-        let xattrs = at.xattrs().at("read the extended attributes of", at)?;
+        let xattrs = at.xattrs()?;
         let note = |note: &[u8]| xattrs.iter().find(|(name, _)| name == note).map(|(_, value)| &**value);
         let path = joined(&above.path, name);
         if note(OPAQUE) == Some(b"y") {
@@ -122,7 +122,7 @@ impl Filling<'_> {
         let is_home = !above.moved && above.lower.is_some() && lower.as_ref() == Some(&path);
         if redirect.is_some() && is_home {
             // Renamed and renamed back: it is merged by its name again, as one that never moved. Mounts in it stay there too.
-            self.fs.remove_xattr(at, REDIRECT).at("remove an extended attribute of", at)?;
+            self.fs.remove_xattr(at, REDIRECT)?;
         }
         let moved = above.moved || redirect.is_some() && !is_home;
         Ok(Some(Found { path, moved, lower, closing: false }))
@@ -132,33 +132,33 @@ impl Filling<'_> {
         match self.real.open_below(lower) {
             Ok(_) => Ok(true),
             // W1: over a link or a mount it leads nowhere either.
-            Err(error) if leads_nowhere(&error) || error.raw_os_error() == Some(libc::EXDEV) => Ok(false),
+            Err(error) if error.leads_nowhere() || error.errno() == Some(libc::EXDEV) => Ok(false),
             // Other errors, such as too few descriptors: it may be there, and its content is to be held.
-            Err(error) => Err(error).at("open the folder", full_path(self.place, lower)).map_err(Error::from),
+            Err(error) => Err(error.into()),
         }
     }
 
     /// Copies the visible rest of a directory's lower into it.
     fn complete(&mut self, found: &Found, lower: &[u8], upper: &Dir, mut names: Vec<Vec<u8>>) -> Result<(), Error> {
         names.sort();
-        let real = self.real.open_below(lower).at("open the folder", full_path(self.place, lower))?;
-        let mut missing = real.names().at("list", real.path().display())?;
+        let real = self.real.open_below(lower)?;
+        let mut missing = real.names()?;
         missing.sort();
         missing.retain(|name| names.binary_search(name).is_err());
         let own = upper.at(b".");
-        if upper.xattrs().at("read the extended attributes of", own)?.iter().all(|(name, _)| name != MTIME) {
-            let mtime = upper.stat().at("look at", own)?.mtime;
-            self.fs.set_xattr(own, MTIME, format!("{}.{}", { mtime.s }, mtime.ns).as_bytes()).at("note the time of", own)?;
+        if upper.xattrs()?.iter().all(|(name, _)| name != MTIME) {
+            let mtime = upper.stat()?.mtime;
+            self.fs.set_xattr(own, MTIME, format!("{}.{}", { mtime.s }, mtime.ns).as_bytes())?;
         }
-        for (name, value) in real.xattrs().at("read the extended attributes of", real.path().display())? {
+        for (name, value) in real.xattrs()? {
             if let Some(name) = escaped(&name) {
-                self.fs.set_xattr(own, &name, &value).at("set an extended attribute of", own)?;
+                self.fs.set_xattr(own, &name, &value)?;
             }
         }
         for name in missing {
             let path = joined(lower, &name);
             let new = self.room.at(b"new");
-            self.fs.remove_all(new).at("remove", new)?;
+            self.fs.remove_all(new)?;
             if self.copy(&path, b"new")? {
                 let at = upper.at(&name);
                 self.fs.place(new, at).at("put", full_path(self.place, &joined(&found.path, &name)))?;
@@ -177,7 +177,7 @@ impl Filling<'_> {
             let (dir, last) = self.open(&self.real, &from)?;
             let at = dir.at(last);
             // It was removed meanwhile: the real tree shows that deletion.
-            let Some(stat) = at.stat().at("look at", &full)? else { continue };
+            let Some(stat) = at.stat()? else { continue };
             if full.is_under(self.facts.store) || stat.mount_root {
                 self.warnings.push(format!("{full}: it lay in a folder that was renamed, and can not go along"));
                 continue;
@@ -190,15 +190,15 @@ impl Filling<'_> {
                 self.warnings.push(text);
                 continue;
             }
-            let xattrs: Xattrs = at.xattrs().at("read the extended attributes of", &full)?;
+            let xattrs: Xattrs = at.xattrs()?;
             let xattrs = xattrs.into_iter().map(|(name, value)| (escaped(&name).unwrap_or(name), value)).collect();
             let (parent, last) = self.open(self.room, &to)?;
             let new = parent.at(last);
             any = true;
             if stat.sort == Sort::Folder {
-                self.fs.mkdir(new, 0o700).at("make", new)?;
-                let below = at.open_dir().at("open the folder", &full)?;
-                for name in below.names().at("list", &full)? {
+                self.fs.mkdir(new, 0o700)?;
+                let below = at.open_dir()?;
+                for name in below.names()? {
                     todo.push((joined(&from, &name), joined(&to, &name)));
                 }
                 folders.push((to, stat, xattrs));
@@ -220,64 +220,64 @@ impl Filling<'_> {
         if stat.nlink < 2 {
             return self.make(at, stat, xattrs, new);
         }
-        let known = whole.stat().at("look at", whole)?;
+        let known = whole.stat()?;
         if known.is_none_or(|known| (known.size, known.mtime) != (stat.size, stat.mtime)) {
-            self.fs.remove_all(half).at("remove", half)?;
+            self.fs.remove_all(half)?;
             self.make(at, stat, xattrs, half)?;
-            self.fs.rename_over(half, whole).at("name", whole)?;
+            self.fs.rename_over(half, whole)?;
         }
-        Ok(self.fs.link(whole, new).at("link", new)?)
+        Ok(self.fs.link(whole, new)?)
     }
 
     fn make(&self, at: Entry<'_>, stat: &Stat, xattrs: &Xattrs, new: Entry<'_>) -> Result<(), Error> {
         match stat.sort {
             Sort::File => {
-                let from = at.open_file().at("open", at)?;
-                let to = self.fs.create(new, 0o600).at("make", new)?;
+                let from = at.open_file()?;
+                let to = self.fs.create(new, 0o600)?;
                 self.fs.copy(&from, &to, new.dir.path()).at("copy the content to", new)?;
             }
             Sort::Symlink => {
-                let target = at.read_link().at("read the link", at)?;
-                self.fs.symlink(&target, new).at("make", new)?;
+                let target = at.read_link()?;
+                self.fs.symlink(&target, new)?;
             }
-            sort => self.fs.mknod(new, sort, 0o600, stat.rdev).at("make", new)?,
+            sort => self.fs.mknod(new, sort, 0o600, stat.rdev)?,
         }
         self.dress(new, stat, xattrs)
     }
 
     /// Sets the metadata: owner first, as that clears setuid and capabilities; the time last.
     fn dress(&self, at: Entry<'_>, stat: &Stat, xattrs: &Xattrs) -> Result<(), Error> {
-        self.fs.set_owner(at, stat.uid, stat.gid).at("set the owner of", at)?;
+        self.fs.set_owner(at, stat.uid, stat.gid)?;
         for (name, value) in xattrs {
-            self.fs.set_xattr(at, name, value).at("set an extended attribute of", at)?;
+            self.fs.set_xattr(at, name, value)?;
         }
         // After an ACL, which sets bits of the mode.
         if stat.sort != Sort::Symlink {
-            self.fs.set_mode(at, stat.mode).at("set the mode of", at)?;
+            self.fs.set_mode(at, stat.mode)?;
         }
-        Ok(self.fs.set_mtime(at, stat.mtime).at("set the time of", at)?)
+        Ok(self.fs.set_mtime(at, stat.mtime)?)
     }
 
     /// Makes a completed directory opaque, so that its lower no longer shows through.
     fn close(&self, path: &[u8]) -> Result<(), Error> {
-        let dir = self.upper.open_below(path).at("open the folder", self.upper.path().display())?;
+        let dir = self.upper.open_below(path)?;
         let own = dir.at(b".");
-        let xattrs = dir.xattrs().at("read the extended attributes of", own)?;
+        let xattrs = dir.xattrs()?;
         let mtime = xattrs.iter().find(|(name, _)| name == MTIME).and_then(|(_, value)| noted_time(value));
         // Before the redirect goes: the lower of an opaque directory is not looked at.
-        self.fs.set_xattr(own, OPAQUE, b"y").at("mark", own)?;
+        self.fs.set_xattr(own, OPAQUE, b"y")?;
         // W3
-        for name in dir.names().at("list", own)? {
+        for name in dir.names()? {
             let at = dir.at(&name);
-            if at.stat().at("look at", at)?.is_some_and(|stat| is_whiteout(&stat)) {
-                self.fs.unlink(at).at("remove", at)?;
+            if at.stat()?.is_some_and(|stat| is_whiteout(&stat)) {
+                self.fs.unlink(at)?;
             }
         }
         if let Some(mtime) = mtime {
-            self.fs.set_mtime(own, mtime).at("set the time of", own)?;
+            self.fs.set_mtime(own, mtime)?;
         }
         for name in [REDIRECT, ORIGIN, MTIME] {
-            self.fs.remove_xattr(own, name).at("clear a mark of", own)?;
+            self.fs.remove_xattr(own, name)?;
         }
         Ok(())
     }
@@ -286,7 +286,7 @@ impl Filling<'_> {
     fn open<'p>(&self, top: &Dir, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {
         let cut = path.iter().rposition(|b| *b == b'/');
         let (parent, name) = cut.map_or((&b""[..], path), |at| (&path[..at], &path[at + 1..]));
-        Ok((top.open_below(parent).at("open the folder of", top.path().display())?, name))
+        Ok((top.open_below(parent)?, name))
     }
 }
 

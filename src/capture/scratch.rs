@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use crate::error::{At, Error};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, leads_nowhere};
+use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes};
 use crate::session::run::Place;
@@ -72,22 +72,22 @@ pub(super) fn clear(fs: &Fs, held: &Dir, places: &[Place], scratch: &[AbsPath]) 
 fn clear_one(fs: &Fs, uppers: &Dir, captured: &Place, below: &[u8]) -> Result<(), Error> {
     let number = captured.k.to_string();
     let upper = match uppers.open_below(number.as_bytes()) {
-        Err(error) if leads_nowhere(&error) => return Ok(()),
-        upper => upper.at("open the upper folder of", &captured.path)?,
+        Err(error) if error.leads_nowhere() => return Ok(()),
+        upper => upper.at("open the upper directory of", &captured.path)?,
     };
     if below.is_empty() {
         for name in upper.names().at("list the upper of", &captured.path)? {
-            fs.remove_all(upper.at(&name)).at("clear the scratch place", upper.at(&name))?;
+            fs.remove_all(upper.at(&name))?;
         }
         return Ok(());
     }
     let cut = below.iter().rposition(|b| *b == b'/');
     let (parent, name) = cut.map_or((&b""[..], below), |at| (&below[..at], &below[at + 1..]));
     match upper.open_below(parent) {
-        Err(error) if leads_nowhere(&error) => Ok(()),
+        Err(error) if error.leads_nowhere() => Ok(()),
         parent => {
-            let parent = parent.at("open the folder above", &captured.path)?;
-            Ok(fs.remove_all(parent.at(name)).at("clear the scratch place", parent.at(name))?)
+            let parent = parent.at("open the directory above", &captured.path)?;
+            Ok(fs.remove_all(parent.at(name))?)
         }
     }
 }

@@ -81,7 +81,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
     hide(plan)?;
     mask(&plan.sockets, &attached, dead)?;
     // By path: the inherited working directory still lies on the real, writable mount.
-    rustix::process::chdir(plan.cwd.as_path()).at("enter the working folder", &plan.cwd)?;
+    rustix::process::chdir(plan.cwd.as_path()).at("enter the working directory", &plan.cwd)?;
     verify(plan, &attached)?;
     match plan.route {
         Route::User => {
@@ -164,9 +164,9 @@ fn overlay<'a>(
     };
     let lower = layer.lower.as_ref().map_or_else(|| folder_at(path), again);
     let layers = Layers {
-        lower: lower.at("open the folder to capture", path)?,
-        upper: again(&layer.upper).at("open the upper folder", layer.upper.path().display())?,
-        work: again(&layer.work).at("open the work folder", layer.work.path().display())?,
+        lower: lower.at("open the directory to capture", path)?,
+        upper: again(&layer.upper).at("open the upper directory", layer.upper.path().display())?,
+        work: again(&layer.work).at("open the work directory", layer.work.path().display())?,
     };
     let pieces = match &layer.split {
         None => Vec::new(),

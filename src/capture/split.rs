@@ -45,7 +45,7 @@ pub(super) fn lay(
     covered: &AbsPath,
     (upper, lower, works): (&Dir, &Dir, Dir),
 ) -> Result<LaidSplit, Error> {
-    let again = |dir: &Dir| dir.open_below(b"").at("open the directory", dir.path().display());
+    let again = |dir: &Dir| dir.open_below(b"");
     let real = Dir::open(covered.as_path()).at("open the directory to capture", covered)?;
     let mut levels = HashMap::from([(Vec::new(), Level::of(ids, real, again(upper)?, again(lower)?)?)]);
     let (mut pieces, mut uncopied) = (Vec::new(), Vec::new());
@@ -63,7 +63,7 @@ pub(super) fn lay(
         if let As::Overlay | As::Split = as_what {
             let number = pieces.len().to_string();
             let work = works.at(number.as_bytes());
-            fs.mkdir(work, 0o700).at("make the work directory", work)?;
+            fs.mkdir(work, 0o700)?;
         }
         if as_what == As::Split {
             let below = level.below(name)?;
@@ -73,7 +73,7 @@ pub(super) fn lay(
     }
     for Level { upper, mtime, .. } in levels.values() {
         // The entries made in it are not the command's doing.
-        fs.set_mtime(upper.at(b"."), *mtime).at("set the time of the upper directory", upper.path().display())?;
+        fs.set_mtime(upper.at(b"."), *mtime)?;
     }
     Ok(LaidSplit { uncopied, pieces, works })
 }
@@ -90,16 +90,16 @@ struct Level<'a> {
 
 impl<'a> Level<'a> {
     fn of(ids: &'a Ids, real: Dir, upper: Dir, lower: Dir) -> Result<Self, Error> {
-        let mtime = upper.stat().at("look at the upper directory", upper.path().display())?.mtime;
+        let mtime = upper.stat()?.mtime;
         Ok(Self { ids, real, upper, lower, mtime })
     }
 
     /// Lays one name. Returns what it became; `None` if it is not needed.
     fn lay(&self, fs: &Fs, name: &[u8], as_what: As, say: &mut dyn FnMut(&IoError)) -> Result<Option<As>, Error> {
         let (upper, lower) = (self.upper.at(name), self.lower.at(name));
-        let new = upper.stat().at("look at the upper of", upper)?;
+        let new = upper.stat()?;
         if let Some(stat) = &new
-            && hides(upper, stat).at("look at the upper of", upper)?
+            && hides(upper, stat)?
         {
             return Ok(None);
         }
@@ -111,7 +111,7 @@ impl<'a> Level<'a> {
                 Err(error) if file::is_full(&error) => Err(error.into()),
                 // If it can't be copied whole, a change of one part must not lose the rest: it is shown read-only instead.
                 Err(error) => {
-                    fs.remove_all(lower).at("remove", lower)?;
+                    fs.remove_all(lower)?;
                     let is_there = self.real.at(name).stat().is_ok_and(|stat| stat.is_some_and(|stat| stat.sort == Sort::File));
                     if !is_there {
                         return Ok(None);
@@ -139,9 +139,9 @@ impl<'a> Level<'a> {
         let at = self.lower.at(name);
         match as_what {
             As::Mount { folder: false } | As::Real { folder: false } => {
-                fs.create(at, 0o600).at("make the mount point", at)?;
+                fs.create(at, 0o600)?;
             }
-            _ => fs.mkdir(at, 0o700).at("make the mount point", at)?,
+            _ => fs.mkdir(at, 0o700)?,
         }
         Ok(as_what)
     }
@@ -149,18 +149,18 @@ impl<'a> Level<'a> {
     /// Makes the upper of a directory. False if it can't be made to look like it: the directory is gone or closed.
     fn make_upper(&self, fs: &Fs, name: &[u8]) -> Result<bool, Error> {
         let at = self.upper.at(name);
-        fs.mkdir(at, 0o700).at("make the upper directory", at)?;
+        fs.mkdir(at, 0o700)?;
         let dressed = self.real.at(name).open_dir().at("open the directory to capture", self.real.at(name)).and_then(|real| {
             let mtime = real.stat().at("look at the directory to capture", self.real.at(name))?.mtime;
             // Before the mode, which may deny it to the owner.
-            fs.set_xattr(at, &[b"user.overlay.", LAID.as_bytes()].concat(), &laid_at(mtime)).at("note what it covers in", at)?;
+            fs.set_xattr(at, &[b"user.overlay.", LAID.as_bytes()].concat(), &laid_at(mtime))?;
             dress(fs, Route::User, self.ids, at, &real)
         });
         match dressed {
             Ok(_) => Ok(true),
             Err(error) if file::is_full(&error) => Err(error.into()),
             Err(_) => {
-                fs.remove_all(at).at("remove the upper directory", at)?;
+                fs.remove_all(at)?;
                 Ok(false)
             }
         }
@@ -169,29 +169,29 @@ impl<'a> Level<'a> {
     /// Copies a file, link, FIFO or socket with its metadata; the last two are dead in the run, as in any overlay.
     fn copy(&self, fs: &Fs, name: &[u8]) -> Result<(), IoError> {
         let (from, to) = (self.real.at(name), self.lower.at(name));
-        let stat = from.stat().and_then(|stat| stat.ok_or(Errno::NOENT.into())).at("look at", from)?;
+        let stat = from.stat()?.ok_or(Errno::NOENT).at("look at", from)?;
         match stat.sort {
             Sort::File => return Original::of(from)?.copy_for_user(fs, to),
             Sort::Symlink => {
-                let target = from.read_link().at("read", from)?;
-                fs.symlink(&target, to).at("make", to)?;
+                let target = from.read_link()?;
+                fs.symlink(&target, to)?;
             }
             sort => {
-                fs.mknod(to, sort, 0o600, Dev(0, 0)).at("make", to)?;
-                fs.set_mode(to, stat.mode).at("set the mode of", to)?;
+                fs.mknod(to, sort, 0o600, Dev(0, 0))?;
+                fs.set_mode(to, stat.mode)?;
             }
         }
-        fs.set_mtime(to, stat.mtime).at("set the time of", to)
+        fs.set_mtime(to, stat.mtime)
     }
 
     fn below(&self, name: &[u8]) -> Result<Self, Error> {
-        let open = |dir: &Dir| dir.at(name).open_dir().at("open the directory", dir.at(name));
+        let open = |dir: &Dir| dir.at(name).open_dir();
         Self::of(self.ids, open(&self.real)?, open(&self.upper)?, open(&self.lower)?)
     }
 }
 
 /// Tells whether an upper's object hides all that a lower could have: anything but a merged directory does.
-fn hides(at: Entry<'_>, stat: &Stat) -> std::io::Result<bool> {
+fn hides(at: Entry<'_>, stat: &Stat) -> Result<bool, IoError> {
     if is_whiteout(stat) || stat.sort != Sort::Folder {
         return Ok(true);
     }

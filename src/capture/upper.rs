@@ -9,12 +9,12 @@ use crate::fs::dir::{Dir, Entry, Time};
 /// Makes an upper look like the directory that it covers; returns the mtime that it set.
 pub(super) fn dress(fs: &Fs, route: Route, ids: &Ids, upper: Entry<'_>, dir: &Dir) -> Result<Time, IoError> {
     let covered = dir.path().display();
-    let stat = dir.stat().at("look at the folder to capture", &covered)?;
+    let stat = dir.stat().at("look at the directory to capture", &covered)?;
     if route == Route::Root {
-        fs.set_owner(upper, stat.uid, stat.gid).at("set the owner of the upper folder", upper)?;
+        fs.set_owner(upper, stat.uid, stat.gid)?;
     } else if ids.groups.contains(&stat.gid) {
         // New names in a setgid directory get its group.
-        fs.set_owner(upper, ids.uid, stat.gid).at("set the group of the upper directory", upper)?;
+        fs.set_owner(upper, ids.uid, stat.gid)?;
     }
     for (name, value) in dir.xattrs().at("read the extended attributes", &covered)? {
         if is_overlay_xattr(&name) {
@@ -22,11 +22,11 @@ pub(super) fn dress(fs: &Fs, route: Route, ids: &Ids, upper: Entry<'_>, dir: &Di
         }
         match fs.set_xattr(upper, &name, &value) {
             // A user can't set the system's xattrs, and the store's file system need not support those of the directory's.
-            Err(error) if route == Route::User || matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EPERM)) => {}
-            other => other.at("set an extended attribute of the upper folder", upper)?,
+            Err(error) if route == Route::User || matches!(error.errno(), Some(libc::EOPNOTSUPP | libc::EPERM)) => {}
+            other => other?,
         }
     }
-    fs.set_mode(upper, stat.mode).at("set the mode of the upper folder", upper)?;
-    fs.set_mtime(upper, stat.mtime).at("set the time of the upper folder", upper)?;
+    fs.set_mode(upper, stat.mode)?;
+    fs.set_mtime(upper, stat.mtime)?;
     Ok(stat.mtime)
 }

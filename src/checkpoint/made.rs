@@ -1,6 +1,6 @@
 //! Makes originals that a commit would have moved here, from elsewhere than the tree.
 
-use crate::error::{At, IoError};
+use crate::error::IoError;
 use crate::fs::Fs;
 use crate::fs::device::Dev;
 use crate::fs::dir::{Entry, Sort};
@@ -10,16 +10,16 @@ use crate::tree::state::{State, What};
 pub fn dress(fs: &Fs, at: Entry<'_>, original: &State) -> Result<(), IoError> {
     let meta = &original.meta;
     match fs.set_owner(at, meta.uid, meta.gid) {
-        Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
-        set => set.at("set the owner of", at)?,
+        Err(error) if error.errno() == Some(libc::EPERM) => {}
+        set => set?,
     }
     for (name, value) in &meta.xattrs {
-        fs.set_xattr(at, name, value).at("set an extended attribute of", at)?;
+        fs.set_xattr(at, name, value)?;
     }
     if original.sort() != Sort::Symlink {
-        fs.set_mode(at, meta.mode).at("set the mode of", at)?;
+        fs.set_mode(at, meta.mode)?;
     }
-    fs.set_mtime(at, meta.mtime).at("set the time of", at)
+    fs.set_mtime(at, meta.mtime)
 }
 
 /// Makes the object of an original without content. The manifest's line has its metadata, which a rollback sets.
@@ -30,5 +30,4 @@ pub fn object(fs: &Fs, at: Entry<'_>, original: &State) -> Result<(), IoError> {
         What::Char(dev) | What::Block(dev) => fs.mknod(at, original.sort(), 0o600, *dev),
         What::Fifo | What::Socket => fs.mknod(at, original.sort(), 0o600, Dev(0, 0)),
     }
-    .at("make", at)
 }

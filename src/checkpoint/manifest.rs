@@ -110,13 +110,13 @@ pub struct Manifest {
 pub fn keeps_overwritten(session: &Dir) -> Result<bool, Error> {
     let folder = match session.open_below(b"displaced") {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
-        folder => folder.at("open the folder", session.at(b"displaced"))?,
+        folder => folder?,
     };
-    for generation in folder.names().at("list the folder", folder.path().display())? {
+    for generation in folder.names()? {
         let at = folder.at(&generation);
-        let below = at.open_dir().at("open the folder", at)?;
+        let below = at.open_dir()?;
         // The line of what was put back on the tree stays.
-        let names = below.names().at("list the folder", below.path().display())?;
+        let names = below.names()?;
         let is_of_metadata = |manifest: Manifest| manifest.originals.values().any(|original| original.kept == Kept::Metadata);
         // An unreadable one may keep something.
         if names.iter().any(|name| name != NAME) || !names.is_empty() && Manifest::read_in(&below).map_or(true, is_of_metadata) {
@@ -192,7 +192,7 @@ impl Reading {
     pub fn of(session: &Session) -> Result<Self, Error> {
         let (header, at) = (&session.header, session.dir.at(b"checkpoint"));
         let is_owed = header.counts.inside > 0 && header.checkpoint == Checkpoint::Kept;
-        let reading = match at.stat().at("look at", at)? {
+        let reading = match at.stat()? {
             // A copy of the store may leave out empty directories.
             None => Self::none(format!("{at}/manifest.jsonl")),
             Some(_) => Self::open(&session.dir)?,
@@ -303,7 +303,7 @@ impl<'a> Writing<'a> {
 
 /// Gives a manifest that was written and synced its name in `folder`; the caller syncs that.
 pub fn name_written(fs: &Fs, folder: &Dir) -> Result<(), Error> {
-    Ok(fs.rename_over(folder.at(NEW), folder.at(NAME)).at("rename", folder.at(NEW))?)
+    Ok(fs.rename_over(folder.at(NEW), folder.at(NAME))?)
 }
 
 /// The manifest of a generation, kept while the next one has its name but is not known to be durable.
@@ -324,10 +324,10 @@ impl<'a> Former<'a> {
     /// Keeps the present `manifest.jsonl` under a second name; an empty file stands for none. The caller syncs the directory.
     pub fn keep(&self) -> Result<(), Error> {
         let (kept, at) = (self.folder.at(&self.name), self.folder.at(NAME));
-        self.fs.unlink_if_there(kept).at("remove", kept)?;
+        self.fs.unlink_if_there(kept)?;
         match self.fs.link(at, kept) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                self.fs.create(kept, 0o600).at("make", kept)?;
+                self.fs.create(kept, 0o600)?;
             }
             // No second names here, or they are forbidden. Any other error also meets the copy.
             Err(_) => self.copy(at, kept)?,
@@ -340,40 +340,40 @@ impl<'a> Former<'a> {
     fn copy(&self, from: Entry<'_>, to: Entry<'_>) -> Result<(), Error> {
         let part = [&self.name[..], b".new"].concat();
         let part = self.folder.at(&part);
-        let content = from.open_file().at("open", from)?;
-        self.fs.unlink_if_there(part).at("remove", part)?;
-        let file = self.fs.create(part, 0o600).at("make", part)?;
+        let content = from.open_file()?;
+        self.fs.unlink_if_there(part)?;
+        let file = self.fs.create(part, 0o600)?;
         self.fs.copy(&content, &file, self.folder.path()).at("copy the content to", part)?;
         // D1: a part of it would be put back for all of it. The model of power cuts knows only file systems with second names, where
         // nothing comes here (file: not caught here).
         self.fs.sync(&file, self.folder.path()).at("sync", part)?;
-        Ok(self.fs.rename_over(part, to).at("rename", part)?)
+        Ok(self.fs.rename_over(part, to)?)
     }
 
     /// True if it is kept.
     pub fn is_kept(&self) -> Result<bool, Error> {
         let kept = self.folder.at(&self.name);
-        Ok(kept.stat().at("look at", kept)?.is_some())
+        Ok(kept.stat()?.is_some())
     }
 
     /// Makes it `manifest.jsonl` again if it is kept, durably.
     pub fn put_back(&self) -> Result<(), Error> {
         let (kept, at) = (self.folder.at(&self.name), self.folder.at(NAME));
-        match kept.stat().at("look at", kept)? {
+        match kept.stat()? {
             None => return Ok(()),
-            Some(stat) if stat.size == 0 => self.fs.unlink_if_there(at).at("remove", at)?,
-            Some(_) => self.fs.rename_over(kept, at).at("rename", kept)?,
+            Some(stat) if stat.size == 0 => self.fs.unlink_if_there(at)?,
+            Some(_) => self.fs.rename_over(kept, at)?,
         }
-        self.fs.sync_dir(self.folder).at("sync", self.folder.path().display())?; // D2: before it goes, and before the journal
+        self.fs.sync_dir(self.folder)?; // D2: before it goes, and before the journal
         // rename(2) leaves both if they are two names of one object. One that comes back is still that of its generation.
-        Ok(self.fs.unlink_if_there(kept).at("remove", kept)?)
+        Ok(self.fs.unlink_if_there(kept)?)
     }
 
     /// Removes it, and any that a power cut has brought back. Nothing waits for that.
     pub fn let_go(&self) -> Result<(), Error> {
-        for name in self.folder.names().at("list", self.folder.path().display())? {
+        for name in self.folder.names()? {
             if name.starts_with(b"manifest.") && (name.ends_with(b".old") || name.ends_with(b".old.new")) {
-                self.fs.unlink(self.folder.at(&name)).at("remove", self.folder.at(&name))?;
+                self.fs.unlink(self.folder.at(&name))?;
             }
         }
         Ok(())

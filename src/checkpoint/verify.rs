@@ -1,7 +1,7 @@
 //! Verifies that the originals of a checkpoint are whole.
 
 use super::manifest::{Kept, Manifest, Original};
-use crate::error::{At, Error};
+use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::header::Checkpoint;
 use crate::session::opened::Session;
@@ -74,22 +74,22 @@ pub fn check(session: &Session, original: &Original) -> Result<Option<Fault>, Er
     let fault = |why: &str, written_to| Ok(Some(Fault { path: original.path.clone(), why: why.into(), written_to }));
     let (dir, name) = session.split(&place)?;
     let at = dir.at(name);
-    let Some(seen) = look::look(at).at("look at", at)? else {
+    let Some(seen) = look::look(at)? else {
         // Anything but a file is made from its record.
         return if state.is_file() { fault("the kept original is missing", false) } else { Ok(None) };
     };
     if seen.state.sort() != state.sort() {
         return fault(&format!("the kept original is a {} now", sort_word(seen.state.sort())), false);
     }
-    if seen.state.is_folder() && look::is_filled(at, state).at("list", at)? {
+    if seen.state.is_folder() && look::is_filled(at, state)? {
         return fault("something was put into the kept folder since it was taken, by a process that worked in it", true);
     }
     let Kept::Blob { digest, .. } = original.kept else { return Ok(None) };
-    let (found, _) = look::digest(at).at("read", at)?;
+    let (found, _) = look::digest(at)?;
     if found == digest {
         return Ok(None);
     }
-    if look::was_written_since(at, &seen.state, state).at("read", at)? {
+    if look::was_written_since(at, &seen.state, state)? {
         return fault(
             "the kept original was written to since it was taken, by a process that had it open or under another name",
             true,

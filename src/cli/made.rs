@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Call;
-use crate::error::{At, IoError};
+use crate::error::IoError;
 use crate::fs::dir::Dir;
 
 /// The made objects, in the order of their making.
@@ -24,9 +24,9 @@ impl Made {
         }
         let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Ok(()) };
         self.dir(call, home, parent)?;
-        let dir = open(parent)?;
-        if is_own(&dir, parent)? {
-            call.fs.mkdir(dir.at(name.as_encoded_bytes()), 0o755).at("make", path.display())?;
+        let dir = Dir::open(parent)?;
+        if is_own(&dir)? {
+            call.fs.mkdir(dir.at(name.as_encoded_bytes()), 0o755)?;
             self.0.push((path.to_path_buf(), Sort::Directory));
         }
         Ok(())
@@ -38,9 +38,9 @@ impl Made {
         if path.symlink_metadata().is_ok() || !parent.is_dir() {
             return Ok(());
         }
-        let dir = open(parent)?;
-        if is_own(&dir, parent)? {
-            call.fs.create(dir.at(name.as_encoded_bytes()), 0o600).at("make", path.display())?;
+        let dir = Dir::open(parent)?;
+        if is_own(&dir)? {
+            call.fs.create(dir.at(name.as_encoded_bytes()), 0o600)?;
             self.0.push((path.to_path_buf(), Sort::File));
         }
         Ok(())
@@ -66,17 +66,13 @@ impl Made {
     }
 }
 
-fn open(dir: &Path) -> Result<Dir, IoError> {
-    Dir::open(dir).at("open", dir.display())
-}
-
-fn is_own(dir: &Dir, path: &Path) -> Result<bool, IoError> {
-    Ok(dir.stat().at("look at", path.display())?.uid == rustix::process::geteuid().as_raw())
+fn is_own(dir: &Dir) -> Result<bool, IoError> {
+    Ok(dir.stat()?.uid == rustix::process::geteuid().as_raw())
 }
 
 fn remove_if_empty(call: &Call, path: &Path, sort: Sort) -> Result<(), IoError> {
     let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Ok(()) };
-    let dir = open(parent)?;
+    let dir = Dir::open(parent)?;
     let at = dir.at(name.as_encoded_bytes());
     let removed = match sort {
         Sort::Directory => call.fs.rmdir(at),
@@ -85,9 +81,7 @@ fn remove_if_empty(call: &Call, path: &Path, sort: Sort) -> Result<(), IoError> 
     };
     match removed {
         // The command used it or removed it.
-        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTEMPTY | libc::EEXIST | libc::ENOENT | libc::ENOTDIR)) => {
-            Ok(())
-        }
-        removed => removed.at("remove", path.display()),
+        Err(error) if matches!(error.errno(), Some(libc::ENOTEMPTY | libc::EEXIST | libc::ENOENT | libc::ENOTDIR)) => Ok(()),
+        removed => removed,
     }
 }

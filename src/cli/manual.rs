@@ -196,7 +196,7 @@ fn write_all(call: &Call, recant: &clap::Command, dir: &Path) -> Result<Ended, P
         let at = folder.at(name.as_bytes());
         let bytes = page(command)?;
         call.fs.unlink_if_there(at).at("replace", at)?;
-        let file = call.fs.create(at, 0o666).at("make", at)?;
+        let file = call.fs.create(at, 0o666)?;
         call.fs.write(&file, &bytes, &dir.join(&name)).at("write", at)?;
         call.out.detail(at);
     }

@@ -586,7 +586,7 @@ impl IdFile {
         let shown = path.display().to_string();
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = path.file_name().ok_or_else(|| Problem::refused(format!("{shown}: not a file's name")))?;
-        let dir = crate::fs::dir::Dir::open(parent).at("open the folder of", &shown)?;
+        let dir = crate::fs::dir::Dir::open(parent).at("open the directory of", &shown)?;
         call.fs.unlink_if_there(dir.at(name.as_bytes())).at("replace", &shown)?;
         let file = call.fs.create(dir.at(name.as_bytes()), 0o644).at("make", &shown)?;
         let mut this = Self { file, path: path.into() };

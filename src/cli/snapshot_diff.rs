@@ -209,7 +209,7 @@ fn on_tree(series: &Series, difference: &Difference) -> Result<Vec<u8>, Problem>
     let path = whole(&series.folder, &difference.path)?;
     let parent = path.parent().unwrap_or_else(compare::root);
     let dir = crate::fs::dir::Dir::open(parent.as_path()).at("open the folder", &parent)?;
-    all(&dir.at(path.name()).open_file().at("open", &path)?, &path)
+    all(&dir.at(path.name()).open_file()?, &path)
 }
 
 fn all(file: &std::fs::File, path: &AbsPath) -> Result<Vec<u8>, Problem> {

@@ -142,8 +142,8 @@ fn unnamed(fs: &Fs) -> Result<File, Problem> {
     let dir = Dir::open(&folder()).at("open the directory for temporary files", folder().display())?;
     let none = [Errno::OPNOTSUPP, Errno::ISDIR, Errno::NOENT].map(|errno| Some(errno.raw_os_error()));
     match fs.create_unnamed(dir.at(b"."), 0o600) {
-        Err(error) if none.contains(&error.raw_os_error()) => named_for_a_moment(fs, &dir),
-        file => Ok(file.at("make a file in", dir.path().display())?),
+        Err(error) if none.contains(&error.errno()) => named_for_a_moment(fs, &dir),
+        file => Ok(file?),
     }
 }
 
@@ -152,7 +152,7 @@ fn named_for_a_moment(fs: &Fs, dir: &Dir) -> Result<File, Problem> {
     let name = format!(".recant-{}-{}", std::process::id(), now().ns).into_bytes();
     let at = dir.at(&name);
     // Never opens an existing file: in a directory of all users the name may be somebody's.
-    let file = fs.create(at, 0o600).at("make", at)?;
-    fs.unlink_if_there(at).at("remove", at)?;
+    let file = fs.create(at, 0o600)?;
+    fs.unlink_if_there(at)?;
     Ok(file)
 }

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::rc::Rc;
 
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
-use crate::error::At;
 use crate::error::Error;
+use crate::error::{At, IoError};
 use crate::fs::dir::{Dir, Entry, Sort, stat_of};
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::roots::Roots;
@@ -100,7 +100,7 @@ impl Along {
 impl<'s> Sources<'s> {
     /// Opens the sources of a session.
     pub fn of(session: &'s Session) -> Result<Self, Error> {
-        let roots = Roots::read().at("read", "/proc/self/mountinfo")?;
+        let roots = Roots::read()?;
         Ok(Self { session, run: session.run()?, originals: Originals::of(session)?, roots })
     }
 
@@ -124,12 +124,12 @@ impl<'s> Sources<'s> {
             Ok(folder) => folder,
             Err(_) if expected.is_none() => return OnTree::AsRecorded,
             Err(error) if is_missing(&error) => return OnTree::Changed,
-            Err(error) => return OnTree::Unseen(crate::error::reason(&error)),
+            Err(error) => return OnTree::Unseen(error.why()),
         };
         match look::compare(folder.at(change.path.name()), expected, print.as_ref()) {
             Ok((_, Likeness::Same)) => OnTree::AsRecorded,
             Ok(_) => OnTree::Changed,
-            Err(error) => OnTree::Unseen(crate::error::reason(&error)),
+            Err(error) => OnTree::Unseen(error.why()),
         }
     }
 
@@ -177,7 +177,7 @@ impl<'s> Sources<'s> {
     }
 
     /// The object that the tree holds at `path` now, by its metadata alone: content is not read. A path that leads nowhere holds nothing.
-    pub fn now(&mut self, path: &AbsPath) -> std::io::Result<Object> {
+    pub fn now(&mut self, path: &AbsPath) -> Result<Object, IoError> {
         match self.folder(path) {
             Ok(folder) => Ok(look::look(folder.at(path.name()))?.map(|seen| seen.state)),
             Err(error) if is_missing(&error) => Ok(None),
@@ -188,7 +188,7 @@ impl<'s> Sources<'s> {
     /// The content of the file that the tree holds at `path` now.
     pub fn content_now(&mut self, path: &AbsPath) -> Content {
         let opened = self.folder(path).and_then(|folder| folder.at(path.name()).open_file());
-        opened.map_or_else(|error| Content::Gone(format!("it cannot be read: {}", crate::error::reason(&error))), Content::File)
+        opened.map_or_else(|error| Content::Gone(format!("it cannot be read: {}", error.why())), Content::File)
     }
 
     /// The object that the rollback of a change that is in restores: by the checkpoint, else by the change itself.
@@ -205,20 +205,20 @@ impl<'s> Sources<'s> {
     /// The object that `--force` overwrote last at `path`, and its content.
     pub fn displaced(&self, path: &AbsPath) -> Result<Option<(Object, Content)>, Error> {
         let folder = part(&self.session.dir, b"displaced")?;
-        let names = folder.names().at("list", folder.path().display())?;
+        let names = folder.names()?;
         let mut generations: Vec<u64> = names.iter().filter_map(|name| std::str::from_utf8(name).ok()?.parse().ok()).collect();
         generations.sort_unstable();
         for generation in generations.iter().rev() {
             let name = generation.to_string().into_bytes();
             let at = folder.at(&name);
-            let manifest = Manifest::read_in(&at.open_dir().at("open the folder", at)?)?;
+            let manifest = Manifest::read_in(&at.open_dir()?)?;
             if let Some(original) = manifest.originals.get(path)
                 && let Some(place) = original.place()
             {
                 let content = match original.state.as_ref().map(State::sort) {
                     Some(Sort::File) => {
                         let (dir, name) = self.session.split(&place)?;
-                        match dir.at(name).stat().at("look at", dir.at(name))? {
+                        match dir.at(name).stat()? {
                             Some(_) => open(dir.at(name), &original.state)?,
                             None => {
                                 Content::Gone("it is not kept any more: a rollback of what overwrote it has put it back".into())
@@ -243,11 +243,12 @@ impl<'s> Sources<'s> {
             other => return Ok(Content::Gone(other.why(side).unwrap_or_default())),
         }
         let opened = self.folder(&change.path).and_then(|folder| folder.at(change.path.name()).open_file());
-        Ok(opened.map_or_else(|error| Content::Gone(crate::error::reason(&error)), Content::File))
+        Ok(opened.map_or_else(|error| Content::Gone(error.why()), Content::File))
     }
 
-    fn folder(&mut self, path: &AbsPath) -> std::io::Result<Rc<Dir>> {
-        let parent = path.parent().ok_or_else(|| std::io::Error::other("the root folder lies in no folder"))?;
+    fn folder(&mut self, path: &AbsPath) -> Result<Rc<Dir>, IoError> {
+        let no_parent = || std::io::Error::other("the root directory lies in no directory");
+        let parent = path.parent().ok_or_else(no_parent).at("look at", path)?;
         self.roots.folder(&parent)
     }
 }
@@ -260,7 +261,7 @@ fn open(at: Entry<'_>, expected: &Object) -> Result<Content, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(damaged("it is missing"));
         }
-        Err(error) => return Err(error).at("open", at).map_err(Error::from),
+        Err(error) => return Err(error.into()),
     };
     let size = stat_of(&file).at("look at", at)?.size;
     match expected.as_ref().map(|state| &state.what) {
@@ -269,6 +270,6 @@ fn open(at: Entry<'_>, expected: &Object) -> Result<Content, Error> {
     }
 }
 
-fn is_missing(error: &std::io::Error) -> bool {
+fn is_missing(error: &IoError) -> bool {
     matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }

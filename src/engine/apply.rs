@@ -88,8 +88,8 @@ fn do_steps(
 fn set_times(fs: &Fs, reach: &mut Reach, journal: &Journal, left: &mut Vec<(AbsPath, String)>) -> Result<(), Error> {
     for time in &journal.head.times {
         let Some(new) = time.new else { continue };
-        let dir = reach.roots.folder(&time.path).at("open the folder", &time.path)?;
-        fs.set_mtime(dir.at(b"."), new).at("set the time of", &time.path)?;
+        let dir = reach.roots.folder(&time.path)?;
+        fs.set_mtime(dir.at(b"."), new)?;
         check_time(dir.at(b"."), &time.path, new, left)?;
     }
     Ok(())

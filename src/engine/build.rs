@@ -20,8 +20,8 @@ use super::step::{Act, FolderTime, RootRecord};
 use crate::checkpoint::limits::{Large, Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::config;
-use crate::error::{At, BY_ROOT, Error, shell_word};
-use crate::fs::dir::{Inode, Sort, Stat, leads_nowhere};
+use crate::error::{BY_ROOT, Error, shell_word};
+use crate::fs::dir::{Inode, Sort, Stat};
 use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
 use crate::session::change::misfits;
@@ -92,8 +92,7 @@ impl Draft<'_> {
         let is_kept = |item: &&Item| item.moves() && item.planning.encrypted && matches!(item.kept, Kept::Blob { .. });
         let mut kept = items.iter().filter(is_kept);
         let Some(first) = kept.next().filter(|_| self.verb.inward()) else { return Ok(None) };
-        let store = self.session.dir.path().display();
-        if self.session.dir.stat().at("look at", store.to_string())?.encrypted {
+        if self.session.dir.stat()?.encrypted {
             return Ok(None);
         }
         let more = match kept.count() {
@@ -114,8 +113,8 @@ impl Draft<'_> {
         let closed = |uid: u32, mode: u32| uid == self.me.as_raw() && mode & 0o700 != 0o700;
         let mut all = BTreeMap::new();
         for (path, _) in folders.iter().filter(|(_, stat)| closed(stat.uid, stat.mode)) {
-            let dir = self.reach.roots.folder(path).at("open the folder", path)?;
-            all.insert(path.clone(), look::folder(&dir).at("look at", path)?);
+            let dir = self.reach.roots.folder(path)?;
+            all.insert(path.clone(), look::folder(&dir)?);
         }
         for item in items.iter().filter(|item| item.leaves_folder()) {
             all.extend(
@@ -210,7 +209,7 @@ impl Draft<'_> {
 
     fn mount(&self, path: &AbsPath) -> Result<&Mount, Error> {
         let parent = path.parent().unwrap_or_else(|| path.clone());
-        Ok(self.reach.roots.mount_of(&parent).at("find the mount of", path)?)
+        Ok(self.reach.roots.mount_of(&parent)?)
     }
 
     /// The nearest directory above the target that exists and stays. Skips one that cannot be opened, as nothing could be made in it, and
@@ -222,13 +221,13 @@ impl Draft<'_> {
         while let Some(above) = folder {
             let opened = if self.leaving.contains(&above) { None } else { Some(self.reach.roots.folder(&above)) };
             if let Some(Err(error)) = &opened
-                && leads_nowhere(error)
+                && error.leads_nowhere()
             {
                 self.missing = Some(above.clone());
             }
             if let Some(Ok(dir)) = opened {
-                let stat = dir.stat().at("look at", &above)?;
-                let is_there = self.reach.roots.mount_of(&above).at("find the mount of", path)?.id == self.mount(path)?.id;
+                let stat = dir.stat()?;
+                let is_there = self.reach.roots.mount_of(&above)?.id == self.mount(path)?.id;
                 let is_own = stat.uid == self.me.as_raw() && is_there;
                 // Asked as the kernel asks: a capability or an ACL may allow more than the mode shows.
                 let is_open = || accessat(&*dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok();
@@ -245,7 +244,7 @@ impl Draft<'_> {
                 if self.me.is_root() || !is_own || is_open() {
                     return Ok(above);
                 }
-                let xattrs = dir.at(b".").xattrs().at("look at", &above)?;
+                let xattrs = dir.at(b".").xattrs()?;
                 hides |= stat.mode & 0o011 != 0o011 || xattrs.iter().any(|(name, _)| name == ACL);
                 closed.get_or_insert_with(|| above.clone());
             }
@@ -321,11 +320,11 @@ impl Draft<'_> {
         };
         let in_place: Vec<AbsPath> = items.iter().filter(|item| stays(item)).filter_map(lies_in).collect();
         for path in folders.keys().chain(times.iter().map(|time| &time.path)).chain(&in_place) {
-            let root = self.reach.roots.root_of(path).at("find the mount of", path)?;
+            let root = self.reach.roots.root_of(path)?;
             if records.contains_key(&root.mount.point) {
                 continue;
             }
-            let stat = root.dir.stat().at("look at", &root.mount.point)?;
+            let stat = root.dir.stat()?;
             let record = RootRecord {
                 point: root.mount.point.clone(),
                 fs_type: root.mount.fs_type.clone(),

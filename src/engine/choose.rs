@@ -189,7 +189,7 @@ impl Names<'_> {
             Err(error) if error.io().is_some_and(leads_nowhere) => return Ok(None),
             split => split?,
         };
-        let stat = dir.at(name).stat().at("look at", dir.at(name))?;
+        let stat = dir.at(name).stat()?;
         Ok(stat.filter(|stat| stat.sort == Sort::File).and_then(|stat| stat.shared()))
     }
 }

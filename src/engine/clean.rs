@@ -15,9 +15,9 @@ use super::step::{FolderTime, Spot};
 use super::times::put_back_time;
 use super::{facts, reserve};
 use crate::checkpoint::manifest;
-use crate::error::{At, Error};
+use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
+use crate::fs::dir::{Dir, Entry, Sort, Stat};
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::roots::Roots;
 use crate::session::id::Id;
@@ -49,18 +49,18 @@ pub(super) fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id:
 
 /// Removes from the tree what was made for a session that is gone, under names of recant's own.
 fn clean_tree(fs: &Fs, draft: &Draft) -> Result<Vec<Left>, Error> {
-    let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
+    let mut roots = Roots::read()?;
     let mut strays = Vec::new();
     for spot in draft.made.iter().rev() {
         let Spot::Tree(path) = spot else { continue };
         let Some(parent) = path.parent() else { continue };
         let dir = match roots.folder(&parent) {
             Ok(dir) => dir,
-            Err(error) if leads_nowhere(&error) => {
+            Err(error) if error.leads_nowhere() => {
                 strays.push(stray(path));
                 continue;
             }
-            Err(error) => return Err(error).at("open the folder", &parent).map_err(Error::from),
+            Err(error) => return Err(error.into()),
         };
         let named = Named { dir: dir.clone(), name: path.name() };
         if let Some(folder) = remove(fs, &named, spot)? {
@@ -86,11 +86,11 @@ pub(super) fn clean(
     for spot in made.iter().rev() {
         let named = match reach.made(spot) {
             Ok(named) => named,
-            Err(error) if leads_nowhere(&error) => {
+            Err(error) if error.leads_nowhere() => {
                 strays.extend(in_the_tree(spot).filter(|path| !reach.roots.is_lost(path)).map(stray));
                 continue;
             }
-            Err(error) => return Err(error).at("open the folder of", spot).map_err(Error::from),
+            Err(error) => return Err(error.into()),
         };
         if let Some(path) = in_the_tree(spot) {
             in_tree = true;
@@ -114,14 +114,14 @@ pub(super) fn clean(
         }
     }
     for name in [NEW_HEADER, b"changes.jsonl.new"] {
-        fs.unlink_if_there(session.dir.at(name)).at("remove", session.dir.at(name))?;
+        fs.unlink_if_there(session.dir.at(name))?;
     }
     let checkpoint = facts::folder(session)?;
-    fs.unlink_if_there(checkpoint.at(manifest::NEW)).at("remove", checkpoint.at(manifest::NEW))?;
+    fs.unlink_if_there(checkpoint.at(manifest::NEW))?;
     if session.header.counts.inside == 0 {
         reserve::drop_all(fs, session)?;
     }
-    fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?;
+    fs.sync_dir(&session.dir)?;
     Ok(strays)
 }
 
@@ -130,21 +130,21 @@ pub(super) fn clean(
 fn remove(fs: &Fs, named: &Named<'_>, spot: &Spot) -> Result<Option<Stat>, Error> {
     let at = named.at();
     let was_on_the_tree = matches!(spot, Spot::Tree(_)) || spot.is_in(b"held/objects");
-    let folder = at.stat().at("look at", at)?.filter(|stat| stat.sort == Sort::Folder && was_on_the_tree);
+    let folder = at.stat()?.filter(|stat| stat.sort == Sort::Folder && was_on_the_tree);
     let removed = match folder {
         Some(_) => with_rights(fs, [named, named], || fs.rmdir(at)),
         None => with_rights(fs, [named, named], || fs.remove_all(at)),
     };
     match removed {
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && folder.is_some() => Ok(folder),
-        done => Ok(done.at("remove", at).map(|()| None)?),
+        done => Ok(done.map(|()| None)?),
     }
 }
 
 /// Puts aside a directory that is not empty, beside where it was made or in the session, under a name that no operation uses.
 fn keep(fs: &Fs, session: &Session, named: &Named<'_>, spot: &Spot, folder: &Stat) -> Result<Left, Error> {
     match spot {
-        Spot::Tree(path) => keep_in(fs, (named.dir.clone(), parent_of(path).at("find the folder of", path)?), named, folder),
+        Spot::Tree(path) => keep_in(fs, (named.dir.clone(), parent_of(path)?), named, folder),
         Spot::Session(_) => keep_in(fs, (Rc::new(kept_folder(fs, session)?), kept_path(session)?), named, folder),
     }
 }
@@ -152,9 +152,9 @@ fn keep(fs: &Fs, session: &Session, named: &Named<'_>, spot: &Spot, folder: &Sta
 fn keep_in(fs: &Fs, (dir, path): (Rc<Dir>, AbsPath), named: &Named<'_>, folder: &Stat) -> Result<Left, Error> {
     let name = [named.name, KEPT, folder.ino.to_string().as_bytes()].concat();
     let aside = Named { dir, name: &name };
-    with_rights(fs, [named, &aside], || fs.place(named.at(), aside.at())).at("move", named.at())?;
+    with_rights(fs, [named, &aside], || fs.place(named.at(), aside.at()))?;
     // D2: nothing else leads there (folder: not caught here: the model has nobody who works in a directory).
-    fs.sync_dir(&aside.dir).at("sync", aside.dir.path().display())?;
+    fs.sync_dir(&aside.dir)?;
     Ok(filled(&path, &name))
 }
 
@@ -163,21 +163,21 @@ fn keep_in(fs: &Fs, (dir, path): (Rc<Dir>, AbsPath), named: &Named<'_>, folder: 
 fn remove_names(fs: &Fs, journal: &Journal, at: Entry<'_>, spot: &Spot) -> Result<(), Error> {
     let frame = journal.frame();
     let Some(top) = journal.items.iter().find(|item| made_for(&frame, item).any(|made| made == *spot)) else { return Ok(()) };
-    let folder = at.open_dir().at("open the folder", at)?;
+    let folder = at.open_dir()?;
     for item in journal.items.iter().rev().filter(|item| item.path != top.path) {
         let Some((above, name)) = item.path.below(&top.path).map(split) else { continue };
         let dir = match folder.open_below(above) {
-            Err(error) if leads_nowhere(&error) => continue,
-            dir => dir.at("open the folder of", &item.path)?,
+            Err(error) if error.leads_nowhere() => continue,
+            dir => dir?,
         };
         let stale = dir.at(name);
         let is_it = |stat: &Stat| item.to.as_ref().is_some_and(|to| to.print.identity == look::identity(stat));
-        match stale.stat().at("look at", stale)? {
+        match stale.stat()? {
             Some(stat) if stat.sort == Sort::Folder => match fs.rmdir(stale) {
                 Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
-                done => done.at("remove", stale)?,
+                done => done?,
             },
-            Some(stat) if is_it(&stat) => fs.unlink(stale).at("remove", stale)?,
+            Some(stat) if is_it(&stat) => fs.unlink(stale)?,
             _ => {}
         }
     }
@@ -194,11 +194,11 @@ fn kept_folder(fs: &Fs, session: &Session) -> Result<Dir, Error> {
     let at = displaced.at(name);
     match fs.mkdir(at, 0o700) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        made => made.at("make the folder", at)?,
+        made => made?,
     }
     // D3 (folder: not caught here, as above).
-    fs.sync_dir(&displaced).at("sync", displaced.path().display())?;
-    Ok(at.open_dir().at("open the folder", at)?)
+    fs.sync_dir(&displaced)?;
+    Ok(at.open_dir()?)
 }
 
 fn kept_path(session: &Session) -> Result<AbsPath, Error> {
@@ -211,7 +211,7 @@ pub(super) fn add_kept(reach: &mut Reach, session: &Session, made: &[Spot], told
     let mut listed = BTreeMap::new();
     for spot in made {
         let (folder, name) = match spot {
-            Spot::Tree(path) => (parent_of(path).at("find the folder of", path)?, path.name()),
+            Spot::Tree(path) => (parent_of(path)?, path.name()),
             Spot::Session(below) if spot.is_in(b"held/objects") => (kept_path(session)?, split(below).1),
             Spot::Session(_) => continue,
         };
@@ -220,7 +220,7 @@ pub(super) fn add_kept(reach: &mut Reach, session: &Session, made: &[Spot], told
                 Spot::Session(_) => session.dir.open_below(KEPT_FOLDER).map(Rc::new),
                 Spot::Tree(_) => reach.roots.folder(&folder),
             };
-            listed.insert(folder.clone(), kept_in(opened).at("list the folder", &folder)?);
+            listed.insert(folder.clone(), kept_in(opened)?);
         }
         let its = listed[&folder].iter().filter(|kept| kept.strip_prefix(name).is_some_and(|rest| rest.starts_with(KEPT)));
         let kept: Vec<Left> = its.map(|kept| filled(&folder, kept)).filter(|kept| !told.contains(kept)).collect();
@@ -230,10 +230,10 @@ pub(super) fn add_kept(reach: &mut Reach, session: &Session, made: &[Spot], told
 }
 
 /// The names of directories that were kept; none in a directory that has gone, or cannot be listed.
-fn kept_in(folder: io::Result<Rc<Dir>>) -> io::Result<Vec<Vec<u8>>> {
+fn kept_in(folder: Result<Rc<Dir>, IoError>) -> Result<Vec<Vec<u8>>, IoError> {
     let listed = folder.and_then(|folder| Ok((folder.names()?, folder)));
     let (names, folder) = match listed {
-        Err(error) if leads_nowhere(&error) || error.raw_os_error() == Some(libc::EACCES) => return Ok(Vec::new()),
+        Err(error) if error.leads_nowhere() || error.errno() == Some(libc::EACCES) => return Ok(Vec::new()),
         listed => listed?,
     };
     let mut kept = Vec::new();
@@ -267,6 +267,6 @@ fn in_the_tree(spot: &Spot) -> Option<&AbsPath> {
 pub(super) fn is_another(named: &Named<'_>, spot: &Spot, times: &[FolderTime]) -> Result<bool, Error> {
     let Some(folder) = in_the_tree(spot).and_then(AbsPath::parent) else { return Ok(false) };
     let Some(known) = times.iter().find(|time| time.path == folder) else { return Ok(false) };
-    let stat = named.dir.stat().at("look at", &folder)?;
-    Ok(!known.identity.is(look::identity(&stat)) && named.at().stat().at("look at", spot)?.is_none())
+    let stat = named.dir.stat()?;
+    Ok(!known.identity.is(look::identity(&stat)) && named.at().stat()?.is_none())
 }

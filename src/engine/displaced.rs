@@ -2,7 +2,7 @@
 
 use super::journal::{Journal, displaced};
 use super::reach::Reach;
-use crate::error::{At, Error};
+use crate::error::Error;
 use crate::fs::Fs;
 
 /// Its path below the session's directory.
@@ -13,11 +13,11 @@ pub(super) fn displaced_below(journal: &Journal) -> Vec<u8> {
 /// Makes that directory: it may exist from an earlier try, or from the operation itself.
 pub(super) fn make_folder(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     let spot = displaced(journal.head.generation + 1);
-    let named = reach.spot(&spot).at("open the folder of", &spot)?;
+    let named = reach.spot(&spot)?;
     match fs.mkdir(named.at(), 0o700) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-        made => made.at("make the folder", named.at())?,
+        made => made?,
     }
     // D3: once something lies in it, its name is the only way there.
-    Ok(fs.sync_dir(&named.dir).at("sync", named.dir.path().display())?)
+    Ok(fs.sync_dir(&named.dir)?)
 }

@@ -11,7 +11,7 @@ use super::reach::Reach;
 use super::road::Roads;
 use super::step::Act;
 use crate::config;
-use crate::error::{At, Error};
+use crate::error::Error;
 use crate::fs::dir::{Inode, Sort};
 use crate::fs::path::AbsPath;
 use crate::session::opened::Session;
@@ -91,16 +91,16 @@ impl<'s> Draft<'s> {
                 continue;
             }
             let path = &item.path;
-            let dir = self.reach.roots.folder(path).at("open the folder", path)?;
+            let dir = self.reach.roots.folder(path)?;
             let mut foreign = Vec::new();
             let names = match dir.names() {
-                Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+                Err(error) if error.errno() == Some(libc::EACCES) => {
                     let why = "you may not list it, so that nobody can tell what else is in it: make it readable (chmod u+r) and go on \
                                with --force, or let root do it";
                     self.refused.push((path.to_string(), why.into()));
                     continue;
                 }
-                names => names.at("list the folder", path)?,
+                names => names?,
             };
             for name in names {
                 let child = path.join(&name).map_err(|error| refused_at(path, error))?;

@@ -9,7 +9,7 @@ use super::reach::{Reach, open, split};
 use super::step::{Act, Spot};
 use crate::error::{At, Error};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, leads_nowhere};
+use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 
@@ -50,30 +50,30 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts:
         match reach.held(below) {
             Ok(dir) => sync_names(fs, &dir, &reach.session())?,
             // An interrupted undo had removed it.
-            Err(error) if leads_nowhere(&error) && journal.made().contains(&Spot::Session(below.clone())) => {}
-            Err(error) => return Err(error).at("open the session's folder", crate::fs::path::Shown(below)).map_err(Error::from),
+            Err(error) if error.leads_nowhere() && journal.made().contains(&Spot::Session(below.clone())) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     for path in &folders {
         match reach.roots.folder(path) {
             Ok(dir) => sync_folder(fs, &mut reach.roots, path, &dir)?,
-            Err(error) if leads_nowhere(&error) => sync_where_it_went(fs, reach, journal, path)?,
-            Err(error) => return Err(error).at("open the folder", path).map_err(Error::from),
+            Err(error) if error.leads_nowhere() => sync_where_it_went(fs, reach, journal, path)?,
+            Err(error) => return Err(error.into()),
         }
     }
     for path in in_place {
         let named = match reach.path(path) {
             Ok(named) => named,
-            Err(error) if leads_nowhere(&error) => continue,
-            Err(error) => return Err(error).at("open the folder of", path).map_err(Error::from),
+            Err(error) if error.leads_nowhere() => continue,
+            Err(error) => return Err(error.into()),
         };
         match fs.sync_at(named.at()) {
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+            Err(error) if error.errno() == Some(libc::EACCES) => {
                 // D5 (file system: not caught here: the model has one user, who may read all that he has).
-                let root = reach.roots.root_of(path).at("find the mount of", path)?;
-                fs.sync_fs(&root.dir).at("sync the file system of", &root.mount.point)?;
+                let root = reach.roots.root_of(path)?;
+                fs.sync_fs(&root.dir)?;
             }
-            other => other.at("sync", path)?, // D5
+            other => other?, // D5
         }
     }
     Ok(())
@@ -82,15 +82,15 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts:
 /// Syncs each file system with one call (D7).
 fn sync_file_systems(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     let session = reach.session();
-    let mut synced = vec![session.stat().at("look at", session.path().display())?.dev];
-    fs.sync_fs(&session).at("sync the file system of", session.path().display())?;
+    let mut synced = vec![session.stat()?.dev];
+    fs.sync_fs(&session)?;
     for root in &journal.head.roots {
-        let root = reach.roots.root_of(&root.point).at("open", &root.point)?;
-        let dev = root.dir.stat().at("look at", &root.mount.point)?.dev;
+        let root = reach.roots.root_of(&root.point)?;
+        let dev = root.dir.stat()?.dev;
         if !synced.contains(&dev) {
             synced.push(dev);
             // D4, D7 (file system: not caught here: the model's large sessions lie on one file system).
-            fs.sync_fs(&root.dir).at("sync the file system of", &root.mount.point)?;
+            fs.sync_fs(&root.dir)?;
         }
     }
     Ok(())
@@ -99,9 +99,9 @@ fn sync_file_systems(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<()
 /// Syncs files that are mounted themselves and whose metadata was set: no root leads to their file systems.
 fn sync_mounted(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     for step in journal.steps().filter(|step| step.act == Act::SetMeta && !step.was_folder()) {
-        let Some(named) = open(reach.path(step.path), "open the folder of", step.path)? else { continue };
-        if named.at().stat().at("look at", step.path)?.is_some_and(|stat| stat.mount_root) {
-            fs.sync_at(named.at()).at("sync", step.path)?; // D5 (file: not caught here: the model mounts no file)
+        let Some(named) = open(reach.path(step.path))? else { continue };
+        if named.at().stat()?.is_some_and(|stat| stat.mount_root) {
+            fs.sync_at(named.at())?; // D5 (file: not caught here: the model mounts no file)
         }
     }
     Ok(())
@@ -112,12 +112,12 @@ fn sync_mounted(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Err
 pub(super) fn sync_names(fs: &Fs, dir: &Dir, beside: &Dir) -> Result<(), Error> {
     // D2 (file system: not caught here, as above).
     let synced = if dir.readable() { fs.sync_dir(dir) } else { fs.sync_fs(beside) };
-    Ok(synced.at("sync", dir.path().display())?)
+    Ok(synced?)
 }
 
 #[track_caller]
 pub(super) fn sync_folder(fs: &Fs, roots: &mut Roots, path: &AbsPath, dir: &Dir) -> Result<(), Error> {
-    sync_names(fs, dir, &roots.root_of(path).at("find the mount of", path)?.dir)
+    sync_names(fs, dir, &roots.root_of(path)?.dir)
 }
 
 /// Syncs the directory that a spot lies in.
@@ -137,14 +137,14 @@ fn sync_where_it_went(fs: &Fs, reach: &mut Reach, journal: &Journal, path: &AbsP
     let places = journal.frame().places(item);
     let Some(out) = places.put_away().or(places.out.as_ref()) else { return Ok(()) };
     let named = match reach.spot(out) {
-        Err(error) if leads_nowhere(&error) => return Ok(()),
-        other => other.at("open the folder of", out)?,
+        Err(error) if error.leads_nowhere() => return Ok(()),
+        other => other?,
     };
     match fs.sync_at(named.at()) {
-        Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+        Err(error) if error.errno() == Some(libc::EACCES) => {
             // D4 (file system: not caught here, as above).
-            Ok(fs.sync_fs(&named.dir).at("sync the file system of", named.at())?)
+            Ok(fs.sync_fs(&named.dir)?)
         }
-        other => Ok(other.at("sync", named.at())?),
+        other => Ok(other?),
     }
 }

@@ -14,7 +14,7 @@ use crate::checkpoint::manifest::{FolderTime, Kept, Original, Reading, Writing, 
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Time};
-use crate::fs::path::{AbsPath, Shown};
+use crate::fs::path::AbsPath;
 use crate::session::change::Change;
 use crate::session::lines::Written;
 use crate::session::log;
@@ -124,7 +124,7 @@ pub(super) fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal) -> 
         return Ok(());
     }
     let below = format!("displaced/{generation}").into_bytes();
-    let folder = reach.held(&below).at("open the folder", Shown(&below))?;
+    let folder = reach.held(&below)?;
     let mut rows = Writing::begin(fs, &folder)?;
     for item in displaced {
         let kept = if item.act == Act::SetMeta { Kept::Metadata } else { Kept::Displaced { generation } };
@@ -135,7 +135,7 @@ pub(super) fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal) -> 
     fs.sync(&file, folder.path()).at("sync", folder.path().display())?;
     name_written(fs, &folder)?;
     // D2 (folder: not caught here, as above), before the seal says that there is something under `displaced/`.
-    Ok(fs.sync_dir(&folder).at("sync", folder.path().display())?)
+    Ok(fs.sync_dir(&folder)?)
 }
 
 /// Bytes on disk below a directory, as far as it is readable: for people, so nothing fails for it.

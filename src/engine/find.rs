@@ -68,7 +68,7 @@ impl<'s> Found<'s> {
         (from, to): (Option<&Seen>, Option<&Seen>),
         at: &'s Places,
     ) -> Result<Self, IoError> {
-        let target = open(reach.path(path), "open the folder of", path)?;
+        let target = open(reach.path(path))?;
         let mut place = |spot: Option<&'s Spot>, ours| spot.map(|spot| Place::look(reach, spot, ours)).transpose();
         let (ready, out, home) = (place(at.to.as_ref(), to)?, place(at.out.as_ref(), from)?, place(at.home.as_ref(), from)?);
         let there = match &target {
@@ -113,9 +113,9 @@ impl<'s> Found<'s> {
 
 impl<'s> Place<'s> {
     fn look(reach: &mut Reach, spot: &'s Spot, ours: Option<&Seen>) -> Result<Self, IoError> {
-        let named = open(reach.spot(spot), "open the folder of", spot)?;
+        let named = open(reach.spot(spot))?;
         let what = match &named {
-            Some(named) if named.at().stat().at("look at", spot)?.is_none() => Off::Nothing,
+            Some(named) if named.at().stat()?.is_none() => Off::Nothing,
             None => Off::Nothing,
             Some(named) if holds(Some(named), ours)? => Off::Ours,
             Some(_) => Off::Other,
@@ -126,7 +126,7 @@ impl<'s> Place<'s> {
 
 impl There {
     fn at(named: &Named<'_>, from: Option<&Seen>, to: Option<&Seen>) -> Result<Self, IoError> {
-        if named.at().stat().at("look at", named.at())?.is_none() {
+        if named.at().stat()?.is_none() {
             return Ok(Self::Nothing);
         }
         if holds(Some(named), from)? {
@@ -142,25 +142,23 @@ impl There {
 
 /// True if two names are of one object that is no directory.
 pub(super) fn is_one_file(one: &Named<'_>, other: &Named<'_>) -> Result<bool, IoError> {
-    let (one, other) = (one.at().stat().at("look at", one.at())?, other.at().stat().at("look at", other.at())?);
+    let (one, other) = (one.at().stat()?, other.at().stat()?);
     Ok(matches!((one, other), (Some(one), Some(other)) if one.sort != Sort::Folder && one.inode() == other.inode()))
 }
 
 /// True if that object lies there.
 pub(super) fn holds(named: Option<&Named<'_>>, object: Option<&Seen>) -> Result<bool, IoError> {
     let (Some(named), Some(object)) = (named, object) else { return Ok(false) };
-    let stat = named.at().stat().at("look at", named.at())?;
+    let stat = named.at().stat()?;
     let is_it = |stat: &Stat| object.print.identity.is(look::identity(stat)) && stat.sort == object.state.sort();
     let Some(stat) = stat.filter(is_it) else { return Ok(false) };
     // An inode number may have been reused if it has no birth time, and proves nothing on a portable road: the content must agree too.
     let by_content = object.is_told_by_content();
     match (object.print.identity.btime.filter(|_| !by_content), &object.state.what) {
-        (None, What::File { digest: Some(digest), size, .. }) => {
-            Ok(stat.size == *size && look::digest(named.at()).at("read", named.at())?.0 == *digest)
-        }
+        (None, What::File { digest: Some(digest), size, .. }) => Ok(stat.size == *size && look::digest(named.at())?.0 == *digest),
         (None, What::File { size, .. }) if by_content => Ok(stat.size == *size && stat.mtime == object.state.meta.mtime),
         (None, what) if by_content && !object.state.is_folder() => {
-            Ok(look::look(named.at()).at("look at", named.at())?.is_some_and(|found| found.state.what == *what))
+            Ok(look::look(named.at())?.is_some_and(|found| found.state.what == *what))
         }
         _ => Ok(true),
     }
@@ -179,12 +177,12 @@ pub(super) fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, Io
     if !holds(Some(target), Some(ours))? {
         return Ok(Whose::Foreign);
     }
-    let Some(found) = look::look(target.at()).at("look at", target.at())? else { return Ok(Whose::Foreign) };
+    let Some(found) = look::look(target.at())? else { return Ok(Whose::Foreign) };
     let changed = || Ok(Whose::Changed("somebody changed what was put there".into()));
     let (meta, now) = (&ours.state.meta, &found.state.meta);
     if ours.state.is_folder() {
-        let dir = target.at().open_dir().at("open the folder", target.at())?;
-        if !dir.is_empty().at("list the folder", target.at())? {
+        let dir = target.at().open_dir()?;
+        if !dir.is_empty()? {
             return Ok(Whose::Changed("somebody put something into the folder".into()));
         }
         return if now.xattrs == meta.xattrs { Ok(Whose::Ours) } else { changed() };
@@ -196,9 +194,9 @@ pub(super) fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, Io
     match look::digest(target.at()) {
         Ok((found, _)) if found == digest => Ok(Whose::Ours),
         // An unreadable file cannot be asked.
-        Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(Whose::Ours),
+        Err(error) if error.errno() == Some(libc::EACCES) => Ok(Whose::Ours),
         // Nothing tells whether it is untouched, so nothing is decided.
-        Err(error) if error.raw_os_error().is_some() => Err(error).at("read", target.at()),
+        Err(error) if error.errno().is_some() => Err(error).at("read", target.at()),
         // It changes while it is read, or has just become something else.
         Ok(_) | Err(_) => changed(),
     }

@@ -23,7 +23,7 @@ use super::step::{Act, FolderTime, Places, Spot, Step};
 use crate::checkpoint::manifest::{Kept, Original, Writing, name_written};
 use crate::error::{At, Error, Kind, recant, shell_word};
 use crate::fs::Fs;
-use crate::fs::path::{AbsPath, Shown};
+use crate::fs::path::AbsPath;
 use crate::session::confirm;
 use crate::session::header::{self, Header};
 use crate::session::opened::Session;
@@ -196,7 +196,7 @@ pub(super) fn finish(
     write_facts(fs, session, reach, journal, None)?;
     rename_header(fs, session)?; // E4
     notes.extend(make_seal_last(fs, store, session, journal)?);
-    let dir = session.dir.open_below(b"").at("open the folder", session.dir.path().display())?;
+    let dir = session.dir.open_below(b"")?;
     let sealed = Session { dir, header: journal.head.header.clone() };
     notes.extend(settle(fs, store, &sealed, reach, journal, When::Recovering)?);
     if let Err(error) = reserve::keep_again(fs, &sealed) {
@@ -244,10 +244,10 @@ fn bring_home(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item) -> Res
     let (true, Some(out), Some(home)) = (found.is_out(), &found.out, &found.home) else { return Ok(()) };
     let Some(out_at) = &out.named else { return Ok(()) };
     let nowhere = || std::io::Error::from(std::io::ErrorKind::NotFound);
-    let home_at = home.named.as_ref().ok_or_else(nowhere).at("open the folder of", home.spot)?;
+    let home_at = home.named.as_ref().ok_or_else(nowhere).at("open the directory of", home.spot)?;
     if is_one_file(out_at, home_at)? {
         // F13: after a power cut a file system may show it under both names.
-        return Ok(with_rights(fs, [out_at, out_at], || fs.unlink(out_at.at())).at("remove", out.spot)?);
+        return Ok(with_rights(fs, [out_at, out_at], || fs.unlink(out_at.at()))?);
     }
     if home.what == Off::Ours { Ok(()) } else { put_away(fs, out_at, home.spot, home_at) }
 }
@@ -338,16 +338,16 @@ fn keep_copy(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, kept_at
         && stat_of(reach, home)?.is_some()
     {
         make_folder(fs, reach, journal)?;
-        let from = reach.spot(home).at("open the folder of", home)?;
-        let to = reach.spot(kept_at).at("open the folder of", kept_at)?;
-        with_rights(fs, [&from, &to], || fs.place(from.at(), to.at())).at("move", home)?;
+        let from = reach.spot(home)?;
+        let to = reach.spot(kept_at)?;
+        with_rights(fs, [&from, &to], || fs.place(from.at(), to.at()))?;
     }
     Ok(stat_of(reach, kept_at)?.is_some())
 }
 
 fn name_kept(fs: &Fs, reach: &mut Reach, journal: &Journal, kept: &[&Item]) -> Result<(), Error> {
     let below = displaced_below(journal);
-    let folder = reach.held(&below).at("open the folder", Shown(&below))?;
+    let folder = reach.held(&below)?;
     let mut rows = Writing::begin(fs, &folder)?;
     for item in kept {
         let state = item.from.as_ref().map(|from| from.state.clone());
@@ -358,5 +358,5 @@ fn name_kept(fs: &Fs, reach: &mut Reach, journal: &Journal, kept: &[&Item]) -> R
     fs.sync(&file, folder.path()).at("sync", folder.path().display())?; // D1
     name_written(fs, &folder)?;
     // D2, D4: nothing else leads to what is kept.
-    Ok(fs.sync_dir(&folder).at("sync", folder.path().display())?)
+    Ok(fs.sync_dir(&folder)?)
 }

@@ -105,12 +105,12 @@ impl Draft {
     pub fn write(&self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
         let name = names(id).draft;
         let at = store.journals().at(&name);
-        fs.unlink_if_there(at).at("remove", at)?;
-        let file = fs.create(at, 0o600).at("make", at)?;
+        fs.unlink_if_there(at)?;
+        let file = fs.create(at, 0o600)?;
         let bytes = json::text(self);
         fs.write(&file, &bytes, store.journals().path()).at("write", at)?;
         fs.sync(&file, store.journals().path()).at("sync", at)?; // D1
-        fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?; // D2
+        fs.sync_dir(store.journals())?; // D2
         Ok(())
     }
 
@@ -190,12 +190,12 @@ impl Journal {
 
     fn read_at(at: Entry<'_>, id: &Id) -> Result<Option<Self>, Error> {
         let damaged = |why: &str| damaged(&at.to_string(), why);
-        match at.stat().at("look at", at)? {
+        match at.stat()? {
             None => return Ok(None),
             Some(stat) if stat.sort != crate::fs::dir::Sort::File => return Err(damaged("it is not a file")),
             Some(_) => {}
         }
-        let mut records = Sealed::<Digest>::open(at.open_file().at("open", at)?, at, self::damaged)?.records()?;
+        let mut records = Sealed::<Digest>::open(at.open_file()?, at, self::damaged)?.records()?;
         let head: Head = records.record()?.ok_or_else(|| damaged("it is empty"))?;
         let mut items = Vec::new();
         while let Some(Line::Item(item)) = records.record::<Line<Item>>()? {
@@ -217,12 +217,12 @@ impl Journal {
     pub fn claim(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
         let names = names(id);
         let (new, at) = (store.journals().at(&names.new), store.journals().at(&names.journal));
-        if at.stat().at("look at", at)?.is_some() {
+        if at.stat()?.is_some() {
             return Ok(());
         }
-        fs.rename_over(new, at).at("rename", new)?;
+        fs.rename_over(new, at)?;
         // D2: it is found under the other name too (folder: not caught here).
-        Ok(fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?)
+        Ok(fs.sync_dir(store.journals())?)
     }
 
     /// Removes the journal of a settled operation without waiting for the disk. If it comes back after a power cut, it is settled again,
@@ -231,7 +231,7 @@ impl Journal {
         let names = names(id);
         for name in [&names.draft, &names.new, &names.journal] {
             let at = store.journals().at(name);
-            fs.unlink_if_there(at).at("remove", at)?;
+            fs.unlink_if_there(at)?;
         }
         Ok(())
     }
@@ -241,7 +241,7 @@ impl Journal {
         Self::let_go(fs, store, id)?;
         // D2: one that came back after a power cut would be undone or settled again, and name what somebody has changed since. If nobody
         // has, it changes nothing (folder: not caught here).
-        fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?;
+        fs.sync_dir(store.journals())?;
         Ok(())
     }
 }
@@ -257,7 +257,7 @@ impl Written {
         let folder = store.journals().path();
         let files: Vec<_> = with.into_iter().chain([(&self.0, folder)]).collect();
         fs.sync_all(&files).at("sync the journal in", folder.display())?; // D1
-        Ok(fs.sync_dir(store.journals()).at("sync", folder.display())?) // D2
+        Ok(fs.sync_dir(store.journals())?) // D2
     }
 
     /// Gives the journal its name and removes the draft. It has been synced: after a power cut it is found under either name.
@@ -265,8 +265,8 @@ impl Written {
         let names = names(id);
         let dir = store.journals();
         let (new, at, draft) = (dir.at(&names.new), dir.at(&names.journal), dir.at(&names.draft));
-        fs.rename_over(new, at).at("rename", new)?;
-        fs.unlink_if_there(draft).at("remove", draft)?;
+        fs.rename_over(new, at)?;
+        fs.unlink_if_there(draft)?;
         Ok(())
     }
 
@@ -275,7 +275,7 @@ impl Written {
         let folder = store.journals().path();
         fs.sync(&self.0, folder).at("sync the journal in", folder.display())?; // D1, D6
         self.name(fs, store, id)?;
-        Ok(fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?) // D2
+        Ok(fs.sync_dir(store.journals())?) // D2
     }
 }
 

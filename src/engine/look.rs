@@ -14,8 +14,8 @@ use super::reach::{Reach, split};
 use super::step::Act;
 use super::{Progress, TAKES_LONG};
 use crate::checkpoint::manifest::Kept;
-use crate::error::{At, BY_ROOT, Error, recant};
-use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
+use crate::error::{At, BY_ROOT, Error, IoError, recant};
+use crate::fs::dir::{Dir, Entry, Sort, Stat};
 use crate::fs::lease::{Writers, lease, writers};
 use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
@@ -193,12 +193,12 @@ impl<'r> Eye<'r> {
                 }
             }
             Ok(None) => looked.verdict = self.judge_absent(&mv),
-            Err((parent, error)) => match error.raw_os_error() {
+            Err(error) => match error.errno() {
                 Some(libc::EXDEV) => {
                     looked.verdict = Verdict::Refused("a file system was mounted on the way to it meanwhile".into());
                 }
                 Some(libc::EACCES) => looked.verdict = Verdict::Refused(closed(&mv.path)),
-                _ => return Err(error).at("open the folder", &parent).map_err(Error::from),
+                _ => return Err(error.into()),
             },
         }
         if matches!(looked.verdict, Verdict::Go | Verdict::Keep) {
@@ -209,7 +209,7 @@ impl<'r> Eye<'r> {
     }
 
     /// Opens a path's directory; `None` where it is missing. Moves come in path order, so it is mostly that of the move before.
-    fn folder(&mut self, parent: AbsPath) -> Result<Folder, (AbsPath, std::io::Error)> {
+    fn folder(&mut self, parent: AbsPath) -> Result<Folder, IoError> {
         if let Some((_, known)) = self.parent.as_ref().filter(|(path, _)| *path == parent) {
             return Ok(known.clone());
         }
@@ -220,8 +220,8 @@ impl<'r> Eye<'r> {
         let opened = self.reach.roots.folder(&parent).and_then(|dir| dir.stat().map(|stat| (dir, stat)));
         let known = match opened {
             Ok(found) => Some(found),
-            Err(error) if leads_nowhere(&error) => None,
-            Err(error) => return Err((parent, error)),
+            Err(error) if error.leads_nowhere() => None,
+            Err(error) => return Err(error),
         };
         self.parent = Some((parent, known.clone()));
         Ok(known)
@@ -317,7 +317,7 @@ impl<'r> Eye<'r> {
         looked.item.planning.encrypted = parent.encrypted;
         looked.item.planning.there = stat.map(|stat| stat.inode());
         let found = Found::open(at, stat, mv)?;
-        let mut seen = found.seen().at("look at", &mv.path)?;
+        let mut seen = found.seen()?;
         let verdict = self.judge(&found, mv, &mut seen)?;
         looked.verdict = self.within_reach(verdict, mv, seen.as_ref());
         if let (Some(mounted), Verdict::Go | Verdict::Keep) = (stat.filter(|stat| stat.mount_root), &looked.verdict)
@@ -327,7 +327,7 @@ impl<'r> Eye<'r> {
         }
         looked.item.from = seen;
         match looked.verdict {
-            Verdict::Keep if mv.in_place => learn_content(&found, mv, looked),
+            Verdict::Keep if mv.in_place => learn_content(&found, looked),
             Verdict::Go | Verdict::Keep => self.look_at_leaving(&found, mv, looked),
             _ => Ok(()),
         }
@@ -336,8 +336,8 @@ impl<'r> Eye<'r> {
     /// Stats a path. The inner error tells why nothing may be done there, whatever is there.
     fn to_be_changed(&self, at: Entry<'_>, parent: &Stat, mv: &Move) -> Result<Result<Option<Stat>, String>, Error> {
         let stat = match at.stat() {
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) => return Ok(Err(closed(&mv.path))),
-            other => other.at("look at", &mv.path)?,
+            Err(error) if error.errno() == Some(libc::EACCES) => return Ok(Err(closed(&mv.path))),
+            other => other?,
         };
         let mounted = stat.filter(|stat| stat.mount_root);
         // A mounted file is first compared: a conflict comes before the advice to write it by hand.
@@ -356,10 +356,10 @@ impl<'r> Eye<'r> {
         let likeness = match look::judge(seen, &mv.from, mv.from_print.as_ref(), |may_mean| {
             found.read(may_mean).map(|(content, _)| content)
         }) {
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+            Err(error) if error.errno() == Some(libc::EACCES) => {
                 return Ok(Verdict::Refused(if self.verb.inward() { UNREADABLE } else { UNTOLD }.into()));
             }
-            other => other.at("read", &mv.path)?,
+            other => other?,
         };
         let conflict = match likeness {
             Likeness::Same if mv.foreign => {
@@ -438,7 +438,7 @@ impl<'r> Eye<'r> {
         if mv.in_place {
             // It stays, but a later rollback compares its content.
             if self.verb.inward() && mv.from.as_ref().is_some_and(|from| from.digest().is_none()) {
-                seen.set_digest(found.digest().at("read", &mv.path)?);
+                seen.set_digest(found.digest()?);
             }
             return Ok(());
         }
@@ -470,7 +470,7 @@ impl<'r> Eye<'r> {
             seen.set_digest(Digest::of_file(file, seen.state.size()).at("read", &mv.path)?);
         } else if seen.state.digest().is_none() && mv.uncovered.is_none() {
             drop(lease);
-            let (Content { digest, .. }, stat) = found.read(false).at("read", &mv.path)?;
+            let (Content { digest, .. }, stat) = found.read(false)?;
             if look::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
                 looked.verdict = Verdict::Conflict(Conflict::said(&mv.path, "a file that stands still", "one that changes"));
             }
@@ -486,20 +486,20 @@ impl<'r> Eye<'r> {
         let (parent, name) = split(&place);
         let Ok(dir) = self.reach.held(parent) else { return Ok(None) };
         let at = dir.at(name);
-        let Some(stat) = at.stat().at("look at", at)?.filter(|stat| stat.sort == to.sort()) else { return Ok(None) };
+        let Some(stat) = at.stat()?.filter(|stat| stat.sort == to.sort()) else { return Ok(None) };
         if stat.sort == Sort::File {
             match at.open_file() {
-                Err(error) if error.raw_os_error() == Some(libc::EACCES) => return Ok(Some(UNTOLD)),
+                Err(error) if error.errno() == Some(libc::EACCES) => return Ok(Some(UNTOLD)),
                 opened => {
-                    if writers(&opened.at("open", at)?).at("ask for a lease on", at)? == Writers::Some {
+                    if writers(&opened?).at("ask for a lease on", at)? == Writers::Some {
                         return Ok(Some(WRITTEN));
                     }
                 }
             }
         }
         let now = if stat.sort == Sort::File { look_at_content(at, stat, to) } else { look::seen(at, &stat) };
-        let now = now.at("read", at)?;
-        done_since(at, &now.state, to).at("look at", at).map_err(Error::from)
+        let now = now?;
+        done_since(at, &now.state, to).map_err(Error::from)
     }
 
     /// Checks that the wanted object is in the store, and is what was put there (C1, I11).
@@ -510,14 +510,13 @@ impl<'r> Eye<'r> {
         let dir = match self.reach.held(parent) {
             Ok(dir) => dir,
             Err(error) => {
-                looked.verdict =
-                    Verdict::Damaged(format!("its content cannot be reached in the store: {}", crate::error::reason(&error)));
+                looked.verdict = Verdict::Damaged(format!("its content cannot be reached in the store: {}", error.why()));
                 return Ok(());
             }
         };
         let at = dir.at(name);
         let kept = if self.verb.inward() { "the held content" } else { "the kept original" };
-        let Some(stat) = at.stat().at("look at", at)? else {
+        let Some(stat) = at.stat()? else {
             // Anything but a file can be made from the record.
             if matches!(to.what, What::File { .. }) {
                 looked.verdict = Verdict::Damaged(format!("{kept} is missing from the store"));
@@ -531,14 +530,14 @@ impl<'r> Eye<'r> {
         looked.item.planning.shared_in_store = stat.shared();
         let seen = if stat.sort == Sort::File { look_at_content(at, stat, to) } else { look::seen(at, &stat) };
         let seen = match seen {
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+            Err(error) if error.errno() == Some(libc::EACCES) => {
                 let why = format!("user {} may not read {kept} in the store; {BY_ROOT}", self.me);
                 looked.verdict = Verdict::Refused(why);
                 return Ok(());
             }
-            other => other.at("read", at)?,
+            other => other?,
         };
-        let since = if self.verb.inward() { None } else { done_since(at, &seen.state, to).at("look at", at)? };
+        let since = if self.verb.inward() { None } else { done_since(at, &seen.state, to)? };
         match (since, to.content_likeness(&seen.state)) {
             (Some(done), _) => match self.conflict(Conflict::said(&mv.path, self.kept(), done)) {
                 Verdict::Keep if done == WRITTEN => looked.note = Some(format!("{}: given back as it is now: {done}", mv.path)),
@@ -572,7 +571,7 @@ fn state_of(seen: Option<&Seen>) -> Object {
 }
 
 /// The change made since to a kept original, by a process that has the file open or works in the directory.
-fn done_since(at: Entry<'_>, now: &State, then: &State) -> std::io::Result<Option<&'static str>> {
+fn done_since(at: Entry<'_>, now: &State, then: &State) -> Result<Option<&'static str>, IoError> {
     match then.sort() {
         Sort::Folder => Ok(look::is_filled(at, then)?.then_some(FILLED)),
         Sort::File if then.digest().is_some() && then.content_likeness(now) != Likeness::Same => {
@@ -583,10 +582,10 @@ fn done_since(at: Entry<'_>, now: &State, then: &State) -> std::io::Result<Optio
 }
 
 /// Hashes unexpected content that stays, by `--force`, under other metadata.
-fn learn_content(found: &Found<'_>, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
+fn learn_content(found: &Found<'_>, looked: &mut Looked) -> Result<(), Error> {
     let seen = looked.item.from.as_mut();
     if let Some(seen) = seen.filter(|seen| matches!(seen.state.what, What::File { digest: None, .. })) {
-        seen.set_digest(found.digest().at("read", &mv.path)?);
+        seen.set_digest(found.digest()?);
     }
     Ok(())
 }

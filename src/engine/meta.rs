@@ -1,11 +1,9 @@
 //! Sets metadata that differs, in an order in which nothing undoes what was set before.
 
-use std::io;
-
 use super::item::Turn;
 use super::journal::Journal;
 use super::reach::{Reach, open};
-use crate::error::{At, Error};
+use crate::error::{Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Entry, Sort, Time};
 use crate::tree::look::{self, Seen};
@@ -17,7 +15,7 @@ const CAPABILITY: &[u8] = b"security.capability";
 /// Brings the object at `at` from the metadata `have` to `want`, setting only what differs. On the way nobody but the owner may do more
 /// than before or after: what narrows comes first, the mode that opens last. The owner precedes xattrs, as chown(2) clears setuid and
 /// capabilities; the mtime comes last (D10), as nothing else changes it.
-pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io::Result<()> {
+pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> Result<(), IoError> {
     let is_link = sort == Sort::Symlink;
     let mut mode = if is_link { want.mode } else { narrow(fs, at, have, want)? };
     let owner = (have.uid, have.gid) != (want.uid, want.gid);
@@ -40,7 +38,7 @@ pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io
 
 /// Clears mode bits that are not wanted, before the owner, an ACL or a capability gives the rest another meaning: with an ACL the group
 /// bits are its mask, without it the group's own. Returns the mode afterwards.
-fn narrow(fs: &Fs, at: Entry<'_>, have: &Meta, want: &Meta) -> io::Result<u32> {
+fn narrow(fs: &Fs, at: Entry<'_>, have: &Meta, want: &Meta) -> Result<u32, IoError> {
     let differs = |name: &[u8]| have.xattr(name) != want.xattr(name);
     let owner = (have.uid, have.gid) != (want.uid, want.gid);
     if !owner && !differs(ACL) && !differs(CAPABILITY) {
@@ -60,7 +58,7 @@ fn narrow(fs: &Fs, at: Entry<'_>, have: &Meta, want: &Meta) -> io::Result<u32> {
 }
 
 /// Removes xattrs, then sets others. chmod changes an ACL's mask, chown drops capabilities: those are set again even if they look equal.
-fn set_xattrs(fs: &Fs, at: Entry<'_>, have: &Meta, want: &Meta, owner: bool, masked: bool) -> io::Result<()> {
+fn set_xattrs(fs: &Fs, at: Entry<'_>, have: &Meta, want: &Meta, owner: bool, masked: bool) -> Result<(), IoError> {
     for (name, _) in &have.xattrs {
         if want.xattr(name).is_none() {
             fs.remove_xattr(at, name)?;
@@ -83,10 +81,10 @@ pub(super) fn open_again(fs: &Fs, reach: &mut Reach, journal: &Journal, begun: u
     for turn in journal.turns.iter().take(begun).filter(|turn| matches!(turn, Turn::Open(_))) {
         let step = journal.step(*turn);
         let (Some(from), Some(to)) = (&step.from, &step.to) else { continue };
-        let Some(folder) = open(reach.path(step.path), "open the folder of", step.path)? else { continue };
-        let Some(found) = look::look(folder.at()).at("look at", step.path)? else { continue };
+        let Some(folder) = open(reach.path(step.path))? else { continue };
+        let Some(found) = look::look(folder.at())? else { continue };
         if from.print.identity.is(found.print.identity) && from.state.meta_difference(&found.state).is_none() {
-            fs.set_mode(folder.at(), to.state.meta.mode).at("set the mode of", step.path)?;
+            fs.set_mode(folder.at(), to.state.meta.mode)?;
         }
     }
     Ok(())
@@ -185,9 +183,9 @@ mod tests {
     }
 
     impl Watch for Stops {
-        fn before(&self, _: &Step<'_>) -> io::Result<()> {
+        fn before(&self, _: &Step<'_>) -> std::io::Result<()> {
             self.seen.lock().expect("no panic").push(seen(&self.top));
-            if self.count.fetch_add(1, Ordering::SeqCst) == self.at { Err(io::Error::other("stopped")) } else { Ok(()) }
+            if self.count.fetch_add(1, Ordering::SeqCst) == self.at { Err(std::io::Error::other("stopped")) } else { Ok(()) }
         }
     }
 
@@ -272,7 +270,7 @@ mod tests {
         fs.create(dir.at(b"f"), 0o600).expect("a file");
     }
 
-    fn bring_to(fs: &Fs, top: &Path, want: &Meta) -> io::Result<()> {
+    fn bring_to(fs: &Fs, top: &Path, want: &Meta) -> Result<(), IoError> {
         let dir = Dir::open(top).expect("the folder");
         bring(fs, dir.at(b"f"), Sort::File, &seen(top).state.meta, want)
     }

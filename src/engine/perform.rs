@@ -8,7 +8,7 @@ use super::step::{Act, Spot, Step};
 use super::{find, meta, undo};
 use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::{Entry, Stat, Time, leads_nowhere};
+use crate::fs::dir::{Entry, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Difference, Meta, What};
@@ -18,8 +18,8 @@ pub(super) const UNTIMED: &str = "its time could not be set: the file system say
 
 /// Checks that a time that was set has taken, on file systems that are not known to do what they say.
 pub(super) fn check_time(at: Entry<'_>, path: &AbsPath, wanted: Time, left: &mut Vec<(AbsPath, String)>) -> Result<(), Error> {
-    let is_known = at.dir.is_known().at("look at", path)?;
-    if !is_known && at.stat().at("look at", path)?.is_some_and(|stat| !stat.mtime.shows(wanted)) {
+    let is_known = at.dir.is_known()?;
+    if !is_known && at.stat()?.is_some_and(|stat| !stat.mtime.shows(wanted)) {
         left.push((path.clone(), UNTIMED.to_owned()));
     }
     Ok(())
@@ -33,11 +33,11 @@ pub(super) fn perform(
     left: &mut Vec<(AbsPath, String)>,
 ) -> Result<Option<Time>, Error> {
     let target = match reach.path(step.path) {
-        Err(error) if leads_nowhere(&error) => {
+        Err(error) if error.leads_nowhere() => {
             let conflict = Conflict::said(step.path, "its folder", "none, or a link on the way to it");
             return Err(conflict::refused(vec![conflict]));
         }
-        other => other.at("open the folder of", step.path)?,
+        other => other?,
     };
     if step.was_folder() && step.act != Act::SetMeta {
         reach.forget(step.path);
@@ -92,7 +92,7 @@ pub(super) fn perform(
 
 /// The ctime of what was put, if it is still there unchanged: somebody may have been there since.
 fn when_put(target: &Named<'_>, step: &Step<'_>) -> Result<Option<Time>, Error> {
-    let (Some(stat), Some(to)) = (target.at().stat().at("look at", step.path)?, &step.to) else { return Ok(None) };
+    let (Some(stat), Some(to)) = (target.at().stat()?, &step.to) else { return Ok(None) };
     // A directory's times change with its names.
     let same = to.print.identity.is(look::identity(&stat))
         && (to.state.is_folder()
@@ -103,7 +103,7 @@ fn when_put(target: &Named<'_>, step: &Step<'_>) -> Result<Option<Time>, Error> 
 /// Moves what came out to its home. What was copied there before stays until Settle (I7).
 fn came_out(fs: &Fs, reach: &mut Reach, step: &Step<'_>, out: &Named<'_>) -> Result<(), Error> {
     let Some(home) = step.at.put_away() else { return Ok(()) };
-    put_away(fs, out, home, &reach.spot(home).at("open the folder of", home)?)
+    put_away(fs, out, home, &reach.spot(home)?)
 }
 
 /// Moves `out` to its home.
@@ -114,7 +114,7 @@ pub(super) fn put_away(fs: &Fs, out: &Named<'_>, spot: &Spot, home: &Named<'_>) 
 
 /// Moves something to a place of its own. If that is taken in the session, it was by an earlier crash: nothing names it, or the plan
 /// would have chosen another place.
-fn into_free(fs: &Fs, spot: Option<&Spot>, named: &Named<'_>, moved: impl Fn() -> std::io::Result<()>) -> std::io::Result<()> {
+fn into_free(fs: &Fs, spot: Option<&Spot>, named: &Named<'_>, moved: impl Fn() -> Result<(), IoError>) -> Result<(), IoError> {
     match moved() {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && matches!(spot, Some(Spot::Session(_))) => {
             fs.remove_all(named.at())?;
@@ -126,24 +126,24 @@ fn into_free(fs: &Fs, spot: Option<&Spot>, named: &Named<'_>, moved: impl Fn() -
 
 fn named<'p>(reach: &mut Reach, spot: Option<&'p Spot>, step: &Step<'_>) -> Result<Named<'p>, Error> {
     let spot = spot.ok_or_else(|| refused_at(step.path, "the step names no place for it"))?;
-    Ok(reach.spot(spot).at("open the folder of", spot)?)
+    Ok(reach.spot(spot)?)
 }
 
-fn taken(step: &Step<'_>, error: std::io::Error) -> Error {
+fn taken(step: &Step<'_>, error: IoError) -> Error {
     match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
             conflict::refused(vec![Conflict::said(step.path, "nothing", "something that appeared meanwhile")])
         }
-        _ => IoError { path: step.path.to_string(), act: "put in place", source: error }.into(),
+        _ => IoError { path: step.path.to_string(), act: "put in place", ..error }.into(),
     }
 }
 
-fn vanished(step: &Step<'_>, error: std::io::Error) -> Error {
+fn vanished(step: &Step<'_>, error: IoError) -> Error {
     match error.kind() {
         std::io::ErrorKind::NotFound => {
             conflict::refused(vec![Conflict::said(step.path, "what was there in planning", "nothing")])
         }
-        _ => IoError { path: step.path.to_string(), act: "move", source: error }.into(),
+        _ => IoError { path: step.path.to_string(), act: "move", ..error }.into(),
     }
 }
 
@@ -168,8 +168,8 @@ fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
         return Err(changed(step, "something else, put there meanwhile"));
     }
     if planned.state.is_folder() {
-        let dir = out.at().open_dir().at("open the folder", step.path)?;
-        if !step.whole && !dir.is_empty().at("list the folder", step.path)? {
+        let dir = out.at().open_dir().at("open the directory", step.path)?;
+        if !step.whole && !dir.is_empty().at("list the directory", step.path)? {
             return Err(changed(step, "a folder with something new in it"));
         }
         return Ok(());
@@ -213,7 +213,7 @@ fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
         let found = found.map(|seen| seen.state.clone());
         conflict::refused(vec![Conflict::of(step.path, &Some(from.state.clone()), &found, difference)])
     };
-    let Some(found) = look::look(target.at()).at("look at", step.path)? else { return Err(expected(None, Difference::Presence)) };
+    let Some(found) = look::look(target.at())? else { return Err(expected(None, Difference::Presence)) };
     if !from.print.identity.is(found.print.identity) {
         return Err(conflict::refused(vec![Conflict::said(step.path, "what was there in planning", "something else")]));
     }
@@ -223,6 +223,6 @@ fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     {
         return Err(expected(Some(&found), difference));
     }
-    meta::bring(fs, target.at(), to.state.sort(), &found.state.meta, &to.state.meta).at("set the metadata of", step.path)?;
+    meta::bring(fs, target.at(), to.state.sort(), &found.state.meta, &to.state.meta)?;
     Ok(())
 }

@@ -62,9 +62,9 @@ impl Plan {
             Touched { file_systems: self.file_systems(store, session)?, objects: Vec::new(), folders: Vec::new(), many: false };
         let spot = displaced(self.journal.head.generation + 1);
         if draft.made.contains(&spot) {
-            let named = self.reach.spot(&spot).at("open the folder", &spot)?;
-            fs.remove_all(named.at()).at("remove", named.at())?;
-            fs.mkdir(named.at(), 0o700).at("make the folder", named.at())?;
+            let named = self.reach.spot(&spot)?;
+            fs.remove_all(named.at())?;
+            fs.mkdir(named.at(), 0o700)?;
             touched.folder(&named.dir); // D3
         }
         let head = &self.journal.head;
@@ -84,18 +84,18 @@ impl Plan {
     fn file_systems(&mut self, store: &Store, session: &Locked) -> Result<Vec<Dir>, Error> {
         let (mut found, mut devices) = (Vec::<Dir>::new(), Vec::new());
         for dir in [&session.dir, store.journals()] {
-            let dev = dir.stat().at("look at", dir.path().display())?.dev;
+            let dev = dir.stat()?.dev;
             if !devices.contains(&dev) {
                 devices.push(dev);
-                found.push(dir.again().at("open", dir.path().display())?);
+                found.push(dir.again()?);
             }
         }
         for root in &self.journal.head.roots {
-            let held = self.reach.roots.root_of(&root.point).at("open", &root.point)?;
-            let dev = held.dir.stat().at("look at", &root.point)?.dev;
+            let held = self.reach.roots.root_of(&root.point)?;
+            let dev = held.dir.stat()?.dev;
             if !devices.contains(&dev) {
                 devices.push(dev);
-                found.push(Dir::open(root.point.as_path()).at("open", &root.point)?);
+                found.push(Dir::open(root.point.as_path())?);
             }
         }
         Ok(found)
@@ -133,23 +133,23 @@ impl Touched {
             return self.sync_file_systems(fs);
         }
         for spot in &self.objects {
-            let named = reach.spot(spot).at("open the folder of", spot)?;
+            let named = reach.spot(spot)?;
             // D1, D10; D3: a new directory itself, which has nothing yet but an owner (folder: not caught here).
             match fs.sync_at(named.at()) {
                 // Not readable for us, so it cannot be opened: sync all of its file system.
-                Err(error) if error.raw_os_error() == Some(libc::EACCES) => match spot {
-                    Spot::Session(_) => fs.sync_fs(&reach.session()).at("sync the file system of", named.at())?,
+                Err(error) if error.errno() == Some(libc::EACCES) => match spot {
+                    Spot::Session(_) => fs.sync_fs(&reach.session())?,
                     Spot::Tree(path) => {
-                        let root = reach.roots.root_of(path).at("find the mount of", path)?;
-                        fs.sync_fs(&root.dir).at("sync the file system of", &root.mount.point)?;
+                        let root = reach.roots.root_of(path)?;
+                        fs.sync_fs(&root.dir)?;
                     }
                 },
-                other => other.at("sync", named.at())?,
+                other => other?,
             }
         }
         for dir in &self.folders {
             match dir.readable() {
-                true => fs.sync_dir(dir).at("sync", dir.path().display())?,
+                true => fs.sync_dir(dir)?,
                 false => return self.sync_file_systems(fs).and_then(|()| own()),
             }
         }
@@ -159,7 +159,7 @@ impl Touched {
     /// Syncs each file system with one call for all that was made there (D7).
     fn sync_file_systems(&self, fs: &Fs) -> Result<(), Error> {
         for dir in &self.file_systems {
-            fs.sync_fs(dir).at("sync the file system of", dir.path().display())?;
+            fs.sync_fs(dir)?;
         }
         Ok(())
     }
@@ -192,7 +192,7 @@ impl<'a> Hands<'a> {
             self.copy(&Spot::Tree(item.path.clone()), home, from, true)?;
             touched.object(home.clone());
             // D3: once what was copied is let go, this name is the only way to the original.
-            touched.folder(&self.reach.spot(home).at("open the folder of", home)?.dir);
+            touched.folder(&self.reach.spot(home)?.dir);
         }
         if matches!(from.state.what, What::File { .. }) {
             touched.object(Spot::Tree(item.path.clone()));
@@ -216,7 +216,7 @@ impl<'a> Hands<'a> {
             touched.object(to_at);
             return Ok(());
         }
-        let named = self.reach.spot(&to_at).at("open the folder of", &to_at)?;
+        let named = self.reach.spot(&to_at)?;
         self.open_held(&named, &to_at)?;
         if item.planning.as_recorded && !item.fresh && !is_folder {
             touched.object(to_at);
@@ -225,14 +225,14 @@ impl<'a> Hands<'a> {
         let at = named.at();
         // I16, in its most frequent case, known from planning.
         if let Some(mark) = item.planning.mark.filter(|_| !item.fresh && !is_folder && !item.planning.as_it_is) {
-            self.fs.remove_xattr(at, mark).at("set the metadata of", at)?;
+            self.fs.remove_xattr(at, mark)?;
             touched.object(to_at);
             return Ok(());
         }
-        let mut now = look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?;
+        let mut now = look::look(at)?.ok_or_else(|| gone(at))?;
         if is_folder && !self.me_is_root && now.state.meta.mode & 0o700 != 0o700 {
-            self.fs.set_mode(at, now.state.meta.mode | 0o700).at("set the mode of", at)?;
-            now = look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?;
+            self.fs.set_mode(at, now.state.meta.mode | 0o700)?;
+            now = look::look(at)?.ok_or_else(|| gone(at))?;
         }
         // An xattr that overlayfs left on an object of an upper is not recorded, and goes (docs/ARCHITECTURE.md, I16).
         if !is_folder && now.state.meta != to.state.meta && !item.planning.as_it_is {
@@ -241,7 +241,7 @@ impl<'a> Hands<'a> {
             // A file system may keep times less exactly than they are wanted.
             now = match have.mtime == want.mtime {
                 true => Seen { state: State { meta: want.clone(), ..now.state }, ..now },
-                false => look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?,
+                false => look::look(at)?.ok_or_else(|| gone(at))?,
             };
             if !now.state.meta.mtime.shows(to.state.meta.mtime) {
                 self.untimed.push(item.path.clone());
@@ -267,18 +267,18 @@ impl<'a> Hands<'a> {
         if !matches!(spot, Spot::Session(_)) || self.me_is_root {
             return Ok(());
         }
-        let stat = named.dir.stat().at("look at", spot)?;
+        let stat = named.dir.stat()?;
         if stat.mode & 0o300 != 0o300 {
-            self.fs.set_mode(named.dir.at(b"."), stat.mode | 0o700).at("set the mode of", named.dir.path().display())?;
+            self.fs.set_mode(named.dir.at(b"."), stat.mode | 0o700)?;
         }
         Ok(())
     }
 
     /// Makes a directory, link, FIFO, socket or device from its record. A directory stays closed, 0700, until it is filled.
     fn make(&mut self, spot: &Spot, state: &State, dress: bool) -> Result<(), Error> {
-        let named = self.reach.spot(spot).at("open the folder of", spot)?;
+        let named = self.reach.spot(spot)?;
         let at = named.at();
-        self.fs.remove_all(at).at("remove", at)?;
+        self.fs.remove_all(at)?;
         match &state.what {
             What::Folder => self.fs.mkdir(at, 0o700),
             What::Symlink { target } => self.fs.symlink(target, at),
@@ -287,13 +287,12 @@ impl<'a> Hands<'a> {
             What::Char(dev) => self.fs.mknod(at, Sort::Char, 0o600, *dev),
             What::Block(dev) => self.fs.mknod(at, Sort::Block, 0o600, *dev),
             What::File { .. } => self.fs.create(at, 0o600).map(drop),
-        }
-        .at("make", at)?;
-        let now = look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?;
+        }?;
+        let now = look::look(at)?.ok_or_else(|| gone(at))?;
         if dress {
-            meta::bring(self.fs, at, state.sort(), &now.state.meta, &state.meta).at("set the metadata of", at)?;
+            meta::bring(self.fs, at, state.sort(), &now.state.meta, &state.meta)?;
         } else if state.is_folder() && (now.state.meta.uid, now.state.meta.gid) != (state.meta.uid, state.meta.gid) {
-            self.fs.set_owner(at, state.meta.uid, state.meta.gid).at("set the owner of", at)?;
+            self.fs.set_owner(at, state.meta.uid, state.meta.gid)?;
         }
         Ok(())
     }
@@ -301,32 +300,32 @@ impl<'a> Hands<'a> {
     /// Copies an object between file systems, `wanted` its state; keeps hard links within a group. `dress` also sets the metadata.
     pub fn copy(&mut self, source: &Spot, spot: &Spot, wanted: &Seen, dress: bool) -> Result<(), Error> {
         let state = &wanted.state;
-        let from = self.reach.spot(source).at("open the folder of", source)?;
-        let original = from.at().stat().at("look at", from.at())?;
+        let from = self.reach.spot(source)?;
+        let original = from.at().stat()?;
         let group = original.as_ref().and_then(Stat::shared);
         let known = if dress { &self.copies } else { &self.links };
         if let Some(first) = group.and_then(|inode| known.get(&inode)).cloned() {
-            let first = self.reach.spot(&first).at("open the folder of", &first)?;
-            let named = self.reach.spot(spot).at("open the folder of", spot)?;
-            self.fs.remove_all(named.at()).at("remove", named.at())?;
-            self.fs.link(first.at(), named.at()).at("link", named.at())?;
+            let first = self.reach.spot(&first)?;
+            let named = self.reach.spot(spot)?;
+            self.fs.remove_all(named.at())?;
+            self.fs.link(first.at(), named.at())?;
             return Ok(());
         }
         if matches!(state.what, What::File { .. }) {
-            let named = self.reach.spot(spot).at("open the folder of", spot)?;
+            let named = self.reach.spot(spot)?;
             let at = named.at();
-            self.fs.remove_all(at).at("remove", at)?;
-            let file = self.fs.create(at, 0o600).at("make", at)?;
-            let content = from.at().open_file().at("open", from.at())?;
+            self.fs.remove_all(at)?;
+            let file = self.fs.create(at, 0o600)?;
+            let content = from.at().open_file()?;
             self.fs.copy(&content, &file, named.dir.path()).at("copy the content to", at)?;
-            let (digest, _) = look::digest(at).at("read", at)?;
+            let (digest, _) = look::digest(at)?;
             if state.digest().is_some_and(|known| known != digest) {
                 let why = format!("its content changed while it was copied (recant {})", self.frame.session);
                 return Err(refused_at(from.at(), why));
             }
             if dress {
-                let now = look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?;
-                meta::bring(self.fs, at, Sort::File, &now.state.meta, &state.meta).at("set the metadata of", at)?;
+                let now = look::look(at)?.ok_or_else(|| gone(at))?;
+                meta::bring(self.fs, at, Sort::File, &now.state.meta, &state.meta)?;
             }
         } else {
             self.make(spot, state, dress)?;

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use super::journal::Journal;
 use super::step::Spot;
-use crate::error::{At, IoError};
-use crate::fs::dir::{Dir, Entry, leads_nowhere};
+use crate::error::IoError;
+use crate::fs::dir::{Dir, Entry};
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::roots::{Roots, deep};
 
@@ -36,8 +36,8 @@ impl Named<'_> {
 impl Reach {
     /// Makes one for the session whose directory is `session`.
     pub fn new(session: &Dir) -> Result<Self, IoError> {
-        let roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
-        let session = session.open_below(b"").at("open the folder", session.path().display())?;
+        let roots = Roots::read()?;
+        let session = session.open_below(b"")?;
         Ok(Self { roots, session: Rc::new(session), held: HashMap::new(), last: None, before: HashMap::new() })
     }
 
@@ -53,8 +53,8 @@ impl Reach {
         self.session.clone()
     }
 
-    pub(super) fn path<'p>(&mut self, path: &'p AbsPath) -> std::io::Result<Named<'p>> {
-        let Some((parent, name)) = path.split() else { return Err(std::io::Error::other("the root folder has no name")) };
+    pub(super) fn path<'p>(&mut self, path: &'p AbsPath) -> Result<Named<'p>, IoError> {
+        let Some((parent, name)) = path.split() else { return Err(no_name(path)) };
         if let Some((_, dir)) = self.last.as_ref().filter(|(last, _)| last == parent) {
             return Ok(Named { dir: dir.clone(), name });
         }
@@ -63,7 +63,7 @@ impl Reach {
         Ok(Named { dir, name })
     }
 
-    pub(super) fn spot<'p>(&mut self, spot: &'p Spot) -> std::io::Result<Named<'p>> {
+    pub(super) fn spot<'p>(&mut self, spot: &'p Spot) -> Result<Named<'p>, IoError> {
         match spot {
             Spot::Tree(path) => self.path(path),
             Spot::Session(below) => self.below(below),
@@ -71,13 +71,13 @@ impl Reach {
     }
 
     /// Opens the directory of a name below the session's directory.
-    pub(super) fn below<'p>(&mut self, below: &'p [u8]) -> std::io::Result<Named<'p>> {
+    pub(super) fn below<'p>(&mut self, below: &'p [u8]) -> Result<Named<'p>, IoError> {
         let (parent, name) = split(below);
         Ok(Named { dir: self.held(parent)?, name })
     }
 
     /// Opens a directory below the session's.
-    pub(super) fn held(&mut self, below: &[u8]) -> std::io::Result<Rc<Dir>> {
+    pub(super) fn held(&mut self, below: &[u8]) -> Result<Rc<Dir>, IoError> {
         if let Some(dir) = self.held.get(below) {
             return Ok(dir.clone());
         }
@@ -114,7 +114,7 @@ impl Reach {
     }
 
     /// Reaches what Prepare made: where it was made, as long as that directory is held.
-    pub(super) fn made<'p>(&mut self, spot: &'p Spot) -> std::io::Result<Named<'p>> {
+    pub(super) fn made<'p>(&mut self, spot: &'p Spot) -> Result<Named<'p>, IoError> {
         let held = |path: &'p AbsPath| Some(Named { dir: self.before.get(&path.parent()?)?.clone(), name: path.name() });
         match spot {
             Spot::Tree(path) => held(path).map_or_else(|| self.path(path), Ok),
@@ -130,8 +130,13 @@ impl Reach {
 }
 
 /// The directory of a path, or an I/O error if there is none.
-pub(super) fn parent_of(path: &AbsPath) -> std::io::Result<AbsPath> {
-    path.parent().ok_or_else(|| std::io::Error::other("the root folder has no name"))
+pub(super) fn parent_of(path: &AbsPath) -> Result<AbsPath, IoError> {
+    path.parent().ok_or_else(|| no_name(path))
+}
+
+fn no_name(path: &AbsPath) -> IoError {
+    let source = std::io::Error::other("the root directory has no name");
+    IoError { path: path.to_string(), act: "find the directory of", source }
 }
 
 /// Splits what lies below the session's directory into its directory and last name.
@@ -149,14 +154,10 @@ impl std::fmt::Display for Spot {
 }
 
 /// Turns a missing directory on the way into `None`: a name that it would hold is not there.
-pub(super) fn open<'p>(
-    opened: std::io::Result<Named<'p>>,
-    act: &'static str,
-    path: impl std::fmt::Display,
-) -> Result<Option<Named<'p>>, IoError> {
+pub(super) fn open(opened: Result<Named<'_>, IoError>) -> Result<Option<Named<'_>>, IoError> {
     match opened {
         Ok(named) => Ok(Some(named)),
-        Err(error) if leads_nowhere(&error) => Ok(None),
-        Err(error) => Err(error).at(act, path),
+        Err(error) if error.leads_nowhere() => Ok(None),
+        Err(error) => Err(error),
     }
 }

@@ -87,7 +87,7 @@ pub fn all(fs: &Fs, store: &Store) -> Result<Vec<Recovered>, Error> {
 
 /// The ids of all interrupted operations: with a journal, or what comes before one.
 pub fn interrupted(store: &Store) -> Result<Vec<Id>, Error> {
-    let found = store.journals().names().at("list the journals", store.journals().path().display())?;
+    let found = store.journals().names()?;
     let id = |name: &Vec<u8>| Id::parse(std::str::from_utf8(name.get(..20)?).ok()?);
     let mut ids: Vec<Id> = found.iter().filter_map(id).collect();
     ids.sort();
@@ -249,7 +249,7 @@ fn not_done(reach: &mut Reach, journal: &Journal) -> Result<Option<AbsPath>, Err
 /// True if a path does not hold what was to be put, or still holds what was to go, or that is not at its home yet.
 fn is_not_done(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
     if step.act == Act::SetMeta {
-        let target = open(reach.path(step.path), "open the folder of", step.path)?;
+        let target = open(reach.path(step.path))?;
         return is_not_set(target.as_ref(), step);
     }
     let found = Found::look(reach, step.path, (step.from.as_deref(), step.to.as_deref()), &step.at)?;
@@ -265,7 +265,7 @@ fn is_not_done(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
 /// True if the metadata there is not what was to be set. A directory's time changes with its names.
 fn is_not_set(target: Option<&Named<'_>>, step: &Step<'_>) -> Result<bool, Error> {
     let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(false) };
-    let found = target.map(|target| look::look(target.at())).transpose().at("look at", step.path)?.flatten();
+    let found = target.map(|target| look::look(target.at())).transpose()?.flatten();
     Ok(found.is_none_or(|found| {
         let (old, new, now) = (from.state.meta.mtime, to.state.meta.mtime, found.state.meta.mtime);
         found.state.meta_difference(&to.state).is_some() || !to.state.is_folder() && old != new && now == old
@@ -343,7 +343,7 @@ fn learn_again(fs: &Fs, session: &Session, journal: &Journal, notes: &mut Vec<St
 
 fn seal_again(fs: &Fs, session: &Session) -> Result<(), Error> {
     let at = session.dir.at(b"session.json");
-    Ok(fs.replace(at, &crate::session::opened::header_bytes(&session.header)).at("write", at)?)
+    Ok(fs.replace(at, &crate::session::opened::header_bytes(&session.header))?)
 }
 
 fn stays(store: &Store, id: &Id, error: Error) -> Error {
@@ -364,12 +364,12 @@ fn stays(store: &Store, id: &Id, error: Error) -> Error {
 /// wants the operation ended all the same, else an error.
 fn lost_roots(store: &Store, journal: &Journal, choice: Option<Choice>) -> Result<Vec<AbsPath>, Error> {
     let mut lost = Vec::new();
-    let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
+    let mut roots = Roots::read()?;
     for record in &journal.head.roots {
         let why = match roots.root_of(&record.point) {
-            Err(error) => crate::error::reason(&error),
+            Err(error) => error.why(),
             Ok(root) => {
-                let stat = root.dir.stat().at("look at", &record.point)?;
+                let stat = root.dir.stat()?;
                 if root.mount.point == record.point && look::identity(&stat) == record.identity {
                     continue;
                 }

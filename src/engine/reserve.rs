@@ -45,17 +45,17 @@ fn keep_bytes(fs: &Fs, session: &Session, bytes: u64) -> Result<(), Error> {
     }
     for (i, name) in RESERVE.iter().enumerate() {
         let at = session.dir.at(name);
-        let stat = at.stat().at("look at", at)?;
+        let stat = at.stat()?;
         if i > 0 {
             if stat.is_none() {
-                fs.create(at, 0o600).at("make", at)?;
+                fs.create(at, 0o600)?;
             }
             continue;
         }
         if stat.is_some_and(|stat| stat.size >= bytes) {
             continue;
         }
-        let file = fs.append(at).at("make", at)?;
+        let file = fs.append(at)?;
         match fs.allocate(&file, bytes, session.dir.path()) {
             // FUSE, NFS and others have no fallocate(2), and guarantee nothing.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS)) => {}
@@ -76,7 +76,7 @@ pub(super) fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
     drop_all(fs, session)?;
     if low {
         // D2: ext4 and xfs give freed blocks away again once the transaction that freed them is on disk (folder: not caught here).
-        fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?;
+        fs.sync_dir(&session.dir)?;
         wait_for_inodes(session)?;
     }
     Ok(())
@@ -98,8 +98,8 @@ fn wait_for_inodes(session: &Session) -> Result<(), Error> {
 pub(super) fn drop_all(fs: &Fs, session: &Session) -> Result<(), Error> {
     for name in RESERVE {
         let at: Entry<'_> = session.dir.at(name);
-        if at.stat().at("look at", at)?.is_some() {
-            fs.remove_all(at).at("remove", at)?;
+        if at.stat()?.is_some() {
+            fs.remove_all(at)?;
         }
     }
     Ok(())

@@ -1,7 +1,6 @@
 //! Checks that the caller may do what is planned, and that it fits, before the first effect.
 
 use std::collections::BTreeMap;
-use std::io;
 
 use rustix::fs::{Access, AtFlags};
 use rustix::thread::{CapabilitySet, capabilities};
@@ -14,9 +13,9 @@ use super::reach::{Named, parent_of};
 use super::step::Act;
 use crate::checkpoint::manifest::Kept;
 use crate::config;
-use crate::error::{At, BY_ROOT, Error};
+use crate::error::{At, BY_ROOT, Error, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
+use crate::fs::dir::{Dir, Entry, Sort, Stat};
 use crate::fs::path::AbsPath;
 use crate::tree::state::Meta;
 
@@ -31,22 +30,22 @@ impl Draft<'_> {
                 continue;
             }
             last = above;
-            let parent = parent_of(&item.path).at("find the folder of", &item.path)?;
+            let parent = parent_of(&item.path)?;
             let mut nearest = self.not_missing(Some(parent));
             while let Some(folder) = nearest.filter(|folder| !folders.contains_key(folder)) {
                 match self.reach.roots.folder(&folder) {
                     Ok(dir) => {
                         // The road by copies puts its temporary names into the nearest directory that exists.
-                        let stat = dir.stat().at("look at", &folder)?;
+                        let stat = dir.stat()?;
                         refused.extend(self.not_workable(&folder, &dir, &stat)?);
                         folders.insert(folder, stat);
                         break;
                     }
-                    Err(error) if leads_nowhere(&error) => {
+                    Err(error) if error.leads_nowhere() => {
                         nearest = folder.parent();
                         self.missing = Some(folder);
                     }
-                    Err(error) => return Err(error).at("open the folder", &folder).map_err(Error::from),
+                    Err(error) => return Err(error.into()),
                 }
             }
         }
@@ -56,7 +55,7 @@ impl Draft<'_> {
 
     /// The reason why names in a directory cannot be changed. The user's own directories can be opened for the work.
     fn not_workable(&mut self, path: &AbsPath, dir: &Dir, stat: &Stat) -> Result<Option<(String, String)>, Error> {
-        let root = self.reach.roots.root_of(path).at("find the mount of", path)?;
+        let root = self.reach.roots.root_of(path)?;
         if root.mount.read_only() {
             return Ok(Some((path.to_string(), format!("the file system mounted at {} is read-only", root.mount.point))));
         }
@@ -93,7 +92,7 @@ impl Draft<'_> {
             if parent.mode & 0o1000 != 0 && meta.uid != me && parent.uid != me {
                 refused.push((path.to_string(), format!("it belongs to user {} and lies in a sticky folder", meta.uid)));
             } else if item.leaves_folder() && meta.uid != me {
-                let dir = self.reach.roots.folder(above).at("open the folder", above)?;
+                let dir = self.reach.roots.folder(above)?;
                 if rustix::fs::accessat(&*dir, path.name(), Access::WRITE_OK, AtFlags::EACCESS).is_err() {
                     refused.push((path.to_string(), format!("the folder belongs to user {} and you may not move it", meta.uid)));
                 }
@@ -135,7 +134,7 @@ impl Draft<'_> {
             }
             let Some(folder) = &item.beside else { continue };
             if let Some(to) = &item.to {
-                let root = self.reach.roots.root_of(folder).at("find the mount of", &**folder)?;
+                let root = self.reach.roots.root_of(folder)?;
                 *needed.entry(root.mount.point.clone()).or_default() += to.blocks;
             }
         }
@@ -145,7 +144,7 @@ impl Draft<'_> {
             Ok(())
         };
         for (point, need) in needed {
-            let root = self.reach.roots.root_of(&point).at("find the mount of", &point)?;
+            let root = self.reach.roots.root_of(&point)?;
             check(&root.dir, point.to_string(), need)?;
         }
         if in_store > 0 {
@@ -192,9 +191,9 @@ fn lacks(within: impl std::os::fd::AsFd, what: &str, need: u64) -> Result<Option
 
 /// Runs `act`, with the directories that it moves and works in opened if need be; each gets its mode back. A power cut may have undone
 /// the opening of a user's own directory but not the work in it, or somebody has closed it since.
-pub(super) fn with_rights(fs: &Fs, names: [&Named<'_>; 2], act: impl Fn() -> io::Result<()>) -> io::Result<()> {
+pub(super) fn with_rights(fs: &Fs, names: [&Named<'_>; 2], act: impl Fn() -> Result<(), IoError>) -> Result<(), IoError> {
     let refused = match act() {
-        Err(error) if error.raw_os_error() == Some(libc::EACCES) => error,
+        Err(error) if error.errno() == Some(libc::EACCES) => error,
         done => return done,
     };
     let mut opened = Vec::new();
@@ -204,14 +203,14 @@ pub(super) fn with_rights(fs: &Fs, names: [&Named<'_>; 2], act: impl Fn() -> io:
         Err(error) => Err(error),
     };
     // What was moved has its other name now, and is closed before its directory is. All are tried; the first error is returned.
-    let closed = opened.into_iter().rev().map(|closed| close(fs, names, closed)).fold(Ok(()), io::Result::and);
+    let closed = opened.into_iter().rev().map(|closed| close(fs, names, closed)).fold(Ok(()), Result::and);
     done.and(closed)
 }
 
 /// An opened directory, and its stat before.
 type Opened<'a> = (Entry<'a>, Stat);
 
-fn open_up<'a>(fs: &Fs, names: [&'a Named<'_>; 2], opened: &mut Vec<Opened<'a>>) -> io::Result<()> {
+fn open_up<'a>(fs: &Fs, names: [&'a Named<'_>; 2], opened: &mut Vec<Opened<'a>>) -> Result<(), IoError> {
     let me = rustix::process::geteuid().as_raw();
     // A directory that gets another parent is itself written to: its `..`.
     for at in names.iter().map(|named| named.dir.at(b".")).chain(names.iter().map(|named| named.at())) {
@@ -224,7 +223,7 @@ fn open_up<'a>(fs: &Fs, names: [&'a Named<'_>; 2], opened: &mut Vec<Opened<'a>>)
     Ok(())
 }
 
-fn close(fs: &Fs, names: [&Named<'_>; 2], (at, closed): Opened<'_>) -> io::Result<()> {
+fn close(fs: &Fs, names: [&Named<'_>; 2], (at, closed): Opened<'_>) -> Result<(), IoError> {
     for spot in [at, names[0].at(), names[1].at()] {
         if spot.stat()?.is_some_and(|stat| stat.inode() == closed.inode()) {
             return fs.set_mode(spot, closed.mode);

@@ -32,7 +32,7 @@ impl Roads {
     /// Reads them from the session's directory.
     pub fn from(session: &Dir) -> Result<Self, IoError> {
         let path = || session.path().display().to_string();
-        let (mount, folder) = (mounts::id_of(session).at("look at", path())?, session.stat().at("look at", path())?);
+        let (mount, folder) = (mounts::id_of(session).at("look at", path())?, session.stat()?);
         Ok(Self { mount, folder })
     }
 

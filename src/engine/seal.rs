@@ -32,8 +32,8 @@ pub(super) fn write_facts(
 
 fn write_header(fs: &Fs, session: &Session, journal: &Journal) -> Result<File, Error> {
     let temp = session.dir.at(NEW_HEADER);
-    fs.unlink_if_there(temp).at("remove", temp)?;
-    let file = fs.create(temp, 0o600).at("make", temp)?;
+    fs.unlink_if_there(temp)?;
+    let file = fs.create(temp, 0o600)?;
     fs.write(&file, &header_bytes(&journal.head.header), session.dir.path()).at("write", temp)?;
     Ok(file)
 }
@@ -50,7 +50,7 @@ pub(super) fn make_seal_last(fs: &Fs, store: &Store, session: &Session, journal:
     let folder = facts::folder(session)?;
     name_written(fs, &folder)?;
     let noted = facts::note_sealed(fs, store, journal);
-    fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?; // D2, I2
-    fs.sync_dir(&folder).at("sync", folder.path().display())?; // D2: before the former one goes, and the journal
+    fs.sync_dir(&session.dir)?; // D2, I2
+    fs.sync_dir(&folder)?; // D2: before the former one goes, and the journal
     Ok(noted.err().as_ref().map(facts::log_failed))
 }

@@ -16,8 +16,8 @@ use super::undo::is_open_for_writing;
 use crate::checkpoint::manifest::{Former, Reading, name_written};
 use crate::error::{At, Error, recant};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort, Stat, leads_nowhere};
-use crate::fs::path::{AbsPath, Shown};
+use crate::fs::dir::{Dir, Sort, Stat};
+use crate::fs::path::AbsPath;
 use crate::session::header::Origin;
 use crate::session::opened::{Session, part};
 use crate::session::store::Store;
@@ -98,7 +98,7 @@ fn write_again(
     facts::write_displaced(fs, reach, journal)?;
     name_written(fs, folder)?;
     let noted = facts::note_sealed_once(fs, store, journal);
-    fs.sync_dir(folder).at("sync", folder.path().display())?; // D2
+    fs.sync_dir(folder)?; // D2
     Ok(noted.err().as_ref().map(facts::log_failed))
 }
 
@@ -171,10 +171,10 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
 fn kept_before(reach: &mut Reach, journal: &Journal) -> Result<Vec<String>, Error> {
     let below = displaced_below(journal);
     let folder = match reach.held(&below) {
-        Err(error) if leads_nowhere(&error) => return Ok(Vec::new()),
-        folder => folder.at("open the folder", Shown(&below))?,
+        Err(error) if error.leads_nowhere() => return Ok(Vec::new()),
+        folder => folder?,
     };
-    let mut names = folder.names().at("list the folder", Shown(&below))?;
+    let mut names = folder.names()?;
     names.retain(|name| name.windows(6).any(|part| part == b"-kept-"));
     let spot = |name: &[u8]| Spot::Session([&*below, b"/", name].concat());
     let mut notes = Vec::new();
@@ -197,7 +197,7 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
     if held.len() > MANY {
         let session = reach.session();
         // D2, D7: one call for all of its directories.
-        fs.sync_fs(&session).at("sync the file system of", session.path().display())?;
+        fs.sync_fs(&session)?;
         held.clear();
     }
     for below in &held {
@@ -206,7 +206,7 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
             Ok(dir) => sync_names(fs, &dir, &reach.session())?,
             // An upper that is no longer needed.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error).at("open the session's folder", Shown(below)).map_err(Error::from),
+            Err(error) => return Err(error.into()),
         }
     }
     for path in &beside {
@@ -214,13 +214,13 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
             Ok(dir) => {
                 // Removing the temporary names has changed its time again.
                 if let Some(new) = journal.head.times.iter().find(|time| time.path == *path).and_then(|time| time.new) {
-                    fs.set_mtime(dir.at(b"."), new).at("set the time of", path)?;
+                    fs.set_mtime(dir.at(b"."), new)?;
                 }
                 close_again(fs, journal, path, &dir)?;
                 sync_folder(fs, &mut reach.roots, path, &dir)?;
             }
-            Err(error) if leads_nowhere(&error) => {}
-            Err(error) => return Err(error).at("open the folder", path).map_err(Error::from),
+            Err(error) if error.leads_nowhere() => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(())
@@ -230,9 +230,9 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
 fn close_again(fs: &Fs, journal: &Journal, path: &AbsPath, dir: &Dir) -> Result<(), Error> {
     let Ok(i) = journal.items.binary_search_by(|item| item.path.cmp(path)) else { return Ok(()) };
     let Some(closed) = journal.items[i].to.as_ref().map(|to| &to.state).filter(|to| to.is_folder()) else { return Ok(()) };
-    let (now, mode) = (dir.stat().at("look at", path)?.mode, closed.meta.mode);
+    let (now, mode) = (dir.stat()?.mode, closed.meta.mode);
     if now != mode && now == mode | 0o700 {
-        fs.set_mode(dir.at(b"."), mode).at("set the mode of", path)?;
+        fs.set_mode(dir.at(b"."), mode)?;
     }
     Ok(())
 }
@@ -243,7 +243,7 @@ fn still_needed(reach: &mut Reach, out: &Spot, from: &look::Seen, dressed: &Dres
         return Ok(Some("it was written to while it was committed; what was there last"));
     }
     let is_file = stat_of(reach, out)?.is_some_and(|stat| stat.sort == Sort::File);
-    let Some(named) = open(reach.spot(out), "open the folder of", out)? else { return Ok(None) };
+    let Some(named) = open(reach.spot(out))? else { return Ok(None) };
     let open = is_file && is_open_for_writing(&named)?;
     Ok(open.then_some("a process has what was there open for writing; that, with what it writes,"))
 }
@@ -260,23 +260,19 @@ fn written_since(reach: &mut Reach, spot: &Spot, from: &look::Seen, dressed: &Dr
 
 /// Stats `spot`; `None` if nothing is there, or its directory is missing.
 pub(super) fn stat_of(reach: &mut Reach, spot: &Spot) -> Result<Option<Stat>, Error> {
-    let Some(named) = open(reach.spot(spot), "open the folder of", spot)? else { return Ok(None) };
-    Ok(named.at().stat().at("look at", spot)?)
+    let Some(named) = open(reach.spot(spot))? else { return Ok(None) };
+    Ok(named.at().stat()?)
 }
 
 /// Renames what stays beside its target to a name that no operation uses otherwise.
 fn put_aside(fs: &Fs, reach: &mut Reach, out: &Spot, aside: &Spot) -> Result<(), Error> {
-    let (Some(from), Some(to)) =
-        (open(reach.spot(out), "open the folder of", out)?, open(reach.spot(aside), "open the folder of", aside)?)
-    else {
+    let (Some(from), Some(to)) = (open(reach.spot(out))?, open(reach.spot(aside))?) else {
         return Ok(());
     };
     // Where rename has no flags, link(2) and unlink(2) stand for it: in between both names are there (F13).
-    match (from.at().stat().at("look at", out)?, to.at().stat().at("look at", aside)?) {
-        (Some(one), Some(other)) if one.inode() == other.inode() => {
-            Ok(with_rights(fs, [&from, &from], || fs.unlink(from.at())).at("remove", out)?)
-        }
-        _ => Ok(with_rights(fs, [&from, &to], || fs.place(from.at(), to.at())).at("move", out)?),
+    match (from.at().stat()?, to.at().stat()?) {
+        (Some(one), Some(other)) if one.inode() == other.inode() => Ok(with_rights(fs, [&from, &from], || fs.unlink(from.at()))?),
+        _ => Ok(with_rights(fs, [&from, &to], || fs.place(from.at(), to.at()))?),
     }
 }
 
@@ -294,11 +290,11 @@ enum Removed {
 fn remove(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, spot: &Spot) -> Result<Removed, Error> {
     let named = match reach.spot(spot) {
         Ok(named) => named,
-        Err(error) if leads_nowhere(&error) => return Ok(Removed::NoFolder),
-        Err(error) => return Err(error).at("open the folder of", spot).map_err(Error::from),
+        Err(error) if error.leads_nowhere() => return Ok(Removed::NoFolder),
+        Err(error) => return Err(error.into()),
     };
     let is_away = is_another(&named, spot, &journal.head.times)?;
-    let stat = named.at().stat().at("look at", spot)?.filter(|stat| stat.sort == Sort::Folder && !spot.is_in(b"held/upper"));
+    let stat = named.at().stat()?.filter(|stat| stat.sort == Sort::Folder && !spot.is_in(b"held/upper"));
     if let Some(stat) = stat {
         match with_rights(fs, [&named, &named], || fs.rmdir(named.at())) {
             Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => {
@@ -306,11 +302,11 @@ fn remove(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, spot: &Spo
                 put_aside(fs, reach, spot, &kept)?;
                 return Ok(Removed::Filled(kept));
             }
-            done => done.at("remove", spot)?,
+            done => done?,
         }
     } else {
         // An upper's directory has the mode that the command gave it; one on the tree may have been closed by this operation.
-        with_rights(fs, [&named, &named], || fs.remove_all(named.at())).at("remove", spot)?;
+        with_rights(fs, [&named, &named], || fs.remove_all(named.at()))?;
     }
     Ok(if is_away { Removed::NoFolder } else { Removed::Away })
 }
@@ -338,8 +334,8 @@ fn forget_uppers(fs: &Fs, session: &Session) -> Result<(), Error> {
     }
     for below in [&b"held/upper"[..], b"held/work"] {
         let dir = part(&session.dir, below)?;
-        for name in dir.names().at("list", dir.path().display())? {
-            fs.remove_all(dir.at(&name)).at("remove", dir.at(&name))?;
+        for name in dir.names()? {
+            fs.remove_all(dir.at(&name))?;
         }
     }
     Ok(())

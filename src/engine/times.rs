@@ -5,9 +5,9 @@ use std::rc::Rc;
 use super::journal::Journal;
 use super::reach::{Reach, open};
 use super::step::FolderTime;
-use crate::error::{At, Error};
+use crate::error::{Error, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort, leads_nowhere};
+use crate::fs::dir::{Dir, Sort};
 use crate::fs::roots::Roots;
 use crate::tree::look;
 
@@ -18,14 +18,9 @@ pub(super) fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Re
     // Directories that went and are back: their children's steps have changed their times.
     for item in journal.items.iter().filter(|item| item.moves() && item.was_folder()) {
         let Some(from) = &item.from else { continue };
-        let Some(named) = open(reach.path(&item.path), "open the folder of", &item.path)? else { continue };
-        if named
-            .at()
-            .stat()
-            .at("look at", &item.path)?
-            .is_some_and(|stat| from.print.identity.is(look::identity(&stat)) && stat.sort == Sort::Folder)
-        {
-            ignore_not_mine(fs.set_mtime(named.at(), from.state.meta.mtime)).at("set the time of", &item.path)?;
+        let Some(named) = open(reach.path(&item.path))? else { continue };
+        if named.at().stat()?.is_some_and(|stat| from.print.identity.is(look::identity(&stat)) && stat.sort == Sort::Folder) {
+            ignore_not_mine(fs.set_mtime(named.at(), from.state.meta.mtime))?;
         }
     }
     Ok(())
@@ -33,10 +28,10 @@ pub(super) fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Re
 
 pub(super) fn put_back_time(fs: &Fs, roots: &mut Roots, time: &FolderTime) -> Result<(), Error> {
     let Some(dir) = folder_of(roots, time)? else { return Ok(()) };
-    if dir.stat().at("look at", &time.path)?.mtime == time.old {
+    if dir.stat()?.mtime == time.old {
         return Ok(());
     }
-    ignore_not_mine(fs.set_mtime(dir.at(b"."), time.old)).at("set the time of", &time.path)?;
+    ignore_not_mine(fs.set_mtime(dir.at(b"."), time.old))?;
     Ok(())
 }
 
@@ -44,18 +39,18 @@ pub(super) fn put_back_time(fs: &Fs, roots: &mut Roots, time: &FolderTime) -> Re
 fn folder_of(roots: &mut Roots, time: &FolderTime) -> Result<Option<Rc<Dir>>, Error> {
     let dir = match roots.folder(&time.path) {
         Ok(dir) => dir,
-        Err(error) if leads_nowhere(&error) => return Ok(None),
-        Err(error) => return Err(error).at("open the folder", &time.path).map_err(Error::from),
+        Err(error) if error.leads_nowhere() => return Ok(None),
+        Err(error) => return Err(error.into()),
     };
-    let stat = dir.stat().at("look at", &time.path)?;
+    let stat = dir.stat()?;
     Ok(time.identity.is(look::identity(&stat)).then_some(dir))
 }
 
 /// Ignores errors from setting the time of somebody else's directory (`/tmp`), or on a file system without the call (FUSE): the time of
 /// this operation stays.
-pub(super) fn ignore_not_mine(result: std::io::Result<()>) -> std::io::Result<()> {
+pub(super) fn ignore_not_mine(result: Result<(), IoError>) -> Result<(), IoError> {
     match result {
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS | libc::EOPNOTSUPP)) => Ok(()),
+        Err(error) if matches!(error.errno(), Some(libc::EPERM | libc::ENOSYS | libc::EOPNOTSUPP)) => Ok(()),
         other => other,
     }
 }

@@ -103,7 +103,7 @@ fn bring_out(fs: &Fs, found: &Found<'_>, step: &Step<'_>) -> Result<Brought, Err
     if out.what == Off::Ours || found.there == There::From {
         // F13: after a power cut a file system may show it under both names. The one at home is useless now.
         if !step.was_folder() {
-            fs.unlink(home_at.at()).at("remove", home_at.at())?;
+            fs.unlink(home_at.at())?;
         }
         return Ok(Brought::NotAway);
     }
@@ -200,8 +200,8 @@ pub(super) fn written_meanwhile(off: &Named<'_>, ours: Option<&Seen>) -> Result<
 pub(super) fn is_open_for_writing(file: &Named<'_>) -> Result<bool, Error> {
     match file.at().open_file() {
         // An unreadable file cannot be asked.
-        Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(false),
-        opened => Ok(writers(&opened.at("open", file.at())?).at("ask for a lease on", file.at())? == Writers::Some),
+        Err(error) if error.errno() == Some(libc::EACCES) => Ok(false),
+        opened => Ok(writers(&opened?).at("ask for a lease on", file.at())? == Writers::Some),
     }
 }
 
@@ -213,7 +213,7 @@ fn undo_remove(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<Str
             // F13: after a power cut a file system may show it under both names. It is back: the other name goes.
             let alone = !step.was_folder() && step.from.as_ref().is_some_and(|from| from.nlink == 1);
             if let Some(spot) = out.named.as_ref().filter(|_| alone) {
-                fs.unlink(spot.at()).at("remove", spot.at())?;
+                fs.unlink(spot.at())?;
             }
             return Ok(None);
         }
@@ -248,16 +248,16 @@ fn make_again(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<Stri
         There::Nothing => {}
         _ => return Ok(Some(OTHER.into())),
     }
-    fs.remove_all(new.at()).at("remove", out.spot)?;
-    with_rights(fs, [new, new], || fs.mkdir(new.at(), 0o700)).at("make", out.spot)?;
-    let Some(made) = look::look(new.at()).at("look at", out.spot)? else { return Ok(Some(NO_FOLDER.into())) };
-    meta::bring(fs, new.at(), Sort::Folder, &made.state.meta, &from.state.meta).at("set the metadata of", out.spot)?;
+    fs.remove_all(new.at())?;
+    with_rights(fs, [new, new], || fs.mkdir(new.at(), 0o700))?;
+    let Some(made) = look::look(new.at())? else { return Ok(Some(NO_FOLDER.into())) };
+    meta::bring(fs, new.at(), Sort::Folder, &made.state.meta, &from.state.meta)?;
     Ok(with_rights(fs, [new, target], || fs.place(new.at(), target.at())).at("put back", step.path).map(|()| None)?)
 }
 
 /// Reverses what was set on an object that is where it was.
 fn undo_set_meta(fs: &Fs, reach: &mut Reach, step: &Step<'_>) -> Result<Option<String>, Error> {
-    let target = open(reach.path(step.path), "open the folder of", step.path)?;
+    let target = open(reach.path(step.path))?;
     // A new directory that is not in its place: the step that places it judges that.
     if step.at.to.is_some() && !holds(target.as_ref(), step.to.as_deref())? {
         return Ok(None);
@@ -270,7 +270,7 @@ fn undo_set_meta(fs: &Fs, reach: &mut Reach, step: &Step<'_>) -> Result<Option<S
 /// clears setuid and capabilities, the mode an ACL's mask.
 fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<String>, Error> {
     let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(None) };
-    let Some(found) = look::look(target.at()).at("look at", step.path)? else { return Ok(None) };
+    let Some(found) = look::look(target.at())? else { return Ok(None) };
     if !from.print.identity.is(found.print.identity) {
         return Ok(Some("somebody put something else there".into()));
     }
@@ -281,14 +281,14 @@ fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<Stri
     if !found.state.is_folder() {
         let mtime = if meta::has_foreign_time(from, to, &found) { now.mtime } else { old.mtime };
         let back = Meta { mtime, ..old.clone() };
-        meta::bring(fs, target.at(), found.state.sort(), now, &back).at("set the metadata of", step.path)?;
+        meta::bring(fs, target.at(), found.state.sort(), now, &back)?;
         return Ok(None);
     }
     // Names that came and went have changed its time, even where none can be set.
     let all_but_time = Meta { mtime: now.mtime, ..old.clone() };
-    meta::bring(fs, target.at(), found.state.sort(), now, &all_but_time).at("set the metadata of", step.path)?;
+    meta::bring(fs, target.at(), found.state.sort(), now, &all_but_time)?;
     if now.mtime != old.mtime {
-        ignore_not_mine(fs.set_mtime(target.at(), old.mtime)).at("set the time of", step.path)?;
+        ignore_not_mine(fs.set_mtime(target.at(), old.mtime))?;
     }
     Ok(None)
 }

@@ -13,7 +13,8 @@ use rustix::io::Errno;
 use super::beneath::{self, ACROSS, BENEATH};
 use super::device::Dev;
 use super::path::Shown;
-use super::xattr;
+use super::xattr::{self, Xattrs};
+use crate::error::{At, IoError};
 
 /// A point in time as file systems keep it: seconds since 1970, and ns that always count forward. Packed to 12 bytes, as a plan has six for
 /// each path.
@@ -120,6 +121,9 @@ pub struct Dir {
     known: OnceLock<bool>,
 }
 
+/// A name in a directory, and its sort where the file system tells that.
+pub type NameAndSort = (Vec<u8>, Option<Sort>);
+
 /// A name in a held directory.
 #[derive(Clone, Copy)]
 pub struct Entry<'a> {
@@ -132,6 +136,9 @@ pub struct Entry<'a> {
 impl fmt::Display for Entry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut bytes = self.dir.path.as_os_str().as_bytes().to_vec();
+        if self.name == b"." {
+            return Shown(&bytes).fmt(f);
+        }
         if bytes.last() != Some(&b'/') {
             bytes.push(b'/');
         }
@@ -139,6 +146,24 @@ impl fmt::Display for Entry<'_> {
         Shown(&bytes).fmt(f)
     }
 }
+
+/// A path below a held folder, as it stands in a message.
+struct Below<'a>(&'a Dir, &'a [u8]);
+
+impl fmt::Display for Below<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        shown(&self.0.path.join(std::ffi::OsStr::from_bytes(self.1))).fmt(f)
+    }
+}
+
+fn shown(path: &Path) -> Shown<'_> {
+    Shown(path.as_os_str().as_bytes())
+}
+
+const LOOK: &str = "look at";
+pub(super) const OPEN_DIR: &str = "open the directory";
+const OPEN_FILE: &str = "open";
+const XATTRS: &str = "read the extended attributes of";
 
 const OPEN: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 const STATX: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME).union(StatxFlags::MNT_ID);
@@ -152,38 +177,47 @@ impl Dir {
     }
 
     /// True if its file system is known to do what it reports as done: [`is_known`].
-    pub fn is_known(&self) -> io::Result<bool> {
+    pub fn is_known(&self) -> Result<bool, IoError> {
         if let Some(known) = self.known.get() {
             return Ok(*known);
         }
-        let known = is_known(&self.fd)?;
+        let known = is_known(&self.fd).at(LOOK, self.shown())?;
         Ok(*self.known.get_or_init(|| known))
     }
 
     /// Opens a directory by its path, links followed: for the store, the working directory, mount points; never for a session's paths.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let (fd, readable) = readable_or_path(|flags| rustix::fs::open(path, OPEN | flags, Mode::empty()))?;
+    pub fn open(path: &Path) -> Result<Self, IoError> {
+        let opened = readable_or_path(|flags| rustix::fs::open(path, OPEN | flags, Mode::empty()));
+        let (fd, readable) = opened.at(OPEN_DIR, shown(path))?;
         Ok(Self::of(fd, path.into(), readable))
     }
 
     /// Opens a directory below this one. No component may be a link, leave this directory or cross a mount. `below` may be longer than
     /// PATH_MAX; if empty, opens this directory again.
-    pub fn open_below(&self, below: &[u8]) -> io::Result<Self> {
+    pub fn open_below(&self, below: &[u8]) -> Result<Self, IoError> {
         self.open_resolving(below, BENEATH)
     }
 
     /// Opens a directory below this one as [`Self::open_below`] does, but may cross mounts: for walks that look at other mounts on purpose.
-    pub fn open_across(&self, below: &[u8]) -> io::Result<Self> {
+    pub fn open_across(&self, below: &[u8]) -> Result<Self, IoError> {
         self.open_resolving(below, ACROSS)
     }
 
-    fn open_resolving(&self, below: &[u8], resolve: ResolveFlags) -> io::Result<Self> {
+    fn open_resolving(&self, below: &[u8], resolve: ResolveFlags) -> Result<Self, IoError> {
         let mut path = self.path.clone();
-        if below.is_empty() {
-            let (fd, readable) = readable_or_path(|flags| rustix::fs::openat(&self.fd, ".", OPEN | flags, Mode::empty()))?;
-            return Ok(Self::of(fd, path, readable));
+        if !below.is_empty() {
+            path.push(std::ffi::OsStr::from_bytes(below));
         }
-        path.push(std::ffi::OsStr::from_bytes(below));
+        match self.descend(below, resolve) {
+            Ok((fd, readable)) => Ok(Self::of(fd, path, readable)),
+            Err(error) => Err(error).at(OPEN_DIR, shown(&path)),
+        }
+    }
+
+    fn descend(&self, below: &[u8], resolve: ResolveFlags) -> io::Result<(OwnedFd, bool)> {
+        if below.is_empty() {
+            return readable_or_path(|flags| rustix::fs::openat(&self.fd, ".", OPEN | flags, Mode::empty()));
+        }
         let mut rest = below;
         let mut held: Option<OwnedFd> = None;
         while rest.len() > PIECE {
@@ -193,33 +227,38 @@ impl Dir {
             rest = &rest[cut + 1..];
         }
         let from = held.as_ref().map_or(self.fd.as_fd(), |fd| fd.as_fd());
-        let (fd, readable) = readable_or_path(|flags| beneath::open(from, rest, OPEN | flags, resolve))?;
-        Ok(Self::of(fd, path, readable))
+        readable_or_path(|flags| beneath::open(from, rest, OPEN | flags, resolve))
     }
 
     /// Opens the present parent of this directory, wherever it may have been moved: the caller knows which one it must be.
-    pub fn above(&self) -> io::Result<Self> {
-        let (fd, readable) = readable_or_path(|flags| rustix::fs::openat(&self.fd, "..", OPEN | flags, Mode::empty()))?;
+    pub fn above(&self) -> Result<Self, IoError> {
+        let opened = readable_or_path(|flags| rustix::fs::openat(&self.fd, "..", OPEN | flags, Mode::empty()));
+        let (fd, readable) = opened.at("open the directory above", self.shown())?;
         Ok(Self::of(fd, self.path.parent().unwrap_or(&self.path).into(), readable))
     }
 
     /// Opens a regular file some directories below for reading; no component may be a link, leave this directory or cross a mount. Never
     /// waits for the other end of a FIFO.
-    pub fn open_file_below(&self, below: &[u8]) -> io::Result<std::fs::File> {
+    pub fn open_file_below(&self, below: &[u8]) -> Result<std::fs::File, IoError> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         // As in Entry::open_file; for a thousand headers this is a tenth of the time.
         let open = |more| beneath::open(self.fd.as_fd(), below, flags | more, BENEATH);
-        Ok(own_or_any(open)?.into())
+        Ok(own_or_any(open).at(OPEN_FILE, Below(self, below))?.into())
     }
 
     /// Duplicates the descriptor. The opening is shared: a pending write error is reported to one of the two, once.
-    pub fn again(&self) -> io::Result<Self> {
-        Ok(Self::of(self.fd.try_clone()?, self.path.clone(), self.readable))
+    pub fn again(&self) -> Result<Self, IoError> {
+        Ok(Self::of(self.fd.try_clone().at(OPEN_DIR, self.shown())?, self.path.clone(), self.readable))
     }
 
     /// The directory's path when it was opened: for messages.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The same as it stands in a message.
+    pub fn shown(&self) -> Shown<'_> {
+        shown(&self.path)
     }
 
     /// True if it can be listed and synced.
@@ -234,17 +273,21 @@ impl Dir {
     }
 
     /// The directory's own state.
-    pub fn stat(&self) -> io::Result<Stat> {
-        to_stat(rustix::fs::statx(&self.fd, "", AtFlags::EMPTY_PATH, STATX)?)
+    pub fn stat(&self) -> Result<Stat, IoError> {
+        stat_of(&self.fd).at(LOOK, self.shown())
     }
 
     /// The names in the directory except `.` and `..`, in the kernel's order.
-    pub fn names(&self) -> io::Result<Vec<Vec<u8>>> {
+    pub fn names(&self) -> Result<Vec<Vec<u8>>, IoError> {
         Ok(self.names_and_sorts()?.into_iter().map(|(name, _)| name).collect())
     }
 
     /// The names, each with its sort if the file system returns it: for a mount point the covered object's, without asking the mount.
-    pub fn names_and_sorts(&self) -> io::Result<Vec<(Vec<u8>, Option<Sort>)>> {
+    pub fn names_and_sorts(&self) -> Result<Vec<NameAndSort>, IoError> {
+        self.list().at("list", self.shown())
+    }
+
+    fn list(&self) -> Result<Vec<NameAndSort>, Errno> {
         let mut names = Vec::new();
         let fd = rustix::fs::openat(&self.fd, ".", OPEN | OFlags::RDONLY, Mode::empty())?;
         let mut buffer = Vec::with_capacity(32 << 10);
@@ -260,13 +303,13 @@ impl Dir {
     }
 
     /// True if the directory holds nothing.
-    pub fn is_empty(&self) -> io::Result<bool> {
+    pub fn is_empty(&self) -> Result<bool, IoError> {
         Ok(self.names()?.is_empty())
     }
 
     /// The directory's xattrs: name and value.
-    pub fn xattrs(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        if self.readable { xattr::of_open(self.fd.as_fd()) } else { self.at(b".").xattrs() }
+    pub fn xattrs(&self) -> Result<Xattrs, IoError> {
+        if self.readable { xattr::of_open(self.fd.as_fd()).at(XATTRS, self.shown()) } else { self.at(b".").xattrs() }
     }
 }
 
@@ -278,10 +321,12 @@ impl AsFd for Dir {
 
 impl<'a> Entry<'a> {
     /// Its state, `None` if nothing has that name.
-    pub fn stat(&self) -> io::Result<Option<Stat>> {
-        Ok(match self.statx(AtFlags::empty())? {
+    pub fn stat(&self) -> Result<Option<Stat>, IoError> {
+        Ok(match self.statx(AtFlags::empty()).at(LOOK, self)? {
             // FUSE caches the number of links for a second, for each name by itself.
-            Some(stat) if stat.shared().is_some() && !self.dir.is_known()? => self.statx(AtFlags::STATX_FORCE_SYNC)?,
+            Some(stat) if stat.shared().is_some() && !self.dir.is_known()? => {
+                self.statx(AtFlags::STATX_FORCE_SYNC).at(LOOK, self)?
+            }
             stat => stat,
         })
     }
@@ -295,13 +340,14 @@ impl<'a> Entry<'a> {
     }
 
     /// True if its directory is on overlayfs: statfs(2).
-    pub fn is_on_overlay(&self) -> io::Result<bool> {
+    pub fn is_on_overlay(&self) -> Result<bool, IoError> {
         const OVERLAYFS_SUPER_MAGIC: rustix::fs::FsWord = 0x794c_7630;
-        Ok(rustix::fs::fstatfs(self.dir)?.f_type == OVERLAYFS_SUPER_MAGIC)
+        let found = rustix::fs::fstatfs(self.dir).at("look at the file system of", self)?;
+        Ok(found.f_type == OVERLAYFS_SUPER_MAGIC)
     }
 
     /// Opens it as a directory; refuses a link (ENOTDIR or ELOOP).
-    pub fn open_dir(&self) -> io::Result<Dir> {
+    pub fn open_dir(&self) -> Result<Dir, IoError> {
         self.dir.open_below(self.name)
     }
 
@@ -314,19 +360,20 @@ impl<'a> Entry<'a> {
     }
 
     /// Opens a regular file for reading. Never waits, follows no link, and leaves the access time alone if it may.
-    pub fn open_file(&self) -> io::Result<std::fs::File> {
+    pub fn open_file(&self) -> Result<std::fs::File, IoError> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        Ok(own_or_any(|more| rustix::fs::openat(self.dir, self.name, flags | more, Mode::empty()))?.into())
+        let opened = own_or_any(|more| rustix::fs::openat(self.dir, self.name, flags | more, Mode::empty()));
+        Ok(opened.at(OPEN_FILE, self)?.into())
     }
 
     /// A symlink's target.
-    pub fn read_link(&self) -> io::Result<Vec<u8>> {
-        Ok(rustix::fs::readlinkat(self.dir, self.name, Vec::new())?.into_bytes())
+    pub fn read_link(&self) -> Result<Vec<u8>, IoError> {
+        Ok(rustix::fs::readlinkat(self.dir, self.name, Vec::new()).at("read the link", self)?.into_bytes())
     }
 
     /// The object's xattrs, links not followed, any kind of object: name and value.
-    pub fn xattrs(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        xattr::of_name(self.dir.as_fd(), self.name, || self.through_proc())
+    pub fn xattrs(&self) -> Result<Xattrs, IoError> {
+        xattr::of_name(self.dir.as_fd(), self.name, || self.through_proc()).at(XATTRS, self)
     }
 
     /// A path for calls that take no directory descriptor. Its directory part is the descriptor itself, so nothing can be swapped; the
@@ -419,6 +466,6 @@ pub fn stat_of(fd: impl AsFd) -> io::Result<Stat> {
 }
 
 /// The xattrs of an open file: name and value, sorted.
-pub fn xattrs_of(fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+pub fn xattrs_of(fd: impl AsFd) -> io::Result<Xattrs> {
     xattr::of_open(fd.as_fd())
 }

@@ -106,7 +106,7 @@ impl Lock {
         let shared = FlockOperation::NonBlockingLockShared;
         match at.open_file() {
             Ok(file) if !flock(&file, shared)? => return Ok(true),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
         Ok(lock_folder(at.dir, shared)?.is_none())

@@ -23,6 +23,7 @@ pub mod umask;
 pub mod watch;
 mod xattr;
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -31,6 +32,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, StatxFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
+use crate::error::{At, IoError};
 pub use clock::{Moment, Sign, Span, exact_now, now, since_boot};
 use device::Dev;
 use dir::{Dir, Entry, Sort, Time};
@@ -78,47 +80,55 @@ impl Fs {
 
     /// Changes nothing: a point between two readings, at which a test lets somebody else act.
     #[track_caller]
-    pub fn between_readings(&self, at: Entry<'_>) -> io::Result<()> {
-        self.before("between", On::One(at))
+    pub fn between_readings(&self, at: Entry<'_>) -> Result<(), IoError> {
+        self.before("between", On::One(at)).at("look at", at)
     }
 
     /// Makes a directory; `mode` less what the umask takes from group and others.
-    pub fn mkdir(&self, at: Entry<'_>, mode: u32) -> io::Result<()> {
-        self.before("mkdirat", On::One(at))?;
-        Ok(umask::with_owners(mode, || rustix::fs::mkdirat(at.dir, at.name, Mode::from_raw_mode(mode)))?)
+    pub fn mkdir(&self, at: Entry<'_>, mode: u32) -> Result<(), IoError> {
+        tried("make the directory", at, || {
+            self.before("mkdirat", On::One(at))?;
+            Ok(umask::with_owners(mode, || rustix::fs::mkdirat(at.dir, at.name, Mode::from_raw_mode(mode)))?)
+        })
     }
 
     /// Makes a FIFO, socket or device node of mode `mode` less the umask; the caller sets its mode later. Devices need CAP_MKNOD.
-    pub fn mknod(&self, at: Entry<'_>, sort: Sort, mode: u32, rdev: Dev) -> io::Result<()> {
-        use rustix::fs::FileType;
-        self.before("mknodat", On::One(at))?;
-        let kind = match sort {
-            Sort::Fifo => FileType::Fifo,
-            Sort::Socket => FileType::Socket,
-            Sort::Char => FileType::CharacterDevice,
-            Sort::Block => FileType::BlockDevice,
-            Sort::File | Sort::Folder | Sort::Symlink => return Err(Errno::INVAL.into()),
-        };
-        let device = rustix::fs::makedev(rdev.0, rdev.1);
-        Ok(rustix::fs::mknodat(at.dir, at.name, kind, Mode::from_raw_mode(mode), device)?)
+    pub fn mknod(&self, at: Entry<'_>, sort: Sort, mode: u32, rdev: Dev) -> Result<(), IoError> {
+        tried("make", at, || {
+            use rustix::fs::FileType;
+            self.before("mknodat", On::One(at))?;
+            let kind = match sort {
+                Sort::Fifo => FileType::Fifo,
+                Sort::Socket => FileType::Socket,
+                Sort::Char => FileType::CharacterDevice,
+                Sort::Block => FileType::BlockDevice,
+                Sort::File | Sort::Folder | Sort::Symlink => return Err(Errno::INVAL.into()),
+            };
+            let device = rustix::fs::makedev(rdev.0, rdev.1);
+            Ok(rustix::fs::mknodat(at.dir, at.name, kind, Mode::from_raw_mode(mode), device)?)
+        })
     }
 
     /// Makes a symlink.
-    pub fn symlink(&self, target: &[u8], at: Entry<'_>) -> io::Result<()> {
-        self.before("symlinkat", On::One(at))?;
-        Ok(rustix::fs::symlinkat(target, at.dir, at.name)?)
+    pub fn symlink(&self, target: &[u8], at: Entry<'_>) -> Result<(), IoError> {
+        tried("make", at, || {
+            self.before("symlinkat", On::One(at))?;
+            Ok(rustix::fs::symlinkat(target, at.dir, at.name)?)
+        })
     }
 
     /// Gives the object at `from` a second name. Links are not followed; an object at `to` is never replaced.
-    pub fn link(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
-        self.before("linkat", On::Two(from, to))?;
-        Ok(rustix::fs::linkat(from.dir, from.name, to.dir, to.name, AtFlags::empty())?)
+    pub fn link(&self, from: Entry<'_>, to: Entry<'_>) -> Result<(), IoError> {
+        tried("link", to, || {
+            self.before("linkat", On::Two(from, to))?;
+            Ok(rustix::fs::linkat(from.dir, from.name, to.dir, to.name, AtFlags::empty())?)
+        })
     }
 
     /// Renames a name of recant's own onto one that must be free: RENAME_NOREPLACE. If the file system lacks that (NFS, many of FUSE), it
     /// makes a second name and removes the first. A directory, which can have no second name, is renamed if nothing is there: what comes in
     /// between is replaced only if it is an empty directory.
-    pub fn place(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
+    pub fn place(&self, from: Entry<'_>, to: Entry<'_>) -> Result<(), IoError> {
         match self.rename_free(from, to) {
             Err(error) if is_no_flag(&error) => {}
             other => return other,
@@ -126,79 +136,96 @@ impl Fs {
         if from.stat()?.is_some_and(|stat| stat.sort == Sort::Folder) {
             return self.rename_if_free(from, to);
         }
-        self.link(from, to).map_err(|error| match error.raw_os_error() {
+        let linked = self.link(from, to).map_err(|error| match error.errno() {
             Some(libc::EPERM | libc::EOPNOTSUPP | libc::ENOSYS | libc::EMLINK) => {
                 io::Error::other("its file system can neither rename without replacing nor give a second name")
             }
-            _ => error,
-        })?;
+            _ => error.source,
+        });
+        linked.at(RENAME, from)?;
         self.unlink(from)
     }
 
     /// Renames the present object to a free name of recant's own: whatever it is comes out whole.
-    pub fn take(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
+    pub fn take(&self, from: Entry<'_>, to: Entry<'_>) -> Result<(), IoError> {
         match self.rename_free(from, to) {
             Err(error) if is_no_flag(&error) => self.rename_if_free(from, to),
             other => other,
         }
     }
 
-    fn rename_free(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
-        self.before("renameat2 NOREPLACE", On::Two(from, to))?;
-        Ok(rustix::fs::renameat_with(from.dir, from.name, to.dir, to.name, RenameFlags::NOREPLACE)?)
+    fn rename_free(&self, from: Entry<'_>, to: Entry<'_>) -> Result<(), IoError> {
+        tried(RENAME, from, || {
+            self.before("renameat2 NOREPLACE", On::Two(from, to))?;
+            Ok(rustix::fs::renameat_with(from.dir, from.name, to.dir, to.name, RenameFlags::NOREPLACE)?)
+        })
     }
 
-    fn rename_if_free(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
+    fn rename_if_free(&self, from: Entry<'_>, to: Entry<'_>) -> Result<(), IoError> {
         match to.stat()? {
             None => self.rename_over(from, to),
-            Some(_) => Err(Errno::EXIST.into()),
+            Some(_) => Err(Errno::EXIST).at(RENAME, from),
         }
     }
 
     /// Swaps two names atomically, also of different kinds: RENAME_EXCHANGE.
-    pub fn exchange(&self, a: Entry<'_>, b: Entry<'_>) -> io::Result<()> {
-        self.before("renameat2 EXCHANGE", On::Two(a, b))?;
-        Ok(rustix::fs::renameat_with(a.dir, a.name, b.dir, b.name, RenameFlags::EXCHANGE)?)
+    pub fn exchange(&self, a: Entry<'_>, b: Entry<'_>) -> Result<(), IoError> {
+        tried("exchange", a, || {
+            self.before("renameat2 EXCHANGE", On::Two(a, b))?;
+            Ok(rustix::fs::renameat_with(a.dir, a.name, b.dir, b.name, RenameFlags::EXCHANGE)?)
+        })
     }
 
     /// Renames over any object: for recant's own files alone.
-    pub fn rename_over(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
-        self.before("renameat", On::Two(from, to))?;
-        Ok(rustix::fs::renameat(from.dir, from.name, to.dir, to.name)?)
+    pub fn rename_over(&self, from: Entry<'_>, to: Entry<'_>) -> Result<(), IoError> {
+        tried(RENAME, from, || {
+            self.before("renameat", On::Two(from, to))?;
+            Ok(rustix::fs::renameat(from.dir, from.name, to.dir, to.name)?)
+        })
     }
 
     /// Removes a name, but not a directory's.
-    pub fn unlink(&self, at: Entry<'_>) -> io::Result<()> {
-        self.before("unlinkat", On::One(at))?;
-        Ok(rustix::fs::unlinkat(at.dir, at.name, AtFlags::empty())?)
+    pub fn unlink(&self, at: Entry<'_>) -> Result<(), IoError> {
+        tried("remove", at, || {
+            self.before("unlinkat", On::One(at))?;
+            Ok(rustix::fs::unlinkat(at.dir, at.name, AtFlags::empty())?)
+        })
     }
 
     /// Removes an empty directory.
-    pub fn rmdir(&self, at: Entry<'_>) -> io::Result<()> {
-        self.before("unlinkat REMOVEDIR", On::One(at))?;
-        Ok(rustix::fs::unlinkat(at.dir, at.name, AtFlags::REMOVEDIR)?)
+    pub fn rmdir(&self, at: Entry<'_>) -> Result<(), IoError> {
+        tried("remove", at, || {
+            self.before("unlinkat REMOVEDIR", On::One(at))?;
+            Ok(rustix::fs::unlinkat(at.dir, at.name, AtFlags::REMOVEDIR)?)
+        })
     }
 
     /// Makes a file that must not be there yet, open for reading and writing; `mode` less what the umask takes from group and others.
-    pub fn create(&self, at: Entry<'_>, mode: u32) -> io::Result<File> {
-        self.before("openat CREAT", On::One(at))?;
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(umask::with_owners(mode, || rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode)))?.into())
+    pub fn create(&self, at: Entry<'_>, mode: u32) -> Result<File, IoError> {
+        tried("make", at, || {
+            self.before("openat CREAT", On::One(at))?;
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            Ok(umask::with_owners(mode, || rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode)))?.into())
+        })
     }
 
     /// Makes a file without a name in the directory `at`, open for reading and writing, which lasts until its last descriptor is closed:
     /// O_TMPFILE. Errors: EOPNOTSUPP, EISDIR or ENOENT if the file system or the kernel lacks it (open(2)).
-    pub fn create_unnamed(&self, at: Entry<'_>, mode: u32) -> io::Result<File> {
-        self.before("openat TMPFILE", On::One(at))?;
-        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-        Ok(umask::with_owners(mode, || rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode)))?.into())
+    pub fn create_unnamed(&self, at: Entry<'_>, mode: u32) -> Result<File, IoError> {
+        tried("make a file in", at, || {
+            self.before("openat TMPFILE", On::One(at))?;
+            let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+            Ok(umask::with_owners(mode, || rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode)))?.into())
+        })
     }
 
     /// Opens one of recant's own files to append to it; makes it with mode 0600 if it is missing.
-    pub fn append(&self, at: Entry<'_>) -> io::Result<File> {
-        self.before("openat APPEND", On::One(at))?;
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        Ok(umask::with_owners(0o600, || rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(0o600)))?.into())
+    pub fn append(&self, at: Entry<'_>) -> Result<File, IoError> {
+        tried("open", at, || {
+            self.before("openat APPEND", On::One(at))?;
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            Ok(umask::with_owners(0o600, || rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(0o600)))?.into())
+        })
     }
 
     /// Writes all of `bytes`. `path` is for messages and the log of steps.
@@ -238,40 +265,46 @@ impl Fs {
     }
 
     /// Sets the permission bits of anything but a symlink. A link that came in between is not followed.
-    pub fn set_mode(&self, at: Entry<'_>, mode: u32) -> io::Result<()> {
-        self.before("fchmodat", On::One(at))?;
-        let mode = Mode::from_raw_mode(mode);
-        // fchmodat2(2) with AT_SYMLINK_NOFOLLOW is of Linux 6.6; before that a path descriptor through /proc does the same.
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let held = rustix::fs::openat(at.dir, at.name, flags, Mode::empty())?;
-        if dir::stat_of(held.as_fd())?.sort == Sort::Symlink {
-            return Err(Errno::OPNOTSUPP.into());
-        }
-        Ok(rustix::fs::chmod(of_fd(held.as_fd()), mode)?)
+    pub fn set_mode(&self, at: Entry<'_>, mode: u32) -> Result<(), IoError> {
+        tried("set the mode of", at, || {
+            self.before("fchmodat", On::One(at))?;
+            let mode = Mode::from_raw_mode(mode);
+            // fchmodat2(2) with AT_SYMLINK_NOFOLLOW is of Linux 6.6; before that a path descriptor through /proc does the same.
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let held = rustix::fs::openat(at.dir, at.name, flags, Mode::empty())?;
+            if dir::stat_of(held.as_fd())?.sort == Sort::Symlink {
+                return Err(Errno::OPNOTSUPP.into());
+            }
+            Ok(rustix::fs::chmod(of_fd(held.as_fd()), mode)?)
+        })
     }
 
     /// Sets owner and group, links not followed. Clears setuid, setgid and capabilities: chown(2).
-    pub fn set_owner(&self, at: Entry<'_>, uid: u32, gid: u32) -> io::Result<()> {
-        self.before("fchownat", On::One(at))?;
-        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
-        Ok(rustix::fs::chownat(at.dir, at.name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
+    pub fn set_owner(&self, at: Entry<'_>, uid: u32, gid: u32) -> Result<(), IoError> {
+        tried("set the owner of", at, || {
+            self.before("fchownat", On::One(at))?;
+            let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+            Ok(rustix::fs::chownat(at.dir, at.name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
+        })
     }
 
     /// Sets the mtime, links not followed; the access time stays. An unknown file system may set no time alone and still report success:
     /// then both are set. The caller checks whether that worked.
-    pub fn set_mtime(&self, at: Entry<'_>, mtime: Time) -> io::Result<()> {
-        self.before("utimensat", On::One(at))?;
-        let set = |times: Timestamps| rustix::fs::utimensat(at.dir, at.name, &times, AtFlags::SYMLINK_NOFOLLOW);
-        match set(mtime_alone(mtime)) {
-            // sshfs follows the link, which leads nowhere.
-            Err(Errno::NOENT) if !at.dir.is_known()? && at.stat()?.is_some() => return Ok(()),
-            set => set?,
-        }
-        if at.dir.is_known()? {
-            return Ok(());
-        }
-        let found = rustix::fs::statx(at.dir, at.name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS)?;
-        Ok(both_times(mtime, &found).map_or(Ok(()), set)?)
+    pub fn set_mtime(&self, at: Entry<'_>, mtime: Time) -> Result<(), IoError> {
+        tried("set the time of", at, || {
+            self.before("utimensat", On::One(at))?;
+            let set = |times: Timestamps| rustix::fs::utimensat(at.dir, at.name, &times, AtFlags::SYMLINK_NOFOLLOW);
+            match set(mtime_alone(mtime)) {
+                // sshfs follows the link, which leads nowhere.
+                Err(Errno::NOENT) if !at.dir.is_known()? && at.stat()?.is_some() => return Ok(()),
+                set => set?,
+            }
+            if at.dir.is_known()? {
+                return Ok(());
+            }
+            let found = rustix::fs::statx(at.dir, at.name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS)?;
+            Ok(both_times(mtime, &found).map_or(Ok(()), set)?)
+        })
     }
 
     /// Sets the mtime of an open file. `path` is for messages and the log of steps.
@@ -286,19 +319,23 @@ impl Fs {
     }
 
     /// Sets one xattr, links not followed.
-    pub fn set_xattr(&self, at: Entry<'_>, name: &[u8], value: &[u8]) -> io::Result<()> {
-        self.before("lsetxattr", On::One(at))?;
-        let set = rustix::fs::lsetxattr(at.through_proc(), name, value, rustix::fs::XattrFlags::empty());
-        set.map_err(|error| xattr::too_large(error, name, value, at.dir.as_fd()))
+    pub fn set_xattr(&self, at: Entry<'_>, name: &[u8], value: &[u8]) -> Result<(), IoError> {
+        tried("set an extended attribute of", at, || {
+            self.before("lsetxattr", On::One(at))?;
+            let set = rustix::fs::lsetxattr(at.through_proc(), name, value, rustix::fs::XattrFlags::empty());
+            set.map_err(|error| xattr::too_large(error, name, value, at.dir.as_fd()))
+        })
     }
 
     /// Removes one xattr, links not followed; a missing one is fine.
-    pub fn remove_xattr(&self, at: Entry<'_>, name: &[u8]) -> io::Result<()> {
-        self.before("lremovexattr", On::One(at))?;
-        match rustix::fs::lremovexattr(at.through_proc(), name) {
-            Err(Errno::NODATA) => Ok(()),
-            other => Ok(other?),
-        }
+    pub fn remove_xattr(&self, at: Entry<'_>, name: &[u8]) -> Result<(), IoError> {
+        tried("remove an extended attribute of", at, || {
+            self.before("lremovexattr", On::One(at))?;
+            match rustix::fs::lremovexattr(at.through_proc(), name) {
+                Err(Errno::NODATA) => Ok(()),
+                other => Ok(other?),
+            }
+        })
     }
 
     /// Sets the permission bits of an open file. `path` is for messages and the log of steps, here and below.
@@ -343,22 +380,22 @@ impl Fs {
     /// fsync of a directory: its names (D2). If the caller may not open it for reading, syncfs through it is not possible either: the
     /// caller must hold another directory of the same file system.
     #[track_caller]
-    pub fn sync_dir(&self, dir: &Dir) -> io::Result<()> {
-        self.before("fsync", On::Open(dir.as_fd(), dir.path()))?;
-        Ok(rustix::fs::fsync(dir)?)
+    pub fn sync_dir(&self, dir: &Dir) -> Result<(), IoError> {
+        self.before("fsync", On::Open(dir.as_fd(), dir.path())).at(SYNC, dir.shown())?;
+        rustix::fs::fsync(dir).at(SYNC, dir.shown())
     }
 
     /// fsync of the object at `at`: a file or directory by its own descriptor, EACCES if it may not be opened for reading; any other kind
     /// lasts with its directory.
     #[track_caller]
-    pub fn sync_at(&self, at: Entry<'_>) -> io::Result<()> {
-        self.before("fsync", On::One(at))?;
+    pub fn sync_at(&self, at: Entry<'_>) -> Result<(), IoError> {
+        self.before("fsync", On::One(at)).at(SYNC, at)?;
         match at.stat()?.map(|stat| stat.sort) {
-            Some(Sort::File) => Ok(rustix::fs::fsync(at.open_file()?)?),
+            Some(Sort::File) => rustix::fs::fsync(at.open_file()?).at(SYNC, at),
             // As with a file, what is mounted at the name is what was set in place by it.
             Some(Sort::Folder) => match at.dir.open_across(at.name)? {
-                dir if dir.readable() => Ok(rustix::fs::fsync(&dir)?),
-                _ => Err(Errno::ACCESS.into()),
+                dir if dir.readable() => rustix::fs::fsync(&dir).at(SYNC, at),
+                _ => Err(Errno::ACCESS).at(SYNC, at),
             },
             _ => Ok(()),
         }
@@ -367,48 +404,48 @@ impl Fs {
     /// syncfs: all dirty data on the directory's file system (D7). The descriptor must be older than the first write that counts: the error
     /// is remembered for each open descriptor.
     #[track_caller]
-    pub fn sync_fs(&self, dir: &Dir) -> io::Result<()> {
-        self.before("syncfs", On::Open(dir.as_fd(), dir.path()))?;
-        Ok(rustix::fs::syncfs(dir)?)
+    pub fn sync_fs(&self, dir: &Dir) -> Result<(), IoError> {
+        self.before("syncfs", On::Open(dir.as_fd(), dir.path())).at(SYNC_FS, dir.shown())?;
+        rustix::fs::syncfs(dir).at(SYNC_FS, dir.shown())
     }
 
     /// Replaces one of recant's own files as a whole, durably: after a crash it is the old one or the new one. Mode 0600.
     #[track_caller]
-    pub fn replace(&self, at: Entry<'_>, bytes: &[u8]) -> io::Result<()> {
+    pub fn replace(&self, at: Entry<'_>, bytes: &[u8]) -> Result<(), IoError> {
         self.replace_after(at, bytes, &[], &[])
     }
 
     /// Replaces a file durably, as [`Self::replace`] does, after making durable what its new content refers to: other files, each with its
     /// directory, and directories with new names.
     #[track_caller]
-    pub fn replace_after(&self, at: Entry<'_>, bytes: &[u8], files: &[(&File, &Path)], folders: &[&Dir]) -> io::Result<()> {
+    pub fn replace_after(&self, at: Entry<'_>, bytes: &[u8], files: &[(&File, &Path)], folders: &[&Dir]) -> Result<(), IoError> {
         let temp = [at.name, b".new"].concat();
         let temp = at.dir.at(&temp);
-        let file = self.write_new(temp, bytes)?;
+        let file = self.write_new(temp, bytes).at(WRITE, at)?;
         // D1: content before name, else a power cut could leave the name on an empty file.
-        self.sync_all(&[files, &[(&file, at.dir.path())]].concat())?;
+        self.sync_all(&[files, &[(&file, at.dir.path())]].concat()).at(WRITE, at)?;
         for folder in folders {
             self.sync_dir(folder)?; // D2
         }
-        self.rename_over(temp, at)?;
+        self.rename_over(temp, at).at(WRITE, at)?;
         // D2: the name itself lasts only once its directory is synced.
         self.sync_dir(at.dir)
     }
 
     /// Replaces a file without waiting for the disk: readers see it whole, but a power cut may lose it.
-    pub fn replace_later(&self, at: Entry<'_>, bytes: &[u8]) -> io::Result<()> {
+    pub fn replace_later(&self, at: Entry<'_>, bytes: &[u8]) -> Result<(), IoError> {
         self.write_beside(at, bytes)?;
         self.name_beside(at)
     }
 
     /// Writes the file beside `at` that [`Self::name_beside`] renames to `at`; not durable.
-    pub fn write_beside(&self, at: Entry<'_>, bytes: &[u8]) -> io::Result<()> {
-        self.write_new(at.dir.at(&[at.name, b".new"].concat()), bytes).map(drop)
+    pub fn write_beside(&self, at: Entry<'_>, bytes: &[u8]) -> Result<(), IoError> {
+        self.write_new(at.dir.at(&[at.name, b".new"].concat()), bytes).map(drop).at(WRITE, at)
     }
 
     /// Renames the file that was written beside `at` to it.
-    pub fn name_beside(&self, at: Entry<'_>) -> io::Result<()> {
-        self.rename_over(at.dir.at(&[at.name, b".new"].concat()), at)
+    pub fn name_beside(&self, at: Entry<'_>) -> Result<(), IoError> {
+        self.rename_over(at.dir.at(&[at.name, b".new"].concat()), at).at(WRITE, at)
     }
 
     fn write_new(&self, temp: Entry<'_>, bytes: &[u8]) -> io::Result<File> {
@@ -419,12 +456,22 @@ impl Fs {
     }
 
     /// Removes a name if it is there.
-    pub fn unlink_if_there(&self, at: Entry<'_>) -> io::Result<()> {
+    pub fn unlink_if_there(&self, at: Entry<'_>) -> Result<(), IoError> {
         match self.unlink(at) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other,
         }
     }
+}
+
+const RENAME: &str = "rename";
+const SYNC: &str = "sync";
+const SYNC_FS: &str = "sync the file system of";
+const WRITE: &str = "write";
+
+/// Does `work`; an error of it names `act` and `path`.
+fn tried<T>(act: &'static str, path: impl Display, work: impl FnOnce() -> io::Result<T>) -> Result<T, IoError> {
+    work().at(act, path)
 }
 
 /// The times that set the mtime and leave the access time.
@@ -442,8 +489,8 @@ fn both_times(mtime: Time, found: &rustix::fs::Statx) -> Option<Timestamps> {
 }
 
 /// True if a file system has refused a flag of renameat2(2), not the rename.
-fn is_no_flag(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS))
+fn is_no_flag(error: &IoError) -> bool {
+    matches!(error.errno(), Some(libc::EINVAL | libc::ENOSYS))
 }
 
 /// A path to an open object: /proc/self/fd/N.

@@ -7,6 +7,9 @@ use rustix::fs::{AtFlags, StatxFlags};
 
 use super::device::Dev;
 use super::path::AbsPath;
+use crate::error::{At, IoError};
+
+const MOUNTINFO: &str = "/proc/self/mountinfo";
 
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,11 +79,11 @@ pub fn has(options: &str, option: &str) -> bool {
 
 /// All mounts, in the kernel's order: a later one at the same point hides an earlier one. Leaves out mounts that this process cannot reach
 /// (their point is outside its root).
-pub fn read() -> io::Result<Vec<Mount>> {
+pub fn read() -> Result<Vec<Mount>, IoError> {
     let mut text = Vec::with_capacity(64 << 10);
+    let file = std::fs::File::open(MOUNTINFO);
     // The kernel reports no size, so a default buffer would begin with reads of a few bytes.
-    std::fs::File::open("/proc/self/mountinfo")?.read_to_end(&mut text)?;
-    parse(&text)
+    file.and_then(|mut file| file.read_to_end(&mut text)).and_then(|_| parse(&text)).at("read", MOUNTINFO)
 }
 
 /// The id of the mount that an open object was reached through. statx(2) returns it since Linux 5.8; before that, and in sandboxes with a

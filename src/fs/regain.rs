@@ -1,23 +1,26 @@
 //! Restores access to recant's own directories, whose modes their owner's other programs may change.
 
-use std::io;
+use std::os::fd::AsFd;
 
 use rustix::fs::Mode;
 
 use super::dir::{Dir, Sort};
 use super::watch::On;
-use super::{Fs, of_fd};
+use super::{Fs, of_fd, tried};
+use crate::error::IoError;
 
 impl Fs {
     /// Restores the owner's rights on a held directory of recant's own and on its content, so many levels down: to read and write, and to
     /// search a directory. Returns true if any were missing. Follows no link, crosses no mount.
-    pub fn regain(&self, dir: &Dir, levels: usize) -> io::Result<bool> {
+    pub fn regain(&self, dir: &Dir, levels: usize) -> Result<bool, IoError> {
         let mode = dir.stat()?.mode;
         let mut missing = mode & 0o700 != 0o700;
         if missing {
             // By the descriptor: no name can be looked up in it.
-            self.before("fchmod", On::Open(std::os::fd::AsFd::as_fd(dir), dir.path()))?;
-            rustix::fs::chmod(of_fd(std::os::fd::AsFd::as_fd(dir)), Mode::from_raw_mode(mode | 0o700))?;
+            tried("set the mode of", dir.shown(), || {
+                self.before("fchmod", On::Open(dir.as_fd(), dir.path()))?;
+                Ok(rustix::fs::chmod(of_fd(dir.as_fd()), Mode::from_raw_mode(mode | 0o700))?)
+            })?;
         }
         for name in if levels == 0 { Vec::new() } else { dir.names()? } {
             let at = dir.at(&name);

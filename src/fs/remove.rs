@@ -6,6 +6,7 @@ use rustix::io::Errno;
 
 use super::Fs;
 use super::dir::{Dir, Entry, Inode, Sort, Stat};
+use crate::error::{At, IoError};
 
 /// The rest of the work in a directory on the way down.
 struct Frame {
@@ -22,7 +23,11 @@ const OPEN_LEVELS: usize = 8;
 impl Fs {
     /// Removes whatever is at `at`, with all that lies under it; nothing there is fine. Follows no link, crosses no mount. For recant's own
     /// directories: the content of the store and what it put beside a target.
-    pub fn remove_all(&self, at: Entry<'_>) -> io::Result<()> {
+    pub fn remove_all(&self, at: Entry<'_>) -> Result<(), IoError> {
+        self.empty_and_remove(at).at("remove", at)
+    }
+
+    fn empty_and_remove(&self, at: Entry<'_>) -> Result<(), IoError> {
         let Some(stat) = self.left_alone(at)? else { return Ok(()) };
         let (mut below, mut above) = (at.name.to_vec(), Vec::<Frame>::new());
         let mut dir = at.open_dir()?;
@@ -55,23 +60,22 @@ impl Fs {
     }
 
     /// Removes an object other than a full directory. Returns the stat of a full one, which can now be listed.
-    fn left_alone(&self, at: Entry<'_>) -> io::Result<Option<Stat>> {
+    fn left_alone(&self, at: Entry<'_>) -> Result<Option<Stat>, IoError> {
         match self.unlink(at) {
             Ok(()) => return Ok(None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error)
-                if error.kind() == io::ErrorKind::IsADirectory || error.raw_os_error() == Some(Errno::PERM.raw_os_error()) => {}
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory || error.errno() == Some(libc::EPERM) => {}
             Err(error) => return Err(error),
         }
         // Most directories of a run that did little are empty.
         match self.rmdir(at) {
-            Err(error) if !matches!(error.raw_os_error(), Some(libc::ENOTEMPTY | libc::EEXIST | libc::EPERM | libc::ENOTDIR)) => {
+            Err(error) if !matches!(error.errno(), Some(libc::ENOTEMPTY | libc::EEXIST | libc::EPERM | libc::ENOTDIR)) => {
                 return Err(error);
             }
             Ok(()) => return Ok(None),
             Err(_) => {}
         }
-        let stat = at.stat()?.filter(|stat| stat.sort == Sort::Folder).ok_or(Errno::PERM)?;
+        let stat = at.stat()?.filter(|stat| stat.sort == Sort::Folder).ok_or(Errno::PERM).at("remove", at)?;
         // overlayfs leaves its work directory with mode 000: only root can list it then.
         if stat.mode & 0o700 != 0o700 && !rustix::process::geteuid().is_root() {
             self.set_mode(at, 0o700)?;

@@ -7,9 +7,10 @@ use std::rc::Rc;
 
 use rustix::io::Errno;
 
-use super::dir::Dir;
+use super::dir::{Dir, OPEN_DIR};
 use super::mounts::{self, Mount};
 use super::path::AbsPath;
+use crate::error::{At, IoError};
 
 /// A held mount point.
 #[derive(Debug)]
@@ -58,9 +59,11 @@ pub fn deep(below: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&below[..cut], &below[cut + 1..]))
 }
 
+const FIND: &str = "find the mount of";
+
 impl Roots {
     /// Reads the mounts as they are now.
-    pub fn read() -> io::Result<Self> {
+    pub fn read() -> Result<Self, IoError> {
         Ok(Self { mounts: mounts::read()?, held: HashMap::new(), folders: HashMap::new(), kept: kept(), lost: Vec::new() })
     }
 
@@ -85,14 +88,14 @@ impl Roots {
     }
 
     /// The root of the mount in which the directory `path` lies.
-    pub fn root_of(&mut self, path: &AbsPath) -> io::Result<Rc<Root>> {
-        let mount = mounts::containing(&self.mounts, path).ok_or(Errno::NOENT)?;
+    pub fn root_of(&mut self, path: &AbsPath) -> Result<Rc<Root>, IoError> {
+        let mount = mounts::containing(&self.mounts, path).ok_or(Errno::NOENT).at(FIND, path)?;
         if let Some(root) = self.held.get(&mount.id) {
             return Ok(root.clone());
         }
         let dir = Dir::open(mount.point.as_path())?;
-        if mounts::id_of(&dir)? != mount.id {
-            return Err(io::Error::other(format!("the mount at {} has changed meanwhile", mount.point)));
+        if mounts::id_of(&dir).at(FIND, path)? != mount.id {
+            return Err(io::Error::other(format!("the mount at {} has changed meanwhile", mount.point))).at(FIND, path);
         }
         let root = Rc::new(Root { mount: mount.clone(), dir });
         self.held.insert(mount.id, root.clone());
@@ -100,20 +103,20 @@ impl Roots {
     }
 
     /// The mount in which the directory `path` lies.
-    pub fn mount_of(&self, path: &AbsPath) -> io::Result<&Mount> {
-        Ok(mounts::containing(&self.mounts, path).ok_or(Errno::NOENT)?)
+    pub fn mount_of(&self, path: &AbsPath) -> Result<&Mount, IoError> {
+        mounts::containing(&self.mounts, path).ok_or(Errno::NOENT).at(FIND, path)
     }
 
     /// The directory `path`, opened from its root.
-    pub fn folder(&mut self, path: &AbsPath) -> io::Result<Rc<Dir>> {
+    pub fn folder(&mut self, path: &AbsPath) -> Result<Rc<Dir>, IoError> {
         if let Some(dir) = self.folders.get(path) {
             return Ok(dir.clone());
         }
         if self.is_lost(path) {
-            return Err(Errno::NOENT.into());
+            return Err(Errno::NOENT).at(OPEN_DIR, path);
         }
         let root = self.root_of(path)?;
-        let below = path.below(&root.mount.point).ok_or(Errno::NOENT)?;
+        let below = path.below(&root.mount.point).ok_or(Errno::NOENT).at(OPEN_DIR, path)?;
         let dir = match deep(below) {
             None => root.dir.open_below(below)?,
             // It lies in the same mount, as a longer mount point above it would be above `path` too.

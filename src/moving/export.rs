@@ -11,7 +11,7 @@ use super::stream::{Head, History, Object, PIECE, Sending};
 use crate::engine::conflict::Conflict;
 use crate::error::{At, Error, recant};
 use crate::fs::copy::next_extent;
-use crate::fs::dir::{Dir, Sort, leads_nowhere, stat_of};
+use crate::fs::dir::{Dir, Sort, stat_of};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::change::{Change, Changes};
@@ -153,7 +153,7 @@ fn head(session: &Session, changes: &Changes, with: With, run: Option<&Run>) -> 
 /// Hashes each `before` that is known by its fingerprint alone, if the tree still holds it. Drops all fingerprints: they mean nothing on
 /// another machine. Returns the conflicts.
 fn learn_befores(changes: &mut Changes) -> Result<Vec<Conflict>, Error> {
-    let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
+    let mut roots = Roots::read()?;
     let mut conflicts = Vec::new();
     for change in &mut changes.list {
         if change.marks.foreign {
@@ -182,7 +182,7 @@ fn learn(roots: &mut Roots, change: &Change) -> Result<Result<What, Conflict>, E
     if !is_unchanged && (index.is_none() || known.meta_difference(&seen.state).is_some()) {
         return Ok(Err(another()));
     }
-    let file = dir.at(path.name()).open_file().at("open", path)?;
+    let file = dir.at(path.name()).open_file()?;
     let (content, stat) = look::read_since(&file, stat_of(&file).at("look at", path)?, index.is_some()).at("read", path)?;
     let is_it = look::identity(&stat) == print.identity && stat.ctime == print.ctime;
     // git may have rewritten its index since, with the same meaning.
@@ -194,10 +194,10 @@ fn learn(roots: &mut Roots, change: &Change) -> Result<Result<What, Conflict>, E
 fn seen(roots: &mut Roots, path: &AbsPath) -> Result<Option<(std::rc::Rc<Dir>, Seen)>, Error> {
     let parent = path.parent().unwrap_or_else(|| path.clone());
     let dir = match roots.folder(&parent) {
-        Err(error) if leads_nowhere(&error) => return Ok(None),
-        dir => dir.at("open the folder", &parent)?,
+        Err(error) if error.leads_nowhere() => return Ok(None),
+        dir => dir?,
     };
-    let seen = look::look(dir.at(path.name())).at("look at", path)?;
+    let seen = look::look(dir.at(path.name()))?;
     Ok(seen.map(|seen| (dir, seen)))
 }
 
@@ -230,8 +230,8 @@ impl Contents<'_> {
         let dir = self.folder(parent)?;
         let at = dir.at(name);
         let file = match at.open_file() {
-            Err(error) if leads_nowhere(&error) => return Err(damaged("the held content is missing from the store")),
-            file => file.at("open", at)?,
+            Err(error) if error.leads_nowhere() => return Err(damaged("the held content is missing from the store")),
+            file => file?,
         };
         let stat = stat_of(&file).at("look at", &change.path)?;
         if stat.sort != Sort::File || stat.size != *size {
@@ -256,7 +256,7 @@ impl Contents<'_> {
         let parent = parent.strip_suffix(b"/").unwrap_or(parent);
         if self.folder.as_ref().is_none_or(|(path, _)| path != parent) {
             let own = &self.session.dir;
-            let dir = own.open_below(parent).at("open the folder of held content in", own.path().display())?;
+            let dir = own.open_below(parent)?;
             self.folder = Some((parent.to_vec(), dir));
         }
         // Set just above if it was another or none.

@@ -199,12 +199,12 @@ fn receive(
     if let Some(keeping) = keeping {
         keeping.finish(&changes)?;
     } else if many {
-        fs.sync_fs(&objects).at("sync the file system of", objects.path().display())?; // D7
+        fs.sync_fs(&objects)?; // D7
     } else {
         let files: Vec<_> = unsynced.iter().map(|file| (file, objects.path())).collect();
         fs.sync_all(&files).at("sync", objects.path().display())?; // D1: content before the lines that name it
     }
-    fs.sync_dir(&objects).at("sync", objects.path().display())?; // D2
+    fs.sync_dir(&objects)?; // D2
     let mut header = Header::new(head.id.clone(), 0, head.origin, head.created);
     header.name = head.name.clone();
     header.command = head.command.clone();
@@ -220,9 +220,9 @@ fn receive(
     header.mark = mark;
     if let Some(history) = &head.run {
         let at = dir.at(b"run.json");
-        fs.replace(at, &crate::tree::json::text(&run_of(history))).at("write", at)?;
+        fs.replace(at, &crate::tree::json::text(&run_of(history)))?;
     }
-    let own = dir.open_below(b"").at("open", dir.path().display())?;
+    let own = dir.open_below(b"")?;
     Session { dir: own, header: header.clone() }.rewrite(fs, &changes, header.lines)?;
     Ok(header)
 }
@@ -363,7 +363,7 @@ impl<'a> Taking<'a> {
         }
         let Some(first) = object.link else {
             let at = self.folder().at(&name);
-            let file = self.fs.create(at, 0o600).at("make", at)?;
+            let file = self.fs.create(at, 0o600)?;
             self.open = Some(Open { n: object.n, file, size, at: 0, hasher: Hasher::default(), holes: 0 });
             return Ok(());
         };
@@ -372,7 +372,7 @@ impl<'a> Taking<'a> {
             return Err(broken("a further name of a file comes before its first"));
         };
         let (folder, first) = (self.folder(), self.name(first, digest));
-        self.fs.link(folder.at(&first), folder.at(&name)).at("link", folder.at(&name))?;
+        self.fs.link(folder.at(&first), folder.at(&name))?;
         self.whole(object.n, digest)
     }
 
@@ -449,7 +449,7 @@ impl<'a> Taking<'a> {
                 // Now known to be what is already there: the inode stays, and nothing needs the content.
                 (Some(digest), true) => {
                     let name = self.name(change.n, *digest);
-                    self.fs.unlink(self.folder().at(&name)).at("remove", self.folder().at(&name))?;
+                    self.fs.unlink(self.folder().at(&name))?;
                 }
             }
         }
@@ -489,7 +489,7 @@ fn name(n: u32) -> Vec<u8> {
 
 /// All paths where the tree differs from the session's record: conflicts of a commit; of a committed session, of a rollback.
 pub fn conflicts(session: &Session) -> Result<Vec<Conflict>, Error> {
-    let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
+    let mut roots = Roots::read()?;
     let mut reading = session.read_changes()?;
     let (mut found, is_in) = (Vec::new(), session.header.counts.inside > 0);
     while let Some(change) = reading.next()? {
@@ -502,18 +502,18 @@ pub fn conflicts(session: &Session) -> Result<Vec<Conflict>, Error> {
 fn compare(roots: &mut Roots, path: &AbsPath, expected: &Wanted) -> Result<Option<Conflict>, Error> {
     let parent = path.parent().unwrap_or_else(|| path.clone());
     let dir = match roots.folder(&parent) {
-        Err(error) if leads_nowhere(&error) => {
+        Err(error) if error.leads_nowhere() => {
             // The session makes this directory, or it is missing: nothing can lie in it.
             let missing = || Conflict::of(path, expected, &None, Difference::Presence);
             return Ok(expected.is_some().then(missing));
         }
-        dir => dir.at("open the folder", &parent)?,
+        dir => dir?,
     };
     let (seen, likeness) = match look::compare(dir.at(path.name()), expected, None) {
-        Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+        Err(error) if error.errno() == Some(libc::EACCES) => {
             return Ok(Some(Conflict::said(path, "a file that you may read", "one that you may not")));
         }
-        found => found.at("look at", path)?,
+        found => found?,
     };
     let difference = match likeness {
         Likeness::Same => return Ok(None),

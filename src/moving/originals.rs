@@ -1,14 +1,12 @@
 //! A checkpoint that moves: the originals of a committed session, out of its store and into another.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 
 use super::error::{bad_path, damaged};
 use super::stream::Object;
 use crate::checkpoint::made;
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original, name_written};
-use crate::error::{At, Error, recant};
+use crate::error::{Error, recant};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::session::change::{Change, Changes, FolderTime};
@@ -77,15 +75,14 @@ fn is_no_file(kept: &Kept) -> bool {
 /// True if the directory at `place` in the session is not empty: a stream makes a directory from its record alone.
 fn is_filled(session: &Session, place: &[u8], then: &State) -> Result<bool, Error> {
     let (dir, name) = session.split(place)?;
-    Ok(look::is_filled(dir.at(name), then).at("list", dir.at(name))?)
+    Ok(look::is_filled(dir.at(name), then)?)
 }
 
 /// True if the object at `place` in the session has several names. A directory never has.
 fn has_names(session: &Session, place: &[u8]) -> Result<bool, Error> {
-    let path = session.dir.path().join(OsStr::from_bytes(place)).display().to_string();
     let (folder, name) = place.split_at(place.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1));
-    let folder = session.dir.open_below(folder.strip_suffix(b"/").unwrap_or(folder)).at("open the folder of", &path)?;
-    let stat = folder.at(name).stat().at("look at", &path)?;
+    let folder = session.dir.open_below(folder.strip_suffix(b"/").unwrap_or(folder))?;
+    let stat = folder.at(name).stat()?;
     Ok(stat.is_some_and(|stat| stat.shared().is_some()))
 }
 
@@ -108,7 +105,7 @@ pub struct Keeping<'a> {
 impl<'a> Keeping<'a> {
     /// Begins in the session's directory `dir`.
     pub fn begin(fs: &'a Fs, dir: &Dir) -> Result<Self, Error> {
-        let open = |below: &[u8]| dir.open_below(below).at("open", dir.path().display());
+        let open = |below: &[u8]| dir.open_below(below);
         let (folder, blobs, objects) = (open(b"checkpoint")?, open(b"checkpoint/blobs")?, open(b"checkpoint/objects")?);
         Ok(Self {
             fs,
@@ -170,9 +167,9 @@ impl<'a> Keeping<'a> {
         let times: Vec<_> = changes.folder_times.iter().map(time).collect();
         let _whole = writing.end(times.iter())?;
         // D1, D7: all originals and the manifest before the header counts them.
-        self.fs.sync_fs(&self.folder).at("sync the file system of", self.folder.path().display())?;
+        self.fs.sync_fs(&self.folder)?;
         name_written(self.fs, &self.folder)?;
-        Ok(self.fs.sync_dir(&self.folder).at("sync", self.folder.path().display())?) // D2
+        Ok(self.fs.sync_dir(&self.folder)?) // D2
     }
 
     fn keep(&self, change: &Change) -> Result<Kept, Error> {

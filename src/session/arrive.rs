@@ -32,7 +32,7 @@ impl Store {
     /// True if there is a session of that id, readable or not.
     pub fn has(&self, id: &Id) -> Result<bool, Error> {
         let at = self.sessions().at(id.as_str().as_bytes());
-        Ok(at.stat().at("look at", at)?.is_some())
+        Ok(at.stat()?.is_some())
     }
 
     /// Makes the directory of a session that is to come. Removes what an interrupted import of that id left.
@@ -49,13 +49,13 @@ impl Store {
         {
             return Err(busy());
         }
-        fs.remove_all(at).at("remove", at)?;
-        fs.mkdir(at, 0o700).at("make the folder", at)?;
-        let dir = at.open_dir().at("open the folder", at)?;
+        fs.remove_all(at)?;
+        fs.mkdir(at, 0o700)?;
+        let dir = at.open_dir()?;
         let lock = Lock::try_take(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?.ok_or_else(busy)?;
         for path in SESSION_FOLDERS {
             let (parent, name) = split(&dir, path)?;
-            fs.mkdir(parent.at(name), 0o700).at("make the folder", parent.at(name))?;
+            fs.mkdir(parent.at(name), 0o700)?;
         }
         Ok(Arriving { dir, id: id.clone(), lock })
     }
@@ -72,7 +72,7 @@ impl Store {
             }
         };
         // D2: the session's own name.
-        fs.sync_dir(self.sessions()).at("sync", self.sessions().path().display())?;
+        fs.sync_dir(self.sessions())?;
         let dir = self.session_dir(&header.id)?;
         Ok((Locked::new(Session { dir, header }, arriving.lock), taken))
     }
@@ -87,10 +87,10 @@ impl Store {
         let at = arriving.dir.at(b"session.json");
         // D3: content is, and originals will be, durable in directories of these two, so these names have to be as well.
         let dir = &arriving.dir;
-        let [held, checkpoint] = [&b"held"[..], b"checkpoint"].map(|name| dir.open_below(name).at("open", dir.at(name)));
+        let [held, checkpoint] = [&b"held"[..], b"checkpoint"].map(|name| dir.open_below(name));
         // D1, D2: all else in its directory is durable with it (folder: not caught here: only names of empty directories go with it, and
         // those are made again).
-        fs.replace_after(at, &header_bytes(header), &[], &[&held?, &checkpoint?]).at("write", at)?;
+        fs.replace_after(at, &header_bytes(header), &[], &[&held?, &checkpoint?])?;
         let temp = arriving.temp();
         let temp = self.sessions().at(&temp);
         match fs.place(temp, self.sessions().at(header.id.as_str().as_bytes())) {
@@ -109,6 +109,6 @@ impl Store {
     pub fn turn_away(&self, fs: &Fs, arriving: Arriving) -> Result<(), Error> {
         let temp = arriving.temp();
         let at = self.sessions().at(&temp);
-        Ok(fs.remove_all(at).at("remove", at)?)
+        Ok(fs.remove_all(at)?)
     }
 }

@@ -56,7 +56,7 @@ impl Store {
     }
 
     fn journal_names(&self) -> Result<Vec<Vec<u8>>, Error> {
-        Ok(self.journals().names().at("list the journals", self.journals().path().display())?)
+        Ok(self.journals().names()?)
     }
 }
 

@@ -11,7 +11,7 @@ use super::id::Id;
 use super::opened::read_small;
 use super::run::boot_id;
 use super::store::Store;
-use crate::error::{At, Error};
+use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Time};
 use crate::tree::json;
@@ -121,7 +121,7 @@ pub fn settle(fs: &Fs, store: &Store, header: &Header) -> Result<(), Error> {
 fn folder(store: &Store) -> Result<Option<Dir>, Error> {
     match store.dir.open_below(FOLDER) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        dir => Ok(Some(dir.at("open the folder", store.dir.at(FOLDER))?)),
+        dir => Ok(Some(dir?)),
     }
 }
 
@@ -133,15 +133,15 @@ pub fn keep(fs: &Fs, store: &Store, record: &Record) -> Result<(), Error> {
             let at = store.dir.at(FOLDER);
             match fs.mkdir(at, 0o700) {
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                made => made.at("make the folder", at)?,
+                made => made?,
             }
-            fs.sync_dir(&store.dir).at("sync", store.path.as_path().display())?; // D3 (folder: not caught here: the model's commits wait for no word)
-            at.open_dir().at("open the folder", at)?
+            fs.sync_dir(&store.dir)?; // D3 (folder: not caught here: the model's commits wait for no word)
+            at.open_dir()?
         }
     };
     let at = dir.at(record.session.as_str().as_bytes());
     // D1, D2 (file, folder: not caught here, as above): a commit that is sealed without it would stay for good.
-    Ok(fs.replace(at, &json::line(record)).at("write", at)?)
+    Ok(fs.replace(at, &json::line(record))?)
 }
 
 /// Reads the record of a session.
@@ -157,7 +157,7 @@ pub fn read(store: &Store, id: &Id) -> Result<Option<Record>, Error> {
 /// Lists the ids of all sessions that have a record.
 pub fn waiting(store: &Store) -> Result<Vec<Id>, Error> {
     let Some(dir) = folder(store)? else { return Ok(Vec::new()) };
-    let names = dir.names().at("list", dir.path().display())?;
+    let names = dir.names()?;
     let mut ids: Vec<Id> = names.iter().filter_map(|name| Id::parse(std::str::from_utf8(name).ok()?)).collect();
     ids.sort();
     Ok(ids)
@@ -167,9 +167,9 @@ pub fn waiting(store: &Store) -> Result<Vec<Id>, Error> {
 pub fn drop_record(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
     let Some(dir) = folder(store)? else { return Ok(()) };
     let at = dir.at(id.as_str().as_bytes());
-    fs.unlink_if_there(at).at("remove", at)?;
+    fs.unlink_if_there(at)?;
     // D2 (folder: not caught here, as above): one that came back after a power cut would roll back what was confirmed.
-    Ok(fs.sync_dir(&dir).at("sync", dir.path().display())?)
+    Ok(fs.sync_dir(&dir)?)
 }
 
 #[cfg(test)]

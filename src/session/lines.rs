@@ -138,20 +138,20 @@ impl Written {
         // D1 (file: not caught here, nor is the directory's: what is staged by hand is there before the model begins).
         fs.sync(&self.file, dir.path()).at("sync", dir.at(NEW))?;
         self.name(fs, dir)?;
-        Ok(fs.sync_dir(dir).at("sync", dir.path().display())?) // D2
+        Ok(fs.sync_dir(dir)?) // D2
     }
 
     /// Gives it its name in the session's directory `dir`; the caller has synced it, and syncs the directory.
     pub fn name(self, fs: &Fs, dir: &Dir) -> Result<(), Error> {
-        Ok(fs.rename_over(dir.at(NEW), dir.at(b"changes.jsonl")).at("rename", dir.at(NEW))?)
+        Ok(fs.rename_over(dir.at(NEW), dir.at(b"changes.jsonl"))?)
     }
 }
 
 impl<'a> Writing<'a> {
     fn begin(fs: &'a Fs, dir: &'a Dir, lines: u64, follow: u64) -> Result<Self, Error> {
         let temp = dir.at(NEW);
-        fs.unlink_if_there(temp).at("remove", temp)?;
-        let file = fs.create(temp, 0o600).at("make", temp)?;
+        fs.unlink_if_there(temp)?;
+        let file = fs.create(temp, 0o600)?;
         let buffer = first_line(lines, follow);
         Ok(Self { fs, dir, file, buffer, lines, follow: 0, told: follow })
     }
@@ -202,17 +202,17 @@ impl Locked {
     pub fn save_after_all(&mut self, fs: &Fs, lines: Written, run: &Run, mut header: Header) -> Result<(), Error> {
         header.changed = crate::fs::now();
         let (run_at, at) = (self.dir.at(b"run.json"), self.dir.at(b"session.json"));
-        fs.write_beside(run_at, &json::text(run)).at("write", run_at)?;
-        fs.write_beside(at, &header_bytes(&header)).at("write", at)?;
-        fs.sync_fs(&self.dir).at("sync", self.dir.path().display())?; // D1, D2, D7: one call for all of them
+        fs.write_beside(run_at, &json::text(run))?;
+        fs.write_beside(at, &header_bytes(&header))?;
+        fs.sync_fs(&self.dir)?; // D1, D2, D7: one call for all of them
         lines.name(fs, &self.dir)?;
-        fs.name_beside(run_at).at("write", run_at)?;
+        fs.name_beside(run_at)?;
         // D2, D5: a header that counts lines must not be there without them.
-        fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?;
+        fs.sync_dir(&self.dir)?;
         // The last name: a power cut before it leaves a session that is still to be collected, whose files are all whole.
-        fs.name_beside(at).at("write", at)?;
+        fs.name_beside(at)?;
         if run.in_memory {
-            fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?; // D2
+            fs.sync_dir(&self.dir)?; // D2
         }
         self.set_header(header);
         Ok(())
@@ -229,7 +229,7 @@ impl Locked {
         objects: &Dir,
     ) -> Result<(), Error> {
         let at = self.dir.at(b"changes.jsonl");
-        let file = fs.append(at).at("open", at)?;
+        let file = fs.append(at)?;
         self.cut_uncounted(fs, &file)?;
         let bytes = lines.iter().map(json::line).collect::<Vec<_>>().concat();
         fs.write(&file, &bytes, at.dir.path()).at("write", at)?;

@@ -87,7 +87,7 @@ fn digest_of(entry: &Entry) -> Digest {
 pub fn append(fs: &Fs, store: &Store, entry: &Entry) -> Result<(), Error> {
     use std::os::unix::fs::FileExt;
     let at = store.dir.at(b"log.jsonl");
-    let file = fs.append(at).at("open", at)?;
+    let file = fs.append(at)?;
     let size = crate::fs::dir::stat_of(&file).at("look at", at)?.size;
     let mut last = [b'\n'];
     if size > 0 {
@@ -108,7 +108,7 @@ pub fn read(store: &Store) -> Result<(Vec<Entry>, usize), Error> {
     let file = match at.open_file() {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
-        Err(error) => return Err(error).at("open", at).map_err(Error::from),
+        Err(error) => return Err(error.into()),
     };
     let (mut entries, mut bad) = (Vec::new(), 0);
     for line in BufReader::new(file).split(b'\n') {

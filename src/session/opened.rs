@@ -10,9 +10,9 @@ use super::header::{Header, KNOWN, Origin};
 use super::id::Id;
 use super::run::Run;
 use super::sides::{self, Side};
-use crate::error::{At, Error, IoError, Kind, command, reason, shell_word};
+use crate::error::{At, Error, Kind, command, shell_word};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, leads_nowhere};
+use crate::fs::dir::{Dir, Entry};
 use crate::fs::lock::Lock;
 use crate::fs::path::Shown;
 use crate::tree::json;
@@ -61,7 +61,7 @@ pub(super) const RUN_FOLDERS: usize = 3;
 pub fn part(session: &Dir, at: &[u8]) -> Result<Dir, Error> {
     session.open_below(at).map_err(|error| {
         let path = format!("{}/{}", session.path().display(), Shown(at));
-        match leads_nowhere(&error) {
+        match error.leads_nowhere() {
             true if error.kind() == std::io::ErrorKind::NotFound => {
                 let folder = session.path().join(std::ffi::OsStr::from_bytes(at));
                 let why = format!(
@@ -70,8 +70,8 @@ pub fn part(session: &Dir, at: &[u8]) -> Result<Dir, Error> {
                 );
                 damaged(path, why)
             }
-            true => damaged(path, format!("the folder cannot be opened: {}", reason(&error))),
-            false => IoError { path, act: "open the folder", source: error }.into(),
+            true => damaged(path, format!("the folder cannot be opened: {}", error.why())),
+            false => error.into(),
         }
     })
 }
@@ -125,7 +125,7 @@ impl Session {
     pub fn sides_of_all(&self) -> Result<Vec<Side>, Error> {
         let at = self.dir.at(b"changes.jsonl");
         let count = self.header.counts.changes;
-        let size = at.stat().at("look at", at)?.map_or(0, |stat| stat.size);
+        let size = at.stat()?.map_or(0, |stat| stat.size);
         // Every line has at least a byte: a garbled count takes no more memory than the file has bytes.
         match usize::try_from(count) {
             Ok(number) if count <= size && u32::try_from(count).is_ok() => self.sides(number),
@@ -184,7 +184,7 @@ impl Locked {
     pub fn save_after(&mut self, fs: &Fs, mut header: Header, files: &[(&File, &Path)], folders: &[&Dir]) -> Result<(), Error> {
         header.changed = crate::fs::now();
         let at = self.dir.at(b"session.json");
-        fs.replace_after(at, &header_bytes(&header), files, folders).at("write", at)?;
+        fs.replace_after(at, &header_bytes(&header), files, folders)?;
         self.session.header = header;
         Ok(())
     }
@@ -212,7 +212,7 @@ impl Locked {
     pub fn save_later(&mut self, fs: &Fs, mut header: Header) -> Result<(), Error> {
         header.changed = crate::fs::now();
         let at = self.dir.at(b"session.json");
-        fs.replace_later(at, &header_bytes(&header)).at("write", at)?;
+        fs.replace_later(at, &header_bytes(&header))?;
         self.session.header = header;
         Ok(())
     }
@@ -230,10 +230,10 @@ impl Locked {
     pub fn keep_run(&mut self, fs: &Fs, run: &Run, header: Header) -> Result<(), Error> {
         let at = self.dir.at(b"run.json");
         let beside = self.dir.at(b"run.json.new");
-        fs.write_beside(at, &json::text(run)).at("write", at)?;
+        fs.write_beside(at, &json::text(run))?;
         // D1: it replaces the one that tells where the session's content lies.
-        fs.sync_at(beside).at("sync", beside)?;
-        fs.name_beside(at).at("write", at)?;
+        fs.sync_at(beside)?;
+        fs.name_beside(at)?;
         // Its name becomes durable with the header's: until then there is no command (D2).
         self.save(fs, header)
     }
@@ -241,7 +241,7 @@ impl Locked {
     /// Writes `run.json` without waiting for the disk.
     pub fn note_run(&self, fs: &Fs, run: &Run) -> Result<(), Error> {
         let at = self.dir.at(b"run.json");
-        fs.replace_later(at, &json::text(run)).at("write", at)?;
+        fs.replace_later(at, &json::text(run))?;
         Ok(())
     }
 }
@@ -253,7 +253,7 @@ pub fn header_bytes(header: &Header) -> Vec<u8> {
 
 pub(super) fn write_header(fs: &Fs, dir: &Dir, header: &Header) -> Result<(), Error> {
     let at = dir.at(b"session.json");
-    fs.replace(at, &header_bytes(header)).at("write", at)?;
+    fs.replace(at, &header_bytes(header))?;
     Ok(())
 }
 
@@ -288,9 +288,8 @@ fn is_json(bytes: &[u8]) -> bool {
 /// before anybody knows it.
 fn is_uncollected(dir: &Dir) -> Result<bool, Error> {
     let there = |path: &[u8]| -> Result<bool, Error> {
-        let shown = || format!("{}/{}", dir.path().display(), Shown(path));
         match split(dir, path) {
-            Ok((parent, name)) => Ok(parent.at(name).stat().at("look at", shown())?.is_some()),
+            Ok((parent, name)) => Ok(parent.at(name).stat()?.is_some()),
             Err(_) => Ok(false),
         }
     };
@@ -300,7 +299,7 @@ fn is_uncollected(dir: &Dir) -> Result<bool, Error> {
 /// Makes a header for a run that was under way when the machine went down, before anything was synced: its own is lost. The run is still
 /// to be collected, and what is found may not be all.
 fn cut_off_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
-    let changed = dir.stat().at("look at", dir.path().display())?.mtime;
+    let changed = dir.stat()?.mtime;
     let header = Header::new(id.clone(), 0, Origin::Captured, changed);
     Ok(Header { uncollected: true, unsynced: true, ..header })
 }
@@ -333,8 +332,8 @@ pub fn open_own(at: Entry<'_>) -> Result<Option<(File, u64)>, Error> {
     let file = match at.open_file() {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENXIO)) => return Err(no_file()),
-        Err(error) => return Err(error).at("open", at).map_err(Error::from),
+        Err(error) if matches!(error.errno(), Some(libc::ELOOP | libc::ENXIO)) => return Err(no_file()),
+        Err(error) => return Err(error.into()),
     };
     let stat = crate::fs::dir::stat_of(&file).at("look at", at)?;
     if stat.sort == crate::fs::dir::Sort::File { Ok(Some((file, stat.size))) } else { Err(no_file()) }
@@ -351,6 +350,6 @@ pub(super) fn split<'p>(dir: &Dir, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Er
 pub(super) fn mkdir_if_missing(fs: &Fs, at: Entry<'_>) -> Result<(), Error> {
     match fs.mkdir(at, 0o700) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        other => Ok(other.at("make the folder", at)?),
+        other => Ok(other?),
     }
 }

@@ -9,10 +9,9 @@ use super::header::{Checkpoint, Header, Status};
 use super::id::Id;
 use super::opened::{Locked, read_small};
 use super::store::Store;
-use crate::error::{At, Error, IoError, command, recant};
+use crate::error::{Error, IoError, command, recant};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Time};
-use crate::fs::path::Shown;
 use crate::tree::walk::Walk;
 
 /// The sessions to prune. All given conditions have to hold.
@@ -85,7 +84,7 @@ pub fn used(store: &Store, id: &Id) -> Result<u64, Error> {
 }
 
 fn count(dir: &Rc<Dir>, bytes: &mut u64) -> Result<(), IoError> {
-    *bytes = dir.stat().at("look at", dir.path().display())?.blocks * 512;
+    *bytes = dir.stat()?.blocks * 512;
     let mut linked = HashSet::new();
     for found in Walk::under(dir.clone())?.past_closed() {
         let stat = found?.stat;
@@ -101,7 +100,7 @@ pub const RESERVE: [&[u8]; 4] = [b"reserve", b"reserve.1", b"reserve.2", b"reser
 
 fn drop_reserve(fs: &Fs, dir: &Dir) -> Result<(), IoError> {
     for name in RESERVE {
-        fs.unlink_if_there(dir.at(name)).at("remove", dir.at(name))?;
+        fs.unlink_if_there(dir.at(name))?;
     }
     Ok(())
 }
@@ -189,10 +188,10 @@ fn empty(fs: &Fs, dir: &Dir, below: &[u8]) -> Result<(), IoError> {
     let folder = match dir.open_below(below) {
         Ok(folder) => folder,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error).at("open the folder", format_args!("{}/{}", dir.path().display(), Shown(below))),
+        Err(error) => return Err(error),
     };
-    for name in folder.names().at("list", folder.path().display())? {
-        fs.remove_all(folder.at(&name)).at("remove", folder.at(&name))?;
+    for name in folder.names()? {
+        fs.remove_all(folder.at(&name))?;
     }
     Ok(())
 }

@@ -51,7 +51,7 @@ impl Store {
 impl Remains {
     /// Reads its changes, as far as `changes.jsonl` has them.
     pub fn changes(&self) -> Result<Changes, Error> {
-        let dir = self.dir.open_below(b"").at("open the session", self.dir.path().display())?;
+        let dir = self.dir.open_below(b"")?;
         // A session needs a header; nothing here depends on what it says.
         let header = Header::new(self.id.clone(), 0, Origin::Staged, Time::default());
         Session { dir, header }.changes_as_written()

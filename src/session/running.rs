@@ -123,7 +123,7 @@ impl Folder {
     /// # Errors
     /// The mounts cannot be read.
     pub fn new(folder: &AbsPath, before: u64, taken: Time, elsewhere: &HashSet<AbsPath>) -> Result<Self, Error> {
-        let mounts = mounts::read().at("read", "/proc/self/mountinfo")?;
+        let mounts = mounts::read()?;
         let mount = mounts::containing(&mounts, folder).map_or(folder, |mount| &mount.point).clone();
         Ok(Self { folder: folder.clone(), before, taken, mount, elsewhere: elsewhere.clone() })
     }
@@ -133,7 +133,7 @@ impl Folder {
     /// # Errors
     /// The mounts cannot be read.
     pub fn is_mounted(&self) -> Result<bool, Error> {
-        let mounts = mounts::read().at("read", "/proc/self/mountinfo")?;
+        let mounts = mounts::read()?;
         Ok(mounts.iter().any(|mount| mount.point == self.mount))
     }
 }
@@ -157,19 +157,19 @@ pub fn begin(fs: &Fs, store: &Store, wanted: Wanted<'_>) -> Result<Held, Error> 
     // Named like a session's: what a kill leaves of it is swept with those.
     let temp = [HALF_MADE, id.as_str().as_bytes()].concat();
     let temp = store.sessions().at(&temp);
-    fs.mkdir(temp, 0o700).at("make the folder", temp)?;
-    let dir = temp.open_dir().at("open the folder", temp)?;
+    fs.mkdir(temp, 0o700)?;
+    let dir = temp.open_dir()?;
     let lock = Lock::try_take(fs, dir.at(LOCK)).at("lock", dir.at(LOCK))?;
     let lock = lock.ok_or_else(|| busy(format!("the run of session {id}")))?;
     let (name, cwd) = (name.map(Into::into), store.begins_in.clone());
     let record = Record { schema: 1, session: id.clone(), name, argv, cwd, folders, made };
     // D1, D2: content before name.
-    fs.replace(dir.at(RECORD), &json::line(&record)).at("write", dir.at(RECORD))?;
+    fs.replace(dir.at(RECORD), &json::line(&record))?;
     let at = all.at(id.as_str().as_bytes());
     fs.place(temp, at).at("name the run", at)?;
     // D2, D3: without it a power cut could leave changes of a started command that nothing tells of.
-    fs.sync_dir(&all).at("sync", all.path().display())?;
-    let dir = at.open_dir().at("open the folder", at)?;
+    fs.sync_dir(&all)?;
+    let dir = at.open_dir()?;
     Ok(Held { id, dir, _lock: lock })
 }
 
@@ -178,18 +178,18 @@ fn made_folder(fs: &Fs, store: &Store) -> Result<Dir, Error> {
     match fs.mkdir(at, 0o700) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
         made => {
-            made.at("make the folder", at)?;
-            fs.sync_dir(&store.dir).at("sync", store.path.as_path().display())?; // D3
+            made?;
+            fs.sync_dir(&store.dir)?; // D3
         }
     }
-    Ok(at.open_dir().at("open the folder", at)?)
+    Ok(at.open_dir()?)
 }
 
 fn dir_of(store: &Store, id: &Id) -> Result<Option<Dir>, Error> {
     let path = [RUNNING, b"/", id.as_str().as_bytes()].concat();
     match store.dir.open_below(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        dir => Ok(Some(dir.at("open the folder", format_args!("{}/running/{id}", store.path))?)),
+        dir => Ok(Some(dir?)),
     }
 }
 
@@ -230,7 +230,7 @@ pub fn take(fs: &Fs, store: &Store, id: &Id, slow: impl FnOnce()) -> Result<Stan
     let lock = lock.ok_or_else(|| busy(format!("what was begun in the run of session {id}")))?;
     // Its former holder may have finished it.
     match dir_of(store, id)? {
-        Some(now) if now.stat().at("look at", at)?.inode() == dir.stat().at("look at", at)?.inode() => {
+        Some(now) if now.stat()?.inode() == dir.stat()?.inode() => {
             Ok(Standing::CutOff(Held { id: id.clone(), dir, _lock: lock }))
         }
         _ => Ok(Standing::Over),
@@ -303,7 +303,7 @@ impl Held {
     /// # Errors
     /// A system call failed.
     pub fn regain(&self, fs: &Fs) -> Result<bool, Error> {
-        Ok(fs.regain(&self.dir, usize::MAX).at("set the modes of", self.dir.path().display())?)
+        Ok(fs.regain(&self.dir, usize::MAX)?)
     }
 
     /// Removes the record, durably: one that came back after a power cut would make a session of what others change.
@@ -312,7 +312,7 @@ impl Held {
     /// # Errors
     /// A system call failed.
     pub fn end(self, fs: &Fs, store: &Store) -> Result<(), Error> {
-        let all = store.dir.open_below(RUNNING).at("open", store.dir.at(RUNNING))?;
+        let all = store.dir.open_below(RUNNING)?;
         store.remove_folder(fs, all.at(self.id.as_str().as_bytes()))
     }
 }

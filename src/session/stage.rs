@@ -14,7 +14,7 @@ use super::header::{Origin, Status};
 use super::inherit;
 use super::opened::{Locked, part};
 use super::store::Store;
-use crate::error::{At, Error, Kind, command};
+use crate::error::{At, Error, IoError, Kind, command};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::interrupt;
@@ -259,13 +259,13 @@ impl<'a> Desk<'a> {
     fn look(&self, path: &AbsPath) -> Result<Option<Seen>, Error> {
         let Some((parent, name)) = path.split() else {
             let root = Dir::open(path.as_path()).and_then(|dir| look::folder(&dir));
-            return Ok(Some(root.at("look at", path)?));
+            return Ok(Some(root?));
         };
         let parent = Path::new(std::ffi::OsStr::from_bytes(parent));
         match open_folder(parent) {
-            Ok(dir) => Ok(look::look(dir.at(name)).at("look at", path)?),
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => Ok(None),
-            Err(error) => Err(error).at("open the folder", parent.display()).map_err(Error::from),
+            Ok(dir) => Ok(look::look(dir.at(name))?),
+            Err(error) if matches!(error.errno(), Some(libc::ENOENT | libc::ENOTDIR)) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -274,8 +274,8 @@ impl<'a> Desk<'a> {
         let Some(mut seen) = self.look(path)? else { return Ok(Before { object: None, print: None }) };
         if matches!(seen.state.what, What::File { .. }) {
             let parent = path.parent().unwrap_or_else(|| path.clone());
-            let dir = open_folder(parent.as_path()).at("open the folder", &parent)?;
-            let (digest, stat) = look::digest(dir.at(path.name())).at("read", path)?;
+            let dir = open_folder(parent.as_path())?;
+            let (digest, stat) = look::digest(dir.at(path.name()))?;
             if look::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
                 return Err(refuse("stage", path, "it changes while it is looked at", Some("try again".into())));
             }
@@ -288,7 +288,7 @@ impl<'a> Desk<'a> {
     fn clear_folder(&mut self, act: &'static str, path: &AbsPath, allowed: bool) -> Result<(), Error> {
         let mut under: Vec<AbsPath> = Vec::new();
         if self.look(path)?.is_some_and(|seen| seen.state.is_folder()) {
-            let dir = Rc::new(open_folder(path.as_path()).at("open the folder", path)?);
+            let dir = Rc::new(open_folder(path.as_path())?);
             let walk = Walk::under(dir)?;
             let mount = walk.mount();
             for found in walk {
@@ -363,8 +363,8 @@ impl<'a> Desk<'a> {
         let at = objects.at(name);
         self.made.push(n);
         // Left by an interrupted staging.
-        self.fs.remove_all(at).at("remove", at)?;
-        let file = self.fs.create(at, 0o600).at("make", at)?;
+        self.fs.remove_all(at)?;
+        let file = self.fs.create(at, 0o600)?;
         let (mut hasher, mut size, mut holed) = (Hasher::default(), 0, false);
         let mut buffer = vec![0; 128 << 10];
         loop {
@@ -397,17 +397,17 @@ impl<'a> Desk<'a> {
         let ((objects, old), (_, new)) = (self.session.split(old)?, self.session.split(&name)?);
         let at = objects.at(new);
         self.made.push(n);
-        self.fs.remove_all(at).at("remove", at)?;
-        self.fs.link(objects.at(old), at).at("link", at)?;
+        self.fs.remove_all(at)?;
+        self.fs.link(objects.at(old), at)?;
         let file = match at.open_file() {
             // Closed to its own user. Its metadata is set next, and Prepare brings what it finds to what is recorded.
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                self.fs.set_mode(at, 0o600).at("set the mode of", at)?;
+                self.fs.set_mode(at, 0o600)?;
                 at.open_file()
             }
             opened => opened,
         };
-        self.unsynced.push(file.at("open", at)?);
+        self.unsynced.push(file?);
         Ok(())
     }
 
@@ -417,7 +417,7 @@ impl<'a> Desk<'a> {
         let (objects, name) = self.session.split(&name)?;
         let at = objects.at(name);
         let me = rustix::process::geteuid();
-        if let Some(stat) = at.stat().at("look at", at)?
+        if let Some(stat) = at.stat()?
             && (stat.uid, stat.gid) != (meta.uid, meta.gid)
         {
             self.fs.set_owner(at, meta.uid, meta.gid).map_err(|_| {
@@ -429,9 +429,9 @@ impl<'a> Desk<'a> {
         for (name, value) in &meta.xattrs {
             self.fs.set_xattr(at, name, value).at("set an extended attribute of", path)?;
         }
-        self.fs.set_mode(at, meta.mode).at("set the mode of", at)?;
-        self.fs.set_mtime(at, meta.mtime).at("set the time of", at)?;
-        Ok(look::look(at).at("look at", at)?.map_or(meta, |seen| seen.state.meta))
+        self.fs.set_mode(at, meta.mode)?;
+        self.fs.set_mtime(at, meta.mtime)?;
+        Ok(look::look(at)?.map_or(meta, |seen| seen.state.meta))
     }
 
     /// Checks that all `before`s fit each other. Each is of the moment of its first staging; if somebody else has been at work in
@@ -471,7 +471,7 @@ impl<'a> Desk<'a> {
         }
         let gone = staged?;
         let objects = part(&self.session.dir, b"held/objects")?;
-        let removed = gone.iter().map(|name| self.fs.unlink_if_there(objects.at(name)).at("remove", objects.at(name)));
+        let removed = gone.iter().map(|name| self.fs.unlink_if_there(objects.at(name)));
         Ok(removed.filter_map(Result::err).map(Error::from).collect())
     }
 
@@ -522,7 +522,7 @@ fn holds_content(change: &Change) -> bool {
 
 /// The names of objects that no change needs.
 fn not_needed(objects: &Dir, needed: &BTreeMap<u32, u64>) -> Result<Vec<Vec<u8>>, Error> {
-    let mut names = objects.names().at("list", objects.path().display())?;
+    let mut names = objects.names()?;
     let number = |name: &[u8]| std::str::from_utf8(name).ok()?.parse().ok();
     names.retain(|name| !number(name).is_some_and(|n| needed.contains_key(&n)));
     Ok(names)
@@ -540,9 +540,9 @@ fn refuse(act: &'static str, path: &AbsPath, why: &str, remedy: Option<String>) 
 }
 
 /// Opens a directory by a path without links. One that is longer than PATH_MAX is opened a piece at a time.
-fn open_folder(path: &Path) -> std::io::Result<Dir> {
+fn open_folder(path: &Path) -> Result<Dir, IoError> {
     match Dir::open(path) {
-        Err(error) if error.raw_os_error() == Some(libc::ENAMETOOLONG) => {
+        Err(error) if error.errno() == Some(libc::ENAMETOOLONG) => {
             Dir::open(Path::new("/"))?.open_across(path.as_os_str().as_bytes().strip_prefix(b"/").unwrap_or_default())
         }
         opened => opened,

@@ -11,7 +11,7 @@ use super::id::{self, Id};
 use super::opened::{Locked, Session, header_bytes, part, read_small};
 use super::opened::{RUN_FOLDERS, SESSION_FOLDERS, mkdir_if_missing, parse_header, read_header, split, write_header};
 use crate::config::edits;
-use crate::error::{At, Error, Kind, command, shell_word};
+use crate::error::{At, Error, IoError, Kind, command, shell_word};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
 use crate::fs::lock::Lock;
@@ -128,7 +128,7 @@ impl Store {
             mkdir_if_missing(fs, dir.at(name))?;
         }
         // `format` comes last: a store that has it is whole.
-        fs.replace(dir.at(b"format"), FORMAT.as_bytes()).at("write", dir.at(b"format"))?;
+        fs.replace(dir.at(b"format"), FORMAT.as_bytes())?;
         Self::open(path)?.ok_or_else(|| damaged(path, "it vanished while it was made"))
     }
 
@@ -140,7 +140,7 @@ impl Store {
     /// Restores this user's rights to the store, if a program that it ran has removed them; not to the content of its directories. True
     /// if any were missing.
     pub fn regain(&self, fs: &Fs) -> Result<bool, Error> {
-        Ok(fs.regain(&self.dir, 1).at("set the modes of", &self.path)?)
+        Ok(fs.regain(&self.dir, 1)?)
     }
 
     /// The directory of journals.
@@ -163,7 +163,7 @@ impl Store {
 
     /// Reads those too. A second thread reads half of many sessions: nearly all of the time is the kernel opening files.
     pub(super) fn every_header(&self) -> Result<(Vec<Header>, Vec<Broken>), Error> {
-        let names = self.sessions.names().at("list the sessions", self.sessions.path().display())?;
+        let names = self.sessions.names()?;
         let (first, second) = names.split_at(if names.len() < WORTH_A_THREAD { names.len() } else { names.len() / 2 });
         let (mut headers, mut broken) = std::thread::scope(|scope| {
             let spawned = (!second.is_empty()).then(|| Builder::new().spawn_scoped(scope, || self.headers_of(second)));
@@ -231,11 +231,9 @@ impl Store {
                 check_owner(&dir, &self.path)?;
                 Ok(dir)
             }
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENOTDIR)) => {
-                Err(damaged(at, "it is not a folder"))
-            }
+            Err(error) if matches!(error.errno(), Some(libc::ELOOP | libc::ENOTDIR)) => Err(damaged(at, "it is not a folder")),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(unknown(id, &[])),
-            Err(error) => Err(error).at("open the session", at).map_err(Error::from),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -270,7 +268,7 @@ impl Store {
             return Err(bad_key(key, "it is empty, starts with '.' or holds '/'"));
         }
         if let Some(id) = Id::parse(key)
-            && self.sessions.at(key.as_bytes()).stat().at("look at", &self.path)?.is_some()
+            && self.sessions.at(key.as_bytes()).stat()?.is_some()
         {
             return Ok(Named::Id(id));
         }
@@ -311,7 +309,7 @@ impl Store {
     /// Reads the header of a session's directory.
     pub(super) fn header_in(&self, dir: &Dir, id: &Id) -> Result<Header, Error> {
         let journal = self.journals.at(id.as_str().as_bytes());
-        read_header(dir, id, || Ok(journal.stat().at("look at", journal)?.is_some()))
+        read_header(dir, id, || Ok(journal.stat()?.is_some()))
     }
 
     /// Replaces a header that cannot be read, durably, by the journal's. Under the store's lock.
@@ -376,10 +374,10 @@ impl Store {
             let temp = self.sessions.at(&temp);
             if given.is_some() {
                 // A killed recovery may have left it: the next one makes the same session.
-                fs.remove_all(temp).at("remove", temp)?;
+                fs.remove_all(temp)?;
             }
-            fs.mkdir(temp, 0o700).at("make the folder", temp)?;
-            let dir = temp.open_dir().at("open the folder", temp)?;
+            fs.mkdir(temp, 0o700)?;
+            let dir = temp.open_dir()?;
             let lock = Lock::try_take(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?;
             let lock = lock.ok_or_else(|| busy(format!("session {id}")))?;
             let durable = origin == Origin::Staged;
@@ -387,7 +385,7 @@ impl Store {
             let needed = if durable { &SESSION_FOLDERS[..] } else { &SESSION_FOLDERS[..RUN_FOLDERS] };
             for path in needed {
                 let (parent, name) = split(&dir, path)?;
-                fs.mkdir(parent.at(name), 0o700).at("make the folder", parent.at(name))?;
+                fs.mkdir(parent.at(name), 0o700)?;
             }
             let mut header = Header::new(id.clone(), seq, origin, crate::fs::now());
             header.name = name.map(Into::into);
@@ -399,16 +397,16 @@ impl Store {
             let bytes = header_bytes(&header);
             if durable {
                 // D3: content and originals will be durable in directories of these two, so these names have to be as well.
-                let [held, checkpoint] = [&b"held"[..], b"checkpoint"].map(|name| dir.open_below(name).at("open", dir.at(name)));
-                fs.replace_after(at, &bytes, &[], &[&held?, &checkpoint?]).at("write", at)?;
+                let [held, checkpoint] = [&b"held"[..], b"checkpoint"].map(|name| dir.open_below(name));
+                fs.replace_after(at, &bytes, &[], &[&held?, &checkpoint?])?;
             } else {
-                fs.replace_later(at, &bytes).at("write", at)?;
+                fs.replace_later(at, &bytes)?;
             }
             match fs.place(temp, self.sessions.at(id.as_str().as_bytes())) {
                 Ok(()) => {}
                 // Drawn twice in one second; or a killed recovery began it with this id, and another recant holds it now.
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                    fs.remove_all(temp).at("remove", temp)?;
+                    fs.remove_all(temp)?;
                     match given {
                         Some(id) => return Err(busy(format!("session {id}"))),
                         None => continue,
@@ -418,7 +416,7 @@ impl Store {
             }
             if durable {
                 // D2, D3: the session's own name. One of a run is made durable when the run has ended.
-                fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
+                fs.sync_dir(&self.sessions)?;
             }
             let dir = self.session_dir(&id)?;
             return Ok(Locked::new(Session { dir, header }, lock));
@@ -441,7 +439,7 @@ impl Store {
     pub fn running(&self) -> Result<Vec<Id>, Error> {
         let names = match self.dir.open_below(RUNNING) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            dir => dir.and_then(|dir| dir.names()).at("list", self.dir.at(RUNNING))?,
+            dir => dir.and_then(|dir| dir.names())?,
         };
         let mut ids: Vec<Id> = names.iter().filter_map(|name| Id::parse(std::str::from_utf8(name).ok()?)).collect();
         ids.sort();
@@ -472,7 +470,7 @@ impl Store {
         if let Some(h) = headers.into_iter().find(|h| h.name.as_deref() == Some(name) && holds(h)) {
             return Err(name_taken(name, &h.id));
         }
-        let ids = self.sessions.names().at("list the sessions", self.sessions.path().display())?;
+        let ids = self.sessions.names()?;
         let mut ids = ids.iter().filter_map(|id| Id::parse(std::str::from_utf8(id).ok()?));
         let of = ids.find(|id| id.tail() == name);
         of.map_or(Ok(()), |id| Err(name_is_id(name, id)))
@@ -495,7 +493,7 @@ impl Store {
     /// Makes sure that removed journals stay away, also after a power cut. Called before what they name goes.
     pub fn journals_last(&self, fs: &Fs) -> Result<(), Error> {
         // D2 (folder: not caught here, as the model removes no session; one that is gone has nothing to recover then).
-        Ok(fs.sync_dir(&self.journals).at("sync", self.journals.path().display())?)
+        Ok(fs.sync_dir(&self.journals)?)
     }
 
     /// Removes a whole session: first its name, durably, then its bytes (I12). Of a run that left nothing only the name goes:
@@ -515,11 +513,11 @@ impl Store {
         let gone = self.sessions.at(&gone);
         let not_all = |why| not_emptied(format!("session {id} is removed"), why, command("session prune clears the rest away"));
         // D2, I12 (folder: not caught here, as above): a session whose name came back would be half there.
-        fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display()).map_err(not_all)?;
+        fs.sync_dir(&self.sessions).map_err(not_all)?;
         match fs.remove_all(gone) {
             // Another recant sweeps, too.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            removed => removed.at("remove", gone).map_err(not_all),
+            removed => removed.map_err(not_all),
         }
     }
 
@@ -527,7 +525,7 @@ impl Store {
     pub(super) fn remove_name(&self, fs: &Fs, id: &Id) -> Result<(), Error> {
         self.take_name(fs, id)?;
         // D2 (folder: not caught here, as above).
-        Ok(fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?)
+        Ok(fs.sync_dir(&self.sessions)?)
     }
 
     /// Removes the name of another directory of the store, whatever is in it, durably (I12). The caller holds its lock;
@@ -537,7 +535,7 @@ impl Store {
         let gone = [REMOVED, id.as_str().as_bytes()].concat();
         fs.place(at, self.sessions.at(&gone)).at("remove", at)?;
         // D2 (folder: not caught here, as above): content that goes is that of nothing that could come back.
-        Ok(fs.sync_dir(at.dir).at("sync", at.dir.path().display())?)
+        Ok(fs.sync_dir(at.dir)?)
     }
 
     fn take_name(&self, fs: &Fs, id: &Id) -> Result<Vec<u8>, Error> {
@@ -582,18 +580,18 @@ impl Store {
         match removed {
             // Another recant sweeps, too.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            removed => Ok(removed.at("remove", at)?),
+            removed => Ok(removed?),
         }
     }
 
     fn names_with(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-        let names = self.sessions.names().at("list", self.sessions.path().display())?;
+        let names = self.sessions.names()?;
         Ok(names.into_iter().filter(|name| name.starts_with(prefix)).collect())
     }
 
     /// Lists the ids of sessions with a journal: an operation is under way, or was interrupted.
     pub fn journaled(&self) -> Result<Vec<Id>, Error> {
-        let names = self.journals.names().at("list the journals", self.journals.path().display())?;
+        let names = self.journals.names()?;
         let mut ids: Vec<Id> = names.iter().filter_map(|name| Id::parse(std::str::from_utf8(name).ok()?)).collect();
         ids.sort();
         Ok(ids)
@@ -601,14 +599,15 @@ impl Store {
 }
 
 /// True if a directory of `sessions/` without a name is just being made or removed.
-fn is_locked(at: Entry<'_>) -> std::io::Result<bool> {
-    Lock::is_held(at.open_dir()?.at(b"lock"))
+fn is_locked(at: Entry<'_>) -> Result<bool, IoError> {
+    let lock = at.open_dir()?;
+    Lock::is_held(lock.at(b"lock")).at("look at", lock.at(b"lock"))
 }
 
 /// Checks that the store is only this user's (F25, I26).
 fn check_owner(dir: &Dir, store: &AbsPath) -> Result<(), Error> {
     let path = dir.path().display().to_string();
-    let stat = dir.stat().at("look at", &path)?;
+    let stat = dir.stat()?;
     let me = rustix::process::geteuid().as_raw();
     if stat.uid != me {
         let why = format!("it belongs to user {}, and you are user {me}", stat.uid);
@@ -638,15 +637,15 @@ fn make_folders(fs: &Fs, path: &AbsPath) -> Result<Dir, Error> {
     match Dir::open(path.as_path()) {
         Ok(dir) => return Ok(dir),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error).at("open the folder", path).map_err(Error::from),
+        Err(error) => return Err(error.into()),
     }
     let Some(parent) = path.parent() else { return Err(damaged("/", "it is missing")) };
     let parent = make_folders(fs, &parent)?;
     let at = parent.at(path.name());
     mkdir_if_missing(fs, at)?;
     // D3 (folder: not caught here: the model begins with a store that is there): a new directory lasts once its parent is synced.
-    fs.sync_dir(&parent).at("sync", parent.path().display())?;
-    Ok(Dir::open(path.as_path()).at("open the folder", path)?)
+    fs.sync_dir(&parent)?;
+    Ok(Dir::open(path.as_path())?)
 }
 
 /// The three ids and names closest to `key`, which differ in a third of its letters at most; the closest first.

@@ -17,7 +17,7 @@ impl Session {
     /// True if somebody was told that this session is pending.
     pub fn was_told(&self) -> Result<bool, Error> {
         let at = self.dir.at(TOLD);
-        Ok(at.stat().at("look at", at)?.is_some())
+        Ok(at.stat()?.is_some())
     }
 
     /// Notes that somebody was told so. Needs no lock: nothing else depends on it. Not durable: after a power cut it is told once more.
@@ -27,7 +27,7 @@ impl Session {
             Ok(_) => Ok(()),
             // Another run made it, which told it too.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-            Err(error) => Err(error).at("make", at).map_err(Error::from),
+            Err(error) => Err(error.into()),
         }
     }
 }
@@ -42,9 +42,9 @@ impl Store {
             return Ok(false);
         }
         if told.len() as u64 + line.len() as u64 > MOST {
-            fs.unlink_if_there(at).at("begin anew", at)?;
+            fs.unlink_if_there(at)?;
         }
-        let file = fs.append(at).at("open", at)?;
+        let file = fs.append(at)?;
         fs.write(&file, line.as_bytes(), self.path.as_path()).at("write", at)?;
         Ok(true)
     }

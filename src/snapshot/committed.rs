@@ -72,10 +72,10 @@ pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Err
     }
     let file = manifest.end(times.iter())?;
     // D1: all originals and the manifest, before the header counts them.
-    fs.sync_fs(&session.dir).at("sync the file system of", session.dir.path().display())?;
+    fs.sync_fs(&session.dir)?;
     drop(file);
     name_written(fs, &folder)?;
-    fs.sync_dir(&folder).at("sync", folder.path().display())?; // D2
+    fs.sync_dir(&folder)?; // D2
     let lines = (changes.list.len() + changes.folder_times.len()) as u64;
     session.rewrite(fs, &changes, lines)?;
     let header = Header { lines, ..session.header.sealing(&vec![Side::In; changes.list.len()]) };
@@ -124,11 +124,11 @@ impl Keeping<'_> {
         let name = if numbered { format!("{digest}.{}", change.n) } else { digest.to_string() }.into_bytes();
         let at = self.blobs.at(&name);
         if let Some(first) = difference.link.as_ref().and_then(|first| self.firsts.get(first)) {
-            self.fs.link(self.blobs.at(first), at).at("link", at)?;
+            self.fs.link(self.blobs.at(first), at)?;
         } else {
             let path = difference.path.clone();
             let entry = Entry { path, state: difference.then.clone(), at: difference.at, link: None, unread: None };
-            let file = self.fs.create(at, 0o600).at("make", at)?;
+            let file = self.fs.create(at, 0o600)?;
             self.fill(&entry, &file)?;
             made::dress(self.fs, at, before)?;
             if let Some(first) = &difference.link {
@@ -144,7 +144,7 @@ impl Keeping<'_> {
         let at = self.objects.at(&name);
         let kept = if self.has_names_elsewhere(difference) { Kept::ObjectCopy } else { Kept::Object };
         if let Some(first) = difference.link.as_ref().and_then(|first| self.firsts.get(first)) {
-            self.fs.link(self.objects.at(first), at).at("link", at)?;
+            self.fs.link(self.objects.at(first), at)?;
             return Ok(kept);
         }
         made::object(self.fs, at, before)?;

@@ -424,7 +424,7 @@ impl Comparing<'_> {
         let mut seen = match look::seen(object.at(), &object.stat) {
             Ok(seen) => seen,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return self.leave(path, object, &error),
+            Err(error) => return self.leave(path, object, &error.source),
         };
         let What::File { size, .. } = seen.state.what else { return Ok(Some(seen)) };
         let index = self.index;
@@ -450,7 +450,7 @@ impl Comparing<'_> {
             Ok(Some(digest)) => seen.set_digest(digest),
             Ok(None) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return self.leave(path, object, &error),
+            Err(error) => return self.leave(path, object, &error.source),
         }
         Ok(Some(seen))
     }

@@ -141,7 +141,7 @@ impl<'a> Keeping<'a> {
         let at = self.dir.at(&name);
         let pack = match &self.pack {
             Some(pack) => pack,
-            None => self.pack.insert(self.fs.create(at, 0o600).at("make", at)?),
+            None => self.pack.insert(self.fs.create(at, 0o600)?),
         };
         self.fs.write(pack, &self.buffer, self.dir.path()).at("write", at)?;
         self.buffer.clear();
@@ -159,7 +159,7 @@ impl<'a> Keeping<'a> {
     ) -> Result<io::Result<(Digest, At)>, Error> {
         let blobs = match self.blobs.take() {
             Some(blobs) => blobs,
-            None => self.dir.at(BLOBS).open_dir().at("open", self.dir.at(BLOBS))?,
+            None => self.dir.at(BLOBS).open_dir()?,
         };
         let taken = take_in(self.fs, from, still, &blobs, path);
         let kept = match taken {
@@ -167,9 +167,7 @@ impl<'a> Keeping<'a> {
                 self.shares = shares;
                 self.name(digest, to, &blobs).map(Ok)
             }
-            Ok(Err(unread)) => {
-                self.fs.unlink(blobs.at(HALF_MADE)).at("remove", blobs.at(HALF_MADE)).map(|()| Err(unread)).map_err(Error::from)
-            }
+            Ok(Err(unread)) => self.fs.unlink(blobs.at(HALF_MADE)).map(|()| Err(unread)).map_err(Error::from),
             Err(error) => Err(error),
         };
         self.blobs = Some(blobs);
@@ -181,7 +179,7 @@ impl<'a> Keeping<'a> {
         let temp = blobs.at(HALF_MADE);
         let size = stat_of(&to).at("look at", temp)?.size;
         if let Some(at) = self.find(digest, size, true)? {
-            self.fs.unlink(temp).at("remove", temp)?;
+            self.fs.unlink(temp)?;
             return Ok((digest, at));
         }
         let name = digest.to_string().into_bytes();
@@ -189,7 +187,7 @@ impl<'a> Keeping<'a> {
         let is_whole = match at.open_file() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             file => {
-                let file = file.at("open", at)?;
+                let file = file?;
                 let size = stat_of(&file).at("look at", at)?.size;
                 Some(Digest::of_file(&file, size).at("read", at)? == digest)
             }
@@ -197,8 +195,8 @@ impl<'a> Keeping<'a> {
         match is_whole {
             // From an earlier snapshot, or an interrupted one whose sync may never have come: synced with the others (N3).
             Some(true) => {
-                self.fs.unlink(temp).at("remove", temp)?;
-                self.new_blobs.push(at.open_file().at("open", at)?);
+                self.fs.unlink(temp)?;
+                self.new_blobs.push(at.open_file()?);
             }
             found => {
                 if found.is_some() {
@@ -206,7 +204,7 @@ impl<'a> Keeping<'a> {
                     self.fs.sync(&to, blobs.path()).at("sync", temp)?;
                 }
                 self.stored += stat_of(&to).at("look at", temp)?.blocks * 512;
-                self.fs.rename_over(temp, at).at("rename", temp)?;
+                self.fs.rename_over(temp, at)?;
                 self.new_blobs.push(to);
             }
         }
@@ -219,12 +217,12 @@ impl<'a> Keeping<'a> {
         let shown = self.dir.path();
         if self.new_blobs.len() >= MANY {
             // D7: the series' directory was opened before the first write.
-            return Ok(self.fs.sync_fs(self.dir).at("sync the file system of", shown.display())?);
+            return Ok(self.fs.sync_fs(self.dir)?);
         }
         let files = self.new_blobs.iter().chain(&self.pack).chain([manifest]).map(|file| (file, shown)).collect::<Vec<_>>();
         self.fs.sync_all(&files).at("sync", shown.display())?;
         if let Some(blobs) = self.blobs.as_ref().filter(|_| !self.new_blobs.is_empty()) {
-            self.fs.sync_dir(blobs).at("sync", blobs.path().display())?; // D2
+            self.fs.sync_dir(blobs)?; // D2
         }
         Ok(())
     }
@@ -242,7 +240,7 @@ pub(super) fn digest_of_still(file: &File, still: &Stat) -> io::Result<Option<Di
 fn take_in(fs: &Fs, from: &File, still: Option<Still<'_>>, blobs: &Dir, path: &AbsPath) -> Result<io::Result<Taken>, Error> {
     let temp = blobs.at(HALF_MADE);
     let both = format!("{temp}, for the content of {path}");
-    fs.unlink_if_there(temp).at("remove", temp)?;
+    fs.unlink_if_there(temp)?;
     let to = fs.create(temp, 0o600).at("make", &both)?;
     let shares = fs.reflink(from, &to, blobs.path()).at("share the blocks of", &both)?;
     let digest = if shares {
@@ -459,7 +457,7 @@ impl<'a> Kept<'a> {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Err(damaged(at, "it is missing"));
                 }
-                file => file.at("open", at)?,
+                file => file?,
             };
             let length = stat_of(&file).at("look at", at)?.size;
             self.pack = Some((n, file, length));

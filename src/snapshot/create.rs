@@ -154,7 +154,7 @@ fn sweep(fs: &Fs, series: &Series, n: u64) -> Result<(), Error> {
         for left in series.with_ending(ending)?.into_iter().filter(|number| *number >= from) {
             let name = format!("{left}{ending}").into_bytes();
             let at = series.dir.at(&name);
-            fs.unlink_if_there(at).at("remove", at)?;
+            fs.unlink_if_there(at)?;
         }
     }
     Ok(())
@@ -506,13 +506,13 @@ impl Taking<'_> {
                 let _its_sign_is_known = whole.entry(&entry)?;
             }
             (file, digest) = whole.end(rules, counts)?;
-            fs.unlink(dir.at(&temp)).at("remove", dir.at(&temp))?;
+            fs.unlink(dir.at(&temp))?;
             temp = whole_name(n);
         }
         self.keeping.sync(&file)?; // D1
         let name = manifest::name(n);
-        fs.rename_over(dir.at(&temp), dir.at(&name)).at("rename", dir.at(&temp))?;
-        fs.sync_dir(dir).at("sync", dir.path().display())?; // D2
+        fs.rename_over(dir.at(&temp), dir.at(&name))?;
+        fs.sync_dir(dir)?; // D2
         // The snapshot is made. Without an index the next one reads all (N5).
         let unindexed = self.making.put(fs, dir, n, digest).err().map(|error| error.to_string());
         let damaged = damaged(self.keeping);

@@ -71,7 +71,7 @@ impl Index {
         let at = dir.at(NAME);
         let mut file = match at.open_file() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            file => file.at("open", at)?,
+            file => file?,
         };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).at("read", at)?;
@@ -216,14 +216,14 @@ impl Making {
         let mut hasher = Hasher::default();
         hasher.update(&self.bytes);
         self.bytes.extend(hasher.finish().0);
-        Ok(fs.replace_later(at, &self.bytes).at("write", at)?)
+        Ok(fs.replace_later(at, &self.bytes)?)
     }
 }
 
 /// Removes the index: the next snapshot then reads what it would refer to.
 pub fn forget(fs: &Fs, dir: &Dir) -> Result<(), Error> {
     let at = dir.at(NAME);
-    Ok(fs.unlink_if_there(at).at("remove", at)?)
+    Ok(fs.unlink_if_there(at)?)
 }
 
 /// True for a stat of an object with content to keep.

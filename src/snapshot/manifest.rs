@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::error::damaged;
 use super::rules::Rules;
-use crate::error::At as _;
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry as Name, Time};
@@ -288,7 +287,7 @@ fn head(first: LineRead, at: Name<'_>) -> Result<Head, Error> {
 fn open(at: Name<'_>) -> Result<Sealed<Tail>, Error> {
     match at.open_file() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(damaged(at, "it is missing")),
-        file => Ok(Sealed::open(file.at("open", at)?, at, |path, why| damaged(path, why))?),
+        file => Ok(Sealed::open(file?, at, |path, why| damaged(path, why))?),
     }
 }
 
@@ -396,7 +395,7 @@ impl Merged {
 /// Opens a base, which is a snapshot still, or was one.
 pub fn open_base(dir: &Dir, n: u64) -> Result<Reading, Error> {
     let (as_snapshot, as_base) = (name(n), base_name(n));
-    let is_there = dir.at(&as_snapshot).stat().at("look at", dir.at(&as_snapshot))?.is_some();
+    let is_there = dir.at(&as_snapshot).stat()?.is_some();
     let at = if is_there { dir.at(&as_snapshot) } else { dir.at(&as_base) };
     let base = Reading::open(at, n)?;
     if base.head.base.is_some() {

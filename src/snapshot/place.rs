@@ -3,7 +3,6 @@
 use super::error::{refused, too_broad, too_many};
 use super::rules::Source;
 use super::walk::{Met, Walk};
-use crate::error::At as _;
 use crate::error::Error;
 use crate::fs::dir::Dir;
 use crate::fs::mounts;
@@ -52,7 +51,7 @@ pub fn refuse_broad(folder: &AbsPath, home: Option<&AbsPath>) -> Result<(), Erro
         }
         _ => {}
     }
-    let mounts = mounts::read().at("read", "/proc/self/mountinfo")?;
+    let mounts = mounts::read()?;
     if let Some(mount) = mounts::containing(&mounts, folder).filter(|mount| mount.is_kernels()) {
         let (kind, point) = (&mount.fs_type, &mount.point);
         return Err(refused(

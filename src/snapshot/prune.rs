@@ -117,7 +117,7 @@ fn over(series: &Series, old: &[u64], max_size: u64) -> Result<BTreeSet<u64>, Er
     }
     for n in series.numbers()? {
         let name = manifest::name(n);
-        let size = series.dir.at(&name).stat().at("look at", series.dir.at(&name))?.map_or(0, |stat| stat.size);
+        let size = series.dir.at(&name).stat()?.map_or(0, |stat| stat.size);
         *by_newest.entry(n).or_default() += size;
     }
     let mut gone = BTreeSet::new();
@@ -139,10 +139,10 @@ pub fn used(series: &Dir) -> Result<u64, Error> {
         let dir = match series.open_below(path) {
             // The series was half made, or is damaged.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            dir => dir.at("open", series.path().display())?,
+            dir => dir?,
         };
-        for name in dir.names().at("list", dir.path().display())? {
-            bytes += dir.at(&name).stat().at("look at", dir.at(&name))?.map_or(0, |stat| stat.blocks * 512);
+        for name in dir.names()? {
+            bytes += dir.at(&name).stat()?.map_or(0, |stat| stat.blocks * 512);
         }
     }
     Ok(bytes)
@@ -238,14 +238,14 @@ impl Plan {
         let dir = &series.dir;
         for name in &self.names {
             match name {
-                Name::Gone { name, .. } => fs.unlink_if_there(dir.at(name)).at("remove", dir.at(name))?,
+                Name::Gone { name, .. } => fs.unlink_if_there(dir.at(name))?,
                 Name::Based(n) => {
                     let (name, base) = (manifest::name(*n), manifest::base_name(*n));
-                    fs.rename_over(dir.at(&name), dir.at(&base)).at("rename", dir.at(&name))?;
+                    fs.rename_over(dir.at(&name), dir.at(&base))?;
                 }
             }
         }
-        Ok(fs.sync_dir(dir).at("sync", dir.path().display())?)
+        Ok(fs.sync_dir(dir)?)
     }
 
     /// Removes content. Returns the bytes that stayed: not every file system can free a part of a file.
@@ -254,8 +254,8 @@ impl Plan {
         let mut stayed = 0;
         for dead in &self.dead {
             match dead {
-                Dead::Pack { name, .. } => fs.unlink_if_there(series.dir.at(name)).at("remove", series.dir.at(name))?,
-                Dead::Blob { name, .. } => fs.unlink_if_there(blobs.at(name)).at("remove", blobs.at(name))?,
+                Dead::Pack { name, .. } => fs.unlink_if_there(series.dir.at(name))?,
+                Dead::Blob { name, .. } => fs.unlink_if_there(blobs.at(name))?,
                 Dead::Part { name, holes } => stayed += punch(fs, series, name, holes)?,
             }
         }
@@ -271,12 +271,12 @@ impl Name {
 }
 
 fn on_disk(at: Entry<'_>) -> Result<u64, Error> {
-    Ok(at.stat().at("look at", at)?.map_or(0, |stat| stat.blocks * 512))
+    Ok(at.stat()?.map_or(0, |stat| stat.blocks * 512))
 }
 
 fn blobs(series: &Series) -> Result<Dir, Error> {
     let at = series.dir.at(BLOBS);
-    Ok(at.open_dir().at("open", at)?)
+    Ok(at.open_dir()?)
 }
 
 /// The summaries of those that stay, and the reason if one of them cannot be read.
@@ -309,7 +309,7 @@ fn needed(series: &Series, without: &BTreeSet<u64>) -> Result<Needed, Error> {
     let mut found = Needed::new();
     for (file, newest) in files {
         let name = manifest::name(file);
-        let is_there = series.dir.at(&name).stat().at("look at", series.dir.at(&name))?.is_some();
+        let is_there = series.dir.at(&name).stat()?.is_some();
         let mut reading =
             if is_there { Reading::open(series.dir.at(&name), file)? } else { manifest::open_base(&series.dir, file)? };
         while let Some((_, entry)) = reading.next_line()? {
@@ -352,7 +352,7 @@ fn dead(series: &Series, needed: &Needed) -> Result<Vec<Dead>, Error> {
         }
     }
     let blobs = blobs(series)?;
-    for name in blobs.names().at("list", blobs.path().display())? {
+    for name in blobs.names()? {
         let digest = std::str::from_utf8(&name).ok().and_then(Digest::parse);
         let is_ours = digest.is_some() || name == HALF_MADE;
         if is_ours && !digest.is_some_and(|digest| needed.contains_key(&Piece::Blob(digest))) {
@@ -366,7 +366,7 @@ fn dead(series: &Series, needed: &Needed) -> Result<Vec<Dead>, Error> {
 /// The blocks of a pack between needed parts, without those that are holes already.
 fn holes(series: &Series, name: &[u8], live: &mut [(u64, u64)]) -> Result<Vec<Hole>, Error> {
     let at = series.dir.at(name);
-    let Some(stat) = at.stat().at("look at", at)? else { return Ok(Vec::new()) };
+    let Some(stat) = at.stat()? else { return Ok(Vec::new()) };
     live.sort_unstable();
     let mut between = Vec::new();
     let mut end = 0_u64;
@@ -381,7 +381,7 @@ fn holes(series: &Series, name: &[u8], live: &mut [(u64, u64)]) -> Result<Vec<Ho
     if between.is_empty() {
         return Ok(Vec::new());
     }
-    let file = at.open_file().at("open", at)?;
+    let file = at.open_file()?;
     let mut holes = Vec::new();
     for (from, to) in between {
         let bytes = room_of(&file, from, to).at("look for holes in", at)?;
@@ -406,7 +406,7 @@ fn room_of(file: &File, from: u64, to: u64) -> io::Result<u64> {
 /// Frees parts of a pack; returns the bytes that stay.
 fn punch(fs: &Fs, series: &Series, name: &[u8], holes: &[Hole]) -> Result<u64, Error> {
     let at = series.dir.at(name);
-    let file = fs.append(at).at("open", at)?;
+    let file = fs.append(at)?;
     for (i, hole) in holes.iter().enumerate() {
         if !fs.punch(&file, hole.from, hole.length, series.dir.path()).at("free blocks of", at)? {
             return Ok(holes[i..].iter().map(|hole| hole.bytes).sum());

@@ -245,7 +245,7 @@ impl Held {
         let files: Vec<_> = self.files.iter().map(|file| (file, shown)).collect();
         // D1. The engine syncs what it puts once more (file: not caught here); this is for the session that is left if it fails.
         fs.sync_all(&files).at("sync", shown.display())?;
-        Ok(fs.sync_dir(objects).at("sync", shown.display())?)
+        Ok(fs.sync_dir(objects)?)
     }
 }
 
@@ -267,7 +267,7 @@ impl Holding<'_> {
         let first = difference.link.as_ref().unwrap_or(&difference.path);
         if let Some(first) = self.firsts.get(first) {
             let first = self::name(*first);
-            return Ok(self.fs.link(self.objects.at(&first), at).at("link", at)?);
+            return Ok(self.fs.link(self.objects.at(&first), at)?);
         }
         if difference.link.is_some() {
             self.firsts.insert(first.clone(), *n);
@@ -279,7 +279,7 @@ impl Holding<'_> {
         let dress = difference.then.as_ref().filter(|then| can_be_dressed(then));
         // The engine hashes it before it puts it (docs/ARCHITECTURE.md, I11): once is enough.
         let content = self.kept.uncompared(&entry)?;
-        let file = self.fs.create(at, dress.map_or(0o600, |then| then.meta.mode & 0o777)).at("make", at)?;
+        let file = self.fs.create(at, dress.map_or(0o600, |then| then.meta.mode & 0o777))?;
         match content {
             Content::Small(bytes) if bytes.is_empty() => {}
             Content::Small(bytes) => self.fs.write(&file, &bytes, self.objects.path()).at("write", at)?,

@@ -90,7 +90,7 @@ impl Series {
     /// Removes the series with all that is in it, durably: numbers begin at 0 again. [`Store::sweep_removed`] removes the rest, once the
     /// lock is released.
     pub fn remove(&self, fs: &Fs, store: &Store, _lock: &Locked) -> Result<(), Error> {
-        let all = store.dir.open_below(SNAPSHOTS).at("open", store.dir.at(SNAPSHOTS))?;
+        let all = store.dir.open_below(SNAPSHOTS)?;
         store.remove_folder(fs, all.at(key(&self.folder).as_bytes()))
     }
 
@@ -110,7 +110,7 @@ impl Series {
         }
         let at = series.dir.at(FOLDER);
         // A series counts once it names its directory; `make` does D2 and D3 for the directories above.
-        fs.replace(at, &json::line(&Folder { schema: 1, folder: folder.clone() })).at("write", at)?;
+        fs.replace(at, &json::line(&Folder { schema: 1, folder: folder.clone() }))?;
         drop(lock);
         Ok(series)
     }
@@ -119,10 +119,10 @@ impl Series {
     pub fn all(store: &Store) -> Result<(Vec<Self>, Vec<String>), Error> {
         let all = match store.dir.open_below(SNAPSHOTS) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
-            all => all.at("open", store.dir.at(SNAPSHOTS))?,
+            all => all?,
         };
         let (mut found, mut broken) = (Vec::new(), Vec::new());
-        for name in all.names().at("list", all.path().display())? {
+        for name in all.names()? {
             let told = all.at(&name).open_dir().map(|dir| (folder_of(&dir), dir));
             match told {
                 Ok((Ok(Some(folder)), dir)) if key(&folder).as_bytes() == name => found.push(Self { dir, folder }),
@@ -144,9 +144,9 @@ impl Series {
         let lock = Lock::wait(Duration::from_secs(10), || (), || Lock::try_take(fs, at)).at("lock", at)?;
         let lock = lock.ok_or_else(|| busy(&self.folder))?;
         // If it was removed during the wait, it belongs to nobody any more.
-        let above = self.dir.above().at("open the folder above", self.dir.path().display())?;
-        let named = above.at(key(&self.folder).as_bytes()).stat().at("look at", self.dir.path().display())?;
-        let own = self.dir.stat().at("look at", self.dir.path().display())?;
+        let above = self.dir.above()?;
+        let named = above.at(key(&self.folder).as_bytes()).stat()?;
+        let own = self.dir.stat()?;
         match named {
             Some(named) if named.inode() == own.inode() => Ok(Locked { _lock: lock }),
             _ => Err(refused(&self.folder, "its snapshots were all dropped in this moment").with_remedy("try again")),
@@ -155,7 +155,7 @@ impl Series {
 
     /// Restores this user's rights on all files of the series, as [`Store::regain`] does for the rest of the store.
     pub fn regain(&self, fs: &Fs) -> Result<bool, Error> {
-        Ok(fs.regain(&self.dir, usize::MAX).at("set the modes of", self.dir.path().display())?)
+        Ok(fs.regain(&self.dir, usize::MAX)?)
     }
 
     /// The numbers of all snapshots, the oldest first.
@@ -170,7 +170,7 @@ impl Series {
 
     /// The numbers whose files have this ending.
     pub fn with_ending(&self, ending: &str) -> Result<Vec<u64>, Error> {
-        let names = self.dir.names().at("list", self.dir.path().display())?;
+        let names = self.dir.names()?;
         let mut numbers: Vec<u64> = names.iter().filter_map(|name| number(name, ending)).collect();
         numbers.sort_unstable();
         Ok(numbers)
@@ -231,7 +231,7 @@ impl Series {
     /// Tells whether snapshot `n` has its name.
     pub fn is_there(&self, n: u64) -> Result<bool, Error> {
         let name = manifest::name(n);
-        Ok(self.dir.at(&name).stat().at("look at", self.dir.at(&name))?.is_some())
+        Ok(self.dir.at(&name).stat()?.is_some())
     }
 
     /// The number that `key` stands for: `last` (the newest that no run took), a number, or a label (the newest that has it).
@@ -320,10 +320,10 @@ fn make(fs: &Fs, above: &Dir, name: &[u8]) -> Result<Dir, Error> {
     match fs.mkdir(at, 0o700) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
         made => {
-            made.at("make the folder", at)?;
+            made?;
             // D3: a new directory lasts once the one above it is synced.
-            fs.sync_dir(above).at("sync", above.path().display())?;
+            fs.sync_dir(above)?;
         }
     }
-    Ok(at.open_dir().at("open", at)?)
+    Ok(at.open_dir()?)
 }

@@ -72,7 +72,7 @@ impl<'a> Sound<'a> {
         let at = self.dir.at(&name);
         let length = match self.packs.get(&pack) {
             Some(length) => *length,
-            None => *self.packs.entry(pack).or_insert(at.stat().at("look at", at)?.map(|stat| stat.size)),
+            None => *self.packs.entry(pack).or_insert(at.stat()?.map(|stat| stat.size)),
         };
         let Some(length) = length else { return Ok(missing()) };
         if offset.checked_add(size).is_none_or(|end| end > length) {
@@ -87,7 +87,7 @@ impl<'a> Sound<'a> {
         if self.open.as_ref().is_none_or(|(open, _)| *open != pack) {
             self.open = match at.open_file() {
                 Ok(file) => Some((pack, file)),
-                Err(error) => return Ok(unread(&error)),
+                Err(error) => return Ok(unread(&error.source)),
             };
         }
         let Some((_, file)) = &self.open else { return Ok(missing()) };
@@ -104,7 +104,7 @@ impl<'a> Sound<'a> {
         let file = match self.dir.open_file_below(&name) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(missing()),
-            Err(error) => return Ok(unread(&error)),
+            Err(error) => return Ok(unread(&error.source)),
         };
         if stat_of(&file).at("look at", format!("{}/{digest}", self.dir.at(BLOBS)))?.size != size {
             return Ok(cut_off());

@@ -11,7 +11,7 @@ use super::error::{of_ours, refused, too_broad};
 use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Source, is_vcs};
 use super::whole;
 use crate::error::{At as _, Error, reason};
-use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
+use crate::fs::dir::{Dir, Entry, Sort, Stat};
 use crate::fs::path::AbsPath;
 
 /// One step of a walk. Paths have the directory as `/`.
@@ -139,10 +139,10 @@ impl<'a> Walk<'a> {
             return Err(too_broad(top, "the root folder is too broad"));
         };
         let dir = match Dir::open(parent.as_path()) {
-            Err(error) if leads_nowhere(&error) => return Ok(walk),
-            dir => Arc::new(dir.at("open the folder", &parent)?),
+            Err(error) if error.leads_nowhere() => return Ok(walk),
+            dir => Arc::new(dir?),
         };
-        let Some(stat) = dir.at(top.name()).stat().at("look at", top)? else { return Ok(walk) };
+        let Some(stat) = dir.at(top.name()).stat()? else { return Ok(walk) };
         let path = AbsPath::parse("/").map_err(|_| unparsed(top))?;
         walk.first = Some(Object { path, dir, stat, name: top.name().to_vec() });
         Ok(walk)
@@ -165,7 +165,7 @@ impl<'a> Walk<'a> {
                 None => match &self.held_top {
                     Some(top) => {
                         let below = &frame.path.as_bytes()[1..];
-                        let dir = Arc::new(top.open_below(below).at("open the folder", whole(&self.top, &frame.path)?)?);
+                        let dir = Arc::new(top.open_below(below)?);
                         frame.dir = Some(dir.clone());
                         dir
                     }
@@ -177,7 +177,7 @@ impl<'a> Walk<'a> {
                 // It vanished since the directory was listed.
                 Ok(None) => continue,
                 Err(error) => {
-                    let why = self.unlisted(&path, &error)?;
+                    let why = self.unlisted(&path, &error.source)?;
                     return Ok(Some(Met::Unlisted { path, why }));
                 }
             };
@@ -211,7 +211,7 @@ impl<'a> Walk<'a> {
                 return Err(refused(&self.top, why));
             }
             if let Some(top) = &self.held_top {
-                first.stat = top.stat().at("look at", &self.top)?;
+                first.stat = top.stat()?;
             }
         }
         self.mount = first.stat.mount;
@@ -242,7 +242,7 @@ impl<'a> Walk<'a> {
         let (dir, mut names) = match opened.and_then(|dir| dir.names().map(|names| (dir, names))) {
             Ok((dir, names)) => (Arc::new(dir), names),
             Err(error) => {
-                let why = self.unlisted(&object.path, &error)?;
+                let why = self.unlisted(&object.path, &error.source)?;
                 return Ok(Some(Met::Unlisted { path: object.path.clone(), why }));
             }
         };
@@ -440,11 +440,11 @@ fn is_bare(dir: &Dir, names: &[Vec<u8>]) -> bool {
 fn ignore_file(folder: &AbsPath, dir: &Dir, name: &str) -> Result<Option<IgnoreFile>, Error> {
     use std::io::Read;
     let at = dir.at(name.as_bytes());
-    if !at.stat().at("look at", at)?.is_some_and(|stat| stat.sort == Sort::File) {
+    if !at.stat()?.is_some_and(|stat| stat.sort == Sort::File) {
         return Ok(None);
     }
     let mut bytes = Vec::new();
-    at.open_file().and_then(|file| file.take(RULES_MAX + 1).read_to_end(&mut bytes)).at("read the rules in", at)?;
+    at.open_file().at("read the rules in", at)?.take(RULES_MAX + 1).read_to_end(&mut bytes).at("read the rules in", at)?;
     if bytes.len() as u64 > RULES_MAX {
         let why = format!("it has more than {}, too much for rules of what is left out", crate::config::bytes(RULES_MAX));
         return Err(refused(at, why));

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::digest::Digest;
 use super::git_index;
 use super::state::{Fingerprint, Identity, Likeness, Meta, Object, State, What};
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere, stat_of, xattrs_of};
+use crate::error::{At, IoError};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, stat_of, xattrs_of};
 use crate::fs::path::AbsPath;
 
 /// An object as it was seen.
@@ -61,13 +62,13 @@ pub fn identity(stat: &Stat) -> Identity {
 }
 
 /// Looks at `at` without reading content. `None` if nothing is there.
-pub fn look(at: Entry<'_>) -> io::Result<Option<Seen>> {
+pub fn look(at: Entry<'_>) -> Result<Option<Seen>, IoError> {
     let Some(stat) = at.stat()? else { return Ok(None) };
     seen(at, &stat).map(Some)
 }
 
 /// Looks at an object whose stat was already taken.
-pub fn seen(at: Entry<'_>, stat: &Stat) -> io::Result<Seen> {
+pub fn seen(at: Entry<'_>, stat: &Stat) -> Result<Seen, IoError> {
     let what = match stat.sort {
         Sort::File => What::File { size: stat.size, digest: None, index: None },
         Sort::Folder => What::Folder,
@@ -86,7 +87,7 @@ pub fn seen_open(file: &File, stat: &Stat) -> io::Result<Seen> {
 }
 
 /// Looks at a held directory.
-pub fn folder(dir: &Dir) -> io::Result<Seen> {
+pub fn folder(dir: &Dir) -> Result<Seen, IoError> {
     Ok(assemble(What::Folder, &dir.stat()?, dir.xattrs()?))
 }
 
@@ -97,8 +98,8 @@ fn assemble(what: What, stat: &Stat, xattrs: Vec<(Vec<u8>, Vec<u8>)>) -> Seen {
 
 /// Hashes the file at `at`; also returns the stat of what was read. A file that changes meanwhile is read again, at most three times;
 /// then it is an error.
-pub fn digest(at: Entry<'_>) -> io::Result<(Digest, Stat)> {
-    digest_of(&at.open_file()?)
+pub fn digest(at: Entry<'_>) -> Result<(Digest, Stat), IoError> {
+    digest_of(&at.open_file()?).at("read", at)
 }
 
 /// Hashes an open file, as `digest` does.
@@ -160,11 +161,11 @@ pub fn read_since(file: &File, mut before: Stat, may_mean: bool) -> io::Result<(
 
 /// Adds its meaning to the state of the file at `at`, whose path is `path`, if that can be a git index. From then on the meaning tells it
 /// from others. An unreadable one has none.
-pub fn learn_meaning(at: Entry<'_>, path: &AbsPath, state: &mut State) -> io::Result<()> {
+pub fn learn_meaning(at: Entry<'_>, path: &AbsPath, state: &mut State) -> Result<(), IoError> {
     if !state.is_file() || state.size() > git_index::MOST || !git_index::may_lie_at(path) {
         return Ok(());
     }
-    match at.open_file().and_then(|file| read_since(&file, stat_of(&file)?, true)) {
+    match at.open_file().and_then(|file| stat_of(&file).and_then(|stat| read_since(&file, stat, true)).at("read", at)) {
         Ok((content, _)) => state.set_index(content.index),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
         Err(error) => return Err(error),
@@ -174,12 +175,12 @@ pub fn learn_meaning(at: Entry<'_>, path: &AbsPath, state: &mut State) -> io::Re
 
 /// True if an object that was put away as `then`, and holds something else now, was written to: its mtime shows that. A write in the same
 /// clock tick leaves the mtime, but if it appended, the old content is still there. All else is damage.
-pub fn was_written_since(at: Entry<'_>, now: &State, then: &State) -> io::Result<bool> {
+pub fn was_written_since(at: Entry<'_>, now: &State, then: &State) -> Result<bool, IoError> {
     if now.meta.mtime != then.meta.mtime {
         return Ok(true);
     }
     match then.digest() {
-        Some(digest) if now.size() > then.size() => Ok(Digest::of_file(&at.open_file()?, then.size())? == digest),
+        Some(digest) if now.size() > then.size() => Ok(Digest::of_file(&at.open_file()?, then.size()).at("read", at)? == digest),
         _ => Ok(false),
     }
 }
@@ -189,12 +190,10 @@ pub fn was_written_since(at: Entry<'_>, now: &State, then: &State) -> io::Result
 ///
 /// # Errors
 /// It cannot be listed for another reason.
-pub fn is_filled(at: Entry<'_>, then: &State) -> io::Result<bool> {
+pub fn is_filled(at: Entry<'_>, then: &State) -> Result<bool, IoError> {
     match at.open_dir().and_then(|folder| folder.is_empty()) {
-        Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
-            Ok(at.stat()?.is_some_and(|stat| stat.mode != then.meta.mode))
-        }
-        Err(error) if leads_nowhere(&error) => Ok(false),
+        Err(error) if error.errno() == Some(libc::EACCES) => Ok(at.stat()?.is_some_and(|stat| stat.mode != then.meta.mode)),
+        Err(error) if error.leads_nowhere() => Ok(false),
         is_empty => Ok(!is_empty?),
     }
 }
@@ -230,11 +229,12 @@ impl Seen {
 /// In: the expected object and, if one was taken, its fingerprint. Out: what was seen (with its hash, if it had to be read), and whether
 /// it is the same. A captured `before` has no hash: then another fingerprint is a difference, except for a git index of the same meaning,
 /// which git rewrites whenever somebody looks at the repository.
-pub fn compare(at: Entry<'_>, expected: &Object, print: Option<&Fingerprint>) -> io::Result<(Option<Seen>, Likeness)> {
+pub fn compare(at: Entry<'_>, expected: &Object, print: Option<&Fingerprint>) -> Result<(Option<Seen>, Likeness), IoError> {
     let mut found = look(at)?;
     let likeness = judge(&mut found, expected, print, |may_mean| {
         let file = at.open_file()?;
-        read_since(&file, stat_of(&file)?, may_mean).map(|(content, _)| content)
+        let read = stat_of(&file).and_then(|stat| read_since(&file, stat, may_mean));
+        read.map(|(content, _)| content).at("read", at)
     })?;
     Ok((found, likeness))
 }
@@ -244,8 +244,8 @@ pub fn judge(
     found: &mut Option<Seen>,
     expected: &Object,
     print: Option<&Fingerprint>,
-    read: impl FnOnce(bool) -> io::Result<Content>,
-) -> io::Result<Likeness> {
+    read: impl FnOnce(bool) -> Result<Content, IoError>,
+) -> Result<Likeness, IoError> {
     let (expected, found) = match (expected, found) {
         (None, None) => return Ok(Likeness::Same),
         (Some(expected), Some(found)) => (expected, found),

@@ -63,8 +63,8 @@ impl<'a> Writing<'a> {
     /// Makes the file `temp` (mode 0600) in `dir`; first removes one of that name.
     pub fn begin(fs: &'a Fs, dir: &'a Dir, temp: &[u8]) -> Result<Self, IoError> {
         let at = dir.at(temp);
-        fs.unlink_if_there(at).at("remove", at)?;
-        let file = fs.create(at, 0o600).at("make", at)?;
+        fs.unlink_if_there(at)?;
+        let file = fs.create(at, 0o600)?;
         Ok(Self { fs, dir, shown: at.to_string(), file, buffer: Vec::new(), hasher: Hasher::default() })
     }
 

@@ -1,12 +1,10 @@
 //! The walk over a directory: every object under it, parents first, in path order. It follows no links, and names other mounts without
 //! entering them. No recursion: depth costs neither stack nor descriptors.
 
-use std::io;
 use std::rc::Rc;
 
-use crate::error::{At, IoError};
+use crate::error::IoError;
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
-use crate::fs::path::Shown;
 
 /// An object that a walk came to.
 pub struct Found {
@@ -47,8 +45,7 @@ const OPEN_LEVELS: usize = 64;
 impl Walk {
     /// Starts below `top`, which is not itself found.
     pub fn under(top: Rc<Dir>) -> Result<Self, IoError> {
-        let shown = top.path().display();
-        let mount = top.stat().at("look at", shown)?.mount;
+        let mount = top.stat()?.mount;
         let names = sorted_names(&top)?;
         let stack = vec![Frame { below: Vec::new(), dir: Some(top.clone()), names }];
         Ok(Self { top, mount, stack, past_closed: false })
@@ -61,18 +58,13 @@ impl Walk {
 
     /// Enters the directory `below`, from the one that it lies in.
     fn enter(&mut self, at: Entry<'_>, below: Vec<u8>) -> Result<(), IoError> {
-        let dir = Rc::new(at.open_dir().at("open the folder", Shown(&self.full(&below)))?);
+        let dir = Rc::new(at.open_dir()?);
         let names = sorted_names(&dir)?;
         if let Some(far) = self.stack.len().checked_sub(OPEN_LEVELS) {
             self.stack[far].dir = None;
         }
         self.stack.push(Frame { below, dir: Some(dir), names });
         Ok(())
-    }
-
-    fn full(&self, below: &[u8]) -> Vec<u8> {
-        use std::os::unix::ffi::OsStrExt;
-        [self.top.path().as_os_str().as_bytes(), b"/", below].concat()
     }
 
     fn step(&mut self) -> Result<Option<Found>, IoError> {
@@ -86,13 +78,13 @@ impl Walk {
             let dir = match &frame.dir {
                 Some(dir) => dir.clone(),
                 None => {
-                    let dir = Rc::new(self.top.open_below(&frame.below).at("open the folder", Shown(&frame.below))?);
+                    let dir = Rc::new(self.top.open_below(&frame.below)?);
                     frame.dir = Some(dir.clone());
                     dir
                 }
             };
             // Gone since the directory was listed.
-            let Some(stat) = dir.at(&name).stat().at("look at", dir.at(&name))? else { continue };
+            let Some(stat) = dir.at(&name).stat()? else { continue };
             let enters = stat.sort == Sort::Folder && stat.mount == self.mount;
             let closed = enters && self.past_closed && dir.at(&name).is_closed();
             if enters && !closed {
@@ -121,8 +113,7 @@ impl Iterator for Walk {
 }
 
 fn sorted_names(dir: &Dir) -> Result<std::vec::IntoIter<Vec<u8>>, IoError> {
-    let names: io::Result<Vec<Vec<u8>>> = dir.names();
-    let mut names = names.at("list the folder", dir.path().display())?;
+    let mut names = dir.names()?;
     names.sort_unstable();
     Ok(names.into_iter())
 }

@@ -43,13 +43,13 @@ pub struct Facts<'a> {
 /// The upper of a place, and the real directory, each if it is there.
 #[expect(clippy::type_complexity, reason = "a pair of folders, each with its own way to be missing")]
 pub(in crate::capture) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, Option<Rc<Dir>>)>, Error> {
-    let root = Dir::open("/".as_ref()).at("open the folder", "/")?;
+    let root = Dir::open("/".as_ref())?;
     let Some(upper) = upper_of(facts, place)?.map(Rc::new) else { return Ok(None) };
     let real = match root.open_across(&place.path.as_bytes()[1..]) {
         Ok(real) => Some(Rc::new(real)),
-        Err(error) if is_absent(&error) => None,
+        Err(error) if error.leads_nowhere() => None,
         // The disk is gone: without a change of it there is nothing to compare.
-        Err(_) if upper.is_empty().at("list", upper.path().display())? => return Ok(None),
+        Err(_) if upper.is_empty()? => return Ok(None),
         Err(error) => Err(error).at("open the folder", &place.path)?,
     };
     Ok(Some((upper, real)))
@@ -59,13 +59,8 @@ pub(super) fn upper_of(facts: &Facts<'_>, place: &Place) -> Result<Option<Dir>, 
     let path = format!("upper/{}", place.k);
     match facts.held.open_below(path.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        upper => Ok(Some(upper.at("open the upper folder of", &place.path)?)),
+        upper => Ok(Some(upper.at("open the upper directory of", &place.path)?)),
     }
-}
-
-/// True if there is no such path, or something on the way is no directory.
-pub(super) fn is_absent(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP))
 }
 
 /// The full path of something below a place.

@@ -1,7 +1,7 @@
 //! Compares the copy of a mounted file with the original.
 
 use super::Found;
-use super::facts::{is_absent, upper_of};
+use super::facts::upper_of;
 use super::judge::{change, with_digest};
 use super::same::same_content;
 use crate::capture::file::is;
@@ -24,13 +24,13 @@ impl Found<'_> {
             return Ok(());
         }
         let new = self.modes.open_up(new)?;
-        let root = Dir::open("/".as_ref()).at("open the folder", "/")?;
+        let root = Dir::open("/".as_ref())?;
         let parent = match root.open_across(&folder[1..]) {
-            Err(error) if is_absent(&error) => None,
-            parent => Some(parent.at("open the folder of", path)?),
+            Err(error) if error.leads_nowhere() => None,
+            parent => Some(parent?),
         };
         let old = match &parent {
-            Some(parent) => parent.at(name).stat().at("look at", path)?.map(|stat| (parent.at(name), stat)),
+            Some(parent) => parent.at(name).stat()?.map(|stat| (parent.at(name), stat)),
             None => None,
         };
         let mut after = self.upper_state(look::seen(at, &new).at("look at the upper of", path)?.state);
@@ -41,13 +41,13 @@ impl Found<'_> {
         let before = match old {
             None => None,
             Some((real, stat)) => {
-                let before = self.real(real, &stat).at("look at", path)?;
+                let before = self.real(real, &stat)?;
                 self.keep_unseen(&before.state, &mut after);
                 marks.same_content = stat.sort == Sort::File && same_content(&before.state, &after, real, at);
                 equal = marks.same_content
                     && before.state.meta_difference(&after).is_none()
                     && before.state.meta.mtime == after.meta.mtime;
-                Some(with_digest(before, real).at("read", path)?)
+                Some(with_digest(before, real)?)
             }
         };
         if !equal {

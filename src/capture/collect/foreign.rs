@@ -1,6 +1,7 @@
 //! Finds what somebody else changed on the tree during the run: a conflict at commit, whatever the run did there.
 
 use super::Found;
+use crate::error::IoError;
 use crate::fs::Sign;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
@@ -67,7 +68,7 @@ impl Found<'_> {
     }
 
     /// Tells whether an object of the upper was copied up from a real one that is gone, in a directory whose names changed during the run.
-    pub(super) fn was_removed_meanwhile(&self, path: &AbsPath, at: Entry<'_>, upper: &Stat, real: &Dir) -> std::io::Result<bool> {
+    pub(super) fn was_removed_meanwhile(&self, path: &AbsPath, at: Entry<'_>, upper: &Stat, real: &Dir) -> Result<bool, IoError> {
         if self.since(real.stat()?.mtime, self.start_for(path, Some(upper))).is_none() {
             return Ok(false);
         }

@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use serde_json::Map;
 
-use super::facts::{full_path, is_absent};
+use super::facts::full_path;
 use super::foreign::{Gone, marks_of};
 use super::same::same_content;
 use super::{Found, Linked};
 use crate::capture::layout::Route;
-use crate::error::{At, Error};
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
+use crate::error::{At, Error, IoError};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, FolderTime, Marks};
 use crate::session::run::Place;
@@ -45,7 +45,7 @@ pub(super) struct Hiding {
 impl Found<'_> {
     /// Opens up an upper whose directory the command closed, before it is opened to be read.
     pub(super) fn open_top(&mut self, place: &Place) -> Result<(), Error> {
-        let uppers = self.facts.held.at(b"upper").open_dir().at("open the folder", self.facts.held.at(b"upper"))?;
+        let uppers = self.facts.held.at(b"upper").open_dir()?;
         let number = place.k.to_string();
         let at = uppers.at(number.as_bytes());
         if let Some(stat) = at.stat().at("look at the upper of", &place.path)? {
@@ -58,10 +58,10 @@ impl Found<'_> {
     pub(super) fn top(&mut self, place: &Place, upper: &Dir, real: Option<&Rc<Dir>>) -> Result<(), Error> {
         let Some(real) = real else { return Ok(()) };
         let path = &place.path;
-        let before = look::folder(real).at("look at", path)?;
+        let before = look::folder(real)?;
         let after = look::folder(upper).at("look at the upper of", path)?.state;
         let new = self.modes.open_up(upper.stat().at("look at the upper of", path)?)?;
-        let stat = real.stat().at("look at", path)?;
+        let stat = real.stat()?;
         self.covered(path, place.mtime, (before, &stat), (after, &new, upper))
     }
 
@@ -87,7 +87,7 @@ impl Found<'_> {
         self.keep_unseen(&before.state, &mut after);
         let differs = before.state.meta_difference(&after).is_some();
         // Nothing was done in it. Its time may differ, if somebody made a name while the upper was made.
-        if !differs && upper.is_empty().at("list", upper.path().display())? {
+        if !differs && upper.is_empty()? {
             return Ok(());
         }
         // The upper was made to look like it, so it is unknown who changed which.
@@ -133,7 +133,7 @@ impl Found<'_> {
         match self.judge(at, path, (new, old), real, hiding) {
             // It has gone since the first look: look once more. Nothing was noted yet: all reading comes before.
             Err(error)
-                if error.io().is_some_and(is_absent) && old.is_some_and(|(dir, stat)| has_gone(dir.at(at.name), &stat)) =>
+                if error.io().is_some_and(leads_nowhere) && old.is_some_and(|(dir, stat)| has_gone(dir.at(at.name), &stat)) =>
             {
                 self.name(at, path, new, real, hiding)
             }
@@ -222,11 +222,11 @@ impl Found<'_> {
         (at, new): (Entry<'_>, &Stat),
         (real, old): (Entry<'_>, &Stat),
     ) -> Result<Down, Error> {
-        let before = self.real(real, old).at("look at", path)?;
+        let before = self.real(real, old)?;
         let seen = look::seen(at, new).at("look at the upper of", path)?;
         let laid = self.laid_time(&seen.state.meta);
         if laid.is_some() {
-            let upper = at.open_dir().at("open the folder", at)?;
+            let upper = at.open_dir()?;
             self.covered(path, laid, (before, old), (seen.state, new, &upper))?;
             return Ok(Down { has_real: true, hider: None, laid: true });
         }
@@ -327,8 +327,8 @@ impl Found<'_> {
         }
         let top = match dir.open_below(name) {
             // Its deletion is noted already: a commit finds that somebody else has removed it.
-            Err(error) if is_absent(&error) => return Ok(()),
-            top => Rc::new(top.at("open the folder", path)?),
+            Err(error) if error.leads_nowhere() => return Ok(()),
+            top => Rc::new(top?),
         };
         let walk = Walk::under(top)?.past_closed();
         let mount = walk.mount();
@@ -340,7 +340,7 @@ impl Found<'_> {
             }
             match self.delete_one(&full, found.dir.at(found.name()), &found.stat, hider) {
                 // Somebody else has removed it since: nothing was left for the command to remove.
-                Err(error) if error.io().is_some_and(is_absent) => continue,
+                Err(error) if error.io().is_some_and(leads_nowhere) => continue,
                 done => done?,
             }
             if found.closed {
@@ -366,9 +366,9 @@ impl Found<'_> {
 
     /// The full state of an object of the tree.
     fn before(&self, path: &AbsPath, at: Entry<'_>, stat: &Stat) -> Result<Seen, Error> {
-        let mut before = self.real(at, stat).at("look at", path)?;
-        look::learn_meaning(at, path, &mut before.state).at("read", path)?;
-        Ok(with_digest(before, at).at("read", path)?)
+        let mut before = self.real(at, stat)?;
+        look::learn_meaning(at, path, &mut before.state)?;
+        Ok(with_digest(before, at)?)
     }
 }
 
@@ -379,7 +379,7 @@ pub(super) fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>,
 
 /// Adds the content's hash where the fingerprint proves nothing: its ctime is too young, or the file lies on overlayfs, where any change of
 /// metadata makes another inode of it. A file that can't be read keeps the doubt, which is a conflict at commit.
-pub(super) fn with_digest(mut seen: Seen, at: Entry<'_>) -> io::Result<Seen> {
+pub(super) fn with_digest(mut seen: Seen, at: Entry<'_>) -> Result<Seen, IoError> {
     if seen.state.sort() == Sort::File
         && (seen.print.racy || at.is_on_overlay()?)
         && let Some(digest) = digest(at)?
@@ -390,7 +390,7 @@ pub(super) fn with_digest(mut seen: Seen, at: Entry<'_>) -> io::Result<Seen> {
 }
 
 /// The hash of a file. `None` if its reader may not read it: the doubt remains, and that is a conflict.
-fn digest(at: Entry<'_>) -> io::Result<Option<Digest>> {
+fn digest(at: Entry<'_>) -> Result<Option<Digest>, IoError> {
     match look::digest(at) {
         Ok((digest, _)) => Ok(Some(digest)),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),

@@ -2,9 +2,9 @@
 
 use super::Found;
 use crate::capture::pieces::{LAID, laid_time, parted};
-use crate::error::{At, Error};
+use crate::error::{Error, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::tree::state::Meta;
 
@@ -23,7 +23,7 @@ impl Found<'_> {
     }
 
     /// Tells whether the command left such an upper alone, whose directory is gone: it holds nothing but others like it.
-    pub(super) fn is_left_alone(&self, at: Entry<'_>, stat: &Stat) -> std::io::Result<bool> {
+    pub(super) fn is_left_alone(&self, at: Entry<'_>, stat: &Stat) -> Result<bool, IoError> {
         if stat.sort != Sort::Folder {
             return Ok(false);
         }
@@ -58,17 +58,17 @@ pub(super) fn clear(fs: &Fs, held: &Dir, uppers: &[Vec<u8>]) -> Result<(), Error
     for upper in uppers {
         let (above, name) = parted(upper);
         let above = match held.open_below(above) {
-            Err(error) if leads_nowhere(&error) => continue,
-            above => above.at("open the upper folder", held.path().display())?,
+            Err(error) if error.leads_nowhere() => continue,
+            above => above?,
         };
         let at = above.at(name);
-        let mtime = above.stat().at("look at the upper folder", at)?.mtime;
+        let mtime = above.stat()?.mtime;
         match fs.rmdir(at) {
             // Something is held in it; or it was removed before this was cut off last time.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTEMPTY | libc::ENOENT)) => continue,
-            done => done.at("remove the upper folder", at)?,
+            Err(error) if matches!(error.errno(), Some(libc::ENOTEMPTY | libc::ENOENT)) => continue,
+            done => done?,
         }
-        fs.set_mtime(above.at(b"."), mtime).at("set the time of the upper folder", at)?;
+        fs.set_mtime(above.at(b"."), mtime)?;
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ use std::collections::{HashMap, HashSet};
 use super::redirect;
 use super::run::Leaving;
 use super::scratch;
-use crate::error::{At, Error};
+use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::device::Dev;
 use crate::fs::dir::Dir;
@@ -96,16 +96,16 @@ pub fn clear_work(fs: &Fs, held: &Dir, places: &[Place]) -> Result<(), Error> {
     let works = match held.at(b"work").open_dir() {
         // A session that was committed whole has none any more.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        works => works.at("open the folder", held.at(b"work"))?,
+        works => works?,
     };
     for place in places {
         let number = place.k.to_string();
         let work = works.at(number.as_bytes());
-        fs.remove_all(work).at("clear the work folder", work)?;
+        fs.remove_all(work)?;
     }
     // Left by a fill that was cut off at its very end.
     let fill = held.at(b"fill");
-    Ok(fs.remove_all(fill).at("clear the folder", fill)?)
+    Ok(fs.remove_all(fill)?)
 }
 
 /// Reads the uppers into changes, after filling in renamed directories. Syncs nothing. May be cut off; a second call returns the same.

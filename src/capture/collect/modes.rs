@@ -13,11 +13,11 @@ use std::io::ErrorKind;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{At, Error};
+use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
 use crate::fs::device::Dev;
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
-use crate::fs::path::{self, Shown};
+use crate::fs::path;
 use crate::session;
 use crate::tree::json;
 
@@ -78,17 +78,15 @@ fn needed(sort: Sort) -> u32 {
 
 /// Opens up all that is closed in the uppers, and returns the mode that each had.
 fn open_all(fs: &Fs, held: &Dir) -> Result<HashMap<(Dev, u64), u32>, Error> {
-    let uppers = held.at(b"upper").open_dir().at("open the folder", held.at(b"upper"))?;
+    let uppers = held.at(b"upper").open_dir()?;
     let mut left = HashMap::new();
     let mut folders = vec![Vec::new()];
     while !folders.is_empty() {
         let (mut closed, mut inside) = (Vec::new(), Vec::new());
         while let Some(folder) = folders.pop() {
-            let dir = uppers
-                .open_below(&folder)
-                .at("open the folder", format_args!("{}/{}", uppers.path().display(), Shown(&folder)))?;
-            for name in dir.names().at("list", dir.path().display())? {
-                let Some(stat) = dir.at(&name).stat().at("look at", dir.at(&name))? else { continue };
+            let dir = uppers.open_below(&folder)?;
+            for name in dir.names()? {
+                let Some(stat) = dir.at(&name).stat()? else { continue };
                 let below = if folder.is_empty() { name } else { [&folder[..], b"/", &name].concat() };
                 let is_closed = is_closed(&stat);
                 if stat.sort == Sort::Folder {
@@ -112,15 +110,15 @@ fn open(fs: &Fs, uppers: &Dir, closed: &[Closed]) -> Result<(), Error> {
         return Ok(());
     }
     let at = uppers.at(NOTES);
-    let notes = fs.append(at).at("note modes in", at)?;
+    let notes = fs.append(at)?;
     let lines = closed.iter().flat_map(|closed| Note::of(&closed.below, closed.mode));
     fs.write(&notes, &lines.collect::<Vec<u8>>(), uppers.path()).at("note modes in", at)?;
     // U1, D1, D2: without these a directory could have another mode after a power cut, and nothing would say which one it had.
     fs.sync(&notes, uppers.path()).at("sync", at)?;
-    fs.sync_dir(uppers).at("sync", uppers.path().display())?;
+    fs.sync_dir(uppers)?;
     for closed in closed {
         let opened = |stat: &Stat| closed.mode | needed(stat.sort);
-        closed.set(fs, uppers, opened).at("set the mode of what is noted in", at)?;
+        closed.set(fs, uppers, opened)?;
     }
     Ok(())
 }
@@ -135,7 +133,7 @@ pub(in crate::capture) struct Closed {
 }
 
 impl Closed {
-    fn set(&self, fs: &Fs, uppers: &Dir, mode: impl FnOnce(&Stat) -> u32) -> std::io::Result<()> {
+    fn set(&self, fs: &Fs, uppers: &Dir, mode: impl FnOnce(&Stat) -> u32) -> Result<(), IoError> {
         let cut = self.below.iter().rposition(|b| *b == b'/');
         let (folder, name) = cut.map_or((&[][..], &self.below[..]), |cut| (&self.below[..cut], &self.below[cut + 1..]));
         let dir = uppers.open_below(folder)?;
@@ -151,7 +149,7 @@ impl Closed {
 pub(in crate::capture) fn give_back(fs: &Fs, held: &Dir) -> Result<Vec<Closed>, Error> {
     let uppers = match held.at(b"upper").open_dir() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        uppers => uppers.at("open the folder", held.at(b"upper"))?,
+        uppers => uppers?,
     };
     let at = uppers.at(NOTES);
     let noted = noted(at)?;
@@ -160,16 +158,16 @@ pub(in crate::capture) fn give_back(fs: &Fs, held: &Dir) -> Result<Vec<Closed>, 
         match closed.set(fs, &uppers, |_| closed.mode) {
             // Closed again, or removed, before this was cut off last time.
             Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound) => {}
-            done => done.at("set the mode of what is noted in", at)?,
+            done => done?,
         }
     }
-    fs.unlink_if_there(at).at("remove", at)?;
+    fs.unlink_if_there(at)?;
     Ok(noted)
 }
 
 /// Opens up again what was closed for a command that was not started.
 pub(in crate::capture) fn open_again(fs: &Fs, held: &Dir, closed: &[Closed]) -> Result<(), Error> {
-    let uppers = held.at(b"upper").open_dir().at("open the folder", held.at(b"upper"))?;
+    let uppers = held.at(b"upper").open_dir()?;
     open(fs, &uppers, closed)
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use super::Found;
 use crate::capture::layout::Route;
 use crate::capture::redirect;
+use crate::error::IoError;
 use crate::fs::dir::{Entry, Sort, Stat};
 use crate::fs::path::AbsPath;
 use crate::tree::look::{self, Seen};
@@ -69,7 +70,7 @@ impl Found<'_> {
     }
 
     /// Reads the state of a real object.
-    pub(super) fn real(&self, at: Entry<'_>, stat: &Stat) -> io::Result<Seen> {
+    pub(super) fn real(&self, at: Entry<'_>, stat: &Stat) -> Result<Seen, IoError> {
         match look::seen(at, stat) {
             // The xattrs of a file that its owner may not read, and that we may not chmod.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && stat.sort != Sort::Symlink => {

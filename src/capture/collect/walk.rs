@@ -1,14 +1,13 @@
 //! The walk through an upper, directory by directory, each with the real one that it was merged with.
 
-use std::io;
 use std::rc::Rc;
 
 use super::Found;
-use super::facts::{full_path, is_absent};
+use super::facts::full_path;
 use super::judge::{Down, Hiding};
 use super::laid::LaidUpper;
 use crate::capture::layout::is_whiteout;
-use crate::error::{At, Error};
+use crate::error::{At, Error, IoError};
 use crate::fs::dir::{Dir, Stat};
 use crate::fs::path::AbsPath;
 use crate::session::run::Place;
@@ -49,12 +48,12 @@ impl Found<'_> {
                 continue;
             };
             // Opened again if the way down is longer than the directories that stay open.
-            let dir = reopened(&mut level.upper, upper, &path).at("open the folder", &place.path)?;
+            let dir = reopened(&mut level.upper, upper, &path).at("open the directory", &place.path)?;
             let below = match (level.has_real, real) {
                 (true, Some(top)) => reopened(&mut level.real, top, &path).map(Some).or_else(absent_is_none),
                 _ => Ok(None),
             };
-            let below = below.at("open the folder", &place.path)?;
+            let below = below?;
             if !path.is_empty() {
                 path.push(b'/');
             }
@@ -74,12 +73,12 @@ impl Found<'_> {
             if let Some(upper) = place.upper(&path).filter(|_| laid) {
                 self.laid.push(LaidUpper { path: full.clone(), upper });
             }
-            let upper_below = Rc::new(at.open_dir().at("open the folder", at)?);
+            let upper_below = Rc::new(at.open_dir()?);
             let real_below = match below.filter(|_| has_real) {
                 // It may have gone since the last look.
                 Some(real) => {
                     let opened = real.open_below(&name.name).map(Some).or_else(absent_is_none);
-                    opened.at("open the folder", &full)?.map(Rc::new)
+                    opened?.map(Rc::new)
                 }
                 None => None,
             };
@@ -106,9 +105,7 @@ impl Found<'_> {
         if let (Some(real), false) = (&real, hider.is_none()) {
             match real.names() {
                 Ok(real) => names.extend(real.into_iter().map(|name| Name { name, in_upper: false })),
-                Err(error) => {
-                    self.warnings.push(format!("{path}: what was in it can't be listed: {}", crate::error::reason(&error)))
-                }
+                Err(error) => self.warnings.push(format!("{path}: what was in it can't be listed: {}", error.why())),
             }
         }
         // Of two equal names the upper's comes first and is kept.
@@ -120,7 +117,7 @@ impl Found<'_> {
 }
 
 /// A directory on the way down, opened again if it was closed.
-fn reopened(held: &mut Option<Rc<Dir>>, top: &Rc<Dir>, below: &[u8]) -> io::Result<Rc<Dir>> {
+fn reopened(held: &mut Option<Rc<Dir>>, top: &Rc<Dir>, below: &[u8]) -> Result<Rc<Dir>, IoError> {
     if let Some(dir) = held {
         return Ok(dir.clone());
     }
@@ -129,6 +126,6 @@ fn reopened(held: &mut Option<Rc<Dir>>, top: &Rc<Dir>, below: &[u8]) -> io::Resu
     Ok(dir)
 }
 
-fn absent_is_none<T>(error: io::Error) -> io::Result<Option<T>> {
-    if is_absent(&error) { Ok(None) } else { Err(error) }
+fn absent_is_none<T>(error: IoError) -> Result<Option<T>, IoError> {
+    if error.leads_nowhere() { Ok(None) } else { Err(error) }
 }

@@ -9,8 +9,8 @@ use rustix::fs::Access;
 use super::{Making, Notice, PSEUDO, is_own, real, stat_at};
 use crate::capture::covers::{Cover, Lid, Part};
 use crate::capture::layout::Route;
-use crate::error::{At, Error, recant};
-use crate::fs::dir::{Dir, Sort, Stat, leads_nowhere};
+use crate::error::{At, Error, IoError, recant};
+use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::mounts;
 use crate::fs::path::AbsPath;
 use crate::session::run::How;
@@ -171,9 +171,9 @@ fn is_socket(path: &AbsPath) -> Result<bool, Error> {
 }
 
 /// `None` for what is not there, and for what the caller may not reach: path_resolution(7).
-fn within_reach(found: io::Result<Option<Stat>>) -> io::Result<Option<Stat>> {
+fn within_reach(found: Result<Option<Stat>, IoError>) -> Result<Option<Stat>, IoError> {
     match found {
-        Err(error) if leads_nowhere(&error) || error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        Err(error) if error.leads_nowhere() || error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
         found => found,
     }
 }

@@ -9,7 +9,7 @@ use super::{Making, Notice, may_write};
 use crate::capture::collect::facts::full_path;
 use crate::capture::layout::Need;
 use crate::capture::pieces::{As, Piece, Split};
-use crate::error::{reason, recant};
+use crate::error::{IoError, recant};
 use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
@@ -45,7 +45,7 @@ impl Making<'_> {
                 Ok(found) => found,
                 Err(error) => {
                     // For a directory further down this was checked before.
-                    let text = format!("{why}: a mount lies below it, and it cannot be listed: {}", reason(&error));
+                    let text = format!("{why}: a mount lies below it, and it cannot be listed: {}", error.why());
                     self.say(path, How::ReadOnly, text, true);
                     return;
                 }
@@ -97,7 +97,7 @@ impl Making<'_> {
     }
 
     /// The names in a directory, sorted; without lost mounts.
-    fn found(&self, dir: &AbsPath, below: &[u8], points: &[AbsPath]) -> std::io::Result<Vec<Found>> {
+    fn found(&self, dir: &AbsPath, below: &[u8], points: &[AbsPath]) -> Result<Vec<Found>, IoError> {
         let held = Dir::open(dir.as_path())?;
         let mut names = held.names_and_sorts()?;
         names.sort_by(|a, b| a.0.cmp(&b.0));

@@ -1,10 +1,9 @@
 //! Reads objects on the tree and in the store; hashes those that only their content can tell apart.
 
 use std::fs::File;
-use std::io;
 
 use crate::engine::job::Move;
-use crate::error::{At, Error};
+use crate::error::{At, Error, IoError};
 use crate::fs::dir::{Entry, Sort, Stat, stat_of};
 use crate::tree::digest::Digest;
 use crate::tree::look::{self, Content, Seen};
@@ -22,32 +21,33 @@ impl<'a> Found<'a> {
     pub(super) fn open(at: Entry<'a>, stat: Option<Stat>, mv: &Move) -> Result<Self, Error> {
         let goes = stat.is_some_and(|stat| stat.sort == Sort::File) && !mv.in_place;
         let file = match goes.then(|| at.open_file()).transpose() {
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) => None,
-            other => other.at("open", &mv.path)?,
+            Err(error) if error.errno() == Some(libc::EACCES) => None,
+            other => other?,
         };
         Ok(Self { at, stat, file })
     }
 
-    pub(super) fn seen(&self) -> io::Result<Option<Seen>> {
+    pub(super) fn seen(&self) -> Result<Option<Seen>, IoError> {
         match (&self.stat, &self.file) {
             (None, _) => Ok(None),
-            (Some(stat), Some(file)) => look::seen_open(file, stat).map(Some),
+            (Some(stat), Some(file)) => look::seen_open(file, stat).at("look at", self.at).map(Some),
             (Some(stat), None) => look::seen(self.at, stat).map(Some),
         }
     }
 
     /// Reads the file, and what it means where it `may_mean` something.
-    pub(super) fn read(&self, may_mean: bool) -> io::Result<(Content, Stat)> {
-        match (&self.file, &self.stat) {
+    pub(super) fn read(&self, may_mean: bool) -> Result<(Content, Stat), IoError> {
+        let read = match (&self.file, &self.stat) {
             (Some(file), Some(stat)) => look::read_since(file, *stat, may_mean),
             _ => {
                 let file = self.at.open_file()?;
-                look::read_since(&file, stat_of(&file)?, may_mean)
+                stat_of(&file).and_then(|stat| look::read_since(&file, stat, may_mean))
             }
-        }
+        };
+        read.at("read", self.at)
     }
 
-    pub(super) fn digest(&self) -> io::Result<Digest> {
+    pub(super) fn digest(&self) -> Result<Digest, IoError> {
         self.read(false).map(|(content, _)| content.digest)
     }
 }
@@ -55,13 +55,13 @@ impl<'a> Found<'a> {
 /// Reads a file in the store, with its hash. If the hash is known, only content that has it passes, whatever happens meanwhile. If not,
 /// the file has to stand still. So does a git index: it may have been rewritten on the tree before it came here, and passes by what it
 /// means.
-pub(super) fn look_at_content(at: Entry<'_>, stat: Stat, known: &State) -> io::Result<Seen> {
+pub(super) fn look_at_content(at: Entry<'_>, stat: Stat, known: &State) -> Result<Seen, IoError> {
     let file = at.open_file()?;
-    let mut seen = look::seen_open(&file, &stat)?;
+    let mut seen = look::seen_open(&file, &stat).at("look at", at)?;
     let may_mean = known.index().is_some();
     seen.learn(match known.digest() {
-        Some(_) if !may_mean => Content::of_file(&file, stat.size, false)?,
-        _ => look::read_since(&file, stat, may_mean)?.0,
+        Some(_) if !may_mean => Content::of_file(&file, stat.size, false).at("read", at)?,
+        _ => look::read_since(&file, stat, may_mean).at("read", at)?.0,
     });
     Ok(seen)
 }
@@ -73,7 +73,7 @@ pub(super) fn is_as_wanted(found: &Found<'_>, mv: &Move, seen: Option<&mut Seen>
         (Some(to), Some(seen)) => match to.likeness(&seen.state) {
             Likeness::Same => true,
             Likeness::ReadToTell if to.digest().is_some() => {
-                seen.set_digest(found.digest().at("read", &mv.path)?);
+                seen.set_digest(found.digest()?);
                 to.likeness(&seen.state) == Likeness::Same
             }
             _ => false,

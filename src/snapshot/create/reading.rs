@@ -37,7 +37,7 @@ impl Taking<'_> {
                     let entry = Entry { path: object.path.clone(), state: Some(seen.state), at: None, link, unread: None };
                     Ok(Seen::Whole { entry: Box::new(entry), stat: object.stat, written: false })
                 }
-                Err(error) => self.failed(object, &error),
+                Err(error) => self.failed(object, &error.source),
             },
         }
     }
@@ -54,7 +54,7 @@ impl Taking<'_> {
         for _ in 0..3 {
             let file = match object.at().open_file() {
                 Ok(file) => file,
-                Err(error) => return self.failed(object, &error),
+                Err(error) => return self.failed(object, &error.source),
             };
             let content = content.filter(|content| is_same(&content.stat, &before));
             // Before the content is read: a later mapping leaves a trace in the file's times (N5).
@@ -96,7 +96,7 @@ impl Taking<'_> {
                 Ok(Some(stat)) if stat.sort == before.sort => stat,
                 Ok(Some(_)) => return Ok(Seen::Unread("it became something else while it was read".into())),
                 Ok(None) => return Ok(Seen::Gone),
-                Err(error) => return self.failed(object, &error),
+                Err(error) => return self.failed(object, &error.source),
             };
         }
         Ok(Seen::Unread("it changes while it is read".into()))
