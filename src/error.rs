@@ -366,13 +366,6 @@ impl IoError {
     }
 }
 
-/// Without act and path, for who names both in another way.
-impl From<IoError> for io::Error {
-    fn from(error: IoError) -> Self {
-        error.source
-    }
-}
-
 /// The kernel's words without "(os error N)".
 pub fn reason(error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::FileTooLarge {
@@ -431,6 +424,13 @@ pub trait At<T> {
 impl<T, E: Into<io::Error>> At<T> for Result<T, E> {
     fn at(self, act: &'static str, path: impl Display) -> Result<T, IoError> {
         self.map_err(|source| IoError { path: path.to_string(), act, source: source.into() })
+    }
+}
+
+/// In other words than the door's.
+impl<T> At<T> for Result<T, IoError> {
+    fn at(self, act: &'static str, path: impl Display) -> Result<T, IoError> {
+        self.map_err(|error| IoError { path: path.to_string(), act, ..error })
     }
 }
 

@@ -31,12 +31,12 @@ pub(super) fn lay(fs: &Fs, uppers: &Dir, place: &mut Place, route: Route) -> Res
         fs.unlink(at)?;
     }
     let to = fs.create(at, 0o600)?;
-    let copied = fs.copy(&original.file, &to, upper.path()).at("copy the mounted file", &place.path);
+    let copied = fs.copy(&original.file, &to, at).at("copy the mounted file", &place.path);
     let dressed = match copied {
         // A full store stops the run as a whole: the command would write there.
         Err(error) if is_full(&error) => return Err(error.into()),
         Err(error) => Err(error),
-        Ok(_) => original.dress(fs, &to, &upper, route).at("give its metadata to a copy of", &place.path),
+        Ok(_) => original.dress(fs, &to, at, route).at("give its metadata to a copy of", &place.path),
     };
     if let Err(error) = dressed {
         fs.unlink(at)?;
@@ -90,23 +90,23 @@ impl Original {
     /// Copies the file with the metadata that its owner can set, including a further group of the user.
     pub fn copy_for_user(&self, fs: &Fs, to: Entry<'_>) -> Result<(), IoError> {
         let copy = fs.create(to, 0o600)?;
-        fs.copy(&self.file, &copy, to.dir.path()).at("copy to", to)?;
+        fs.copy(&self.file, &copy, to)?;
         if self.stat.gid != rustix::process::getegid().as_raw() {
-            fs.set_owner_of(&copy, self.stat.uid, self.stat.gid, to.dir.path()).at("set the group of", to)?;
+            fs.set_owner_of(&copy, self.stat.uid, self.stat.gid, to)?;
         }
-        self.dress(fs, &copy, to.dir, Route::User).at("give its metadata to a copy in", to)
+        self.dress(fs, &copy, to, Route::User)
     }
 
     /// Sets the metadata after the content, as writing the content would clear it.
-    fn dress(&self, fs: &Fs, copy: &std::fs::File, upper: &Dir, route: Route) -> std::io::Result<()> {
-        let (path, meta) = (upper.path(), &self.seen.state.meta);
+    fn dress(&self, fs: &Fs, copy: &std::fs::File, at: Entry<'_>, route: Route) -> Result<(), IoError> {
+        let meta = &self.seen.state.meta;
         if route == Route::Root {
-            fs.set_owner_of(copy, meta.uid, meta.gid, path)?;
+            fs.set_owner_of(copy, meta.uid, meta.gid, at)?;
         }
         for (name, value) in meta.xattrs.iter().filter(|(name, _)| !is_overlay_xattr(name)) {
-            fs.set_xattr_of(copy, name, value, path)?;
+            fs.set_xattr_of(copy, name, value, at)?;
         }
-        fs.set_mode_of(copy, meta.mode, path)?;
-        fs.set_mtime_of(copy, meta.mtime, path)
+        fs.set_mode_of(copy, meta.mode, at)?;
+        fs.set_mtime_of(copy, meta.mtime, at)
     }
 }

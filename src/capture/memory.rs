@@ -82,7 +82,7 @@ pub fn carry(fs: &Fs, session: &Session, memory: &Dir, run: &Run, changes: &Chan
             continue;
         }
         let to = fs.create(at, 0o600)?;
-        fs.copy(&file, &to, Path::new(&change.path.to_string())).at("carry over what is held of", &change.path)?;
+        fs.copy(&file, &to, at).at("carry over what is held of", &change.path)?;
         made.insert(stat.ino, name.to_vec());
     }
     Ok(())

@@ -234,7 +234,7 @@ impl Filling<'_> {
             Sort::File => {
                 let from = at.open_file()?;
                 let to = self.fs.create(new, 0o600)?;
-                self.fs.copy(&from, &to, new.dir.path()).at("copy the content to", new)?;
+                self.fs.copy(&from, &to, new)?;
             }
             Sort::Symlink => {
                 let target = at.read_link()?;

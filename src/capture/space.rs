@@ -181,7 +181,7 @@ fn overlay<'a>(
 fn opened_here(held: &Dir) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let fd = rustix::fs::open(held.path(), flags, Mode::empty())?;
-    let (a, b) = (held.stat()?, stat_of(&fd)?);
+    let (a, b) = (stat_of(held)?, stat_of(&fd)?);
     if (a.dev, a.ino) == (b.dev, b.ino) { Ok(fd) } else { Err(Errno::STALE.into()) }
 }
 

@@ -7,7 +7,7 @@ use std::fs::File;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{At, Error};
+use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Time};
 use crate::fs::path::AbsPath;
@@ -343,10 +343,10 @@ impl<'a> Former<'a> {
         let content = from.open_file()?;
         self.fs.unlink_if_there(part)?;
         let file = self.fs.create(part, 0o600)?;
-        self.fs.copy(&content, &file, self.folder.path()).at("copy the content to", part)?;
+        self.fs.copy(&content, &file, part)?;
         // D1: a part of it would be put back for all of it. The model of power cuts knows only file systems with second names, where
         // nothing comes here (file: not caught here).
-        self.fs.sync(&file, self.folder.path()).at("sync", part)?;
+        self.fs.sync(&file, part)?;
         Ok(self.fs.rename_over(part, to)?)
     }
 

@@ -188,7 +188,7 @@ fn synopsis(command: &clap::Command) -> String {
 
 /// Writes `recant.1`, `recant-diff.1`, …: a page a verb, in place of those that are there.
 fn write_all(call: &Call, recant: &clap::Command, dir: &Path) -> Result<Ended, Problem> {
-    let folder = Dir::open(dir).at("open the folder", dir.display())?;
+    let folder = Dir::open(dir)?;
     let mut todo = vec![recant];
     while let Some(command) = todo.pop() {
         todo.extend(command.get_subcommands().filter(|command| !command.is_hide_set()));
@@ -197,7 +197,7 @@ fn write_all(call: &Call, recant: &clap::Command, dir: &Path) -> Result<Ended, P
         let bytes = page(command)?;
         call.fs.unlink_if_there(at).at("replace", at)?;
         let file = call.fs.create(at, 0o666)?;
-        call.fs.write(&file, &bytes, &dir.join(&name)).at("write", at)?;
+        call.fs.write(&file, &bytes, at)?;
         call.out.detail(at);
     }
     Ok(Ended::Done)

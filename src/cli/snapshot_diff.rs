@@ -208,7 +208,7 @@ fn content(
 fn on_tree(series: &Series, difference: &Difference) -> Result<Vec<u8>, Problem> {
     let path = whole(&series.folder, &difference.path)?;
     let parent = path.parent().unwrap_or_else(compare::root);
-    let dir = crate::fs::dir::Dir::open(parent.as_path()).at("open the folder", &parent)?;
+    let dir = crate::fs::dir::Dir::open(parent.as_path())?;
     all(&dir.at(path.name()).open_file()?, &path)
 }
 

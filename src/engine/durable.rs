@@ -7,7 +7,7 @@ use super::item::Item;
 use super::journal::Journal;
 use super::reach::{Reach, open, split};
 use super::step::{Act, Spot};
-use crate::error::{At, Error};
+use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
@@ -45,7 +45,7 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts:
         }
     }
     let files: Vec<_> = facts.iter().map(|(file, folder)| (file, folder.path())).collect();
-    fs.sync_all(&files).at("sync the header and the manifest in", reach.session().path().display())?;
+    fs.sync_all(&files)?;
     for below in &held {
         match reach.held(below) {
             Ok(dir) => sync_names(fs, &dir, &reach.session())?,

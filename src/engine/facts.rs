@@ -10,8 +10,8 @@ use super::journal::Journal;
 use super::reach::Reach;
 use super::report::Left;
 use super::step::Act;
-use crate::checkpoint::manifest::{FolderTime, Kept, Original, Reading, Writing, name_written};
-use crate::error::{At, Error};
+use crate::checkpoint::manifest::{FolderTime, Kept, NEW, Original, Reading, Writing, name_written};
+use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Time};
 use crate::fs::path::AbsPath;
@@ -132,7 +132,7 @@ pub(super) fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal) -> 
     }
     let file = rows.end(std::iter::empty())?;
     // D1 (file: not caught here: the model of power cuts overwrites nothing by force).
-    fs.sync(&file, folder.path()).at("sync", folder.path().display())?;
+    fs.sync(&file, folder.at(NEW))?;
     name_written(fs, &folder)?;
     // D2 (folder: not caught here, as above), before the seal says that there is something under `displaced/`.
     Ok(fs.sync_dir(&folder)?)

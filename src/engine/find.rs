@@ -2,7 +2,7 @@
 
 use super::reach::{Named, Reach, open};
 use super::step::{Places, Spot};
-use crate::error::{At, IoError};
+use crate::error::IoError;
 use crate::fs::dir::{Sort, Stat};
 use crate::fs::path::AbsPath;
 use crate::tree::look::{self, Seen};
@@ -196,7 +196,7 @@ pub(super) fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, Io
         // An unreadable file cannot be asked.
         Err(error) if error.errno() == Some(libc::EACCES) => Ok(Whose::Ours),
         // Nothing tells whether it is untouched, so nothing is decided.
-        Err(error) if error.errno().is_some() => Err(error).at("read", target.at()),
+        Err(error) if error.errno().is_some() => Err(error),
         // It changes while it is read, or has just become something else.
         Ok(_) | Err(_) => changed(),
     }

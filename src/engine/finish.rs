@@ -20,7 +20,7 @@ use super::rights::with_rights;
 use super::seal::{make_seal_last, rename_header, write_facts};
 use super::settle::{When, settle, stat_of};
 use super::step::{Act, FolderTime, Places, Spot, Step};
-use crate::checkpoint::manifest::{Kept, Original, Writing, name_written};
+use crate::checkpoint::manifest::{Kept, NEW, Original, Writing, name_written};
 use crate::error::{At, Error, Kind, recant, shell_word};
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
@@ -355,7 +355,7 @@ fn name_kept(fs: &Fs, reach: &mut Reach, journal: &Journal, kept: &[&Item]) -> R
         rows.original(&Original { n: item.n, path: item.path.clone(), state, kept, put: None })?;
     }
     let file = rows.end(std::iter::empty())?;
-    fs.sync(&file, folder.path()).at("sync", folder.path().display())?; // D1
+    fs.sync(&file, folder.at(NEW))?; // D1
     name_written(fs, &folder)?;
     // D2, D4: nothing else leads to what is kept.
     Ok(fs.sync_dir(&folder)?)

@@ -108,8 +108,8 @@ impl Draft {
         fs.unlink_if_there(at)?;
         let file = fs.create(at, 0o600)?;
         let bytes = json::text(self);
-        fs.write(&file, &bytes, store.journals().path()).at("write", at)?;
-        fs.sync(&file, store.journals().path()).at("sync", at)?; // D1
+        fs.write(&file, &bytes, at)?;
+        fs.sync(&file, at)?; // D1
         fs.sync_dir(store.journals())?; // D2
         Ok(())
     }
@@ -256,7 +256,7 @@ impl Written {
     pub fn sync(&self, fs: &Fs, store: &Store, with: Option<(&File, &Path)>) -> Result<(), Error> {
         let folder = store.journals().path();
         let files: Vec<_> = with.into_iter().chain([(&self.0, folder)]).collect();
-        fs.sync_all(&files).at("sync the journal in", folder.display())?; // D1
+        fs.sync_all(&files)?; // D1
         Ok(fs.sync_dir(store.journals())?) // D2
     }
 
@@ -272,8 +272,7 @@ impl Written {
 
     /// Replaces the existing journal, durably. Nothing that the new one names is begun before.
     pub fn replace(self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
-        let folder = store.journals().path();
-        fs.sync(&self.0, folder).at("sync the journal in", folder.display())?; // D1, D6
+        fs.sync(&self.0, store.journals().at(&names(id).new))?; // D1, D6
         self.name(fs, store, id)?;
         Ok(fs.sync_dir(store.journals())?) // D2
     }

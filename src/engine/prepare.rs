@@ -317,7 +317,7 @@ impl<'a> Hands<'a> {
             self.fs.remove_all(at)?;
             let file = self.fs.create(at, 0o600)?;
             let content = from.at().open_file()?;
-            self.fs.copy(&content, &file, named.dir.path()).at("copy the content to", at)?;
+            self.fs.copy(&content, &file, at)?;
             let (digest, _) = look::digest(at)?;
             if state.digest().is_some_and(|known| known != digest) {
                 let why = format!("its content changed while it was copied (recant {})", self.frame.session);

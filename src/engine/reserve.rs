@@ -56,9 +56,9 @@ fn keep_bytes(fs: &Fs, session: &Session, bytes: u64) -> Result<(), Error> {
             continue;
         }
         let file = fs.append(at)?;
-        match fs.allocate(&file, bytes, session.dir.path()) {
+        match fs.allocate(&file, bytes, at) {
             // FUSE, NFS and others have no fallocate(2), and guarantee nothing.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS)) => {}
+            Err(error) if matches!(error.errno(), Some(libc::EOPNOTSUPP | libc::ENOSYS)) => {}
             kept => kept.at("keep room for a rollback in", at)?,
         }
     }

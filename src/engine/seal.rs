@@ -34,7 +34,7 @@ fn write_header(fs: &Fs, session: &Session, journal: &Journal) -> Result<File, E
     let temp = session.dir.at(NEW_HEADER);
     fs.unlink_if_there(temp)?;
     let file = fs.create(temp, 0o600)?;
-    fs.write(&file, &header_bytes(&journal.head.header), session.dir.path()).at("write", temp)?;
+    fs.write(&file, &header_bytes(&journal.head.header), temp)?;
     Ok(file)
 }
 

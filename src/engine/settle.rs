@@ -13,8 +13,8 @@ use super::reach::{Reach, open, split};
 use super::rights::with_rights;
 use super::step::{Act, Spot};
 use super::undo::is_open_for_writing;
-use crate::checkpoint::manifest::{Former, Reading, name_written};
-use crate::error::{At, Error, recant};
+use crate::checkpoint::manifest::{Former, NEW, Reading, name_written};
+use crate::error::{Error, recant};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::path::AbsPath;
@@ -94,7 +94,7 @@ fn write_again(
         Former::new(fs, folder, journal.head.generation).put_back()?;
     }
     let manifest = facts::write_manifest(fs, session, journal, folder, None)?;
-    fs.sync(&manifest, folder.path()).at("sync", folder.path().display())?; // D1
+    fs.sync(&manifest, folder.at(NEW))?; // D1
     facts::write_displaced(fs, reach, journal)?;
     name_written(fs, folder)?;
     let noted = facts::note_sealed_once(fs, store, journal);

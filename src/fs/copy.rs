@@ -3,13 +3,14 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::Path;
 
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::Fs;
+use super::dir::Entry;
 use super::watch::On;
+use super::{Fs, tried};
+use crate::error::{At, IoError};
 
 /// The way that content was copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,35 +25,42 @@ pub enum Copied {
 const PIECE: usize = 64 << 20;
 
 impl Fs {
-    /// Makes the empty file `to` share all blocks of `from`: FICLONE, ioctl_ficlone(2). False if the file system cannot.
-    pub fn reflink(&self, from: &File, to: &File, path: &Path) -> io::Result<bool> {
-        self.before("ficlone", On::Open(to.as_fd(), path))?;
+    /// Makes the empty file `to`, which lies at `at`, share all blocks of `from`: FICLONE, ioctl_ficlone(2). False if the file system cannot.
+    pub fn reflink(&self, from: &File, to: &File, at: Entry<'_>) -> Result<bool, IoError> {
+        let act = "share the blocks of";
+        self.before("ficlone", On::Open(to.as_fd(), at.dir.path())).at(act, at)?;
         match rustix::fs::ioctl_ficlone(to, from) {
             Ok(()) => Ok(true),
             Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOTTY | Errno::PERM | Errno::TXTBSY) => {
                 Ok(false)
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error).at(act, at),
         }
     }
 
-    /// Copies all content of `from` (read from its start) to the empty file `to`. Memory does not depend on the size. A file that proves
+    /// Copies all content of `from` (read from its start) to the empty file `to`, which lies at `at`. Memory does not depend on the size. A file that proves
     /// shorter than its size ends the copy early; the caller compares hashes.
-    pub fn copy(&self, from: &File, to: &File, path: &Path) -> io::Result<Copied> {
-        self.before("copy", On::Open(to.as_fd(), path))?;
-        if rustix::fs::ioctl_ficlone(to, from).is_ok() {
-            return Ok(Copied::Reflink);
-        }
-        let size = super::dir::stat_of(from)?.size;
-        let mut copied = 0;
-        let mut at = 0;
-        while let Some((data, hole)) = next_extent(from, at, size)? {
-            copied += copy_range(from, to, data, hole)?;
-            at = hole.max(at + 1);
-        }
-        rustix::fs::ftruncate(to, size)?;
-        Ok(Copied::Bytes(copied))
+    pub fn copy(&self, from: &File, to: &File, at: Entry<'_>) -> Result<Copied, IoError> {
+        tried("copy the content to", at, || {
+            self.before("copy", On::Open(to.as_fd(), at.dir.path()))?;
+            copy_all(from, to)
+        })
     }
+}
+
+fn copy_all(from: &File, to: &File) -> io::Result<Copied> {
+    if rustix::fs::ioctl_ficlone(to, from).is_ok() {
+        return Ok(Copied::Reflink);
+    }
+    let size = super::dir::stat_of(from)?.size;
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some((data, hole)) = next_extent(from, at, size)? {
+        copied += copy_range(from, to, data, hole)?;
+        at = hole.max(at + 1);
+    }
+    rustix::fs::ftruncate(to, size)?;
+    Ok(Copied::Bytes(copied))
 }
 
 /// The next range of `file` with content, at or behind the byte `at` and before `size`: its start and end. Between ranges are holes. A file

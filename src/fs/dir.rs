@@ -156,7 +156,7 @@ impl fmt::Display for Below<'_> {
     }
 }
 
-fn shown(path: &Path) -> Shown<'_> {
+pub(super) fn shown(path: &Path) -> Shown<'_> {
     Shown(path.as_os_str().as_bytes())
 }
 

@@ -15,9 +15,13 @@ use rustix::process::{Pid, getpid};
 use super::Fs;
 use super::dir::{Dir, Entry};
 use super::interrupt;
+use crate::error::{At, IoError};
 
 /// An exclusive lock, not waited for.
 const ALONE: FlockOperation = FlockOperation::NonBlockingLockExclusive;
+
+const LOCK: &str = "lock";
+const LOOK: &str = "look at";
 
 /// A held lock; dropping it releases it.
 #[derive(Debug)]
@@ -41,26 +45,31 @@ impl Drop for Lock {
 
 impl Lock {
     /// Takes the lock on the file at `at`, which is made with mode 0600 if missing, and on its directory. `None` if another holds it.
-    pub fn try_take(fs: &Fs, at: Entry<'_>) -> io::Result<Option<Self>> {
+    pub fn try_take(fs: &Fs, at: Entry<'_>) -> Result<Option<Self>, IoError> {
         let Some(mut lock) = Self::try_take_file(fs, at)? else { return Ok(None) };
-        let Some(folder) = lock_folder(at.dir, ALONE)? else { return Ok(None) };
+        let Some(folder) = lock_folder(at, ALONE)? else { return Ok(None) };
         lock.folder = folder;
         Ok(Some(lock))
     }
 
     /// Takes the lock on the file alone, if the directory belongs to another lock.
-    pub fn try_take_file(fs: &Fs, at: Entry<'_>) -> io::Result<Option<Self>> {
-        let file = fs.append(at)?;
-        Ok(flock(&file, ALONE)?.then(|| Self { file, folder: None, holder: getpid() }))
+    pub fn try_take_file(fs: &Fs, at: Entry<'_>) -> Result<Option<Self>, IoError> {
+        let file = fs.append(at).at(LOCK, at)?;
+        Ok(flock(&file, ALONE).at(LOCK, at)?.then(|| Self { file, folder: None, holder: getpid() }))
     }
 
-    /// Waits for a lock that `take` takes, at most `limit`, and no longer than [`interrupt::check`] allows; calls `slow` once, after half a
-    /// second. flock has no time-out, so it tries every 20 ms.
-    pub fn wait(limit: Duration, slow: impl FnOnce(), take: impl Fn() -> io::Result<Option<Self>>) -> io::Result<Option<Self>> {
+    /// Waits for the lock that `take` takes at `at`, at most `limit`, and no longer than [`interrupt::check`] allows; calls `slow` once, after
+    /// half a second. flock has no time-out, so it tries every 20 ms.
+    pub fn wait<'a>(
+        at: Entry<'a>,
+        limit: Duration,
+        slow: impl FnOnce(),
+        take: impl Fn(Entry<'a>) -> Result<Option<Self>, IoError>,
+    ) -> Result<Option<Self>, IoError> {
         let start = Instant::now();
         let mut slow = Some(slow);
         loop {
-            if let Some(lock) = take()? {
+            if let Some(lock) = take(at)? {
                 return Ok(Some(lock));
             }
             if start.elapsed() >= limit {
@@ -71,13 +80,13 @@ impl Lock {
             {
                 slow();
             }
-            interrupt::check()?;
+            interrupt::check().at(LOCK, at)?;
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
     /// Takes an exclusive lock. Waits for a mere check whether it is held ([`Lock::is_held`]), but not for another exclusive holder.
-    pub fn take_unless_held(fs: &Fs, at: Entry<'_>) -> io::Result<Option<Self>> {
+    pub fn take_unless_held(fs: &Fs, at: Entry<'_>) -> Result<Option<Self>, IoError> {
         let start = Instant::now();
         loop {
             if let Some(lock) = Self::try_take(fs, at)? {
@@ -91,25 +100,25 @@ impl Lock {
     }
 
     /// True if the holder has ended, but a process that it forked, which closes directories and keeps the file, has not.
-    pub fn is_left(at: Entry<'_>) -> io::Result<bool> {
+    pub fn is_left(at: Entry<'_>) -> Result<bool, IoError> {
         let shared = FlockOperation::NonBlockingLockShared;
         let is_held = match at.open_file() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            file => !flock(&file?, shared)?,
+            file => !flock(&file?, shared).at(LOOK, at)?,
         };
         // Where directories can't be locked this is unknown.
-        Ok(is_held && matches!(lock_folder(at.dir, shared)?, Some(Some(_))))
+        Ok(is_held && matches!(lock_folder(at, shared)?, Some(Some(_))))
     }
 
     /// True if somebody holds the lock exclusively now. Takes nothing that outlives the call, makes no file.
-    pub fn is_held(at: Entry<'_>) -> io::Result<bool> {
+    pub fn is_held(at: Entry<'_>) -> Result<bool, IoError> {
         let shared = FlockOperation::NonBlockingLockShared;
         match at.open_file() {
-            Ok(file) if !flock(&file, shared)? => return Ok(true),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            Ok(file) if !flock(&file, shared).at(LOOK, at)? => return Ok(true),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        Ok(lock_folder(at.dir, shared)?.is_none())
+        Ok(lock_folder(at, shared)?.is_none())
     }
 }
 
@@ -123,13 +132,13 @@ fn flock(file: impl AsFd, how: FlockOperation) -> io::Result<bool> {
 }
 
 /// Locks a directory. `None` if another holds it, `Some(None)` where directories can't be locked.
-fn lock_folder(dir: &Dir, how: FlockOperation) -> io::Result<Option<Option<Dir>>> {
-    let folder = dir.open_below(b"")?;
+fn lock_folder(at: Entry<'_>, how: FlockOperation) -> Result<Option<Option<Dir>>, IoError> {
+    let folder = at.dir.open_below(b"")?;
     match flock(&folder, how) {
         Ok(free) => Ok(free.then_some(Some(folder))),
         // NFS locks only what is open for writing, which no directory is: the file alone must do.
         Err(error) if error.raw_os_error() == Some(libc::EBADF) => Ok(Some(None)),
-        Err(error) => Err(error),
+        Err(error) => Err(error).at(LOCK, at),
     }
 }
 

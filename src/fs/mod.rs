@@ -228,40 +228,50 @@ impl Fs {
         })
     }
 
-    /// Writes all of `bytes`. `path` is for messages and the log of steps.
-    pub fn write(&self, mut file: &File, bytes: &[u8], path: &Path) -> io::Result<()> {
-        self.before("write", On::Open(file.as_fd(), path))?;
-        io::Write::write_all(&mut file, bytes)
+    /// Writes all of `bytes`. The file lies at `at`, which is for messages and the log of steps, here and below.
+    pub fn write(&self, mut file: &File, bytes: &[u8], at: Entry<'_>) -> Result<(), IoError> {
+        tried(WRITE, at, || {
+            self.before("write", On::Open(file.as_fd(), at.dir.path()))?;
+            io::Write::write_all(&mut file, bytes)
+        })
     }
 
-    /// Writes all of `bytes` from the byte `at` on, over the present content.
-    pub fn write_at(&self, file: &File, bytes: &[u8], at: u64, path: &Path) -> io::Result<()> {
-        self.before("pwrite", On::Open(file.as_fd(), path))?;
-        std::os::unix::fs::FileExt::write_all_at(file, bytes, at)
+    /// Writes all of `bytes` from the byte `from` on, over the present content.
+    pub fn write_at(&self, file: &File, bytes: &[u8], from: u64, at: Entry<'_>) -> Result<(), IoError> {
+        tried(WRITE, at, || {
+            self.before("pwrite", On::Open(file.as_fd(), at.dir.path()))?;
+            std::os::unix::fs::FileExt::write_all_at(file, bytes, from)
+        })
     }
 
     /// Cuts or extends a file to `size` bytes.
-    pub fn set_size(&self, file: &File, size: u64, path: &Path) -> io::Result<()> {
-        self.before("ftruncate", On::Open(file.as_fd(), path))?;
-        Ok(rustix::fs::ftruncate(file, size)?)
+    pub fn set_size(&self, file: &File, size: u64, at: Entry<'_>) -> Result<(), IoError> {
+        tried(WRITE, at, || {
+            self.before("ftruncate", On::Open(file.as_fd(), at.dir.path()))?;
+            Ok(rustix::fs::ftruncate(file, size)?)
+        })
     }
 
     /// Allocates blocks for `size` bytes of a file, and sets its size.
-    pub fn allocate(&self, file: &File, size: u64, path: &Path) -> io::Result<()> {
-        self.before("fallocate", On::Open(file.as_fd(), path))?;
-        Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size)?)
+    pub fn allocate(&self, file: &File, size: u64, at: Entry<'_>) -> Result<(), IoError> {
+        tried("keep room in", at, || {
+            self.before("fallocate", On::Open(file.as_fd(), at.dir.path()))?;
+            Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size)?)
+        })
     }
 
     /// Frees the blocks of `length` bytes from `from` on; the size stays, and they read as zeros. False if the file system cannot:
     /// fallocate(2), FALLOC_FL_PUNCH_HOLE.
-    pub fn punch(&self, file: &File, from: u64, length: u64, path: &Path) -> io::Result<bool> {
-        use rustix::fs::FallocateFlags;
-        self.before("fallocate PUNCH_HOLE", On::Open(file.as_fd(), path))?;
-        match rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE), from, length) {
-            Ok(()) => Ok(true),
-            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+    pub fn punch(&self, file: &File, from: u64, length: u64, at: Entry<'_>) -> Result<bool, IoError> {
+        tried("free blocks of", at, || {
+            use rustix::fs::FallocateFlags;
+            self.before("fallocate PUNCH_HOLE", On::Open(file.as_fd(), at.dir.path()))?;
+            match rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE), from, length) {
+                Ok(()) => Ok(true),
+                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(false),
+                Err(error) => Err(error.into()),
+            }
+        })
     }
 
     /// Sets the permission bits of anything but a symlink. A link that came in between is not followed.
@@ -291,31 +301,32 @@ impl Fs {
     /// Sets the mtime, links not followed; the access time stays. An unknown file system may set no time alone and still report success:
     /// then both are set. The caller checks whether that worked.
     pub fn set_mtime(&self, at: Entry<'_>, mtime: Time) -> Result<(), IoError> {
-        tried("set the time of", at, || {
-            self.before("utimensat", On::One(at))?;
-            let set = |times: Timestamps| rustix::fs::utimensat(at.dir, at.name, &times, AtFlags::SYMLINK_NOFOLLOW);
-            match set(mtime_alone(mtime)) {
-                // sshfs follows the link, which leads nowhere.
-                Err(Errno::NOENT) if !at.dir.is_known()? && at.stat()?.is_some() => return Ok(()),
-                set => set?,
-            }
-            if at.dir.is_known()? {
-                return Ok(());
-            }
-            let found = rustix::fs::statx(at.dir, at.name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS)?;
-            Ok(both_times(mtime, &found).map_or(Ok(()), set)?)
-        })
-    }
-
-    /// Sets the mtime of an open file. `path` is for messages and the log of steps.
-    pub fn set_mtime_of(&self, file: &File, mtime: Time, path: &Path) -> io::Result<()> {
-        self.before("futimens", On::Open(file.as_fd(), path))?;
-        rustix::fs::futimens(file, &mtime_alone(mtime))?;
-        if dir::is_known(file)? {
+        let act = "set the time of";
+        self.before("utimensat", On::One(at)).at(act, at)?;
+        let set = |times: Timestamps| rustix::fs::utimensat(at.dir, at.name, &times, AtFlags::SYMLINK_NOFOLLOW);
+        match set(mtime_alone(mtime)) {
+            // sshfs follows the link, which leads nowhere.
+            Err(Errno::NOENT) if !at.dir.is_known()? && at.stat()?.is_some() => return Ok(()),
+            set => set.at(act, at)?,
+        }
+        if at.dir.is_known()? {
             return Ok(());
         }
-        let found = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?;
-        Ok(both_times(mtime, &found).map_or(Ok(()), |times| rustix::fs::futimens(file, &times))?)
+        let found = rustix::fs::statx(at.dir, at.name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS).at(act, at)?;
+        both_times(mtime, &found).map_or(Ok(()), set).at(act, at)
+    }
+
+    /// The same of a file that is open.
+    pub fn set_mtime_of(&self, file: &File, mtime: Time, at: Entry<'_>) -> Result<(), IoError> {
+        tried("set the time of", at, || {
+            self.before("futimens", On::Open(file.as_fd(), at.dir.path()))?;
+            rustix::fs::futimens(file, &mtime_alone(mtime))?;
+            if dir::is_known(file)? {
+                return Ok(());
+            }
+            let found = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?;
+            Ok(both_times(mtime, &found).map_or(Ok(()), |times| rustix::fs::futimens(file, &times))?)
+        })
     }
 
     /// Sets one xattr, links not followed.
@@ -338,43 +349,50 @@ impl Fs {
         })
     }
 
-    /// Sets the permission bits of an open file. `path` is for messages and the log of steps, here and below.
-    pub fn set_mode_of(&self, file: &File, mode: u32, path: &Path) -> io::Result<()> {
-        self.before("fchmod", On::Open(file.as_fd(), path))?;
-        Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?)
+    /// Sets the permission bits of an open file.
+    pub fn set_mode_of(&self, file: &File, mode: u32, at: Entry<'_>) -> Result<(), IoError> {
+        tried("set the mode of", at, || {
+            self.before("fchmod", On::Open(file.as_fd(), at.dir.path()))?;
+            Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?)
+        })
     }
 
     /// Sets owner and group of an open file. Clears setuid, setgid and capabilities: chown(2).
-    pub fn set_owner_of(&self, file: &File, uid: u32, gid: u32, path: &Path) -> io::Result<()> {
-        self.before("fchown", On::Open(file.as_fd(), path))?;
-        Ok(rustix::fs::fchown(file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?)
+    pub fn set_owner_of(&self, file: &File, uid: u32, gid: u32, at: Entry<'_>) -> Result<(), IoError> {
+        tried("set the owner of", at, || {
+            self.before("fchown", On::Open(file.as_fd(), at.dir.path()))?;
+            Ok(rustix::fs::fchown(file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?)
+        })
     }
 
     /// Sets one xattr of an open file.
-    pub fn set_xattr_of(&self, file: &File, name: &[u8], value: &[u8], path: &Path) -> io::Result<()> {
-        self.before("fsetxattr", On::Open(file.as_fd(), path))?;
-        let set = rustix::fs::fsetxattr(file, name, value, rustix::fs::XattrFlags::empty());
-        set.map_err(|error| xattr::too_large(error, name, value, file.as_fd()))
+    pub fn set_xattr_of(&self, file: &File, name: &[u8], value: &[u8], at: Entry<'_>) -> Result<(), IoError> {
+        tried("set an extended attribute of", at, || {
+            self.before("fsetxattr", On::Open(file.as_fd(), at.dir.path()))?;
+            let set = rustix::fs::fsetxattr(file, name, value, rustix::fs::XattrFlags::empty());
+            set.map_err(|error| xattr::too_large(error, name, value, file.as_fd()))
+        })
     }
 
     /// fsync of several files, each with its directory. Writes out all content before the first is synced: then a file system with a
     /// journal makes one record of them all. An error is final (D8).
     #[track_caller]
-    pub fn sync_all(&self, files: &[(&File, &Path)]) -> io::Result<()> {
+    pub fn sync_all(&self, files: &[(&File, &Path)]) -> Result<(), IoError> {
         if files.len() > 1 {
-            files.iter().try_for_each(|(file, _)| flush::write_out(file))?;
+            files.iter().try_for_each(|(file, path)| flush::write_out(file).at(SYNC, dir::shown(path)))?;
         }
         for (file, path) in files {
-            self.sync(file, path)?;
+            self.before("fsync", On::Open(file.as_fd(), path)).at(SYNC, dir::shown(path))?;
+            rustix::fs::fsync(file).at(SYNC, dir::shown(path))?;
         }
         Ok(())
     }
 
     /// fsync of a file: its content and metadata. An error is final: never called again for the same file (D8).
     #[track_caller]
-    pub fn sync(&self, file: &File, path: &Path) -> io::Result<()> {
-        self.before("fsync", On::Open(file.as_fd(), path))?;
-        Ok(rustix::fs::fsync(file)?)
+    pub fn sync(&self, file: &File, at: Entry<'_>) -> Result<(), IoError> {
+        self.before("fsync", On::Open(file.as_fd(), at.dir.path())).at(SYNC, at)?;
+        rustix::fs::fsync(file).at(SYNC, at)
     }
 
     /// fsync of a directory: its names (D2). If the caller may not open it for reading, syncfs through it is not possible either: the
@@ -448,10 +466,10 @@ impl Fs {
         self.rename_over(at.dir.at(&[at.name, b".new"].concat()), at).at(WRITE, at)
     }
 
-    fn write_new(&self, temp: Entry<'_>, bytes: &[u8]) -> io::Result<File> {
+    fn write_new(&self, temp: Entry<'_>, bytes: &[u8]) -> Result<File, IoError> {
         self.unlink_if_there(temp)?;
         let file = self.create(temp, 0o600)?;
-        self.write(&file, bytes, temp.dir.path())?;
+        self.write(&file, bytes, temp)?;
         Ok(file)
     }
 

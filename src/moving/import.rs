@@ -202,7 +202,7 @@ fn receive(
         fs.sync_fs(&objects)?; // D7
     } else {
         let files: Vec<_> = unsynced.iter().map(|file| (file, objects.path())).collect();
-        fs.sync_all(&files).at("sync", objects.path().display())?; // D1: content before the lines that name it
+        fs.sync_all(&files)?; // D1: content before the lines that name it
     }
     fs.sync_dir(&objects)?; // D2
     let mut header = Header::new(head.id.clone(), 0, head.origin, head.created);
@@ -396,7 +396,7 @@ impl<'a> Taking<'a> {
         let Some(end) = end else { return Err(broken("a piece of content does not lie where it could")) };
         open.skip(at);
         open.hasher.update(bytes);
-        self.fs.write_at(&open.file, bytes, at, self.objects.path()).at("write", self.objects.path().display())?;
+        self.fs.write_at(&open.file, bytes, at, self.objects.at(b"."))?;
         open.at = end;
         self.bytes += bytes.len() as u64;
         Ok(())
@@ -406,7 +406,7 @@ impl<'a> Taking<'a> {
         let Some(mut open) = self.open.take() else { return Err(broken("there is a digest that is of no content")) };
         if open.at < open.size {
             open.skip(open.size);
-            self.fs.set_size(&open.file, open.size, self.objects.path()).at("write", self.objects.path().display())?;
+            self.fs.set_size(&open.file, open.size, self.objects.at(b"."))?;
         }
         if open.holes <= HOLES_HASHED && open.hasher.finish() != told {
             return Err(broken("content has another digest than is told"));

@@ -45,14 +45,14 @@ impl Store {
         let name = temp(id);
         let at = self.sessions().at(&name);
         if let Ok(left) = at.open_dir()
-            && Lock::is_held(left.at(b"lock")).at("look at", at)?
+            && Lock::is_held(left.at(b"lock"))?
         {
             return Err(busy());
         }
         fs.remove_all(at)?;
         fs.mkdir(at, 0o700)?;
         let dir = at.open_dir()?;
-        let lock = Lock::try_take(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?.ok_or_else(busy)?;
+        let lock = Lock::try_take(fs, dir.at(b"lock"))?.ok_or_else(busy)?;
         for path in SESSION_FOLDERS {
             let (parent, name) = split(&dir, path)?;
             fs.mkdir(parent.at(name), 0o700)?;

@@ -4,7 +4,7 @@
 use super::header::Header;
 use super::id::Id;
 use super::store::Store;
-use crate::error::{At, Error};
+use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::lock::Lock;
 
@@ -42,12 +42,12 @@ impl Store {
         let _lock = match Lock::take_unless_held(fs, dir.at(b"lock")) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(true),
             Ok(None) => return Ok(false),
-            lock => lock.at("lock", dir.at(b"lock"))?,
+            lock => lock?,
         };
         // It may have been sealed, or removed, before the lock was free. Nobody adds a journal without the session's lock, but a recovery
         // seals the header and then removes the journal without it. So the journals come first.
         let has_journal = is_among(&self.journal_names()?, id);
-        fs.between_readings(dir.at(b"session.json")).at("look at", dir.at(b"session.json"))?;
+        fs.between_readings(dir.at(b"session.json"))?;
         match self.session(id) {
             Err(error) if error.is_unknown() => Ok(true),
             Ok(session) if has_journal || !session.header.is_unsealed() => Ok(false),

@@ -136,7 +136,7 @@ impl Written {
     /// Makes it durable, then names it, durably too.
     pub fn put(self, fs: &Fs, dir: &Dir) -> Result<(), Error> {
         // D1 (file: not caught here, nor is the directory's: what is staged by hand is there before the model begins).
-        fs.sync(&self.file, dir.path()).at("sync", dir.at(NEW))?;
+        fs.sync(&self.file, dir.at(NEW))?;
         self.name(fs, dir)?;
         Ok(fs.sync_dir(dir)?) // D2
     }
@@ -167,7 +167,7 @@ impl<'a> Writing<'a> {
     }
 
     fn flush(&mut self) -> Result<(), Error> {
-        self.fs.write(&self.file, &self.buffer, self.dir.path()).at("write", self.dir.at(NEW))?;
+        self.fs.write(&self.file, &self.buffer, self.dir.at(NEW))?;
         self.buffer.clear();
         Ok(())
     }
@@ -180,7 +180,7 @@ impl<'a> Writing<'a> {
         self.flush()?;
         if self.told != self.follow {
             let first = first_line(self.lines, self.follow);
-            self.fs.write_at(&self.file, &first, 0, self.dir.path()).at("write", self.dir.at(NEW))?;
+            self.fs.write_at(&self.file, &first, 0, self.dir.at(NEW))?;
         }
         Ok(Written { file: self.file })
     }
@@ -232,7 +232,7 @@ impl Locked {
         let file = fs.append(at)?;
         self.cut_uncounted(fs, &file)?;
         let bytes = lines.iter().map(json::line).collect::<Vec<_>>().concat();
-        fs.write(&file, &bytes, at.dir.path()).at("write", at)?;
+        fs.write(&file, &bytes, at)?;
         let mut header = self.header.clone();
         header.lines += lines.len() as u64;
         header.counts.changes = changes;
@@ -266,7 +266,7 @@ impl Locked {
         }
         let size = crate::fs::dir::stat_of(file.as_fd()).at("look at", at)?.size;
         if size > end {
-            fs.set_size(file, end, at.dir.path()).at("cut", at)?;
+            fs.set_size(file, end, at)?;
         }
         Ok(())
     }

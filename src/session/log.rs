@@ -96,9 +96,9 @@ pub fn append(fs: &Fs, store: &Store, entry: &Entry) -> Result<(), Error> {
     let line = Line { entry: entry.clone(), sha256: digest_of(entry) };
     let mut bytes = if last == *b"\n" { Vec::new() } else { b"\n".to_vec() };
     json::append_line(&mut bytes, &line);
-    fs.write(&file, &bytes, store.path.as_path()).at("write", at)?;
+    fs.write(&file, &bytes, at)?;
     // I2, D1: what was reported as done is in the log. Nothing else relies on it (file: not caught here).
-    fs.sync(&file, store.path.as_path()).at("sync", at)?;
+    fs.sync(&file, at)?;
     Ok(())
 }
 

@@ -102,7 +102,7 @@ impl Session {
 
     /// True if a run of it is under way: its lock is held. A run of this boot whose lock is free has ended and waits to be collected.
     pub fn is_held(&self) -> Result<bool, Error> {
-        Ok(Lock::is_held(self.dir.at(b"lock")).at("look at", self.dir.at(b"lock"))?)
+        Ok(Lock::is_held(self.dir.at(b"lock"))?)
     }
 
     /// The side of each of the `count` changes.

@@ -39,7 +39,7 @@ impl Store {
     /// Errors: another recant holds it; it can be read by now, or is gone.
     pub fn remove_remains(&self, fs: &Fs, remains: Remains) -> Result<(), Error> {
         let Remains { id, dir } = remains;
-        let lock = Lock::try_take(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?;
+        let lock = Lock::try_take(fs, dir.at(b"lock"))?;
         let _lock = lock.ok_or_else(|| busy(format!("session {id}")))?;
         if self.remains(&id)?.is_none() {
             return Err(not_now(id, "it is no longer there as a damaged one").with_remedy("try again"));

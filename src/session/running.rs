@@ -159,7 +159,7 @@ pub fn begin(fs: &Fs, store: &Store, wanted: Wanted<'_>) -> Result<Held, Error> 
     let temp = store.sessions().at(&temp);
     fs.mkdir(temp, 0o700)?;
     let dir = temp.open_dir()?;
-    let lock = Lock::try_take(fs, dir.at(LOCK)).at("lock", dir.at(LOCK))?;
+    let lock = Lock::try_take(fs, dir.at(LOCK))?;
     let lock = lock.ok_or_else(|| busy(format!("the run of session {id}")))?;
     let (name, cwd) = (name.map(Into::into), store.begins_in.clone());
     let record = Record { schema: 1, session: id.clone(), name, argv, cwd, folders, made };
@@ -201,7 +201,7 @@ fn dir_of(store: &Store, id: &Id) -> Result<Option<Dir>, Error> {
 pub fn is_cut_off(store: &Store, id: &Id) -> Result<bool, Error> {
     let Some(dir) = dir_of(store, id)? else { return Ok(false) };
     let at = dir.at(LOCK);
-    Ok(!Lock::is_held(at).at("look at", at)? || Lock::is_left(at).at("look at", at)?)
+    Ok(!Lock::is_held(at)? || Lock::is_left(at)?)
 }
 
 /// Lists the runs that were interrupted, the oldest first.
@@ -226,7 +226,7 @@ pub fn take(fs: &Fs, store: &Store, id: &Id, slow: impl FnOnce()) -> Result<Stan
     }
     let at = dir.at(LOCK);
     // Only the file, as an init has it: others wait meanwhile, and do not take an older session for the last one.
-    let lock = Lock::wait(PATIENCE, slow, || Lock::try_take_file(fs, at)).at("lock", at)?;
+    let lock = Lock::wait(at, PATIENCE, slow, |at| Lock::try_take_file(fs, at))?;
     let lock = lock.ok_or_else(|| busy(format!("what was begun in the run of session {id}")))?;
     // Its former holder may have finished it.
     match dir_of(store, id)? {

@@ -381,11 +381,11 @@ impl<'a> Desk<'a> {
             if holed {
                 (&file).seek(SeekFrom::Start(size)).at("write", at)?;
             } else {
-                self.fs.write(&file, &buffer[..got], objects.path()).at("write", at)?;
+                self.fs.write(&file, &buffer[..got], at)?;
             }
         }
         if holed {
-            self.fs.set_size(&file, size, objects.path()).at("write", at)?;
+            self.fs.set_size(&file, size, at)?;
         }
         self.unsynced.push(file);
         Ok((hasher.finish(), size))

@@ -118,7 +118,7 @@ impl Store {
         let dir = make_folders(fs, path)?;
         check_owner(&dir, path)?;
         let at = dir.at(b"lock");
-        let lock = Lock::wait(PATIENCE, || (), || Lock::try_take(fs, at)).at("lock", at)?;
+        let lock = Lock::wait(at, PATIENCE, || (), |at| Lock::try_take(fs, at))?;
         let _lock = lock.ok_or_else(|| busy(format!("the store {path}")))?;
         // Another recant may have made it while this one waited.
         if let Some(store) = Self::open(path)? {
@@ -322,7 +322,7 @@ impl Store {
     /// Opens a session and takes its lock; fails at once if another recant holds it.
     pub fn lock_session(&self, fs: &Fs, id: &Id) -> Result<Locked, Error> {
         let dir = self.session_dir(id)?;
-        let lock = Lock::take_unless_held(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?;
+        let lock = Lock::take_unless_held(fs, dir.at(b"lock"))?;
         let lock = lock.ok_or_else(|| busy(format!("session {id}")))?;
         // Read under the lock: a header read earlier may be old.
         let header = self.header_in(&dir, id)?;
@@ -334,7 +334,7 @@ impl Store {
     /// Takes the store's lock, waiting for at most 10 s; `slow` is called once, after half a second.
     pub fn lock(&self, fs: &Fs, slow: impl FnOnce()) -> Result<Lock, Error> {
         let at = self.dir.at(b"lock");
-        let lock = Lock::wait(PATIENCE, slow, || Lock::try_take(fs, at)).at("lock", at)?;
+        let lock = Lock::wait(at, PATIENCE, slow, |at| Lock::try_take(fs, at))?;
         lock.ok_or_else(|| busy(format!("the store {}", self.path)))
     }
 
@@ -378,7 +378,7 @@ impl Store {
             }
             fs.mkdir(temp, 0o700)?;
             let dir = temp.open_dir()?;
-            let lock = Lock::try_take(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?;
+            let lock = Lock::try_take(fs, dir.at(b"lock"))?;
             let lock = lock.ok_or_else(|| busy(format!("session {id}")))?;
             let durable = origin == Origin::Staged;
             // Most runs that change nothing end soon, and their session is gone again.
@@ -449,7 +449,7 @@ impl Store {
     /// Takes the lock for giving a session its number or name: two at once would both find it free. Held for some ms.
     pub(super) fn numbering(&self, fs: &Fs) -> Result<Lock, Error> {
         let at = self.dir.at(b"numbering");
-        let lock = Lock::wait(PATIENCE, || (), || Lock::try_take_file(fs, at)).at("lock", at)?;
+        let lock = Lock::wait(at, PATIENCE, || (), |at| Lock::try_take_file(fs, at))?;
         lock.ok_or_else(|| busy(format!("the list of sessions of {}", self.path)))
     }
 
@@ -554,10 +554,10 @@ impl Store {
         }
         let at = self.dir.at(b"numbering");
         // Makers of sessions hold it: only while nobody does is something half made nobody's, and it may have been finished since.
-        let Some(_numbering) = Lock::try_take_file(fs, at).at("lock", at)? else { return Ok(()) };
+        let Some(_numbering) = Lock::try_take_file(fs, at)? else { return Ok(()) };
         for name in self.names_with(HALF_MADE)? {
             let (at, gone) = (self.sessions.at(&name), [REMOVED, &name[1..]].concat());
-            if !is_locked(at).at("look at", at)? {
+            if !is_locked(at)? {
                 fs.place(at, self.sessions.at(&gone)).at("remove", at)?;
             }
         }
@@ -601,7 +601,7 @@ impl Store {
 /// True if a directory of `sessions/` without a name is just being made or removed.
 fn is_locked(at: Entry<'_>) -> Result<bool, IoError> {
     let lock = at.open_dir()?;
-    Lock::is_held(lock.at(b"lock")).at("look at", lock.at(b"lock"))
+    Lock::is_held(lock.at(b"lock"))
 }
 
 /// Checks that the store is only this user's (F25, I26).

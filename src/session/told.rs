@@ -3,7 +3,7 @@
 
 use super::opened::{Session, read_small};
 use super::store::Store;
-use crate::error::{At, Error};
+use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::tree::digest::Digest;
@@ -45,7 +45,7 @@ impl Store {
             fs.unlink_if_there(at)?;
         }
         let file = fs.append(at)?;
-        fs.write(&file, line.as_bytes(), self.path.as_path()).at("write", at)?;
+        fs.write(&file, line.as_bytes(), at)?;
         Ok(true)
     }
 }

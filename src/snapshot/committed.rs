@@ -11,7 +11,6 @@ use super::series::Series;
 use super::whole;
 use crate::checkpoint::made;
 use crate::checkpoint::manifest::{self, Kept, Original, Writing, name_written};
-use crate::error::At as _;
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
@@ -129,7 +128,7 @@ impl Keeping<'_> {
             let path = difference.path.clone();
             let entry = Entry { path, state: difference.then.clone(), at: difference.at, link: None, unread: None };
             let file = self.fs.create(at, 0o600)?;
-            self.fill(&entry, &file)?;
+            self.fill(&entry, &file, at)?;
             made::dress(self.fs, at, before)?;
             if let Some(first) = &difference.link {
                 self.firsts.insert(first.clone(), name);
@@ -159,12 +158,11 @@ impl Keeping<'_> {
         difference.link.as_ref().is_some_and(|first| self.elsewhere.contains(first))
     }
 
-    fn fill(&mut self, entry: &Entry, file: &File) -> Result<(), Error> {
-        let path = self.blobs.path();
+    fn fill(&mut self, entry: &Entry, file: &File, at: crate::fs::dir::Entry<'_>) -> Result<(), Error> {
         match self.from.content(entry)? {
             Content::Small(bytes) if bytes.is_empty() => {}
-            Content::Small(bytes) => self.fs.write(file, &bytes, path).at("write", path.display())?,
-            Content::Large(from) => drop(self.fs.copy(&from, file, path).at("copy to", path.display())?),
+            Content::Small(bytes) => self.fs.write(file, &bytes, at)?,
+            Content::Large(from) => drop(self.fs.copy(&from, file, at)?),
         }
         Ok(())
     }

@@ -20,9 +20,9 @@ pub use super::sound::{BLOBS, PACKED, pack_name};
 use super::sound::{Fault, Sound};
 use super::whole;
 use crate::error::At as _;
-use crate::error::Error;
+use crate::error::{Error, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Stat, stat_of};
+use crate::fs::dir::{Dir, Entry as DirEntry, Stat, stat_of};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::tree::digest::{Digest, Hasher};
@@ -143,7 +143,7 @@ impl<'a> Keeping<'a> {
             Some(pack) => pack,
             None => self.pack.insert(self.fs.create(at, 0o600)?),
         };
-        self.fs.write(pack, &self.buffer, self.dir.path()).at("write", at)?;
+        self.fs.write(pack, &self.buffer, at)?;
         self.buffer.clear();
         Ok(())
     }
@@ -201,7 +201,7 @@ impl<'a> Keeping<'a> {
             found => {
                 if found.is_some() {
                     // D1: a manifest may rely on this name, so it must never lead to less than before.
-                    self.fs.sync(&to, blobs.path()).at("sync", temp)?;
+                    self.fs.sync(&to, temp)?;
                 }
                 self.stored += stat_of(&to).at("look at", temp)?.blocks * 512;
                 self.fs.rename_over(temp, at)?;
@@ -220,7 +220,7 @@ impl<'a> Keeping<'a> {
             return Ok(self.fs.sync_fs(self.dir)?);
         }
         let files = self.new_blobs.iter().chain(&self.pack).chain([manifest]).map(|file| (file, shown)).collect::<Vec<_>>();
-        self.fs.sync_all(&files).at("sync", shown.display())?;
+        self.fs.sync_all(&files)?;
         if let Some(blobs) = self.blobs.as_ref().filter(|_| !self.new_blobs.is_empty()) {
             self.fs.sync_dir(blobs)?; // D2
         }
@@ -242,7 +242,7 @@ fn take_in(fs: &Fs, from: &File, still: Option<Still<'_>>, blobs: &Dir, path: &A
     let both = format!("{temp}, for the content of {path}");
     fs.unlink_if_there(temp)?;
     let to = fs.create(temp, 0o600).at("make", &both)?;
-    let shares = fs.reflink(from, &to, blobs.path()).at("share the blocks of", &both)?;
+    let shares = fs.reflink(from, &to, temp).at("share the blocks of", &both)?;
     let digest = if shares {
         match still.map(|still| still.digest_of(from)).transpose() {
             Ok(Some(Some(digest))) => digest,
@@ -253,7 +253,7 @@ fn take_in(fs: &Fs, from: &File, still: Option<Still<'_>>, blobs: &Dir, path: &A
             }
         }
     } else {
-        match copy(fs, from, &to, blobs) {
+        match copy(fs, from, &to, temp) {
             Ok(digest) => digest,
             Err(Stopped::Reading(unread)) => return Ok(Err(unread)),
             Err(Stopped::Writing(error)) => return Err(error).at("copy to", &both).map_err(Error::from),
@@ -288,11 +288,11 @@ pub(super) fn is_same(a: &Stat, b: &Stat) -> bool {
 /// The side on which a copy failed.
 enum Stopped {
     Reading(io::Error),
-    Writing(io::Error),
+    Writing(IoError),
 }
 
 /// Copies content, keeps its holes, and hashes it on the way: lseek(2), SEEK_DATA.
-fn copy(fs: &Fs, from: &File, to: &File, dir: &Dir) -> Result<Digest, Stopped> {
+fn copy(fs: &Fs, from: &File, to: &File, temp: DirEntry<'_>) -> Result<Digest, Stopped> {
     let size = stat_of(from).map_err(Stopped::Reading)?.size;
     let (mut hasher, mut buffer, mut at) = (Hasher::default(), vec![0; PIECE], 0);
     while at < size {
@@ -310,20 +310,20 @@ fn copy(fs: &Fs, from: &File, to: &File, dir: &Dir) -> Result<Digest, Stopped> {
             Err(error) => return Err(Stopped::Reading(error.into())),
         };
         while at < hole {
-            interrupt::check().map_err(Stopped::Writing)?;
+            interrupt::check().at("copy to", temp).map_err(Stopped::Writing)?;
             let want = usize::try_from(hole - at).unwrap_or(PIECE).min(PIECE);
             let got = from.read_at(&mut buffer[..want], at).map_err(Stopped::Reading)?;
             if got == 0 {
                 // It has become shorter, which the caller sees by its times.
-                fs.set_size(to, at, dir.path()).map_err(Stopped::Writing)?;
+                fs.set_size(to, at, temp).map_err(Stopped::Writing)?;
                 return Ok(hasher.finish());
             }
             hasher.update(&buffer[..got]);
-            fs.write_at(to, &buffer[..got], at, dir.path()).map_err(Stopped::Writing)?;
+            fs.write_at(to, &buffer[..got], at, temp).map_err(Stopped::Writing)?;
             at += got as u64;
         }
     }
-    fs.set_size(to, size, dir.path()).map_err(Stopped::Writing)?;
+    fs.set_size(to, size, temp).map_err(Stopped::Writing)?;
     Ok(hasher.finish())
 }
 
@@ -405,7 +405,7 @@ impl<'a> Kept<'a> {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {
                         Err(damaged(format!("{shown}/{digest}"), "it is missing"))
                     }
-                    file => Ok(Content::Large(file.at("open", shown)?)),
+                    file => Ok(Content::Large(file?)),
                 }
             }
         }
@@ -486,13 +486,16 @@ mod tests {
         let path = AbsPath::parse("/somebody's").unwrap();
         // Open for writing only.
         let file = fs.append(dir.at(b"large")).unwrap();
-        fs.set_size(&file, PACKED, dir.path()).unwrap();
-        fs.write_at(&file, b"x", 0, dir.path()).unwrap();
+        fs.set_size(&file, PACKED, dir.at(b"large")).unwrap();
+        fs.write_at(&file, b"x", 0, dir.at(b"large")).unwrap();
         let flags = rustix::fs::OFlags::WRONLY;
         let closed = File::from(rustix::fs::openat(&dir, "large", flags, rustix::fs::Mode::empty()).unwrap());
         let to = fs.append(dir.at(b"copy")).unwrap();
-        assert!(matches!(copy(&fs, &closed, &to, &dir), Err(Stopped::Reading(_))));
-        assert!(matches!(copy(&fs, &file, &File::open(folder.path().join("copy")).unwrap(), &dir), Err(Stopped::Writing(_))));
+        assert!(matches!(copy(&fs, &closed, &to, dir.at(b"copy")), Err(Stopped::Reading(_))));
+        assert!(matches!(
+            copy(&fs, &file, &File::open(folder.path().join("copy")).unwrap(), dir.at(b"copy")),
+            Err(Stopped::Writing(_))
+        ));
         let blobs = dir.open_below(BLOBS).unwrap();
         fs.mkdir(blobs.at(HALF_MADE), 0o700).unwrap();
         let error = Keeping::begin(&fs, &dir, 0, false).keep_file(&file, None, &path).unwrap_err().to_string();

@@ -119,7 +119,7 @@ mod tests {
         let dir = crate::fs::dir::Dir::open(folder.path()).unwrap();
         for name in [b"a", b"b", b"c"] {
             let file = fs.append(dir.at(name)).unwrap();
-            fs.write(&file, name, folder.path()).unwrap();
+            fs.write(&file, name, dir.at(name)).unwrap();
         }
         let nowhere = AbsPath::parse("/nowhere").unwrap();
         let files = || {
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(taken, [None, Some(Digest::of(b"b")), Some(Digest::of(b"c"))], "the first is the caller's");
         let file = fs.append(dir.at(b"b")).unwrap();
         assert_eq!(digest(&files[1]), None, "somebody may write to it");
-        fs.write(&file, b"b", folder.path()).unwrap();
+        fs.write(&file, b"b", dir.at(b"b")).unwrap();
         drop(file);
         assert_eq!(digest(&files[1]), None, "it is another one than was offered");
     }

@@ -408,7 +408,7 @@ fn punch(fs: &Fs, series: &Series, name: &[u8], holes: &[Hole]) -> Result<u64, E
     let at = series.dir.at(name);
     let file = fs.append(at)?;
     for (i, hole) in holes.iter().enumerate() {
-        if !fs.punch(&file, hole.from, hole.length, series.dir.path()).at("free blocks of", at)? {
+        if !fs.punch(&file, hole.from, hole.length, at)? {
             return Ok(holes[i..].iter().map(|hole| hole.bytes).sum());
         }
     }

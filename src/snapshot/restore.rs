@@ -15,7 +15,7 @@ use super::series::Series;
 use super::whole;
 use crate::checkpoint::made;
 use crate::engine::job::{Job, Move, Moves, Rest};
-use crate::error::{At as _, Error, shell_word};
+use crate::error::{Error, shell_word};
 use crate::fs::dir::Dir;
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::{Fs, write_all_out};
@@ -244,7 +244,7 @@ impl Held {
         let shown = objects.path();
         let files: Vec<_> = self.files.iter().map(|file| (file, shown)).collect();
         // D1. The engine syncs what it puts once more (file: not caught here); this is for the session that is left if it fails.
-        fs.sync_all(&files).at("sync", shown.display())?;
+        fs.sync_all(&files)?;
         Ok(fs.sync_dir(objects)?)
     }
 }
@@ -282,11 +282,11 @@ impl Holding<'_> {
         let file = self.fs.create(at, dress.map_or(0o600, |then| then.meta.mode & 0o777))?;
         match content {
             Content::Small(bytes) if bytes.is_empty() => {}
-            Content::Small(bytes) => self.fs.write(&file, &bytes, self.objects.path()).at("write", at)?,
-            Content::Large(from) => drop(self.fs.copy(&from, &file, self.objects.path()).at("copy to", at)?),
+            Content::Small(bytes) => self.fs.write(&file, &bytes, at)?,
+            Content::Large(from) => drop(self.fs.copy(&from, &file, at)?),
         }
         if let Some(then) = dress {
-            self.fs.set_mtime_of(&file, then.meta.mtime, self.objects.path()).at("set the time of", at)?;
+            self.fs.set_mtime_of(&file, then.meta.mtime, at)?;
         }
         self.held.bytes += entry.size();
         if self.held.files.len() < MANY {

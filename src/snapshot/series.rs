@@ -141,7 +141,7 @@ impl Series {
     /// Takes the lock, waiting for at most 10 s.
     pub fn lock(&self, fs: &Fs) -> Result<Locked, Error> {
         let at = self.dir.at(b"lock");
-        let lock = Lock::wait(Duration::from_secs(10), || (), || Lock::try_take(fs, at)).at("lock", at)?;
+        let lock = Lock::wait(at, Duration::from_secs(10), || (), |at| Lock::try_take(fs, at))?;
         let lock = lock.ok_or_else(|| busy(&self.folder))?;
         // If it was removed during the wait, it belongs to nobody any more.
         let above = self.dir.above()?;

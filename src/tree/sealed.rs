@@ -53,7 +53,7 @@ enum Last<S> {
 pub struct Writing<'a> {
     fs: &'a Fs,
     dir: &'a Dir,
-    shown: String,
+    temp: Vec<u8>,
     file: File,
     buffer: Vec<u8>,
     hasher: Hasher,
@@ -65,7 +65,7 @@ impl<'a> Writing<'a> {
         let at = dir.at(temp);
         fs.unlink_if_there(at)?;
         let file = fs.create(at, 0o600)?;
-        Ok(Self { fs, dir, shown: at.to_string(), file, buffer: Vec::new(), hasher: Hasher::default() })
+        Ok(Self { fs, dir, temp: temp.to_vec(), file, buffer: Vec::new(), hasher: Hasher::default() })
     }
 
     /// Adds a record. Returns its text, without a newline.
@@ -81,12 +81,12 @@ impl<'a> Writing<'a> {
         self.hasher.update(line);
         match line {
             [text @ .., _] if (text.len() as u64) < LINE_MAX => Ok(text),
-            _ => Err(io::Error::other("a line of it would be longer than 1 GiB")).at("write", &self.shown),
+            _ => Err(io::Error::other("a line of it would be longer than 1 GiB")).at("write", self.dir.at(&self.temp)),
         }
     }
 
     fn write(&mut self) -> Result<(), IoError> {
-        self.fs.write(&self.file, &self.buffer, self.dir.path()).at("write", &self.shown)?;
+        self.fs.write(&self.file, &self.buffer, self.dir.at(&self.temp))?;
         self.buffer.clear();
         Ok(())
     }

@@ -50,7 +50,7 @@ pub(in crate::capture) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Optio
         Err(error) if error.leads_nowhere() => None,
         // The disk is gone: without a change of it there is nothing to compare.
         Err(_) if upper.is_empty()? => return Ok(None),
-        Err(error) => Err(error).at("open the folder", &place.path)?,
+        Err(error) => return Err(error.into()),
     };
     Ok(Some((upper, real)))
 }

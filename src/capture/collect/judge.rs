@@ -116,7 +116,7 @@ impl Found<'_> {
     ) -> Result<Option<Down>, Error> {
         let old = match real.map(|dir| dir.at(at.name).stat()).transpose() {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return self.unseen(at, path, new, hiding),
-            old => old.at("look at", path)?.flatten(),
+            old => old?.flatten(),
         };
         // A mount in a captured place has a place of its own, or was read-only in the run.
         if old.is_some_and(|stat| stat.mount_root) {
@@ -128,7 +128,7 @@ impl Found<'_> {
         }
         let old = old.and_then(|stat| Some((real?, stat)));
         if let Some((dir, _)) = old {
-            self.fs.between_readings(dir.at(at.name)).at("look at", path)?;
+            self.fs.between_readings(dir.at(at.name))?;
         }
         match self.judge(at, path, (new, old), real, hiding) {
             // It has gone since the first look: look once more. Nothing was noted yet: all reading comes before.

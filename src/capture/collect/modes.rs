@@ -112,9 +112,9 @@ fn open(fs: &Fs, uppers: &Dir, closed: &[Closed]) -> Result<(), Error> {
     let at = uppers.at(NOTES);
     let notes = fs.append(at)?;
     let lines = closed.iter().flat_map(|closed| Note::of(&closed.below, closed.mode));
-    fs.write(&notes, &lines.collect::<Vec<u8>>(), uppers.path()).at("note modes in", at)?;
+    fs.write(&notes, &lines.collect::<Vec<u8>>(), at)?;
     // U1, D1, D2: without these a directory could have another mode after a power cut, and nothing would say which one it had.
-    fs.sync(&notes, uppers.path()).at("sync", at)?;
+    fs.sync(&notes, at)?;
     fs.sync_dir(uppers)?;
     for closed in closed {
         let opened = |stat: &Stat| closed.mode | needed(stat.sort);
@@ -176,7 +176,7 @@ fn noted(at: Entry<'_>) -> Result<Vec<Closed>, Error> {
     let mut bytes = Vec::new();
     match at.open_file() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        file => std::io::Read::read_to_end(&mut file.at("open", at)?, &mut bytes).at("read", at)?,
+        file => std::io::Read::read_to_end(&mut file?, &mut bytes).at("read", at)?,
     };
     // What follows the last newline was cut off before anything was opened up for it.
     let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);

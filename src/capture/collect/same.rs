@@ -27,7 +27,7 @@ pub(super) fn same_content(old: &State, new: &State, real: Entry<'_>, upper: Ent
 const PIECE: usize = 128 << 10;
 
 fn same_bytes(a: Entry<'_>, b: Entry<'_>, size: u64) -> io::Result<bool> {
-    let (a, b) = (a.open_file()?, b.open_file()?);
+    let (Ok(a), Ok(b)) = (a.open_file(), b.open_file()) else { return Ok(false) };
     let (mut left, mut right) = (vec![0; PIECE.min(usize::try_from(size).unwrap_or(PIECE))], Vec::new());
     right.resize(left.len(), 0);
     // Where both have a hole, nothing has to be read. In a small file, finding holes takes as long as reading.

@@ -3,7 +3,6 @@
 //! A clone of the real /dev/pts would do for root alone: on most machines its `ptmx` is closed to users (mode 000), and a bind mount of the
 //! open one in /dev finds no /dev/pts beside it. The command does not need the caller's other terminals.
 
-use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags};
@@ -46,7 +45,7 @@ impl Terminals {
                 shown.push((number, clone));
             }
         }
-        Ok(Self { shown, options: options(route).at("read the mounts", "/proc/self/mountinfo")? })
+        Ok(Self { shown, options: options(route)? })
     }
 
     /// Mounts the private /dev/pts. A shown terminal keeps its number taken for as long as this process lives.
@@ -83,7 +82,7 @@ fn number_of(fd: i32) -> Option<(usize, String)> {
 }
 
 /// The options of a new devpts. The group of terminals (tty) is not mapped in a user's namespace.
-fn options(route: Route) -> io::Result<Vec<(String, String)>> {
+fn options(route: Route) -> Result<Vec<(String, String)>, IoError> {
     let mut options = vec![("ptmxmode".to_owned(), "666".to_owned())];
     if route == Route::Root {
         let mounts = mounts::read()?;

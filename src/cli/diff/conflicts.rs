@@ -18,7 +18,6 @@ use crate::engine;
 use crate::engine::aside::Aside;
 use crate::engine::conflict::{self, Conflict};
 use crate::engine::job::{OnConflict, Verb};
-use crate::error::At;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, Changes, Marks};
 use crate::session::id::Id;
@@ -153,7 +152,7 @@ impl<'c> Clash<'c> {
     ) -> Result<Self, Problem> {
         let at = changes.list.binary_search_by(|change| change.path.cmp(&conflict.path)).ok();
         let change = at.map(|i| (&changes.list[i], sides[i]));
-        let now = sources.now(&conflict.path).at("look at", &conflict.path)?;
+        let now = sources.now(&conflict.path)?;
         let wanted = match (change, verb) {
             (None, _) => None,
             (Some((change, _)), Verb::Rollback) => sources.kept(change)?,

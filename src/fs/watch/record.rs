@@ -67,7 +67,7 @@ impl Recorder {
 
     /// Gives a second name to an object that is about to lose its own.
     fn keep(&self, gone: Entry<'_>) -> io::Result<()> {
-        let Some(stat) = gone.stat()? else { return Ok(()) };
+        let Some(stat) = gone.stat().map_err(|error| error.source)? else { return Ok(()) };
         for folder in &self.folders {
             let kept = folder.join("kept").join(stat.ino.to_string());
             match rustix::fs::linkat(gone.dir, gone.name, rustix::fs::CWD, &kept, AtFlags::empty()) {
