@@ -296,42 +296,6 @@ impl From<IoError> for Error {
     }
 }
 
-impl Failure for Error {
-    fn kind(&self) -> Kind {
-        self.kind()
-    }
-
-    fn state(&self) -> Option<String> {
-        self.state().map(Into::into)
-    }
-
-    fn remedy(&self) -> Option<String> {
-        self.remedy().map(Into::into)
-    }
-
-    fn path(&self) -> Option<String> {
-        self.path().map(Into::into)
-    }
-}
-
-/// Facts of a room's error beside its message: its kind, and the two further lines of a report.
-pub trait Failure: std::error::Error {
-    /// The kind, which decides the exit status.
-    fn kind(&self) -> Kind;
-    /// The facts after the error, e.g. "nothing was changed".
-    fn state(&self) -> Option<String> {
-        None
-    }
-    /// The advice, as a command if there is one.
-    fn remedy(&self) -> Option<String> {
-        None
-    }
-    /// The path, as printed in the message.
-    fn path(&self) -> Option<String> {
-        None
-    }
-}
-
 /// An I/O error with the path and the act: "PATH: cannot ACT: reason".
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: cannot {act}: {}", reason(source))]

@@ -57,7 +57,7 @@ pub mod internals {
     pub use crate::checkpoint::manifest::{Manifest, Original};
     pub use crate::engine::journal::{Draft, Journal};
     pub use crate::engine::step::Spot;
-    pub use crate::error::{Error, Failure, Kind};
+    pub use crate::error::{Error, Kind};
     pub use crate::fs::dir::{Dir, Time};
     pub use crate::fs::path::AbsPath;
     pub use crate::fs::{Fs, exact_now, now};

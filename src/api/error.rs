@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{self, Failure};
+use crate::error::{self, IoError};
 
 /// The error of a call.
 ///
@@ -69,15 +69,22 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 #[doc(hidden)]
-impl<E: Failure> From<E> for Error {
-    fn from(error: E) -> Self {
+impl From<error::Error> for Error {
+    fn from(error: error::Error) -> Self {
         Self {
             kind: error.kind().into(),
             message: error.to_string(),
-            path: error.path(),
-            state: error.state(),
-            remedy: error.remedy(),
+            path: error.path().map(Into::into),
+            state: error.state().map(Into::into),
+            remedy: error.remedy().map(Into::into),
         }
+    }
+}
+
+#[doc(hidden)]
+impl From<IoError> for Error {
+    fn from(error: IoError) -> Self {
+        error::Error::from(error).into()
     }
 }
 

@@ -158,7 +158,7 @@ fn absolute(path: &Path) -> Result<&Path, Error> {
     if path.is_absolute() {
         return Ok(path);
     }
-    Err(resolve::Unresolved::bad(path, "the path is not absolute").into())
+    Err(resolve::bad(path, "the path is not absolute").into())
 }
 
 fn path_of(path: &AbsPath) -> PathBuf {

@@ -9,7 +9,7 @@ use super::args;
 use super::awaited::{self, Awaited};
 use super::bar::Bar;
 use super::gate::AtGate;
-use super::problem::{Against, Barrier, Problem};
+use super::problem::{Against, Problem};
 use super::which::Want;
 use super::{Call, Ended, collect, meant, place, recover, text};
 use crate::checkpoint::limits::{self, Large, Limits};
@@ -22,7 +22,7 @@ use crate::engine::job::{OnConflict, Verb};
 use crate::engine::leave::{self, Ask, Asked, Minor};
 use crate::engine::ready;
 use crate::engine::report::{Done, Report, Row};
-use crate::error::{Error, Failure, Kind, Reason, command, shell_word};
+use crate::error::{Error, Kind, Reason, command, shell_word};
 use crate::fs::dir::leads_nowhere;
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
@@ -419,7 +419,7 @@ fn to_look_at<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Store, L
 fn refused(subject: Subject<'_>, session: &Session, error: Error) -> Problem {
     let id = session.id();
     let mut missing = String::new();
-    let mut problem = Problem::from_failure(&error);
+    let mut problem = Problem::from(&error);
     let (what, rows) = error.rows();
     let rows = against(rows);
     if let Some(conflicts) = conflict::of(&error) {
@@ -577,12 +577,5 @@ pub fn word(verb: Verb, done: Done) -> &'static str {
         (_, Done::Removed) => "deleted",
         (_, Done::Metadata) => "metadata",
         (_, Done::AlreadySo) => "unchanged",
-    }
-}
-
-impl Problem {
-    fn from_failure(error: &(impl Failure + 'static)) -> Self {
-        let problem = Problem::new(error.kind(), error.to_string());
-        Problem { path: error.path(), state: error.state(), remedy: error.remedy(), barrier: Barrier::of(error), ..problem }
     }
 }

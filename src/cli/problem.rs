@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::shown::{Names, cut};
 use super::text::{filled, grouped};
 use super::visible;
-use crate::error::{Failure, IoError, Kind, recant};
+use crate::error::{Error, IoError, Kind, recant};
 use crate::fs::TooLarge;
 use crate::fs::path::AbsPath;
 
@@ -186,22 +186,28 @@ impl Barrier {
     }
 }
 
-impl<E: Failure + 'static> From<E> for Problem {
-    fn from(error: E) -> Self {
+impl From<&Error> for Problem {
+    fn from(error: &Error) -> Self {
         Self {
             kind: error.kind(),
             message: error.to_string(),
-            path: error.path(),
-            state: error.state(),
-            remedy: error.remedy(),
+            path: error.path().map(Into::into),
+            state: error.state().map(Into::into),
+            remedy: error.remedy().map(Into::into),
             paths: Box::default(),
-            barrier: Barrier::of(&error),
+            barrier: Barrier::of(error),
         }
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Self::from(&error)
     }
 }
 
 impl From<IoError> for Problem {
     fn from(error: IoError) -> Self {
-        Self { barrier: Barrier::of(&error), ..Self::refused(error.to_string()).path(&error.path) }
+        Error::from(error).into()
     }
 }

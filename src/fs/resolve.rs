@@ -1,50 +1,16 @@
 //! Resolves a path as somebody gives it to the path of an object: absolute, and without links.
 
+use std::fmt::Display;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::path::{AbsPath, Shown};
-use crate::error::{At, Failure, IoError, Kind};
+use crate::error::{At, Error, Kind};
 
-/// The reasons why recant can't take a path.
-#[derive(Debug, thiserror::Error)]
-pub enum Unresolved {
-    /// A system call failed.
-    #[error(transparent)]
-    Io(#[from] IoError),
-    /// The text is no path of an object.
-    #[error("{path}: {why}")]
-    Bad {
-        /// The path.
-        path: String,
-        /// The fault in it.
-        why: String,
-    },
-}
-
-impl Unresolved {
-    /// Makes the error for a path as it was given.
-    pub fn bad(path: &Path, why: impl ToString) -> Self {
-        Self::Bad { path: shown(path), why: why.to_string() }
-    }
-}
-
-impl Failure for Unresolved {
-    fn kind(&self) -> Kind {
-        Kind::Refused
-    }
-
-    fn state(&self) -> Option<String> {
-        Some("nothing was changed".into())
-    }
-
-    fn path(&self) -> Option<String> {
-        match self {
-            Unresolved::Io(error) => Some(error.path.clone()),
-            Unresolved::Bad { path, .. } => Some(path.clone()),
-        }
-    }
+/// Makes the error for a path, as it was given, that is none of an object.
+pub fn bad(path: &Path, why: impl Display) -> Error {
+    Error::at(Kind::Refused, shown(path), why)
 }
 
 fn shown(path: &Path) -> String {
@@ -54,7 +20,7 @@ fn shown(path: &Path) -> String {
 /// An absolute path without links, `.` and `..`: the existing part by realpath(3), the rest unchanged.
 ///
 /// Errors: a link on the way that leads nowhere or in a circle, a directory that cannot be searched, `..` below a missing directory.
-pub fn absolute(path: &Path) -> Result<AbsPath, Unresolved> {
+pub fn absolute(path: &Path) -> Result<AbsPath, Error> {
     let mut there = path.to_path_buf();
     let mut missing = Vec::new();
     let mut real = loop {
@@ -62,16 +28,16 @@ pub fn absolute(path: &Path) -> Result<AbsPath, Unresolved> {
             Ok(real) => break real,
             Err(error) if error.kind() == io::ErrorKind::NotFound => match there.symlink_metadata() {
                 Err(_) => {}
-                Ok(found) if found.is_symlink() => return Err(error).at("resolve", shown(path)).map_err(Unresolved::from),
+                Ok(found) if found.is_symlink() => return Err(error).at("resolve", shown(path)).map_err(Error::from),
                 // Made at this moment: another recant makes its store.
                 Ok(_) => continue,
             },
-            Err(error) => return Err(error).at("resolve", shown(path)).map_err(Unresolved::from),
+            Err(error) => return Err(error).at("resolve", shown(path)).map_err(Error::from),
         }
         let name = there.file_name().map(ToOwned::to_owned);
-        missing.push(name.ok_or_else(|| Unresolved::bad(path, "'..' below a folder that is missing"))?);
+        missing.push(name.ok_or_else(|| bad(path, "'..' below a folder that is missing"))?);
         there.pop();
     };
     real.extend(missing.iter().rev());
-    AbsPath::parse(real.as_os_str().as_bytes()).map_err(|error| Unresolved::bad(path, error))
+    AbsPath::parse(real.as_os_str().as_bytes()).map_err(|error| bad(path, error))
 }

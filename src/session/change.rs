@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::error::Error;
 use crate::fs::dir::{self, Time};
 use crate::fs::path::AbsPath;
-use crate::fs::resolve::{Unresolved, absolute};
+use crate::fs::resolve::{self, absolute};
 use crate::tree::state::{Fingerprint, Likeness, Object, State, likeness};
 use crate::tree::time;
 
@@ -190,7 +191,7 @@ impl Changes {
     /// be a link by now, or lead nowhere). Else, as in staging, its parent is resolved and its last component is not.
     ///
     /// Errors: it cannot be resolved, or is no path of an object.
-    pub fn named(&self, whole: &Path) -> Result<AbsPath, Unresolved> {
+    pub fn named(&self, whole: &Path) -> Result<AbsPath, Error> {
         let plain: PathBuf = whole.components().collect();
         if let Ok(plain) = AbsPath::parse(plain.as_os_str().as_bytes())
             && !self.under(&plain).is_empty()
@@ -200,7 +201,7 @@ impl Changes {
         match (whole.parent(), whole.file_name()) {
             (Some(parent), Some(name)) => {
                 let parent = absolute(parent)?;
-                parent.join(name.as_bytes()).map_err(|error| Unresolved::bad(whole, error))
+                parent.join(name.as_bytes()).map_err(|error| resolve::bad(whole, error))
             }
             // `/`, or a path that ends in `..`: a directory, which is no link.
             _ => absolute(whole),
