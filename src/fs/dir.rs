@@ -147,7 +147,7 @@ impl fmt::Display for Entry<'_> {
     }
 }
 
-/// A path below a held folder, as it stands in a message.
+/// A path below a held directory, as it stands in a message.
 struct Below<'a>(&'a Dir, &'a [u8]);
 
 impl fmt::Display for Below<'_> {
@@ -256,7 +256,7 @@ impl Dir {
         &self.path
     }
 
-    /// The same as it stands in a message.
+    /// The path as it stands in a message.
     pub fn shown(&self) -> Shown<'_> {
         shown(&self.path)
     }
