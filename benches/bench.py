@@ -3,7 +3,7 @@
 (medians, with the lowest and the highest). Needs Python 3.9 and nothing else from there; root, for the file systems in
 loop devices. Without root, or where a mkfs is missing, what cannot be measured is named.
 
-    make bench                       everything: ext4 with a journal, xfs, btrfs, and the file system of this folder
+    make bench                       everything: ext4 with a journal, xfs, btrfs, and the file system of this directory
     make bench BENCH=--quick         ext4 with a journal alone, without git on the large tree
     make bench BENCH='--fs xfs --parts main --trees small --rounds 9'
 """
@@ -23,7 +23,7 @@ import remote
 from measuring import clock, do, median_ms, say, spread
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-# files, bytes of each, folders; one in how many is changed, deleted, created
+# files, bytes of each, directories; one in how many is changed, deleted, created
 TREES = {
     "small": (20_000, 4 * KIB, 1_000, (10, 50, 20)),
     "large": (200, 5 * MIB, 10, (10, 50, 20)),
@@ -73,7 +73,7 @@ def arguments():
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--fs", type=lambda s: s.split(","), help="of ext4, xfs, btrfs, here")
     p.add_argument("--trees", type=lambda s: s.split(","), default=["small", "large"])
-    p.add_argument("--real", help="a folder with real sources, which the snapshots are measured on too")
+    p.add_argument("--real", help="a directory with real sources, which the snapshots are measured on too")
     p.add_argument("--parts", type=lambda s: s.split(","), default=PARTS, help="of " + ", ".join(PARTS))
     p.add_argument("--dir", default="/var/tmp", help="where images and trees are made for a while (about 12 GB)")
     p.add_argument("--json", help="write all figures there too")
@@ -109,7 +109,7 @@ def machine():
 
 
 class Place:
-    """A folder on a file system of the wanted kind; gone at the end."""
+    """A directory on a file system of the wanted kind; gone at the end."""
 
     def __init__(self, kind, below, large):
         self.kind, self.large, self.why_not, self.title, self.mounted = kind, large, None, kind, False
@@ -166,20 +166,20 @@ def mount_of(path):
 # Trees and their changes
 
 
-def tree_file(i, folders):
-    return f"d{i % folders:04}/f{i:05}"
+def tree_file(i, directories):
+    return f"d{i % directories:04}/f{i:05}"
 
 
-def make_tree(path, count, size, folders):
+def make_tree(path, count, size, directories):
     noise = random.Random(1)
-    for i in range(folders):
+    for i in range(directories):
         os.makedirs(f"{path}/d{i:04}")
     for i in range(count):
-        put(f"{path}/{tree_file(i, folders)}", noise.randbytes(size))
+        put(f"{path}/{tree_file(i, directories)}", noise.randbytes(size))
     old = 1_600_000_000_123_456_789
-    for folder, _, files in os.walk(path, topdown=False):
+    for directory, _, files in os.walk(path, topdown=False):
         for name in files + ["."]:
-            os.utime(f"{folder}/{name}", ns=(old, old))
+            os.utime(f"{directory}/{name}", ns=(old, old))
 
 
 def put(path, content):
@@ -189,16 +189,16 @@ def put(path, content):
 
 class Work:
     """What the session does to a tree: files get other content (half of them in place, half by a new file that takes the
-    name), some go, some come, half of those in new folders."""
+    name), some go, some come, half of those in new directories."""
 
     def __init__(self, name, tree):
-        self.tree, (count, self.size, self.folders, (change, delete, create)) = tree, TREES[name]
-        self.changed = [tree_file(i, self.folders) for i in range(0, count, change)]
-        self.deleted = [tree_file(i, self.folders) for i in range(change // 2, count, delete)]
+        self.tree, (count, self.size, self.directories, (change, delete, create)) = tree, TREES[name]
+        self.changed = [tree_file(i, self.directories) for i in range(0, count, change)]
+        self.deleted = [tree_file(i, self.directories) for i in range(change // 2, count, delete)]
         come = count // create
-        self.new_folders = [f"n{i:03}" for i in range((come // 2 + 9) // 10)]
-        self.created = [f"d{i % self.folders:04}/new{i:05}" for i in range(come - come // 2)]
-        self.created += [f"{self.new_folders[i // 10]}/new{i:05}" for i in range(come // 2)]
+        self.new_directories = [f"n{i:03}" for i in range((come // 2 + 9) // 10)]
+        self.created = [f"d{i % self.directories:04}/new{i:05}" for i in range(come - come // 2)]
+        self.created += [f"{self.new_directories[i // 10]}/new{i:05}" for i in range(come // 2)]
         self.touched = self.changed + self.deleted
 
     def carry_out(self):
@@ -213,8 +213,8 @@ class Work:
         self.create(self.tree, self.created, noise)
 
     def create(self, top, names, noise):
-        for folder in self.new_folders:
-            os.makedirs(f"{top}/{folder}", exist_ok=True)
+        for directory in self.new_directories:
+            os.makedirs(f"{top}/{directory}", exist_ok=True)
         for name in names:
             os.makedirs(os.path.dirname(f"{top}/{name}"), exist_ok=True)
             put(f"{top}/{name}", noise.randbytes(self.size))
@@ -224,21 +224,21 @@ class Work:
         for name in self.created:
             if os.path.exists(f"{self.tree}/{name}"):
                 os.unlink(f"{self.tree}/{name}")
-        for folder in self.new_folders:
-            if os.path.isdir(f"{self.tree}/{folder}"):
-                os.rmdir(f"{self.tree}/{folder}")
+        for directory in self.new_directories:
+            if os.path.isdir(f"{self.tree}/{directory}"):
+                os.rmdir(f"{self.tree}/{directory}")
 
 
 def exact_state(tree):
     """All that rollback has to give back and that costs no reading: the tests and the demo compare content too."""
     rows = hashlib_of()
-    for folder, folders, files in os.walk(tree):
-        folders.sort()
+    for directory, directories, files in os.walk(tree):
+        directories.sort()
         for name in sorted(files) + ["."]:
-            st = os.lstat(f"{folder}/{name}")
+            st = os.lstat(f"{directory}/{name}")
             size = st.st_size if name != "." else 0
-            rows.update(repr((folder, name, st.st_mode, st.st_uid, st.st_gid, size, st.st_mtime_ns)).encode())
-    return rows.hexdigest()
+            rows.update(repr((directory, name, st.st_mode, st.st_uid, st.st_gid, size, st.st_mtime_ns)).encode())
+    return rows.hexhash()
 
 
 def hashlib_of():
@@ -366,7 +366,7 @@ class Bench:
         for what, recant, peer, aim in SNAP_RATIOS:
             ratios = [a / b for a, b in zip(times[recant], times[peer])]
             yield (key, "ratio", what), spread(ratios, aim if name != "large" or "git" not in what else None)
-        entries = sum(len(folders) + len(files) for _, folders, files in os.walk(base)) + 1
+        entries = sum(len(directories) + len(files) for _, directories, files in os.walk(base)) + 1
         yield (key, "other", f"peak memory of a first snapshot of {entries:,} entries, MiB (aim 1 KiB an entry)"), self.peak_of_first
         for peer in self.peers:
             shutil.rmtree(peer.top)
@@ -466,7 +466,7 @@ class Bench:
         make_tree(tree, *TREES["many"][:3])
         work = Work("many", tree)
         session = self.hold(work, "many", tree)
-        count = len(work.touched) + len(work.created) + len(work.new_folders)
+        count = len(work.touched) + len(work.created) + len(work.new_directories)
         for verb in ("commit", "rollback", "redo"):
             seconds, peak = self.peak(verb, session)
             yield ("memory", "other", f"peak memory of {verb} of {count:,} changes, MiB (aim 64)"), peak
@@ -583,7 +583,7 @@ class Cp(Peer):
         self.work.create(f"{self.top}/new", self.work.changed + self.work.created, random.Random(2))
         for name, names in (("touched", self.work.touched), ("deleted", self.work.deleted), ("created", self.work.created)):
             write_list(f"{self.top}/{name}", names)
-        write_list(f"{self.top}/folders", self.work.new_folders)
+        write_list(f"{self.top}/directories", self.work.new_directories)
 
     def round(self):
         os.mkdir(f"{self.top}/kept")
@@ -595,7 +595,7 @@ class Cp(Peer):
                 f"{self.cp} new/. tree/; cd tree; xargs -0 rm -f -- < ../deleted; sync -f ."
             ),
             f"{self.title}: back": self.shell(
-                f"{self.cp} kept/. tree/; cd tree; xargs -0 rm -f -- < ../created; xargs -0 rmdir -- < ../folders; sync -f ."
+                f"{self.cp} kept/. tree/; cd tree; xargs -0 rm -f -- < ../created; xargs -0 rmdir -- < ../directories; sync -f ."
             ),
         }
         shutil.rmtree(f"{self.top}/kept")
@@ -653,7 +653,7 @@ class Snap:
         if bench.place.kind != "here":
             do("sync", "-f", self.tree)
         self.files = sorted(
-            f"{folder}/{name}" for folder, _, names in os.walk(self.tree) for name in names if not os.path.islink(f"{folder}/{name}")
+            f"{directory}/{name}" for directory, _, names in os.walk(self.tree) for name in names if not os.path.islink(f"{directory}/{name}")
         )
         self.before, self.round = exact_state(self.tree), 0
 
@@ -789,7 +789,7 @@ TITLES = {
     "snap large": "Snapshots of 200 files of 5 MiB: 10 % changed, 2 % deleted, 2 % created",
     "snap million": "Snapshots of 1,000,000 files of 64 bytes: 10 % changed, 2 % deleted, 2 % created",
     "snap real": "Snapshots of a real source tree: 10 % changed, 2 % deleted, 2 % created",
-    "small": "20,000 files of 4 KiB in 1,000 folders: 2,000 changed, 400 deleted, 1,000 created",
+    "small": "20,000 files of 4 KiB in 1,000 directories: 2,000 changed, 400 deleted, 1,000 created",
     "large": "200 files of 5 MiB: 20 changed, 4 deleted, 10 created",
     "one": "One file in a tree of 35,000",
     "list": "1,000 sessions, 1,000 commits of git",

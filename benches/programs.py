@@ -16,7 +16,7 @@ USER = 65534
 # name, command, the tree it works on, whether it changes that, ratio to bare that is about to be expected (root, user)
 JOBS = [
     ("sed -i over 5,000 files", "find . -type f -print0 | xargs -0 sed -i s/old/new/", "text", True, (1.1, 1.1)),
-    ("tar x of 24,000 files in 1,000 folders", "tar xf ../files.tar", "empty", True, (1.5, 1.5)),
+    ("tar x of 24,000 files in 1,000 directories", "tar xf ../files.tar", "empty", True, (1.5, 1.5)),
     ("git clone of 10,000 files", "git clone -q --no-hardlinks ../repo clone", "empty", True, (1.6, 1.6)),
     ("rm -rf of 5,000 files", "rm -rf ./*", "text", True, (1.8, 2.2)),
     ("grep -r over 5,000 files", "! grep -r nowhere .", "text", False, (2.2, 2.2)),
@@ -40,7 +40,7 @@ def measure(bench, rounds):
 
 
 class Ground:
-    """A folder of trees that belong to who works on them, and a store beside it."""
+    """A directory of trees that belong to who works on them, and a store beside it."""
 
     def __init__(self, bench, who):
         self.who, self.recant = who, bench.args.recant
@@ -69,7 +69,7 @@ class Ground:
             do("chown", "-R", f"{USER}:{USER}", self.top)
 
     def lend_rust(self, at):
-        """Shows the toolchain outside of a home folder that nobody else may enter. Whether there is one."""
+        """Shows the toolchain outside of a home directory that nobody else may enter. Whether there is one."""
         if shutil.which("rustc") is None:
             return False
         os.makedirs(at)
@@ -150,9 +150,9 @@ def mounts(bench):
     """What 500 mounts more cost a command that does nothing."""
     medians = []
     for count in (0, 500):
-        folder = f"{bench.top}/mounts-{count}"
-        os.makedirs(folder)
-        told = do("unshare", "-m", "sh", "-ec", MOUNTS, "sh", str(count), bench.args.recant, cwd=folder, env=bench.env)
+        directory = f"{bench.top}/mounts-{count}"
+        os.makedirs(directory)
+        told = do("unshare", "-m", "sh", "-ec", MOUNTS, "sh", str(count), bench.args.recant, cwd=directory, env=bench.env)
         medians.append(statistics.median(int(line) for line in told.split()) / 1e6)
     more = medians[1] - medians[0]
     return ("programs", "other", "ms that 500 mounts more add to recant run -- true (aim 5)"), f"{more:.1f}"

@@ -97,13 +97,13 @@ def spent():
     return used.ru_utime + used.ru_stime
 
 
-def measure(recant, folder, rounds):
+def measure(recant, directory, rounds):
     """Yields key and value, as bench.py's parts do."""
     if not shutil.which("ssh") or not (shutil.which("sshd") or os.path.exists("/usr/sbin/sshd")):
         print("\nskipped: other machines: openssh-server is not installed")
         return
     say("  other machines")
-    machine = Machine(recant, f"{folder}/far")
+    machine = Machine(recant, f"{directory}/far")
     try:
         yield from compare(recant, machine, rounds)
     finally:

@@ -4,7 +4,7 @@
 #
 #     demo/run.sh [PROGRAM]          default: target/release/recant
 #     DEMO_INPUT=DIR                 take the sources from there
-#     DEMO_DIR=DIR                   make the temporary folder there; default $TMPDIR, else /tmp
+#     DEMO_DIR=DIR                   make the temporary directory there; default $TMPDIR, else /tmp
 set -euo pipefail
 cd "$(dirname "$0")/.."
 recant=$(realpath "${1:-target/release/recant}")
@@ -12,15 +12,15 @@ recant=$(realpath "${1:-target/release/recant}")
 least=2000
 count() { find "$1" -type f \( -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name '*.py' \) 2>/dev/null | head -n $least | wc -l; }
 input=
-for folder in "${DEMO_INPUT:-}" "$(rustc --print sysroot 2>/dev/null)/lib/rustlib/src/rust/library" \
+for directory in "${DEMO_INPUT:-}" "$(rustc --print sysroot 2>/dev/null)/lib/rustlib/src/rust/library" \
     "${CARGO_HOME:-$HOME/.cargo}/registry/src" /usr/include /usr/lib/python3; do
-    if [ -d "$folder" ] && [ "$(count "$folder")" -ge $least ]; then
-        input=$folder
+    if [ -d "$directory" ] && [ "$(count "$directory")" -ge $least ]; then
+        input=$directory
         break
     fi
 done
 if [ -z "$input" ]; then
-    echo "no folder with $least source files is on this machine; DEMO_INPUT names one" >&2
+    echo "no directory with $least source files is on this machine; DEMO_INPUT names one" >&2
     exit 1
 fi
 
@@ -38,10 +38,10 @@ echo "input: $input"
 cp -a "$input" "$work/tree"
 cp -a "$work/tree" "$work/before"
 state "$work/tree" >"$work/state.before"
-echo "copied: $(find "$work/tree" -type f | wc -l) files in $(find "$work/tree" -type d | wc -l) folders, $(du -sh "$work/tree" | cut -f1)"
+echo "copied: $(find "$work/tree" -type f | wc -l) files in $(find "$work/tree" -type d | wc -l) directories, $(du -sh "$work/tree" | cut -f1)"
 cd "$work/tree"
 
-# The refactoring: a word changed everywhere, files renamed, tests and a whole folder removed, a report written.
+# The refactoring: a word changed everywhere, files renamed, tests and a whole directory removed, a report written.
 cat >"$work/refactor" <<'SCRIPT'
 grep -rlZ --include='*.rs' --include='*.h' --include='*.c' --include='*.py' -w -e 'unsafe' -e 'define' -e 'import' . |
     xargs -0r sed -i -e 's/\bunsafe\b/UNSAFE/g' -e 's/\bdefine\b/DEFINE/g' -e 's/\bimport\b/IMPORT/g'

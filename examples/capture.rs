@@ -1,5 +1,5 @@
 //! Drives the capture room alone, for its tests: `capture STORE [--also DIR]… [--pass PATH]… [--kill] -- COMMAND…` runs one,
-//! `capture STORE --in DIR… -- COMMAND…` confines one to folders of the real tree, holding nothing;
+//! `capture STORE --in DIR… -- COMMAND…` confines one to directories of the real tree, holding nothing;
 //! `capture STORE --collect` reads what a killed one left. STORE gets `places` and `started` before the command starts,
 //! and at the end `changes`, `times`, `warnings` and `coverage`: JSON, a line each. Exits as `recant run` does.
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program for tests")]
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use recant::internals::{
     AbsPath, Changes, Collected, Command, Confinement, Dir, Error, Event, Exit, Facts, Fs, Ground, Kind, Linger, Network, Pass,
-    Place, Plan, Request, Route, Time, collect, finish, inside, run, run_on, working_folder,
+    Place, Plan, Request, Route, Time, collect, finish, inside, run, run_on, working_directory,
 };
 
 fn main() -> ExitCode {
@@ -43,8 +43,8 @@ fn attempt() -> Result<Exit, Error> {
             Some("--") => break,
             Some("--collect") => collect_only = true,
             Some("--kill") => linger = Linger::Kill,
-            Some("--in") => dirs.push(PathBuf::from(words.next().expect("a folder"))),
-            Some("--also") => also.push(PathBuf::from(words.next().expect("a folder"))),
+            Some("--in") => dirs.push(PathBuf::from(words.next().expect("a directory"))),
+            Some("--also") => also.push(PathBuf::from(words.next().expect("a directory"))),
             Some("--pass") => {
                 passes.push(Pass { path: PathBuf::from(words.next().expect("a path")), why: "--pass".into() });
             }
@@ -69,7 +69,7 @@ fn attempt() -> Result<Exit, Error> {
         return Ok(run_on(Ground::Confined(&confinement), &command, &mut |_| {})?.exit);
     }
     let request = Request {
-        cwd: working_folder()?,
+        cwd: working_directory()?,
         store: store.clone(),
         home: std::env::var_os("HOME").map(PathBuf::from),
         also,
@@ -125,7 +125,7 @@ fn attempt() -> Result<Exit, Error> {
 
 fn keep(store: &AbsPath, collected: &Collected) {
     write(store, "changes", &collected.changes.list);
-    write(store, "times", &collected.changes.folder_times);
+    write(store, "times", &collected.changes.directory_times);
     write(store, "warnings", &collected.warnings);
 }
 

@@ -14,7 +14,7 @@ use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
 use crate::error::{Error, recant};
 use crate::fs::path::AbsPath;
-use crate::session::change::{Change, FolderTime};
+use crate::session::change::{Change, DirectoryTime};
 use crate::session::error::not_now;
 use crate::session::opened::Session;
 use crate::session::run::Run;
@@ -104,15 +104,15 @@ fn chosen(
         // What lies under a directory needs it if the session makes it, not if the session changes it.
         needed: &|i| {
             let change = &changes.list[i];
-            !sides[i].is_in() && is_folder(&change.after) && !is_folder(&change.before.object)
+            !sides[i].is_in() && is_dir(&change.after) && !is_dir(&change.before.object)
         },
         lies: &|i| Session::held_at(&changes.list[i], sides[i], run),
     };
     choose(session, &changes, paths, &rules).map(Some)
 }
 
-fn is_folder(object: &Object) -> bool {
-    object.as_ref().is_some_and(State::is_folder)
+fn is_dir(object: &Object) -> bool {
+    object.as_ref().is_some_and(State::is_dir)
 }
 
 /// The moves of a commit or redo.
@@ -153,7 +153,7 @@ impl Moves for Inward {
         if !refused.is_empty() {
             return Err(crate::engine::error::refused(refused));
         }
-        rest.times = wanted_times(changes.folder_times(), originals.folder_times()?, &timed);
+        rest.times = wanted_times(changes.directory_times(), originals.directory_times()?, &timed);
         Ok(rest)
     }
 }
@@ -164,10 +164,10 @@ fn is_file(state: Option<&State>) -> bool {
 
 impl Inward {
     fn inward(&self, change: Change, index: u32, side: Side) -> Move {
-        let never_folder = side == Side::Never && change.after.as_ref().is_some_and(State::is_folder);
+        let never_directory = side == Side::Never && change.after.as_ref().is_some_and(State::is_dir);
         // A directory of an upper stays, with what is still to come out of it; a new one is made.
-        let to_at = if never_folder { None } else { Session::held_at(&change, side, self.run.as_ref()) };
-        let partial = change.before.object.as_ref().is_some_and(|before| !before.is_folder())
+        let to_at = if never_directory { None } else { Session::held_at(&change, side, self.run.as_ref()) };
+        let partial = change.before.object.as_ref().is_some_and(|before| !before.is_dir())
             && self.partial.iter().any(|top| change.path.is_under(top));
         Move {
             index,
@@ -188,7 +188,11 @@ impl Inward {
 }
 
 /// The mtimes for directories: as the last commit left them, else as the command did.
-fn wanted_times(held: Vec<FolderTime>, left: BTreeMap<AbsPath, manifest::FolderTime>, paths: &[AbsPath]) -> Vec<WantedTime> {
+fn wanted_times(
+    held: Vec<DirectoryTime>,
+    left: BTreeMap<AbsPath, manifest::DirectoryTime>,
+    paths: &[AbsPath],
+) -> Vec<WantedTime> {
     let asked = |path: &AbsPath| paths.is_empty() || paths.iter().any(|asked| path.is_under(asked));
     let mut times: BTreeMap<AbsPath, WantedTime> = BTreeMap::new();
     for time in held {

@@ -302,7 +302,7 @@ impl From<IoError> for Error {
 pub struct IoError {
     /// The path, escaped for display.
     pub path: String,
-    /// The act, an infinitive: "read the folder".
+    /// The act, an infinitive: "read the directory".
     pub act: &'static str,
     /// The kernel's error.
     pub source: io::Error,
@@ -378,8 +378,8 @@ pub fn shell_word(word: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Adds the path and the act to an error. An error of [`fs`](crate::fs) has both: there it is for another act, or for the path that the user
-/// knows, in place of a name of recant's own.
+/// Adds the path and the act to an error. An error of [`fs`](crate::fs) has both: there it is for another act, or for the path that the
+/// user knows, in place of a name of recant's own.
 pub trait At<T> {
     /// `act` is an infinitive ("read the directory"), `path` its object. Costs nothing where there is no error.
     fn at(self, act: &'static str, path: impl Display) -> Result<T, IoError>;

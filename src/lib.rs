@@ -52,7 +52,7 @@ pub mod internals {
     pub use crate::capture::ground::Ground;
     pub use crate::capture::inside::inside;
     pub use crate::capture::layout::{Pass, Request, Route};
-    pub use crate::capture::plan::{Plan, working_folder};
+    pub use crate::capture::plan::{Plan, working_directory};
     pub use crate::capture::run::{Event, run, run_on};
     pub use crate::checkpoint::manifest::{Manifest, Original};
     pub use crate::engine::journal::{Draft, Journal};
@@ -61,10 +61,10 @@ pub mod internals {
     pub use crate::fs::dir::{Dir, Time};
     pub use crate::fs::path::AbsPath;
     pub use crate::fs::{Fs, exact_now, now};
-    pub use crate::session::change::{Change, Changes, FolderTime, Sort};
+    pub use crate::session::change::{Change, Changes, DirectoryTime, Sort};
     pub use crate::session::id::Id;
     pub use crate::session::opened::Session;
     pub use crate::session::run::Place;
     pub use crate::session::store::Store;
-    pub use crate::tree::digest::Digest;
+    pub use crate::tree::hash::Hash;
 }

@@ -47,9 +47,9 @@ fn chosen(session: &Session, paths: &[AbsPath], sides: &[Side]) -> Result<Option
         // What lay under a directory needs it if the session removed it; not if it changed it, nor if it was already gone.
         needed: &|i| {
             let change = &changes.list[i];
-            let is_folder = |object: &Object| object.as_ref().is_some_and(State::is_folder);
-            let comes_back = manifest.originals.get(&change.path).is_some_and(|original| is_folder(&original.state));
-            sides[i].is_in() && comes_back && !is_folder(&change.after)
+            let is_dir = |object: &Object| object.as_ref().is_some_and(State::is_dir);
+            let comes_back = manifest.originals.get(&change.path).is_some_and(|original| is_dir(&original.state));
+            sides[i].is_in() && comes_back && !is_dir(&change.after)
         },
         lies: &|i| manifest.originals.get(&changes.list[i].path).and_then(Original::place),
     };
@@ -94,7 +94,7 @@ impl Moves for Outward {
 
     fn rest(self: Box<Self>) -> Result<Rest, Error> {
         let Outward { originals, timed, mut rest, .. } = *self;
-        let times = originals.folder_times()?.into_values().map(|time| WantedTime {
+        let times = originals.directory_times()?.into_values().map(|time| WantedTime {
             mtime: time.old,
             only_if: Some(time.left),
             original: Some(time.old),

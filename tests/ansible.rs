@@ -1,5 +1,5 @@
-//! docs/ansible/rollout.yml, run by real ansible-core against real sshds: what is well stays, what is not is taken back, and who comes behind it
-//! is not touched.
+//! docs/ansible/rollout.yml, run by real ansible-core against real sshds: what is well stays, what is not is taken back, and who comes
+//! behind it is not touched.
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 use common::{Said, World};
 use ssh::{Host, Net};
 
-/// ansible-playbook, of a Python environment below the build folder; `None`, said as a skip, where there can be none.
+/// ansible-playbook, of a Python environment below the build directory; `None`, said as a skip, where there can be none.
 fn playbook() -> Option<PathBuf> {
     // One test alone makes it.
     static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
@@ -26,16 +26,16 @@ fn playbook() -> Option<PathBuf> {
 }
 
 fn make_playbook() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ansible");
-    let program = folder.join("bin/ansible-playbook");
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ansible");
+    let program = directory.join("bin/ansible-playbook");
     let quiet = |command: &mut Command| {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
     };
     let works = || quiet(Command::new(&program).arg("--version"));
     if !works() {
-        let made = quiet(Command::new("python3").args(["-m", "venv"]).arg(&folder));
+        let made = quiet(Command::new("python3").args(["-m", "venv"]).arg(&directory));
         let words = ["install", "-q", "--disable-pip-version-check", "--timeout", "20", "ansible-core>=2.16,<2.20"];
-        if !made || !quiet(Command::new(folder.join("bin/pip")).args(words)) || !works() {
+        if !made || !quiet(Command::new(directory.join("bin/pip")).args(words)) || !works() {
             println!("skipped: a playbook: ansible-core cannot be had here by pip");
             return None;
         }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use recant::internals::{Change, FolderTime, Sort};
+use recant::internals::{Change, DirectoryTime, Sort};
 
 /// An ordinary user that needs no line in /etc/passwd.
 const USER: u32 = 54_321;
@@ -23,7 +23,7 @@ enum Who {
 
 /// A home, a project in it, and a store, of one user.
 struct World {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     who: Who,
     program: PathBuf,
     /// Runs in a mount namespace of its own, after this line of sh: for mounts. Root alone.
@@ -46,18 +46,18 @@ fn each(test: impl Fn(&World)) {
 
 impl World {
     fn new(who: Who) -> Self {
-        let folder = tempfile::Builder::new().prefix("recant-capture-").tempdir_in("/var/tmp").unwrap();
+        let directory = tempfile::Builder::new().prefix("recant-capture-").tempdir_in("/var/tmp").unwrap();
         let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(folder.path(), mode.clone()).unwrap();
-        // Copied: the build folder may not be open to the other user.
+        std::fs::set_permissions(directory.path(), mode.clone()).unwrap();
+        // Copied: the build directory may not be open to the other user.
         let built = std::env::current_exe().unwrap();
         let built = built.parent().unwrap().parent().unwrap().join("examples/capture");
-        let program = folder.path().join("capture");
+        let program = directory.path().join("capture");
         // By a program of its own: a copy that is open here for writing while another thread forks is 'text file busy'.
         let copied = std::process::Command::new("cp").arg(built).arg(&program).status().unwrap().success();
         assert!(copied, "examples/capture is not built: cargo build --examples --features crash-points");
         std::fs::set_permissions(&program, mode).unwrap();
-        let world = Self { folder, who, program, mounts: None };
+        let world = Self { directory, who, program, mounts: None };
         for name in ["home", "home/project", "home/store"] {
             std::fs::create_dir(world.path(name)).unwrap();
         }
@@ -66,7 +66,7 @@ impl World {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
     fn project(&self, name: &str) -> PathBuf {
@@ -144,7 +144,7 @@ impl World {
         lines(&self.store("changes")).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    fn times(&self) -> Vec<FolderTime> {
+    fn times(&self) -> Vec<DirectoryTime> {
         lines(&self.store("times")).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
@@ -238,19 +238,19 @@ fn what_a_command_changes_is_held_and_the_tree_stays() {
 #[test]
 fn only_net_changes_are_changes() {
     each(|world| {
-        world.made("echo a > chmodded; echo b > opened; echo c > rewritten; echo d > touched; echo e > copied; mkdir folder");
+        world.made("echo a > chmodded; echo b > opened; echo c > rewritten; echo d > touched; echo e > copied; mkdir directory");
         world.ran(
             "touch made; rm made; chmod 600 chmodded; chmod 644 chmodded; : <> opened; echo c > rewritten; touch touched; \
-             cp -p copied x; mv x copied; touch folder/x; rm folder/x",
+             cp -p copied x; mv x copied; touch directory/x; rm directory/x",
         );
         use Sort::Times;
         assert_eq!(world.sorts(), sorts(&[("rewritten", Times), ("touched", Times)]), "{:?}", world.who);
-        assert!(world.times().iter().any(|time| time.path.as_path() == world.project("folder")));
+        assert!(world.times().iter().any(|time| time.path.as_path() == world.project("directory")));
     });
 }
 
 #[test]
-fn a_folder_removed_and_made_again_holds_only_what_is_new() {
+fn a_directory_removed_and_made_again_holds_only_what_is_new() {
     each(|world| {
         world.made("mkdir -p f/old f/sub; echo a > f/same; echo b > f/gone; echo c > f/sub/x; touch -d 2001-01-01 f/same");
         world.ran("cp -p f/same s; rm -r f; mkdir -p f/sub; mv s f/same; echo n > f/new; echo y > f/sub/y");
@@ -281,7 +281,7 @@ fn every_kind_can_become_every_other() {
         let found = world.sorts();
         for (i, j) in (0..kinds.len()).flat_map(|i| (0..kinds.len()).map(move |j| (i, j))).filter(|(i, j)| i != j) {
             let name = format!("p{i}{j}");
-            // An empty and a full folder are one kind: what is in them differs.
+            // An empty and a full directory are one kind: what is in them differs.
             let top = if i + j == 3 && i.abs_diff(j) == 1 { None } else { Some(&Sort::Modified) };
             assert_eq!(found.get(&name), top, "{name}, {:?}", world.who);
             let inside = if i == 2 {
@@ -314,18 +314,18 @@ fn links_made_in_a_run_are_kept_and_links_broken_are_marked() {
 #[test]
 fn what_somebody_else_changed_during_the_run_is_marked() {
     each(|world| {
-        world.made("for f in edited mine deleted copied untouched; do echo $f > $f; done; mkdir folder");
-        let mut run = world.start("read go; echo x >> mine; echo x >> edited; rm deleted; echo x > made; echo x > folder/in; echo x >> copied; chmod 600 untouched");
+        world.made("for f in edited mine deleted copied untouched; do echo $f > $f; done; mkdir directory");
+        let mut run = world.start("read go; echo x >> mine; echo x >> edited; rm deleted; echo x > made; echo x > directory/in; echo x >> copied; chmod 600 untouched");
         std::thread::sleep(Duration::from_millis(200));
         std::fs::write(world.project("edited"), "theirs").unwrap();
         std::fs::write(world.project("deleted"), "theirs").unwrap();
         std::fs::write(world.project("made"), "theirs").unwrap();
-        std::fs::write(world.project("folder/other"), "theirs").unwrap();
+        std::fs::write(world.project("directory/other"), "theirs").unwrap();
         world.give("home/project");
         use std::io::Write;
         run.stdin.take().unwrap().write_all(b"\n").unwrap();
         assert!(run.wait().unwrap().success());
-        for (name, foreign) in [("edited", true), ("deleted", true), ("made", true), ("folder/in", false)] {
+        for (name, foreign) in [("edited", true), ("deleted", true), ("made", true), ("directory/in", false)] {
             assert_eq!(world.change(name).marks.foreign, foreign, "{name}, {:?}", world.who);
         }
         if world.who == Who::Root {
@@ -368,7 +368,7 @@ fn exit_statuses_pass_through_and_what_can_not_start_is_told_apart() {
             (&["./no-such-program"], 127),
             (&["./text"], 126),
         ] {
-            // overlayfs leaves a folder of mode 000.
+            // overlayfs leaves a directory of mode 000.
             world.made("chmod -R u+rwx ../store; rm -r ../store; mkdir ../store");
             let output = world.capture(&[&["--"], arguments].concat()).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
@@ -396,12 +396,12 @@ fn a_root_s_whole_tree_is_captured_and_of_a_user_s_nothing_else_can_be_written()
     each(|world| {
         let script = "for d in /etc /usr/lib /opt /srv /var/log /boot /run; do echo x > $d/recant-test && mv $d/recant-test $d/recant-moved || exit 9; done";
         let (status, held) = (world.run(script).status.code(), world.all_sorts());
-        let made = |folder: &str| Path::new(folder).join("recant-moved");
-        for folder in ["/etc", "/usr/lib", "/opt", "/srv", "/var/log", "/boot", "/run"] {
-            assert!(!made(folder).exists() && !Path::new(folder).join("recant-test").exists(), "{folder}");
+        let made = |directory: &str| Path::new(directory).join("recant-moved");
+        for directory in ["/etc", "/usr/lib", "/opt", "/srv", "/var/log", "/boot", "/run"] {
+            assert!(!made(directory).exists() && !Path::new(directory).join("recant-test").exists(), "{directory}");
             // The path as the kernel has it: /run may be a link, say.
-            let is_held = held.contains_key(&Path::new(folder).canonicalize().unwrap().join("recant-moved"));
-            assert_eq!(is_held, world.who == Who::Root, "{folder}: {held:?}");
+            let is_held = held.contains_key(&Path::new(directory).canonicalize().unwrap().join("recant-moved"));
+            assert_eq!(is_held, world.who == Who::Root, "{directory}: {held:?}");
         }
         assert_eq!(status, Some(if world.who == Who::Root { 0 } else { 9 }), "{:?}", world.who);
         let script = "for f in /sys/kernel/mm/recant /proc/sys/recant /dev/recant /sys/fs/cgroup/recant; do mkdir $f && exit 9; done; true";
@@ -443,7 +443,7 @@ fn the_ways_out_are_closed() {
             exec 2>&1
             for f in /proc/1/fd/*; do touch $f/escaped && echo ESCAPED $f; done
             touch /proc/1/cwd/escaped /proc/1/root/var/tmp/escaped && echo ESCAPED by pid 1
-            touch /proc/self/fd/8/escaped && echo ESCAPED by an inherited folder
+            touch /proc/self/fd/8/escaped && echo ESCAPED by an inherited directory
             echo escaped > /proc/self/fd/7 && cat file
             umount /var/tmp && echo ESCAPED umount
             mount -o remount,rw / && echo ESCAPED remount
@@ -455,18 +455,18 @@ fn the_ways_out_are_closed() {
             mknod device b 7 0 && head -c 1 device && echo ESCAPED device
             true";
         let file = std::fs::File::open(world.project("file")).unwrap();
-        let folder = std::fs::File::open(world.path("home/project/held")).unwrap();
+        let directory = std::fs::File::open(world.path("home/project/held")).unwrap();
         let script = script.replace("STORE", world.path("home/store").to_str().unwrap());
         let mut command = world.capture(&["--", "sh", "-c", &script]);
         inherit(&mut command, &file, 7);
-        inherit(&mut command, &folder, 8);
+        inherit(&mut command, &directory, 8);
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{said} {}", String::from_utf8_lossy(&output.stderr));
         assert!(!said.contains("ESCAPED"), "{:?}: {said}", world.who);
         assert!(said.contains("escaped\n"), "the descriptor leads to the held file: {said}");
         assert_eq!(std::fs::read_to_string(world.project("file")).unwrap(), "real\n");
-        assert!(!find(world.folder.path(), "escaped"), "{:?}: {said}", world.who);
+        assert!(!find(world.directory.path(), "escaped"), "{:?}: {said}", world.who);
     });
 }
 
@@ -483,12 +483,12 @@ fn inherit(command: &mut Command, file: &std::fs::File, fd: i32) {
 }
 
 #[test]
-fn a_folder_as_standard_input_is_refused() {
+fn a_directory_as_standard_input_is_refused() {
     each(|world| {
-        let folder = std::fs::File::open("/").unwrap();
-        let output = world.capture(&["--", "true"]).stdin(folder).output().unwrap();
+        let directory = std::fs::File::open("/").unwrap();
+        let output = world.capture(&["--", "true"]).stdin(directory).output().unwrap();
         assert_eq!(output.status.code(), Some(125));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("descriptor 0 is a folder"));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("descriptor 0 is a directory"));
     });
 }
 
@@ -575,8 +575,12 @@ fn a_mount_below_a_captured_place_is_captured_for_root_and_read_only_for_a_user_
             disk.display(),
             deep.display()
         );
-        let world =
-            World { mounts: Some(mounts), folder: tempfile::TempDir::new().unwrap(), program: world.program.clone(), ..*world };
+        let world = World {
+            mounts: Some(mounts),
+            directory: tempfile::TempDir::new().unwrap(),
+            program: world.program.clone(),
+            ..*world
+        };
         // The paths of the outer world: only `mounts` is new.
         let home = disk.parent().unwrap().to_path_buf();
         let script = "cat ~/disk/disk.txt || exit 1; echo x > ~/disk/new && echo in disk; echo x > ~/beside/new || exit 3; echo x > new || exit 4; \
@@ -598,10 +602,10 @@ fn a_mount_below_a_captured_place_is_captured_for_root_and_read_only_for_a_user_
     });
 }
 
-/// A place with a mount below it is put together from what is in it: each of that may be removed, and be made again as something else, while that is
-/// under way.
+/// A place with a mount below it is put together from what is in it: each of that may be removed, and be made again as something else,
+/// while that is under way.
 #[test]
-fn folders_that_come_and_go_beside_a_mount_stop_no_run_of_a_user() {
+fn directories_that_come_and_go_beside_a_mount_stop_no_run_of_a_user() {
     if !is_root() {
         return eprintln!("skipped: mounting needs root");
     }
@@ -610,7 +614,7 @@ fn folders_that_come_and_go_beside_a_mount_stop_no_run_of_a_user() {
     std::fs::create_dir(home.join("disk")).unwrap();
     outer.give("home");
     let mounts = Some(format!("mount -t tmpfs disk {} || exit 99", home.join("disk").display()));
-    let world = World { mounts, folder: tempfile::TempDir::new().unwrap(), program: outer.program.clone(), ..outer };
+    let world = World { mounts, directory: tempfile::TempDir::new().unwrap(), program: outer.program.clone(), ..outer };
     let over = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -669,7 +673,7 @@ fn a_tree_deeper_than_any_path_is_read_whole() {
 import os
 {what}
 for i in range({levels}):
-    os.mkdir('sub-folder'); os.chdir('sub-folder')
+    os.mkdir('sub-directory'); os.chdir('sub-directory')
 open('bottom','w').write('x')
 \""
             )
@@ -685,16 +689,16 @@ open('bottom','w').write('x')
 #[test]
 fn what_its_owner_can_not_read_is_collected_too() {
     each(|world| {
-        world.made("echo a > shut; chmod 0 shut; echo b > open; mkdir folder; echo c > folder/in");
+        world.made("echo a > shut; chmod 0 shut; echo b > open; mkdir directory; echo c > directory/in");
         world.ran(
-            "chmod 0 open; rm -f shut; echo n > new; chmod 0 new; mkdir made; echo m > made/in; chmod 0 made; echo d > folder/more; chmod 0 folder",
+            "chmod 0 open; rm -f shut; echo n > new; chmod 0 new; mkdir made; echo m > made/in; chmod 0 made; echo d > directory/more; chmod 0 directory",
         );
         use Sort::{Created, Deleted, Metadata};
         assert_eq!(
             world.sorts(),
             sorts(&[
-                ("folder", Metadata),
-                ("folder/more", Created),
+                ("directory", Metadata),
+                ("directory/more", Created),
                 ("made", Created),
                 ("made/in", Created),
                 ("new", Created),
@@ -706,7 +710,7 @@ fn what_its_owner_can_not_read_is_collected_too() {
         );
         assert_eq!(world.change("made").after.unwrap().meta.mode, 0);
         assert_eq!(world.change("new").after.unwrap().meta.mode, 0);
-        world.made("chmod 700 folder");
+        world.made("chmod 700 directory");
     });
 }
 
@@ -741,7 +745,7 @@ fn what_is_passed_stays_real() {
 }
 
 #[test]
-fn a_captured_folder_looks_as_before() {
+fn a_captured_directory_looks_as_before() {
     each(|world| {
         world.made("chmod 2750 .; touch -d 2001-02-03 .; setfattr -n user.mark -v yes . || true");
         let look = "stat -c '%a %u %g %Y' .; getfattr -d . 2>/dev/null; stat -c '%a' /tmp; pwd; id -u; id -g; umask; ls -d ~";
@@ -754,7 +758,7 @@ fn a_captured_folder_looks_as_before() {
 #[test]
 fn a_run_that_can_not_be_captured_is_not_started() {
     each(|world| {
-        // A working folder that is gone.
+        // A working directory that is gone.
         let script = "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"";
         let (program, store) = (world.program.display().to_string(), world.path("home/store").display().to_string());
         let arguments = ["-c", script, "sh", &program, &store, "--", "touch", "/tmp/recant-test-started"];
@@ -767,7 +771,7 @@ fn a_run_that_can_not_be_captured_is_not_started() {
     assert_eq!(output.status.code(), Some(125));
     assert!(String::from_utf8_lossy(&output.stderr).contains("sudo recant run"));
     if !is_root() {
-        return eprintln!("skipped: another group's folder, and a store on overlayfs, need root");
+        return eprintln!("skipped: another group's directory, and a store on overlayfs, need root");
     }
     std::os::unix::fs::chown(world.path("home/project"), None, Some(12)).unwrap();
     std::fs::set_permissions(world.path("home/project"), std::fs::Permissions::from_mode(0o2775)).unwrap();
@@ -782,7 +786,7 @@ fn a_run_that_can_not_be_captured_is_not_started() {
             std::fs::create_dir(world.path(name)).unwrap();
         }
         let store = world.path("home/store");
-        let (top, uid) = (world.folder.path().display(), if who == Who::User { USER } else { 0 });
+        let (top, uid) = (world.directory.path().display(), if who == Who::User { USER } else { 0 });
         let options = format!("lowerdir={top}/l,upperdir={top}/u,workdir={top}/w");
         let mounts = format!("mount -t overlay o -o {options} {0} && chown {uid}:{uid} {0} || exit 99", store.display());
         world.mounts = Some(mounts);
@@ -840,7 +844,7 @@ send(b"\x1a"); read(b"Stopped"); send(b"kill %1; exit; exit\n")
 }
 
 #[test]
-fn a_confined_command_writes_below_its_folders_alone_and_no_way_out_is_open() {
+fn a_confined_command_writes_below_its_directories_alone_and_no_way_out_is_open() {
     if Command::new("python3").arg("--version").output().is_err() {
         return eprintln!("skipped: python3 tries the ways out");
     }
@@ -887,7 +891,7 @@ fn a_confined_command_writes_below_its_folders_alone_and_no_way_out_is_open() {
         outside.wait().unwrap();
         assert!(status == Some(0) && said.contains("tried all"), "{:?}: {status:?} {said}", world.who);
         assert!(!said.contains("ESCAPED"), "{:?}: {said}", world.who);
-        assert!(!find(world.folder.path(), "escaped"), "{:?}: {said}", world.who);
+        assert!(!find(world.directory.path(), "escaped"), "{:?}: {said}", world.who);
         assert_eq!(read("../beside/real"), "real\n");
         // Background children, signals and statuses are those of any run.
         assert_eq!(confined(&["sh", "-c", "kill -9 $$"]).0, Some(137));

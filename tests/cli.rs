@@ -245,7 +245,7 @@ fn options_of_all_verbs_stand_before_or_after_the_verb() {
     assert_eq!(
         world.call(["--store", "../other", "list"]).run().ok().stdout().lines().count(),
         2,
-        "relative to the working folder"
+        "relative to the working directory"
     );
 }
 
@@ -368,7 +368,7 @@ fn what_keeps_recant_from_its_own_store_is_said_with_the_remedy() {
 #[test]
 fn a_store_that_cannot_be_reached_is_refused_with_what_to_do() {
     let mut world = World::new();
-    world.write("file", "no folder");
+    world.write("file", "no directory");
     world.set("RECANT_STORE", world.path("file").join("store").display().to_string());
     assert_snapshot!(world.recant("list"), @r#"
     status 1
@@ -380,31 +380,31 @@ fn a_store_that_cannot_be_reached_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_folder_that_is_no_store_is_refused_without_a_word_on_its_rights() {
+fn a_directory_that_is_no_store_is_refused_without_a_word_on_its_rights() {
     let world = World::new();
-    world.write("folder/file", "x").chmod("folder", 0o777).write("file", "x");
-    assert_snapshot!(world.recant("list --store folder"), @r#"
+    world.write("directory/file", "x").chmod("directory", 0o777).write("file", "x");
+    assert_snapshot!(world.recant("list --store directory"), @r#"
     status 1
     --- stderr
-    recant: /world/tree/folder: this folder is no store of recant's, and not empty
+    recant: /world/tree/directory: this directory is no store of recant's, and not empty
             nothing was changed
-            name a folder that is a store, empty, or not there: --store DIR, RECANT_STORE
+            name a directory that is a store, empty, or not there: --store DIR, RECANT_STORE
     "#);
     for verb in ["list", "session new"] {
-        assert!(world.recant(&format!("{verb} --store folder")).with(1).stderr().contains("is no store of recant's"));
+        assert!(world.recant(&format!("{verb} --store directory")).with(1).stderr().contains("is no store of recant's"));
         assert!(world.recant(&format!("{verb} --store file")).with(1).stderr().contains("/file: cannot open the store"));
     }
     world.begin();
     world.remove(world.store().join("journals"));
     let said = world.recant("list").with(5).stderr();
     assert!(
-        said.contains("/journals: the store is damaged: the folder is missing; ") && said.contains("empty: mkdir -p -m 700 "),
+        said.contains("/journals: the store is damaged: the directory is missing; ") && said.contains("empty: mkdir -p -m 700 "),
         "{said}"
     );
 }
 
 #[test]
-fn without_a_working_folder_absolute_paths_do() {
+fn without_a_working_directory_absolute_paths_do() {
     let world = World::new();
     let id = world.begin();
     let file = world.path("f").to_string_lossy().into_owned();
@@ -419,9 +419,9 @@ fn without_a_working_folder_absolute_paths_do() {
     assert_snapshot!(shell(&format!("rollback {id} f")), @r#"
     status 1
     --- stderr
-    recant: the working folder cannot be told: no such file or directory
+    recant: the working directory cannot be told: no such file or directory
             nothing was changed
-            go to a folder that is there, or give absolute paths
+            go to a directory that is there, or give absolute paths
     "#);
     let said = world.recant("list").ok();
     assert!(said.stdout().contains(&id[16..]), "{said}");
@@ -663,7 +663,7 @@ fn the_store_is_where_option_environment_settings_and_xdg_say_in_this_order() {
     --- stderr
     recant: RECANT_STORE=relative: the store's path has to be absolute
             nothing was changed
-            a relative one would be another store in each working folder; --store DIR may be relative
+            a relative one would be another store in each working directory; --store DIR may be relative
     "#);
     world.unset("RECANT_STORE");
     world.begin();
@@ -688,7 +688,7 @@ fn without_a_home_the_store_has_to_be_named() {
     assert_snapshot!(said, @r#"
     status 1
     --- stderr
-    recant: no home folder is known, so that the store has no place
+    recant: no home directory is known, so that the store has no place
             nothing was changed
             set HOME, or name the store: recant --store DIR …, or RECANT_STORE=DIR
     "#);

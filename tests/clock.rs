@@ -10,7 +10,7 @@ const LIBRARIES: [&str; 3] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-lin
 
 /// The library that sets a process's clock; its absence is said.
 fn library(what: &str) -> Option<String> {
-    let found = LIBRARIES.iter().map(|folder| format!("{folder}/faketime/libfaketime.so.1"));
+    let found = LIBRARIES.iter().map(|directory| format!("{directory}/faketime/libfaketime.so.1"));
     let found = found.into_iter().find(|path| std::path::Path::new(path).exists());
     if found.is_none() {
         skip(&format!("{what}: no libfaketime here"));

@@ -11,9 +11,10 @@ use common::{Said, World};
 /// A world in which `recant` is the one that is tested.
 fn world() -> World {
     let mut world = World::new();
-    let folder = Path::new(env!("CARGO_BIN_EXE_recant")).parent().expect("a folder").to_owned();
-    let path = std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&std::env::var("PATH").expect("a PATH"))))
-        .expect("names without colons");
+    let directory = Path::new(env!("CARGO_BIN_EXE_recant")).parent().expect("a directory").to_owned();
+    let path =
+        std::env::join_paths([directory].into_iter().chain(std::env::split_paths(&std::env::var("PATH").expect("a PATH"))))
+            .expect("names without colons");
     world.set("PATH", path).set("TERM", "xterm");
     world
 }
@@ -105,7 +106,7 @@ fn before_a_run_s_command_options_are_offered_and_behind_it_the_command_s() {
 }
 
 #[test]
-fn the_paths_of_the_session_are_offered_a_folder_at_a_time_and_files_where_it_has_none() {
+fn the_paths_of_the_session_are_offered_a_directory_at_a_time_and_files_where_it_has_none() {
     let (world, ..) = scene();
     assert_eq!(
         told(&world, &["recant", "commit", "edit", ""]),
@@ -126,7 +127,7 @@ fn the_paths_of_the_session_are_offered_a_folder_at_a_time_and_files_where_it_ha
     ] {
         assert_eq!(told(&world, words), ("files".into(), vec![]), "{words:?}");
     }
-    assert_eq!(told(&world, &["recant", "--store", ""]).0, "folders");
+    assert_eq!(told(&world, &["recant", "--store", ""]).0, "directories");
 }
 
 #[test]
@@ -221,7 +222,7 @@ fn fish_offers_what_recant_tells_and_commands_and_files_of_its_own() {
         return;
     }
     let (world, ..) = scene();
-    world.write("file one", "x").mkdir("folder");
+    world.write("file one", "x").mkdir("directory");
     assert_eq!(fish(&world, "recant commit ")[1], "edit\tstaged (pending)");
     assert_eq!(fish(&world, "recant diff edit src/"), ["src/lib.rs", "src/main.rs"]);
     assert!(fish(&world, "recant sta").iter().any(|line| line.starts_with("status\tShow how things stand")));
@@ -229,7 +230,7 @@ fn fish_offers_what_recant_tells_and_commands_and_files_of_its_own() {
     assert!(fish(&world, "recant run ech").iter().any(|line| line.starts_with("echo")));
     assert!(fish(&world, "recant run --commit -- cat fi").iter().any(|line| line.starts_with("file")));
     assert!(fish(&world, "recant session write edit fi").iter().any(|line| line.starts_with("file")));
-    assert!(fish(&world, "recant --store=fo").iter().any(|line| line.starts_with("--store=folder/")));
+    assert!(fish(&world, "recant --store=di").iter().any(|line| line.starts_with("--store=directory/")));
 }
 
 #[test]
@@ -250,7 +251,7 @@ fn zsh_offers_what_recant_tells_and_commands_and_files_of_its_own() {
 
 fn asked_on_a_terminal(shell: &str) {
     let (world, ..) = scene();
-    world.write("only-file", "x").mkdir("only-folder");
+    world.write("only-file", "x").mkdir("only-directory");
     for (line, wanted) in [
         // One offer alone is typed out, and more are listed.
         ("recant commit edi", &["recant commit edit "][..]),
@@ -263,8 +264,8 @@ fn asked_on_a_terminal(shell: &str) {
         ("recant run --commit ech", &["echo"]),
         ("recant run -- cat only-fi", &["recant run -- cat only-file "]),
         ("recant session write edit only-fi", &["recant session write edit only-file "]),
-        ("recant --store only-", &["recant --store only-folder/"]),
-        ("recant --store=only-", &["recant --store=only-folder/"]),
+        ("recant --store only-", &["recant --store only-directory/"]),
+        ("recant --store=only-", &["recant --store=only-directory/"]),
         ("recant --color=al", &["recant --color=always "]),
     ] {
         let seen = on_terminal(&world, shell, line);

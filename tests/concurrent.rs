@@ -28,7 +28,7 @@ fn new_world() -> World {
     world
 }
 
-/// A session over some of the files: written, deleted, another mode, new ones in a new folder.
+/// A session over some of the files: written, deleted, another mode, new ones in a new directory.
 fn stage(world: &World, dice: &mut Dice, what: u64) -> Option<String> {
     let begun = world.call(["session", "new"]).run();
     if begun.status != 0 {
@@ -93,7 +93,7 @@ fn work(world: &World, seed: u64, rounds: u64, ids: &[String]) -> Vec<String> {
 
 fn many_at_once(rounds: u64) {
     let world = new_world();
-    let before = world.manifest().without_folder_times();
+    let before = world.manifest().without_directory_times();
     // Other numbers, to look further.
     let base: u64 = std::env::var("RECANT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
     let mut dice = Dice(base + 7);
@@ -124,9 +124,10 @@ fn many_at_once(rounds: u64) {
         }
         known = ids.iter().filter(|id| still.contains(id)).collect();
     }
-    // A file that was deleted twice, and made in between, comes back by either: then the other ones conflict for good (docs/DECISIONS.md, The engine).
+    // A file that was deleted twice, and made in between, comes back by either: then the other ones conflict for good (docs/DECISIONS.md,
+    // The engine).
     if known.is_empty() {
-        before.assert_same(&world.manifest().without_folder_times(), "all taken back");
+        before.assert_same(&world.manifest().without_directory_times(), "all taken back");
     }
     println!("{} sessions, of which {} stay in", ids.len(), known.len());
     world.recant("checkpoint verify").ok();

@@ -1,5 +1,5 @@
-//! Commits that wait for a word: confirmed they stay, else they are rolled back exactly, by a watcher or by whoever comes next, whatever became
-//! of the shell, the watcher or the machine.
+//! Commits that wait for a word: confirmed they stay, else they are rolled back exactly, by a watcher or by whoever comes next, whatever
+//! became of the shell, the watcher or the machine.
 #![allow(clippy::disallowed_methods, reason = "tests change files themselves")]
 
 mod common;
@@ -483,8 +483,8 @@ fn a_job_finds_the_version_that_came_into_its_own_one_s_place() {
         let mut world = World::new();
         let bin = world.root().join("bin");
         let versions = world.root().join("h'ome/.local/lib/recant/bin");
-        std::fs::create_dir(&bin).expect("a folder");
-        std::fs::create_dir_all(versions.join("0.0.1")).expect("a folder");
+        std::fs::create_dir(&bin).expect("a directory");
+        std::fs::create_dir_all(versions.join("0.0.1")).expect("a directory");
         std::fs::copy(env!("CARGO_BIN_EXE_recant"), versions.join("0.0.1/recant")).expect("a copy");
         let script = format!("#!/bin/sh\nmv \"$VERSIONS\"/0.0.1 \"$VERSIONS\"/0.0.2\n{take}");
         std::fs::write(bin.join(name), script).expect("a script");
@@ -521,7 +521,7 @@ fn timers_and_jobs_are_given_what_takes_the_commit_back() {
     ] {
         let mut world = World::new();
         let bin = world.root().join("b'in");
-        std::fs::create_dir(&bin).expect("a folder");
+        std::fs::create_dir(&bin).expect("a directory");
         std::fs::write(bin.join(name), script).expect("a script");
         std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).expect("its mode");
         let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
@@ -536,7 +536,7 @@ fn timers_and_jobs_are_given_what_takes_the_commit_back() {
         let told = said.json()["confirm"]["by"].as_str().expect("who").to_owned();
         assert!(told.starts_with(by), "{told}");
         let given = std::fs::read_to_string(world.root().join("given")).expect("what it was given");
-        // at begins a job in the folder that it was called in.
+        // at begins a job in the directory that it was called in.
         let wanted = if by == "at" { "/\n-t 2" } else { "--on-active=1s" };
         assert!(given.contains(wanted), "{given}");
         wait_until("the rollback", || !store.join("unconfirmed").join(&id).exists());
@@ -617,7 +617,7 @@ fn a_watch_whose_note_fails_has_done_its_work_all_the_same() {
         }
         let log = world.store().join("log.jsonl");
         std::fs::rename(&log, log.with_extension("kept")).expect("a log");
-        std::fs::create_dir(&log).expect("a folder in its place");
+        std::fs::create_dir(&log).expect("a directory in its place");
         wait_until("the watcher's end", || !is_there(pid));
         let status = world.recant("status --json").ok().json();
         if conflict {
@@ -630,7 +630,7 @@ fn a_watch_whose_note_fails_has_done_its_work_all_the_same() {
             before.assert_same(&world.manifest(), "rolled back by itself");
             assert_eq!(status["unconfirmed"], Value::Array(Vec::new()), "{status}");
         }
-        std::fs::remove_dir(&log).expect("the folder");
+        std::fs::remove_dir(&log).expect("the directory");
         std::fs::rename(log.with_extension("kept"), &log).expect("the log");
     }
 }
@@ -644,7 +644,7 @@ fn one_that_is_taken_back_by_the_next_verb_is_said_to_be_so_though_the_log_canno
     overdue(&world, &id, None);
     let log = world.store().join("log.jsonl");
     std::fs::remove_file(&log).expect("a log");
-    std::fs::create_dir(&log).expect("a folder in its place");
+    std::fs::create_dir(&log).expect("a directory in its place");
     let said = world.recant("session new");
     assert!(said.stderr().contains("rolled back, 4 taken back") && !said.stderr().contains("and stays"), "{said}");
     assert!(said.stderr().contains("the log does not tell of it") && said.stderr().contains("log.jsonl"), "{said}");

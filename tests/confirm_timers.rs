@@ -1,5 +1,5 @@
-//! A commit that nobody confirms is taken back by a real atd and a real systemd: each in namespaces of its own, so that nothing of it is seen
-//! outside, and nothing of it stays. As root; what cannot be had is skipped by name.
+//! A commit that nobody confirms is taken back by a real atd and a real systemd: each in namespaces of its own, so that nothing of it is
+//! seen outside, and nothing of it stays. As root; what cannot be had is skipped by name.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
 mod common;
@@ -28,7 +28,7 @@ fn has(programs: &[&str]) -> bool {
 /// Ends with 77 what cannot be set up, with the reason on standard error.
 const CANNOT: i32 = 77;
 
-/// The commit, in a folder that is gone right after it.
+/// The commit, in a directory that is gone right after it.
 const COMMIT: &str = r#"
 mkdir "$WORLD/cwd"; cd "$WORLD/cwd"
 $INSIDE "$RECANT" commit "$ID" --confirm-within 2s --json > "$WORLD/said" || exit 1

@@ -20,7 +20,7 @@ enum Deed {
     Chmodded,
     Xattr,
     EqualBytes,
-    Folder,
+    Directory,
     Symlink,
     Fifo,
     MovedAway,
@@ -29,7 +29,7 @@ enum Deed {
 use Deed::*;
 
 const DEEDS: [Deed; 11] =
-    [EditedWithTheOldTime, Appended, Deleted, MadeAgain, Chmodded, Xattr, EqualBytes, Folder, Symlink, Fifo, MovedAway];
+    [EditedWithTheOldTime, Appended, Deleted, MadeAgain, Chmodded, Xattr, EqualBytes, Directory, Symlink, Fifo, MovedAway];
 
 fn is_there(world: &World, name: &str) -> bool {
     world.path(name).symlink_metadata().is_ok()
@@ -76,7 +76,7 @@ impl Deed {
                 clear();
                 world.write(name, bytes).chmod(name, mode);
             }
-            Folder => {
+            Directory => {
                 clear();
                 world.write(format!("{name}/in"), "newcomer");
             }
@@ -101,7 +101,7 @@ impl Deed {
     }
 
     fn changes_its_kind(self) -> bool {
-        matches!(self, Folder | Symlink | Fifo)
+        matches!(self, Directory | Symlink | Fifo)
     }
 }
 
@@ -184,13 +184,13 @@ fn matrix(verb: &str, ready: &dyn Fn(&World, &str)) {
 fn by_force(world: &World, id: &str, verb: &str, deed: Deed, foreign: &[(&str, Option<Vec<u8>>)], what: &str) {
     // The old metadata of an inode that is gone cannot be set on another object.
     let beyond = foreign.iter().any(|(name, _)| *name == "meta") && (deed.takes_it_away() || deed.changes_its_kind());
-    // A rollback would have to give back what was in a folder, which no record holds.
-    if verb == "redo" && deed == Folder {
+    // A rollback would have to give back what was in a directory, which no record holds.
+    if verb == "redo" && deed == Directory {
         let before = world.manifest();
         let said = world.call([verb, id, "--force", "--json"]).run().with(3);
         let paths: Vec<String> = foreign.iter().map(|(name, _)| world.path(name).display().to_string()).collect();
         assert_eq!(said.against(), paths, "{what}, by force");
-        assert!(said.stderr().contains("a folder (move it away)"), "{what}: {said}");
+        assert!(said.stderr().contains("a directory (move it away)"), "{what}: {said}");
         before.assert_same(&world.manifest(), what);
         for (name, _) in foreign {
             world.remove(name);
@@ -326,8 +326,8 @@ fn metadata_that_force_overwrites_is_kept_in_the_session() {
     world.set_mtime("meta", 1_234_567_890, 5);
     world.recant(&format!("rollback {id} --force")).ok();
     assert_eq!((world.read("meta"), mode(&world, "meta")), ("edited".into(), 0o644), "the content is not touched");
-    let folder = world.session(&id).join("displaced/2/manifest.jsonl");
-    let kept = std::fs::read_to_string(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let directory = world.session(&id).join("displaced/2/manifest.jsonl");
+    let kept = std::fs::read_to_string(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     assert!(kept.contains("\"0751\""), "the mode that was there: {kept}");
     assert!(!xattr || kept.contains("user.foreign"), "the xattr that was there: {kept}");
 }
@@ -399,7 +399,7 @@ fn whatever_was_done_to_a_path_since_it_was_staged_is_a_conflict_at_commit() {
         // What can go on by force goes on, and the rollback gives back exactly what was found.
         let able: Vec<&str> = NAMES
             .into_iter()
-            .filter(|name| !(deed == Folder && *name != "calm"))
+            .filter(|name| !(deed == Directory && *name != "calm"))
             .filter(|name| !(*name == "meta" && (deed.takes_it_away() || deed.changes_its_kind())))
             .collect();
         world.call(["commit", &id, "--force"].into_iter().chain(able.iter().copied())).run().ok();
@@ -414,26 +414,26 @@ fn whatever_was_done_to_a_path_since_it_was_staged_is_a_conflict_at_commit() {
 }
 
 #[test]
-fn a_name_in_a_deleted_folder_that_was_not_there_is_a_conflict() {
+fn a_name_in_a_deleted_directory_that_was_not_there_is_a_conflict() {
     let world = World::new();
-    world.write("folder/a", "1").write("folder/sub/b", "2");
+    world.write("directory/a", "1").write("directory/sub/b", "2");
     let id = world.begin();
-    world.recant(&format!("session delete {id} folder -r")).ok();
-    world.write("folder/sub/late", "newcomer").write("folder/late", "newcomer");
+    world.recant(&format!("session delete {id} directory -r")).ok();
+    world.write("directory/sub/late", "newcomer").write("directory/late", "newcomer");
     let before = world.manifest();
     let said = world.call(["commit", &id, "--json"]).run().with(3);
-    let want = ["folder/late", "folder/sub/late"].map(|name| world.path(name).display().to_string());
+    let want = ["directory/late", "directory/sub/late"].map(|name| world.path(name).display().to_string());
     assert!(want.iter().all(|path| said.against().contains(path)), "{said}");
     before.assert_same(&world.manifest(), "a refused commit");
     // By force too: what nobody knew is not deleted with the rest.
     world.recant(&format!("commit {id} --force")).with(3);
     before.assert_same(&world.manifest(), "a refused commit by force");
-    world.remove("folder/late").remove("folder/sub/late");
+    world.remove("directory/late").remove("directory/sub/late");
     let before = world.manifest();
     world.recant(&format!("commit {id}")).ok();
-    assert!(!is_there(&world, "folder"));
+    assert!(!is_there(&world, "directory"));
     world.recant(&format!("rollback {id}")).ok();
-    before.without_folder_times().assert_same(&world.manifest().without_folder_times(), "rollback");
+    before.without_directory_times().assert_same(&world.manifest().without_directory_times(), "rollback");
 }
 
 #[test]
@@ -531,7 +531,7 @@ fn a_path_that_was_refused_at_commit_is_never_touched_by_a_later_rollback() {
 }
 
 #[test]
-fn a_foreign_file_keeps_the_folder_that_commit_made_and_the_next_rollback_ends_it() {
+fn a_foreign_file_keeps_the_directory_that_commit_made_and_the_next_rollback_ends_it() {
     let world = World::new();
     world.write("top", "0");
     let before = world.manifest();
@@ -554,11 +554,11 @@ fn a_foreign_file_keeps_the_folder_that_commit_made_and_the_next_rollback_ends_i
     world.remove("new/deep/foreign");
     world.recant(&format!("rollback {id}")).ok();
     assert_eq!(world.status(&id), "rolled_back");
-    before.without_folder_times().assert_same(&world.manifest().without_folder_times(), "the second rollback");
+    before.without_directory_times().assert_same(&world.manifest().without_directory_times(), "the second rollback");
 }
 
 #[test]
-fn a_foreign_file_where_a_folder_is_to_become_something_else_is_a_conflict() {
+fn a_foreign_file_where_a_directory_is_to_become_something_else_is_a_conflict() {
     let world = World::new();
     world.write("name", "a file at first");
     let id = world.begin();
@@ -642,7 +642,7 @@ fn is_change(line: &str) -> bool {
 }
 
 #[test]
-fn a_path_whose_folder_became_a_link_can_still_be_named_as_the_session_has_it() {
+fn a_path_whose_directory_became_a_link_can_still_be_named_as_the_session_has_it() {
     let world = World::new();
     world.write("dir/file", "old").write("other", "old");
     let id = world.begin();
@@ -657,21 +657,21 @@ fn a_path_whose_folder_became_a_link_can_still_be_named_as_the_session_has_it() 
 #[test]
 fn what_somebody_put_back_or_made_again_himself_stands_in_the_way_of_no_later_rollback_or_redo() {
     let world = World::new();
-    world.write("file", "old").symlink("old", "link").mkdir("folder");
+    world.write("file", "old").symlink("old", "link").mkdir("directory");
     let id = world.begin();
     for name in ["file", "made", "new/in"] {
         world.stage_write(&id, name, "new");
     }
     world.recant(&format!("session symlink {id} new link")).ok();
-    world.recant(&format!("session delete {id} folder")).ok();
+    world.recant(&format!("session delete {id} directory")).ok();
     committed(&world, &id);
     for round in 0..2 {
         // By hand what the rollback would do to what has no content, then the rollback; then the same with the redo.
-        world.remove("link").symlink("old", "link").mkdir("folder");
+        world.remove("link").symlink("old", "link").mkdir("directory");
         world.recant(&format!("rollback {id}")).ok();
         assert_eq!((world.read("file"), world.status(&id)), ("old".into(), "rolled_back".into()), "{round}");
         world.write("made", "new").write("new/in", "new");
-        world.remove("link").symlink("new", "link").remove("folder");
+        world.remove("link").symlink("new", "link").remove("directory");
         world.recant(&format!("redo {id}")).ok();
         assert_eq!((world.read("file"), world.status(&id)), ("new".into(), "committed".into()), "{round}");
     }
@@ -681,12 +681,12 @@ fn what_somebody_put_back_or_made_again_himself_stands_in_the_way_of_no_later_ro
 }
 
 #[test]
-fn from_another_folder_the_rollback_is_the_same() {
+fn from_another_directory_the_rollback_is_the_same() {
     let (world, id) = scene();
     let before = world.manifest();
     committed(&world, &id);
     world.call(["rollback", &id]).cwd(Path::new("/")).run().ok();
-    before.without_folder_times().assert_same(&world.manifest().without_folder_times(), "rollback from /");
+    before.without_directory_times().assert_same(&world.manifest().without_directory_times(), "rollback from /");
     world.call(["rollback", &id]).cwd(Path::new("/")).run().ok();
     assert_eq!(world.status(&id), "rolled_back");
 }
@@ -742,10 +742,10 @@ fn a_forced_commit_that_was_undone_leaves_every_conflict_as_it_was() {
 }
 
 #[test]
-fn a_named_path_brings_no_metadata_of_the_folders_above_it_along() {
+fn a_named_path_brings_no_metadata_of_the_directories_above_it_along() {
     let world = World::new();
     world.write("k/a", "old").chmod("k", 0o755);
-    let before = world.manifest().without_folder_times();
+    let before = world.manifest().without_directory_times();
     let id = world.begin();
     world.stage_write(&id, "k/a", "new").stage_write(&id, "made/b", "new");
     world.recant(&format!("session chmod {id} 0777 k")).ok();
@@ -755,7 +755,7 @@ fn a_named_path_brings_no_metadata_of_the_folders_above_it_along() {
     let said = world.recant(&format!("rollback {id} k/a"));
     assert_eq!((mode(&world, "k"), world.read("k/a")), (0o777, "old".into()), "{said}");
     world.recant(&format!("rollback {id}")).ok();
-    before.assert_same(&world.manifest().without_folder_times(), "all of it");
+    before.assert_same(&world.manifest().without_directory_times(), "all of it");
 }
 
 #[test]
@@ -764,7 +764,7 @@ fn force_is_named_only_where_it_goes_on_and_what_it_overwrote_is_found() {
     let force = "--force goes on and keeps what it finds";
     world.write("modified", "theirs");
     assert!(world.recant(&format!("commit {id}")).with(3).stderr().contains(force));
-    // Metadata cannot be set on something of another kind, nor does a file take the place of a full folder.
+    // Metadata cannot be set on something of another kind, nor does a file take the place of a full directory.
     for (name, verb) in [("meta", "commit"), ("modified", "commit")] {
         let (world, id) = scene();
         world.remove(name).write(format!("{name}/in"), "theirs");
@@ -776,7 +776,7 @@ fn force_is_named_only_where_it_goes_on_and_what_it_overwrote_is_found() {
             );
         }
     }
-    // A folder that was overwritten is found in the store.
+    // A directory that was overwritten is found in the store.
     let (world, id) = scene();
     committed(&world, &id);
     world.remove("modified").write("modified/in", "theirs");
@@ -801,7 +801,7 @@ fn force_is_named_only_where_it_goes_on_and_what_it_overwrote_is_found() {
 }
 
 #[test]
-fn metadata_of_what_went_with_its_folder_is_a_conflict_that_a_dry_run_sees_too() {
+fn metadata_of_what_went_with_its_directory_is_a_conflict_that_a_dry_run_sees_too() {
     let world = World::new();
     world.write("c/k", "k");
     let id = world.begin();
@@ -829,14 +829,14 @@ fn a_forced_commit_beside_what_is_in_leaves_the_session_readable() {
         }
         (world, id)
     };
-    // The folder that was to go has gone without recant, with what was in it but for one that recant has.
+    // The directory that was to go has gone without recant, with what was in it but for one that recant has.
     let (world, id) = committed_in_part(&["delete ID d -r"], &["commit ID d/x"]);
     world.remove("d");
     world.recant(&format!("commit {id}")).with(3);
     world.recant(&format!("commit {id} --force")).ok();
     assert_eq!(world.status(&id), "committed");
     let said = world.recant(&format!("rollback {id}")).with(3);
-    assert!(said.stderr().contains("d/x: conflict: expected its folder"), "{said}");
+    assert!(said.stderr().contains("d/x: conflict: expected its directory"), "{said}");
     world.recant(&format!("rollback {id} other")).ok();
     world.mkdir("d");
     world.recant(&format!("rollback {id} d/x")).ok();
@@ -844,7 +844,7 @@ fn a_forced_commit_beside_what_is_in_leaves_the_session_readable() {
     world.recant(&format!("rollback {id}")).ok();
     assert_eq!((world.status(&id), world.read("d/x")), ("rolled_back".into(), "x".into()));
 
-    // A folder took the place of a file, and is in; what was to lie in it is out, and somebody else's lies there.
+    // A directory took the place of a file, and is in; what was to lie in it is out, and somebody else's lies there.
     let (world, id) = committed_in_part(
         &["delete ID d/x", "mkdir ID d/x", "chmod ID 0755 d/y", "mkdir ID d/x/sub"],
         &["commit ID", "rollback ID d/x/sub"],
@@ -869,12 +869,12 @@ fn a_forced_commit_beside_what_is_in_leaves_the_session_readable() {
     assert!(pruned.stdout().contains(&id), "{pruned}");
 }
 
-/// With the folder what lies in it would go, and with that what is as it is to be: the tree would lack what is said to be back.
+/// With the directory what lies in it would go, and with that what is as it is to be: the tree would lack what is said to be back.
 #[test]
-fn what_came_back_in_a_folder_that_somebody_made_goes_with_it_by_no_force() {
+fn what_came_back_in_a_directory_that_somebody_made_goes_with_it_by_no_force() {
     let world = World::new();
     world.write("d/a", "1").write("d/in/b", "2");
-    let before = world.manifest().without_folder_times();
+    let before = world.manifest().without_directory_times();
     let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.path("")).run().ok();
     shell("cp -a d ../saved");
     let id = world.begin();
@@ -889,13 +889,13 @@ fn what_came_back_in_a_folder_that_somebody_made_goes_with_it_by_no_force() {
         shell(&format!("{theirs}; echo theirs > d/theirs; chmod 0711 d"));
         let found = world.manifest();
         let said = world.recant(&format!("rollback {id} --force")).with(3);
-        assert!(said.stderr().contains("move that folder away") && said.stderr().contains("nothing was changed"), "{said}");
+        assert!(said.stderr().contains("move that directory away") && said.stderr().contains("nothing was changed"), "{said}");
         found.assert_same(&world.manifest(), theirs);
         shell("mv d ../theirs; rm -r ../theirs");
     }
-    // A folder that stays, and only gets its metadata, takes nothing along.
+    // A directory that stays, and only gets its metadata, takes nothing along.
     world.write("e/f", "1");
-    let calm = world.manifest().without_folder_times();
+    let calm = world.manifest().without_directory_times();
     let other = world.begin();
     world.stage_write(&other, "e/f", "2");
     world.recant(&format!("session chmod {other} 0750 e")).ok();
@@ -905,17 +905,17 @@ fn what_came_back_in_a_folder_that_somebody_made_goes_with_it_by_no_force() {
     shell("chmod 0711 e; echo theirs > e/f");
     world.recant(&format!("rollback {other} --force")).ok();
     shell("chmod 0755 e");
-    calm.assert_same(&world.manifest().without_folder_times(), "by force, in a folder that stays");
+    calm.assert_same(&world.manifest().without_directory_times(), "by force, in a directory that stays");
     shell("rm -r e");
     // What is in nobody's way goes whole.
     shell("mkdir d; echo theirs > d/theirs; chmod 0711 d");
     world.recant(&format!("rollback {id} --force")).ok();
-    before.assert_same(&world.manifest().without_folder_times(), "by force");
+    before.assert_same(&world.manifest().without_directory_times(), "by force");
 }
 
-/// By force a folder goes though somebody has changed it, and never with what they have put into it.
+/// By force a directory goes though somebody has changed it, and never with what they have put into it.
 #[test]
-fn a_folder_that_somebody_changed_goes_by_no_force_while_something_of_theirs_is_in_it() {
+fn a_directory_that_somebody_changed_goes_by_no_force_while_something_of_theirs_is_in_it() {
     let world = World::new();
     world.write("d/a", "old");
     let id = world.begin();
@@ -924,7 +924,10 @@ fn a_folder_that_somebody_changed_goes_by_no_force_while_something_of_theirs_is_
     let found = world.manifest();
     world.recant(&format!("commit {id}")).with(3);
     let said = world.recant(&format!("commit {id} --force")).with(3);
-    assert!(said.stderr().contains("/d/theirs: conflict: expected nothing, found something in a folder that is to go"), "{said}");
+    assert!(
+        said.stderr().contains("/d/theirs: conflict: expected nothing, found something in a directory that is to go"),
+        "{said}"
+    );
     found.assert_same(&world.manifest(), "refused");
     world.remove("d/theirs");
     world.recant(&format!("commit {id} --force")).ok();
@@ -1001,7 +1004,7 @@ fn by_force_between_two_file_systems_what_is_found_is_kept() {
     if !shm.is_dir() {
         return common::skip("two file systems: no /dev/shm");
     }
-    let (mut world, elsewhere) = (World::on(shm), tempfile::tempdir().expect("a folder of another file system"));
+    let (mut world, elsewhere) = (World::on(shm), tempfile::tempdir().expect("a directory of another file system"));
     world.set("RECANT_STORE", elsewhere.path().join("store"));
     let id = world.edited("f");
     committed(&world, &id);
@@ -1033,27 +1036,27 @@ fn a_forced_commit_of_what_was_staged_several_times_leaves_the_session_readable(
 fn diff_conflicts_shows_what_is_held_against_what_is_on_the_tree_now() {
     let world = World::new();
     world.write("f", "a\nb\nc\n").write("mode", "x").symlink("here", "link").write("gone", "1\n").write("becomes", "1\n");
-    world.write("folder/in", "1\n").write("calm", "1\n");
+    world.write("directory/in", "1\n").write("calm", "1\n");
     let id = world.begin();
     world.stage_write(&id, "f", "a\nB\nc\n").stage_write(&id, "gone", "held\n").stage_write(&id, "becomes", "held\n");
     world.stage_write(&id, "calm", "2\n");
     world.call(["session", "chmod", &id, "0600", "mode"]).run().ok();
     world.call(["session", "symlink", &id, "there", "link"]).run().ok();
-    world.call(["session", "delete", "-r", &id, "folder"]).run().ok();
+    world.call(["session", "delete", "-r", &id, "directory"]).run().ok();
     assert_snapshot!(world.call(["diff", &id, "--conflicts"]).run(), @r"
     status 0
     --- stderr
     recant: session <id1>: no conflicts
     ");
-    world.write("f", "a\nb\nc\nd\n").remove("gone").remove("becomes").mkdir("becomes").write("folder/new", "theirs\n");
+    world.write("f", "a\nb\nc\nd\n").remove("gone").remove("becomes").mkdir("becomes").write("directory/new", "theirs\n");
     world.remove("link").symlink("elsewhere", "link").chmod("mode", 0o755);
     let refused = world.call(["commit", &id]).run().with(3);
     assert!(refused.masked_err().contains("recant diff <id1~> --conflicts shows both sides"), "{refused}");
     assert_snapshot!(world.call(["diff", &id, "--conflicts"]).run(), @r"
     status 0
     --- stdout
-    # /world/tree/becomes: conflict: expected a file, found a folder (move it away)
-    # /world/tree/becomes: on the tree now: folder, mode 0755
+    # /world/tree/becomes: conflict: expected a file, found a directory (move it away)
+    # /world/tree/becomes: on the tree now: directory, mode 0755
     diff --git a/world/tree/becomes b/world/tree/becomes
     new file mode 100644
     --- /dev/null	(on the tree now)
@@ -1070,10 +1073,10 @@ fn diff_conflicts_shows_what_is_held_against_what_is_on_the_tree_now() {
     +B
      c
     -d
-    # /world/tree/folder/new: conflict: expected nothing, found something in a folder that is to go
-    diff --git a/world/tree/folder/new b/world/tree/folder/new
+    # /world/tree/directory/new: conflict: expected nothing, found something in a directory that is to go
+    diff --git a/world/tree/directory/new b/world/tree/directory/new
     deleted file mode 100644
-    --- a/world/tree/folder/new	(on the tree now)
+    --- a/world/tree/directory/new	(on the tree now)
     +++ /dev/null	(held in <id1~>)
     @@ -1 +0,0 @@
     -theirs
@@ -1101,19 +1104,19 @@ fn diff_conflicts_shows_what_is_held_against_what_is_on_the_tree_now() {
     --- stderr
     recant: 6 conflicts for commit: - is on the tree now, + is held
     ");
-    assert_snapshot!(world.call(["diff", &id, "--conflicts", "--stat", "f", "folder", "mode"]).run(), @"
+    assert_snapshot!(world.call(["diff", &id, "--conflicts", "--stat", "f", "directory", "mode"]).run(), @"
     status 0
     --- stdout
      f          | 3 +--
-     folder/new | 1 -
+     directory/new | 1 -
      mode       | conflict: expected a …und a file with mode 0755; mode 0755 -> 0600
      3 files changed, 1 insertion(+), 3 deletions(-)
     --- stderr
     recant: 3 conflicts for commit: - is on the tree now, + is held
     ");
     assert_eq!(
-        world.call(["diff", &id, "--conflicts", "--name-only", "folder/new"]).run().ok().masked_out(),
-        "/world/tree/folder/new\n"
+        world.call(["diff", &id, "--conflicts", "--name-only", "directory/new"]).run().ok().masked_out(),
+        "/world/tree/directory/new\n"
     );
     world.call(["diff", &id, "--conflicts", "nowhere"]).run().with(1);
     // What it says is what the commit says, path for path.

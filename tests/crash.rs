@@ -18,18 +18,18 @@ struct Scene {
 }
 
 impl Scene {
-    fn on(folder: &Path, store: Option<&Path>) -> Self {
-        let mut world = World::on(folder);
+    fn on(directory: &Path, store: Option<&Path>) -> Self {
+        let mut world = World::on(directory);
         if let Some(store) = store {
             world.set("RECANT_STORE", store);
         }
         world.write("edited", "old").write("empty", "").write("gone", "away").write("moded", "x");
         world.write("one", "linked").write("full/a", "1").write("full/sub/b", "2");
-        world.write("kind/file", "f").mkdir("kind/folder").symlink("nowhere", "kind/link").fifo("kind/fifo");
+        world.write("kind/file", "f").mkdir("kind/directory").symlink("nowhere", "kind/link").fifo("kind/fifo");
         world.write("kind/full/x", "x").symlink("old", "link").fifo("fifo").chmod("edited", 0o600).chmod("full/sub", 0o500);
         let value = rustix::fs::setxattr(world.path("edited"), "user.kept", b"1", rustix::fs::XattrFlags::empty());
         if let Err(error) = value {
-            println!("skipped: xattrs in the crash test: {}: {error}", folder.display());
+            println!("skipped: xattrs in the crash test: {}: {error}", directory.display());
         }
         for name in ["full", "full/sub", "kind", "kind/full", ""] {
             let times = rustix::fs::Timestamps { last_access: time(1_000_000_000), last_modification: time(1_000_000_000) };
@@ -54,7 +54,7 @@ impl Scene {
         for words in [
             "delete ID kind/file",
             "mkdir ID kind/file",
-            "symlink ID to kind/folder -r",
+            "symlink ID to kind/directory -r",
             "delete ID kind/link",
             "mkdir ID kind/link",
         ] {
@@ -176,7 +176,7 @@ fn so_it_is_with_store_and_tree_on_two_file_systems() {
         println!("skipped: two file systems: /dev/shm is none of its own");
         return;
     }
-    let store = tempfile::tempdir_in(other).expect("a folder in /dev/shm");
+    let store = tempfile::tempdir_in(other).expect("a directory in /dev/shm");
     let path = store.path().join("store");
     sweep_all(&|| Scene::on(&std::env::temp_dir(), Some(&path)));
 }
@@ -187,16 +187,16 @@ fn so_it_is_with_store_and_tree_on_two_file_systems() {
 fn what_lies_at_the_home_of_an_original_is_no_obstacle_and_is_never_given_back() {
     let make = || Scene::on(&std::env::temp_dir(), None);
     let names = |scene: &Scene| {
-        let folders =
+        let directories =
             ["checkpoint/blobs", "checkpoint/objects", "held/objects"].map(|below| scene.world.session(&scene.id).join(below));
-        let listed = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder of the session"));
+        let listed = directories.iter().flat_map(|directory| std::fs::read_dir(directory).expect("a directory of the session"));
         listed.map(|name| name.expect("a name").path()).collect::<Vec<_>>()
     };
     let litter = |homes: Vec<PathBuf>| {
         for (i, home) in homes.iter().filter(|home| home.symlink_metadata().is_err()).enumerate() {
             match i % 2 {
                 0 => std::fs::write(home, "left").expect("a file"),
-                _ => std::fs::create_dir_all(home.join("with/something/in it")).expect("a folder"),
+                _ => std::fs::create_dir_all(home.join("with/something/in it")).expect("a directory"),
             }
         }
     };
@@ -345,8 +345,8 @@ fn so_it_is_with_metadata_that_is_set_under_several_names_of_a_file() {
     sweep(&make, &commit, "rollback", "committed", "rolled_back");
 }
 
-/// A folder that gives way whole, and a file: each is at its path with what is in it, or in the store, whenever the rollback is killed, and the
-/// recovery of it.
+/// A directory that gives way whole, and a file: each is at its path with what is in it, or in the store, whenever the rollback is killed,
+/// and the recovery of it.
 #[test]
 fn what_somebody_made_gives_way_by_force_and_the_recovery_of_that_may_be_killed() {
     let world = World::new();

@@ -89,7 +89,7 @@ fn fifo(path: &Path) {
 
 /// Damage that leaves the times as they were.
 const SILENT: [&str; 10] =
-    ["flipped", "truncated", "emptied", "longer", "swapped", "removed", "a symlink", "a fifo", "a folder", "unreadable"];
+    ["flipped", "truncated", "emptied", "longer", "swapped", "removed", "a symlink", "a fifo", "a directory", "unreadable"];
 
 fn damage(scene: &Scene, how: &str) {
     let blob = scene.blob("the original content of a");
@@ -114,7 +114,7 @@ fn damage(scene: &Scene, how: &str) {
         "removed" => std::fs::remove_file(&blob).expect("a removal"),
         "a symlink" => replace(&blob, |path| std::os::unix::fs::symlink("/etc/passwd", path).expect("a link")),
         "a fifo" => replace(&blob, fifo),
-        "a folder" => replace(&blob, |path| std::fs::create_dir(path).expect("a folder")),
+        "a directory" => replace(&blob, |path| std::fs::create_dir(path).expect("a directory")),
         "unreadable" => std::fs::set_permissions(&blob, std::fs::Permissions::from_mode(0o000)).expect("no mode"),
         _ => unreachable!("a way that is listed"),
     }
@@ -273,7 +273,7 @@ fn changes_that_are_cut_doubled_or_contradict_each_other_are_refused() {
         ("a line of another sort", text.replacen("\"change\"", "\"rewritten\"", 1)),
         ("a mode that is none", text.replacen("\"mode\":\"", "\"mode\":\"99", 1)),
         ("an owner that chown takes for none", text.replacen(r#""uid":"#, r#""uid":4294967295,"was":"#, 1)),
-        ("a digest that is none", text.replacen("\"digest\":\"", "\"digest\":\"../", 1)),
+        ("a hash that is none", text.replacen("\"digest\":\"", "\"digest\":\"../", 1)),
         ("no text", "\u{0}".repeat(whole.len())),
     ] {
         assert_ne!(content, text, "{what}");
@@ -301,7 +301,7 @@ fn a_manifest_that_is_cut_garbled_or_missing_is_refused() {
         let what = format!("{name} with another byte at {at}");
         assert_eq!(garbled(&scene, &file, &flipped, &before, "rollback", &what), 5, "{what}");
     }
-    // Its digest alone tells of what could be true as well.
+    // Its hash alone tells of what could be true as well.
     let text = String::from_utf8(whole.clone()).expect("text");
     let later = text.replacen(":40.000000007Z", ":41.000000007Z", 1);
     assert_ne!(text, later, "no time of an original");
@@ -366,7 +366,7 @@ fn a_header_that_counts_other_changes_than_there_are_is_refused_without_a_panic(
 #[test]
 fn other_kinds_in_place_of_the_sessions_files_never_hang() {
     for name in ["session.json", "changes.jsonl", "checkpoint/manifest.jsonl", "lock"] {
-        for kind in ["a fifo", "a symlink", "a folder"] {
+        for kind in ["a fifo", "a symlink", "a directory"] {
             let scene = Scene::committed();
             let before = scene.world.manifest();
             let file = scene.session(name);
@@ -376,7 +376,7 @@ fn other_kinds_in_place_of_the_sessions_files_never_hang() {
             match kind {
                 "a fifo" => fifo(&file),
                 "a symlink" => std::os::unix::fs::symlink("/etc/passwd", &file).expect("a link"),
-                _ => std::fs::create_dir(&file).expect("a folder"),
+                _ => std::fs::create_dir(&file).expect("a directory"),
             }
             let what = format!("{name} is {kind}");
             for words in ["list", "status", "show ID", "diff ID", "rollback ID"] {
@@ -423,20 +423,20 @@ fn a_manifest_that_is_missing_is_damage_as_long_as_changes_are_in() {
     }
 }
 
-fn spoil(scene: &Scene, folder: &str, how: &str) {
-    let (at, aside) = (scene.session(folder), scene.session("aside"));
+fn spoil(scene: &Scene, directory: &str, how: &str) {
+    let (at, aside) = (scene.session(directory), scene.session("aside"));
     std::fs::rename(&at, &aside).expect("a rename");
     match how {
         "missing" => {}
         "a symlink" => std::os::unix::fs::symlink(&aside, &at).expect("a link"),
-        "a folder" => std::fs::create_dir(&at).expect("a folder"),
+        "a directory" => std::fs::create_dir(&at).expect("a directory"),
         _ => std::fs::write(&at, "").expect("a file"),
     }
 }
 
 #[test]
-fn a_folder_of_a_session_that_is_missing_or_a_link_is_damage_for_every_verb() {
-    for folder in ["checkpoint", "checkpoint/blobs", "checkpoint/objects", "held", "held/objects", "displaced"] {
+fn a_directory_of_a_session_that_is_missing_or_a_link_is_damage_for_every_verb() {
+    for directory in ["checkpoint", "checkpoint/blobs", "checkpoint/objects", "held", "held/objects", "displaced"] {
         for how in ["missing", "a symlink", "a file"] {
             for verb in ["commit", "redo"] {
                 let scene = Scene::new();
@@ -445,28 +445,28 @@ fn a_folder_of_a_session_that_is_missing_or_a_link_is_damage_for_every_verb() {
                     scene.world.recant(&format!("rollback {}", scene.id)).ok();
                 }
                 let before = scene.world.manifest();
-                spoil(&scene, folder, how);
-                let what = format!("{folder} is {how}: {verb}");
+                spoil(&scene, directory, how);
+                let what = format!("{directory} is {how}: {verb}");
                 let said = scene.world.recant(&format!("{verb} {}", scene.id));
                 assert!(scene.world.journals().is_empty(), "{what}: {said}");
                 // A copy of the store may lack what was empty.
-                if said.status == 0 && how == "missing" && !folder.starts_with("held") {
+                if said.status == 0 && how == "missing" && !directory.starts_with("held") {
                     scene.world.recant(&format!("rollback {}", scene.id)).ok();
                     continue;
                 }
                 assert_eq!(said.status, 5, "{what}: {said}");
                 decent(&said, &what);
-                assert!(said.stderr().contains(folder) || folder.starts_with("held"), "{what}: {said}");
+                assert!(said.stderr().contains(directory) || directory.starts_with("held"), "{what}: {said}");
                 before.assert_same(&scene.world.manifest(), &what);
             }
             let scene = Scene::committed();
             let before = scene.world.manifest();
-            spoil(&scene, folder, how);
-            let verifies = folder.starts_with("checkpoint");
+            spoil(&scene, directory, how);
+            let verifies = directory.starts_with("checkpoint");
             for words in
                 ["rollback ID", "checkpoint verify ID", "checkpoint verify"].into_iter().take(if verifies { 3 } else { 1 })
             {
-                let what = format!("{folder} is {how}: {words}");
+                let what = format!("{directory} is {how}: {words}");
                 let said = scene.world.recant(&words.replace("ID", &scene.id));
                 assert_eq!(said.status, 5, "{what}: {said}");
                 decent(&said, &what);
@@ -479,28 +479,29 @@ fn a_folder_of_a_session_that_is_missing_or_a_link_is_damage_for_every_verb() {
 
 /// A copy of the store may leave out what is empty. It is said before anything is touched, with what makes it again.
 #[test]
-fn an_empty_folder_that_a_copy_of_the_store_left_out_is_named_with_what_makes_it_again() {
+fn an_empty_directory_that_a_copy_of_the_store_left_out_is_named_with_what_makes_it_again() {
     let world = World::new();
     world.write("a", "old");
     let id = world.begin();
     world.stage_write(&id, "a", "new");
     let before = world.manifest();
-    for folder in ["held/objects", "checkpoint", "checkpoint/blobs", "displaced"] {
-        let (path, again) = (world.session(&id).join(folder), world.root().join("away"));
+    for directory in ["held/objects", "checkpoint", "checkpoint/blobs", "displaced"] {
+        let (path, again) = (world.session(&id).join(directory), world.root().join("away"));
         std::fs::rename(&path, &again).unwrap();
         let said = world.recant(&format!("commit {id}")).with(5).stderr();
-        assert!(said.contains(&format!("mkdir -p -m 700 {}", path.display())), "{folder}: {said}");
-        before.assert_same(&world.manifest(), folder);
+        assert!(said.contains(&format!("mkdir -p -m 700 {}", path.display())), "{directory}: {said}");
+        before.assert_same(&world.manifest(), directory);
         std::fs::rename(&again, &path).unwrap();
     }
     world.recant(&format!("commit {id}")).ok();
 }
 
-/// One that is missing with what an interrupted operation had put into it is not taken for empty: nothing would be put back, and nobody told.
+/// One that is missing with what an interrupted operation had put into it is not taken for empty: nothing would be put back, and nobody
+/// told.
 #[test]
 #[cfg(feature = "crash-points")]
-fn a_folder_of_a_session_that_is_missing_with_originals_stops_a_recovery() {
-    // With `gone` deleted and `made` written, up to the seal: what has been moved is in the folder then, all of it.
+fn a_directory_of_a_session_that_is_missing_with_originals_stops_a_recovery() {
+    // With `gone` deleted and `made` written, up to the seal: what has been moved is in the directory then, all of it.
     let scene = |verb: &str, steps: &dyn Fn(&Path) -> String| {
         let world = World::new();
         world.write("gone", "old");
@@ -519,17 +520,17 @@ fn a_folder_of_a_session_that_is_missing_with_originals_stops_a_recovery() {
         let steps = std::fs::read_to_string(world.root().join("steps")).expect("the steps");
         let is_seal = |line: &str| line.contains("renameat ") && line.contains("session.json.new");
         let seal = 1 + steps.lines().position(is_seal).expect("the seal");
-        for folder in ["checkpoint", "checkpoint/blobs", "held", "held/objects"] {
+        for directory in ["checkpoint", "checkpoint/blobs", "held", "held/objects"] {
             let (world, id, before, said) = scene(verb, &|_| format!("kill:{seal}"));
             said.with(137);
-            let (place, away) = (world.session(&id).join(folder), world.root().join("away"));
-            std::fs::rename(&place, &away).expect("the folder");
+            let (place, away) = (world.session(&id).join(directory), world.root().join("away"));
+            std::fs::rename(&place, &away).expect("the directory");
             let said = world.recant("recover");
-            assert_eq!(said.status, 7, "{verb}, {folder}: {said}");
-            assert!(said.stdout().contains(&format!("/{id}/{folder}")), "{verb}, {folder}: {said}");
-            std::fs::rename(&away, &place).expect("the folder");
+            assert_eq!(said.status, 7, "{verb}, {directory}: {said}");
+            assert!(said.stdout().contains(&format!("/{id}/{directory}")), "{verb}, {directory}: {said}");
+            std::fs::rename(&away, &place).expect("the directory");
             world.recant("recover").ok();
-            before.assert_same(&world.manifest(), &format!("{verb}, {folder}: {said}"));
+            before.assert_same(&world.manifest(), &format!("{verb}, {directory}: {said}"));
         }
     }
 }
@@ -615,10 +616,10 @@ fn what_an_interrupted_commit_took_is_named_in_a_copy_of_the_store() {
 #[test]
 fn what_is_no_file_is_no_damage_where_it_is_missing_as_its_record_is_all_of_it() {
     let world = World::new();
-    world.mkdir("folder").symlink("/nowhere", "link").fifo("fifo");
+    world.mkdir("directory").symlink("/nowhere", "link").fifo("fifo");
     let before = world.manifest();
     let id = world.begin();
-    for name in ["folder", "link", "fifo"] {
+    for name in ["directory", "link", "fifo"] {
         world.recant(&format!("session delete {id} {name}")).ok();
     }
     world.recant(&format!("commit {id}")).ok();
@@ -627,13 +628,13 @@ fn what_is_no_file_is_no_damage_where_it_is_missing_as_its_record_is_all_of_it()
     std::fs::remove_dir_all(&objects).and_then(|()| std::fs::create_dir(&objects)).expect("none");
     world.recant(&format!("checkpoint verify {id}")).ok();
     world.recant(&format!("rollback {id}")).ok();
-    before.without_folder_times().assert_same(&world.manifest().without_folder_times(), "taken back");
+    before.without_directory_times().assert_same(&world.manifest().without_directory_times(), "taken back");
 }
 
 #[test]
 fn what_should_be_a_file_of_a_session_and_is_none_is_damage() {
     for file in ["changes.jsonl", "checkpoint/manifest.jsonl"] {
-        for how in ["a symlink", "a folder"] {
+        for how in ["a symlink", "a directory"] {
             let scene = Scene::committed();
             let before = scene.world.manifest();
             spoil(&scene, file, how);
@@ -646,7 +647,7 @@ fn what_should_be_a_file_of_a_session_and_is_none_is_damage() {
     }
     // What is kept for the room that it takes is worth nothing else.
     let scene = Scene::committed();
-    spoil(&scene, "reserve.1", "a folder");
+    spoil(&scene, "reserve.1", "a directory");
     scene.world.recant(&format!("rollback {}", scene.id)).ok();
 }
 
@@ -705,9 +706,9 @@ mod journal {
         before.assert_same(&world.manifest(), "the whole journal again");
     }
 
-    /// I14. Its digest proves that it is whole, not who wrote it.
+    /// I14. Its hash proves that it is whole, not who wrote it.
     #[test]
-    fn a_journal_by_which_an_object_would_lie_outside_of_its_session_is_refused_though_its_digest_is_right() {
+    fn a_journal_by_which_an_object_would_lie_outside_of_its_session_is_refused_though_its_hash_is_right() {
         let (scene, before, journal) = interrupted();
         let world = &scene.world;
         let whole = std::fs::read_to_string(&journal).expect("a journal");
@@ -717,8 +718,8 @@ mod journal {
         {
             let body = body.replacen(r#""held":"object""#, &format!(r#""held":{{"at":"{place}"}}"#), 1) + "\n";
             assert!(body.contains(place), "{whole}");
-            let digest = recant::internals::Digest::of(body.as_bytes());
-            std::fs::write(&journal, format!("{body}{{\"end\":\"{digest}\"}}\n")).expect("another journal");
+            let hash = recant::internals::Hash::of(body.as_bytes());
+            std::fs::write(&journal, format!("{body}{{\"end\":\"{hash}\"}}\n")).expect("another journal");
             let said = world.recant("recover").with(5);
             assert!(said.stdout().contains("an object lies where the session has none"), "{place}: {said}");
             middle.assert_same(&world.manifest(), place);
@@ -752,14 +753,14 @@ mod journal {
 
     #[test]
     fn a_journal_that_is_no_file_never_hangs_anything() {
-        for kind in ["a fifo", "a symlink", "a folder"] {
+        for kind in ["a fifo", "a symlink", "a directory"] {
             let (scene, _, journal) = interrupted();
             let middle = scene.world.manifest();
             std::fs::remove_file(&journal).expect("a removal");
             match kind {
                 "a fifo" => fifo(&journal),
                 "a symlink" => std::os::unix::fs::symlink("/etc/passwd", &journal).expect("a link"),
-                _ => std::fs::create_dir(&journal).expect("a folder"),
+                _ => std::fs::create_dir(&journal).expect("a directory"),
             }
             for words in ["recover", "commit ID"] {
                 let said = scene.world.recant(&words.replace("ID", &scene.id));
@@ -786,5 +787,5 @@ fn ids_that_lead_out_of_the_store_are_refused() {
         }
     }
     let fits = common::manifest(scene.world.root());
-    before.without_folder_times().assert_same(&fits.without_folder_times(), "nothing was touched");
+    before.without_directory_times().assert_same(&fits.without_directory_times(), "nothing was touched");
 }

@@ -54,7 +54,7 @@ fn a_patch_has_gits_headers() {
     \ No newline at end of file
     +there
     \ No newline at end of file
-    # /world/tree/new dir: new folder, mode 0755
+    # /world/tree/new dir: new directory, mode 0755
     diff --git a/world/tree/new dir/a b b/world/tree/new dir/a b
     new file mode 100644
     --- /dev/null
@@ -77,7 +77,7 @@ fn a_patch_has_gits_headers() {
     empty       | 0
     gone        | 1 -
     link        | 2 +-
-    new dir     | new folder, mode 0755
+    new dir     | new directory, mode 0755
     new dir/a b | 1 +
     tool        | mode change 100644 -> 100755
     was-empty   | 1 +
@@ -88,11 +88,11 @@ fn a_patch_has_gits_headers() {
 #[test]
 fn what_a_patch_cannot_say_stands_in_remarks() {
     let world = World::new();
-    world.write("mode", "x").write("folder/in", "x").fifo("pipe").mkdir("kept").write("both", "a\n");
+    world.write("mode", "x").write("directory/in", "x").fifo("pipe").mkdir("kept").write("both", "a\n");
     let id = world.begin();
     world.call(["session", "chmod", &id, "0600", "mode"]).run().ok();
     world.call(["session", "chmod", &id, "0700", "kept"]).run().ok();
-    world.call(["session", "delete", &id, "-r", "folder"]).run().ok();
+    world.call(["session", "delete", &id, "-r", "directory"]).run().ok();
     world.call(["session", "delete", &id, "pipe"]).run().ok();
     world.call(["session", "mkdir", &id, "made", "--mode", "0750"]).run().ok();
     world.call(["session", "write", &id, "private", "--mode", "0600"]).stdin("x\n").run().ok();
@@ -105,16 +105,16 @@ fn what_a_patch_cannot_say_stands_in_remarks() {
     @@ -1 +1 @@
     -a
     +b
-    # /world/tree/folder: folder removed
-    diff --git a/world/tree/folder/in b/world/tree/folder/in
+    # /world/tree/directory: directory removed
+    diff --git a/world/tree/directory/in b/world/tree/directory/in
     deleted file mode 100644
-    --- a/world/tree/folder/in
+    --- a/world/tree/directory/in
     +++ /dev/null
     @@ -1 +0,0 @@
     -x
     \ No newline at end of file
     # /world/tree/kept: mode 0755 -> 0700
-    # /world/tree/made: new folder, mode 0750
+    # /world/tree/made: new directory, mode 0750
     # /world/tree/mode: mode 0644 -> 0600
     # /world/tree/pipe: fifo removed
     # /world/tree/private: mode 0600
@@ -126,14 +126,14 @@ fn what_a_patch_cannot_say_stands_in_remarks() {
     +x
     "#);
     assert_snapshot!(world.call(["diff", &id, "--stat"]).run().ok().masked_out(), @"
-    both      | 2 +-
-    folder    | folder removed
-    folder/in | 1 -
-    kept      | mode 0755 -> 0700
-    made      | new folder, mode 0750
-    mode      | mode 0644 -> 0600
-    pipe      | fifo removed
-    private   | 1 +
+    both         | 2 +-
+    directory    | directory removed
+    directory/in | 1 -
+    kept         | mode 0755 -> 0700
+    made         | new directory, mode 0750
+    mode         | mode 0644 -> 0600
+    pipe         | fifo removed
+    private      | 1 +
     8 files changed, 2 insertions(+), 2 deletions(-)
     ");
 }
@@ -176,10 +176,10 @@ fn git_apply_makes_of_the_tree_what_commit_makes_of_it() {
     assert_eq!((applied.status, &*applied.stderr()), (0, ""), "{}", String::from_utf8_lossy(&patch));
 
     world.call(["commit", &id]).run().ok();
-    // git keeps no owner, no time and no empty folder.
+    // git keeps no owner, no time and no empty directory.
     let plain = |top: &std::path::Path| {
         let mut manifest = common::manifest(top);
-        manifest.0.retain(|_, row| row.content != "folder");
+        manifest.0.retain(|_, row| row.content != "directory");
         manifest.0.values_mut().for_each(|row| (row.mtime, row.mode) = ((0, 0), row.mode & 0o100));
         manifest
     };
@@ -369,7 +369,7 @@ fn cat_prints_links_too_and_says_what_has_no_content() {
     assert_snapshot!(world.call(["cat", &id, "d", "--before"]).run(), @r#"
     status 1
     --- stderr
-    recant: /world/tree/d: it is a folder, which has no content
+    recant: /world/tree/d: it is a directory, which has no content
             nothing was changed
     "#);
     assert_snapshot!(world.call(["cat", &id, "other"]).run(), @r#"
@@ -487,7 +487,7 @@ fn the_owner_of_what_is_new_and_the_rights_that_it_gives_are_shown_with_the_coun
     let remarks: Vec<&str> = said.lines().filter(|line| line.starts_with('#')).collect();
     assert_snapshot!(remarks.join("\n"), @"
     # /world/tree/able: extended attribute security.capability
-    # /world/tree/dir: new folder, mode 0755
+    # /world/tree/dir: new directory, mode 0755
     # /world/tree/dir: owner 12:34
     # /world/tree/group: mode 2755
     # /world/tree/group: owner 0:7
@@ -501,7 +501,7 @@ fn the_owner_of_what_is_new_and_the_rights_that_it_gives_are_shown_with_the_coun
     assert_snapshot!(world.recant("diff rights --stat").ok().masked_out(), @"
     able   | 1 +
            | extended attribute security.capability
-    dir    | new folder, mode 0755; owner 12:34
+    dir    | new directory, mode 0755; owner 12:34
     group  | 1 +
            | mode 2755; owner 0:7
     link   | 1 +

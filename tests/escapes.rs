@@ -23,7 +23,7 @@ fn said(who: Who, road: &str, way: &str, where_told: &str) {
     common::way(way, who, road, &format!("said: {where_told}"));
 }
 
-/// A process outside the run, with a folder and a writable file open.
+/// A process outside the run, with a directory and a writable file open.
 struct Outside(Child);
 
 impl Outside {
@@ -57,8 +57,8 @@ fn no_way_out_of_a_run_reaches_the_tree() {
         return;
     }
     each(|desk| {
-        // Their folder's name would say where to look for it; the socket lies in a captured place.
-        desk.made("echo real > real; mkdir folder");
+        // Their directory's name would say where to look for it; the socket lies in a captured place.
+        desk.made("echo real > real; mkdir directory");
         let listener = UnixListener::bind(desk.world.root().join("listening")).unwrap();
         let outside = Outside::start(desk);
         let before = desk.world.manifest();
@@ -69,8 +69,8 @@ fn no_way_out_of_a_run_reaches_the_tree() {
         let words = ["run", "--discard", "--", "/usr/bin/python3"].into_iter().map(ToOwned::to_owned);
         let paths = [&script, &tree, &store, &desk.world.root().join("listening")].map(|path| path.to_str().unwrap().to_owned());
         let words: Vec<String> = words.chain(paths).chain(pids).collect();
-        // 3 is a folder, 4 a file to write, 5 a file to read: as a careless caller leaves them open.
-        let inherit = "exec 3< folder 4>> real 5< real; exec \"$@\"";
+        // 3 is a directory, 4 a file to write, 5 a file to read: as a careless caller leaves them open.
+        let inherit = "exec 3< directory 4>> real 5< real; exec \"$@\"";
         let binary = desk.binary.to_str().unwrap();
         let words: Vec<&str> = ["-c", inherit, "sh", binary].into_iter().chain(words.iter().map(String::as_str)).collect();
         let output = desk.give(desk.world.program("sh", words)).command().stdin(Stdio::null()).output().unwrap();

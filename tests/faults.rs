@@ -85,7 +85,7 @@ fn the_session_of_a_run_that_is_killed_while_its_uppers_go_is_settled() {
         return common::skip("two file systems: there is no /dev/shm");
     }
     let killed_before = |n: usize| {
-        let store = tempfile::tempdir().expect("a folder of another file system");
+        let store = tempfile::tempdir().expect("a directory of another file system");
         let mut world = World::on(shm);
         world.set("RECANT_STORE", store.path().join("store"));
         let (world, id) = scene_in(world);

@@ -1,5 +1,5 @@
 //! Real file systems: ext4, xfs, btrfs and tmpfs as tree and as store, two at once, a bind mount; and what stands in the way:
-//! read-only mounts, immutable files, other people's folders, mount points, full disks. Needs root and loop devices.
+//! read-only mounts, immutable files, other people's directories, mount points, full disks. Needs root and loop devices.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 #![expect(clippy::print_stdout, reason = "what is skipped is said, and how a sweep ended")]
@@ -46,7 +46,7 @@ impl Mount {
         if !is_root(&what) {
             return None;
         }
-        let dir = tempfile::tempdir().expect("a folder");
+        let dir = tempfile::tempdir().expect("a directory");
         let (image, point) = (dir.path().join("image"), dir.path().join("mnt"));
         std::fs::create_dir(&point).expect("a mount point");
         std::fs::File::create(&image).and_then(|file| file.set_len(megabytes << 20)).expect("an image");
@@ -66,7 +66,7 @@ impl Mount {
         if !is_root("a tmpfs") {
             return None;
         }
-        let dir = tempfile::tempdir().expect("a folder");
+        let dir = tempfile::tempdir().expect("a directory");
         let point = dir.path().join("mnt");
         std::fs::create_dir(&point).expect("a mount point");
         match run("mount", &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", &point.display().to_string()]) {
@@ -78,7 +78,7 @@ impl Mount {
         }
     }
 
-    /// A folder by way of FUSE, where renameat2 takes no flags: neither RENAME_EXCHANGE nor RENAME_NOREPLACE.
+    /// A directory by way of FUSE, where renameat2 takes no flags: neither RENAME_EXCHANGE nor RENAME_NOREPLACE.
     fn bindfs() -> Option<Self> {
         Self::bindfs_with(&["-o", "attr_timeout=0,entry_timeout=0"])
     }
@@ -88,7 +88,7 @@ impl Mount {
         if !is_root(what) {
             return None;
         }
-        let dir = tempfile::tempdir().expect("a folder");
+        let dir = tempfile::tempdir().expect("a directory");
         let (real, point) = (dir.path().join("real"), dir.path().join("mnt"));
         std::fs::create_dir(&real).and_then(|()| std::fs::create_dir(&point)).expect("a mount point");
         let paths = [real.display().to_string(), point.display().to_string()];
@@ -101,12 +101,12 @@ impl Mount {
         }
     }
 
-    /// A folder by way of sshfs and a server of sftp: inodes have other numbers each time, and links make files of their own.
+    /// A directory by way of sshfs and a server of sftp: inodes have other numbers each time, and links make files of their own.
     fn sshfs() -> Option<Self> {
         let what = "a file system of another machine (sshfs)";
         let server = ["/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server"];
         let server = server.iter().find(|server| Path::new(server).exists()).filter(|_| is_root(what))?;
-        let dir = tempfile::tempdir().expect("a folder");
+        let dir = tempfile::tempdir().expect("a directory");
         let [real, point, ssh] = ["real", "mnt", "ssh"].map(|name| dir.path().join(name));
         std::fs::create_dir(&real).and_then(|()| std::fs::create_dir(&point)).expect("a mount point");
         // What would be ssh speaks with the server itself.
@@ -122,12 +122,12 @@ impl Mount {
         }
     }
 
-    /// A second mount of a folder that is there.
+    /// A second mount of a directory that is there.
     fn bind(from: &Path, options: &str) -> Option<Self> {
         if !is_root("a bind mount") {
             return None;
         }
-        let dir = tempfile::tempdir().expect("a folder");
+        let dir = tempfile::tempdir().expect("a directory");
         let point = dir.path().join("mnt");
         std::fs::create_dir(&point).expect("a mount point");
         Self::bind_at(dir, point, from, options)
@@ -235,7 +235,7 @@ fn large_files_of_a_snapshot_share_blocks_with_the_tree_where_that_can_be_had_an
         for (name, byte) in [("still", 1), ("written", 2), ("young", 3)] {
             world.write(name, vec![byte; 5 << 20]);
         }
-        // Some that are digested ahead.
+        // Some that are hashed ahead.
         let more: Vec<String> = (0..9).map(|i| format!("more/{i}")).collect();
         for (name, byte) in more.iter().zip(10..) {
             world.write(name, vec![byte; 1 << 20]);
@@ -282,7 +282,7 @@ fn the_store_lies_on_one_file_system_and_the_tree_on_another() {
     }
     if let Some(mount) = Mount::tmpfs("64m") {
         let mut world = World::on(&mount.point);
-        let store = tempfile::tempdir().expect("a folder");
+        let store = tempfile::tempdir().expect("a directory");
         world.set("RECANT_STORE", store.path().join("store"));
         round_trip(&world, "tree on a tmpfs");
     }
@@ -375,14 +375,14 @@ fn a_write_within_the_second_is_seen_where_times_are_whole_seconds() {
     }
 }
 
-/// The time that a folder was left with is compared as such a file system shows it, or the one before never comes back.
+/// The time that a directory was left with is compared as such a file system shows it, or the one before never comes back.
 /// What is put has another time there than the one that it was to get: the undo has to know it by that.
 #[cfg(feature = "crash-points")]
 #[test]
 fn what_was_put_is_taken_back_where_times_are_whole_seconds() {
     let mkfs = ["mkfs.ext4", "-q", "-m", "0", "-I", "128"];
     let Some(mount) = Mount::made("ext4 with times of whole seconds", 64, &mkfs) else { return };
-    let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a folder of another file system"));
+    let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a directory of another file system"));
     world.set("RECANT_STORE", store.path().join("store"));
     world.write("edited", "old");
     let before = world.manifest();
@@ -399,12 +399,12 @@ fn what_was_put_is_taken_back_where_times_are_whole_seconds() {
 }
 
 #[test]
-fn a_folder_gets_its_time_back_where_times_are_whole_seconds() {
+fn a_directory_gets_its_time_back_where_times_are_whole_seconds() {
     let mkfs = ["mkfs.ext4", "-q", "-m", "0", "-I", "128"];
     let Some(mount) = Mount::made("ext4 with times of whole seconds", 64, &mkfs) else { return };
     let world = World::on(&mount.point);
     world.write("d/old", "as it was");
-    let dir = std::fs::File::open(world.path("d")).expect("the folder");
+    let dir = std::fs::File::open(world.path("d")).expect("the directory");
     dir.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1000)).expect("a time");
     let before = world.manifest();
     let id = world.begin();
@@ -548,7 +548,7 @@ impl Layered {
         let point = mount.point.join("merged");
         std::fs::create_dir(&point).expect("a mount point");
         let mut world = World::on(&point);
-        let store = (!store_inside).then(|| tempfile::tempdir().expect("a folder"));
+        let store = (!store_inside).then(|| tempfile::tempdir().expect("a directory"));
         if let Some(store) = &store {
             world.set("RECANT_STORE", store.path().join("store"));
         }
@@ -572,7 +572,7 @@ impl Layered {
     fn lay(&self) -> Result<(), String> {
         let part = |name: &str| self.mount.point.join(name);
         for name in ["upper", "work"] {
-            std::fs::create_dir(part(name)).expect("a folder");
+            std::fs::create_dir(part(name)).expect("a directory");
         }
         let [lower, upper, work, at] = ["lower", "upper", "work", "merged"].map(|name| part(name).display().to_string());
         let options = format!("lowerdir={lower},upperdir={upper},workdir={work},index={}", self.index);
@@ -607,7 +607,7 @@ impl Layered {
     }
 }
 
-/// What is below an overlay becomes another inode when it is changed, and a folder that is there cannot be renamed.
+/// What is below an overlay becomes another inode when it is changed, and a directory that is there cannot be renamed.
 #[test]
 fn a_tree_in_a_lower_layer_of_overlayfs_goes_there_and_back() {
     for store_inside in [false, true] {
@@ -747,7 +747,7 @@ fn what_somebody_changes_on_overlayfs_before_a_recovery_stays() {
         let onward = if verb == "commit" { "rollback" } else { "redo" };
         let on = world.recant(&format!("{onward} {id} --force")).ok();
         let calm = |manifest: &Manifest| {
-            let mut manifest = manifest.clone().without_folder_times();
+            let mut manifest = manifest.clone().without_directory_times();
             manifest.0.remove(&b"moded"[..]);
             manifest
         };
@@ -814,7 +814,7 @@ fn what_somebody_puts_where_a_name_is_absent_for_a_moment_costs_nobody_anything(
 #[test]
 fn on_a_portable_road_a_kill_at_any_step_leaves_no_stray_name_and_an_edit_is_somebody_s() {
     let Some(mount) = Mount::sshfs() else { return };
-    let store = tempfile::tempdir().expect("a folder");
+    let store = tempfile::tempdir().expect("a directory");
     let mut world = World::on(&mount.point);
     world.set("RECANT_STORE", store.path().join("store")).write("edited", "old").write("gone", "away");
     let scene = |world: &World| {
@@ -862,12 +862,12 @@ fn on_a_portable_road_a_kill_at_any_step_leaves_no_stray_name_and_an_edit_is_som
 fn a_tree_on_another_machine_s_file_system_goes_there_and_back() {
     let calm = |mut manifest: Manifest| {
         manifest.0.values_mut().for_each(|row| row.mtime.1 = 0);
-        manifest.without_folder_times()
+        manifest.without_directory_times()
     };
     for store_inside in [false, true] {
         let Some(mount) = Mount::sshfs() else { return };
         let mut world = World::on(&mount.point);
-        let store = tempfile::tempdir().expect("a folder");
+        let store = tempfile::tempdir().expect("a directory");
         if !store_inside {
             world.set("RECANT_STORE", store.path().join("store"));
         }
@@ -952,7 +952,7 @@ fn a_file_system_where_two_names_cannot_swap_holds_tree_and_store() {
     let timeless = |manifest: Manifest| manifest;
     round_trip_of(without_links(&world), &world, "bindfs", timeless);
     let mut world = World::on(&mount.point);
-    let store = tempfile::tempdir().expect("a folder");
+    let store = tempfile::tempdir().expect("a directory");
     world.set("RECANT_STORE", store.path().join("store"));
     round_trip_of(without_links(&world), &world, "tree on bindfs", timeless);
     let mut world = World::new();
@@ -965,17 +965,17 @@ fn a_file_system_where_two_names_cannot_swap_holds_tree_and_store() {
 fn originals_that_leave_an_encrypted_directory_are_said() {
     let Some(mount) = Mount::made("ext4 with fscrypt", 64, &["mkfs.ext4", "-q", "-O", "encrypt"]) else { return };
     // FS_IOC_ADD_ENCRYPTION_KEY and FS_IOC_SET_ENCRYPTION_POLICY of <linux/fscrypt.h>.
-    let script = "import fcntl,struct,os,sys\nmount,folder=sys.argv[1:]\n\
+    let script = "import fcntl,struct,os,sys\nmount,directory=sys.argv[1:]\n\
         arg=bytearray(struct.pack('<II32sII32s',2,0,b'',64,0,b'')+b'k'*64)\n\
-        fcntl.ioctl(os.open(mount,os.O_RDONLY),0xc0506617,arg,True)\nos.mkdir(folder)\n\
-        fcntl.ioctl(os.open(folder,os.O_RDONLY),0x800c6613,struct.pack('<8B16s',2,1,4,0,0,0,0,0,bytes(arg[8:24])))\n";
-    let folder = mount.point.join("secret");
-    let [at, secret] = [&mount.point, &folder].map(|path| path.display().to_string());
+        fcntl.ioctl(os.open(mount,os.O_RDONLY),0xc0506617,arg,True)\nos.mkdir(directory)\n\
+        fcntl.ioctl(os.open(directory,os.O_RDONLY),0x800c6613,struct.pack('<8B16s',2,1,4,0,0,0,0,0,bytes(arg[8:24])))\n";
+    let directory = mount.point.join("secret");
+    let [at, secret] = [&mount.point, &directory].map(|path| path.display().to_string());
     if let Err(why) = run("python3", &["-c", script, &at, &secret]) {
         return println!("skipped: originals that leave an encrypted directory: {why}");
     }
-    for (store, said_so) in [(mount.point.join("store"), true), (folder.join("store"), false)] {
-        let mut world = World::on(&folder);
+    for (store, said_so) in [(mount.point.join("store"), true), (directory.join("store"), false)] {
+        let mut world = World::on(&directory);
         world.set("RECANT_STORE", &store);
         world.write("edited", "old").write("gone", "away");
         let id = world.begin();
@@ -993,7 +993,7 @@ fn originals_that_leave_an_encrypted_directory_are_said() {
 #[test]
 fn names_that_a_file_system_remembers_wrongly_are_linked_again_and_nothing_else_is_said() {
     let Some(mount) = Mount::bindfs_with(&[]) else { return };
-    let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a folder"));
+    let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a directory"));
     world.set("RECANT_STORE", store.path().join("store"));
     world.write("one", "linked").link("one", "two").write("three", "old");
     let id = world.begin();
@@ -1018,7 +1018,7 @@ fn times_that_a_file_system_only_says_it_has_set_are_named() {
     if Command::new("strace").arg("-V").output().is_err() {
         return println!("skipped: times that are not set: strace is not installed");
     }
-    let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a folder"));
+    let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a directory"));
     world.set("RECANT_STORE", store.path().join("store"));
     world.write("edited", "old").write("moded", "x").write("same", "s");
     let id = world.begin();
@@ -1074,7 +1074,7 @@ fn killed_before_any_step_where_names_come_by_links_it_is_all_done_or_not_begun(
 #[test]
 fn a_name_of_a_file_with_others_that_is_taken_by_links_leaves_none_of_recants_behind() {
     let Some(mount) = Mount::bindfs() else { return };
-    let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a folder of another file system"));
+    let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a directory of another file system"));
     world.set("RECANT_STORE", store.path().join("store"));
     world.write("one", "linked").link("one", "outside").write("two", "linked").link("two", "beside");
     let id = world.begin();
@@ -1120,7 +1120,7 @@ fn a_read_only_mount_is_refused_before_anything_is_changed() {
     if !is_root("a read-only mount") {
         return;
     }
-    let dir = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
     let Some(mount) = Mount::bind_at(dir, world.path("mnt"), &world.path("real"), "rw") else { return };
     world.stage_write(&id, "calm", "new").stage_write(&id, "mnt/file", "new");
     run("mount", &["-o", "remount,bind,ro", &mount.point.display().to_string()]).expect("a read-only mount");
@@ -1128,7 +1128,7 @@ fn a_read_only_mount_is_refused_before_anything_is_changed() {
 }
 
 #[test]
-fn an_immutable_file_and_folder_are_refused_before_anything_is_changed() {
+fn an_immutable_file_and_directory_are_refused_before_anything_is_changed() {
     let Some(mount) = image("ext4") else { return };
     for (flag, on, named) in [("+i", "file", "file"), ("+a", "file", "file"), ("+i", "sub", "sub/in")] {
         let world = World::on(&mount.point);
@@ -1144,7 +1144,7 @@ fn an_immutable_file_and_folder_are_refused_before_anything_is_changed() {
 }
 
 #[test]
-fn a_folder_that_is_mounted_itself_is_refused_before_anything_is_changed() {
+fn a_directory_that_is_mounted_itself_is_refused_before_anything_is_changed() {
     let world = World::new();
     if !is_root("a mount point as a target") {
         return;
@@ -1153,14 +1153,14 @@ fn a_folder_that_is_mounted_itself_is_refused_before_anything_is_changed() {
     let id = world.begin();
     world.recant(&format!("session chmod {id} 0700 target")).ok();
     world.stage_write(&id, "calm", "new");
-    let dir = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
     let Some(_mount) = Mount::bind_at(dir, world.path("target"), &world.path("other"), "rw") else { return };
     refused(&world, &id, "target", None, "a mount point");
 }
 
 #[test]
 fn what_belongs_to_somebody_else_is_refused_before_anything_is_changed() {
-    if !is_root("folders of somebody else") {
+    if !is_root("directories of somebody else") {
         return;
     }
     let uid = 65534;
@@ -1172,7 +1172,7 @@ fn what_belongs_to_somebody_else_is_refused_before_anything_is_changed() {
     }
     let call = |words: &str| world.call(words.split(' ')).user(uid, uid).stdin("new").run();
     if call("--version").status != 0 {
-        println!("skipped: folders of somebody else: user {uid} cannot run {}", env!("CARGO_BIN_EXE_recant"));
+        println!("skipped: directories of somebody else: user {uid} cannot run {}", env!("CARGO_BIN_EXE_recant"));
         return;
     }
     for (path, named) in [("theirs/file", "theirs"), ("theirs/made", "theirs"), ("sticky/file", "sticky/file")] {
@@ -1184,14 +1184,15 @@ fn what_belongs_to_somebody_else_is_refused_before_anything_is_changed() {
     }
 }
 
-/// Of what goes, the store on another file system can keep only a copy, which a user gives to nobody else: that is found before anything is made.
+/// Of what goes, the store on another file system can keep only a copy, which a user gives to nobody else: that is found before anything is
+/// made.
 #[test]
 fn what_belongs_to_somebody_else_is_not_copied_into_a_store_by_a_user() {
     let shm = Path::new("/dev/shm");
     if !is_root("files of somebody else") || !shm.is_dir() {
         return;
     }
-    let (mut world, elsewhere) = (World::on(shm), tempfile::tempdir().expect("a folder of another file system"));
+    let (mut world, elsewhere) = (World::on(shm), tempfile::tempdir().expect("a directory of another file system"));
     world.set("RECANT_STORE", elsewhere.path().join("store")).write("mine", "old").write("theirs", "old");
     let own = |path: &Path| std::os::unix::fs::chown(path, Some(65534), Some(65534)).expect("another owner");
     [world.root(), &world.root().join("home"), &world.tree(), &world.path("mine"), elsewhere.path()].into_iter().for_each(own);
@@ -1222,7 +1223,7 @@ fn what_belongs_to_somebody_else_is_not_copied_into_a_store_by_a_user() {
         let words: Vec<_> = [env!("CARGO_BIN_EXE_recant")].into_iter().chain(words.split(' ')).collect();
         world.program("setpriv", user.into_iter().chain(words)).run()
     };
-    let before = world.manifest().without_folder_times();
+    let before = world.manifest().without_directory_times();
     // Whoever may give files away alone may not set a time on them then.
     let said = with("+chown", &format!("commit {id}")).with(1);
     assert!(said.stderr().contains("/theirs: what is there, of which the store"), "{said}");
@@ -1230,22 +1231,22 @@ fn what_belongs_to_somebody_else_is_not_copied_into_a_store_by_a_user() {
         with("+chown,+fowner,+dac_override", &format!("{verb} {id}")).ok();
         assert_eq!(world.exists("theirs"), verb == "rollback");
     }
-    before.assert_same(&world.manifest().without_folder_times(), "given back to whom it belongs");
+    before.assert_same(&world.manifest().without_directory_times(), "given back to whom it belongs");
     // What stays the caller's own may get its group by the one right alone.
     std::os::unix::fs::chown(world.path("mine"), None, Some(0)).expect("another group");
-    let before = world.manifest().without_folder_times();
+    let before = world.manifest().without_directory_times();
     for verb in ["commit", "rollback"] {
         with("+chown", &format!("{verb} {id} mine --force")).ok();
         assert_eq!(world.exists("mine"), verb == "rollback");
     }
-    before.assert_same(&world.manifest().without_folder_times(), "given back with its group");
+    before.assert_same(&world.manifest().without_directory_times(), "given back with its group");
 }
 
-fn fill(folder: &Path) {
+fn fill(directory: &Path) {
     // As much as fits: in large pieces, then in small ones, then in one byte.
     for (i, size) in [1 << 20, 64 << 10, 4096, 1].into_iter().enumerate() {
         for n in 0.. {
-            let file = folder.join(format!("fill-{i}-{n}"));
+            let file = directory.join(format!("fill-{i}-{n}"));
             if std::fs::write(&file, vec![b'f'; size]).is_err() {
                 drop(std::fs::remove_file(&file));
                 break;
@@ -1258,11 +1259,11 @@ fn fill(folder: &Path) {
 fn a_full_disk_of_the_tree_is_refused_or_undone_and_then_it_works() {
     let Some(mount) = Mount::image("ext4", 24) else { return };
     let mut world = World::on(&mount.point);
-    let store = tempfile::tempdir().expect("a folder");
+    let store = tempfile::tempdir().expect("a directory");
     world.set("RECANT_STORE", store.path().join("store"));
     let (id, _) = scene(&world, false);
     let ballast = mount.point.join("ballast");
-    std::fs::create_dir(&ballast).expect("a folder");
+    std::fs::create_dir(&ballast).expect("a directory");
     fill(&ballast);
     let before = world.manifest();
     let said = world.recant(&format!("commit {id}")).with(1);
@@ -1297,9 +1298,9 @@ fn a_snapshot_for_which_the_store_has_no_room_leaves_nothing_in_it() {
     world.recant("snapshot verify").ok();
 }
 
-/// The paths of all files below a folder, sorted.
-fn names_below(folder: &Path) -> Vec<PathBuf> {
-    let found = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().map(|entry| entry.expect("a name"));
+/// The paths of all files below a directory, sorted.
+fn names_below(directory: &Path) -> Vec<PathBuf> {
+    let found = walkdir::WalkDir::new(directory).sort_by_file_name().into_iter().map(|entry| entry.expect("a name"));
     found.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path).collect()
 }
 
@@ -1310,7 +1311,7 @@ fn a_full_disk_of_the_store_is_refused_or_undone_and_then_it_works() {
     world.set("RECANT_STORE", mount.point.join("store"));
     let (id, before) = scene(&world, false);
     let ballast = mount.point.join("ballast");
-    std::fs::create_dir(&ballast).expect("a folder");
+    std::fs::create_dir(&ballast).expect("a directory");
     fill(&ballast);
     let said = world.recant(&format!("commit {id}")).with(1);
     before.assert_same(&world.manifest(), &format!("a full disk: {said}"));
@@ -1324,13 +1325,13 @@ fn a_full_disk_of_the_store_is_refused_or_undone_and_then_it_works() {
 type Exhaust = fn(&Path);
 
 /// Takes every inode, then every byte.
-fn exhaust(folder: &Path) {
+fn exhaust(directory: &Path) {
     for n in 0.. {
-        if std::fs::File::create(folder.join(format!("inode-{n}"))).is_err() {
+        if std::fs::File::create(directory.join(format!("inode-{n}"))).is_err() {
             break;
         }
     }
-    fill(folder);
+    fill(directory);
 }
 
 #[test]
@@ -1351,7 +1352,7 @@ fn without_a_free_byte_or_inode_a_rollback_on_one_file_system_works() {
         for verb in ["commit", "redo"] {
             world.recant(&format!("{verb} {id}")).ok();
             let ballast = mount.point.join("ballast");
-            std::fs::create_dir(&ballast).expect("a folder");
+            std::fs::create_dir(&ballast).expect("a directory");
             // Room that a file system gives back late (what it had set aside, files removed before) is taken, too.
             let full = (0..20).any(|turn| {
                 let part = ballast.join(turn.to_string());
@@ -1379,7 +1380,7 @@ fn on_btrfs_without_a_free_byte_a_rollback_is_refused_or_done_and_never_half() {
     world.recant(&format!("commit {id}")).ok();
     let after = world.manifest();
     let ballast = mount.point.join("ballast");
-    std::fs::create_dir(&ballast).expect("a folder");
+    std::fs::create_dir(&ballast).expect("a directory");
     fill(&ballast);
     let said = world.recant(&format!("rollback {id}"));
     assert_done_or_not(&said, &world, &before, &after);
@@ -1401,7 +1402,7 @@ fn what_is_on_a_file_system_that_is_read_only_now_is_undone_once_it_is_not() {
             world.stage_write(&id, "edited", "new").stage_write(&id, "calm", "new");
             (world, id)
         };
-        let stores = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+        let stores = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
         let (whole, id) = scene(stores[0].path());
         let log = stores[0].path().join("steps");
         whole.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
@@ -1432,7 +1433,7 @@ fn what_is_on_a_file_system_that_is_read_only_now_is_undone_once_it_is_not() {
             assert_eq!((&*world.read("edited"), &*world.read("calm")), ("theirs", "old"), "{said}");
             world.recant(&format!("rollback {id} --force")).ok();
         }
-        before.clone().without_folder_times().assert_same(&world.manifest().without_folder_times(), &format!("{said}"));
+        before.clone().without_directory_times().assert_same(&world.manifest().without_directory_times(), &format!("{said}"));
     }
 }
 
@@ -1448,7 +1449,7 @@ fn an_operation_cut_off_on_a_file_system_that_is_gone_for_good_can_be_ended() {
         let world = World::new();
         world.write("a", "old").write("real/b", "old").write("real/gone", "away").write("other/b", "somebody's").mkdir("t");
         let mount = |from: &str| {
-            let dir = tempfile::tempdir().expect("a folder");
+            let dir = tempfile::tempdir().expect("a directory");
             Mount::bind_at(dir, world.path("t"), &world.path(from), "rw")
         };
         let Some(there) = mount("real") else { return };
@@ -1475,12 +1476,12 @@ fn an_operation_cut_off_on_a_file_system_that_is_gone_for_good_can_be_ended() {
             *(if is_done { &mut settled } else { &mut undone }) += 1;
         } else {
             // Copies that were made ready there are gone with it, and named as what is not found.
-            let named = said.stderr().contains("recant's own, and its folder is not where it was");
+            let named = said.stderr().contains("recant's own, and its directory is not where it was");
             assert_eq!((said.status, &*world.read("a")), (if named { 4 } else { 0 }, "old"), "{what}");
         }
         assert_eq!(world.recant("recover").ok().stderr().trim(), "recant: nothing was interrupted", "{what}");
         assert_eq!(world.read("t/b"), "somebody's", "{what}");
-        assert_eq!(std::fs::read_dir(world.path("t")).expect("a folder").count(), 1, "{what}");
+        assert_eq!(std::fs::read_dir(world.path("t")).expect("a directory").count(), 1, "{what}");
         let count = format!("grep -rlx old tree/real {} | wc -l", world.store().display());
         let kept = world.program("sh", ["-c", &count]).cwd(world.root()).run().ok().stdout();
         assert!(kept.trim() != "0", "{what}: no original is left");

@@ -127,7 +127,7 @@ struct Act {
     named: Vec<String>,
     /// Somebody was at it before it was over: what is where then is his doing, too.
     is_meddled: bool,
-    /// The token of a process that worked in folders while they were moved.
+    /// The token of a process that worked in directories while they were moved.
     late: u32,
 }
 
@@ -158,7 +158,7 @@ impl Drop for Scene {
         if std::thread::panicking() {
             println!("seed {} of this road:\n{}", self.seed, self.world.mask(&self.log.join("\n")));
         }
-        // Closed folders would stay, for an ordinary user.
+        // Closed directories would stay, for an ordinary user.
         drop(self.world.program("chmod", ["-R".as_ref(), "u+rwX".as_ref(), self.world.root().as_os_str()]).run());
     }
 }
@@ -181,12 +181,12 @@ impl Scene {
             return None;
         }
         let mut world = World::on(&near);
-        let far = road.is_apart().then(|| tempfile::tempdir_in(&far).expect("a folder of another file system"));
+        let far = road.is_apart().then(|| tempfile::tempdir_in(&far).expect("a directory of another file system"));
         let store = far.as_ref().map_or_else(|| world.store(), |far| far.path().join("store"));
         if !road.is_root() && is_root {
             for top in [Some(world.root()), far.as_ref().map(tempfile::TempDir::path)].into_iter().flatten() {
                 std::os::unix::fs::lchown(top, Some(USER), Some(USER)).expect("another owner");
-                std::fs::set_permissions(top, std::fs::Permissions::from_mode(0o755)).expect("an open folder");
+                std::fs::set_permissions(top, std::fs::Permissions::from_mode(0o755)).expect("an open directory");
             }
             world.program("chown", ["-R".into(), format!("{USER}:{USER}"), world.root().display().to_string()]).run().ok();
             if world.call(["--version"]).user(USER, USER).cwd("/").run().status != 0 {
@@ -250,13 +250,13 @@ impl Scene {
 
     fn grow(&mut self) {
         for _ in 0..3 + self.dice.below(9) {
-            let folders = self.paths().into_iter().filter(|path| self.kind(path) == "folder");
-            let folders: Vec<String> = folders.chain([".".into()]).collect();
-            let path = format!("{}/{}", self.dice.of(&folders), self.dice.of(&NAMES));
+            let directories = self.paths().into_iter().filter(|path| self.kind(path) == "directory");
+            let directories: Vec<String> = directories.chain([".".into()]).collect();
+            let path = format!("{}/{}", self.dice.of(&directories), self.dice.of(&NAMES));
             let path = path.trim_start_matches("./").to_owned();
             let line = match self.dice.below(20) {
                 _ if self.world.exists(&path) => continue,
-                0..9 => format!("mkdir -m {} {path}", self.folder_mode()),
+                0..9 => format!("mkdir -m {} {path}", self.directory_mode()),
                 9..19 => self.content(&path),
                 _ => format!("ln -s zz {path}"),
             };
@@ -303,7 +303,7 @@ impl Scene {
         let id = self.recant(&["session", "new"], "").out.trim_end().to_owned();
         for _ in 0..2 + self.dice.below(6) {
             let path = self.pick();
-            let (mode, target) = (self.folder_mode(), self.dice.of(&["a", "nowhere/x"]));
+            let (mode, target) = (self.directory_mode(), self.dice.of(&["a", "nowhere/x"]));
             let words = match self.dice.below(8) {
                 0..3 => vec!["write", "-p", "-r", &id, &path],
                 3 | 4 => vec!["delete", "-r", &id, &path],
@@ -413,14 +413,14 @@ impl Scene {
         (steps, 0)
     }
 
-    /// A process that has a folder open works on in it, wherever that is moved.
+    /// A process that has a directory open works on in it, wherever that is moved.
     fn late(&mut self, verb: &str) -> String {
         self.tokens += 1;
         // What was made for the operation lies elsewhere: no process can have that open.
         let moved = if verb == "commit" { "checkpoint" } else { "*" };
-        let (folder, token) = (self.store.join("sessions"), self.tokens);
+        let (directory, token) = (self.store.join("sessions"), self.tokens);
         let put = format!("echo tok-{token}- >%/late-{token} && touch ../late-{token} || true");
-        format!("find {} -path '*/{moved}/objects/*' -type d | xargs -I% sh -c '{put}'", folder.display())
+        format!("find {} -path '*/{moved}/objects/*' -type d | xargs -I% sh -c '{put}'", directory.display())
     }
 
     fn killed(&mut self, mut act: Act) {
@@ -441,7 +441,8 @@ impl Scene {
     }
 
     /// Deeds while an operation is cut off. What they overwrite is somebody's own loss, also where a copy of it was on its way:
-    /// that one goes when the operation is undone, as the tree had it. So it is where a folder goes with what was on its way in it. What lay in the store alone is owed all the same.
+    /// that one goes when the operation is undone, as the tree had it. So it is where a directory goes with what was on its way in it. What
+    /// lay in the store alone is owed all the same.
     fn meddle(&mut self, act: &mut Act) {
         let before = self.moment();
         let deeds = 1 + self.dice.below(3);
@@ -567,14 +568,14 @@ impl Scene {
         let changes = moves.filter_map(|row| {
             let path = self.below(&row["path"]);
             let (kept, side) = (originals.get(&path), if verb == "rollback" { "before" } else { "after" });
-            let want = kept.map_or(&row[side], |original| &original["state"]).clone();
+            let want = kept.map_or_else(|| row[side].clone(), |original| printed(&original["state"]));
             let is_nothing = want.is_null() && row[if side == "after" { "before" } else { "after" }].is_null();
             if is_nothing && verb == "rollback" {
                 // What was gone already when it was to go: whatever is there now is somebody's, and stays.
                 return None;
             }
             let [before, after] = ["before", "after"].map(|side| row[side]["kind"].as_str());
-            let is_set = before.is_some() && before == after && (before == Some("folder") || row["change"] != "modified");
+            let is_set = before.is_some() && before == after && (before == Some("directory") || row["change"] != "modified");
             let kept = kept.map_or(&Value::Null, |original| &original["kept"]);
             let in_place = is_nothing || is_set || *kept == "metadata";
             Some(Change { path, want: (!want.is_null()).then_some(want), in_place, is_whole: !kept["displaced"].is_null() })
@@ -589,4 +590,16 @@ impl Scene {
         let originals = rows.filter_map(|mut row| row.get_mut("original").map(Value::take));
         originals.map(|original| (self.below(&original["path"]), original)).collect()
     }
+}
+
+/// A state of the store in the words that programs read.
+fn printed(state: &Value) -> Value {
+    let mut state = state.clone();
+    if let Some(hash) = state.as_object_mut().and_then(|state| state.remove("digest")) {
+        state["hash"] = hash;
+    }
+    if state["kind"] == "folder" {
+        state["kind"] = "directory".into();
+    }
+    state
 }

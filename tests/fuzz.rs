@@ -1,5 +1,5 @@
 //! Whatever stands in the store's files: what reads them never panics, never hangs, and what is believed leads nowhere but to the
-//! session's own paths. Valid files are mutated, by bytes and by their JSON, digests made right again in every other case; the library's
+//! session's own paths. Valid files are mutated, by bytes and by their JSON, hashes made right again in every other case; the library's
 //! readers read them in this process. Of those that are believed, a sample is carried out by the binary, and everything around compared.
 //!
 //! `RECANT_FUZZ` is the number of executions in all (10,000,000 in the long test), `RECANT_SEED` the first seed.
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use common::{Manifest, World};
-use recant::internals::{self, AbsPath, Digest, Draft, Id, Journal, Original, Session, Spot, Store};
+use recant::internals::{self, AbsPath, Draft, Hash, Id, Journal, Original, Session, Spot, Store};
 use serde_json::Value;
 
 /// One stored file that is read.
@@ -50,7 +50,8 @@ impl Scene {
         let shm = Path::new("/dev/shm");
         let mut world = if shm.is_dir() { World::on(shm) } else { World::new() };
         // A draft is written where something has to be made: copies between two file systems.
-        let store = (target == Target::Draft).then(|| tempfile::tempdir_in("/var/tmp").expect("a folder on another file system"));
+        let store =
+            (target == Target::Draft).then(|| tempfile::tempdir_in("/var/tmp").expect("a directory on another file system"));
         if let Some(store) = &store {
             world.set("RECANT_STORE", store.path().join("store"));
         }
@@ -110,7 +111,7 @@ impl Scene {
         Self { world, id, target, variant, file, valid, _store: store }
     }
 
-    fn store_folder(&self) -> PathBuf {
+    fn store_directory(&self) -> PathBuf {
         self._store.as_ref().map_or_else(|| self.world.store(), |store| store.path().join("store"))
     }
 
@@ -187,12 +188,12 @@ impl<'a> Mutator<'a> {
 
     fn case(&mut self) -> Vec<u8> {
         let mut bytes = if self.random.below(3) == 0 { self.by_bytes() } else { self.by_lines() };
-        // A digest that is wrong is the end of it: what stands behind it is read only with one that is right.
+        // A hash that is wrong is the end of it: what stands behind it is read only with one that is right.
         if self.sealed && self.random.below(8) != 0 {
             let end = bytes.strip_suffix(b"\n").unwrap_or(&bytes).iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
             bytes.truncate(end);
-            let digest = Digest::of(&bytes).to_string();
-            bytes.extend_from_slice(format!("{{\"end\":\"{digest}\"}}\n").as_bytes());
+            let hash = Hash::of(&bytes).to_string();
+            bytes.extend_from_slice(format!("{{\"end\":\"{hash}\"}}\n").as_bytes());
         }
         bytes
     }
@@ -297,7 +298,7 @@ fn read(scene: &Scene, store: &Store, id: &Id, good: &Session) -> Option<BTreeSe
                 change.sort();
                 own.insert(change.path);
             }
-            own.extend(reading.folder_times().into_iter().map(|time| time.path));
+            own.extend(reading.directory_times().into_iter().map(|time| time.path));
             drop(whole);
         }
         Target::Manifest => {
@@ -329,13 +330,17 @@ fn own_spot(spot: &Spot) {
 fn below_session(place: &[u8]) {
     let ours = [&b"held/"[..], b"checkpoint/blobs/", b"checkpoint/objects/", b"displaced/"];
     let plain = place.split(|b| *b == b'/').all(|part| !part.is_empty() && part != b"." && part != b"..");
-    assert!(plain && ours.iter().any(|folder| place.starts_with(folder)), "a place in the session: {}", place.escape_ascii());
+    assert!(
+        plain && ours.iter().any(|directory| place.starts_with(directory)),
+        "a place in the session: {}",
+        place.escape_ascii()
+    );
 }
 
 /// The verbs that work with such a file, by the binary: nothing around but the session's own paths becomes another.
 fn carry_out(scene: &Scene, own: &BTreeSet<AbsPath>, what: &str) -> bool {
     let id = &scene.id;
-    let (before, stored) = (scene.around(), common::manifest(&scene.store_folder()));
+    let (before, stored) = (scene.around(), common::manifest(&scene.store_directory()));
     let verbs: &[&[&str]] = match (scene.target, scene.variant) {
         (Target::Header | Target::Changes, 0) => &[&["show", id], &["diff", id], &["commit", id], &["rollback", id]],
         (Target::Header | Target::Changes | Target::Manifest, _) => &[
@@ -361,7 +366,7 @@ fn carry_out(scene: &Scene, own: &BTreeSet<AbsPath>, what: &str) -> bool {
     let is_own = |path: &[u8]| {
         let full = tree.join(common::name(path));
         let named = named.iter().any(|name| path == name.as_bytes() || path.starts_with(format!("{name}/").as_bytes()));
-        // A folder's time goes with the names in it.
+        // A directory's time goes with the names in it.
         named || own.iter().any(|own| full.starts_with(own.as_path()) || own.as_path().starts_with(&full))
     };
     let after = scene.around();
@@ -371,7 +376,7 @@ fn carry_out(scene: &Scene, own: &BTreeSet<AbsPath>, what: &str) -> bool {
             assert_eq!(before.0.get(path), after.0.get(path), "{what}: {} is none of the session's", path.escape_ascii());
         }
     }
-    (before, stored) != (after, common::manifest(&scene.store_folder()))
+    (before, stored) != (after, common::manifest(&scene.store_directory()))
 }
 
 /// So many cases of one file; how many were believed, and how many of these were carried out.
@@ -380,7 +385,7 @@ fn fuzz(target: Target, variant: usize, seed: u64, cases: u64, carried: u64) -> 
     let (mut believed, mut done) = (0, 0);
     let mut case = 0;
     while case < cases {
-        let path = AbsPath::parse(scene.store_folder().canonicalize().expect("a store").into_os_string().into_encoded_bytes());
+        let path = AbsPath::parse(scene.store_directory().canonicalize().expect("a store").into_os_string().into_encoded_bytes());
         let store = Store::open(&path.expect("a path")).expect("a store").expect("a store");
         let id = Id::parse(&scene.id).expect("an id");
         let good = store.session(&id).expect("a session");
@@ -390,7 +395,9 @@ fn fuzz(target: Target, variant: usize, seed: u64, cases: u64, carried: u64) -> 
         while case < cases && !again {
             case += 1;
             let bytes = mutator.case();
-            file.set_len(bytes.len() as u64).and_then(|()| file.write_all_at(&bytes, 0)).expect("a file in a temporary folder");
+            file.set_len(bytes.len() as u64)
+                .and_then(|()| file.write_all_at(&bytes, 0))
+                .expect("a file in a temporary directory");
             let what = || format!("{target:?} {variant}, seed {seed}, case {case}: {}", bytes.escape_ascii());
             let begun = Instant::now();
             let own = catch_unwind(AssertUnwindSafe(|| read(&scene, &store, &id, &good)));
@@ -441,8 +448,9 @@ fn fuzz_all(cases: u64, carried: u64) {
 fn a_list_of_what_was_prepared_takes_nothing_away_but_what_preparing_makes() {
     let scene = Scene::new(Target::Draft, 0);
     let mut draft: Value = serde_json::from_slice(&scene.valid).expect("JSON");
-    let blobs =
-        std::fs::read_dir(scene.store_folder().join("sessions").join(&scene.id).join("held/objects")).expect("objects").count();
+    let blobs = std::fs::read_dir(scene.store_directory().join("sessions").join(&scene.id).join("held/objects"))
+        .expect("objects")
+        .count();
     let outside = scene.world.root().join("outside");
     let tree = |path: &Path| serde_json::json!({ "tree": path.to_str().expect("a plain path") });
     draft["made"] = Value::from_iter([
@@ -456,7 +464,7 @@ fn a_list_of_what_was_prepared_takes_nothing_away_but_what_preparing_makes() {
     let before = scene.around();
     scene.world.recant("recover").ok();
     before.assert_same(&scene.around(), "all is there");
-    let objects = scene.store_folder().join("sessions").join(&scene.id).join("held/objects");
+    let objects = scene.store_directory().join("sessions").join(&scene.id).join("held/objects");
     assert_eq!(std::fs::read_dir(objects).expect("objects").count(), blobs);
 }
 

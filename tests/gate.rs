@@ -57,7 +57,7 @@ impl Waiting {
     }
 }
 
-/// A session with all that Prepare has to make: new folders, links, changed files; store and tree on one file system or on two.
+/// A session with all that Prepare has to make: new directories, links, changed files; store and tree on one file system or on two.
 fn scene(store: Option<&std::path::Path>) -> (World, String) {
     let mut world = World::new();
     if let Some(store) = store {
@@ -117,7 +117,7 @@ fn what_was_committed_since_somebody_named_it_for_pruning_stays() {
 #[test]
 fn one_that_is_not_told_to_go_leaves_everything_as_it_was() {
     let other = tempfile::tempdir_in("/dev/shm").ok();
-    let places = [None, other.as_ref().map(|folder| folder.path().join("store"))];
+    let places = [None, other.as_ref().map(|directory| directory.path().join("store"))];
     if other.is_none() {
         common::skip("two file systems: /dev/shm is none of its own");
     }
@@ -196,7 +196,7 @@ fn a_second_signal_behind_the_gate_does_not_end_it_where_it_stands() {
 
 #[test]
 fn one_that_is_killed_while_it_waits_leaves_nothing_to_who_comes_next() {
-    let other = tempfile::tempdir_in("/dev/shm").ok().map(|folder| (folder.path().join("store"), folder));
+    let other = tempfile::tempdir_in("/dev/shm").ok().map(|directory| (directory.path().join("store"), directory));
     for store in [None, other.as_ref().map(|(store, _)| store.as_path())] {
         let (world, id) = scene(store);
         let before = world.manifest();

@@ -18,9 +18,9 @@ fn has_git() -> bool {
     has_it
 }
 
-/// Runs git in a folder of the tree; gives what it printed.
-fn git(world: &World, folder: &str, words: &str) -> String {
-    let said = world.program("git", words.split(' ')).cwd(world.path(folder)).run().ok();
+/// Runs git in a directory of the tree; gives what it printed.
+fn git(world: &World, directory: &str, words: &str) -> String {
+    let said = world.program("git", words.split(' ')).cwd(world.path(directory)).run().ok();
     said.stdout().trim_end().to_owned()
 }
 
@@ -35,22 +35,22 @@ fn with_git(files: &[(&str, &str)]) -> World {
     world
 }
 
-fn repository(world: &World, folder: &str, files: &[(&str, &str)]) {
-    world.mkdir(folder);
-    git(world, folder, "init -q -b main .");
+fn repository(world: &World, directory: &str, files: &[(&str, &str)]) {
+    world.mkdir(directory);
+    git(world, directory, "init -q -b main .");
     for (name, text) in files {
-        world.write(Path::new(folder).join(name), text);
+        world.write(Path::new(directory).join(name), text);
     }
-    git(world, folder, "add -A");
-    git(world, folder, "commit -q -m first");
+    git(world, directory, "add -A");
+    git(world, directory, "commit -q -m first");
 }
 
 /// A commit of one more file.
-fn commit(world: &World, folder: &str, name: &str) -> String {
-    world.write(Path::new(folder).join(name), name);
-    git(world, folder, "add -A");
-    git(world, folder, &format!("commit -q -m {name}"));
-    git(world, folder, "rev-parse HEAD")
+fn commit(world: &World, directory: &str, name: &str) -> String {
+    world.write(Path::new(directory).join(name), name);
+    git(world, directory, "add -A");
+    git(world, directory, &format!("commit -q -m {name}"));
+    git(world, directory, "rev-parse HEAD")
 }
 
 fn create(world: &World, words: &str) -> Said {
@@ -121,10 +121,14 @@ fn a_snapshot_of_before_the_rule_that_kept_git_leaves_it_alone_too() {
     world.recant("snapshot verify").ok();
 }
 
-/// Takes the rule out of the manifest of snapshot 0, and its digest anew.
+/// Takes the rule out of the manifest of snapshot 0, and its hash anew.
 fn as_of_before_the_rule(world: &World) {
-    let series =
-        std::fs::read_dir(world.store().join("snapshots")).expect("a folder").next().expect("a series").expect("a name").path();
+    let series = std::fs::read_dir(world.store().join("snapshots"))
+        .expect("a directory")
+        .next()
+        .expect("a series")
+        .expect("a name")
+        .path();
     let text = String::from_utf8(world.bytes(series.join("0.jsonl")))
         .expect("text")
         .replace(",\"vcs\":\"kept\"", "")
@@ -133,8 +137,8 @@ fn as_of_before_the_rule(world: &World) {
     let (body, end) = text.trim_end().rsplit_once('\n').expect("lines");
     let body = format!("{body}\n");
     let mut tail: serde_json::Value = serde_json::from_str(end).expect("the tail");
-    let digest = world.program("sha256sum", [""; 0]).stdin(&body).run().ok().stdout();
-    tail["end"]["digest"] = digest.split(' ').next().expect("a digest").into();
+    let hash = world.program("sha256sum", [""; 0]).stdin(&body).run().ok().stdout();
+    tail["end"]["digest"] = hash.split(' ').next().expect("a hash").into();
     world.write(series.join("0.jsonl"), format!("{body}{tail}\n")).remove(series.join("index"));
 }
 
@@ -156,13 +160,13 @@ fn a_repository_that_came_since_stays_whole_and_is_named() {
         .write("new/deep/untracked", "x");
     let (plain, deep) = (common::manifest(&world.path("plain")), common::manifest(&world.path("new/deep")));
     let said = restore(&world, "0").with(4);
-    plain.assert_same(&common::manifest(&world.path("plain")), "a folder that became a repository");
+    plain.assert_same(&common::manifest(&world.path("plain")), "a directory that became a repository");
     deep.assert_same(&common::manifest(&world.path("new/deep")), "a new one");
     assert_eq!((world.read("f"), world.read("known/g"), world.exists("new/loose")), ("1".into(), "1".into(), false));
-    for folder in ["plain", "new/deep"] {
-        assert!(said.stdout().contains(&format!(" {folder}: it became a repository since")), "{said}");
+    for directory in ["plain", "new/deep"] {
+        assert!(said.stdout().contains(&format!(" {directory}: it became a repository since")), "{said}");
     }
-    assert!(said.stdout().contains(" new: the folder stays, as "), "{said}");
+    assert!(said.stdout().contains(" new: the directory stays, as "), "{said}");
     // Named by hand as well.
     let said = restore(&world, "0 plain/inner").with(4);
     assert!(said.stdout().contains(" plain/inner: it became a repository since"), "{said}");
@@ -195,12 +199,12 @@ fn a_bare_repository_is_version_control_s_own_whatever_its_name() {
     }
     world.write("f", "2").write("plain/mine", "2").write("plain/HEAD/loose", "x");
     let repositories = ["known", "new", "became", "deep/new.git"];
-    let before = repositories.map(|folder| common::manifest(&world.path(folder)));
+    let before = repositories.map(|directory| common::manifest(&world.path(directory)));
     let said = restore(&world, "0").with(4);
-    for (folder, before) in repositories.iter().zip(before) {
-        before.assert_same(&common::manifest(&world.path(folder)), folder);
-        let is_new = *folder != "known";
-        assert_eq!(said.stdout().contains(&format!(" {folder}: it became a repository since")), is_new, "{said}");
+    for (directory, before) in repositories.iter().zip(before) {
+        before.assert_same(&common::manifest(&world.path(directory)), directory);
+        let is_new = *directory != "known";
+        assert_eq!(said.stdout().contains(&format!(" {directory}: it became a repository since")), is_new, "{said}");
     }
     assert_eq!((world.read("f"), world.read("plain/mine"), world.exists("plain/HEAD")), ("1".into(), "1".into(), false));
     // What is gone is named.
@@ -308,7 +312,7 @@ fn a_run_asks_git_for_no_lock_that_it_can_do_without_unless_somebody_says_otherw
     }
 }
 
-/// A repository of the desk's user, old enough that a run takes no digest of what is in it.
+/// A repository of the desk's user, old enough that a run takes no hash of what is in it.
 fn desk_with_git(desk: &Desk) {
     let script = "git init -q -b main . && git config user.name Ann && git config user.email ann@example.org
                   echo 1 > f; echo 1 > g; git add -A; git commit -q -m first";
@@ -407,7 +411,7 @@ fn a_repository_that_a_run_made_is_taken_back_after_git_looked_at_it() {
         desk.recant("commit last").ok();
         refresh(desk);
         let said = desk.recant("rollback last").ok();
-        before.without_folder_times().assert_same(&desk.world.manifest().without_folder_times(), &said.stdout());
+        before.without_directory_times().assert_same(&desk.world.manifest().without_directory_times(), &said.stdout());
     });
 }
 

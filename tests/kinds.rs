@@ -31,7 +31,7 @@ fn pairs() -> impl Iterator<Item = (Kind, Kind, String)> {
 }
 
 fn make(world: &World, path: &str, kind: Kind) {
-    world.mkdir(Path::new(path).parent().expect("a folder"));
+    world.mkdir(Path::new(path).parent().expect("a directory"));
     match kind {
         Absent => {}
         File => drop(world.write(path, "old").chmod(path, 0o640)),
@@ -90,8 +90,8 @@ fn shape_of(kind: Kind, path: &str) -> Vec<String> {
     let lines: &[&str] = match kind {
         Absent => &[],
         File => &[": file \"new\""],
-        Empty => &[": folder"],
-        Full => &[": folder", "/in: file \"new in\"", "/other: folder", "/other/deep: file \"new deep\""],
+        Empty => &[": directory"],
+        Full => &[": directory", "/in: file \"new in\"", "/other: directory", "/other/deep: file \"new deep\""],
         Symlink => &[": link to /nowhere/new"],
         Fifo => &[": fifo"],
     };
@@ -163,7 +163,7 @@ fn on_two_file_systems() -> Option<(World, tempfile::TempDir)> {
         println!("skipped: store and tree on two file systems: /dev/shm is none of its own");
         return None;
     }
-    let store = tempfile::tempdir_in(shm).expect("a folder");
+    let store = tempfile::tempdir_in(shm).expect("a directory");
     // The journals are looked for where World::store says: a link leads there.
     let world = World::new();
     std::os::unix::fs::symlink(store.path(), world.store()).expect("a link to the store");
@@ -334,8 +334,8 @@ fn owners_modes_times_xattrs_acls_and_capabilities_come_back_between_two_file_sy
     }
 }
 
-/// Between two system calls a file has its new owner and not its new mode, or the other way round: nobody is to have rights then that he has
-/// neither before nor after.
+/// Between two system calls a file has its new owner and not its new mode, or the other way round: nobody is to have rights then that he
+/// has neither before nor after.
 #[test]
 #[cfg(feature = "crash-points")]
 fn while_its_owner_changes_a_file_lets_nobody_do_more_than_before_or_after() {
@@ -390,7 +390,7 @@ fn a_mode_that_is_staged_for_a_file_with_an_acl_is_set_as_chmod_sets_it() {
 }
 
 #[test]
-fn a_folder_with_a_default_acl_gives_it_to_what_is_staged_below_it_and_only_then() {
+fn a_directory_with_a_default_acl_gives_it_to_what_is_staged_below_it_and_only_then() {
     let world = World::new();
     world.mkdir("default");
     if !tool(&world, "setfacl", &["-d", "-m", "u:1:rwx,g:2:rx", "default"]) {
@@ -451,16 +451,16 @@ fn awkward_names_go_there_and_back() {
     before.assert_same(&world.manifest(), "awkward names");
 }
 
-/// Goes down `levels` folders of the same name, one call each: no single path is longer than the kernel takes.
+/// Goes down `levels` directories of the same name, one call each: no single path is longer than the kernel takes.
 fn go_down(world: &World, part: &str, levels: usize, make: bool) -> rustix::fd::OwnedFd {
     use rustix::fs::{Mode, OFlags};
     let open = |at: rustix::fd::BorrowedFd<'_>, name: &Path| {
-        rustix::fs::openat(at, name, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).expect("the folder below")
+        rustix::fs::openat(at, name, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).expect("the directory below")
     };
     let mut at = open(rustix::fs::CWD, &world.tree());
     for _ in 0..levels {
         if make {
-            rustix::fs::mkdirat(&at, part, Mode::from_raw_mode(0o755)).expect("a new folder");
+            rustix::fs::mkdirat(&at, part, Mode::from_raw_mode(0o755)).expect("a new directory");
         }
         at = open(std::os::fd::AsFd::as_fd(&at), Path::new(part));
     }
@@ -472,8 +472,8 @@ fn a_path_longer_than_path_max_is_handled_or_refused_by_name() {
     use rustix::fs::{Mode, OFlags};
     let (world, part, levels) = (World::new(), "d".repeat(200), 25);
     let file = |flags| {
-        let folder = go_down(&world, &part, levels, false);
-        std::fs::File::from(rustix::fs::openat(folder, "file", flags, Mode::from_raw_mode(0o644)).expect("the deep file"))
+        let directory = go_down(&world, &part, levels, false);
+        std::fs::File::from(rustix::fs::openat(directory, "file", flags, Mode::from_raw_mode(0o644)).expect("the deep file"))
     };
     drop(go_down(&world, &part, levels, true));
     std::io::Write::write_all(&mut file(OFlags::WRONLY | OFlags::CREATE), b"deep").expect("its content");
@@ -491,7 +491,7 @@ fn a_path_longer_than_path_max_is_handled_or_refused_by_name() {
         assert!(said.stderr().contains("recant: ") && said.stderr().contains("too long"), "{said}");
     }
     assert_eq!(content(), "deep", "never cut, never another file");
-    // The folder as a whole.
+    // The directory as a whole.
     let id = world.begin();
     let said = world.recant(&format!("session delete {id} {part} -r"));
     if said.status == 0 {
@@ -506,7 +506,7 @@ fn a_path_longer_than_path_max_is_handled_or_refused_by_name() {
 }
 
 #[test]
-fn a_users_own_folder_without_w_is_no_obstacle() {
+fn a_users_own_directory_without_w_is_no_obstacle() {
     let root = rustix::process::geteuid().is_root();
     let world = World::new();
     world.write("closed/edited", "old").write("closed/gone", "old").write("closed/sub/in", "old").write("dark/in", "old");
@@ -521,7 +521,7 @@ fn a_users_own_folder_without_w_is_no_obstacle() {
         let everything = world.program("chown", ["-R", "65534:65534"].map(Path::new).into_iter().chain([world.root()])).run();
         everything.ok();
         if world.call(["--version"]).user(uid, gid).cwd("/").run().status != 0 {
-            println!("skipped: a user's own 0555 folder: user {uid} cannot run {}", env!("CARGO_BIN_EXE_recant"));
+            println!("skipped: a user's own 0555 directory: user {uid} cannot run {}", env!("CARGO_BIN_EXE_recant"));
             return;
         }
     }
@@ -590,9 +590,9 @@ fn attributes_of_a_file_that_its_owner_may_not_write_to_go_there_and_back() {
     after.assert_same(&world.manifest(), "and forward");
 }
 
-/// The times of folders come back as they were, in whatever parts a session goes onto the tree and off it.
+/// The times of directories come back as they were, in whatever parts a session goes onto the tree and off it.
 #[test]
-fn the_time_of_a_folder_comes_back_whatever_parts_it_was_changed_in() {
+fn the_time_of_a_directory_comes_back_whatever_parts_it_was_changed_in() {
     let scene = || {
         let world = World::new();
         world.write("d/f", "1").write("d/g", "1").write("k/4", "4").chmod("k", 0o755).write("t/in", "1");
@@ -608,12 +608,12 @@ fn the_time_of_a_folder_comes_back_whatever_parts_it_was_changed_in() {
             world.recant(&format!("{verb} {id} {path}")).ok();
         }
     };
-    // A folder that goes itself, after what lay in it.
+    // A directory that goes itself, after what lay in it.
     let (world, before) = scene();
     let id = world.begin();
     world.recant(&format!("session delete -r {id} d")).ok();
     go(&world, &id, &["commit d/f", "commit", "rollback"]);
-    before.assert_same(&world.manifest(), "a folder that went after its file");
+    before.assert_same(&world.manifest(), "a directory that went after its file");
     go(&world, &id, &["redo d/g", "redo", "rollback d/f", "rollback"]);
     before.assert_same(&world.manifest(), "and came back before it");
 
@@ -648,7 +648,7 @@ fn the_time_of_a_folder_comes_back_whatever_parts_it_was_changed_in() {
 
     // One of which the time alone is changed.
     if !common::can_run() {
-        return common::skip("the time of a folder alone: no run here");
+        return common::skip("the time of a directory alone: no run here");
     }
     let (world, before) = scene();
     world.call(["run", "--", "sh", "-c", "touch -d @5 t; echo y > k/y; echo y > d/y"]).run().ok();

@@ -1,5 +1,5 @@
-//! Originals that are written to while they are moved into the checkpoint, or afterwards: by whoever had them open, mapped, or knows them by
-//! another name. What is written is never lost: it is on the tree, in the session, or its file conflicts; and it is said.
+//! Originals that are written to while they are moved into the checkpoint, or afterwards: by whoever had them open, mapped, or knows them
+//! by another name. What is written is never lost: it is on the tree, in the session, or its file conflicts; and it is said.
 #![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said, and what was tried")]
 
@@ -23,9 +23,9 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Lines that begin like this, in any file below `folder`.
-fn lines_below(folder: &Path, begins: &str, found: &mut BTreeSet<u64>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+/// Lines that begin like this, in any file below `directory`.
+fn lines_below(directory: &Path, begins: &str, found: &mut BTreeSet<u64>) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten() {
         let entry = entry.expect("a name");
         let kind = entry.file_type().expect("a kind");
         if kind.is_dir() {
@@ -40,8 +40,8 @@ fn lines_below(folder: &Path, begins: &str, found: &mut BTreeSet<u64>) {
 
 #[test]
 fn a_writer_that_appends_all_the_time_loses_no_line() {
-    // One that keeps the file open, and one that opens it for each line, so that the kernel mostly tells of no writer; lines all the time, or
-    // with pauses in which an operation comes to its end.
+    // One that keeps the file open, and one that opens it for each line, so that the kernel mostly tells of no writer; lines all the time,
+    // or with pauses in which an operation comes to its end.
     for (keeps, pause) in [(true, 0), (false, 0), (true, 500), (false, 500), (true, 15_000), (false, 15_000)] {
         let world = World::new();
         world.write("log", "").write("calm", "old");
@@ -214,7 +214,7 @@ fn what_is_written_to_an_original_after_it_was_copied_is_named_and_stays() {
     }
     for (write, before, late) in [("' and late' >>", "old", "old and late"), ("late 1<>", "mine", "late")] {
         let mut world = World::on(shm);
-        let store = tempfile::tempdir().expect("a folder of another file system");
+        let store = tempfile::tempdir().expect("a directory of another file system");
         world.set("RECANT_STORE", store.path().join("store"));
         world.write("f", before);
         let id = world.begin();
@@ -256,7 +256,7 @@ fn what_is_written_to_an_original_that_was_copied_once_all_is_done_is_still_some
     }
     for force in [false, true] {
         let mut world = World::on(shm);
-        let store = tempfile::tempdir().expect("a folder of another file system");
+        let store = tempfile::tempdir().expect("a directory of another file system");
         world.set("RECANT_STORE", store.path().join("store"));
         world.write("f", "old");
         let id = world.begin();
@@ -312,7 +312,7 @@ fn what_was_put_aside_stands_in_the_log_as_it_was_said() {
     }
     for name in ["a\nb", "a\u{202e}b", "a b"] {
         let mut world = World::on(shm);
-        let store = tempfile::tempdir().expect("a folder of another file system");
+        let store = tempfile::tempdir().expect("a directory of another file system");
         world.set("RECANT_STORE", store.path().join("store"));
         world.write(name, "old");
         let id = world.begin();
@@ -334,7 +334,7 @@ fn what_was_put_aside_before_a_kill_is_named_by_the_recovery() {
         skip("two file systems: there is no /dev/shm");
         return;
     }
-    let store = tempfile::tempdir().expect("a folder of another file system");
+    let store = tempfile::tempdir().expect("a directory of another file system");
     let commit_with = |name: &str, steps: &str| {
         let mut world = World::on(shm);
         world.set("RECANT_STORE", store.path().join(name));
@@ -382,7 +382,8 @@ fn what_was_put_aside_before_a_kill_is_named_by_the_recovery() {
     }
 }
 
-/// A session that is imported begins to count anew, and so does one whose store was copied back: what was kept stays, and is in nobody's way.
+/// A session that is imported begins to count anew, and so does one whose store was copied back: what was kept stays, and is in nobody's
+/// way.
 #[test]
 fn what_was_put_aside_is_in_the_way_of_no_later_commit_of_an_imported_session() {
     let shm = Path::new("/dev/shm");
@@ -391,7 +392,7 @@ fn what_was_put_aside_is_in_the_way_of_no_later_commit_of_an_imported_session() 
         return;
     }
     let mut world = World::on(shm);
-    let store = tempfile::tempdir().expect("a folder of another file system");
+    let store = tempfile::tempdir().expect("a directory of another file system");
     world.set("RECANT_STORE", store.path().join("store"));
     world.write("f", "old");
     let id = world.begin();
@@ -436,7 +437,7 @@ fn what_recant_sets_under_another_name_is_not_said_to_be_somebody_s_write() {
     if !shm.is_dir() {
         return skip("two file systems: there is no /dev/shm");
     }
-    let (mut world, store) = (World::on(shm), tempfile::tempdir().expect("a folder of another file system"));
+    let (mut world, store) = (World::on(shm), tempfile::tempdir().expect("a directory of another file system"));
     world.set("RECANT_STORE", store.path().join("store"));
     world.write("f", "one").link("f", "g");
     world.call(["run", "-q", "--", "sh", "-c", script]).run().ok();
@@ -486,9 +487,9 @@ fn what_is_written_to_held_content_is_not_let_go_where_it_is_there_again() {
     assert_eq!(world.read("f"), "new");
 }
 
-/// A folder that was moved away is still the working folder of who works in it: what he makes there lies in the store.
+/// A directory that was moved away is still the working directory of who works in it: what he makes there lies in the store.
 #[test]
-fn what_is_made_in_a_folder_that_is_kept_comes_back_with_it_or_stays_there() {
+fn what_is_made_in_a_directory_that_is_kept_comes_back_with_it_or_stays_there() {
     let world = World::new();
     world.write("d/f", "f");
     let id = world.begin();
@@ -499,7 +500,7 @@ fn what_is_made_in_a_folder_that_is_kept_comes_back_with_it_or_stays_there() {
         rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY,
         rustix::fs::Mode::empty(),
     )
-    .expect("the folder");
+    .expect("the directory");
     world.recant(&format!("commit {id}")).ok();
     let made = rustix::fs::OFlags::CREATE | rustix::fs::OFlags::WRONLY;
     drop(rustix::fs::openat(&working, "late", made, rustix::fs::Mode::from_raw_mode(0o644)).expect("a file"));
@@ -511,10 +512,10 @@ fn what_is_made_in_a_folder_that_is_kept_comes_back_with_it_or_stays_there() {
     };
     refused();
     let said = world.call(["checkpoint", "verify", &id]).run();
-    assert!(said.status != 0 && format!("{said}").contains("something was put into the kept folder"), "{said}");
-    // A stream carries no folder with what is in it.
+    assert!(said.status != 0 && format!("{said}").contains("something was put into the kept directory"), "{said}");
+    // A stream carries no directory with what is in it.
     let said = world.call(["session", "export", "--checkpoint", &id]).run().with(1);
-    assert!(said.stderr().contains("/d: the folder that is kept has something in it"), "{said}");
+    assert!(said.stderr().contains("/d: the directory that is kept has something in it"), "{said}");
     // Also where it has been made again, and nothing would have to be done.
     world.mkdir("d");
     refused();
@@ -524,7 +525,8 @@ fn what_is_made_in_a_folder_that_is_kept_comes_back_with_it_or_stays_there() {
     assert!(world.read("d/f") == "f" && world.exists("d/late"));
 }
 
-/// A folder that goes for good at the end of an operation, as a copy is kept of it, or it is there already; and something is put into it on its way.
+/// A directory that goes for good at the end of an operation, as a copy is kept of it, or it is there already; and something is put into it
+/// on its way.
 #[cfg(feature = "crash-points")]
 struct LetGo {
     world: World,
@@ -538,7 +540,7 @@ struct LetGo {
 impl LetGo {
     fn new(two: bool) -> Self {
         let mut world = World::new();
-        let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a folder of another file system");
+        let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a directory of another file system");
         let store = if two { elsewhere.path().join("store") } else { world.store() };
         world.set("RECANT_STORE", &store);
         world.mkdir("d");
@@ -570,15 +572,15 @@ impl LetGo {
 
     fn assert_named(&self, said: &str, what: &str) {
         let late = self.late();
-        let folder = late.strip_suffix("/late").expect("its folder");
-        let place = folder.split_once(&format!("{}/", self.id)).map_or(folder, |(_, below)| below);
+        let directory = late.strip_suffix("/late").expect("its directory");
+        let place = directory.split_once(&format!("{}/", self.id)).map_or(directory, |(_, below)| below);
         assert!(said.contains(&format!("is kept in {place}")) || said.contains(&format!("is kept as {place}")), "{late}: {what}");
     }
 }
 
 #[test]
 #[cfg(feature = "crash-points")]
-fn what_is_made_in_a_folder_that_is_let_go_stays_and_is_named() {
+fn what_is_made_in_a_directory_that_is_let_go_stays_and_is_named() {
     if !Path::new("/dev/shm").is_dir() {
         return skip("two file systems: there is no /dev/shm");
     }
@@ -618,7 +620,7 @@ fn what_is_made_in_a_folder_that_is_let_go_stays_and_is_named() {
     }
 }
 
-/// A new folder comes off the tree again, as the commit fails later on; who works in it goes on where it lies then.
+/// A new directory comes off the tree again, as the commit fails later on; who works in it goes on where it lies then.
 #[cfg(feature = "crash-points")]
 struct TakenBack {
     world: World,
@@ -630,7 +632,7 @@ struct TakenBack {
 #[cfg(feature = "crash-points")]
 impl TakenBack {
     fn new(two: bool) -> Self {
-        let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a folder of another file system");
+        let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a directory of another file system");
         let mut world = World::new();
         if two {
             world.set("RECANT_STORE", elsewhere.path().join("store"));
@@ -645,7 +647,7 @@ impl TakenBack {
         self.world.call(["commit", &self.id]).env("RECANT_STEPS", steps).run()
     }
 
-    /// The step that puts what comes after the folder.
+    /// The step that puts what comes after the directory.
     fn fails_at(&self) -> usize {
         let log = self.world.root().join("steps");
         self.commit(&format!("log:{}", log.display())).ok();
@@ -653,7 +655,7 @@ impl TakenBack {
         1 + steps.lines().position(|step| step.contains("renameat2") && step.ends_with("/e")).expect("the second one is put")
     }
 
-    /// The order to put something into the folder, where it lies beside the tree at step `n`.
+    /// The order to put something into the directory, where it lies beside the tree at step `n`.
     fn put(&self, n: usize) -> String {
         let (tree, store) = (self.world.path(""), self.world.store());
         let spots = if self.two {
@@ -664,7 +666,7 @@ impl TakenBack {
         format!("run:{n}:ls -d {spots} 2>&- | xargs -I% touch %late")
     }
 
-    /// The folder in which that is now; none where it was not there to be put in.
+    /// The directory in which that is now; none where it was not there to be put in.
     fn late(&self) -> Option<String> {
         let find = [self.world.root().as_os_str(), "-name".as_ref(), "late".as_ref()];
         let found = self.world.program("find", find).run().ok().stdout();
@@ -674,7 +676,7 @@ impl TakenBack {
 
 #[test]
 #[cfg(feature = "crash-points")]
-fn what_is_made_in_a_new_folder_that_an_undo_takes_back_stays_and_is_named() {
+fn what_is_made_in_a_new_directory_that_an_undo_takes_back_stays_and_is_named() {
     if !Path::new("/dev/shm").is_dir() {
         return skip("two file systems: there is no /dev/shm");
     }
@@ -687,16 +689,16 @@ fn what_is_made_in_a_new_folder_that_an_undo_takes_back_stays_and_is_named() {
             match scene.late() {
                 None if !seen.is_empty() => break,
                 None => {}
-                Some(folder) => {
+                Some(directory) => {
                     seen.push(n);
-                    let named = said.stderr().contains(&format!("{folder}: a process that worked in the folder"));
-                    assert!(said.status == 4 && named, "two: {two}, {folder}: {said}");
+                    let named = said.stderr().contains(&format!("{directory}: a process that worked in the directory"));
+                    assert!(said.status == 4 && named, "two: {two}, {directory}: {said}");
                     // It is nobody's obstacle.
                     scene.world.recant("recover").ok();
                     scene.world.recant(&format!("session write {} f", scene.id)).ok();
                     scene.world.recant(&format!("commit {}", scene.id)).ok();
                     scene.world.recant("session prune --keep 0").ok();
-                    assert!(Path::new(&folder).join("late").exists());
+                    assert!(Path::new(&directory).join("late").exists());
                 }
             }
         }
@@ -709,10 +711,10 @@ fn what_is_made_in_a_new_folder_that_an_undo_takes_back_stays_and_is_named() {
             }
             killed += 1;
             let (recovered, log) = (scene.world.recant("recover"), scene.world.recant("log").ok());
-            let folder = scene.late().expect("it stays");
+            let directory = scene.late().expect("it stays");
             let said = [recovered.stdout(), recovered.stderr(), log.stdout()].concat();
-            let named = said.contains(&format!("{folder}: a process that worked in the folder"));
-            assert!([0, 4].contains(&recovered.status) && named, "two: {two}, {folder}, killed before step {m}: {said}");
+            let named = said.contains(&format!("{directory}: a process that worked in the directory"));
+            assert!([0, 4].contains(&recovered.status) && named, "two: {two}, {directory}, killed before step {m}: {said}");
         }
         println!("two: {two}: {} kept, {killed} killed", seen.len());
         assert!(killed > 3);
@@ -722,7 +724,7 @@ fn what_is_made_in_a_new_folder_that_an_undo_takes_back_stays_and_is_named() {
 /// So it is where something else has to stay on the tree, and a journal of that alone is left.
 #[test]
 #[cfg(feature = "crash-points")]
-fn what_is_made_in_a_new_folder_is_named_beside_what_cannot_be_taken_back() {
+fn what_is_made_in_a_new_directory_is_named_beside_what_cannot_be_taken_back() {
     if !Path::new("/dev/shm").is_dir() {
         return skip("two file systems: there is no /dev/shm");
     }
@@ -733,15 +735,15 @@ fn what_is_made_in_a_new_folder_is_named_beside_what_cannot_be_taken_back() {
             scene
         };
         let fails = scene().fails_at();
-        // Put before the folder, and taken back behind it: its content has to be there still.
+        // Put before the directory, and taken back behind it: its content has to be there still.
         let edit = |scene: &TakenBack| format!("run:{}:echo more >> {}", fails + 1, scene.world.path("c").display());
         let (mut last, mut named) = (None, 0);
         for n in fails + 2..fails + 60 {
             let scene = scene();
             let said = scene.commit(&format!("fail:{fails}:5;{};{}", edit(&scene), scene.put(n)));
-            let Some(folder) = scene.late() else { continue };
-            let name = folder.rsplit('/').next().expect("a name");
-            let both = [format!("{name}: a process that worked in the folder"), "c: somebody changed".to_owned()];
+            let Some(directory) = scene.late() else { continue };
+            let name = directory.rsplit('/').next().expect("a name");
+            let both = [format!("{name}: a process that worked in the directory"), "c: somebody changed".to_owned()];
             assert!(
                 said.status == 4 && both.iter().all(|what| said.stderr().contains(what)),
                 "two: {two}, before step {n}: {said}"
@@ -757,11 +759,11 @@ fn what_is_made_in_a_new_folder_is_named_beside_what_cannot_be_taken_back() {
             }
             killed += 1;
             let (recovered, log) = (scene.world.recant("recover"), scene.world.recant("log").ok());
-            let folder = scene.late().expect("it stays");
+            let directory = scene.late().expect("it stays");
             let told = [recovered.stdout(), recovered.stderr(), log.stdout()].concat();
-            let is_told = told.contains(&format!("{folder}: a process that worked in the folder"));
+            let is_told = told.contains(&format!("{directory}: a process that worked in the directory"));
             let ended = recovered.status == 4 || recovered.stderr().contains("nothing was interrupted");
-            assert!(ended && is_told, "two: {two}, {folder}, killed before step {m}: {recovered}{log}");
+            assert!(ended && is_told, "two: {two}, {directory}, killed before step {m}: {recovered}{log}");
         }
         println!("two: {two}: {named} named, {killed} killed");
         assert!(killed > 3);
@@ -778,7 +780,7 @@ fn what_somebody_removes_on_its_way_is_named_with_the_copy_of_the_session() {
     {
         let mut removed = 0;
         for n in common::steps() {
-            let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a folder of another file system");
+            let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a directory of another file system");
             let mut world = World::new();
             world.set("RECANT_STORE", elsewhere.path().join("store")).write("f", "the only one");
             let id = world.begin();

@@ -114,7 +114,7 @@ const CHANGES: &[(&str, &[&str])] = &[
 
 /// Files outside `fs` that change something all the same, and why that is right.
 const EXCUSED: &[(&str, &str)] = &[
-    // Folders, links and mount points in a tmpfs of the run's own, which nobody else sees and which ends with the run: there is
+    // Directories, links and mount points in a tmpfs of the run's own, which nobody else sees and which ends with the run: there is
     // nothing that a crash could leave half done.
     ("src/capture/space/mounting.rs", "makes mount points in the run's own /dev"),
     ("src/capture/space/cover.rs", "makes the names of a tmpfs over /run"),
@@ -132,8 +132,8 @@ fn sources() -> Vec<Source> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     let mut todo = vec![top.join("src")];
-    while let Some(folder) = todo.pop() {
-        for entry in std::fs::read_dir(&folder).expect("a folder of sources") {
+    while let Some(directory) = todo.pop() {
+        for entry in std::fs::read_dir(&directory).expect("a directory of sources") {
             let path = entry.expect("a name in it").path();
             if path.is_dir() {
                 todo.push(path);
@@ -206,7 +206,7 @@ fn no_two_rooms_use_each_other() {
     }
 }
 
-/// A file of a room as other files of it name it: by folders, without `mod.rs`.
+/// A file of a room as other files of it name it: by directories, without `mod.rs`.
 fn module(file: &str) -> String {
     file.trim_end_matches(".rs").trim_end_matches("/mod").to_owned()
 }
@@ -215,7 +215,7 @@ fn module(file: &str) -> String {
 fn used_by(source: &Source, known: &BTreeSet<String>) -> BTreeSet<String> {
     let own = module(&source.file);
     let named = format!("crate::{}::", source.room);
-    // A folder's own file names those in it.
+    // A directory's own file names those in it.
     let below = source.text.lines().filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'));
     let mut found: BTreeSet<String> = below.map(|name| format!("{own}/{name}")).collect();
     let mut rest = &*source.text;

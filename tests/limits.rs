@@ -1,18 +1,18 @@
-//! Limits of the settings: what a checkpoint keeps of a deleted folder that is over checkpoint.max_files or
+//! Limits of the settings: what a checkpoint keeps of a deleted directory that is over checkpoint.max_files or
 //! checkpoint.max_size, and what commit.deny keeps off the tree.
 
 mod common;
 
 use common::World;
 
-/// A folder of three files, staged to be deleted, where two files are the limit.
+/// A directory of three files, staged to be deleted, where two files are the limit.
 fn scene() -> (World, String) {
     let world = World::new();
     world.config("[checkpoint]\nmax_files = 2\n");
     world.write("big/1", "one").write("big/sub/2", "two").write("big/sub/3", "three").write("small/1", "one");
     let id = world.begin();
-    for folder in ["big", "small"] {
-        world.call(["session", "delete", &id, folder, "-r"]).run().ok();
+    for directory in ["big", "small"] {
+        world.call(["session", "delete", &id, directory, "-r"]).run().ok();
     }
     (world, id)
 }
@@ -40,7 +40,7 @@ fn a_partial_checkpoint_is_said_at_commit_in_show_and_at_rollback() {
     assert_eq!(world.read("small/1"), "one");
     assert!(
         world.exists("big/sub") && !world.exists("big/1") && !world.exists("big/sub/2"),
-        "folders come back, their content does not"
+        "directories come back, their content does not"
     );
     let shown = world.call(["show", &id, "--json"]).run().ok().json();
     assert_eq!(shown["session"]["status"], "partial");

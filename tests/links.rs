@@ -71,7 +71,7 @@ fn content_under_one_name_and_metadata_under_the_other_come_back_together() {
     let after = world.manifest();
     for (verb, want) in [("rollback", &before), ("redo", &after), ("rollback", &before)] {
         world.recant(&format!("{verb} {id}")).ok();
-        want.clone().without_folder_times().assert_same(&world.manifest().without_folder_times(), verb);
+        want.clone().without_directory_times().assert_same(&world.manifest().without_directory_times(), verb);
     }
 }
 
@@ -156,11 +156,11 @@ fn two_names_of_a_file_that_are_to_get_two_modes_are_refused() {
 #[test]
 fn a_name_that_comes_along_brings_what_lies_under_it() {
     if !common::can_run() {
-        common::skip("hard links and folders: no run here");
+        common::skip("hard links and directories: no run here");
         return;
     }
     let run = |world: &World, script: &str| drop(world.call(["run", "--", "sh", "-c", script]).run().ok());
-    // A folder becomes one of the names.
+    // A directory becomes one of the names.
     let world = World::new();
     world.write("x/k/l", "1");
     let before = world.manifest();
@@ -169,8 +169,8 @@ fn a_name_that_comes_along_brings_what_lies_under_it() {
     assert!(said.stderr().contains("x/k/l: comes along"), "{said}");
     assert_eq!(ino(&world, "x"), ino(&world, "y"));
     world.recant("rollback last y").ok();
-    before.clone().without_folder_times().assert_same(&world.manifest().without_folder_times(), "a rollback of y");
-    // And one of the names becomes a folder.
+    before.clone().without_directory_times().assert_same(&world.manifest().without_directory_times(), "a rollback of y");
+    // And one of the names becomes a directory.
     let world = World::new();
     world.write("x", "1").link("x", "y");
     let before = world.manifest();
@@ -180,10 +180,10 @@ fn a_name_that_comes_along_brings_what_lies_under_it() {
     assert_eq!(ino(&world, "x"), ino(&world, "y"));
     before
         .clone()
-        .without_folder_times()
-        .assert_same(&world.manifest().without_folder_times(), "a rollback of y where x was a folder");
+        .without_directory_times()
+        .assert_same(&world.manifest().without_directory_times(), "a rollback of y where x was a directory");
     world.recant("redo last x/k").ok();
-    assert!(!world.exists("y"), "the other name goes with the one whose place the folder takes");
+    assert!(!world.exists("y"), "the other name goes with the one whose place the directory takes");
 }
 
 #[test]
@@ -200,5 +200,5 @@ fn metadata_that_recant_itself_has_set_is_taken_back_with_a_name_of_the_file() {
     assert!(said.stderr().contains("a: comes along"), "{said}");
     assert!(!world.exists("c"));
     world.recant(&format!("rollback {id}")).ok();
-    before.clone().without_folder_times().assert_same(&world.manifest().without_folder_times(), "a rollback in two parts");
+    before.clone().without_directory_times().assert_same(&world.manifest().without_directory_times(), "a rollback in two parts");
 }

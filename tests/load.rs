@@ -1,5 +1,6 @@
-//! Much of everything: a million changes, ten thousand sessions, a sparse file of 20 GiB, folders 2,000 deep, 100,000 names in one, paths of
-//! 4,000 bytes. Each is done, or refused by a clear error, in bounded memory. `make test` does it at a fiftieth, the ignored test whole.
+//! Much of everything: a million changes, ten thousand sessions, a sparse file of 20 GiB, directories 2,000 deep, 100,000 names in one,
+//! paths of 4,000 bytes. Each is done, or refused by a clear error, in bounded memory. `make test` does it at a fiftieth, the ignored test
+//! whole.
 #![expect(clippy::disallowed_methods, reason = "tests make files by the standard library")]
 #![allow(clippy::print_stdout, reason = "what was measured is told")]
 
@@ -78,7 +79,7 @@ fn many_sessions(count: u64) {
     let world = World::new();
     let first = world.begin();
     world.stage_write(&first, "f", "x");
-    // The folders that recant makes, copied: with their own ids and numbers.
+    // The directories that recant makes, copied: with their own ids and numbers.
     let sessions = world.store().join("sessions");
     let script = format!(
         "import os,shutil,json\nfrom pathlib import Path\nat=Path(r'{0}')\nhead=json.loads((at/'{first}'/'session.json').read_text())\n\
@@ -107,7 +108,7 @@ fn sparse_file(bytes: u64) {
     if !has_time() {
         return;
     }
-    let (mut world, elsewhere) = (World::new(), tempfile::tempdir_in("/var/tmp").expect("a folder"));
+    let (mut world, elsewhere) = (World::new(), tempfile::tempdir_in("/var/tmp").expect("a directory"));
     let shm = Path::new("/dev/shm");
     // On one file system it is moved; between two copied.
     for store in [
@@ -148,7 +149,7 @@ fn deep_wide_and_long(levels: usize, names: usize, path: usize) {
     }
     let world = World::new();
     if !can_run() {
-        return skip("deep folders: recant run does not work here");
+        return skip("deep directories: recant run does not work here");
     }
     // Made step by step: no path of the whole depth can be given to the kernel.
     let script = format!(
@@ -211,7 +212,8 @@ fn a_deep_tree_costs_at_most_twice_the_calls_of_a_flat_one() {
     }
 }
 
-/// Of ten files ten are changed, two deleted and five made, in twenty directories: the calls of three times as many, less those of one part.
+/// Of ten files ten are changed, two deleted and five made, in twenty directories: the calls of three times as many, less those of one
+/// part.
 #[test]
 fn a_path_costs_few_system_calls() {
     if !can_run() || std::process::Command::new("strace").arg("-V").output().is_err() {
@@ -275,7 +277,7 @@ fn a_sparse_file_of_64_mib_stays_sparse() {
 }
 
 #[test]
-fn folders_300_deep_3_000_names_in_one_and_a_path_of_4_300_bytes() {
+fn directories_300_deep_3_000_names_in_one_and_a_path_of_4_300_bytes() {
     deep_wide_and_long(300, 3_000, 4_300);
 }
 

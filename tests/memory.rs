@@ -21,15 +21,15 @@ fn nine_thousand_changes_take_less_than_20_mib() {
         return skip("memory of a large session: recant run does not work here");
     }
     let world = World::new();
-    for folder in 0..160 {
+    for directory in 0..160 {
         for file in 0..50 {
-            world.write(format!("folder-{folder:03}/a-file-with-a-name-{file:02}"), "before");
+            world.write(format!("directory-{directory:03}/a-file-with-a-name-{file:02}"), "before");
         }
     }
     let before = world.manifest();
     let id_file = world.root().join("id");
     let change =
-        "for f in */*; do echo after >$f; done; rm folder-00*/*; mkdir new; for i in $(seq 1000); do echo new >new/$i; done";
+        "for f in */*; do echo after >$f; done; rm directory-00*/*; mkdir new; for i in $(seq 1000); do echo new >new/$i; done";
     let id_file = id_file.to_str().expect("a plain path");
     world.call(["run", "--id-file", id_file, "--", "sh", "-c", change]).run().ok();
     let text = std::fs::read_to_string(id_file).expect("the id");

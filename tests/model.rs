@@ -16,7 +16,7 @@ const NAMES: [&str; 7] = ["a", "b", "d", "d/a", "d/b", "d/d", "d/d/a"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
     File(String),
-    Folder,
+    Directory,
     Link(String),
 }
 
@@ -115,8 +115,8 @@ fn is_under(name: &str, top: &str) -> bool {
     name == top || name.strip_prefix(top).is_some_and(|rest| rest.starts_with('/'))
 }
 
-fn is_folder(node: Option<&Node>) -> bool {
-    node.is_some_and(|node| node.what == What::Folder)
+fn is_dir(node: Option<&Node>) -> bool {
+    node.is_some_and(|node| node.what == What::Directory)
 }
 
 /// Kind, content and mode; a link has no mode of its own.
@@ -146,13 +146,13 @@ impl Model {
             return change.after.clone();
         }
         let mut above = parent(name);
-        while let Some(folder) = above {
-            if let Some(change) = self.changes.get(folder)
-                && !(is_folder(change.before.as_ref()) && is_folder(change.after.as_ref()))
+        while let Some(directory) = above {
+            if let Some(change) = self.changes.get(directory)
+                && !(is_dir(change.before.as_ref()) && is_dir(change.after.as_ref()))
             {
                 return None;
             }
-            above = parent(folder);
+            above = parent(directory);
         }
         self.tree.get(name).cloned()
     }
@@ -189,8 +189,7 @@ impl Model {
     fn fits(&self) -> bool {
         self.changes.iter().all(|(name, change)| {
             self.changes.iter().filter(|(top, _)| *top != name && is_under(name, top)).all(|(_, top)| {
-                (change.before.is_none() || is_folder(top.before.as_ref()))
-                    && (change.after.is_none() || is_folder(top.after.as_ref()))
+                (change.before.is_none() || is_dir(top.before.as_ref())) && (change.after.is_none() || is_dir(top.after.as_ref()))
             })
         })
     }
@@ -211,27 +210,27 @@ impl Model {
         }
         let (Op::Write(at, _) | Op::Delete(at) | Op::Mkdir(at) | Op::Link(at, _) | Op::Chmod(at, _)) = op else { return false };
         let name = NAMES[*at];
-        let above = std::iter::successors(parent(name), |folder| parent(folder));
-        if above.into_iter().any(|folder| !is_folder(self.current(folder).as_ref())) {
+        let above = std::iter::successors(parent(name), |directory| parent(directory));
+        if above.into_iter().any(|directory| !is_dir(self.current(directory).as_ref())) {
             return false;
         }
         let current = self.current(name);
         let new = |what, mode| Some(Node { what, mode, mtime: None });
         match op {
             Op::Write(_, word) => {
-                if is_folder(current.as_ref()) {
+                if is_dir(current.as_ref()) {
                     self.clear(name);
                 }
                 let mode = current.filter(|node| matches!(node.what, What::File(_))).map_or(0o644, |node| node.mode);
                 self.put(name, new(What::File(word.clone()), mode));
             }
             Op::Link(_, to) => {
-                if is_folder(current.as_ref()) {
+                if is_dir(current.as_ref()) {
                     self.clear(name);
                 }
                 self.put(name, new(What::Link(to.clone()), 0o777));
             }
-            Op::Mkdir(_) if current.is_none() => self.put(name, new(What::Folder, 0o755)),
+            Op::Mkdir(_) if current.is_none() => self.put(name, new(What::Directory, 0o755)),
             Op::Delete(_) if current.is_some() => {
                 self.clear(name);
                 self.put(name, None);
@@ -245,7 +244,7 @@ impl Model {
         true
     }
 
-    /// The names that are asked for and may move, with the folders that are made for them; `None` where the session holds none of one.
+    /// The names that are asked for and may move, with the directories that are made for them; `None` where the session holds none of one.
     fn chosen(
         &self,
         paths: &[usize],
@@ -268,11 +267,11 @@ impl Model {
         }
         for name in chosen.clone() {
             let mut above = parent(name);
-            while let Some(folder) = above {
-                if self.changes.get(folder).is_some_and(&needed) {
-                    chosen.insert(folder);
+            while let Some(directory) = above {
+                if self.changes.get(directory).is_some_and(&needed) {
+                    chosen.insert(directory);
                 }
-                above = parent(folder);
+                above = parent(directory);
             }
         }
         Some(chosen)
@@ -301,17 +300,17 @@ impl Model {
             "commit" => self.chosen(
                 paths,
                 |change| change.side != Side::In,
-                |change| change.side != Side::In && is_folder(change.after.as_ref()) && !is_folder(change.before.as_ref()),
+                |change| change.side != Side::In && is_dir(change.after.as_ref()) && !is_dir(change.before.as_ref()),
             ),
             "redo" => self.chosen(
                 paths,
                 |change| matches!(change.side, Side::Out | Side::Lost),
-                |change| change.side != Side::In && is_folder(change.after.as_ref()) && !is_folder(change.before.as_ref()),
+                |change| change.side != Side::In && is_dir(change.after.as_ref()) && !is_dir(change.before.as_ref()),
             ),
             _ => self.chosen(
                 paths,
                 |change| change.side == Side::In,
-                |change| change.side == Side::In && is_folder(change.before.as_ref()) && !is_folder(change.after.as_ref()),
+                |change| change.side == Side::In && is_dir(change.before.as_ref()) && !is_dir(change.after.as_ref()),
             ),
         };
         let Some(chosen) = chosen else { return End::Is(1) };
@@ -339,7 +338,7 @@ impl Model {
         let mut already = BTreeSet::new();
         for (name, (from, to)) in &moves {
             let found = self.tree.get(name);
-            let parent_there = parent(name).is_none_or(|folder| is_folder(self.tree.get(folder)));
+            let parent_there = parent(name).is_none_or(|directory| is_dir(self.tree.get(directory)));
             if same(from.as_ref(), found) {
                 continue;
             }
@@ -349,10 +348,10 @@ impl Model {
             }
             return End::Is(3);
         }
-        // A folder that goes holds nothing but what goes with it. At rollback it is kept for what is foreign.
+        // A directory that goes holds nothing but what goes with it. At rollback it is kept for what is foreign.
         let mut stays: BTreeSet<&'static str> = BTreeSet::new();
         for (name, (from, to)) in moves.iter().rev() {
-            if already.contains(name) || !is_folder(from.as_ref()) || is_folder(to.as_ref()) {
+            if already.contains(name) || !is_dir(from.as_ref()) || is_dir(to.as_ref()) {
                 continue;
             }
             let foreign = self.tree.keys().any(|child| {
@@ -367,14 +366,14 @@ impl Model {
             }
         }
         left |= !stays.is_empty();
-        // What comes needs a folder that is there and stays one, or comes too.
+        // What comes needs a directory that is there and stays one, or comes too.
         for (name, (_, to)) in moves.iter().filter(|(name, _)| !already.contains(*name)) {
-            let Some(folder) = parent(name).filter(|_| to.is_some()) else { continue };
-            let folder_then = match moves.get(folder) {
-                Some((_, to)) if !stays.contains(folder) => to.as_ref(),
-                _ => self.tree.get(folder),
+            let Some(directory) = parent(name).filter(|_| to.is_some()) else { continue };
+            let directory_then = match moves.get(directory) {
+                Some((_, to)) if !stays.contains(directory) => to.as_ref(),
+                _ => self.tree.get(directory),
             };
-            if !is_folder(folder_then) {
+            if !is_dir(directory_then) {
                 return End::Is(3);
             }
         }
@@ -400,7 +399,7 @@ impl Model {
                 None => drop(self.tree.remove(name)),
             }
         }
-        // Nothing is under what is no folder.
+        // Nothing is under what is no directory.
         if left { End::Is(4) } else { End::Done }
     }
 
@@ -412,7 +411,7 @@ impl Model {
             Op::Foreign(at, word) => {
                 let name = NAMES[*at];
                 let there = self.tree.get(name);
-                if parent(name).is_some_and(|folder| !is_folder(self.tree.get(folder))) || is_folder(there) {
+                if parent(name).is_some_and(|directory| !is_dir(self.tree.get(directory))) || is_dir(there) {
                     return false;
                 }
                 if matches!(there, Some(node) if matches!(node.what, What::Link(_))) {
@@ -451,7 +450,7 @@ fn tree_of(world: &World, model: &Model) -> Tree {
         let path = world.path(name);
         let Ok(meta) = path.symlink_metadata() else { continue };
         let what = if meta.is_dir() {
-            What::Folder
+            What::Directory
         } else if meta.is_symlink() {
             What::Link(std::fs::read_link(&path).expect("a link").to_string_lossy().into_owned())
         } else {
@@ -485,7 +484,7 @@ fn play(ops: Vec<Op>) -> Result<(), TestCaseError> {
         world.write(name, word).set_mtime(name, 1_000_000_000, 7);
         model.tree.insert(name, Node { what: What::File(word.into()), mode: 0o644, mtime: Some((1_000_000_000, 7)) });
     }
-    model.tree.insert("d", Node { what: What::Folder, mode: 0o755, mtime: None });
+    model.tree.insert("d", Node { what: What::Directory, mode: 0o755, mtime: None });
     let mut id = world.begin();
     let mut tick = 0;
     let mut done: Vec<String> = Vec::new();

@@ -1,5 +1,6 @@
 //! A file that is itself mounted, as /etc/hosts is in a container, and that a command writes to: what it writes is held and shown, and no
-//! verb puts it there: each names the command that does it by hand. As root and as an ordinary user; the mounts need root, and are this test's alone. `below`: a user's command beside a mount.
+//! verb puts it there: each names the command that does it by hand. As root and as an ordinary user; the mounts need root, and are this
+//! test's alone. `below`: a user's command beside a mount.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![expect(clippy::unwrap_used, reason = "tests set up real files")]
 
@@ -331,19 +332,19 @@ else:
     });
 }
 
-/// A folder cannot go as long as something is mounted in it; in the run it can.
+/// A directory cannot go as long as something is mounted in it; in the run it can.
 #[test]
-fn what_is_written_into_a_mount_whose_folder_is_renamed_is_named_with_where_it_lies_and_spoils_no_other_change() {
+fn what_is_written_into_a_mount_whose_directory_is_renamed_is_named_with_where_it_lies_and_spoils_no_other_change() {
     if !is_root() {
-        return println!("skipped: a mount whose folder is renamed: mounting needs root");
+        return println!("skipped: a mount whose directory is renamed: mounting needs root");
     }
     own_mounts();
     let desk = Desk::new(Who::Root);
     desk.made(
-        "mkdir sub sub/d top top/d; echo z > sub/z; echo other > other; touch sub/x; echo f > ../source; mkdir ../folder; echo y > ../folder/y",
+        "mkdir sub sub/d top top/d; echo z > sub/z; echo other > other; touch sub/x; echo f > ../source; mkdir ../directory; echo y > ../directory/y",
     );
     bind(&desk.world.root().join("source"), &desk.world.path("sub/x"));
-    bind(&desk.world.root().join("folder"), &desk.world.path("top/d"));
+    bind(&desk.world.root().join("directory"), &desk.world.path("top/d"));
     for (script, mount, below) in [
         ("echo X > sub/x; mv sub sub2; cat sub2/x", "sub/x", ""),
         ("echo X > top/d/y; mkdir top/d/e; echo more > top/d/e/f; mv top top2; cat top2/d/y", "top/d", "/y"),
@@ -352,7 +353,7 @@ fn what_is_written_into_a_mount_whose_folder_is_renamed_is_named_with_where_it_l
         assert_eq!(said.stdout(), "X\n", "{said}");
         let id = id_of(&desk);
         let warned = said.stderr();
-        let start = format!("{}: the command renamed or removed a folder", desk.world.path(mount).display());
+        let start = format!("{}: the command renamed or removed a directory", desk.world.path(mount).display());
         let line = warned.lines().find(|line| line.contains(&start)).unwrap_or_else(|| panic!("{said}"));
         let lies = format!("{}{below}", line.rsplit_once("it lies in ").unwrap().1);
         assert_eq!(std::fs::read_to_string(&lies).unwrap(), "X\n", "{said}");
@@ -563,7 +564,7 @@ fn from_memory_it_is_carried_over_as_all_else() {
 
 /// As when somebody replaced /etc/resolv.conf outside of the container that it is mounted in.
 #[test]
-fn one_whose_own_name_was_deleted_is_held_and_a_folder_of_that_kind_is_named_with_what_to_do() {
+fn one_whose_own_name_was_deleted_is_held_and_a_directory_of_that_kind_is_named_with_what_to_do() {
     each(|desk| {
         sh(&format!("rm {}", source(desk, "hosts").display()));
         let before = desk.world.manifest();
@@ -573,8 +574,8 @@ fn one_whose_own_name_was_deleted_is_held_and_a_folder_of_that_kind_is_named_wit
         let id = desk.id();
         put_by_hand(desk, &id);
         assert_eq!(desk.world.read("hosts"), "first\nlast\nmore\n");
-        let (from, point) = (source(desk, "folder"), desk.world.path("folder"));
-        desk.bare(desk.world.root(), "mkdir source-of-folder tree/folder");
+        let (from, point) = (source(desk, "directory"), desk.world.path("directory"));
+        desk.bare(desk.world.root(), "mkdir source-of-directory tree/directory");
         bind(&from, &point);
         sh(&format!("rmdir {}", from.display()));
         let said = desk.run("echo x > beside/x");
@@ -599,11 +600,11 @@ fn one_whose_own_name_was_deleted_is_held_and_a_folder_of_that_kind_is_named_wit
     });
 }
 
-/// With the folder it would lie in the store, and its path be another.
+/// With the directory it would lie in the store, and its path be another.
 #[test]
-fn what_is_mounted_in_a_folder_is_moved_away_with_it_by_no_force() {
+fn what_is_mounted_in_a_directory_is_moved_away_with_it_by_no_force() {
     if !is_root() {
-        return println!("skipped: a mount in a folder that would be moved away: mounting needs root");
+        return println!("skipped: a mount in a directory that would be moved away: mounting needs root");
     }
     own_mounts();
     let world = common::World::new();

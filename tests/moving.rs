@@ -42,19 +42,24 @@ fn sessions(world: &World) -> Vec<String> {
 /// Every kind of object, and one of each is there before.
 fn fill(world: &World) {
     world.write("edited", "old").write("gone", "away").write("moded", "x").write("one", "linked").write("full/a", "1");
-    world.write("full/sub/b", "2").write("kind/file", "f").mkdir("kind/folder").symlink("nowhere", "kind/link").fifo("kind/fifo");
+    world
+        .write("full/sub/b", "2")
+        .write("kind/file", "f")
+        .mkdir("kind/directory")
+        .symlink("nowhere", "kind/link")
+        .fifo("kind/fifo");
     world.symlink("old", "link").fifo("fifo").chmod("edited", 0o600).link("one", "two");
     world.write(name(b"bytes \xff\n\"here"), "odd").write("times", "same");
     world.set_xattr("edited", "user.kept", b"1\0\xff");
-    for (n, name) in ["full", "full/sub", "kind", "kind/folder", ""].into_iter().enumerate() {
+    for (n, name) in ["full", "full/sub", "kind", "kind/directory", ""].into_iter().enumerate() {
         world.set_mtime(name, 1_000_000_000 + n as i64, 7);
     }
 }
 
-/// A folder in which a staged change was made has the time of its commit.
+/// A directory in which a staged change was made has the time of its commit.
 enum Times {
     All,
-    NotOfFolders,
+    NotOfDirectories,
 }
 
 /// Commits the same in both worlds, and compares every object with its times; then takes both back.
@@ -62,7 +67,7 @@ enum Times {
 fn assert_same_there(world: &World, there: &World, id: &str, times: Times) {
     let shape = |world: &World| match times {
         Times::All => world.manifest(),
-        Times::NotOfFolders => world.manifest().without_folder_times(),
+        Times::NotOfDirectories => world.manifest().without_directory_times(),
     };
     let before = there.manifest();
     world.manifest().assert_same(&before, "the two trees at first");
@@ -91,7 +96,7 @@ fn a_staged_session_is_committed_elsewhere_as_it_would_have_been_here() {
     {
         world.recant(&format!("session {}", words.replace("ID", &id))).ok();
     }
-    for words in ["symlink ID to kind/folder -r", "delete ID kind/link", "mkdir ID kind/link"] {
+    for words in ["symlink ID to kind/directory -r", "delete ID kind/link", "mkdir ID kind/link"] {
         world.recant(&format!("session {}", words.replace("ID", &id))).ok();
     }
     world.call(["session", "rename", &id, "upgrade"]).run().ok();
@@ -102,7 +107,7 @@ fn a_staged_session_is_committed_elsewhere_as_it_would_have_been_here() {
     let shown = there.recant("show upgrade --json").ok().json();
     assert_eq!(shown["session"]["id"], id.as_str());
     assert_eq!(shown["session"]["status"], "pending");
-    assert_same_there(&world, &there, &id, Times::NotOfFolders);
+    assert_same_there(&world, &there, &id, Times::NotOfDirectories);
 }
 
 /// Its lines are counted as one that was written as a whole: a killed staging's line behind them is cut off, and none of theirs.
@@ -143,7 +148,7 @@ fn a_captured_session_is_committed_elsewhere_as_it_would_have_been_here() {
     let script = "echo new > edited && echo more >> one && rm gone && rm -r full && chmod 640 moded && touch -d @1234567890 times
         mkdir -p new/deep && echo n > new/deep/er && ln new/deep/er new/again && ln -s nowhere new/link && mkfifo new/fifo
         truncate -s 64M new/sparse && printf end >> new/sparse && truncate -s 80M new/sparse && : > empty && mkdir hollow && chmod 700 hollow
-        rm kind/fifo && echo file > kind/fifo && rmdir kind/folder && ln -s to kind/folder && rm link && mkdir link && echo in > link/in
+        rm kind/fifo && echo file > kind/fifo && rmdir kind/directory && ln -s to kind/directory && rm link && mkdir link && echo in > link/in
         printf x > \"$(printf 'odd \\377\\n\"')\"";
     let said = world.call(["run", "--", "sh", "-ec", script]).run().ok();
     let id = world.recant("list --jsonl").ok().json_lines()[0]["id"].as_str().expect("an id").to_owned();
@@ -210,7 +215,7 @@ fn a_committed_session_moves_with_its_checkpoint_to_where_its_tree_went() {
         "delete ID point",
         "delete ID pipe",
         "chmod ID 4710 moded",
-        "symlink ID to kind/folder -r",
+        "symlink ID to kind/directory -r",
     ] {
         world.recant(&format!("session {}", words.replace("ID", &id))).ok();
     }
@@ -239,7 +244,7 @@ fn a_committed_session_moves_with_its_checkpoint_to_where_its_tree_went() {
     };
     apart(&before).assert_same(&there.manifest(), "rolled back there");
     there.call(["redo", &id]).run().ok();
-    apart(&after.without_folder_times()).assert_same(&there.manifest().without_folder_times(), "and forward again");
+    apart(&after.without_directory_times()).assert_same(&there.manifest().without_directory_times(), "and forward again");
     // Where something else stands than was committed it is said at once, and a rollback ends on it.
     let third = other(&world);
     third.write("edited", "theirs");
@@ -291,7 +296,7 @@ fn an_original_that_changed_since_the_run_is_a_conflict_of_the_export() {
     }
     let world = World::new();
     world.write("edited", "old").write("kept", "old");
-    // Of a file that was changed right before the run the digest is taken at once; of others the fingerprint is enough.
+    // Of a file that was changed right before the run the hash is taken at once; of others the fingerprint is enough.
     while young(&world.path("kept")) {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
@@ -379,7 +384,7 @@ fn a_stream_that_is_cut_off_or_garbled_anywhere_leaves_nothing() {
     import(&world, &there, &stream).ok();
 }
 
-/// A stream taken apart: its records, to be put together again with a right digest.
+/// A stream taken apart: its records, to be put together again with a right hash.
 struct Parts(Vec<(u8, Vec<u8>)>);
 
 impl Parts {
@@ -401,9 +406,9 @@ impl Parts {
             bytes.extend_from_slice(&u32::try_from(body.len()).expect("a short one").to_be_bytes());
             bytes.extend_from_slice(body);
         }
-        let digest = Sha256::digest(&bytes);
+        let hash = Sha256::digest(&bytes);
         bytes.extend_from_slice(b"E\0\0\0\x20");
-        bytes.extend_from_slice(&digest);
+        bytes.extend_from_slice(&hash);
         bytes
     }
 
@@ -427,9 +432,9 @@ impl Parts {
 #[test]
 fn a_hostile_stream_leads_nowhere_and_leaves_nothing() {
     let world = World::new();
-    world.write("a", "old").write("b", "old").mkdir("folder");
+    world.write("a", "old").write("b", "old").mkdir("directory");
     let id = world.begin();
-    world.stage_write(&id, "a", "new").stage_write(&id, "b", "newer").stage_write(&id, "folder/c", "newest");
+    world.stage_write(&id, "a", "new").stage_write(&id, "b", "newer").stage_write(&id, "directory/c", "newest");
     world.call(["session", "rename", &id, "upgrade"]).run().ok();
     let stream = export(&world, &id);
     assert_eq!(Parts::of(&stream).whole(), stream, "the parts are the whole");
@@ -437,7 +442,7 @@ fn a_hostile_stream_leads_nowhere_and_leaves_nothing() {
     there.recant("session new").ok();
     let own = sessions(&there);
     let store = there.store().display().to_string();
-    let before = common::manifest(there.root()).without_folder_times();
+    let before = common::manifest(there.root()).without_directory_times();
     let change = |n, pointer: &str, value: Value| Parts::with(&stream, b'C', n, pointer, value);
     let head = |pointer: &str, value: Value| Parts::with(&stream, b'H', 0, pointer, value);
     let first_data = |parts: &mut Vec<(u8, Vec<u8>)>, at: u64| {
@@ -456,8 +461,8 @@ fn a_hostile_stream_leads_nowhere_and_leaves_nothing() {
             parts.insert(at, parts[at].clone());
         })
     };
-    // As a run leaves it that touched a folder.
-    let folder_time = |path: &str| {
+    // As a run leaves it that touched a directory.
+    let directory_time = |path: &str| {
         let time = "2026-03-01T10:15:00.000000000Z";
         let body = json!({"path": path, "before": time, "after": time}).to_string().into_bytes();
         Parts::edited(&stream, |parts| {
@@ -477,11 +482,11 @@ fn a_hostile_stream_leads_nowhere_and_leaves_nothing() {
         ("a path of bytes that is none", change(0, "/path", json!({"b64": "////"}))),
         ("a path in the store", change(0, "/path", json!(format!("{store}/format")))),
         ("the store itself", change(0, "/path", json!(store))),
-        ("a folder above the store", change(0, "/path", json!(there.root().display().to_string()))),
-        ("the root folder", change(0, "/path", json!("/"))),
-        ("the time of the store's folder", folder_time(&store)),
-        ("the time of a folder in the store", folder_time(&format!("{store}/sessions"))),
-        ("the time of a folder with ..", folder_time("/srv/../etc")),
+        ("a directory above the store", change(0, "/path", json!(there.root().display().to_string()))),
+        ("the root directory", change(0, "/path", json!("/"))),
+        ("the time of the store's directory", directory_time(&store)),
+        ("the time of a directory in the store", directory_time(&format!("{store}/sessions"))),
+        ("the time of a directory with ..", directory_time("/srv/../etc")),
         ("an id that is a path", head("/id", json!("../../../x"))),
         ("an id of another length", head("/id", json!("20260301-101500-k3fax"))),
         ("a number that is too large", change(0, "/n", json!(1_u64 << 40))),
@@ -491,9 +496,9 @@ fn a_hostile_stream_leads_nowhere_and_leaves_nothing() {
         ("a size that lies", change(0, "/after/size", json!(4))),
         ("a size beyond every file system", change(0, "/after/size", json!(u64::MAX))),
         ("a size beyond the room, as a hole", change(0, "/after/size", json!(i64::MAX))),
-        ("a digest that lies", change(0, "/after/digest", json!("0".repeat(64)))),
-        ("a digest that is a path", change(0, "/after/digest", json!("../../../../etc/passwd"))),
-        ("a before without a digest", change(0, "/before/object/digest", Value::Null)),
+        ("a hash that lies", change(0, "/after/digest", json!("0".repeat(64)))),
+        ("a hash that is a path", change(0, "/after/digest", json!("../../../../etc/passwd"))),
+        ("a before without a hash", change(0, "/before/object/digest", Value::Null)),
         ("a kind that there is not", change(0, "/after/kind", json!("door"))),
         ("an owner that chown takes for none", change(0, "/after/uid", json!(u32::MAX))),
         ("a group that chown takes for none", change(1, "/after/gid", json!(u32::MAX))),
@@ -516,7 +521,7 @@ fn a_hostile_stream_leads_nowhere_and_leaves_nothing() {
         ("an origin that there is not", head("/origin", json!("elsewhere"))),
         ("no content", drop_first(b'D')),
         ("no object", drop_first(b'O')),
-        ("no digest of content", drop_first(b'S')),
+        ("no hash of content", drop_first(b'S')),
         ("content twice", twice(b'D')),
         ("an object twice", twice(b'O')),
         ("a change twice", twice(b'C')),
@@ -539,7 +544,7 @@ fn a_hostile_stream_leads_nowhere_and_leaves_nothing() {
         assert!(!said.stderr().contains("panicked"), "{what}: {said}");
         assert_eq!(said.stderr().contains("of version"), what == "a later version", "{what}: {said}");
         assert_eq!(sessions(&there), own, "{what}: {said}");
-        before.assert_same(&common::manifest(there.root()).without_folder_times(), what);
+        before.assert_same(&common::manifest(there.root()).without_directory_times(), what);
     }
     common::way("owners that chown(2) takes for none", common::this_user(), "import", "closed");
 }
@@ -601,7 +606,7 @@ fn an_import_that_is_cut_off_before_any_step_leaves_no_half_session() {
         assert!(steps > 20, "{order}: only {steps} steps");
         import(&world, &there, &stream).ok();
         assert_eq!(sessions(&there), [&*id], "{order}");
-        assert_same_there(&other_of(&world), &there, &id, Times::NotOfFolders);
+        assert_same_there(&other_of(&world), &there, &id, Times::NotOfDirectories);
     }
 }
 

@@ -188,10 +188,10 @@ thread.join(); os.mkfifo("run/pipe"); os.chmod("run/socket", 0o600)
     },
 ];
 
-/// The folder of the real cargo and rustc, behind rustup's proxies, which look for their own things in the user's home.
+/// The directory of the real cargo and rustc, behind rustup's proxies, which look for their own things in the user's home.
 fn tools() -> String {
     let cargo = Path::new(env!("CARGO"));
-    cargo.parent().map_or_else(String::new, |folder| folder.display().to_string())
+    cargo.parent().map_or_else(String::new, |directory| directory.display().to_string())
 }
 
 /// The times of what the program made are of its run; the content of some files is, too.
@@ -249,21 +249,21 @@ fn what_people_run_leaves_the_same_held_and_committed_as_bare_and_comes_off_exac
     println!("{} programs", table.len());
 }
 
-/// What a root's programs change of the system. The folders that they work on are copies, mounted over the real ones for this
+/// What a root's programs change of the system. The directories that they work on are copies, mounted over the real ones for this
 /// thread: nothing else on the machine is touched.
 struct System {
     /// Copy and real one.
-    folders: Vec<(std::path::PathBuf, &'static str)>,
+    directories: Vec<(std::path::PathBuf, &'static str)>,
 }
 
 impl System {
     fn copy(desk: &Desk) -> Self {
         use rustix::mount::MountPropagationFlags;
         #[expect(unsafe_code, reason = "no descriptor table is unshared")]
-        // SAFETY: unshare(2) with CLONE_NEWNS takes nothing away from this thread but its sharing of working folder and root.
+        // SAFETY: unshare(2) with CLONE_NEWNS takes nothing away from this thread but its sharing of working directory and root.
         unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNS) }.unwrap();
         rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
-        let mut folders = Vec::new();
+        let mut directories = Vec::new();
         for (n, (real, full)) in [
             ("/etc", true),
             ("/opt", false),
@@ -285,20 +285,20 @@ impl System {
                 );
             }
             rustix::mount::mount_bind(&copy, real).unwrap();
-            folders.push((copy, real));
+            directories.push((copy, real));
         }
         for below in ["/var/lib/apt/lists/partial", "/var/cache/apt/archives/partial", "/var/log/apt"] {
             std::fs::create_dir_all(below).unwrap();
         }
-        Self { folders }
+        Self { directories }
     }
 
     fn manifests(&self) -> Vec<Manifest> {
-        self.folders.iter().map(|(_, real)| manifest(Path::new(real))).collect()
+        self.directories.iter().map(|(_, real)| manifest(Path::new(real))).collect()
     }
 
     fn assert_same(&self, wanted: &[Manifest], what: &str) {
-        for ((found, wanted), (_, real)) in self.manifests().iter().zip(wanted).zip(&self.folders) {
+        for ((found, wanted), (_, real)) in self.manifests().iter().zip(wanted).zip(&self.directories) {
             found.assert_same(wanted, &format!("{what}: {real}"));
         }
     }

@@ -1,5 +1,5 @@
 //! Somebody else at work in the middle: before each step of a commit and of a rollback a file is swapped, edited, removed
-//! or put in the way, a parent folder becomes a link to outside; and each step fails once. Needs the feature `crash-points`.
+//! or put in the way, a parent directory becomes a link to outside; and each step fails once. Needs the feature `crash-points`.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![cfg(feature = "crash-points")]
 #![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
@@ -22,7 +22,7 @@ struct Scene {
     /// The tree as the operation finds it.
     start: Manifest,
     outside: Manifest,
-    /// The store's own folder, where it lies on another file system than the tree.
+    /// The store's own directory, where it lies on another file system than the tree.
     _store: Option<tempfile::TempDir>,
 }
 
@@ -38,7 +38,7 @@ impl Scene {
     fn of(verb: &str, place: Store) -> Self {
         let shm = Path::new("/dev/shm");
         let mut world = if shm.is_dir() { World::on(shm) } else { World::new() };
-        let store = (place == Store::Another).then(|| tempfile::tempdir().expect("a folder for the store"));
+        let store = (place == Store::Another).then(|| tempfile::tempdir().expect("a directory for the store"));
         if let Some(store) = &store {
             world.set("RECANT_STORE", store.path().join("store"));
         }
@@ -95,7 +95,7 @@ impl Scene {
         while let Some(path) = todo.pop() {
             let Ok(meta) = path.symlink_metadata() else { continue };
             if meta.is_dir() {
-                todo.extend(std::fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("a name").path()));
+                todo.extend(std::fs::read_dir(&path).expect("a directory").map(|entry| entry.expect("a name").path()));
             } else if meta.is_file() && std::fs::read(&path).expect("a file") == NEWCOMER.as_bytes() {
                 found.push(path.display().to_string());
             }
@@ -105,7 +105,7 @@ impl Scene {
 }
 
 /// A command that somebody else runs in the tree, and the paths whose state is theirs from then on. With `None` as the
-/// folder of its paths all below it may be on either side.
+/// directory of its paths all below it may be on either side.
 struct Deed {
     name: &'static str,
     command: &'static str,
@@ -130,7 +130,7 @@ const DEEDS: [Deed; 8] = [
         leaves: true,
     },
     Deed {
-        name: "something put into a folder that goes",
+        name: "something put into a directory that goes",
         command: "for f in full/sub full made made/deep; do if [ -d $f ]; then printf %s \"$NEW\" > $f/put; fi; done; printf %s \"$NEW\" > put",
         theirs: &["full/sub/put", "full/put", "made/put", "made/deep/put", "put", "full", "full/sub", "made", "made/deep"],
         leaves: true,
@@ -143,17 +143,17 @@ const DEEDS: [Deed; 8] = [
         leaves: false,
     },
     Deed {
-        name: "a parent folder swapped for a link to outside",
+        name: "a parent directory swapped for a link to outside",
         command: "mv dir moved && ln -s ../outside dir",
         theirs: &["dir", "moved"],
         leaves: false,
     },
 ];
 
-/// Rows of paths that are nobody else's, times of folders aside (they are what whoever came last has left) and the time of
+/// Rows of paths that are nobody else's, times of directories aside (they are what whoever came last has left) and the time of
 /// what was staged, which differs between scenes.
 fn calm(manifest: &Manifest, theirs: &[&str]) -> Manifest {
-    let mut manifest = manifest.clone().without_folder_times();
+    let mut manifest = manifest.clone().without_directory_times();
     let under = |path: &[u8], top: &str| path == top.as_bytes() || path.starts_with(format!("{top}/").as_bytes());
     let whole = |top: &str| ["dir", "moved", "put"].contains(&top);
     manifest.0.retain(|path, _| {
@@ -528,15 +528,15 @@ fn the_fingerprint_of_what_was_put_proves_nothing_where_its_mtime_is_no_older() 
     }
 }
 
-/// A small session whose tree lies on another file system than the store, so that copies are made beside the targets. `first` is done in the
-/// tree before it begins.
+/// A small session whose tree lies on another file system than the store, so that copies are made beside the targets. `first` is done in
+/// the tree before it begins.
 fn copied(first: &str) -> Option<(World, String, tempfile::TempDir)> {
     let shm = Path::new("/dev/shm");
     if !shm.is_dir() {
         println!("skipped: copies beside the targets: no /dev/shm");
         return None;
     }
-    let (mut world, store) = (World::on(shm), tempfile::tempdir().expect("a folder for the store"));
+    let (mut world, store) = (World::on(shm), tempfile::tempdir().expect("a directory for the store"));
     world.set("RECANT_STORE", store.path().join("store"));
     world.write("p/q/edited", "old").write("p/z", "old");
     let said = world.program("sh", ["-c", first]).cwd(world.tree()).run();
@@ -557,7 +557,7 @@ const MOVED: [(&str, usize); 2] = [("mv p/q p/moved", 1), ("mv p/q p/moved && mk
 /// Commits with somebody doing `moved` before step `n`, and `then`. Nothing where there are not as many steps.
 fn meanwhile(moved: &str, n: usize, then: &str) -> Option<(World, Manifest, common::Said, tempfile::TempDir)> {
     let (world, id, store) = copied("true")?;
-    let before = world.manifest().without_folder_times();
+    let before = world.manifest().without_directory_times();
     let order = format!("run:{n}:cd {} && ([ -e p/moved ] || ({moved})){then}", world.tree().display());
     let said = world.call(["commit", &id]).env("RECANT_STEPS", order).run();
     assert!(n > 20 || world.exists("p/moved"), "a commit of these has more steps than {n}: {said}");
@@ -569,9 +569,9 @@ fn temporary(world: &World) -> Vec<String> {
     names.filter(|name| name.contains(".recant-")).collect()
 }
 
-/// A copy that was made ready goes with the folder that it lies in: it is found there, and so is what was done in it (I6).
+/// A copy that was made ready goes with the directory that it lies in: it is found there, and so is what was done in it (I6).
 #[test]
-fn a_parent_folder_that_is_moved_within_the_tree_at_any_step_takes_nothing_of_recants_along() {
+fn a_parent_directory_that_is_moved_within_the_tree_at_any_step_takes_nothing_of_recants_along() {
     for (moved, every) in MOVED {
         for n in common::steps().step_by(every) {
             let Some((world, before, said, _store)) = meanwhile(moved, n, "") else { break };
@@ -580,15 +580,15 @@ fn a_parent_folder_that_is_moved_within_the_tree_at_any_step_takes_nothing_of_re
             assert!([0, 3].contains(&said.status), "{what}");
             if said.status == 3 {
                 world.program("sh", ["-c", "cd p && { rmdir q 2>/dev/null; mv moved q; }"]).cwd(world.tree()).run().ok();
-                before.assert_same(&world.manifest().without_folder_times(), &what);
+                before.assert_same(&world.manifest().without_directory_times(), &what);
             }
         }
     }
 }
 
-/// Whoever recovers knows of the folder only where it was: what may have gone along is named.
+/// Whoever recovers knows of the directory only where it was: what may have gone along is named.
 #[test]
-fn what_a_folder_that_was_moved_before_a_kill_took_along_is_named() {
+fn what_a_directory_that_was_moved_before_a_kill_took_along_is_named() {
     for (moved, _) in MOVED {
         for n in common::steps().step_by(3) {
             let Some((world, _, _, _store)) = meanwhile(moved, n, &format!(";kill:{}", n + 1)) else { break };
@@ -605,7 +605,7 @@ fn what_a_folder_that_was_moved_before_a_kill_took_along_is_named() {
     }
 }
 
-/// What is made in a folder with a default ACL gets that, and loses it before its mode is opened (F33).
+/// What is made in a directory with a default ACL gets that, and loses it before its mode is opened (F33).
 #[test]
 fn at_no_step_somebody_has_rights_by_an_acl_that_was_not_there_before_and_is_not_after() {
     let log = tempfile::NamedTempFile::new().expect("a log");

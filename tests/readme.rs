@@ -43,8 +43,8 @@ fn session(text: &str) -> Vec<Shown> {
 fn readme_shows_what_recant_says() {
     let mut world = World::new();
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_recant"));
-    let folder = program.parent().expect("a folder of programs").to_str().expect("a UTF-8 path");
-    world.set("PATH", format!("{folder}:/usr/local/bin:/usr/bin:/bin"));
+    let directory = program.parent().expect("a directory of programs").to_str().expect("a UTF-8 path");
+    world.set("PATH", format!("{directory}:/usr/local/bin:/usr/bin:/bin"));
     world.unset("XDG_DATA_HOME").unset("RECANT_STORE");
     let tried = world.call(["run", "--", "true"]).run();
     if tried.status == 125 {

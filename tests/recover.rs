@@ -24,7 +24,7 @@ impl Scene {
     fn new(verb: &'static str, two_file_systems: bool) -> Self {
         let shm = Path::new("/dev/shm");
         let mut world = if shm.is_dir() { World::on(shm) } else { World::new() };
-        let elsewhere = two_file_systems.then(|| tempfile::tempdir().expect("a folder of another file system"));
+        let elsewhere = two_file_systems.then(|| tempfile::tempdir().expect("a directory of another file system"));
         if let Some(elsewhere) = &elsewhere {
             world.set("RECANT_STORE", elsewhere.path().join("store"));
         }
@@ -136,9 +136,10 @@ impl Scene {
 
     /// The paths and modes of what force has overwritten, as its manifest has them.
     fn overwritten(&self) -> Vec<(String, String)> {
-        let folders = std::fs::read_dir(self.store().join("sessions").join(&self.id).join("displaced")).expect("what is kept");
-        let manifests =
-            folders.filter_map(|folder| std::fs::read_to_string(folder.expect("a folder").path().join("manifest.jsonl")).ok());
+        let directories =
+            std::fs::read_dir(self.store().join("sessions").join(&self.id).join("displaced")).expect("what is kept");
+        let manifests = directories
+            .filter_map(|directory| std::fs::read_to_string(directory.expect("a directory").path().join("manifest.jsonl")).ok());
         let lines: Vec<serde_json::Value> = manifests
             .flat_map(|text| text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect::<Vec<_>>())
             .collect();
@@ -165,7 +166,7 @@ impl Scene {
 }
 
 fn calm(manifest: &Manifest) -> Manifest {
-    let mut manifest = manifest.clone().without_folder_times();
+    let mut manifest = manifest.clone().without_directory_times();
     manifest.0.retain(|path, _| path != b"");
     manifest
 }
@@ -200,7 +201,7 @@ fn what_somebody_has_changed_stays_and_is_shown_until_it_is_dealt_with() {
         }
         // What was there before, and what was to be put, is had again; what is found is kept.
         match (verb, two) {
-            // A folder that somebody has changed cannot go to another file system.
+            // A directory that somebody has changed cannot go to another file system.
             ("commit", true) => scene.world.remove("made"),
             ("commit", false) => scene.world.remove("made/deep/put"),
             _ => &scene.world,
@@ -218,7 +219,8 @@ fn what_somebody_has_changed_stays_and_is_shown_until_it_is_dealt_with() {
     }
 }
 
-/// The verb that was meant for the session stops; called again it goes on. One that was meant for another says what came of it, and does its own.
+/// The verb that was meant for the session stops; called again it goes on. One that was meant for another says what came of it, and does
+/// its own.
 #[test]
 fn the_first_verb_for_a_session_of_which_something_is_left_stops() {
     for verb in ["commit", "rollback"] {
@@ -305,7 +307,7 @@ fn many_paths_that_are_left_are_the_first_twenty_and_a_command_that_lists_them()
 #[test]
 fn what_is_not_recovered_is_left_alone_by_every_other_session() {
     let scene = Scene::new("commit", false).interrupted();
-    // A journal that cannot be undone as long as one of its folders is missing.
+    // A journal that cannot be undone as long as one of its directories is missing.
     let blobs = scene.store().join("sessions").join(&scene.id).join("checkpoint/blobs");
     let aside = scene.world.root().join("blobs");
     std::fs::rename(&blobs, &aside).expect("it goes");
@@ -370,7 +372,7 @@ fn sweep(verb: &'static str, two: bool) {
     }
 }
 
-/// Without the file that somebody has put into a folder of the session's, and what holds it.
+/// Without the file that somebody has put into a directory of the session's, and what holds it.
 fn calm_but_put(manifest: &Manifest) -> Manifest {
     let mut manifest = calm(manifest);
     manifest.0.retain(|path, _| !path.starts_with(b"made"));
@@ -403,7 +405,8 @@ fn a_list_of_what_was_made_ready_that_comes_back_takes_nothing_of_it_away() {
         let said = scene.world.recant("recover").ok();
         scene.assert_over(verb);
         done.assert_same(&scene.world.manifest(), &format!("{verb}: {said}"));
-        held.without_folder_times().assert_same(&common::manifest(&scene.store().join("sessions")).without_folder_times(), verb);
+        held.without_directory_times()
+            .assert_same(&common::manifest(&scene.store().join("sessions")).without_directory_times(), verb);
         scene.world.recant(&format!("{next} {}", scene.id)).ok();
     }
 }
@@ -445,7 +448,7 @@ fn what_was_made_ready_for_a_session_that_is_gone_goes_where_it_still_lies() {
     scene.kill_before(all_ready);
     assert!(scene.world.leftovers().iter().any(|name| name.starts_with("in/")), "{:?}", scene.world.leftovers());
     std::fs::remove_dir_all(scene.store().join("sessions").join(&scene.id)).expect("the session goes by hand");
-    // So does a folder, with what lies in it.
+    // So does a directory, with what lies in it.
     scene.world.remove("in");
     // Whether it went or was moved nobody can tell: what had been made in it is named.
     let said = scene.world.recant("recover").with(4);
@@ -489,7 +492,8 @@ fn what_a_recovery_could_not_have_beside_its_outcome_is_said() {
 fn a_recovery_is_said_though_what_was_half_made_cannot_be_swept_up() {
     let scene = Scene::new("commit", false);
     let killed_before = scene.step_of("renameat ", "session.json.new");
-    let half_made = || std::fs::create_dir(scene.world.store().join("sessions/.new-20260301-101500-k3fa")).expect("a new folder");
+    let half_made =
+        || std::fs::create_dir(scene.world.store().join("sessions/.new-20260301-101500-k3fa")).expect("a new directory");
     scene.kill_before(killed_before);
     half_made();
     let log = scene.world.root().join("steps");
@@ -527,7 +531,7 @@ fn a_recovery_that_failed_is_not_said_to_be_done_where_its_report_is_lost() {
     scene.assert_over("recovered");
 }
 
-/// As FUSE has it (ENOSYS), or a folder of somebody else's (EPERM): the time of the operation stands, and nothing else differs. Any
+/// As FUSE has it (ENOSYS), or a directory of somebody else's (EPERM): the time of the operation stands, and nothing else differs. Any
 /// other failure leaves the journal, and the next recovery ends it.
 #[test]
 fn an_undo_that_cannot_set_a_time_undoes_all_else() {
@@ -695,9 +699,9 @@ fn where_no_second_name_can_be_had_the_former_manifest_is_copied_and_is_never_a_
     scene.reset();
     scene.world.call(["rollback", &scene.id]).env("RECANT_STEPS", steps(String::new())).run().ok();
     scene.assert_over("copied");
-    let folder = std::fs::read_dir(scene.world.session(&scene.id).join("checkpoint")).expect("a folder");
+    let directory = std::fs::read_dir(scene.world.session(&scene.id).join("checkpoint")).expect("a directory");
     let names: Vec<_> =
-        folder.map(|entry| entry.expect("a name").file_name()).filter(|name| name != "blobs" && name != "objects").collect();
+        directory.map(|entry| entry.expect("a name").file_name()).filter(|name| name != "blobs" && name != "objects").collect();
     assert_eq!(names, ["manifest.jsonl"]);
 }
 
@@ -779,7 +783,9 @@ fn garbled_at_any_moment(two: bool) {
             for n in (journaled..).step_by(if two { 3 } else { 1 }) {
                 scene.reset();
                 let killed = scene.world.call([verb, &scene.id]).env("RECANT_STEPS", format!("kill:{n}")).run();
-                if killed.status != 137 || std::fs::read_dir(scene.store().join("journals")).expect("a folder").next().is_none() {
+                if killed.status != 137
+                    || std::fs::read_dir(scene.store().join("journals")).expect("a directory").next().is_none()
+                {
                     assert!(n > names_manifest, "{verb}: {killed}");
                     break;
                 }
@@ -819,7 +825,7 @@ fn what_was_made_ready_for_a_session_that_is_gone_is_removed_too() {
     let n = scene.step_of("renameat ", &format!("journals/{}.new", scene.id));
     let temporary = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with(".recant-");
     let ready =
-        || std::fs::read_dir(scene.world.tree()).expect("a folder").flatten().filter(|it| temporary(&it.file_name())).count();
+        || std::fs::read_dir(scene.world.tree()).expect("a directory").flatten().filter(|it| temporary(&it.file_name())).count();
     // The journal under its temporary name counts: before that it is not whole.
     let n = (1..n).rev().find(|n| {
         scene.reset();
@@ -835,9 +841,9 @@ fn what_was_made_ready_for_a_session_that_is_gone_is_removed_too() {
     scene.assert_over("pruned");
 }
 
-/// A folder that somebody has made where one was deleted is his: nothing of the deleted one is put into it.
+/// A directory that somebody has made where one was deleted is his: nothing of the deleted one is put into it.
 #[test]
-fn what_lay_in_a_deleted_folder_is_put_into_none_that_somebody_made_in_its_place() {
+fn what_lay_in_a_deleted_directory_is_put_into_none_that_somebody_made_in_its_place() {
     for two in [false, true] {
         let scene = Scene::new("commit", two).interrupted();
         let (world, id) = (&scene.world, &scene.id);
@@ -854,13 +860,17 @@ fn what_lay_in_a_deleted_folder_is_put_into_none_that_somebody_made_in_its_place
         // Once he has moved his own away, that goes back too.
         std::fs::rename(world.path("full"), world.root().join("his")).expect("it is moved away");
         world.recant(&format!("rollback {id} --force")).ok();
-        scene.before.clone().without_folder_times().assert_same(&world.manifest().without_folder_times(), &format!("{two}"));
+        scene
+            .before
+            .clone()
+            .without_directory_times()
+            .assert_same(&world.manifest().without_directory_times(), &format!("{two}"));
     }
 }
 
-/// So it is where a file took the folder's place, and somebody made a folder of that.
+/// So it is where a file took the directory's place, and somebody made a directory of that.
 #[test]
-fn what_lay_in_a_replaced_folder_is_put_into_none_that_somebody_made_in_its_place() {
+fn what_lay_in_a_replaced_directory_is_put_into_none_that_somebody_made_in_its_place() {
     let commit = |steps: &str| {
         let world = World::new();
         world.write("full/a", "1").write("edited", "old");
@@ -895,8 +905,8 @@ fn what_cannot_be_read_is_undone_once_it_can_be() {
     scene.assert_over("when it can be read again");
 }
 
-/// Two names of one file, of which a kill let one be put, and somebody wrote to that: both are put then, as the file is one. Where somebody has
-/// taken the other name, what was held for it is lost, and said to be.
+/// Two names of one file, of which a kill let one be put, and somebody wrote to that: both are put then, as the file is one. Where somebody
+/// has taken the other name, what was held for it is lost, and said to be.
 #[test]
 fn a_file_that_was_put_under_one_of_its_names_and_edited_is_put_under_all() {
     let killed = |steps: &str| {
@@ -944,9 +954,9 @@ fn a_file_that_was_put_under_one_of_its_names_and_edited_is_put_under_all() {
     assert!(joined > 0, "{log}");
 }
 
-/// What was beside a path to be swapped with it goes with their folder; the store has a copy of either.
+/// What was beside a path to be swapped with it goes with their directory; the store has a copy of either.
 #[test]
-fn what_went_with_its_folder_can_be_had_again_between_two_file_systems() {
+fn what_went_with_its_directory_can_be_had_again_between_two_file_systems() {
     for verb in ["commit", "rollback"] {
         let scene = Scene::new(verb, true);
         let swap = scene.step_of("renameat2 EXCHANGE", "in/edited");
@@ -1027,7 +1037,7 @@ fn what_was_put_is_taken_back_only_if_neither_its_content_nor_its_attributes_wer
 }
 
 #[test]
-fn what_goes_on_with_what_was_left_gives_back_the_times_of_folders_too() {
+fn what_goes_on_with_what_was_left_gives_back_the_times_of_directories_too() {
     for verb in ["commit", "rollback"] {
         for name in ["edited", "in/edited"] {
             let scene = Scene::new(verb, false).interrupted();
@@ -1156,7 +1166,7 @@ fn what_was_put_with_other_metadata_than_it_was_held_with_is_taken_back() {
 fn the_reserve_has_the_room_that_a_rollback_of_all_that_is_in_takes() {
     let world = World::new();
     let id = world.begin();
-    let names = |folder: &str| (0..300).map(|i| format!("{folder}/{i}")).collect::<Vec<_>>();
+    let names = |directory: &str| (0..300).map(|i| format!("{directory}/{i}")).collect::<Vec<_>>();
     let all: Vec<String> = ["a", "b"].into_iter().flat_map(names).collect();
     all.iter().for_each(|name| {
         world.write(name, "old");
@@ -1207,11 +1217,12 @@ fn a_sync_that_fails_before_the_seal_is_never_made_up_for_by_another() {
     }
 }
 
-/// A power cut may take back the name of `changes.jsonl` where it has the digests, and leave all that was done after it on another file system.
+/// A power cut may take back the name of `changes.jsonl` where it has the hashes, and leave all that was done after it on another file
+/// system.
 #[test]
-fn what_was_taken_back_can_be_committed_again_though_its_digests_had_not_got_their_name() {
+fn what_was_taken_back_can_be_committed_again_though_its_hashes_had_not_got_their_name() {
     if !common::can_run() {
-        return common::skip("files of which a run knows no digest: recant run does not work here");
+        return common::skip("files of which a run knows no hash: recant run does not work here");
     }
     let (mut undone, mut settled) = (0, 0);
     for n in common::steps() {
@@ -1231,7 +1242,7 @@ fn what_was_taken_back_can_be_committed_again_though_its_digests_had_not_got_the
         }
         let is_journaled = world.journals().contains(&id.to_owned());
         if world.status(id) == "pending" || is_journaled {
-            std::fs::write(&changes, &text).expect("without digests");
+            std::fs::write(&changes, &text).expect("without hashes");
         }
         let said = world.recant("recover").ok();
         if world.status(id) == "committed" {
@@ -1251,9 +1262,9 @@ fn what_was_taken_back_can_be_committed_again_though_its_digests_had_not_got_the
 
 /// The lines that it learns again are written before anything is undone: a recovery that is killed there begins once more.
 #[test]
-fn a_recovery_killed_while_it_learns_digests_again_is_ended_by_the_next_one() {
+fn a_recovery_killed_while_it_learns_hashes_again_is_ended_by_the_next_one() {
     if !common::can_run() {
-        return common::skip("files of which a run knows no digest: recant run does not work here");
+        return common::skip("files of which a run knows no hash: recant run does not work here");
     }
     let scene = || {
         let world = World::new();
@@ -1280,7 +1291,7 @@ fn a_recovery_killed_while_it_learns_digests_again_is_ended_by_the_next_one() {
         // All is on the tree, and nothing sealed.
         world.call(["commit", id]).env("RECANT_STEPS", format!("kill:{seal}")).run().with(137);
         assert!(world.journals().contains(id) && world.status(id) == "pending", "it is interrupted");
-        std::fs::write(&changes, &text).expect("without digests");
+        std::fs::write(&changes, &text).expect("without hashes");
         let killed = world.call(["recover"]).env("RECANT_STEPS", format!("kill:{m}")).run();
         let said = world.recant("recover").ok();
         before.assert_same(&world.manifest(), &format!("killed before step {m}: {said}"));
@@ -1294,7 +1305,7 @@ fn a_recovery_killed_while_it_learns_digests_again_is_ended_by_the_next_one() {
     assert!(killed_at > 5, "{killed_at}");
 }
 
-/// Of what is younger than the clock of files ticks a run takes the digest itself: waits until a time tells.
+/// Of what is younger than the clock of files ticks a run takes the hash itself: waits until a time tells.
 fn until_old(world: &World, name: &str) {
     use std::os::unix::fs::MetadataExt;
     let time = |name: &str| {
@@ -1311,10 +1322,10 @@ fn until_old(world: &World, name: &str) {
     }
 }
 
-/// F13: after a cut a file system may show a file in a new folder again that an undo has taken out of it.
+/// F13: after a cut a file system may show a file in a new directory again that an undo has taken out of it.
 #[test]
 #[cfg(feature = "crash-points")]
-fn a_name_that_comes_back_into_a_new_folder_is_nobodys() {
+fn a_name_that_comes_back_into_a_new_directory_is_nobodys() {
     let scene = || {
         let world = World::new();
         let id = world.begin();
@@ -1342,7 +1353,7 @@ fn a_name_that_comes_back_into_a_new_folder_is_nobodys() {
         came_back += usize::from(!linked.is_empty());
         let what = format!("recovery killed before step {n}, {linked}: {killed}");
         let recovered = world.recant("recover").ok();
-        assert!(!format!("{recovered}").contains("worked in the folder"), "{what}{recovered}");
+        assert!(!format!("{recovered}").contains("worked in the directory"), "{what}{recovered}");
         world.recant(&format!("commit {id}")).ok();
         assert_eq!(world.read("d/e"), "the held one", "{what}");
         world.recant(&format!("rollback {id}")).ok();

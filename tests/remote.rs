@@ -457,7 +457,7 @@ fn standard_input_that_cannot_be_read_ends_the_verb_and_is_named() {
     let host = net.host("web1");
     host.write("app.conf", "old");
     world.call(["-H", "web1", "session", "new", "-n", "s"]).run().ok();
-    // A folder can be opened, and not be read.
+    // A directory can be opened, and not be read.
     let script = "timeout -k 1 30 \"$0\" -H web1 session write s app.conf < /";
     let said = world.program("sh", ["-c", script, env!("CARGO_BIN_EXE_recant")]).run().with(1);
     assert!(said.stderr().contains("web1: standard input") && said.stderr().contains("cannot be read"), "{said}");

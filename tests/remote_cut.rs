@@ -100,7 +100,7 @@ fn cut_before_steps(every: usize) {
         let Some(scene) = Scene::new(verb) else { return };
         let log = scene.world.root().join("steps");
         scene.steps(&format!("log:{}", log.display())).ok();
-        let (count, after) = (std::fs::read_to_string(&log).unwrap().lines().count(), scene.tree().without_folder_times());
+        let (count, after) = (std::fs::read_to_string(&log).unwrap().lines().count(), scene.tree().without_directory_times());
         let mut cuts = 0;
         for who in ["ssh", "sshd", "relay"] {
             let (script, worker) = scene.cutter(who);
@@ -124,7 +124,7 @@ fn cut_before_steps(every: usize) {
                     (Some(0), &1.into()),
                     "{at}"
                 );
-                after.assert_same(&scene.tree().without_folder_times(), &at);
+                after.assert_same(&scene.tree().without_directory_times(), &at);
                 cuts += 1;
             }
         }
@@ -138,7 +138,7 @@ fn recant_killed_there_is_told_by_status_and_recovered_by_the_next_verb() {
         let Some(scene) = Scene::new(verb) else { return };
         let log = scene.world.root().join("steps");
         scene.steps(&format!("log:{}", log.display())).ok();
-        let (count, after) = (std::fs::read_to_string(&log).unwrap().lines().count(), scene.tree().without_folder_times());
+        let (count, after) = (std::fs::read_to_string(&log).unwrap().lines().count(), scene.tree().without_directory_times());
         let (mut undone, mut done, mut told) = (0, 0, 0);
         for n in (1..=count).step_by(4) {
             scene.reset();
@@ -148,7 +148,7 @@ fn recant_killed_there_is_told_by_status_and_recovered_by_the_next_verb() {
             scene.far(&["recover"]).ok();
             let found = scene.tree();
             let is = |tree: &Manifest| tree.difference(&found).is_empty();
-            match (is(&scene.before), after.difference(&scene.tree().without_folder_times()).is_empty()) {
+            match (is(&scene.before), after.difference(&scene.tree().without_directory_times()).is_empty()) {
                 (true, _) => undone += 1,
                 (_, true) => done += 1,
                 _ => panic!("{verb}, killed before step {n}: {}", after.difference(&found)),

@@ -17,7 +17,7 @@ use ssh::{Host, Net};
 
 /// The release build, where there is one.
 fn static_build() -> Option<PathBuf> {
-    let built = Path::new(env!("CARGO_BIN_EXE_recant")).ancestors().nth(2).expect("a folder of builds");
+    let built = Path::new(env!("CARGO_BIN_EXE_recant")).ancestors().nth(2).expect("a directory of builds");
     let libraries = ["musl", "gnu"].map(|library| format!("{}-unknown-linux-{library}/release/recant", std::env::consts::ARCH));
     let found = libraries.into_iter().map(|name| built.join(name)).find(|path| path.exists());
     if found.is_none() {
@@ -73,7 +73,7 @@ impl Near {
     }
 }
 
-/// All below the folder of versions there.
+/// All below the directory of versions there.
 fn placed(host: &Host) -> Vec<String> {
     let top = host.home.join(".local/lib/recant/bin");
     let below = |dir: &Path| -> Vec<PathBuf> {
@@ -158,7 +158,7 @@ fn what_cannot_be_put_there_is_said_with_what_would_do_it() {
     refused("-H web1 status", "cannot be written below ~/.local/lib/recant/bin", "make room");
     std::fs::remove_file(host.home.join(".noise")).unwrap();
     std::fs::remove_dir_all(host.home.join(".local")).unwrap();
-    host.write(".local", "a file where a folder should be");
+    host.write(".local", "a file where a directory should be");
     refused("-H web1 status", "~/.local/lib/recant/bin cannot be made", "sudo install /tmp/recant /usr/local/bin/");
     host.write(".noise", "exit 1");
     refused("-H web1 status", "its login shell carries out no commands", "-H USER@HOST");
@@ -336,7 +336,7 @@ impl StandIn {
         self.world.root().join("far/.local/lib/recant/bin")
     }
 
-    /// The folder of the copy, which has the number of its shell, once there is some of it.
+    /// The directory of the copy, which has the number of its shell, once there is some of it.
     fn copy(&self) -> (PathBuf, i32) {
         let found = || {
             let mut names = std::fs::read_dir(self.bin()).ok()?.map(|name| name.unwrap().path());

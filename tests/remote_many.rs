@@ -114,7 +114,7 @@ fn so_many_machines_are_worked_on_at_once_as_are_asked_for() {
     let Some(net) = Net::new(&mut world) else { return };
     let hosts = ["a", "b", "c"].map(|name| net.host(name));
     let meeting = world.root().join("meeting");
-    std::fs::create_dir(&meeting).expect("a folder");
+    std::fs::create_dir(&meeting).expect("a directory");
     std::fs::set_permissions(&meeting, PermissionsExt::from_mode(0o777)).expect("open to all");
     let all = |script: &str| {
         hosts.iter().for_each(|host| host.write(".noise", script.replace("MEETING", &meeting.display().to_string())))
@@ -171,23 +171,23 @@ fn what_all_of_them_get_is_not_held_in_memory() {
     assert_eq!(names(&kept), [""; 0]);
 }
 
-/// A folder of the world's own for what is kept in the meantime.
+/// A directory of the world's own for what is kept in the meantime.
 fn temporary(world: &mut World) -> PathBuf {
-    let folder = world.root().join("temporary");
-    std::fs::create_dir(&folder).expect("a folder");
-    world.set("TMPDIR", &folder);
-    folder
+    let directory = world.root().join("temporary");
+    std::fs::create_dir(&directory).expect("a directory");
+    world.set("TMPDIR", &directory);
+    directory
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let names = std::fs::read_dir(folder).expect("a folder");
+fn names(directory: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(directory).expect("a directory");
     names.map(|name| name.expect("a name").file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// The process has begun to keep what it reads: a file without a name.
-fn keeps(pid: u32, folder: &Path) -> bool {
+fn keeps(pid: u32, directory: &Path) -> bool {
     let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    open.into_iter().any(|fd| std::fs::read_link(fd.path()).is_ok_and(|to| to.starts_with(folder)))
+    open.into_iter().any(|fd| std::fs::read_link(fd.path()).is_ok_and(|to| to.starts_with(directory)))
 }
 
 #[test]
@@ -272,7 +272,8 @@ fn each_machine_costs_one_ssh_and_one_look_for_recant() {
     }
 }
 
-/// Settings with a far side that says `hello`, reads nothing and then does what the shell's text `then` says; `frame KIND TEXT` writes a frame.
+/// Settings with a far side that says `hello`, reads nothing and then does what the shell's text `then` says; `frame KIND TEXT` writes a
+/// frame.
 fn sly(world: &World, then: &str) {
     let script = world.root().join("sly-ssh");
     let text = format!(

@@ -91,7 +91,7 @@ fn a_network_that_goes_away_in_the_middle_decides_nothing() {
         let log = world.root().join(format!("steps of {verb}"));
         steps(verb, &format!("log:{}", log.display())).ok();
         let count = std::fs::read_to_string(&log).unwrap().lines().count();
-        let after = tree(host).without_folder_times();
+        let after = tree(host).without_directory_times();
         world.call(["-H", "web1", if verb == "commit" { "rollback" } else { "redo" }, &id]).run().ok();
         let worker = world.root().join("worker");
         let script = world.root().join("pull");
@@ -105,7 +105,7 @@ fn a_network_that_goes_away_in_the_middle_decides_nothing() {
         let status = world.call(["-H", "web1", "status", "--json"]).run().ok().json();
         let ended = if verb == "commit" { "committed" } else { "rolled_back" };
         assert_eq!(status["sessions"][ended], 1, "{verb}: {status}");
-        after.assert_same(&tree(host).without_folder_times(), verb);
+        after.assert_same(&tree(host).without_directory_times(), verb);
     }
     before.assert_same(&tree(host), "rolled back");
 }

@@ -17,7 +17,7 @@ const DOCUMENTS: [&str; 9] = [
     "README.md",
 ];
 
-/// Folders with code whose comments are read.
+/// Directories with code whose comments are read.
 const CODE: [&str; 5] = ["src", "tests", "benches", "examples", "demo"];
 
 /// A letter and a number in a comment, but no rule.
@@ -47,9 +47,9 @@ fn read(file: &str) -> String {
 fn code() -> Vec<String> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
-    let mut todo: Vec<_> = CODE.iter().map(|folder| top.join(folder)).filter(|folder| folder.is_dir()).collect();
-    while let Some(folder) = todo.pop() {
-        for entry in std::fs::read_dir(&folder).expect("a folder of sources") {
+    let mut todo: Vec<_> = CODE.iter().map(|directory| top.join(directory)).filter(|directory| directory.is_dir()).collect();
+    while let Some(directory) = todo.pop() {
+        for entry in std::fs::read_dir(&directory).expect("a directory of sources") {
             let path = entry.expect("a name in it").path();
             if path.is_dir() {
                 todo.push(path);
@@ -187,7 +187,7 @@ fn sections_that_comments_cite_exist() {
             let begins = before.rfind(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '-' | '_')).map_or(0, |at| at + 1);
             let document = &passage.text[begins..at + 3];
             // Test data have names of documents, too.
-            if !["docs/", "tests/"].iter().any(|folder| document.starts_with(folder)) && !DOCUMENTS.contains(&document) {
+            if !["docs/", "tests/"].iter().any(|directory| document.starts_with(directory)) && !DOCUMENTS.contains(&document) {
                 continue;
             }
             let Some(document) = DOCUMENTS.iter().find(|known| **known == document) else {

@@ -88,15 +88,15 @@ fn what_can_not_be_captured_is_not_started() {
         // In the store, which is hidden in the run.
         let said = desk.call(["run", "--", "touch", "made"]).cwd(store.join("sessions")).run().with(125);
         assert!(said.stderr().contains("was not started"), "{said}");
-        // A folder as standard input is a way around the capture.
+        // A directory as standard input is a way around the capture.
         let mut command = desk.held("", "true").command();
-        let folder = std::fs::File::open(desk.world.tree()).unwrap();
-        let output = command.stdin(Stdio::from(folder)).output().unwrap();
+        let directory = std::fs::File::open(desk.world.tree()).unwrap();
+        let output = command.stdin(Stdio::from(directory)).output().unwrap();
         assert_eq!(output.status.code(), Some(125), "{}", String::from_utf8_lossy(&output.stderr));
-        // A working folder without a path.
+        // A working directory without a path.
         let script = format!("cd gone && rmdir ../gone && exec {} run -- true", desk.binary.display());
         desk.give(desk.world.program("sh", ["-c", &script])).run().with(125);
-        desk.recant("run --hide no-such-folder -- true").with(125);
+        desk.recant("run --hide no-such-directory -- true").with(125);
         if desk.who == Who::User {
             let said = desk.recant("run -- sudo touch made").with(125);
             assert!(said.stderr().contains("sudo recant run"), "{said}");
@@ -268,9 +268,9 @@ fn a_session_in_which_a_further_command_was_not_started_is_as_it_was() {
             (shown, [kept["argv"].clone(), kept["ending"].clone(), kept["notes"].clone(), kept["coverage"].clone()])
         };
         let was = told();
-        let go_on = |folder: &str, words: &[&str]| {
+        let go_on = |directory: &str, words: &[&str]| {
             let call = desk.call([&["run", "--session", &id][..], words].concat());
-            call.cwd(desk.world.path(folder)).run()
+            call.cwd(desk.world.path(directory)).run()
         };
         for (status, words) in [(127, &["--", "no-such-program"][..]), (126, &["./text"]), (125, &["--hide", "none", "true"])] {
             let said = go_on(".", words).with(status);
@@ -379,7 +379,7 @@ fn what_somebody_removed_or_replaced_between_two_runs_leaves_the_session_readabl
     });
 }
 
-/// A folder that the first run left alone was seen by the second as it is, whoever changed it in between.
+/// A directory that the first run left alone was seen by the second as it is, whoever changed it in between.
 #[test]
 fn what_a_later_run_saw_and_then_took_away_renamed_or_replaced_is_no_conflict() {
     each(|desk| {
@@ -525,16 +525,16 @@ fn a_session_of_which_a_file_cannot_be_read_is_not_gone_on_in_and_the_command_is
     each(|desk| {
         desk.held("-n work", "echo 1 > one").run().ok();
         let id = desk.id();
-        let folder = desk.world.session(&id);
+        let directory = desk.world.session(&id);
         for name in ["session.json", "changes.jsonl", "run.json"] {
-            let whole = std::fs::read(folder.join(name)).expect("a file of the session");
+            let whole = std::fs::read(directory.join(name)).expect("a file of the session");
             for damage in ["printf { > F", "mv F F.aside && mkdir F"] {
-                desk.bare(&folder, &damage.replace('F', name));
+                desk.bare(&directory, &damage.replace('F', name));
                 let said = desk.call(["run", "--session", &id, "--", "echo", "started"]).run().with(125);
                 assert!(said.out.is_empty() && said.stderr().contains("the command was not started"), "{name}, {damage}: {said}");
                 assert!(said.stderr().contains(name), "{name}, {damage}: {said}");
-                desk.bare(&folder, &"if [ -d F ]; then rmdir F && mv F.aside F; fi".replace('F', name));
-                desk.world.write(folder.join(name), &whole);
+                desk.bare(&directory, &"if [ -d F ]; then rmdir F && mv F.aside F; fi".replace('F', name));
+                desk.world.write(directory.join(name), &whole);
             }
         }
         desk.call(["run", "--session", &id, "--", "cat", "one"]).run().ok();
@@ -641,14 +641,14 @@ fn a_killed_recant_takes_the_command_along_and_what_it_wrote_is_collected_by_the
             if verb != "commit" {
                 desk.world
                     .manifest()
-                    .without_folder_times()
-                    .assert_same(&before.clone().without_folder_times(), "nothing was changed");
+                    .without_directory_times()
+                    .assert_same(&before.clone().without_directory_times(), "nothing was changed");
                 assert_eq!(desk.paths(&id), ["d", "d/made", "old"]);
                 desk.recant(&format!("commit {id}")).ok();
             }
             assert_eq!((&*desk.world.read("old"), &*desk.world.read("d/made")), ("new\n", "made\n"));
             desk.recant(&format!("rollback {id}")).ok();
-            desk.world.manifest().without_folder_times().assert_same(&before.without_folder_times(), "rolled back");
+            desk.world.manifest().without_directory_times().assert_same(&before.without_directory_times(), "rolled back");
         }
     });
 }
@@ -796,7 +796,7 @@ fn what_was_made_right_before_the_run_is_no_conflict_and_what_changes_right_afte
 }
 
 #[test]
-fn what_somebody_does_to_the_mode_of_a_folder_during_the_run_is_not_put_back() {
+fn what_somebody_does_to_the_mode_of_a_directory_during_the_run_is_not_put_back() {
     each(|desk| {
         desk.made("mkdir d; echo f > d/f");
         let id = desk.meanwhile("echo mine > d/new", "chmod 700 d; echo theirs > d/theirs");
@@ -987,7 +987,7 @@ const AWKWARD: &str = r#"
     echo f > full/f; echo c > closed/c; chmod 500 closed
     echo group > links/one; ln links/one links/two; echo pair > links/p; ln links/p links/q
     ln -s edited link; ln -s nowhere dangling; mkfifo pipe; chmod 640 pipe
-    echo tofolder > tofolder; mkdir tofile; echo x > tofile/x; ln -s big tolink2; echo tolink > tolink; mkdir linkdir; ln -s keep folderlink
+    echo todirectory > todirectory; mkdir tofile; echo x > tofile/x; ln -s big tolink2; echo tolink > tolink; mkdir linkdir; ln -s keep directorylink
     printf odd > "$(printf 'new\nline')"; printf odd > "$(printf 'quote"back\\slash')"; printf odd > "$(printf 'invalid\377\376')"; printf odd > ' blank '
     printf odd > -dash; printf odd > "$(printf 'n%.0s' $(seq 255))"
     chmod 4755 keep/1; chmod 600 keep/2; chmod 0 keep/3; chmod 2775 full
@@ -1008,8 +1008,8 @@ const CHANGES: &str = r#"
     touch -d 2003-03-03T03:03:03.333333333 hollow; touch -d 2004-04-04 empty
     : > cut; echo appended >> append; truncate -s 100 big; truncate -s 1M hole; printf x > hollow
     : > newempty; mkdir -p newdir/sub; rmdir empty/none 2>/dev/null || :
-    rm tofolder; mkdir tofolder; echo in > tofolder/in; rm -r tofile; echo file > tofile; rm tolink; ln -s big tolink
-    rm tolink2; echo file > tolink2; rmdir linkdir; ln -s keep linkdir; rm folderlink; mkdir folderlink; echo f > folderlink/f
+    rm todirectory; mkdir todirectory; echo in > todirectory/in; rm -r tofile; echo file > tofile; rm tolink; ln -s big tolink
+    rm tolink2; echo file > tolink2; rmdir linkdir; ln -s keep linkdir; rm directorylink; mkdir directorylink; echo f > directorylink/f
     echo changed > "$(printf 'new\nline')"; rm "$(printf 'quote"back\\slash')"; mv "$(printf 'invalid\377\376')" "$(printf '\377more')"
     echo changed >> ' blank '; rm -- -dash; echo changed > "$(printf 'n%.0s' $(seq 255))"
     rm links/p; echo new > links/r; ln links/r links/s
@@ -1090,7 +1090,7 @@ fn paths_of_a_run_are_committed_and_taken_back_one_by_one() {
             desk.recant(&format!("rollback {id} {paths}")).ok();
         }
         desk.recant(&format!("rollback {id}")).ok();
-        desk.world.manifest().without_folder_times().assert_same(&before.without_folder_times(), "all are off");
+        desk.world.manifest().without_directory_times().assert_same(&before.without_directory_times(), "all are off");
     });
 }
 
@@ -1116,7 +1116,7 @@ fn programs_that_people_use_leave_the_same_in_a_run() {
 }
 
 #[test]
-fn the_session_folder_is_of_its_user_alone() {
+fn the_session_directory_is_of_its_user_alone() {
     each(|desk| {
         desk.run("echo secret > secret; chmod 600 secret; echo open > open").ok();
         let id = desk.id();
@@ -1128,7 +1128,7 @@ fn the_session_folder_is_of_its_user_alone() {
     });
 }
 
-/// Renames of folders that were there before, by rename(2) itself: `mv` copies where that fails.
+/// Renames of directories that were there before, by rename(2) itself: `mv` copies where that fails.
 const RENAMES: &str = r#"
     ren() { perl -e 'rename($ARGV[0], $ARGV[1]) or die "$ARGV[0]: $!\n"' "$1" "$2"; }
     ren moved elsewhere; echo more >> elsewhere/m; rm elsewhere/in/in; echo new > elsewhere/in/side/new; ln elsewhere/in/side/new elsewhere/new
@@ -1140,9 +1140,9 @@ const RENAMES: &str = r#"
 "#;
 
 #[test]
-fn folders_are_renamed_in_a_run_of_root_as_bare() {
+fn directories_are_renamed_in_a_run_of_root_as_bare() {
     if !is_root() {
-        return eprintln!("skipped: renaming old folders in a run takes root");
+        return eprintln!("skipped: renaming old directories in a run takes root");
     }
     if !has("perl") {
         return;
@@ -1178,7 +1178,7 @@ fn folders_are_renamed_in_a_run_of_root_as_bare() {
         desk.recant("redo last").ok();
         desk.world.manifest().assert_same(&after, "made again");
     }
-    // A session that goes on where folders were renamed.
+    // A session that goes on where directories were renamed.
     desk.recant("rollback last").ok();
     let lines: Vec<&str> = RENAMES.lines().collect();
     desk.run(&format!("set -e\n{}", lines[..4].join("\n"))).ok();
@@ -1192,7 +1192,7 @@ fn folders_are_renamed_in_a_run_of_root_as_bare() {
 }
 
 #[test]
-fn what_lies_in_a_folder_that_may_be_written_and_not_listed_is_committed_and_comes_off() {
+fn what_lies_in_a_directory_that_may_be_written_and_not_listed_is_committed_and_comes_off() {
     each(|desk| {
         desk.made("mkdir real; echo r > real/r; chmod 300 real");
         for script in [
@@ -1222,9 +1222,9 @@ fn what_lies_in_a_folder_that_may_be_written_and_not_listed_is_committed_and_com
 }
 
 #[test]
-fn a_folder_that_was_renamed_after_something_in_it_was_removed_can_be_removed_by_a_further_run() {
+fn a_directory_that_was_renamed_after_something_in_it_was_removed_can_be_removed_by_a_further_run() {
     if !is_root() {
-        return eprintln!("skipped: renaming old folders in a run takes root");
+        return eprintln!("skipped: renaming old directories in a run takes root");
     }
     if !has("perl") {
         return;
@@ -1281,7 +1281,7 @@ fn what_overlayfs_leaves_in_layers_on_the_tree_is_exact_or_named() {
         if desk.who == Who::User {
             return;
         }
-        // A renamed folder takes along what can be in an upper.
+        // A renamed directory takes along what can be in an upper.
         desk.bare(&copy, "rm -r c; cp -a ../tree/. .; mv u v; echo n > v/d/n");
         let wanted = settled(manifest(&copy), since);
         if desk.world.program("sh", ["-ec", "mknod u/w c 0 0; mknod u/d/gone c 0 0"]).cwd(desk.world.tree()).run().status != 0 {
@@ -1300,9 +1300,9 @@ fn what_overlayfs_leaves_in_layers_on_the_tree_is_exact_or_named() {
 }
 
 #[test]
-fn git_mv_and_python_rename_an_old_folder_in_a_run_of_root() {
+fn git_mv_and_python_rename_an_old_directory_in_a_run_of_root() {
     if !is_root() {
-        return eprintln!("skipped: renaming old folders in a run takes root");
+        return eprintln!("skipped: renaming old directories in a run takes root");
     }
     if !has("git") || !has("python3") {
         return;
@@ -1325,9 +1325,9 @@ fn git_mv_and_python_rename_an_old_folder_in_a_run_of_root() {
 }
 
 #[test]
-fn a_renamed_folder_that_somebody_took_away_or_changed_during_the_run_is_a_conflict() {
+fn a_renamed_directory_that_somebody_took_away_or_changed_during_the_run_is_a_conflict() {
     if !is_root() {
-        return eprintln!("skipped: renaming old folders in a run takes root");
+        return eprintln!("skipped: renaming old directories in a run takes root");
     }
     let desk = Desk::new(Who::Root);
     for (n, outside) in ["rm -r d", "echo theirs > d/f", "echo theirs > d/new", "mkdir e", "chmod 700 d"].iter().enumerate() {
@@ -1341,7 +1341,7 @@ fn a_renamed_folder_that_somebody_took_away_or_changed_during_the_run_is_a_confl
 }
 
 /// This thread's programs see no mount that comes or goes from now on, and a /tmp of their own: what is there takes a run some
-/// steps. The folder that is to be kept meanwhile.
+/// steps. The directory that is to be kept meanwhile.
 #[cfg(feature = "crash-points")]
 fn hold_still() -> Option<tempfile::TempDir> {
     use rustix::mount::MountPropagationFlags;
@@ -1349,7 +1349,7 @@ fn hold_still() -> Option<tempfile::TempDir> {
         return None;
     }
     #[expect(unsafe_code, reason = "no descriptor table is unshared")]
-    // SAFETY: unshare(2) with CLONE_NEWNS alone takes nothing away from this thread but its sharing of working folder and root.
+    // SAFETY: unshare(2) with CLONE_NEWNS alone takes nothing away from this thread but its sharing of working directory and root.
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNS) }.unwrap();
     rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
     let own = tempfile::Builder::new().prefix("recant-still-").tempdir_in("/var/tmp").unwrap();
@@ -1382,7 +1382,8 @@ fn what_a_run_holds_is_durable_before_its_header_has_its_name_by_one_sync() {
         let syncs: Vec<usize> = (0..lines.len()).filter(|i| is_sync(&lines[*i])).collect();
         let (all, header) = (last("syncfs"), last("session.json.new"));
         assert_eq!(syncs, [all, last("fsync")], "{held}");
-        // All three lie under other names while they are synced, and get theirs afterwards, the header last, and once the others last: D1, D5.
+        // All three lie under other names while they are synced, and get theirs afterwards, the header last, and once the others last: D1,
+        // D5.
         let named: Vec<&str> = lines[all..].iter().copied().filter(|line| line.contains("renameat")).collect();
         assert_eq!(named.len(), 3, "{held}");
         for (name, line) in ["changes.jsonl.new", "run.json.new", "session.json.new"].iter().zip(&named) {
@@ -1435,7 +1436,7 @@ fn a_run_whose_collecting_is_cut_off_anywhere_is_collected_as_if_it_had_not_been
             assert!([0, 137].contains(&second.status), "{n}: {second}");
             desk.recant(&format!("diff {id}")).ok();
             if desk.who == Who::Root && n % 3 == 0 {
-                // What was removed before its folder was renamed is no broken name to a further run.
+                // What was removed before its directory was renamed is no broken name to a further run.
                 desk.held(&format!("--session {id}"), "find r -ls").run().ok();
             }
             desk.recant(&format!("commit {id}")).ok();
@@ -1499,7 +1500,7 @@ fn what_a_command_closed_is_held_with_its_mode_wherever_collecting_is_cut_off() 
 
 /// How much is overwritten is told as far as it may be seen.
 #[test]
-fn a_folder_that_is_closed_to_its_owner_is_no_obstacle_to_a_forced_rollback() {
+fn a_directory_that_is_closed_to_its_owner_is_no_obstacle_to_a_forced_rollback() {
     let desk = Desk::new(Who::User);
     desk.made("echo old > d");
     desk.run("echo new > d").ok();
@@ -1511,9 +1512,9 @@ fn a_folder_that_is_closed_to_its_owner_is_no_obstacle_to_a_forced_rollback() {
 }
 
 #[test]
-fn a_captured_folder_that_a_command_closed_to_its_owner_is_read_all_the_same() {
+fn a_captured_directory_that_a_command_closed_to_its_owner_is_read_all_the_same() {
     if !is_root() || !Path::new("/srv").is_dir() {
-        return eprintln!("skipped: a folder of a user that lies alone needs root, and /srv");
+        return eprintln!("skipped: a directory of a user that lies alone needs root, and /srv");
     }
     let desk = Desk::new(Who::User);
     let own = tempfile::Builder::new().prefix("recant-own-").tempdir_in("/srv").unwrap();
@@ -1563,9 +1564,9 @@ fn what_a_command_closed_to_its_owner_is_shown_and_named_at_commit() {
     desk.world.manifest().assert_same(&before, "rolled back");
 }
 
-/// In a run an ordinary user's command can open up a folder of the tree; from outside nobody but its owner's chmod can.
+/// In a run an ordinary user's command can open up a directory of the tree; from outside nobody but its owner's chmod can.
 #[test]
-fn what_lies_in_a_folder_that_is_closed_on_the_tree_is_named_and_the_rest_is_held() {
+fn what_lies_in_a_directory_that_is_closed_on_the_tree_is_named_and_the_rest_is_held() {
     let desk = Desk::new(Who::User);
     let named = |said: &str, paths: &[&str], what: &str| {
         for path in paths {
@@ -1596,8 +1597,8 @@ fn what_lies_in_a_folder_that_is_closed_on_the_tree_is_named_and_the_rest_is_hel
     ] {
         desk.made(made);
         let said = desk.run(script).ok();
-        named(&said.stderr(), closed, "the folder that it lies in is closed");
-        named(&said.stderr(), removed, "the folder that it lies in is closed to you on the tree: that the command removed it");
+        named(&said.stderr(), closed, "the directory that it lies in is closed");
+        named(&said.stderr(), removed, "the directory that it lies in is closed to you on the tree: that the command removed it");
         if closed.is_empty() {
             named(&said.stderr(), refused, "it is closed to you on the tree");
         }
@@ -1613,9 +1614,9 @@ fn what_lies_in_a_folder_that_is_closed_on_the_tree_is_named_and_the_rest_is_hel
 }
 
 #[test]
-fn a_working_folder_below_one_of_another_group_is_refused_with_what_to_do() {
+fn a_working_directory_below_one_of_another_group_is_refused_with_what_to_do() {
     if !is_root() {
-        return eprintln!("skipped: giving a folder to another group takes root");
+        return eprintln!("skipped: giving a directory to another group takes root");
     }
     let desk = Desk::new(Who::User);
     desk.made("mkdir -p .git theirs/mine");
@@ -1625,7 +1626,7 @@ fn a_working_folder_below_one_of_another_group_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_second_run_from_another_folder_keeps_what_the_first_held_elsewhere() {
+fn a_second_run_from_another_directory_keeps_what_the_first_held_elsewhere() {
     each(|desk| {
         let far = tempfile::Builder::new().prefix("recant-far-").tempdir_in("/var/tmp").unwrap();
         let far = far.path().canonicalize().unwrap();
@@ -1672,7 +1673,7 @@ fn a_run_that_can_not_be_collected_keeps_its_session() {
 }
 
 #[test]
-fn the_time_of_a_mount_s_own_folder_that_somebody_else_set_is_no_change_of_the_command() {
+fn the_time_of_a_mount_s_own_directory_that_somebody_else_set_is_no_change_of_the_command() {
     if !is_root() || !has("unshare") {
         return eprintln!("skipped: mounting needs root");
     }
@@ -1688,7 +1689,7 @@ fn the_time_of_a_mount_s_own_folder_that_somebody_else_set_is_no_change_of_the_c
     let binary = desk.binary.to_str().unwrap();
     let said = desk.world.program("unshare", ["-m", "sh", "-c", script, binary]).run().ok();
     let times: Vec<bool> =
-        said.stdout().split("session  ").map(|session| session.lines().any(|line| line == "times     folder  disk")).collect();
+        said.stdout().split("session  ").map(|session| session.lines().any(|line| line == "times     directory  disk")).collect();
     assert_eq!(times, [false, false, true], "before the first, of the first, of the second: {said}");
 }
 
@@ -1723,7 +1724,7 @@ fn what_readme_names_as_limits_of_a_run_is_refused_in_one() {
         return eprintln!("skipped: immutable files need root and chattr");
     }
     let desk = Desk::new(Who::Root);
-    desk.made("echo i > fixed; echo a > growing; mkdir folder; echo x > folder/x");
+    desk.made("echo i > fixed; echo a > growing; mkdir directory; echo x > directory/x");
     if desk.world.program("chattr", ["+i", "fixed"]).cwd(desk.world.tree()).run().status != 0 {
         return eprintln!("skipped: immutable files: this file system has none");
     }
@@ -1736,8 +1737,8 @@ fn what_readme_names_as_limits_of_a_run_is_refused_in_one() {
     let said = desk.recant("commit last").with(1);
     assert!(said.stderr().contains("fixed") && said.stderr().contains("immutable"), "{said}");
     desk.recant("commit last other").ok();
-    let said = desk.run("echo y > folder/y; chattr +i folder").ok();
-    assert!(said.stderr().contains("folder: the attribute 'i' (chattr) is not part of the change"), "{said}");
+    let said = desk.run("echo y > directory/y; chattr +i directory").ok();
+    assert!(said.stderr().contains("directory: the attribute 'i' (chattr) is not part of the change"), "{said}");
     desk.bare(&desk.world.tree(), "chattr -i fixed; chattr -a growing");
 }
 
@@ -1967,7 +1968,7 @@ fn a_run_says_that_it_does_not_see_what_a_pending_session_here_holds() {
         assert!(!hints_at_pending(&desk.run("cat a").ok()));
         desk.run("echo b > b").ok();
         let said = elsewhere("true");
-        assert!(hints_at_pending(&said), "its folder lies in the one that the session is of: {said}");
+        assert!(hints_at_pending(&said), "its directory lies in the one that the session is of: {said}");
         elsewhere("echo c > c");
         let other = desk.world.root().join("other");
         desk.bare(desk.world.root(), "mkdir other");
@@ -2101,7 +2102,7 @@ fn a_place_that_is_passed_has_one_row_and_is_no_reason_to_refuse_a_run() {
         if !desk.other() {
             return;
         }
-        // In a folder of somebody else's that anybody may write to.
+        // In a directory of somebody else's that anybody may write to.
         let theirs = tempfile::Builder::new().prefix("recant-far-").tempdir_in("/var/tmp").unwrap();
         std::fs::set_permissions(theirs.path(), std::os::unix::fs::PermissionsExt::from_mode(0o1777)).unwrap();
         let mine = theirs.path().join("mine");
@@ -2137,7 +2138,7 @@ fn what_is_written_in_a_scratch_place_is_dropped_at_the_end_and_counted() {
         desk.made("mkdir far; ln -s far near");
         let said = desk.held("--scratch near", "echo w > near/w").run().ok();
         assert!(said.stderr().contains("1 change in scratch places dropped"), "{said}");
-        // Nothing but scratch: no session. A folder above that goes takes it along, which is said.
+        // Nothing but scratch: no session. A directory above that goes takes it along, which is said.
         assert!(desk.held("--scratch build", "rm -r build").run().ok().stderr().contains("no file change"));
         let said = desk.held("--scratch old/k", "rm -r old").run().ok();
         assert!(said.stderr().contains("old/k: its changes are kept"), "{said}");
@@ -2240,12 +2241,12 @@ fn a_run_is_ended_by_max_size_also_while_somebody_else_frees_as_much_room() {
 #[test]
 fn a_hidden_path_is_there_empty_and_closed_for_root_too() {
     each(|desk| {
-        let before = desk.made("echo secret > file; mkdir folder; echo in > folder/in");
-        let closed = format!("--hide {0}/file --hide {0}/folder --hide {0}/folder/in", desk.world.tree().display());
+        let before = desk.made("echo secret > file; mkdir directory; echo in > directory/in");
+        let closed = format!("--hide {0}/file --hide {0}/directory --hide {0}/directory/in", desk.world.tree().display());
         // Redirections that fail end a shell: each has one of its own.
-        let script = "for way in 'echo lost > file' 'echo lost >> file' 'echo lost > folder/new' 'mkdir folder/new' 'rm file' 'mv file to' \
-                      'rmdir folder' 'chmod 600 file' 'touch file' 'truncate -s 1 file'; do sh -c \"$way\" 2> said && echo \"went well: $way\"; \
-                      cat said; done; rm said; stat -c '%a %s' file; stat -c %a folder; cat file; ls -A folder";
+        let script = "for way in 'echo lost > file' 'echo lost >> file' 'echo lost > directory/new' 'mkdir directory/new' 'rm file' 'mv file to' \
+                      'rmdir directory' 'chmod 600 file' 'touch file' 'truncate -s 1 file'; do sh -c \"$way\" 2> said && echo \"went well: $way\"; \
+                      cat said; done; rm said; stat -c '%a %s' file; stat -c %a directory; cat file; ls -A directory";
         let said = desk.held(&closed, script).run();
         let out = said.stdout();
         assert!(!out.contains("went well") && !out.contains("secret") && out.contains("0 0\n0\n"), "{said}");
@@ -2265,7 +2266,7 @@ fn a_conflict_where_it_is_of_no_weight_is_left_out_and_stops_nothing_else() {
     each(|desk| {
         desk.made("mkdir -p cache/sub outer/cache; echo s > cache/sub/s; echo o > outer/cache/o; echo a > a");
         let tree = desk.world.tree();
-        // A folder of its own for temporary files, so that it is none of this machine's.
+        // A directory of its own for temporary files, so that it is none of this machine's.
         desk.world.config(&format!("[commit]\nminor = ['{0}/cache', '{0}/outer/cache']\n", tree.display()));
         let elsewhere = desk.world.root().join("project");
         desk.bare(desk.world.root(), "mkdir project");
@@ -2310,7 +2311,7 @@ fn a_conflict_where_it_is_of_no_weight_is_left_out_and_stops_nothing_else() {
         desk.bare(&tree, "echo theirs > cache/below");
         desk.recant(&format!("commit {id}")).with(4);
         assert_eq!((read("a"), read("cache/below")), ("d\n".into(), "theirs\n".into()));
-        // One name of several does not go without the others, nor a folder that counts for what lies in it.
+        // One name of several does not go without the others, nor a directory that counts for what lies in it.
         let id = run("echo mine > cache/linked; ln cache/linked linked");
         desk.bare(&tree, "echo theirs > cache/linked");
         desk.recant(&format!("commit {id}")).with(3);
@@ -2471,7 +2472,7 @@ fn the_prompt_of_a_shell_says_in_which_session_it_runs() {
                 continue;
             }
             // A terminal, so that there is a prompt; the home's own prompt stays behind it.
-            // Without that folder fish reads all manual pages first, in a process that the run waits for.
+            // Without that directory fish reads all manual pages first, in a process that the run waits for.
             let home =
                 "echo \"PS1='mine> '\" > .bashrc; mkdir -p ../data/fish/generated_completions .cache/fish/generated_completions";
             desk.bare(&desk.world.root().join("home"), home);
@@ -2636,7 +2637,7 @@ fn a_run_that_goes_on_leaves_what_was_held_durable_at_every_moment() {
 }
 
 #[test]
-fn a_folder_that_was_renamed_and_renamed_back_is_as_it_was_with_the_mounts_in_it() {
+fn a_directory_that_was_renamed_and_renamed_back_is_as_it_was_with_the_mounts_in_it() {
     if !is_root() || !has("unshare") {
         return eprintln!("skipped: mounting needs root");
     }

@@ -35,7 +35,7 @@ fn a_command_in_a_message_reaches_the_store_that_the_call_named() {
     // A shell that is given the command finds the session.
     let bare = format!(
         "PATH={}:$PATH; {back}",
-        std::path::Path::new(env!("CARGO_BIN_EXE_recant")).parent().expect("a folder").display()
+        std::path::Path::new(env!("CARGO_BIN_EXE_recant")).parent().expect("a directory").display()
     );
     world.program("sh", ["-c", &bare]).run().ok();
     assert_eq!(world.read("f"), "old");

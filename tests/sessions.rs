@@ -188,7 +188,7 @@ fn many_sessions_are_listed_in_order_with_the_damaged_ones_beside_them() {
 #[test]
 fn many_that_come_first_at_once_make_one_store() {
     let world = World::new();
-    // Who comes second may meet the store, or a folder above it, in any state of its making.
+    // Who comes second may meet the store, or a directory above it, in any state of its making.
     for round in 0..20 {
         let store = world.root().join(format!("many/{round}/store")).display().to_string();
         let begin = || world.call(["session", "new", "--store", &store]).command().stdout(Stdio::null()).spawn().unwrap();
@@ -283,13 +283,13 @@ fn a_run_that_lost_its_record_alone_is_not_said_to_have_changed_nothing() {
         let world = World::new();
         world.recant("run -- touch made").ok();
         let id = world.recant("list --json").ok().json()["sessions"][0]["id"].as_str().unwrap().to_owned();
-        let folder = world.session(&id);
-        let header = std::fs::read_to_string(folder.join("session.json")).unwrap();
+        let directory = world.session(&id);
+        let header = std::fs::read_to_string(directory.join("session.json")).unwrap();
         let mut header: serde_json::Value = serde_json::from_str(&header).unwrap();
         header["uncollected"] = true.into();
         (header["lines"], header["counts"]["changes"]) = (0.into(), 0.into());
-        world.write(folder.join("session.json"), header.to_string()).remove(folder.join("changes.jsonl"));
-        world.remove(folder.join("run.json")).write(folder.join(record), "");
+        world.write(directory.join("session.json"), header.to_string()).remove(directory.join("changes.jsonl"));
+        world.remove(directory.join("run.json")).write(directory.join(record), "");
         let said = world.call(["diff", &id]).run().ok();
         assert!(said.stderr().contains("and its record with it") && !said.stderr().contains("is collected"), "{said}");
         assert_eq!(world.recant("list --json").ok().json()["sessions"][0]["unsynced"], true);
@@ -305,15 +305,15 @@ fn a_run_that_a_restart_cut_off_is_committed_on_request_alone() {
     let world = World::new();
     world.recant("run -- touch made").ok();
     let id = world.recant("list --json").ok().json()["sessions"][0]["id"].as_str().unwrap().to_owned();
-    let folder = world.session(&id);
-    let read = |name: &str| serde_json::from_slice::<serde_json::Value>(&std::fs::read(folder.join(name)).unwrap()).unwrap();
+    let directory = world.session(&id);
+    let read = |name: &str| serde_json::from_slice::<serde_json::Value>(&std::fs::read(directory.join(name)).unwrap()).unwrap();
     let (mut header, mut run) = (read("session.json"), read("run.json"));
     header["uncollected"] = true.into();
     (header["lines"], header["counts"]["changes"]) = (0.into(), 0.into());
     run.as_object_mut().unwrap().remove("ending");
     run["boot"] = "6f1a2bb0-0000-4000-8000-000000000000".into();
-    world.write(folder.join("session.json"), header.to_string()).write(folder.join("run.json"), run.to_string());
-    world.remove(folder.join("changes.jsonl"));
+    world.write(directory.join("session.json"), header.to_string()).write(directory.join("run.json"), run.to_string());
+    world.remove(directory.join("changes.jsonl"));
     for _ in 0..2 {
         let said = world.call(["commit", &id]).run().with(1);
         assert!(said.stderr().contains("cut off by a restart") && said.stderr().contains("--accept-unsynced"), "{said}");
@@ -329,12 +329,12 @@ fn a_run_that_a_restart_cut_off_is_committed_on_request_alone() {
 fn a_session_with_a_journal_is_no_run_that_was_cut_off() {
     let world = World::new();
     let id = world.begin();
-    let folder = world.session(&id);
-    world.write(folder.join("session.json"), "").write(folder.join("run.json"), "");
+    let directory = world.session(&id);
+    world.write(directory.join("session.json"), "").write(directory.join("run.json"), "");
     assert_eq!(world.recant("list --json").ok().json()["damaged"], serde_json::json!([]));
     world.write(world.store().join("journals").join(&id), "");
     assert_eq!(world.recant("list --json").with(4).json()["damaged"][0]["id"], *id);
-    world.remove(world.store().join("journals").join(&id)).remove(folder.join("run.json"));
+    world.remove(world.store().join("journals").join(&id)).remove(directory.join("run.json"));
     // Nor is one without the mark of a run, whatever else of it is missing.
     assert_eq!(world.recant("list --json").with(4).json()["damaged"][0]["id"], *id);
 }
@@ -741,7 +741,7 @@ fn committed(name: &str) -> (World, String) {
 }
 
 #[test]
-fn of_a_garbled_session_whose_records_are_gone_too_the_folders_are_named() {
+fn of_a_garbled_session_whose_records_are_gone_too_the_directories_are_named() {
     let (world, id) = committed("kept");
     for file in ["session.json", "changes.jsonl", "checkpoint/manifest.jsonl"] {
         world.write(world.session(&id).join(file), "garbled");
@@ -929,7 +929,7 @@ fn the_log_tells_what_was_done_also_of_sessions_that_are_gone() {
 }
 
 #[test]
-fn a_command_from_another_folder_does_the_same() {
+fn a_command_from_another_directory_does_the_same() {
     let world = World::new();
     world.write("f", "old").mkdir("elsewhere");
     let id = world.begin();
@@ -1042,7 +1042,7 @@ fn two_originals_of_one_content_that_are_committed_one_after_the_other_are_both_
         world.recant(&format!("checkpoint verify {id}")).ok();
     }
     world.recant(&format!("rollback {id}")).ok();
-    before.without_folder_times().assert_same(&world.manifest().without_folder_times(), "both came back");
+    before.without_directory_times().assert_same(&world.manifest().without_directory_times(), "both came back");
     assert_eq!(inodes(), was);
 }
 
@@ -1060,16 +1060,16 @@ fn what_was_put_is_known_by_its_fingerprint_and_not_read_again() {
 }
 
 #[test]
-fn what_somebody_removed_with_its_folder_is_gone_already_for_a_rollback() {
+fn what_somebody_removed_with_its_directory_is_gone_already_for_a_rollback() {
     let world = World::new();
     world.write("kept", "1");
-    let before = world.manifest().without_folder_times();
+    let before = world.manifest().without_directory_times();
     let id = world.begin();
     world.stage_write(&id, "made/deep/new", "n").stage_write(&id, "kept", "2");
     world.recant(&format!("commit {id}")).ok();
     world.remove("made");
     let said = world.recant(&format!("rollback {id}")).ok();
-    before.assert_same(&world.manifest().without_folder_times(), &said.to_string());
+    before.assert_same(&world.manifest().without_directory_times(), &said.to_string());
     assert_eq!(world.status(&id), "rolled_back");
 }
 
@@ -1099,7 +1099,7 @@ fn how_much_a_session_holds_follows_what_lies_in_it() {
     world.remove("b").mkdir("b").write("b/theirs", vec![3; 700_000]);
     world.recant(&format!("rollback {id} --force")).ok();
     let displaced = bytes("displaced_bytes");
-    assert!((700_000..800_000).contains(&displaced), "{displaced}: all that lay in the folder; the other is gone back");
+    assert!((700_000..800_000).contains(&displaced), "{displaced}: all that lay in the directory; the other is gone back");
     let store = world.recant("status --json").ok().json()["store"]["bytes"].as_u64().unwrap();
     assert!(store >= displaced, "{store}: nothing grows in silence");
     let dropped = world.recant(&format!("discard {id} -y --json")).ok().json()["discarded"][0]["bytes"].as_u64().unwrap();

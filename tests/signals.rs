@@ -61,7 +61,7 @@ impl Scene {
 }
 
 fn timeless(manifest: Manifest) -> Manifest {
-    let mut manifest = manifest.without_folder_times();
+    let mut manifest = manifest.without_directory_times();
     manifest.0.values_mut().filter(|row| row.content.starts_with("file \"new")).for_each(|row| row.mtime = (0, 0));
     manifest
 }
@@ -419,9 +419,9 @@ fn a_signal_ends_what_waits_for_input_or_for_a_lock() {
     }
 }
 
-/// The names below a folder, but for those of the files that are locked.
-fn tree_of(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
-    let found = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().map(|entry| entry.expect("a name").into_path());
+/// The names below a directory, but for those of the files that are locked.
+fn tree_of(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let found = walkdir::WalkDir::new(directory).sort_by_file_name().into_iter().map(|entry| entry.expect("a name").into_path());
     found.filter(|path| !path.ends_with("lock") && !path.ends_with("numbering")).collect()
 }
 
@@ -695,7 +695,8 @@ fn a_signal_before_a_held_shell_has_started_leaves_no_history_that_was_made_for_
     assert!(not_started > 5, "{not_started} of {all}");
 }
 
-/// A hole is hashed as the zeros that it is, which takes half an hour for a large one: that is said before, and Ctrl-C is heeded in the midst of it.
+/// A hole is hashed as the zeros that it is, which takes half an hour for a large one: that is said before, and Ctrl-C is heeded in the
+/// midst of it.
 #[test]
 fn a_signal_while_a_hole_of_a_tebibyte_is_hashed_ends_at_once_and_nothing_is_changed() {
     if !common::can_run() {

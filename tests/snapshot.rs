@@ -1,4 +1,4 @@
-//! Snapshots: numbered copies of a folder, and the way back to any of them (docs/ARCHITECTURE.md, Snapshots).
+//! Snapshots: numbered copies of a directory, and the way back to any of them (docs/ARCHITECTURE.md, Snapshots).
 
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
@@ -19,14 +19,14 @@ fn awkward() -> World {
     world.write("full/a", "1").write("full/sub/b", "2").mkdir("hollow/in").mkdir(".git/objects").write(".git/HEAD", "ref\n");
     world
         .write("kind/file", "f")
-        .mkdir("kind/folder")
+        .mkdir("kind/directory")
         .symlink("nowhere", "kind/link")
         .fifo("kind/fifo")
         .write("kind/full/x", "x");
     world.symlink("edited", "link").fifo("fifo").chmod("edited", 0o600).chmod("full/sub", 0o500).chmod("moded", 0o4711);
     world.write(name(b"odd-\xff\n"), "bytes").write("large", vec![7; 300_000]).write("nested/.git/config", "x\n");
     world.set_xattr("edited", "user.kept", "1");
-    world.set_xattr("full", "user.folder", "2");
+    world.set_xattr("full", "user.directory", "2");
     // A hole before and behind the data.
     let file = std::fs::File::create(world.path("holes")).expect("a file");
     std::os::unix::fs::FileExt::write_all_at(&file, b"middle", 3 << 20).expect("a write");
@@ -47,7 +47,7 @@ fn awkward() -> World {
 fn upset(world: &World) -> &World {
     world.write("edited", "new").write("empty", "filled").remove("gone").chmod("moded", 0o640).write("same", "SIZE");
     world.remove("two").write("two", "alone").remove("deep/four").chmod("full/sub", 0o700).remove("full").remove("hollow/in");
-    world.remove("kind").write("kind", "was a folder").remove("link").write("link", "was a link").remove("fifo").mkdir("fifo");
+    world.remove("kind").write("kind", "was a directory").remove("link").write("link", "was a link").remove("fifo").mkdir("fifo");
     world.write("fifo/in", "in").write("new/deep/er", "n").symlink("x", "new/link").mkdir("bare").fifo("new/fifo");
     world
         .remove("large")
@@ -71,7 +71,7 @@ fn restore(world: &World, words: &str) -> common::Said {
 }
 
 fn series(world: &World) -> PathBuf {
-    let all = std::fs::read_dir(world.store().join("snapshots")).expect("a folder");
+    let all = std::fs::read_dir(world.store().join("snapshots")).expect("a directory");
     let all: Vec<_> = all.map(|entry| entry.expect("a name").path()).collect();
     assert_eq!(all.len(), 1, "{all:?}");
     all[0].clone()
@@ -79,7 +79,7 @@ fn series(world: &World) -> PathBuf {
 
 /// Prunes, after a dry run that has to say the same. Gives the bytes that became free.
 fn prune(world: &World, words: &str) -> u64 {
-    let used = || world.recant("snapshot list --all --json").ok().json()["folders"][0]["bytes"].as_u64().expect("bytes");
+    let used = || world.recant("snapshot list --all --json").ok().json()["directories"][0]["bytes"].as_u64().expect("bytes");
     let (before, told) = (used(), world.recant(&format!("snapshot prune {words} --dry-run --json")).ok().json());
     assert_eq!(used(), before, "nothing is done");
     let done = world.recant(&format!("snapshot prune {words} --json")).ok().json();
@@ -90,7 +90,7 @@ fn prune(world: &World, words: &str) -> u64 {
 }
 
 #[test]
-fn a_folder_comes_back_exactly_and_a_rollback_takes_that_back() {
+fn a_directory_comes_back_exactly_and_a_rollback_takes_that_back() {
     let world = awkward();
     let before = world.manifest();
     assert_eq!(number(&world, "-m first --with-vcs"), "0");
@@ -289,7 +289,7 @@ fn what_rules_leave_out_is_never_touched() {
     assert_snapshot!(held.masked_out(), @r"
     snapshot   0 of /world/tree
     taken      <time>
-    holds      4 files and 3 folders, 26 B
+    holds      4 files and 3 directories, 26 B
     stored     26 B for this one
     changed    +4 ~0 -0 since the one before
     left out   7 paths by rules
@@ -315,7 +315,7 @@ fn what_rules_leave_out_is_never_touched() {
         .write("made/by/x.log", "l")
         .write("made/f", "f");
     let said = restore(&world, "0").with(4);
-    assert!(said.stdout().contains("skipped   made/by: the folder stays"), "{said}");
+    assert!(said.stdout().contains("skipped   made/by: the directory stays"), "{said}");
     assert_eq!(
         (world.read("src/main.rs"), world.read("secret"), world.read("target/out")),
         ("1".into(), "mine".into(), "built again".into())
@@ -352,11 +352,11 @@ fn paths_dry_run_keep_new_no_backup_and_safe() {
     recant: /world/tree: 7 paths would be restored to snapshot 0
     ");
     assert!(world.recant("list --json").ok().json()["sessions"].as_array().unwrap().is_empty(), "no session is begun");
-    // One path alone, with the folder that it needs.
+    // One path alone, with the directory that it needs.
     restore(&world, "0 a/one").ok();
     assert_eq!((world.read("a/one"), world.exists("a/two"), world.read("b")), ("1".into(), false, "step".into()));
     let said = restore(&world, "0 nothing/here").with(1);
-    assert!(said.stderr().contains("neither the snapshot nor the folder has it"), "{said}");
+    assert!(said.stderr().contains("neither the snapshot nor the directory has it"), "{said}");
     restore(&world, "1").ok();
     step.assert_same(&world.manifest(), "forward to a later one");
     // Somebody edits what the step wrote.
@@ -382,19 +382,19 @@ fn paths_dry_run_keep_new_no_backup_and_safe() {
     let last = log["entries"].as_array().expect("entries").iter().find(|entry| entry["restore"].is_object()).expect("a restore");
     let (tree, one) = (world.path(""), world.path("a/one"));
     let tree = tree.to_str().expect("plain").trim_end_matches('/');
-    assert_eq!(last["restore"], serde_json::json!({ "folder": tree, "snapshot": 1, "only": [one] }), "{last}");
+    assert_eq!(last["restore"], serde_json::json!({ "directory": tree, "snapshot": 1, "only": [one] }), "{last}");
     assert_eq!((&last["result"], &last["paths"]), (&"done".into(), &1.into()), "{last}");
 }
 
 #[test]
 fn what_is_too_broad_or_too_large_is_refused_by_name() {
     let world = World::new();
-    for (dir, why) in [("/", "the root folder"), (world.root().join("home").to_str().unwrap(), "your home folder")] {
+    for (dir, why) in [("/", "the root directory"), (world.root().join("home").to_str().unwrap(), "your home directory")] {
         let said = world.call(["snapshot", "create", dir]).run().with(1);
         assert!(said.stderr().contains(why), "{said}");
     }
     let said = world.call(["snapshot", "create"]).cwd(world.root()).run().with(1);
-    assert!(said.stderr().contains("it holds your home folder"), "{said}");
+    assert!(said.stderr().contains("it holds your home directory"), "{said}");
     let said = world.call(["snapshot", "create", "/proc/self/net"]).run().with(1);
     assert!(said.stderr().contains("it lies in proc, mounted at /proc"), "{said}");
     for i in 0..30 {
@@ -405,7 +405,7 @@ fn what_is_too_broad_or_too_large_is_refused_by_name() {
     assert_snapshot!(world.recant("snapshot create"), @r"
     status 1
     --- stderr
-    recant: /world/tree: it holds 35 files and folders, more than the limit of 20; the biggest in it: big/ (32), small/ (2)
+    recant: /world/tree: it holds 35 files and directories, more than the limit of 20; the biggest in it: big/ (32), small/ (2)
             no snapshot was taken
             --all takes it all the same, --max-files N sets the limit, --exclude GLOB or --preset dev leave things out
     ");
@@ -426,22 +426,22 @@ fn what_is_too_broad_or_too_large_is_refused_by_name() {
 fn the_project_is_found_upwards() {
     let world = World::new();
     world.write("project/Cargo.toml", "").write("project/src/deep/f", "f").write("plain/sub/f", "f");
-    let at = |folder: &str| {
-        let said = world.call(["snapshot", "create", "--json"]).cwd(world.path(folder)).run().ok();
-        PathBuf::from(said.json()["folder"].as_str().unwrap())
+    let at = |directory: &str| {
+        let said = world.call(["snapshot", "create", "--json"]).cwd(world.path(directory)).run().ok();
+        PathBuf::from(said.json()["directory"].as_str().unwrap())
     };
     assert_eq!(at("project/src/deep"), world.path("project"));
     assert_eq!(at("plain/sub"), world.path("plain/sub"));
-    // Each verb takes a folder by --dir, too.
+    // Each verb takes a directory by --dir, too.
     let dirs = ["project", "plain/sub"].map(|name| world.path(name).to_str().unwrap().to_owned());
     for (n, dir) in dirs.iter().enumerate() {
         let words = |verb: &str| world.call(["snapshot", verb, "--dir", dir, "--json"]).cwd(world.path("")).run().ok().json();
-        assert_eq!((words("create")["folder"].as_str(), words("list")["folder"].as_str()), (Some(&**dir), Some(&**dir)));
-        assert_eq!(words("prune")["folder"].as_str(), Some(&**dir));
+        assert_eq!((words("create")["directory"].as_str(), words("list")["directory"].as_str()), (Some(&**dir), Some(&**dir)));
+        assert_eq!(words("prune")["directory"].as_str(), Some(&**dir));
         world.call(["snapshot", "create", "--dir", dir, &dirs[1 - n]]).run().with(2);
     }
     world.recant("snapshot list --all --dir .").with(2);
-    // Never at or above the home folder.
+    // Never at or above the home directory.
     world.write(world.root().join("home/Makefile"), "").mkdir(world.root().join("home/work/x"));
     assert_eq!(at(world.root().join("home/work/x").to_str().unwrap()), world.root().join("home/work/x"));
 }
@@ -524,7 +524,7 @@ fn content_is_kept_once_and_lives_as_long_as_a_snapshot_needs_it() {
     let world = World::new();
     world.write("a", vec![1; 50_000]).write("big", vec![2; 500_000]);
     number(&world, "");
-    let used = || world.recant("snapshot list --all --json").ok().json()["folders"][0]["bytes"].as_u64().unwrap();
+    let used = || world.recant("snapshot list --all --json").ok().json()["directories"][0]["bytes"].as_u64().unwrap();
     let first = used();
     world.write("copy", vec![1; 50_000]).write("big-copy", vec![2; 500_000]);
     std::fs::rename(world.path("a"), world.path("moved")).unwrap();
@@ -582,7 +582,7 @@ fn ten_snapshots_of_a_tree_that_hardly_changes_take_hardly_more_than_one() {
         world.write(format!("d{}/f{i}", i % 40), format!("{i}\n").repeat(1 + i * 7 % 4000));
     }
     number(&world, "");
-    let used = || world.recant("snapshot list --all --json").ok().json()["folders"][0]["bytes"].as_u64().unwrap();
+    let used = || world.recant("snapshot list --all --json").ok().json()["directories"][0]["bytes"].as_u64().unwrap();
     let one = used();
     for round in 1..10_usize {
         for i in (round..1000).step_by(100) {
@@ -595,7 +595,7 @@ fn ten_snapshots_of_a_tree_that_hardly_changes_take_hardly_more_than_one() {
 }
 
 #[test]
-fn a_folder_that_is_gone_keeps_its_snapshots_and_comes_back() {
+fn a_directory_that_is_gone_keeps_its_snapshots_and_comes_back() {
     let world = World::new();
     world.write("volume/f", "f").write("volume/sub/g", "g");
     number(&world, "volume");
@@ -608,7 +608,7 @@ fn a_folder_that_is_gone_keeps_its_snapshots_and_comes_back() {
 }
 
 #[test]
-fn recant_s_own_store_is_not_in_a_snapshot_of_the_folder_above_it() {
+fn recant_s_own_store_is_not_in_a_snapshot_of_the_directory_above_it() {
     let mut world = World::new();
     let store = world.path(".recant");
     world.set("RECANT_STORE", store);
@@ -624,7 +624,7 @@ fn recant_s_own_store_is_not_in_a_snapshot_of_the_folder_above_it() {
 }
 
 #[test]
-fn a_mount_below_the_folder_is_left_out_and_left_alone() {
+fn a_mount_below_the_directory_is_left_out_and_left_alone() {
     if !is_root("a mount of its own") {
         return;
     }
@@ -639,7 +639,7 @@ fn a_mount_below_the_folder_is_left_out_and_left_alone() {
     let said = said.ok();
     assert!(said.stdout().ends_with("1inside\nmore\n"), "{said}");
     assert!(said.stderr().contains("another file system is mounted there"), "{said}");
-    // Where nothing is mounted now the folder stays all the same.
+    // Where nothing is mounted now the directory stays all the same.
     world.write("f", "3");
     restore(&world, "0").with(4);
     assert!(world.exists("mnt"));
@@ -906,7 +906,7 @@ fn settle() {
 }
 
 #[test]
-fn names_of_a_file_whose_folder_was_moved_are_still_one_file() {
+fn names_of_a_file_whose_directory_was_moved_are_still_one_file() {
     let world = World::new();
     world.write("c/x", "d").link("c/x", "c/y").link("c/x", "gg");
     settle();
@@ -924,7 +924,7 @@ fn names_of_a_file_whose_folder_was_moved_are_still_one_file() {
 }
 
 #[test]
-fn a_file_whose_other_name_outside_the_folder_went_is_as_it_was() {
+fn a_file_whose_other_name_outside_the_directory_went_is_as_it_was() {
     let world = World::new();
     world.write("a", "x").link("a", "../out").symlink("nowhere", "l").link("l", "m");
     settle();
@@ -962,7 +962,7 @@ fn a_path_is_meant_as_the_snapshot_has_it_whatever_lies_on_the_way_now() {
     assert_eq!((world.read("d/deep/w"), world.exists("d/x"), world.read("o/x")), ("w".into(), false, "mine".into()));
     // However it is reached.
     std::os::unix::fs::symlink(world.path("side"), world.path("../way")).expect("a link");
-    let tree = world.tree().canonicalize().expect("a folder");
+    let tree = world.tree().canonicalize().expect("a directory");
     let whole = tree.join("side/f");
     let ways = [
         ("side", PathBuf::from("f")),
@@ -1019,9 +1019,9 @@ fn a_name_that_is_not_restored_keeps_its_own_metadata() {
     assert_eq!(state("b/g"), now[3], "and taken back");
 }
 
-/// The folder's mtime alone is no change that is listed, but one that comes back.
+/// The directory's mtime alone is no change that is listed, but one that comes back.
 #[test]
-fn a_folder_of_which_the_time_alone_differs_gets_that_back() {
+fn a_directory_of_which_the_time_alone_differs_gets_that_back() {
     let world = World::new();
     world.write("f", "1").write("sub/g", "2").set_mtime("", 1_000_000_000, 5).set_mtime("sub", 1_000_000_001, 6);
     number(&world, "");
@@ -1034,7 +1034,7 @@ fn a_folder_of_which_the_time_alone_differs_gets_that_back() {
     world.recant("rollback last").ok();
     now.assert_same(&world.manifest(), "taken back");
     restore(&world, "0 sub").ok();
-    let mtime = |name: &str| world.path(name).metadata().expect("a folder").mtime();
+    let mtime = |name: &str| world.path(name).metadata().expect("a directory").mtime();
     assert_eq!((mtime(""), mtime("sub")), (5, 1_000_000_001));
     let said = restore(&world, "0 f").ok();
     assert!(said.stderr().contains("is as snapshot 0 has it"), "{said}");
@@ -1086,7 +1086,7 @@ fn what_the_command_line_leaves_out_no_file_takes_back_in() {
 }
 
 #[test]
-fn a_glob_that_is_a_path_is_meant_from_the_folder_and_one_that_fits_nothing_is_named() {
+fn a_glob_that_is_a_path_is_meant_from_the_directory_and_one_that_fits_nothing_is_named() {
     let world = World::new();
     world.write("build/x", "x").write("sub/.env", "s").write(".env", "s").write("kept", "k");
     let absolute = world.path("build");

@@ -1,5 +1,5 @@
-//! Snapshots and the store that they lie in: what `status` says of them, how all of a folder's are dropped, and what is said where a verb was
-//! meant otherwise.
+//! Snapshots and the store that they lie in: what `status` says of them, how all of a directory's are dropped, and what is said where a
+//! verb was meant otherwise.
 
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
@@ -16,7 +16,7 @@ fn snapshot(world: &World, words: &str) -> Said {
 
 /// The only series.
 fn series(world: &World) -> PathBuf {
-    let mut all = std::fs::read_dir(world.store().join("snapshots")).expect("a folder");
+    let mut all = std::fs::read_dir(world.store().join("snapshots")).expect("a directory");
     all.next().expect("a series").expect("its name").path()
 }
 
@@ -32,11 +32,15 @@ fn status_counts_the_room_of_snapshots_and_names_what_is_damaged() {
     world.remove("b");
     let status = world.recant("status --json").ok().json();
     let told = &status["snapshots"];
-    assert_eq!((&told["folders"], &told["folders_gone"], &told["snapshots"]), (&2.into(), &1.into(), &3.into()), "{status}");
+    assert_eq!(
+        (&told["directories"], &told["directories_gone"], &told["snapshots"]),
+        (&2.into(), &1.into(), &3.into()),
+        "{status}"
+    );
     let bytes = told["bytes"].as_u64().unwrap();
     assert!(bytes > 300_000 && status["store"]["bytes"].as_u64() == Some(bytes), "{status}");
     let text = world.recant("status").ok().stdout();
-    assert!(text.contains("snapshots    3 of 2 folders, 1 not there now ("), "{text}");
+    assert!(text.contains("snapshots    3 of 2 directories, 1 not there now ("), "{text}");
     assert!(!text.contains("could go"), "{text}");
 
     world.config("[store]\nwarn_size = '300K'\n");
@@ -53,13 +57,13 @@ fn status_counts_the_room_of_snapshots_and_names_what_is_damaged() {
     let before = world.recant("status --json").with(4).json()["snapshots"]["bytes"].clone();
     std::fs::write(series(&world).join("folder.json"), "{").unwrap();
     let said = world.recant("status").with(4);
-    assert!(said.stderr().contains(&format!("{}: it cannot be told of which folder", series(&world).display())), "{said}");
+    assert!(said.stderr().contains(&format!("{}: it cannot be told of which directory", series(&world).display())), "{said}");
     let after = world.recant("status --json").with(4).json()["snapshots"].clone();
-    assert_eq!((&after["bytes"], &after["folders"]), (&before, &0.into()), "its room counts all the same");
+    assert_eq!((&after["bytes"], &after["directories"]), (&before, &0.into()), "its room counts all the same");
 }
 
 #[test]
-fn all_snapshots_of_a_folder_are_dropped_by_name_also_where_it_is_gone_or_they_are_damaged() {
+fn all_snapshots_of_a_directory_are_dropped_by_name_also_where_it_is_gone_or_they_are_damaged() {
     let world = World::new();
     world.write("a/f", vec![1; 300_000]).write("b/f", "1");
     snapshot(&world, "create a").ok();
@@ -107,14 +111,14 @@ fn what_is_the_kernel_s_has_no_snapshots_and_no_command_is_run_on_it() {
 }
 
 #[test]
-fn where_the_folder_above_is_gone_or_no_folder_snapshots_are_there_and_a_restore_says_what_to_do() {
+fn where_the_directory_above_is_gone_or_no_directory_snapshots_are_there_and_a_restore_says_what_to_do() {
     for of in ["ab;ove/d", "ab;ove/d/f"] {
         let world = World::new();
         world.write("ab;ove/d/f", "1");
         snapshot(&world, &format!("create {of}")).ok();
         // As a shell has to read it.
-        let word = format!("'{}'", world.path(of).parent().expect("a folder above it").display());
-        for remedy in ["mount what it lies on, or make it: mkdir -p ", "move it away, and make the folder again: mkdir -p "] {
+        let word = format!("'{}'", world.path(of).parent().expect("a directory above it").display());
+        for remedy in ["mount what it lies on, or make it: mkdir -p ", "move it away, and make the directory again: mkdir -p "] {
             if remedy.starts_with("move") {
                 world.write("ab;ove", "a file");
             } else {
@@ -132,7 +136,7 @@ fn where_the_folder_above_is_gone_or_no_folder_snapshots_are_there_and_a_restore
             assert!(said.stderr().contains("there is nothing there to take a snapshot of"), "{said}");
         }
         world.remove("ab;ove");
-        std::fs::create_dir_all(world.path(of).parent().expect("a folder")).expect("it again");
+        std::fs::create_dir_all(world.path(of).parent().expect("a directory")).expect("it again");
         snapshot(&world, &format!("restore last --dir {of}")).ok();
         assert_eq!(world.read("ab;ove/d/f"), "1");
     }
@@ -142,7 +146,7 @@ fn where_the_folder_above_is_gone_or_no_folder_snapshots_are_there_and_a_restore
     std::fs::rename(world.path("d"), world.path("e")).expect("a rename");
     world.symlink("e", "d");
     snapshot(&world, "prune d --all").ok();
-    assert_eq!(std::fs::read_dir(world.store().join("snapshots")).expect("a folder").count(), 0, "what is a link now");
+    assert_eq!(std::fs::read_dir(world.store().join("snapshots")).expect("a directory").count(), 0, "what is a link now");
 }
 
 #[test]
@@ -164,12 +168,12 @@ fn what_was_meant_otherwise_is_refused_with_the_call_that_does_it() {
         ("snapshot restore 7 --dir d", 1, &format!("recant snapshot list {} shows them", tree.join("d").display())),
         ("snapshot list f", 0, "recant snapshot list --all shows what has some"),
         ("snapshot show last --dir f", 1, &format!("recant snapshot create {} takes the first", tree.join("f").display())),
-        ("snapshot create a-word", 1, "name a folder or file that is there; -m gives a message"),
+        ("snapshot create a-word", 1, "name a directory or file that is there; -m gives a message"),
         ("snapshot create --label last", 1, "'last' always means the newest\n"),
         ("snapshot delete 0", 2, "recant snapshot prune --number N takes one away"),
         ("snapshot rm 0", 2, "recant snapshot prune --number N takes one away"),
-        ("snapshot rollback 0", 2, "recant snapshot restore N makes the folder as it was"),
-        ("snapshot revert", 2, "recant snapshot restore N makes the folder as it was"),
+        ("snapshot rollback 0", 2, "recant snapshot restore N makes the directory as it was"),
+        ("snapshot revert", 2, "recant snapshot restore N makes the directory as it was"),
         ("revert", 2, "recant undo takes back what was committed"),
         ("restore 0", 2, "recant rollback ID takes back what was committed; recant snapshot restore N"),
         ("session rm ID f", 2, "recant session delete ID PATH stages a deletion"),
@@ -223,9 +227,9 @@ fn a_prune_takes_what_was_taken_longer_ago_but_never_the_newest() {
 #[test]
 fn each_mark_of_a_project_tells_its_top() {
     let world = World::new();
-    let at = |folder: &str| {
-        let said = world.call(["snapshot", "create", "--json"]).cwd(world.path(folder)).run().ok();
-        PathBuf::from(said.json()["folder"].as_str().unwrap_or_default())
+    let at = |directory: &str| {
+        let said = world.call(["snapshot", "create", "--json"]).cwd(world.path(directory)).run().ok();
+        PathBuf::from(said.json()["directory"].as_str().unwrap_or_default())
     };
     let marks = [".git", ".hg", "Cargo.toml", "pyproject.toml", "package.json", "go.mod", "Makefile", "pom.xml", "Gemfile"];
     for (i, mark) in marks.into_iter().enumerate() {
@@ -266,7 +270,7 @@ fn the_user_s_git_is_not_called_and_its_settings_are_not_read() {
         ["f.x", "f.y", "f.z", "f.o"].map(|name| paths.contains(&world.path(name).display().to_string()))
     };
     snapshot(&world, "create --gitignore").ok();
-    assert_eq!(has(&world, "0"), [true, true, true, false], "the folder's own files alone");
+    assert_eq!(has(&world, "0"), [true, true, true, false], "the directory's own files alone");
     // Whoever opened them would wait for ever.
     for file in [&config, &home.join(".config/git/ignore"), &world.path(".git/config"), &world.path(".git/info/exclude")] {
         world.remove(file).fifo(file);

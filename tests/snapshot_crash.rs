@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use common::{Manifest, Said, World};
 
-/// A folder, its snapshots, and the state that each of them is of.
+/// A directory, its snapshots, and the state that each of them is of.
 struct Scene {
     world: World,
     states: BTreeMap<u64, Manifest>,
@@ -110,9 +110,10 @@ fn a_create_killed_before_any_step_leaves_no_half_snapshot() {
 fn what_a_create_that_failed_could_not_take_away_again_is_said() {
     let content = |world: &World| -> BTreeSet<PathBuf> {
         let series =
-            std::fs::read_dir(world.store().join("snapshots")).expect("a folder").next().expect("one").expect("a name").path();
-        let below =
-            |folder: &str| std::fs::read_dir(series.join(folder)).expect("a folder").map(|entry| entry.expect("a name").path());
+            std::fs::read_dir(world.store().join("snapshots")).expect("a directory").next().expect("one").expect("a name").path();
+        let below = |directory: &str| {
+            std::fs::read_dir(series.join(directory)).expect("a directory").map(|entry| entry.expect("a name").path())
+        };
         below("").filter(|path| path.extension().is_some_and(|ending| ending == "pack")).chain(below("blobs")).collect()
     };
     let mut left = 0;
@@ -134,9 +135,9 @@ fn what_a_create_that_failed_could_not_take_away_again_is_said() {
     }
 }
 
-/// The walk is ahead of what is read, and holds a folder wherever it is by then.
+/// The walk is ahead of what is read, and holds a directory wherever it is by then.
 #[test]
-fn what_lay_in_a_folder_that_was_moved_meanwhile_is_in_no_snapshot_without_it() {
+fn what_lay_in_a_directory_that_was_moved_meanwhile_is_in_no_snapshot_without_it() {
     let mut moved = 0;
     for (step, take_its_place) in (14..=40).flat_map(|step| [(step, "true"), (step, "ln -s /etc tree/d")]) {
         let world = World::new();
@@ -220,7 +221,7 @@ fn a_prune_killed_before_any_step_frees_nothing_that_is_needed() {
 fn kill_a_prune(gone: [u64; 2], stay: &[u64], scene: fn() -> Scene) {
     let words = format!("snapshot prune --number {} --number {}", gone[0], gone[1]);
     let used = |scene: &Scene| {
-        let all = std::fs::read_dir(scene.world.store().join("snapshots")).expect("a folder").next();
+        let all = std::fs::read_dir(scene.world.store().join("snapshots")).expect("a directory").next();
         let names = std::fs::read_dir(all.expect("one").expect("a name").path()).expect("its names");
         let mut names: Vec<_> = names.map(|name| name.expect("a name").file_name()).collect();
         names.sort();
@@ -250,7 +251,7 @@ fn kill_a_prune(gone: [u64; 2], stay: &[u64], scene: fn() -> Scene) {
 }
 
 #[test]
-fn all_snapshots_of_a_folder_are_dropped_or_none_is_when_that_is_killed() {
+fn all_snapshots_of_a_directory_are_dropped_or_none_is_when_that_is_killed() {
     let words = |scene: &Scene| format!("snapshot prune {} --all", scene.world.tree().display());
     for step in common::steps() {
         let mut scene = Scene::many();
@@ -269,9 +270,9 @@ fn all_snapshots_of_a_folder_are_dropped_or_none_is_when_that_is_killed() {
         }
         // Whatever begins a session sweeps.
         let id = scene.world.begin();
-        let snapshots = std::fs::read_dir(scene.world.store().join("snapshots")).expect("a folder").count();
+        let snapshots = std::fs::read_dir(scene.world.store().join("snapshots")).expect("a directory").count();
         assert_eq!((snapshots, scene.world.leftovers()), (0, Vec::new()), "{what}");
-        let of_sessions = std::fs::read_dir(scene.world.store().join("sessions")).expect("a folder");
+        let of_sessions = std::fs::read_dir(scene.world.store().join("sessions")).expect("a directory");
         let left: Vec<_> = of_sessions.map(|name| name.expect("a name").file_name()).filter(|name| *name != *id).collect();
         assert!(left.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{what}: {left:?}");
         if said.status == 0 {
@@ -297,7 +298,7 @@ fn a_create_that_waited_while_all_were_dropped_takes_none_where_nobody_looks() {
         let (recant, status) = (env!("CARGO_BIN_EXE_recant"), status.display());
         format!("(if {recant} snapshot create >/dev/null\nthen echo 0 >{status}\nelse echo 1 >{status}\nfi) & sleep 0.5")
     };
-    // It is killed before anything is swept: the folder is there still, under another name.
+    // It is killed before anything is swept: the directory is there still, under another name.
     let steps = format!("run:{takes_the_name}:{create};kill:{}", takes_the_name + 2);
     drop_all().env("RECANT_STEPS", steps).run().with(137);
     let ended = (0..200).find_map(|_| {
@@ -333,12 +334,12 @@ fn kill_a_restore(each: usize, scene: impl Fn() -> Scene) {
         let what = format!("killed before step {step}");
         let recovered = scene.world.recant("recover").ok();
         let left = scene.world.recant("list --json").ok().json()["sessions"].as_array().expect("a list").len();
-        let folders = std::fs::read_dir(scene.world.store().join("sessions")).expect("a folder").count();
+        let directories = std::fs::read_dir(scene.world.store().join("sessions")).expect("a directory").count();
         scene.world.assert_tidy(&what);
         let now = scene.world.manifest();
         let done = now == scene.states[&0];
         assert_eq!(
-            (left, folders),
+            (left, directories),
             (usize::from(done), usize::from(done)),
             "{what}: a restore that came to nothing leaves no session"
         );
@@ -394,8 +395,8 @@ fn what_a_killed_restore_left_is_removed_while_others_begin_sessions() {
 #[test]
 fn what_a_killed_restore_left_is_listed_by_nothing() {
     let scene = killed_while_filled();
-    let folders = std::fs::read_dir(scene.world.store().join("sessions")).expect("a folder").count();
-    assert_eq!(folders, 1, "it is there");
+    let directories = std::fs::read_dir(scene.world.store().join("sessions")).expect("a directory").count();
+    assert_eq!(directories, 1, "it is there");
     let listed = scene.world.recant("list --json").ok().json();
     assert_eq!(listed["sessions"], serde_json::json!([]));
 }

@@ -77,8 +77,8 @@ fn sessions(world: &World) -> Vec<Value> {
     world.recant("list --all --json").ok().json()["sessions"].as_array().expect("a list").clone()
 }
 
-fn folders_of_sessions(world: &World) -> usize {
-    std::fs::read_dir(world.store().join("sessions")).expect("a folder").count()
+fn directories_of_sessions(world: &World) -> usize {
+    std::fs::read_dir(world.store().join("sessions")).expect("a directory").count()
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn a_name_that_somebody_took_meanwhile_is_no_reason_to_have_no_session() {
 #[test]
 fn what_cannot_be_made_a_session_is_named_until_somebody_gives_it_up() {
     let series = |world: &World| -> PathBuf {
-        let all = std::fs::read_dir(world.store().join("snapshots")).expect("a folder").next();
+        let all = std::fs::read_dir(world.store().join("snapshots")).expect("a directory").next();
         all.expect("one").expect("a name").path()
     };
     type Harm = fn(&World, &Path);
@@ -400,7 +400,7 @@ fn steps_of_a_run(world: &World) -> (Vec<String>, usize) {
     let text = std::fs::read_to_string(&log).expect("a log of steps");
     let steps: Vec<String> = text.lines().map(str::to_owned).collect();
     let begun = steps.iter().position(|step| step.contains("NOREPLACE") && step.contains("/running/")).expect("its record");
-    // The folder of the records is synced, then the command starts.
+    // The directory of the records is synced, then the command starts.
     (steps, begun + 3)
 }
 
@@ -419,7 +419,7 @@ fn assert_recovered(world: &World, before: &Manifest, what: &str) {
     let made = sessions(world);
     let is_changed = !before.difference(&world.manifest()).is_empty();
     assert_eq!(made.len(), usize::from(is_changed), "{what}: {made:?}");
-    assert_eq!(folders_of_sessions(world), made.len(), "{what}: what it had begun is gone");
+    assert_eq!(directories_of_sessions(world), made.len(), "{what}: what it had begun is gone");
     world.assert_tidy(what);
     if is_changed {
         assert_eq!(made[0]["status"], "committed", "{what}");

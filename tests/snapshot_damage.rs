@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use common::{Said, World};
 
 fn series(world: &World) -> PathBuf {
-    let mut all = std::fs::read_dir(world.store().join("snapshots")).expect("a folder");
+    let mut all = std::fs::read_dir(world.store().join("snapshots")).expect("a directory");
     all.next().expect("one").expect("a name").path()
 }
 
 fn blob(world: &World) -> PathBuf {
-    std::fs::read_dir(series(world).join("blobs")).expect("a folder").next().expect("one").expect("a name").path()
+    std::fs::read_dir(series(world).join("blobs")).expect("a directory").next().expect("one").expect("a name").path()
 }
 
 fn create(world: &World, words: &str) -> Said {
@@ -178,10 +178,10 @@ fn verify_names_a_manifest_that_cannot_be_read() {
     let world = two();
     flip(&series(&world).join("0.jsonl"));
     let said = world.recant("snapshot verify").with(5);
-    let folder = world.path("");
-    let folder = folder.to_str().unwrap().trim_end_matches('/');
+    let directory = world.path("");
+    let directory = directory.to_str().unwrap().trim_end_matches('/');
     for n in 0..2 {
-        assert!(said.stderr().contains(&format!("snapshot {n}: {folder}: ")), "{said}");
+        assert!(said.stderr().contains(&format!("snapshot {n}: {directory}: ")), "{said}");
     }
     assert!(said.stderr().contains("snapshots that are hit: 0, 1;"), "{said}");
 }

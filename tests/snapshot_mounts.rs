@@ -1,5 +1,5 @@
-//! A folder that is itself a mount point, as a volume, or a project that is bound into a container: it has snapshots, and comes back, as any
-//! other; what is mounted in it is none of that. The mounts need root, and are this test's alone.
+//! A directory that is itself a mount point, as a volume, or a project that is bound into a container: it has snapshots, and comes back, as
+//! any other; what is mounted in it is none of that. The mounts need root, and are this test's alone.
 
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
@@ -40,7 +40,7 @@ impl Drop for Volume {
 enum What {
     /// A file system of its own.
     Volume,
-    /// Another folder of the same one.
+    /// Another directory of the same one.
     Bound,
 }
 
@@ -54,7 +54,7 @@ impl Volume {
             What::Bound => {
                 let elsewhere = world.root().join("elsewhere");
                 world.mkdir(&elsewhere);
-                mount_bind(elsewhere, world.tree()).expect("a bound folder");
+                mount_bind(elsewhere, world.tree()).expect("a bound directory");
             }
         }
         world.write("edited", "old").write("gone/x", "x").symlink("edited", "link").fifo("fifo").write("large", vec![1; 200_000]);
@@ -65,7 +65,7 @@ impl Volume {
         Self { world }
     }
 
-    /// Changes of every kind, the folder's own metadata among them.
+    /// Changes of every kind, the directory's own metadata among them.
     fn upset(&self) {
         self.write("edited", "new").remove("gone").remove("link").write("link", "a file").remove("fifo").write("made/y", "y");
         self.write("large", vec![2; 180_000]).chmod("moded", 0o600).chmod("", 0o711).set_xattr("", "trusted.kept", "2");
@@ -73,7 +73,7 @@ impl Volume {
     }
 }
 
-/// A volume, and a folder that is bound.
+/// A volume, and a directory that is bound.
 fn each(test: impl Fn(&Volume)) {
     if !is_root("mounts of its own") {
         return;
@@ -86,7 +86,7 @@ fn each(test: impl Fn(&Volume)) {
 }
 
 #[test]
-fn a_folder_that_is_a_mount_point_has_snapshots_and_comes_back_exactly() {
+fn a_directory_that_is_a_mount_point_has_snapshots_and_comes_back_exactly() {
     each(|volume| {
         let before = volume.manifest();
         assert_eq!(volume.recant("snapshot create").ok().id(), "0");
@@ -103,7 +103,7 @@ fn a_folder_that_is_a_mount_point_has_snapshots_and_comes_back_exactly() {
         volume.recant("redo last").ok();
         before.assert_same(&volume.manifest(), "and done again");
         volume.assert_tidy("restored");
-        // Its own metadata alone: in place, as it cannot be another folder.
+        // Its own metadata alone: in place, as it cannot be another directory.
         volume.chmod("", 0o700).set_mtime("", 5, 5);
         let after = volume.manifest();
         volume.recant("snapshot restore last").with(4);

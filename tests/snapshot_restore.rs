@@ -27,14 +27,14 @@ fn restore(world: &World, words: &str) -> Said {
 }
 
 fn sessions(world: &World) -> usize {
-    std::fs::read_dir(world.store().join("sessions")).expect("a folder").count()
+    std::fs::read_dir(world.store().join("sessions")).expect("a directory").count()
 }
 
 /// A file of the only series.
 fn of_series(world: &World, is_it: impl Fn(&str) -> bool) -> PathBuf {
     let mut todo = vec![world.store().join("snapshots")];
-    while let Some(folder) = todo.pop() {
-        for entry in std::fs::read_dir(folder).expect("a folder") {
+    while let Some(directory) = todo.pop() {
+        for entry in std::fs::read_dir(directory).expect("a directory") {
             let path = entry.expect("a name").path();
             match path.file_name().and_then(|name| name.to_str()) {
                 _ if path.is_dir() => todo.push(path),
@@ -114,7 +114,7 @@ fn a_dry_run_is_refused_where_the_restore_would_be() {
 }
 
 #[test]
-fn a_dry_run_is_refused_where_a_user_has_no_right_to_the_folder() {
+fn a_dry_run_is_refused_where_a_user_has_no_right_to_the_directory() {
     if !is_root("files of another user") {
         return;
     }
@@ -127,7 +127,7 @@ fn a_dry_run_is_refused_where_a_user_has_no_right_to_the_folder() {
     world.write("f", "22").write("d/in", "22");
     for words in ["snapshot restore 0 --dry-run", "snapshot restore 0"] {
         let said = as_user(words).with(1);
-        assert!(said.stderr().contains("the folder is read-only for you"), "{said}");
+        assert!(said.stderr().contains("the directory is read-only for you"), "{said}");
     }
     as_user("snapshot restore 0 f --dry-run").ok();
     assert_eq!((world.read("f"), world.read("d/in")), ("22".into(), "22".into()));
@@ -147,7 +147,7 @@ fn a_dry_run_reads_nothing_into_the_store_and_leaves_no_session() {
 }
 
 #[test]
-fn what_has_no_folder_any_more_is_left_with_it_where_edits_are_kept() {
+fn what_has_no_directory_any_more_is_left_with_it_where_edits_are_kept() {
     for now in ["rmdir d", "rmdir d; echo mine > d", "rmdir d; ln -s other d"] {
         let world = World::new();
         world.write("d/x", "1").write("d/deep/y", "1").write("other", "keep");
@@ -160,9 +160,11 @@ fn what_has_no_folder_any_more_is_left_with_it_where_edits_are_kept() {
         before.assert_same(&world.manifest(), now);
         let said = restore(&world, "0 --safe").with(4);
         assert_eq!(dry.stdout(), said.stdout(), "{now}");
-        for left in
-            ["d: somebody has edited it since", "d/x: the folder that it lay in is not there any more", "d/deep/y: the folder"]
-        {
+        for left in [
+            "d: somebody has edited it since",
+            "d/x: the directory that it lay in is not there any more",
+            "d/deep/y: the directory",
+        ] {
             assert!(said.stdout().contains(left), "{now}: {said}");
         }
         assert_eq!(world.read("other"), "keep", "{now}: {said}");
@@ -196,7 +198,7 @@ fn a_named_path_that_is_not_compared_is_left_and_said() {
 }
 
 #[test]
-fn what_lay_in_a_folder_that_is_an_unreadable_file_now_is_left_with_it() {
+fn what_lay_in_a_directory_that_is_an_unreadable_file_now_is_left_with_it() {
     if !is_root("files of another user") {
         return;
     }
@@ -266,7 +268,7 @@ fn what_differs_and_cannot_be_read_is_left_and_the_rest_comes_back() {
     assert_eq!((world.read("other"), world.read("small")), ("keep".into(), "22".into()));
 }
 
-/// The index has its digest, from when it could be read: nothing of the file has changed since.
+/// The index has its hash, from when it could be read: nothing of the file has changed since.
 #[test]
 fn what_can_be_read_no_more_is_left_also_where_the_index_knows_its_content() {
     if !is_root("files of another group") {
@@ -320,7 +322,7 @@ fn snapshots_of_what_is_a_link_now_are_read_but_not_restored_over_it() {
     check("/above is a link to moved now");
     world.remove("above");
     let said = world.recant("snapshot restore 0 --dir above/d").with(1);
-    assert!(said.stderr().contains("the folder above it is not there") && said.stderr().contains("mkdir -p "), "{said}");
+    assert!(said.stderr().contains("the directory above it is not there") && said.stderr().contains("mkdir -p "), "{said}");
     world.mkdir("above");
     world.recant("snapshot restore 0 --dir above/d").ok();
     assert_eq!(world.read("above/d/f"), "x");

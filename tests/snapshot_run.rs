@@ -144,7 +144,8 @@ fn shared_memory_of_a_run_on_the_real_tree_is_its_own_and_closed_where_that_cann
         if !has("unshare") || !has("setpriv") {
             continue;
         }
-        // Where no namespace can be made it is closed, which is said. The root of a user namespace without CAP_SYS_ADMIN is treated as a user.
+        // Where no namespace can be made it is closed, which is said. The root of a user namespace without CAP_SYS_ADMIN is treated as a
+        // user.
         let none =
             "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --inh-caps=-sys_admin --bounding-set=-sys_admin \"$@\"";
         let script = format!("echo x > /dev/shm/{left} && echo written; true");
@@ -199,9 +200,9 @@ fn killed_before_any_step_nothing_that_was_there_is_lost() {
         world.recant("recover").ok();
         let sessions = world.recant("list --json").ok().json()["sessions"].as_array().expect("a list").clone();
         let committed = sessions.iter().any(|session| session["status"] == "committed");
-        let folders = std::fs::read_dir(world.store().join("sessions")).expect("a folder").count();
+        let directories = std::fs::read_dir(world.store().join("sessions")).expect("a directory").count();
         assert_eq!(
-            (sessions.len(), folders),
+            (sessions.len(), directories),
             (usize::from(committed), usize::from(committed)),
             "{what}: what it had begun is gone"
         );
@@ -227,7 +228,7 @@ fn without_network_no_connection_leads_out_and_what_stays_open_is_said() {
         let port = listener.local_addr().expect("an address").port();
         let ask = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached; echo x > made");
         // Not in /tmp, where a confined command may write.
-        let store = tempfile::tempdir_in("/var/tmp").expect("a folder");
+        let store = tempfile::tempdir_in("/var/tmp").expect("a directory");
         if desk.other() {
             std::os::unix::fs::chown(store.path(), Some(desk::USER), Some(desk::USER)).expect("another owner");
         }
@@ -619,7 +620,7 @@ fn a_command_that_makes_more_than_the_limit_is_recorded() {
 }
 
 #[test]
-fn a_folder_that_the_command_removes_comes_back() {
+fn a_directory_that_the_command_removes_comes_back() {
     let world = World::on(Path::new("/var/tmp"));
     world
         .write("d/f", "x")
@@ -631,7 +632,7 @@ fn a_folder_that_the_command_removes_comes_back() {
     if !can_confine(&world) {
         return;
     }
-    // The folder above is in no snapshot: its time is not.
+    // The directory above is in no snapshot: its time is not.
     let before = manifest(&world.path("d"));
     for script in ["rm -r d", "rm -r d; echo file > d"] {
         let said = world.call(["run", "--in", "d", "--pass", ".", "--", "sh", "-c", script]).run().ok();

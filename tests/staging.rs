@@ -8,7 +8,7 @@ use common::{World, name};
 use insta::assert_snapshot;
 use serde_json::Value;
 
-/// The net changes of a session: path below the tree, change, kind and digest-or-target of what is to be there.
+/// The net changes of a session: path below the tree, change, kind and hash-or-target of what is to be there.
 fn net(world: &World, id: &str) -> Vec<(String, String)> {
     let shown = world.call(["show", id, "--json"]).run().ok().json();
     let tree = world.tree().to_string_lossy().into_owned() + "/";
@@ -48,18 +48,18 @@ fn a_new_session_prints_its_id_alone() {
 #[test]
 fn staging_touches_nothing_on_the_tree() {
     let world = World::new();
-    world.write("kept", "old").write("gone", "old").mkdir("folder");
+    world.write("kept", "old").write("gone", "old").mkdir("directory");
     let tree = world.manifest();
     let id = world.begin();
     world.stage_write(&id, "kept", "new").stage_write(&id, "fresh/file", "new");
     world.call(["session", "delete", &id, "gone"]).run().ok();
-    world.call(["session", "chmod", &id, "0700", "folder"]).run().ok();
+    world.call(["session", "chmod", &id, "0700", "directory"]).run().ok();
     world.call(["session", "symlink", &id, "kept", "link"]).run().ok();
     world.call(["session", "mkdir", &id, "empty"]).run().ok();
     tree.assert_same(&world.manifest(), "the tree was touched");
     let want = [
+        ("directory", "metadata"),
         ("empty", "created"),
-        ("folder", "metadata"),
         ("fresh", "created"),
         ("fresh/file", "created"),
         ("gone", "deleted"),
@@ -108,7 +108,7 @@ fn a_staging_killed_before_any_step_leaves_the_first_content_or_the_second_and_t
 /// Effort counted in steps: a sync takes longer than all the rest of a staging.
 #[test]
 #[cfg(feature = "crash-points")]
-fn staging_a_file_syncs_its_content_the_line_and_the_header_once_with_their_folders() {
+fn staging_a_file_syncs_its_content_the_line_and_the_header_once_with_their_directories() {
     let world = World::new();
     let (id, log) = (world.begin(), world.root().join("steps"));
     let steps = format!("log:{}", log.display());
@@ -199,14 +199,14 @@ fn an_empty_file_can_be_written_and_is_not_a_deletion() {
 }
 
 #[test]
-fn a_folder_that_is_deleted_can_be_written_into_with_p() {
+fn a_directory_that_is_deleted_can_be_written_into_with_p() {
     let world = World::new();
     world.write("d/a", "1").write("d/sub/b", "2");
     let id = world.begin();
     assert_snapshot!(world.call(["session", "delete", &id, "d"]).run(), @r#"
     status 1
     --- stderr
-    recant: cannot delete /world/tree/d: the folder is not empty
+    recant: cannot delete /world/tree/d: the directory is not empty
             nothing was changed
             -r includes all that is in it
     "#);
@@ -215,9 +215,9 @@ fn a_folder_that_is_deleted_can_be_written_into_with_p() {
     assert_snapshot!(world.call(["session", "write", &id, "d/new"]).stdin("3").run(), @r#"
     status 1
     --- stderr
-    recant: cannot write /world/tree/d: the folder is staged to be deleted
+    recant: cannot write /world/tree/d: the directory is staged to be deleted
             nothing was changed
-            -p stages the missing folders too
+            -p stages the missing directories too
     "#);
     world.stage_write(&id, "d/new", "3");
     let want = [("d/a", "deleted"), ("d/new", "created"), ("d/sub", "deleted"), ("d/sub/b", "deleted")];
@@ -232,9 +232,9 @@ fn a_missing_parent_is_refused_without_p() {
     assert_snapshot!(world.call(["session", "write", &id, "no/such/file"]).stdin("x").run(), @r#"
     status 1
     --- stderr
-    recant: cannot write /world/tree/no: the folder is missing
+    recant: cannot write /world/tree/no: the directory is missing
             nothing was changed
-            -p stages the missing folders too
+            -p stages the missing directories too
     "#);
     world.call(["session", "mkdir", &id, "no/such", "-p"]).run().ok();
     world.call(["session", "write", &id, "no/such/file"]).stdin("x").run().ok();
@@ -295,7 +295,7 @@ fn writes_keep_mode_and_owner_of_what_they_replace_and_new_files_follow_the_umas
 }
 
 #[test]
-fn kinds_are_replaced_by_each_other_and_a_full_folder_only_with_r() {
+fn kinds_are_replaced_by_each_other_and_a_full_directory_only_with_r() {
     let world = World::new();
     world.write("f", "x").write("d/in", "x").symlink("f", "l").fifo("p");
     let id = world.begin();
@@ -406,7 +406,7 @@ fn what_cannot_be_staged_says_why() {
     assert_snapshot!(world.call(["session", "write", &id, "f/below"]).run(), @r#"
     status 1
     --- stderr
-    recant: cannot write /world/tree/f: it is not a folder
+    recant: cannot write /world/tree/f: it is not a directory
             nothing was changed
     "#);
     assert_snapshot!(world.call(["session", "mkdir", &id, "/"]).run(), @r#"

@@ -32,7 +32,7 @@ fn scene(world: &World, files: usize) -> (String, Manifest) {
 
 /// The times of what an operation has made differ from run to run.
 fn timeless(mut manifest: Manifest) -> Manifest {
-    let late = |row: &&mut common::Row| row.content == "folder" && row.mtime.0 > 1_500_000_000;
+    let late = |row: &&mut common::Row| row.content == "directory" && row.mtime.0 > 1_500_000_000;
     manifest.0.values_mut().filter(late).for_each(|row| row.mtime = (0, 0));
     manifest
 }
@@ -84,9 +84,9 @@ fn few_descriptors_a_small_stack_and_little_memory_are_enough_or_it_is_undone() 
 
 /// What a run holds lies as deep in the store as on the tree, and goes with few descriptors and a small stack too.
 #[test]
-fn what_is_held_of_deep_folders_is_removed_with_few_descriptors() {
+fn what_is_held_of_deep_directories_is_removed_with_few_descriptors() {
     if !can_run() {
-        return skip("deep folders: recant run does not work here");
+        return skip("deep directories: recant run does not work here");
     }
     let world = World::new();
     let script = "for i in $(seq 300); do mkdir d; cd -P d; done; echo new > leaf";
@@ -227,9 +227,9 @@ fn a_write_cut_short_by_a_limit_on_file_sizes_is_undone_and_said() {
     // Blocks of 512 bytes.
     let mut undone = 0;
     for blocks in [0, 1, 2, 4, 8, 16, 24, 32, 48, 64] {
-        let (mut world, store) = (World::new(), tempfile::tempdir().expect("a folder"));
+        let (mut world, store) = (World::new(), tempfile::tempdir().expect("a directory"));
         let elsewhere = Path::new("/dev/shm");
-        let other = elsewhere.is_dir().then(|| tempfile::tempdir_in(elsewhere).expect("a folder of another file system"));
+        let other = elsewhere.is_dir().then(|| tempfile::tempdir_in(elsewhere).expect("a directory of another file system"));
         world.set("RECANT_STORE", other.as_ref().unwrap_or(&store).path().join("store"));
         world.write("large", vec![b'o'; 20_000]);
         let (id, _) = scene(&world, 3);
@@ -379,7 +379,7 @@ fn what_is_recant_s_own_is_private_and_usable_under_any_umask() {
         let is_content =
             |path: &[u8]| [&b"held/"[..], b"checkpoint/"].iter().any(|part| path.windows(part.len()).any(|at| at == *part));
         for (path, row) in common::manifest(&home.join(".local")).0.iter().filter(|(path, _)| !is_content(path)) {
-            let want = if row.content == "folder" { 0o700 } else { 0o600 };
+            let want = if row.content == "directory" { 0o700 } else { 0o600 };
             assert_eq!(row.mode & 0o777, want, "{what}: {}", path.escape_ascii());
         }
     }
@@ -390,8 +390,8 @@ fn without_a_free_inode_an_operation_is_done_or_refused_and_never_half() {
     if !is_root("a file system without a free inode") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let point = folder.path().display().to_string();
+    let directory = tempfile::tempdir().expect("a directory");
+    let point = directory.path().display().to_string();
     let options = "size=64m,nr_inodes=400";
     let mounted = std::process::Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs", &point]).status();
     if !mounted.is_ok_and(|status| status.success()) {
@@ -399,11 +399,11 @@ fn without_a_free_inode_an_operation_is_done_or_refused_and_never_half() {
         return;
     }
     let result = std::panic::catch_unwind(|| {
-        let world = World::on(folder.path());
+        let world = World::on(directory.path());
         let (id, before) = scene(&world, 12);
-        let ballast = folder.path().join("ballast");
+        let ballast = directory.path().join("ballast");
         let fill = || {
-            std::fs::create_dir_all(&ballast).expect("a folder");
+            std::fs::create_dir_all(&ballast).expect("a directory");
             (0..).find(|n| std::fs::write(ballast.join(n.to_string()), "").is_err()).expect("an end");
         };
         fill();
@@ -633,7 +633,7 @@ fn where_nothing_can_be_locked_nothing_is_changed() {
     let (id, before) = scene(&world, 2);
     let recant = env!("CARGO_BIN_EXE_recant");
     for error in ["ENOLCK", "ENOSYS", "EOPNOTSUPP", "EIO"] {
-        // The session's file and folder, then the store's.
+        // The session's file and directory, then the store's.
         for nth in 1..=4 {
             let inject = format!("inject=flock:error={error}:when={nth}");
             let words = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=flock", "-e", &inject, recant, "commit", &id];
@@ -668,7 +668,7 @@ fn where_openat2_is_missing_nothing_is_less_safe() {
         recant(&format!("redo {id}")).ok();
         timeless(after.clone()).assert_same(&timeless(world.manifest()), error);
         recant(&format!("checkpoint verify {id}")).ok();
-        // A folder on the way has become a link to its own content elsewhere: as unsafe as before, and as refused.
+        // A directory on the way has become a link to its own content elsewhere: as unsafe as before, and as refused.
         std::fs::rename(world.path("some"), world.root().join("elsewhere")).expect("moved away");
         world.symlink("../elsewhere", "some");
         let swapped = world.manifest();

@@ -1,4 +1,4 @@
-//! A command in a run is who it is bare: user, groups, folder, environment, limits, descriptors; and a person at a terminal
+//! A command in a run is who it is bare: user, groups, directory, environment, limits, descriptors; and a person at a terminal
 //! notices nothing. `tests/terminals/people.py` plays that person.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![expect(clippy::disallowed_methods, reason = "tests set up real files")]
@@ -63,9 +63,9 @@ fn further_groups_of_a_user_count_for_reading_in_a_run_and_root_s_are_all_there(
 #[test]
 fn descriptors_0_to_2_are_the_caller_s_pipes_stay_and_ways_out_are_closed() {
     each(|desk| {
-        desk.made("mkdir folder; echo read > read; echo write > write");
-        // 3: a pipe, as make hands one on; 4: a folder; 5: a file to write; 6: one to read; 7: a terminal's or null's node.
-        let caller = "{ \"$@\"; } 3>&1 4< folder 5>> write 6< read 7> /dev/null < read > out 2> err | cat > piped";
+        desk.made("mkdir directory; echo read > read; echo write > write");
+        // 3: a pipe, as make hands one on; 4: a directory; 5: a file to write; 6: one to read; 7: a terminal's or null's node.
+        let caller = "{ \"$@\"; } 3>&1 4< directory 5>> write 6< read 7> /dev/null < read > out 2> err | cat > piped";
         let script = "echo to 1; echo to 2 >&2; cat; echo to 3 >&3; for n in 4 5; do test -e /proc/self/fd/$n && echo $n is open; done; \
                       cat <&6; echo null >&7; echo by name >> write; true";
         let binary = desk.binary.to_str().unwrap();

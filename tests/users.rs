@@ -1,4 +1,4 @@
-//! An ordinary user: folders of others in which he may work, and folders of his own that are closed to him, now or again after a
+//! An ordinary user: directories of others in which he may work, and directories of his own that are closed to him, now or again after a
 //! power cut. As root the tests run recant as another user; what only root can set up is skipped as anybody else.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
@@ -33,7 +33,7 @@ impl Desk {
             common::skip("two file systems of an ordinary user: no /dev/shm");
             return None;
         }
-        let (mut world, elsewhere) = (World::on(shm), tempfile::tempdir().expect("a folder of another file system"));
+        let (mut world, elsewhere) = (World::on(shm), tempfile::tempdir().expect("a directory of another file system"));
         world.set("RECANT_STORE", elsewhere.path().join("store"));
         Self::of(world, Some(elsewhere), make)
     }
@@ -116,35 +116,35 @@ fn is_root() -> bool {
 #[test]
 fn where_others_let_a_user_work_his_sessions_go_there_and_back() {
     if !is_root() {
-        return common::skip("folders of others: only root can set it up");
+        return common::skip("directories of others: only root can set it up");
     }
     let desk = Desk::new(|world| {
-        for folder in ["open", "sticky", "group"] {
+        for directory in ["open", "sticky", "group"] {
             world
-                .write(format!("{folder}/mine"), "old")
-                .write(format!("{folder}/edited"), "old")
-                .write(format!("{folder}/sub/in"), "old");
+                .write(format!("{directory}/mine"), "old")
+                .write(format!("{directory}/edited"), "old")
+                .write(format!("{directory}/sub/in"), "old");
         }
         world.write("open/theirs", "old");
     });
     let Some(desk) = desk else { return };
     // Their owners have other rights than the user: the one of `group` has fewer.
     desk.shell("chown 0:0 open open/theirs sticky; chown 0:65534 group; chmod 0777 open; chmod 1777 sticky; chmod 0570 group");
-    for folder in ["open", "sticky", "group"] {
+    for directory in ["open", "sticky", "group"] {
         let stagings =
             ["delete ID F/mine", "write ID F/edited", "write ID F/made", "delete ID F/sub -r", "chmod ID 0600 F/edited"];
-        let mut stagings: Vec<String> = stagings.iter().map(|words| words.replace('F', folder)).collect();
-        if folder == "open" {
+        let mut stagings: Vec<String> = stagings.iter().map(|words| words.replace('F', directory)).collect();
+        if directory == "open" {
             stagings.push("delete ID open/theirs".into());
         }
         let stagings: Vec<&str> = stagings.iter().map(String::as_str).collect();
-        // The time of a folder is its owner's alone to set.
-        desk.round_trip(&desk.staged(&stagings), folder, Manifest::without_folder_times);
+        // The time of a directory is its owner's alone to set.
+        desk.round_trip(&desk.staged(&stagings), directory, Manifest::without_directory_times);
     }
 }
 
 #[test]
-fn a_user_may_close_a_folder_of_his_own_where_nothing_more_is_done_in_it() {
+fn a_user_may_close_a_directory_of_his_own_where_nothing_more_is_done_in_it() {
     let Some(desk) = Desk::new(|world| {
         world.mkdir("a").write("shut/in", "old").write("z", "old");
     }) else {
@@ -161,7 +161,7 @@ fn a_user_may_close_a_folder_of_his_own_where_nothing_more_is_done_in_it() {
 }
 
 #[test]
-fn a_folder_that_is_closed_as_it_is_to_be_stays_closed_whatever_is_done_in_it() {
+fn a_directory_that_is_closed_as_it_is_to_be_stays_closed_whatever_is_done_in_it() {
     let Some(desk) = Desk::new(|world| {
         world.write("shut/in", "old");
     }) else {
@@ -177,11 +177,11 @@ fn a_folder_that_is_closed_as_it_is_to_be_stays_closed_whatever_is_done_in_it() 
     assert_eq!((desk.mode("shut"), desk.world.read("shut/in")), (0o500, "new".into()));
 }
 
-/// That a folder was opened up for the work may be lost with the power, and what was done in it not.
+/// That a directory was opened up for the work may be lost with the power, and what was done in it not.
 #[cfg(feature = "crash-points")]
 #[test]
-fn a_folder_that_a_power_cut_has_closed_again_hinders_no_recovery() {
-    // All is on the tree and nothing sealed; or a folder that goes is empty and still there.
+fn a_directory_that_a_power_cut_has_closed_again_hinders_no_recovery() {
+    // All is on the tree and nothing sealed; or a directory that goes is empty and still there.
     for (shut, step) in [(0o500, SEAL), (0o555, SEAL), (0o500, ("renameat2 ", "tree/shut/sub /"))] {
         let desk = Desk::new(|world| {
             for name in ["shut/edited", "shut/gone", "shut/sub/in"] {
@@ -198,7 +198,7 @@ fn a_folder_that_a_power_cut_has_closed_again_hinders_no_recovery() {
             "chmod {shut:o} shut; find shut/sub ../store -path '*sub' -o -path '*objects/*' -type d | xargs -r chmod u-w"
         ));
         desk.recant("recover").ok();
-        let what = format!("killed before {step:?}, in a folder of {shut:o}");
+        let what = format!("killed before {step:?}, in a directory of {shut:o}");
         before.assert_same(&desk.world.manifest(), &what);
         desk.world.assert_tidy(&what);
     }
@@ -207,7 +207,7 @@ fn a_folder_that_a_power_cut_has_closed_again_hinders_no_recovery() {
 /// Its mode is that of before the opening, which the step that sets another one takes for somebody's.
 #[cfg(feature = "crash-points")]
 #[test]
-fn a_kill_before_a_closed_folder_is_opened_hinders_no_recovery() {
+fn a_kill_before_a_closed_directory_is_opened_hinders_no_recovery() {
     let Some(desk) = Desk::new(|world| {
         world.write("shut/edited", "old").chmod("shut", 0o555);
     }) else {
@@ -223,7 +223,7 @@ fn a_kill_before_a_closed_folder_is_opened_hinders_no_recovery() {
 
 /// Its ACL has an entry for the owner, which chmod(2) changes along.
 #[test]
-fn a_closed_folder_with_an_acl_is_opened_up_for_the_work() {
+fn a_closed_directory_with_an_acl_is_opened_up_for_the_work() {
     let acl = |world: &World, name: &str| {
         let set = world.program("setfacl", ["-m", "u:1:rwx", name]).cwd(world.tree()).run();
         set.status == 0
@@ -239,7 +239,7 @@ fn a_closed_folder_with_an_acl_is_opened_up_for_the_work() {
         return;
     };
     if !has_acls {
-        return common::skip("a closed folder with an ACL: no ACLs here");
+        return common::skip("a closed directory with an ACL: no ACLs here");
     }
     let stagings = ["delete ID gone -r", "delete ID shut/in", "write ID shut/edited", "chmod ID 0755 shut"];
     desk.round_trip(&desk.staged(&stagings), "with an ACL", |manifest| manifest);
@@ -303,9 +303,9 @@ fn what_its_owner_has_closed_before_a_recovery_is_kept() {
     desk.world.assert_tidy("by force");
 }
 
-/// Between two file systems a copy of a folder is kept, closed as the folder was.
+/// Between two file systems a copy of a directory is kept, closed as the directory was.
 #[test]
-fn a_closed_folder_comes_back_from_a_store_that_was_copied_onto_its_file_system() {
+fn a_closed_directory_comes_back_from_a_store_that_was_copied_onto_its_file_system() {
     let desk = Desk::apart(|world| {
         world.write("shut/in", "old").chmod("shut", 0o500);
     });
@@ -336,10 +336,10 @@ fn what_its_owner_has_closed_since_gives_way_by_force() {
     before.assert_same(&desk.world.manifest(), "by force");
 }
 
-/// Another parent is written into a folder that is moved: its own rights count.
+/// Another parent is written into a directory that is moved: its own rights count.
 #[test]
 #[cfg(feature = "crash-points")]
-fn a_folder_that_was_filled_and_closed_before_it_is_let_go_is_kept() {
+fn a_directory_that_was_filled_and_closed_before_it_is_let_go_is_kept() {
     let mut seen = 0;
     for n in 1..100 {
         let Some(desk) = Desk::new(|world| {
@@ -366,7 +366,7 @@ fn a_folder_that_was_filled_and_closed_before_it_is_let_go_is_kept() {
     assert!(seen > 3, "{seen}");
 }
 
-/// A session that leaves copies in a folder between two file systems, and gives it that mode.
+/// A session that leaves copies in a directory between two file systems, and gives it that mode.
 #[cfg(feature = "crash-points")]
 fn something_on_the_way(mode: &str) -> Option<(Desk, String)> {
     let desk = Desk::apart(|world| {
@@ -376,10 +376,10 @@ fn something_on_the_way(mode: &str) -> Option<(Desk, String)> {
     Some((desk, id))
 }
 
-/// What was copied between two file systems goes at the end, from folders that are closed by then.
+/// What was copied between two file systems goes at the end, from directories that are closed by then.
 #[test]
 #[cfg(feature = "crash-points")]
-fn what_was_on_the_way_goes_from_a_folder_that_the_operation_has_closed() {
+fn what_was_on_the_way_goes_from_a_directory_that_the_operation_has_closed() {
     for n in common::steps() {
         let Some((desk, id)) = something_on_the_way("0555") else { return };
         let said = desk.call(&format!("commit {id}")).env("RECANT_STEPS", format!("kill:{n}")).run();
@@ -399,14 +399,14 @@ fn what_was_on_the_way_goes_from_a_folder_that_the_operation_has_closed() {
     }
 }
 
-/// The folders that a command made have the modes that it gave them, in the store too.
+/// The directories that a command made have the modes that it gave them, in the store too.
 #[test]
-fn what_a_run_has_left_in_folders_that_it_closed_is_committed_onto_another_file_system() {
+fn what_a_run_has_left_in_directories_that_it_closed_is_committed_onto_another_file_system() {
     if !common::can_run() {
         return;
     }
     let (Some(mut desk), shm) = (Desk::new(|_| ()), Path::new("/dev/shm")) else { return };
-    let Some(elsewhere) = shm.is_dir().then(|| tempfile::tempdir_in(shm).expect("a folder of another file system")) else {
+    let Some(elsewhere) = shm.is_dir().then(|| tempfile::tempdir_in(shm).expect("a directory of another file system")) else {
         return common::skip("two file systems of an ordinary user: no /dev/shm");
     };
     let script = "mkdir -p shut/below; echo x > shut/f; echo y > shut/below/g; chmod 500 shut/below; chmod 555 shut";
@@ -430,10 +430,10 @@ fn what_a_run_has_left_in_folders_that_it_closed_is_committed_onto_another_file_
     before.assert_same(&desk.world.manifest(), "back");
 }
 
-/// What is made ready is not made in a folder that is opened only once all is ready.
+/// What is made ready is not made in a directory that is opened only once all is ready.
 #[test]
 #[cfg(feature = "crash-points")]
-fn what_lies_in_a_closed_folder_goes_back_and_forth_between_two_file_systems() {
+fn what_lies_in_a_closed_directory_goes_back_and_forth_between_two_file_systems() {
     let make = |world: &World| {
         world.write("shut/in/f", "old").write("shut/in/gone", "old").write("shut/in/d/f", "old");
         world.chmod("shut/in", 0o500).chmod("shut", 0o555);
@@ -444,7 +444,8 @@ fn what_lies_in_a_closed_folder_goes_back_and_forth_between_two_file_systems() {
     killed_at_any_step(|| Desk::apart(make), &stagings, ("shut/in/gone", "shut/in/new"), |manifest| manifest);
 }
 
-/// Commits, killed before each step, until one is done: afterwards all of it is done, by which `gone` is gone and `new` there, or nothing is.
+/// Commits, killed before each step, until one is done: afterwards all of it is done, by which `gone` is gone and `new` there, or nothing
+/// is.
 #[cfg(feature = "crash-points")]
 fn killed_at_any_step(
     make: impl Fn() -> Option<Desk>,
@@ -469,12 +470,12 @@ fn killed_at_any_step(
     }
 }
 
-/// As in /tmp. Whom the closed folder keeps out, the one above it would not.
+/// As in /tmp. Whom the closed directory keeps out, the one above it would not.
 #[test]
 #[cfg(feature = "crash-points")]
-fn what_lies_in_a_closed_folder_is_made_ready_in_one_of_others_unless_more_people_could_read_it_there() {
+fn what_lies_in_a_closed_directory_is_made_ready_in_one_of_others_unless_more_people_could_read_it_there() {
     if !is_root() {
-        return common::skip("folders of others: only root can set it up");
+        return common::skip("directories of others: only root can set it up");
     }
     let make = || {
         let desk = Desk::apart(|world| {
@@ -496,7 +497,7 @@ fn what_lies_in_a_closed_folder_is_made_ready_in_one_of_others_unless_more_peopl
     // An ACL may keep out whom the mode lets in.
     for opened in ["true", "chmod 555 secret && setfacl -m u:1:--- secret"] {
         if desk.world.program("sh", ["-c", opened]).cwd(desk.world.tree()).run().status != 0 {
-            common::skip("a closed folder with an ACL: no ACLs here");
+            common::skip("a closed directory with an ACL: no ACLs here");
             continue;
         }
         let refused = desk.recant(&format!("commit {id} --force")).with(1);
@@ -509,10 +510,10 @@ fn what_lies_in_a_closed_folder_is_made_ready_in_one_of_others_unless_more_peopl
     killed_at_any_step(make, &stagings, ("shut/gone", "shut/new"), of);
 }
 
-/// What has to go from a closed folder goes, and the folder is closed as it was found.
+/// What has to go from a closed directory goes, and the directory is closed as it was found.
 #[test]
 #[cfg(feature = "crash-points")]
-fn a_folder_that_its_owner_closes_after_a_kill_keeps_the_mode_that_he_gave_it() {
+fn a_directory_that_its_owner_closes_after_a_kill_keeps_the_mode_that_he_gave_it() {
     for n in common::steps() {
         let Some((desk, id)) = something_on_the_way("0750") else { return };
         let said = desk.call(&format!("commit {id}")).env("RECANT_STEPS", format!("kill:{n}")).run();
@@ -531,7 +532,7 @@ fn a_folder_that_its_owner_closes_after_a_kill_keeps_the_mode_that_he_gave_it() 
 /// Opened for the work it would be 0755: what the owner has given it is his.
 #[test]
 #[cfg(feature = "crash-points")]
-fn a_folder_that_its_owner_opens_after_a_kill_is_not_taken_for_one_that_was_opened_for_the_work() {
+fn a_directory_that_its_owner_opens_after_a_kill_is_not_taken_for_one_that_was_opened_for_the_work() {
     for acl in [false, true] {
         let mut able = true;
         let Some(desk) = Desk::new(|world| {
@@ -542,7 +543,7 @@ fn a_folder_that_its_owner_opens_after_a_kill_is_not_taken_for_one_that_was_open
             return;
         };
         if !able {
-            return common::skip("a folder with an ACL that its owner opens: no ACLs here");
+            return common::skip("a directory with an ACL that its owner opens: no ACLs here");
         }
         let id = desk.staged(&["write ID shut/edited"]);
         desk.kill_before(&id, ("renameat2 ", "shut/edited"));
@@ -560,7 +561,7 @@ fn a_folder_that_its_owner_opens_after_a_kill_is_not_taken_for_one_that_was_open
     }
 }
 
-/// What goes back into a folder that its owner has closed is closed itself: both are opened for that, and closed again whatever fails.
+/// What goes back into a directory that its owner has closed is closed itself: both are opened for that, and closed again whatever fails.
 #[test]
 #[cfg(feature = "crash-points")]
 fn what_was_opened_for_one_step_is_closed_again_where_that_fails() {
@@ -592,7 +593,7 @@ fn what_was_opened_for_one_step_is_closed_again_where_that_fails() {
 
 /// Whether something is in it cannot be told then; that it was closed since can.
 #[test]
-fn a_kept_folder_that_who_works_in_it_has_filled_and_closed_is_a_conflict() {
+fn a_kept_directory_that_who_works_in_it_has_filled_and_closed_is_a_conflict() {
     let Some(desk) = Desk::new(|world| {
         world.mkdir("d");
     }) else {
@@ -603,16 +604,16 @@ fn a_kept_folder_that_who_works_in_it_has_filled_and_closed_is_a_conflict() {
     let kept = desk.world.session(&id).join("checkpoint/objects");
     desk.shell(&format!("cd {}/*/ && touch late && chmod 0 .", kept.display()));
     let verified = desk.recant(&format!("checkpoint verify {id}")).with(3);
-    assert!(verified.stderr().contains("something was put into the kept folder"), "{verified}");
+    assert!(verified.stderr().contains("something was put into the kept directory"), "{verified}");
     desk.recant(&format!("session export --checkpoint {id}")).with(1);
     desk.recant(&format!("rollback {id}")).with(3);
     let said = desk.recant(&format!("rollback {id} --force")).ok();
     assert!(said.stderr().contains("/d: something was put into it since") && desk.world.exists("d/late"), "{said}");
 }
 
-/// Copies are made ready in it, for a folder below that is closed; else nothing comes or goes.
+/// Copies are made ready in it, for a directory below that is closed; else nothing comes or goes.
 #[test]
-fn the_time_that_somebody_gives_the_folder_above_a_closed_one_stays() {
+fn the_time_that_somebody_gives_the_directory_above_a_closed_one_stays() {
     let desk = Desk::apart(|world| {
         world.write("above/shut/f", "old").write("above/g", "old").chmod("above/shut", 0o555);
         world.set_mtime("above", 1_000_000_000, 0);
@@ -638,7 +639,7 @@ fn the_time_that_somebody_gives_the_folder_above_a_closed_one_stays() {
 }
 
 #[test]
-fn a_capability_opens_a_closed_folder_where_its_owner_cannot_work_above_it() {
+fn a_capability_opens_a_closed_directory_where_its_owner_cannot_work_above_it() {
     if !is_root() {
         return common::skip("a capability of an ordinary user needs root to give it");
     }
@@ -657,11 +658,11 @@ fn a_capability_opens_a_closed_folder_where_its_owner_cannot_work_above_it() {
     assert_eq!((desk.world.read("shut/f"), desk.mode("shut")), ("new".into(), 0o555));
 }
 
-/// chmod(2) clears the setgid bit of a folder whose group its owner is not in, and he could not set it again.
+/// chmod(2) clears the setgid bit of a directory whose group its owner is not in, and he could not set it again.
 #[test]
-fn a_closed_folder_that_would_lose_its_setgid_bit_is_refused() {
+fn a_closed_directory_that_would_lose_its_setgid_bit_is_refused() {
     if !is_root() {
-        return common::skip("a folder of a group that its owner is not in needs root");
+        return common::skip("a directory of a group that its owner is not in needs root");
     }
     let Some(desk) = Desk::new(|world| {
         world.write("shut/in", "old");
@@ -698,10 +699,10 @@ fn what_an_owner_could_not_set_again_for_want_of_a_group_is_refused() {
     before.assert_same(&desk.world.manifest(), "refused");
 }
 
-/// What was edited after the kill lies in a folder that is closed again by the first recovery.
+/// What was edited after the kill lies in a directory that is closed again by the first recovery.
 #[test]
 #[cfg(feature = "crash-points")]
-fn what_somebody_edits_in_a_closed_folder_gives_way_by_force() {
+fn what_somebody_edits_in_a_closed_directory_gives_way_by_force() {
     let Some(desk) = Desk::new(|world| {
         world.write("shut/edited", "old").write("shut/gone", "old").chmod("shut", 0o555);
     }) else {
@@ -714,14 +715,14 @@ fn what_somebody_edits_in_a_closed_folder_gives_way_by_force() {
     desk.recant("recover").with(4);
     assert_eq!(desk.mode("shut"), 0o555);
     desk.recant(&format!("rollback {id} --force")).ok();
-    before.without_folder_times().assert_same(&desk.world.manifest().without_folder_times(), "by force");
+    before.without_directory_times().assert_same(&desk.world.manifest().without_directory_times(), "by force");
     desk.world.assert_tidy("by force");
 }
 
-/// A folder gets another parent only where its owner may write to it.
+/// A directory gets another parent only where its owner may write to it.
 #[test]
 #[cfg(feature = "crash-points")]
-fn a_closed_folder_that_somebody_puts_in_the_way_gives_way_by_force() {
+fn a_closed_directory_that_somebody_puts_in_the_way_gives_way_by_force() {
     let Some(desk) = Desk::new(|world| {
         world.write("edited", "old").write("gone", "old");
     }) else {
@@ -735,7 +736,7 @@ fn a_closed_folder_that_somebody_puts_in_the_way_gives_way_by_force() {
     desk.world.program("sh", ["-c", in_the_way]).cwd(desk.world.tree()).run().ok();
     desk.recant("recover").with(4);
     desk.recant(&format!("rollback {id} --force")).ok();
-    let calm = |manifest: Manifest| manifest.without_folder_times();
+    let calm = |manifest: Manifest| manifest.without_directory_times();
     calm(before).assert_same(&calm(desk.world.manifest()), "by force");
     desk.world.assert_tidy("by force");
 }
@@ -743,7 +744,7 @@ fn a_closed_folder_that_somebody_puts_in_the_way_gives_way_by_force() {
 /// Its copy in the session is closed as it was.
 #[test]
 #[cfg(feature = "crash-points")]
-fn the_copy_of_a_closed_folder_is_kept_where_its_folder_has_been_moved_away() {
+fn the_copy_of_a_closed_directory_is_kept_where_its_directory_has_been_moved_away() {
     let mut decided = 0;
     for n in common::steps() {
         let desk = Desk::apart(|world| {
@@ -767,7 +768,7 @@ fn the_copy_of_a_closed_folder_is_kept_where_its_folder_has_been_moved_away() {
 /// What is kept in it cannot be listed.
 #[test]
 #[cfg(feature = "crash-points")]
-fn a_folder_that_may_not_be_listed_hinders_no_undo() {
+fn a_directory_that_may_not_be_listed_hinders_no_undo() {
     for fault in ["kill", "fail"] {
         let desk = Desk::apart(|world| {
             world.write("shut/edited", "old").write("shut/gone", "old").chmod("shut", 0o311);
@@ -830,15 +831,15 @@ fn a_working_directory_that_a_user_may_not_enter_is_told_from_one_that_is_gone()
     }
     let Some(desk) = Desk::new(|world| _ = world.mkdir("private/open").mkdir("gone")) else { return };
     desk.shell("chown -R 0:0 private && chmod 700 private");
-    let within = |folder: &str, before: &str| {
+    let within = |directory: &str, before: &str| {
         let user = format!("setpriv --reuid={USER} --regid={USER} --clear-groups");
-        let script = format!("cd {folder} && {before} && exec {user} \"$0\" run -- true");
+        let script = format!("cd {directory} && {before} && exec {user} \"$0\" run -- true");
         desk.world.program("sh", ["-c", &script, env!("CARGO_BIN_EXE_recant")]).run()
     };
-    for folder in ["private", "private/open"] {
-        let said = within(folder, "true").with(125);
-        let closed = format!("{}: you may not enter the working directory", desk.world.path(folder).display());
-        assert!(said.stderr().contains(&closed) && !said.stderr().contains("no path any more"), "{folder}: {said}");
+    for directory in ["private", "private/open"] {
+        let said = within(directory, "true").with(125);
+        let closed = format!("{}: you may not enter the working directory", desk.world.path(directory).display());
+        assert!(said.stderr().contains(&closed) && !said.stderr().contains("no path any more"), "{directory}: {said}");
     }
     let said = within("gone", "rmdir ../gone").with(125);
     assert!(said.stderr().contains("the working directory has no path any more"), "{said}");
@@ -876,7 +877,7 @@ fn a_directory_that_its_owner_has_closed_is_named_with_the_command_that_opens_it
         desk.recant(&format!("commit {id}")).ok();
         closed();
         let said = desk.recant(&format!("rollback {id}")).with(1);
-        assert!(said.stderr().contains(&format!("the folder that it lies in ({chmod} helps)")), "{said}");
+        assert!(said.stderr().contains(&format!("the directory that it lies in ({chmod} helps)")), "{said}");
         opened();
         desk.recant(&format!("rollback {id}")).ok();
         before.assert_same(&desk.world.manifest(), "rolled back");

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use crate::capture::hold::collect_ended;
 use crate::capture::inside::inside;
-use crate::capture::plan::working_folder;
+use crate::capture::plan::working_directory;
 use crate::engine::ready;
 use crate::engine::recover::{Outcome, Recovered as Of};
 use crate::fs::Fs;
@@ -128,7 +128,7 @@ impl Store {
         let path = resolve::absolute(absolute(path.as_ref())?)?;
         let fs = Fs::new();
         let mut store = store::Store::create(&fs, &path)?;
-        store.begins_in = working_folder().ok();
+        store.begins_in = working_directory().ok();
         Ok(Self { fs, store })
     }
 

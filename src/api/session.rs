@@ -158,7 +158,7 @@ impl Edit<'_> {
         let root = Path::new("/");
         match self {
             Self::Write { path, mut content, mode } => {
-                let write = stage::Write { content: &mut *content, source: "the content", mode, over_folder: false };
+                let write = stage::Write { content: &mut *content, source: "the content", mode, over_directory: false };
                 desk.write(absolute(path)?, root, write)
             }
             Self::Delete { path, recursive } => desk.delete(absolute(path)?, root, recursive),

@@ -14,7 +14,7 @@ use crate::fs::resolve;
 use crate::session::change::Changes;
 use crate::session::log;
 use crate::session::opened::Locked;
-use crate::snapshot::compare::{self, Digests, Terms};
+use crate::snapshot::compare::{self, Hashes, Terms};
 use crate::snapshot::create::{Asked, create};
 use crate::snapshot::rules::{Rules, Source, Vcs};
 use crate::snapshot::series::{Series, Summary};
@@ -45,7 +45,7 @@ impl Store {
     /// `.recantignore` names, and the store. Old snapshots stay; nothing on the tree is changed.
     ///
     /// # Errors
-    /// [`Kind::Refused`](super::Kind): there is nothing at `folder`, or it is too broad: `/`, the home directory, or one that holds it.
+    /// [`Kind::Refused`](super::Kind): there is nothing at `directory`, or it is too broad: `/`, the home directory, or one that holds it.
     /// `Busy`: another works with snapshots of that directory.
     ///
     /// # Examples
@@ -55,38 +55,38 @@ impl Store {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let dir = tempfile::tempdir()?;
-    /// let folder = dir.path().join("project");
-    /// std::fs::create_dir(&folder)?;
-    /// std::fs::write(folder.join("notes"), "first")?;
+    /// let directory = dir.path().join("project");
+    /// std::fs::create_dir(&directory)?;
+    /// std::fs::write(directory.join("notes"), "first")?;
     ///
     /// let store = Store::open(dir.path().canonicalize()?.join("store"))?;
-    /// let (number, skipped) = store.take_snapshot(&folder, Some("before the change"))?;
+    /// let (number, skipped) = store.take_snapshot(&directory, Some("before the change"))?;
     /// assert!(number == 0 && skipped.is_empty());
     ///
-    /// std::fs::write(folder.join("notes"), "second")?;
-    /// std::fs::write(folder.join("more"), "")?;
-    /// let report = store.restore(&folder, number)?;
+    /// std::fs::write(directory.join("notes"), "second")?;
+    /// std::fs::write(directory.join("more"), "")?;
+    /// let report = store.restore(&directory, number)?;
     /// assert_eq!(report.changes.len(), 2);
-    /// assert_eq!(std::fs::read_to_string(folder.join("notes"))?, "first");
-    /// assert!(!folder.join("more").exists());
+    /// assert_eq!(std::fs::read_to_string(directory.join("notes"))?, "first");
+    /// assert!(!directory.join("more").exists());
     /// # Ok(())
     /// # }
     /// ```
-    pub fn take_snapshot(&self, folder: &Path, message: Option<&str>) -> Result<(u64, Vec<(PathBuf, String)>), Error> {
-        let folder = resolve::absolute(absolute(folder)?)?;
-        place::check(&folder, &self.store.path, home().as_ref())?;
+    pub fn take_snapshot(&self, directory: &Path, message: Option<&str>) -> Result<(u64, Vec<(PathBuf, String)>), Error> {
+        let directory = resolve::absolute(absolute(directory)?)?;
+        place::check(&directory, &self.store.path, home().as_ref())?;
         self.recover_first()?;
         let asked = Asked {
             message: message.map(Into::into),
             rules: Source::Found(Rules { vcs: Some(Vcs::Left), ..Rules::default() }),
             ..Asked::default()
         };
-        let series = Series::create(&self.fs, &self.store, &folder)?;
+        let series = Series::create(&self.fs, &self.store, &directory)?;
         let lock = series.lock(&self.fs)?;
         let made = create(&self.fs, &self.store.path, &series, &lock, &asked)?;
         let unread = made.unread.into_iter();
         let left = made.left.into_iter().map(|(path, why)| (path, why.text().to_owned()));
-        let skipped = unread.chain(left).map(|(path, why)| Ok((path_of(&whole(&folder, &path)?), why)));
+        let skipped = unread.chain(left).map(|(path, why)| Ok((path_of(&whole(&directory, &path)?), why)));
         Ok((made.n, skipped.collect::<Result<_, Error>>()?))
     }
 
@@ -94,13 +94,13 @@ impl Store {
     ///
     /// # Errors
     /// The list itself cannot be read.
-    pub fn snapshots(&self, folder: &Path) -> Result<Vec<Result<Snapshot, Error>>, Error> {
-        let Some(series) = self.series(folder)? else { return Ok(Vec::new()) };
-        let folder = &series.folder;
+    pub fn snapshots(&self, directory: &Path) -> Result<Vec<Result<Snapshot, Error>>, Error> {
+        let Some(series) = self.series(directory)? else { return Ok(Vec::new()) };
+        let directory = &series.directory;
         let (mut summaries, broken) = series.looked_over()?;
         summaries.retain(|summary| broken.iter().all(|broken| broken.n != summary.head.n));
         let damaged = broken.into_iter().map(|broken| {
-            let path = format!("snapshot {} of {folder}", broken.n);
+            let path = format!("snapshot {} of {directory}", broken.n);
             Err(snapshot::error::damaged(path, broken.why).into())
         });
         Ok(summaries.into_iter().map(|summary| Ok(Snapshot::of(summary))).chain(damaged).collect())
@@ -112,25 +112,25 @@ impl Store {
     /// # Errors
     /// [`Kind::Refused`](super::Kind): there is no such snapshot; a link or nothing is in place of the directory; no right, no room.
     /// `Conflict`: somebody wrote there meanwhile. `Damaged`: content of the snapshot is not what was put there. Nothing was changed then.
-    pub fn restore(&self, folder: &Path, number: u64) -> Result<Report, Error> {
-        let series = self.series(folder)?.ok_or_else(|| snapshot::error::none(folder.display()))?;
-        let folder = series.folder.clone();
-        restore::refuse_elsewhere(&folder)?;
+    pub fn restore(&self, directory: &Path, number: u64) -> Result<Report, Error> {
+        let series = self.series(directory)?.ok_or_else(|| snapshot::error::none(directory.display()))?;
+        let directory = series.directory.clone();
+        restore::refuse_elsewhere(&directory)?;
         self.recover_first()?;
         let _lock = series.lock(&self.fs)?;
         let n = series.find(&number.to_string())?;
-        let terms = Terms { whole: true, paths: &[], digests: Digests::Small, with_vcs: false };
+        let terms = Terms { whole: true, paths: &[], hashes: Hashes::Small, with_vcs: false };
         let mut compared = compare::with_tree(&self.store.path, &series, n, terms)?;
-        compared.settle(&folder);
+        compared.settle(&directory);
         compared.learn_indexes(&series)?;
         let mut skipped = Vec::with_capacity(compared.left.len());
         for (path, why) in &compared.left {
-            skipped.push((path_of(&whole(&folder, path)?), why.clone()));
+            skipped.push((path_of(&whole(&directory, path)?), why.clone()));
         }
         if compared.differences.is_empty() {
             return Ok(Report { session: None, changes: Vec::new(), skipped, notes: Vec::new() });
         }
-        let mut session = self.store.begin_own(&self.fs, None, format!("snapshot restore {n} {folder}"))?;
+        let mut session = self.store.begin_own(&self.fs, None, format!("snapshot restore {n} {directory}"))?;
         self.clear_away();
         let writing_out = match restore::fill(&self.fs, &series, &compared, &mut session) {
             Ok(writing_out) => writing_out,
@@ -142,7 +142,7 @@ impl Store {
         let lock = self.store.lock(&self.fs, || ());
         let done = lock.and_then(|_lock| self.carry_out(&mut session, Verb::Commit, &[], OnConflict::Stop, Effect::Apply));
         drop(writing_out);
-        let asked = log::Restore { folder: folder.clone(), snapshot: n, only: Vec::new() };
+        let asked = log::Restore { directory: directory.clone(), snapshot: n, only: Vec::new() };
         let counts = done.as_ref().ok().map(|report| (report.rows.len(), report.left.len()));
         let entry = log::Entry::of_restore(asked, &session, counts);
         let logged = log::append(&self.fs, &self.store, &entry);
@@ -164,10 +164,10 @@ impl Store {
     }
 
     /// The snapshots of a directory, if it has any: by its real path, else by the given path, where a link may have replaced the directory.
-    fn series(&self, folder: &Path) -> Result<Option<Series>, Error> {
-        let folder = absolute(folder)?;
-        match Series::open(&self.store, &resolve::absolute(folder)?)? {
-            None => Ok(Series::open(&self.store, &Changes::default().named(folder)?)?),
+    fn series(&self, directory: &Path) -> Result<Option<Series>, Error> {
+        let directory = absolute(directory)?;
+        match Series::open(&self.store, &resolve::absolute(directory)?)? {
+            None => Ok(Series::open(&self.store, &Changes::default().named(directory)?)?),
             series => Ok(series),
         }
     }

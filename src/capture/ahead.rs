@@ -155,11 +155,11 @@ impl Drop for Ahead {
 }
 
 /// The space used below some directories, counted until it is `enough`. Whatever vanishes meanwhile, or can't be listed, counts as nothing.
-fn held_in(folders: &[PathBuf], enough: impl Fn(Used) -> bool) -> Used {
+fn held_in(directories: &[PathBuf], enough: impl Fn(Used) -> bool) -> Used {
     use std::os::unix::fs::MetadataExt;
-    let below = |folder| walkdir::WalkDir::new(folder).min_depth(1).into_iter().filter_map(Result::ok);
+    let below = |directory| walkdir::WalkDir::new(directory).min_depth(1).into_iter().filter_map(Result::ok);
     let mut held = Used::default();
-    for entry in folders.iter().flat_map(below) {
+    for entry in directories.iter().flat_map(below) {
         let blocks = entry.metadata().map_or(0, |meta| meta.blocks());
         held = Used { bytes: held.bytes + blocks * 512, inodes: held.inodes + 1 };
         if enough(held) {

@@ -166,8 +166,8 @@ impl Confinement {
         let own = AbsPath::parse(SHM).ok().filter(|_| own_shm && self.parts_shm());
         for path in self.writable.iter().chain(&own) {
             let fd = PathFd::new(path.as_path()).map_err(|error| denied(&error)).at("open what may be written to", path)?;
-            let is_folder = path.as_path().is_dir();
-            let rule = PathBeneath::new(fd, rights(is_folder));
+            let is_dir = path.as_path().is_dir();
+            let rule = PathBeneath::new(fd, rights(is_dir));
             rules = rules.add_rule(rule).map_err(|error| denied(&error)).at("allow writing to", path)?;
         }
         let status = rules.restrict_self().map_err(|error| denied(&error)).at("confine", "the command")?;
@@ -180,9 +180,9 @@ impl Confinement {
 }
 
 /// The rights to write below a directory, except to make devices: through a disk's node all of the disk could be written.
-fn rights(is_folder: bool) -> BitFlags<AccessFs> {
+fn rights(is_dir: bool) -> BitFlags<AccessFs> {
     let all = AccessFs::from_write(KNOWN) & !(AccessFs::MakeBlock | AccessFs::MakeChar);
-    if is_folder { all } else { all & AccessFs::from_file(KNOWN) }
+    if is_dir { all } else { all & AccessFs::from_file(KNOWN) }
 }
 
 fn real(path: &Path) -> Result<AbsPath, Error> {

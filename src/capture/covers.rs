@@ -33,7 +33,7 @@ pub(super) enum Lid {
     /// An empty directory, for one that the user cannot enter.
     Closed,
     /// The real object, with what is mounted in it: a file, a device, or a file system that can't be a lower.
-    Real { folder: bool },
+    Real { directory: bool },
     /// A copy of the link.
     Link,
     /// A copy of the socket or FIFO, with nobody at its other end.

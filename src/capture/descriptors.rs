@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use rustix::fs::{IFlags, Mode, OFlags};
 
-use super::error::folder_as_descriptor;
+use super::error::directory_as_descriptor;
 use super::sys;
 use crate::error::{At, Error, IoError};
 use crate::fs::dir::{Sort, Stat, Time, stat_of, xattrs_of};
@@ -74,7 +74,7 @@ pub(super) fn inherited() -> Result<Inherited, Error> {
         let reads = flags & libc::O_ACCMODE == libc::O_RDONLY;
         match fd {
             _ if own => {}
-            0..=2 if stat.sort == Sort::Folder => return Err(folder_as_descriptor(fd)),
+            0..=2 if stat.sort == Sort::Directory => return Err(directory_as_descriptor(fd)),
             0..=2 if flags & libc::O_PATH != 0 => found.close.push(fd),
             0..=2 if is_named && reads => found.streams.push(Stream { fd, again: Some(Again::of(fd, stat)?) }),
             0..=2 if stat.sort == Sort::Block && reads => found.streams.push(Stream { fd, again: None }),
@@ -98,15 +98,15 @@ pub(super) fn inherited() -> Result<Inherited, Error> {
 }
 
 /// Closes the directories that this process has open: the init holds recant's, on the real mounts.
-pub(super) fn close_folders() -> Result<(), IoError> {
-    let mut folders = Vec::new();
+pub(super) fn close_directories() -> Result<(), IoError> {
+    let mut directories = Vec::new();
     each(|fd, flags, _, stat| {
-        if fd > 2 && (stat.sort == Sort::Folder || flags & libc::O_PATH != 0) {
-            folders.push(fd);
+        if fd > 2 && (stat.sort == Sort::Directory || flags & libc::O_PATH != 0) {
+            directories.push(fd);
         }
         Ok(())
     })?;
-    folders.into_iter().for_each(sys::close);
+    directories.into_iter().for_each(sys::close);
     Ok(())
 }
 
@@ -208,7 +208,7 @@ fn leads_out(flags: i32, stat: &Stat) -> bool {
     let by_path = flags & libc::O_PATH != 0;
     let writable = flags & libc::O_ACCMODE != libc::O_RDONLY;
     match stat.sort {
-        Sort::Folder => true,
+        Sort::Directory => true,
         Sort::File => by_path || writable,
         Sort::Block => true,
         Sort::Symlink | Sort::Fifo | Sort::Socket | Sort::Char => by_path,
@@ -217,10 +217,10 @@ fn leads_out(flags: i32, stat: &Stat) -> bool {
 
 /// Calls `look` with each open descriptor: number, flags, true if close-on-exec, stat.
 fn each<E: From<IoError>>(mut look: impl FnMut(i32, i32, bool, &Stat) -> Result<(), E>) -> Result<(), E> {
-    let folder = "/proc/self/fd";
-    let numbers = std::fs::read_dir(folder).at("list", folder)?;
+    let directory = "/proc/self/fd";
+    let numbers = std::fs::read_dir(directory).at("list", directory)?;
     let numbers =
-        numbers.map(|entry| Ok(entry.at("list", folder)?.file_name().to_str().and_then(|name| name.parse::<i32>().ok())));
+        numbers.map(|entry| Ok(entry.at("list", directory)?.file_name().to_str().and_then(|name| name.parse::<i32>().ok())));
     let numbers: Vec<Option<i32>> = numbers.collect::<Result<_, IoError>>()?;
     for fd in numbers.into_iter().flatten() {
         if let (Some((flags, own)), Some(Ok(stat))) = (sys::descriptor_flags(fd), sys::inherited(fd)) {

@@ -33,7 +33,7 @@ pub(super) fn not_as_planned(path: &str, what: &str) -> Error {
 }
 
 /// The working directory has no path any more, or can't be reached in the run.
-pub(super) fn working_folder(path: impl Display, what: &str) -> Error {
+pub(super) fn working_directory(path: impl Display, what: &str) -> Error {
     no_capture(format!("cannot run here: {path}: {what}")).with_path(path).with_remedy("change to another directory first")
 }
 
@@ -46,8 +46,8 @@ pub(super) fn store_in_private(path: &AbsPath, place: &str) -> Error {
 
 /// The mounted file or directory was deleted, so the mount can't be moved into an overlay. A deleted directory is empty; a file's content
 /// goes with the mount.
-pub(super) fn deleted_mount(path: &AbsPath, is_folder: bool) -> Error {
-    let remedy = if is_folder {
+pub(super) fn deleted_mount(path: &AbsPath, is_dir: bool) -> Error {
+    let remedy = if is_dir {
         format!("take the mount away, nothing can be in it: umount {path}")
     } else {
         format!("copy {path} elsewhere first, its content goes with the mount; then umount {path}")
@@ -82,8 +82,8 @@ pub(super) fn gains_rights(program: impl Display) -> Error {
 }
 
 /// One of the descriptors 0 to 2 is a directory: a way around the capture.
-pub(super) fn folder_as_descriptor(fd: i32) -> Error {
-    no_capture(format!("descriptor {fd} is a folder: the command could write through it, past the capture"))
+pub(super) fn directory_as_descriptor(fd: i32) -> Error {
+    no_capture(format!("descriptor {fd} is a directory: the command could write through it, past the capture"))
         .with_remedy(format!("redirect descriptor {fd} to a file, a pipe or a terminal"))
 }
 
@@ -162,7 +162,7 @@ pub(super) fn remedy(act: &str, errno: Option<i32>, user: bool) -> Option<String
             "the store's file system can't hold an upper (overlayfs and NFS can't): put it on another one with --store DIR"
         }
         libc::EINVAL if act.contains("lower") && user => {
-            "a mount lies below it, or its file system can't be a lower: run from another folder"
+            "a mount lies below it, or its file system can't be a lower: run from another directory"
         }
         _ => return None,
     };

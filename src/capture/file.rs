@@ -2,7 +2,7 @@
 //! its own and is bound from an overlay of that. So nothing of the store's own file system can be written through it, not even by a process
 //! that may open files by their handles (open_by_handle_at(2)) or resize file systems.
 
-use super::layout::{Route, folder, is_overlay_xattr};
+use super::layout::{Route, directory, is_overlay_xattr};
 use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Stat, Time, stat_of};
@@ -17,7 +17,7 @@ use crate::tree::state::Fingerprint;
 /// Errors: the outer one is of the store, which may be full; the inner one is of the original, which the command can do without.
 pub(super) fn lay(fs: &Fs, uppers: &Dir, place: &mut Place, route: Route) -> Result<Result<u64, IoError>, Error> {
     let number = place.k.to_string();
-    let upper = folder(fs, uppers.at(number.as_bytes()))?;
+    let upper = directory(fs, uppers.at(number.as_bytes()))?;
     let original = match Original::open(&place.path) {
         Ok(original) => original,
         Err(error) => return Ok(Err(error)),

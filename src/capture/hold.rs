@@ -327,7 +327,7 @@ fn keep(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes, unsynced
         return Ok(0);
     }
     session.complete(fs)?;
-    let lines = count + changes.folder_times.len() as u64;
+    let lines = count + changes.directory_times.len() as u64;
     let written = session.write_anew(fs, changes, lines)?;
     let mut header = session.header.clone();
     header.uncollected = false;
@@ -347,12 +347,13 @@ fn mounts_of(changes: &Changes) -> Result<Vec<AbsPath>, Error> {
     let mounts = mounts::read()?;
     let mut points = BTreeSet::new();
     let mut last = None;
-    for folder in changes.list.iter().filter_map(|change| change.path.parent()) {
+    for directory in changes.list.iter().filter_map(|change| change.path.parent()) {
         // Paths in one directory follow each other.
-        if last.as_ref() != Some(&folder) {
-            points
-                .extend(mounts::containing(&mounts, &folder).map(|mount| mount.point.clone()).filter(|point| point.depth() > 0));
-            last = Some(folder);
+        if last.as_ref() != Some(&directory) {
+            points.extend(
+                mounts::containing(&mounts, &directory).map(|mount| mount.point.clone()).filter(|point| point.depth() > 0),
+            );
+            last = Some(directory);
         }
     }
     Ok(points.into_iter().collect())

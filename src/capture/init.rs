@@ -191,7 +191,7 @@ impl Tended<'_> {
 /// Closes what the command could see of this process in /proc/1/fd: recant's directories, on the real mounts. Nobody can look into what
 /// stays open (locks): PR_SET_DUMPABLE(2const), proc_pid_fd(5). exec(2) makes the command dumpable again.
 fn close_off() -> Result<(), Word> {
-    descriptors::close_folders().map_err(failed)?;
+    descriptors::close_directories().map_err(failed)?;
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
         .at("close off", "the init")
         .map_err(failed)

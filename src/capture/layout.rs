@@ -14,7 +14,7 @@ use crate::session::run::Place;
 /// The request for a run.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The working directory, as [`working_folder`](super::plan::working_folder) returns it.
+    /// The working directory, as [`working_directory`](super::plan::working_directory) returns it.
     pub cwd: AbsPath,
     /// recant's store: hidden in the run.
     pub store: AbsPath,
@@ -170,7 +170,7 @@ pub(super) fn is_whiteout(stat: &Stat) -> bool {
 }
 
 /// Opens a directory of the store, and makes it if it is missing.
-pub(super) fn folder(fs: &Fs, at: Entry<'_>) -> Result<Dir, Error> {
+pub(super) fn directory(fs: &Fs, at: Entry<'_>) -> Result<Dir, Error> {
     match fs.mkdir(at, 0o700) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
         other => other?,

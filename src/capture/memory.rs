@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 
 use super::inside::MARK;
-use super::layout::folder;
+use super::layout::directory;
 use super::sys;
 use crate::error::{At, Error};
 use crate::fs::Fs;
@@ -63,7 +63,7 @@ pub fn make(bytes: u64, tag: &str) -> Result<Memory, Error> {
 /// commit.
 pub fn carry(fs: &Fs, session: &Session, memory: &Dir, run: &Run, changes: &Changes) -> Result<(), Error> {
     let held = part(&session.dir, b"held")?;
-    folder(fs, held.at(b"objects"))?;
+    directory(fs, held.at(b"objects"))?;
     let mut made: HashMap<u64, Vec<u8>> = HashMap::new();
     for change in &changes.list {
         let is_file = change.after.as_ref().is_some_and(|state| state.sort() == Sort::File);

@@ -24,9 +24,9 @@ pub(super) enum As {
     /// A directory that has a mount below it.
     Split,
     /// The object mounted there, read-only; on a directory, or on a file.
-    Mount { folder: bool },
+    Mount { directory: bool },
     /// The real object, read-only: the run could not change it, or it is too large.
-    Real { folder: bool },
+    Real { directory: bool },
     /// A copy in the made-up lower.
     Copy,
 }

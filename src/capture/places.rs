@@ -125,7 +125,7 @@ impl Places {
         making.warn_of_uncovered();
         making.take_all(wanted);
         if let Some((path, sort)) = making.deleted.take() {
-            return Err(deleted_mount(&path, sort == Sort::Folder));
+            return Err(deleted_mount(&path, sort == Sort::Directory));
         }
         let passes = std::mem::take(&mut making.places.passes);
         making.say_rest(&passes);
@@ -161,7 +161,7 @@ struct Wanted {
 
 impl Wanted {
     fn new(path: AbsPath, why: impl Into<String>) -> Self {
-        Self { path, why: why.into(), need: Need::Must, apart: false, sort: Sort::Folder }
+        Self { path, why: why.into(), need: Need::Must, apart: false, sort: Sort::Directory }
     }
 }
 
@@ -229,7 +229,7 @@ impl Making<'_> {
     fn wanted(&mut self) -> Vec<Wanted> {
         let mut wanted = Vec::new();
         let project = project_of(&self.request.cwd, self.request.home.as_deref());
-        let why = if project == self.request.cwd { "the working folder" } else { "the working folder's project" };
+        let why = if project == self.request.cwd { "the working directory" } else { "the working directory's project" };
         wanted.extend(self.request.home.as_deref().and_then(real).map(|home| Wanted::new(home, "home")));
         wanted.push(Wanted::new(project, why));
         let temporary = ["/tmp", "/var/tmp"].into_iter().filter_map(|path| real(Path::new(path)));
@@ -237,18 +237,18 @@ impl Making<'_> {
         for also in &self.request.also {
             match real(also) {
                 Some(path) => {
-                    let sort = if self.is_mounted_file(&path) { Sort::File } else { Sort::Folder };
+                    let sort = if self.is_mounted_file(&path) { Sort::File } else { Sort::Directory };
                     wanted.push(Wanted { sort, ..Wanted::new(path, ALSO) });
                 }
                 None => {
                     if let Ok(path) = AbsPath::parse(also.as_os_str().as_encoded_bytes()) {
-                        self.say(&path, How::Uncovered, "capture.also: no such folder", true);
+                        self.say(&path, How::Uncovered, "capture.also: no such directory", true);
                     }
                 }
             }
         }
         for known in &self.request.known {
-            let sort = if known.file.is_some() { Sort::File } else { Sort::Folder };
+            let sort = if known.file.is_some() { Sort::File } else { Sort::Directory };
             // Its upper has what the command must see; the overlay of the tree has not.
             let why = "an earlier run of the session";
             if stat(&known.path).is_some_and(|stat| (stat.sort == Sort::File) == (sort == Sort::File)) {
@@ -283,8 +283,8 @@ impl Making<'_> {
                 (How::ReadOnly, "its files are the kernel's own")
             } else if mount.read_only() {
                 (How::ReadOnly, "its file system is mounted read-only")
-            } else if stat.sort != Sort::Folder {
-                (How::Uncovered, "what is mounted there is neither a folder nor a file")
+            } else if stat.sort != Sort::Directory {
+                (How::Uncovered, "what is mounted there is neither a directory nor a file")
             } else if left == 0 {
                 (How::Uncovered, "there are many mounts: it is captured where capture.also names it")
             } else {
@@ -359,7 +359,7 @@ impl Making<'_> {
     fn fits(&mut self, place: &Wanted, mount: &Mount) -> bool {
         let (path, why) = (&place.path, &place.why);
         let refuse = if path.depth() == 0 && self.route == Route::User {
-            Some("the root folder itself is not captured: only the places listed are")
+            Some("the root directory itself is not captured: only the places listed are")
         } else if path.is_under(&self.request.store) {
             Some("it lies in recant's store")
         } else if PSEUDO.contains(&mount.fs_type.as_str()) {
@@ -370,8 +370,8 @@ impl Making<'_> {
             Some("its file system is mounted read-only")
         } else if place.sort == Sort::File {
             stat(path).and_then(|stat| self.refuse_file(mount, &stat)).map(|(_, why)| why)
-        } else if !stat(path).is_some_and(|stat| stat.sort == Sort::Folder) {
-            Some("it is no folder")
+        } else if !stat(path).is_some_and(|stat| stat.sort == Sort::Directory) {
+            Some("it is no directory")
         } else if self.route == Route::User && !may_write(path) {
             Some("it is not writable for you")
         } else {
@@ -407,7 +407,7 @@ impl Making<'_> {
         if self.places.targets.iter().any(|target| target.path == *path) {
             return;
         }
-        let sort = if self.files.binary_search(path).is_ok() { Sort::File } else { Sort::Folder };
+        let sort = if self.files.binary_search(path).is_ok() { Sort::File } else { Sort::Directory };
         // Both are mounted at their paths, which can't be seen by then. Root's directories lie in one overlay.
         if self.is_hidden(path) && (self.route == Route::User || sort == Sort::File) {
             return;

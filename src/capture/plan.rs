@@ -9,7 +9,7 @@ use super::covers::Cover;
 use super::error::{gains_rights, not_shown, not_started, unmapped};
 use super::file;
 use super::ids::{Ids, remedy};
-use super::layout::{Layer, Need, Request, Route, Target, folder};
+use super::layout::{Layer, Need, Request, Route, Target, directory};
 use super::memory::Memory;
 use super::places::{Notice, Places, may_write, stat};
 use super::split;
@@ -60,11 +60,11 @@ const GAINERS: &[&[u8]] = &[b"sudo", b"su", b"doas"];
 
 /// The working directory's path, checked to lead to it: it may have been removed, or lie outside this process's root. A directory closed to
 /// the caller gets another message than one that is gone: under sudo it may be another user's.
-pub fn working_folder() -> Result<AbsPath, Error> {
+pub fn working_directory() -> Result<AbsPath, Error> {
     let wrong = |path: String, why: Option<io::ErrorKind>| {
         let closed = why == Some(io::ErrorKind::PermissionDenied);
         let (gone, closed_to_you) = ("the working directory has no path any more", "you may not enter the working directory");
-        super::error::working_folder(path, if closed { closed_to_you } else { gone })
+        super::error::working_directory(path, if closed { closed_to_you } else { gone })
     };
     let path = std::env::current_dir().map_err(|error| wrong(".".into(), Some(error.kind())))?;
     let shown = path.display().to_string();
@@ -154,7 +154,7 @@ impl Plan {
     /// anew. Each new upper looks like the directory that it covers, since the overlay's top shows the upper's owner, mode, times and
     /// xattrs.
     pub fn lay_out(mut self, fs: &Fs, held: &Dir, known: &[Place]) -> Result<Laid, Error> {
-        let (uppers, works) = (folder(fs, held.at(b"upper"))?, folder(fs, held.at(b"work"))?);
+        let (uppers, works) = (directory(fs, held.at(b"upper"))?, directory(fs, held.at(b"work"))?);
         let mut free = known.iter().map(|place| place.k + 1).max().unwrap_or(0);
         let (mut layers, mut uncovered) = (Vec::with_capacity(self.targets.len()), Vec::new());
         for target in std::mem::take(&mut self.targets) {
@@ -204,14 +204,14 @@ impl Plan {
             let mut work = work.open_dir()?;
             let (mut lower, mut split) = (None, None);
             if is_file || target.split.is_some() {
-                let made_up = folder(fs, work.at(b"lower"))?;
+                let made_up = directory(fs, work.at(b"lower"))?;
                 if let Some(pieces) = &target.split {
-                    let works = folder(fs, work.at(b"works"))?;
+                    let works = directory(fs, work.at(b"works"))?;
                     let mut laid = split::lay(fs, &self.ids, pieces, &target.path, (&upper, &made_up, works))?;
                     uncovered.append(&mut laid.uncopied);
                     split = Some(laid);
                 }
-                (lower, work) = (Some(made_up), folder(fs, work.at(b"work"))?);
+                (lower, work) = (Some(made_up), directory(fs, work.at(b"work"))?);
             }
             layers.push(Layer { place, upper, work, lower, copied, split });
             self.targets.push(target);
@@ -226,7 +226,10 @@ impl Plan {
         let own = dir.stat().at("look at the working directory", &self.cwd)?;
         if self.hidden.iter().any(|hidden| self.cwd.is_under(hidden)) {
             let path = self.cwd.to_string();
-            return Err(super::error::working_folder(path, "it lies in a folder that is hidden in the run (recant's store?)"));
+            return Err(super::error::working_directory(
+                path,
+                "it lies in a directory that is hidden in the run (recant's store?)",
+            ));
         }
         if self.passes.iter().any(|pass| self.cwd.is_under(pass)) {
             // Passed: it is the real directory.
@@ -236,12 +239,12 @@ impl Plan {
         let Some(held) = held else { return Ok(()) };
         // Each directory on the way down is copied up with what changes below it.
         let above = std::iter::successors(self.cwd.parent(), AbsPath::parent);
-        for folder in above.take_while(|above| above.is_under(&held.path) && *above != held.path) {
+        for directory in above.take_while(|above| above.is_under(&held.path) && *above != held.path) {
             let is_own = |stat: &Stat| self.ids.has(stat.uid, stat.gid);
-            if let (Route::User, Some(stat)) = (self.route, stat(&folder).filter(|stat| !is_own(stat))) {
+            if let (Route::User, Some(stat)) = (self.route, stat(&directory).filter(|stat| !is_own(stat))) {
                 let is_mine = stat.uid == self.ids.uid;
                 let belongs = if is_mine { format!("group {}", stat.gid) } else { format!("user {}", stat.uid) };
-                return Err(unmapped(&folder, &belongs, remedy(is_mine.then_some(stat.gid))));
+                return Err(unmapped(&directory, &belongs, remedy(is_mine.then_some(stat.gid))));
             }
         }
         let is_top = held.path == self.cwd;

@@ -27,9 +27,9 @@ const MTIME: &[u8] = b"trusted.overlay.recant.mtime";
 
 /// Fills in all renamed directories of a run's uppers.
 pub(super) fn fill(facts: &Facts<'_>, fs: &Fs, warnings: &mut Vec<String>) -> Result<(), Error> {
-    let room = folder(fs, facts.held.at(b"fill"))?;
+    let room = directory(fs, facts.held.at(b"fill"))?;
     // A hard-linked object is made once under its number here, and linked to each of its names.
-    let links = folder(fs, room.at(b"links"))?;
+    let links = directory(fs, room.at(b"links"))?;
     for place in facts.places.iter().filter(|place| place.file.is_none()) {
         let Some((upper, Some(real))) = tops(facts, place)? else { continue };
         let mut filling = Filling { facts, fs, place: &place.path, upper, real, room: &room, links: &links, warnings };
@@ -39,7 +39,7 @@ pub(super) fn fill(facts: &Facts<'_>, fs: &Fs, warnings: &mut Vec<String>) -> Re
     Ok(())
 }
 
-fn folder(fs: &Fs, at: Entry<'_>) -> Result<Dir, Error> {
+fn directory(fs: &Fs, at: Entry<'_>) -> Result<Dir, Error> {
     match fs.mkdir(at, 0o700) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
         made => made?,
@@ -97,7 +97,7 @@ impl Filling<'_> {
     /// The directory of the upper at this name, if it is one.
     fn below(&mut self, above: &Found, dir: &Dir, name: &[u8]) -> Result<Option<Found>, Error> {
         let at = dir.at(name);
-        if at.stat()?.is_none_or(|stat| stat.sort != Sort::Folder) {
+        if at.stat()?.is_none_or(|stat| stat.sort != Sort::Directory) {
             return Ok(None);
         }
         let xattrs = at.xattrs()?;
@@ -170,7 +170,7 @@ impl Filling<'_> {
     /// Copies the real object at `top`, with all below it, into `room`. False if there was nothing to copy.
     fn copy(&mut self, top: &[u8], name: &[u8]) -> Result<bool, Error> {
         let mut todo = vec![(top.to_vec(), name.to_vec())];
-        let mut folders: Vec<(Vec<u8>, Stat, Xattrs)> = Vec::new();
+        let mut directories: Vec<(Vec<u8>, Stat, Xattrs)> = Vec::new();
         let mut any = false;
         while let Some((from, to)) = todo.pop() {
             let full = full_path(self.place, &from);
@@ -179,13 +179,13 @@ impl Filling<'_> {
             // It was removed meanwhile: the real tree shows that deletion.
             let Some(stat) = at.stat()? else { continue };
             if full.is_under(self.facts.store) || stat.mount_root {
-                self.warnings.push(format!("{full}: it lay in a folder that was renamed, and can not go along"));
+                self.warnings.push(format!("{full}: it lay in a directory that was renamed, and can not go along"));
                 continue;
             }
             // In an upper it would be a whiteout.
             if is_whiteout(&stat) {
                 let text = format!(
-                    "{full}: a device 0:0, which is nothing in a run, lay in a folder that was renamed, and does not go along"
+                    "{full}: a device 0:0, which is nothing in a run, lay in a directory that was renamed, and does not go along"
                 );
                 self.warnings.push(text);
                 continue;
@@ -195,19 +195,19 @@ impl Filling<'_> {
             let (parent, last) = self.open(self.room, &to)?;
             let new = parent.at(last);
             any = true;
-            if stat.sort == Sort::Folder {
+            if stat.sort == Sort::Directory {
                 self.fs.mkdir(new, 0o700)?;
                 let below = at.open_dir()?;
                 for name in below.names()? {
                     todo.push((joined(&from, &name), joined(&to, &name)));
                 }
-                folders.push((to, stat, xattrs));
+                directories.push((to, stat, xattrs));
             } else {
                 self.copy_one(at, &stat, &xattrs, new)?;
             }
         }
         // Set the time of a directory only when nothing is added to it any more.
-        for (path, stat, xattrs) in folders.iter().rev() {
+        for (path, stat, xattrs) in directories.iter().rev() {
             let (parent, last) = self.open(self.room, path)?;
             self.dress(parent.at(last), stat, xattrs)?;
         }
@@ -322,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_leads_below_the_captured_folder_or_nowhere() {
+    fn a_note_leads_below_the_captured_directory_or_nowhere() {
         let above = Some(&b"up/here"[..]);
         for (note, want) in [
             (&b"name"[..], Some(&b"up/here/name"[..])),

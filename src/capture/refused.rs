@@ -40,7 +40,7 @@ pub(super) fn reasons(route: Route, ids: &Ids, cwd: &AbsPath, argv: &[OsString],
     }
     if route == Route::User && git_clones_a_directory(cwd, argv) {
         reasons.push(
-            "git clone of a folder that was there before the run fails with 'hardlink different from source': a new name has \
+            "git clone of a directory that was there before the run fails with 'hardlink different from source': a new name has \
              another inode number in the run; git clone --no-hardlinks works"
                 .into(),
         );
@@ -67,13 +67,16 @@ impl Looking<'_> {
             How::Masked => "is a socket or FIFO that is dead in the run",
             How::Captured | How::Passed | How::Private | How::Scratch => return None,
         };
-        let folder = stat(path).filter(|stat| stat.sort == Sort::Folder).map_or_else(|| path.parent(), |_| Some(path.clone()))?;
-        if matches!(how, How::ReadOnly | How::Uncovered) && !may_write(&folder) {
+        let directory =
+            stat(path).filter(|stat| stat.sort == Sort::Directory).map_or_else(|| path.parent(), |_| Some(path.clone()))?;
+        if matches!(how, How::ReadOnly | How::Uncovered) && !may_write(&directory) {
             return None;
         }
         let remedy = match (how, self.route) {
             (How::Masked, _) => format!("--pass {path} leaves it real"),
-            (How::ReadOnly | How::Uncovered, Route::User) => format!("capture.also = [\"{folder}\"] holds what is written there"),
+            (How::ReadOnly | How::Uncovered, Route::User) => {
+                format!("capture.also = [\"{directory}\"] holds what is written there")
+            }
             _ => row.why.clone().unwrap_or_default(),
         };
         Some(format!("{path} {what}: {remedy}"))
@@ -139,5 +142,5 @@ fn git_clones_a_directory(cwd: &AbsPath, argv: &[OsString]) -> bool {
     let [program, rest @ ..] = argv else { return false };
     program.as_bytes().ends_with(b"git")
         && rest.iter().find(|word| !word.as_bytes().starts_with(b"-")).is_some_and(|word| *word == "clone")
-        && named(cwd, argv).iter().any(|path| stat(path).is_some_and(|stat| stat.sort == Sort::Folder))
+        && named(cwd, argv).iter().any(|path| stat(path).is_some_and(|stat| stat.sort == Sort::Directory))
 }

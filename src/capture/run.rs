@@ -450,5 +450,5 @@ fn exec_error(argv: &[OsString], errno: i32) -> Error {
 
 fn is_in_path(name: &OsString) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(name).exists())
+    std::env::split_paths(&path).any(|directory| directory.join(name).exists())
 }

@@ -36,7 +36,7 @@ pub(super) fn take_out(changes: &mut Changes, hides: &mut Vec<AbsPath>, scratch:
     let count = changes.list.len();
     changes.list.retain(|change| !is_scratch(&change.path));
     dropped.changes = (count - changes.list.len()) as u64;
-    changes.folder_times.retain(|time| !is_scratch(&time.path));
+    changes.directory_times.retain(|time| !is_scratch(&time.path));
     hides.retain(|path| !is_scratch(path));
     let mut n = 1..;
     changes.list.iter_mut().zip(&mut n).for_each(|(change, n)| change.n = n);
@@ -46,7 +46,7 @@ pub(super) fn take_out(changes: &mut Changes, hides: &mut Vec<AbsPath>, scratch:
 /// A directory above `place` that the run removed or replaced by something else.
 fn gone_above(changes: &Changes, place: &AbsPath) -> Option<AbsPath> {
     let above = std::iter::successors(place.parent(), AbsPath::parent);
-    let is_gone = |change: &&Change| change.before.object.is_some() && !change.after.as_ref().is_some_and(State::is_folder);
+    let is_gone = |change: &&Change| change.before.object.is_some() && !change.after.as_ref().is_some_and(State::is_dir);
     above.filter_map(|path| changes.at(&path)).find(is_gone).map(|change| change.path.clone())
 }
 

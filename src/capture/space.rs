@@ -35,7 +35,7 @@ use crate::fs::dir::{Dir, Sort, leads_nowhere, stat_of};
 use crate::fs::path::AbsPath;
 use check::verify;
 use devices::Devices;
-use mounting::{Unbuilt, at_path, attach, attach_to, clone_at, clone_of, folder_at, make_in_dev};
+use mounting::{Unbuilt, at_path, attach, attach_to, clone_at, clone_of, directory_at, make_in_dev};
 pub(super) use shm::part as part_shm;
 use split::Ready;
 
@@ -162,7 +162,7 @@ fn overlay<'a>(
         }
         opened_here(held)
     };
-    let lower = layer.lower.as_ref().map_or_else(|| folder_at(path), again);
+    let lower = layer.lower.as_ref().map_or_else(|| directory_at(path), again);
     let layers = Layers {
         lower: lower.at("open the directory to capture", path)?,
         upper: again(&layer.upper).at("open the upper directory", layer.upper.path().display())?,
@@ -192,9 +192,9 @@ fn overlay_of(plan: &Plan, target: &Target, path: &AbsPath, layers: &Layers) -> 
     let making = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).at("open an overlay", path)?;
     let set = |key: &str, value: &str| rustix::mount::fsconfig_set_string(&making, key, value);
     set("source", &format!("{MARK}{}", plan.tag)).at("name the overlay", path)?;
-    set("lowerdir", &sys::held_path(lower)).at("take the folder as lower of an overlay", path)?;
-    set("upperdir", &sys::held_path(upper)).at("take the folder as upper of an overlay of", path)?;
-    set("workdir", &sys::held_path(work)).at("take the folder as work folder of an overlay of", path)?;
+    set("lowerdir", &sys::held_path(lower)).at("take the directory as lower of an overlay", path)?;
+    set("upperdir", &sys::held_path(upper)).at("take the directory as upper of an overlay of", path)?;
+    set("workdir", &sys::held_path(work)).at("take the directory as work directory of an overlay of", path)?;
     // Renaming a directory that existed before: root's overlay can, a user's fails with EXDEV whatever is set.
     let redirect = if plan.route == Route::Root { "on" } else { "nofollow" };
     for (key, value) in [("redirect_dir", redirect), ("index", "off"), ("metacopy", "off")] {
@@ -252,7 +252,7 @@ fn become_root(target: &Target, overlay: &OwnedFd, hidden: &[AbsPath]) -> Result
 /// Mounts that lie in one directory, which is held before an overlay covers it: a container host has hundreds of them, and each saved call
 /// counts.
 struct Nested<'a> {
-    folder: AbsPath,
+    directory: AbsPath,
     held: OwnedFd,
     mounts: Vec<(&'a AbsPath, &'a [u8])>,
 }
@@ -261,13 +261,13 @@ struct Nested<'a> {
 fn nested(target: &Target) -> Result<Vec<Nested<'_>>, IoError> {
     let mut found: Vec<Nested<'_>> = Vec::new();
     for path in &target.nested {
-        let Some((folder, name)) = path.parent().zip(path.split().map(|(_, name)| name)) else { continue };
-        if found.last().is_none_or(|last| last.folder != folder) {
-            match at_path(&folder) {
+        let Some((directory, name)) = path.parent().zip(path.split().map(|(_, name)| name)) else { continue };
+        if found.last().is_none_or(|last| last.directory != directory) {
+            match at_path(&directory) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 held => {
-                    let held = held.at("find the folder of the mount", path)?;
-                    found.push(Nested { folder, held, mounts: Vec::new() });
+                    let held = held.at("find the directory of the mount", path)?;
+                    found.push(Nested { directory, held, mounts: Vec::new() });
                 }
             }
         }
@@ -280,8 +280,8 @@ fn nested(target: &Target) -> Result<Vec<Nested<'_>>, IoError> {
 }
 
 /// Tells whether something is mounted at a name. A mount whose disk is gone can't be looked at, and still counts.
-fn is_mounted_at(folder: impl AsFd, name: &[u8]) -> bool {
-    match rustix::fs::statx(folder, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, StatxFlags::empty()) {
+fn is_mounted_at(directory: impl AsFd, name: &[u8]) -> bool {
+    match rustix::fs::statx(directory, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, StatxFlags::empty()) {
         Err(Errno::NOENT) => false,
         Ok(stat) => stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT),
         Err(_) => true,
@@ -290,11 +290,11 @@ fn is_mounted_at(folder: impl AsFd, name: &[u8]) -> bool {
 
 /// Moves mounts to where the overlay shows their directory.
 fn move_in(nested: &[Nested<'_>]) -> Result<(), IoError> {
-    for Nested { folder, held, mounts } in nested {
+    for Nested { directory, held, mounts } in nested {
         if mounts.is_empty() {
             continue;
         }
-        let shown = at_path(folder).at("find in the overlay", folder)?;
+        let shown = at_path(directory).at("find in the overlay", directory)?;
         for (path, name) in mounts {
             match rustix::mount::move_mount(held, *name, &shown, *name, MoveMountFlags::empty()) {
                 // Its directory was removed outside, which removes it here too. If the overlay hides its place, it is still there.
@@ -378,7 +378,7 @@ fn hide(plan: &Plan) -> Result<(), IoError> {
     let (mut directories, mut others) = (Vec::new(), Vec::new());
     for path in &plan.hidden {
         let target = at_path(path).at("find what is to be hidden", path)?;
-        let is_directory = stat_of(&target).at("look at what is to be hidden", path)?.sort == Sort::Folder;
+        let is_directory = stat_of(&target).at("look at what is to be hidden", path)?.sort == Sort::Directory;
         if is_directory { directories.push(path) } else { others.push(path) }
     }
     // First, as it uses the store, which is among the directories.
@@ -388,7 +388,7 @@ fn hide(plan: &Plan) -> Result<(), IoError> {
     for path in directories {
         let empty = closed_tmpfs(path, &plan.tag)?;
         sys::set_read_only_held(empty.as_fd()).at("make it read-only", path)?;
-        attach(&empty, path).at("hide the folder", path)?;
+        attach(&empty, path).at("hide the directory", path)?;
     }
     Ok(())
 }

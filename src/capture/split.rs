@@ -105,7 +105,7 @@ impl<'a> Level<'a> {
         }
         match as_what {
             // A directory from an earlier run of the session lies over what is now a file.
-            As::Copy | As::Real { folder: false } if new.is_some() => Ok(None),
+            As::Copy | As::Real { directory: false } if new.is_some() => Ok(None),
             As::Copy => match self.copy(fs, name) {
                 Ok(()) => Ok(Some(As::Copy)),
                 Err(error) if file::is_full(&error) => Err(error.into()),
@@ -117,20 +117,20 @@ impl<'a> Level<'a> {
                         return Ok(None);
                     }
                     say(&error);
-                    self.stand_in(fs, name, As::Real { folder: false }).map(Some)
+                    self.stand_in(fs, name, As::Real { directory: false }).map(Some)
                 }
             },
-            As::Real { folder: true } if new.is_none() => self.stand_in(fs, name, as_what).map(Some),
-            As::Overlay | As::Split | As::Real { folder: true } => {
+            As::Real { directory: true } if new.is_none() => self.stand_in(fs, name, as_what).map(Some),
+            As::Overlay | As::Split | As::Real { directory: true } => {
                 if new.is_none() && !self.make_upper(fs, name)? {
                     let gone = self.real.at(name).stat().is_ok_and(|stat| stat.is_none());
-                    let real = As::Real { folder: true };
+                    let real = As::Real { directory: true };
                     return if gone { Ok(None) } else { self.stand_in(fs, name, real).map(Some) };
                 }
                 let as_what = if as_what == As::Split { As::Split } else { As::Overlay };
                 self.stand_in(fs, name, as_what).map(Some)
             }
-            As::Mount { .. } | As::Real { folder: false } => self.stand_in(fs, name, as_what).map(Some),
+            As::Mount { .. } | As::Real { directory: false } => self.stand_in(fs, name, as_what).map(Some),
         }
     }
 
@@ -138,7 +138,7 @@ impl<'a> Level<'a> {
     fn stand_in(&self, fs: &Fs, name: &[u8], as_what: As) -> Result<As, Error> {
         let at = self.lower.at(name);
         match as_what {
-            As::Mount { folder: false } | As::Real { folder: false } => {
+            As::Mount { directory: false } | As::Real { directory: false } => {
                 fs.create(at, 0o600)?;
             }
             _ => fs.mkdir(at, 0o700)?,
@@ -192,7 +192,7 @@ impl<'a> Level<'a> {
 
 /// Tells whether an upper's object hides all that a lower could have: anything but a merged directory does.
 fn hides(at: Entry<'_>, stat: &Stat) -> Result<bool, IoError> {
-    if is_whiteout(stat) || stat.sort != Sort::Folder {
+    if is_whiteout(stat) || stat.sort != Sort::Directory {
         return Ok(true);
     }
     Ok(at.xattrs()?.iter().any(|(name, value)| name == b"user.overlay.opaque" && value == b"y"))

@@ -61,11 +61,11 @@ impl<'l> Tally<'l> {
         let Some(before) = before else { return };
         if self.top.as_ref().is_none_or(|top| !path.is_under(&top.path)) {
             self.close();
-            let deleted = after.is_none_or(|after| !after.is_folder());
-            self.top = (before.is_folder() && deleted).then(|| Large { path: path.clone(), files: 0, size: 0 });
+            let deleted = after.is_none_or(|after| !after.is_dir());
+            self.top = (before.is_dir() && deleted).then(|| Large { path: path.clone(), files: 0, size: 0 });
         }
         if let Some(top) = &mut self.top {
-            top.files += u64::from(!before.is_folder());
+            top.files += u64::from(!before.is_dir());
             top.size += before.size();
         }
     }
@@ -89,12 +89,12 @@ mod tests {
 
     fn deleted(path: &str, size: Option<u64>) -> (AbsPath, State) {
         let meta = Meta { mode: 0o644, uid: 0, gid: 0, mtime: Default::default(), xattrs: Default::default() };
-        let what = size.map_or(What::Folder, |size| What::File { size, digest: None, index: None });
+        let what = size.map_or(What::Directory, |size| What::File { size, hash: None, index: None });
         (AbsPath::parse(path).unwrap(), State { what, meta })
     }
 
     #[test]
-    fn each_topmost_deleted_folder_is_counted_by_itself() {
+    fn each_topmost_deleted_directory_is_counted_by_itself() {
         let changes = [
             deleted("/a", None),
             deleted("/a/1", Some(10)),
@@ -117,16 +117,16 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_stays_is_no_deleted_one_and_one_that_becomes_something_else_is() {
-        let (folder, file) = (deleted("/a", None), deleted("/a/1", Some(10)));
+    fn a_directory_that_stays_is_no_deleted_one_and_one_that_becomes_something_else_is() {
+        let (directory, file) = (deleted("/a", None), deleted("/a/1", Some(10)));
         let other = deleted("/a", Some(1)).1;
         let count = |after: Option<&State>| {
             let limits = Limits { max_files: 0, max_size: 100, on_limit: OnLimit::Partial };
             let mut tally = Tally::new(&limits);
-            tally.count(&folder.0, Some(&folder.1), after);
+            tally.count(&directory.0, Some(&directory.1), after);
             tally.count(&file.0, Some(&file.1), None);
             tally.over().len()
         };
-        assert_eq!((count(None), count(Some(&folder.1)), count(Some(&other))), (1, 0, 1));
+        assert_eq!((count(None), count(Some(&directory.1)), count(Some(&other))), (1, 0, 1));
     }
 }

@@ -25,7 +25,7 @@ pub fn dress(fs: &Fs, at: Entry<'_>, original: &State) -> Result<(), IoError> {
 /// Makes the object of an original without content. The manifest's line has its metadata, which a rollback sets.
 pub fn object(fs: &Fs, at: Entry<'_>, original: &State) -> Result<(), IoError> {
     match &original.what {
-        What::Folder | What::File { .. } => fs.mkdir(at, 0o700),
+        What::Directory | What::File { .. } => fs.mkdir(at, 0o700),
         What::Symlink { target } => fs.symlink(target, at),
         What::Char(dev) | What::Block(dev) => fs.mknod(at, original.sort(), 0o600, *dev),
         What::Fifo | What::Socket => fs.mknod(at, original.sort(), 0o600, Dev(0, 0)),

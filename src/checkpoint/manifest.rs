@@ -13,7 +13,7 @@ use crate::fs::dir::{Dir, Entry, Time};
 use crate::fs::path::AbsPath;
 use crate::session::header::Checkpoint;
 use crate::session::opened::{Session, open_own, part};
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::sealed::{self, Records, Sealed};
 use crate::tree::state::{Fingerprint, Object, What};
 use crate::tree::time;
@@ -29,7 +29,8 @@ pub enum Kept {
     /// A file: `blobs/<sha256>`, or `blobs/<sha256>.<n>` where another original has the same content.
     Blob {
         /// SHA-256 of its content.
-        digest: Digest,
+        #[serde(rename = "digest")]
+        hash: Hash,
         /// True if `.<n>` follows in the name, `n` being the change's number.
         numbered: bool,
         /// True for a copy: the inode stayed with other names, outside the session. A rollback puts back a file of its own.
@@ -70,7 +71,7 @@ pub struct Original {
 
 /// The mtime of a directory in which names changed, or that was to be set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FolderTime {
+pub struct DirectoryTime {
     /// The directory.
     pub path: AbsPath,
     /// The mtime before recant came.
@@ -88,11 +89,12 @@ pub struct FolderTime {
 #[serde(rename_all = "snake_case")]
 enum Line<O, T> {
     Original(O),
-    FolderTime(T),
+    #[serde(rename = "folder_time")]
+    DirectoryTime(T),
 }
 
-type LineRead = Line<Original, FolderTime>;
-type LineRef<'a> = Line<&'a Original, &'a FolderTime>;
+type LineRead = Line<Original, DirectoryTime>;
+type LineRef<'a> = Line<&'a Original, &'a DirectoryTime>;
 
 /// A whole manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -100,7 +102,7 @@ pub struct Manifest {
     /// By path.
     pub originals: BTreeMap<AbsPath, Original>,
     /// By path.
-    pub folder_times: BTreeMap<AbsPath, FolderTime>,
+    pub directory_times: BTreeMap<AbsPath, DirectoryTime>,
 }
 
 /// True if a session's directory holds something that `--force` overwrote, or the metadata of such an object that stayed.
@@ -108,12 +110,12 @@ pub struct Manifest {
 /// # Errors
 /// `displaced/` cannot be listed.
 pub fn keeps_overwritten(session: &Dir) -> Result<bool, Error> {
-    let folder = match session.open_below(b"displaced") {
+    let directory = match session.open_below(b"displaced") {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
-        folder => folder?,
+        directory => directory?,
     };
-    for generation in folder.names()? {
-        let at = folder.at(&generation);
+    for generation in directory.names()? {
+        let at = directory.at(&generation);
         let below = at.open_dir()?;
         // The line of what was put back on the tree stays.
         let names = below.names()?;
@@ -131,8 +133,8 @@ impl Kept {
     pub fn place(&self, n: u32) -> Option<Vec<u8>> {
         match self {
             Kept::Nothing | Kept::Metadata | Kept::Uncovered { .. } => None,
-            Kept::Blob { digest, numbered: false, .. } => Some(format!("checkpoint/blobs/{digest}").into_bytes()),
-            Kept::Blob { digest, numbered: true, .. } => Some(format!("checkpoint/blobs/{digest}.{n}").into_bytes()),
+            Kept::Blob { hash, numbered: false, .. } => Some(format!("checkpoint/blobs/{hash}").into_bytes()),
+            Kept::Blob { hash, numbered: true, .. } => Some(format!("checkpoint/blobs/{hash}.{n}").into_bytes()),
             Kept::Displaced { generation } => Some(format!("displaced/{generation}/{n}").into_bytes()),
             Kept::Object | Kept::ObjectCopy => Some(format!("checkpoint/objects/{n}").into_bytes()),
         }
@@ -158,8 +160,8 @@ impl Manifest {
     }
 
     /// Reads the manifest in the directory that holds `manifest.jsonl`.
-    pub fn read_in(folder: &Dir) -> Result<Self, Error> {
-        Self::collect(Reading::open_in(folder)?)
+    pub fn read_in(directory: &Dir) -> Result<Self, Error> {
+        Self::collect(Reading::open_in(directory)?)
     }
 
     fn collect(mut reading: Reading) -> Result<Self, Error> {
@@ -167,7 +169,7 @@ impl Manifest {
         while let Some(original) = reading.next()? {
             originals.insert(original.path.clone(), original);
         }
-        Ok(Self { originals, folder_times: reading.folder_times()? })
+        Ok(Self { originals, directory_times: reading.directory_times()? })
     }
 }
 
@@ -182,7 +184,7 @@ pub struct Reading {
     shown: String,
     records: Option<Records>,
     last: Option<AbsPath>,
-    ahead: Option<FolderTime>,
+    ahead: Option<DirectoryTime>,
 }
 
 impl Reading {
@@ -207,8 +209,8 @@ impl Reading {
     ///
     /// Errors: it is not whole.
     pub fn open(dir: &Dir) -> Result<Self, Error> {
-        let folder = part(dir, b"checkpoint")?;
-        Self::open_in(&folder)
+        let directory = part(dir, b"checkpoint")?;
+        Self::open_in(&directory)
     }
 
     /// True if there is a manifest.
@@ -216,9 +218,9 @@ impl Reading {
         self.records.is_some()
     }
 
-    fn open_in(folder: &Dir) -> Result<Self, Error> {
-        let at = folder.at(NAME);
-        let sealed = open_own(at)?.map(|(file, _)| Sealed::<Digest>::open(file, at, damaged)).transpose()?;
+    fn open_in(directory: &Dir) -> Result<Self, Error> {
+        let at = directory.at(NAME);
+        let sealed = open_own(at)?.map(|(file, _)| Sealed::<Hash>::open(file, at, damaged)).transpose()?;
         Ok(Self { records: sealed.map(Sealed::records).transpose()?, ..Self::none(at.to_string()) })
     }
 
@@ -233,7 +235,7 @@ impl Reading {
         let Some(line) = self.records.as_mut().map(Records::line).transpose()?.flatten() else { return Ok(None) };
         let original = match line.parse()? {
             LineRead::Original(original) => original,
-            LineRead::FolderTime(time) => {
+            LineRead::DirectoryTime(time) => {
                 self.ahead = Some(time);
                 return Ok(None);
             }
@@ -252,7 +254,7 @@ impl Reading {
     }
 
     /// The lines about directories, behind all originals. Skips originals that were not read.
-    pub fn folder_times(self) -> Result<BTreeMap<AbsPath, FolderTime>, Error> {
+    pub fn directory_times(self) -> Result<BTreeMap<AbsPath, DirectoryTime>, Error> {
         const ORIGINAL: &[u8] = br#"{"original":"#;
         let mut times: BTreeMap<_, _> = self.ahead.into_iter().map(|time| (time.path.clone(), time)).collect();
         let Some(mut records) = self.records else { return Ok(times) };
@@ -260,8 +262,8 @@ impl Reading {
             if times.is_empty() && line.text.starts_with(ORIGINAL) {
                 continue;
             }
-            let LineRead::FolderTime(time) = line.parse()? else {
-                return Err(line.damaged("an original behind the folders"));
+            let LineRead::DirectoryTime(time) = line.parse()? else {
+                return Err(line.damaged("an original behind the directories"));
             };
             if times.insert(time.path.clone(), time).is_some() {
                 return Err(line.damaged("its path stands there twice"));
@@ -281,8 +283,8 @@ pub const NEW: &[u8] = b"manifest.jsonl.new";
 
 impl<'a> Writing<'a> {
     /// Begins one in the directory that is to hold `manifest.jsonl`.
-    pub fn begin(fs: &'a Fs, folder: &'a Dir) -> Result<Self, Error> {
-        Ok(Self(sealed::Writing::begin(fs, folder, NEW)?))
+    pub fn begin(fs: &'a Fs, directory: &'a Dir) -> Result<Self, Error> {
+        Ok(Self(sealed::Writing::begin(fs, directory, NEW)?))
     }
 
     /// Adds an original.
@@ -292,18 +294,18 @@ impl<'a> Writing<'a> {
     }
 
     /// Adds the lines about directories. Then the file is whole; the caller syncs it before it gets its name.
-    pub fn end<'t>(mut self, times: impl Iterator<Item = &'t FolderTime>) -> Result<File, Error> {
+    pub fn end<'t>(mut self, times: impl Iterator<Item = &'t DirectoryTime>) -> Result<File, Error> {
         for time in times {
-            self.0.line(&LineRef::FolderTime(time))?;
+            self.0.line(&LineRef::DirectoryTime(time))?;
         }
-        let (file, _) = self.0.end(|digest| digest)?;
+        let (file, _) = self.0.end(|hash| hash)?;
         Ok(file)
     }
 }
 
-/// Gives a manifest that was written and synced its name in `folder`; the caller syncs that.
-pub fn name_written(fs: &Fs, folder: &Dir) -> Result<(), Error> {
-    Ok(fs.rename_over(folder.at(NEW), folder.at(NAME))?)
+/// Gives a manifest that was written and synced its name in `directory`; the caller syncs that.
+pub fn name_written(fs: &Fs, directory: &Dir) -> Result<(), Error> {
+    Ok(fs.rename_over(directory.at(NEW), directory.at(NAME))?)
 }
 
 /// The manifest of a generation, kept while the next one has its name but is not known to be durable.
@@ -311,19 +313,19 @@ pub fn name_written(fs: &Fs, folder: &Dir) -> Result<(), Error> {
 /// Its name has the generation, as one that a power cut has brought back must never be taken for a later one.
 pub struct Former<'a> {
     fs: &'a Fs,
-    folder: &'a Dir,
+    directory: &'a Dir,
     name: Vec<u8>,
 }
 
 impl<'a> Former<'a> {
     /// Names the one of `generation`, in the directory that holds `manifest.jsonl`.
-    pub fn new(fs: &'a Fs, folder: &'a Dir, generation: u64) -> Self {
-        Self { fs, folder, name: format!("manifest.{generation}.old").into_bytes() }
+    pub fn new(fs: &'a Fs, directory: &'a Dir, generation: u64) -> Self {
+        Self { fs, directory, name: format!("manifest.{generation}.old").into_bytes() }
     }
 
     /// Keeps the present `manifest.jsonl` under a second name; an empty file stands for none. The caller syncs the directory.
     pub fn keep(&self) -> Result<(), Error> {
-        let (kept, at) = (self.folder.at(&self.name), self.folder.at(NAME));
+        let (kept, at) = (self.directory.at(&self.name), self.directory.at(NAME));
         self.fs.unlink_if_there(kept)?;
         match self.fs.link(at, kept) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -339,7 +341,7 @@ impl<'a> Former<'a> {
     /// Copies a manifest. It gets its name once it is whole: a part of it would be put back for all of it.
     fn copy(&self, from: Entry<'_>, to: Entry<'_>) -> Result<(), Error> {
         let part = [&self.name[..], b".new"].concat();
-        let part = self.folder.at(&part);
+        let part = self.directory.at(&part);
         let content = from.open_file()?;
         self.fs.unlink_if_there(part)?;
         let file = self.fs.create(part, 0o600)?;
@@ -352,28 +354,28 @@ impl<'a> Former<'a> {
 
     /// True if it is kept.
     pub fn is_kept(&self) -> Result<bool, Error> {
-        let kept = self.folder.at(&self.name);
+        let kept = self.directory.at(&self.name);
         Ok(kept.stat()?.is_some())
     }
 
     /// Makes it `manifest.jsonl` again if it is kept, durably.
     pub fn put_back(&self) -> Result<(), Error> {
-        let (kept, at) = (self.folder.at(&self.name), self.folder.at(NAME));
+        let (kept, at) = (self.directory.at(&self.name), self.directory.at(NAME));
         match kept.stat()? {
             None => return Ok(()),
             Some(stat) if stat.size == 0 => self.fs.unlink_if_there(at)?,
             Some(_) => self.fs.rename_over(kept, at)?,
         }
-        self.fs.sync_dir(self.folder)?; // D2: before it goes, and before the journal
+        self.fs.sync_dir(self.directory)?; // D2: before it goes, and before the journal
         // rename(2) leaves both if they are two names of one object. One that comes back is still that of its generation.
         Ok(self.fs.unlink_if_there(kept)?)
     }
 
     /// Removes it, and any that a power cut has brought back. Nothing waits for that.
     pub fn let_go(&self) -> Result<(), Error> {
-        for name in self.folder.names()? {
+        for name in self.directory.names()? {
             if name.starts_with(b"manifest.") && (name.ends_with(b".old") || name.ends_with(b".old.new")) {
-                self.fs.unlink(self.folder.at(&name))?;
+                self.fs.unlink(self.directory.at(&name))?;
             }
         }
         Ok(())

@@ -81,12 +81,12 @@ pub fn check(session: &Session, original: &Original) -> Result<Option<Fault>, Er
     if seen.state.sort() != state.sort() {
         return fault(&format!("the kept original is a {} now", sort_word(seen.state.sort())), false);
     }
-    if seen.state.is_folder() && look::is_filled(at, state)? {
-        return fault("something was put into the kept folder since it was taken, by a process that worked in it", true);
+    if seen.state.is_dir() && look::is_filled(at, state)? {
+        return fault("something was put into the kept directory since it was taken, by a process that worked in it", true);
     }
-    let Kept::Blob { digest, .. } = original.kept else { return Ok(None) };
-    let (found, _) = look::digest(at)?;
-    if found == digest {
+    let Kept::Blob { hash, .. } = original.kept else { return Ok(None) };
+    let (found, _) = look::hash(at)?;
+    if found == hash {
         return Ok(None);
     }
     if look::was_written_since(at, &seen.state, state)? {

@@ -33,7 +33,8 @@ use crate::session::store::Store;
 use crate::snapshot::restore;
 use crate::tree::project::project_of;
 
-/// `{"schema":2,"session":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"skipped":[…],"notes":[…],"kept_bytes":n,"displaced":[…]}`.
+// /
+// `{"schema":2,"session":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"skipped":[…],"notes":[…],"kept_bytes":n,"displaced":[…]}`.
 #[derive(Serialize)]
 struct Document<'a> {
     session: &'a Id,
@@ -129,7 +130,7 @@ pub struct Restoring<'a> {
     /// Its number.
     pub n: u64,
     /// The directory.
-    pub folder: &'a AbsPath,
+    pub directory: &'a AbsPath,
 }
 
 impl Subject<'_> {
@@ -137,7 +138,7 @@ impl Subject<'_> {
     fn infinitive(self) -> String {
         match self {
             Subject::Session(verb, id) => format!("{} {id}", verb.infinitive()),
-            Subject::Restore(Restoring { n, folder }) => format!("restore snapshot {n} of {folder}"),
+            Subject::Restore(Restoring { n, directory }) => format!("restore snapshot {n} of {directory}"),
         }
     }
 

@@ -56,7 +56,7 @@ impl Progress for Bar {
         bar.set_position(done as u64);
     }
 
-    fn digests(&self, path: &AbsPath, bytes: u64) {
+    fn hashes(&self, path: &AbsPath, bytes: u64) {
         if self.wanted && self.large.set(()).is_ok() {
             let size = config::bytes(bytes);
             let text = format!("recant: {path}: to hash {size} takes long\nrecant: nothing is changed yet; Ctrl-C ends it\n");

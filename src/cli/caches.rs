@@ -22,9 +22,9 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// Finds the caches of the settings, but for those in `folders`, which may be written to anyway, and those of `store`, which may
+    /// Finds the caches of the settings, but for those in `directories`, which may be written to anyway, and those of `store`, which may
     /// not. A usual cache that is missing is made if its program is in PATH and the home directory is this user's own.
-    pub fn open(call: &Call, folders: &[AbsPath], store: &AbsPath) -> Self {
+    pub fn open(call: &Call, directories: &[AbsPath], store: &AbsPath) -> Self {
         let home = dirs::home_dir();
         let mut caches = Self::default();
         for path in &call.config.caches.value {
@@ -37,7 +37,7 @@ impl Caches {
             }
             // The command cannot write to a cache that is missing, or that this user may not see.
             let Some(real) = real(path) else { continue };
-            if folders.iter().any(|folder| real.is_under(folder)) {
+            if directories.iter().any(|directory| real.is_under(directory)) {
                 continue;
             }
             let shown = call.out.place(&real);

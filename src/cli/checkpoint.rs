@@ -26,7 +26,7 @@ use crate::session::id::Id;
 use crate::session::lines::Reading as ReadingChanges;
 use crate::session::opened::Session;
 use crate::session::store::Store;
-use crate::tree::state::{Object, State, sort_word};
+use crate::tree::state::{Object, State, printed, sort_word};
 use crate::tree::time;
 
 /// A checkpoint in a listing.
@@ -118,6 +118,7 @@ struct OriginalRow {
     path: AbsPath,
     change: Option<Sort>,
     /// The object that was there; `null` for nothing.
+    #[serde(serialize_with = "printed")]
     before: Object,
     /// Why it is not kept, if so.
     uncovered: Option<Cow<'static, str>>,
@@ -217,7 +218,7 @@ impl From<OriginalRow> for TextRow {
         Self {
             change: row.change.map_or("", Sort::word),
             before: before.map_or("nothing", |state| sort_word(state.sort())),
-            size: before.filter(|state| state.digest().is_some()).map(State::size),
+            size: before.filter(|state| state.hash().is_some()).map(State::size),
             path: row.path,
             uncovered: row.uncovered,
         }

@@ -2,8 +2,8 @@
 //! other machine, and prints no errors: it offers less then.
 //!
 //! Prints a line with the kind of the word, then the offers, one a line, each with its description after a tab. The first line is
-//! `words`, `paths` (offers that are paths), `files` or `folders` (the shell completes these itself), or `command N` (the shell completes
-//! a command itself; its first word is number N of those given).
+//! `words`, `paths` (offers that are paths), `files` or `directories` (the shell completes these itself), or `command N` (the shell
+//! completes a command itself; its first word is number N of those given).
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -54,7 +54,7 @@ pub fn complete(args: &args::Complete) -> Ended {
         Wants::Words => "words".to_owned(),
         Wants::Paths => "paths".to_owned(),
         Wants::Files => "files".to_owned(),
-        Wants::Folders => "folders".to_owned(),
+        Wants::Directories => "directories".to_owned(),
         Wants::Command => format!("command {}", at - typing.command_words),
     });
     lines.iter().for_each(|line| out.bytes(line));
@@ -92,7 +92,7 @@ enum Wants {
     Words,
     Paths,
     Files,
-    Folders,
+    Directories,
     Command,
 }
 
@@ -106,7 +106,7 @@ enum Source {
     Hosts,
     Verbs,
     Files,
-    Folders,
+    Directories,
     /// A command and its arguments, which the shell knows.
     Command,
 }
@@ -124,7 +124,7 @@ fn source(verb: &str, arg: &Arg) -> Option<Source> {
         }
         _ => match arg.get_value_hint() {
             ValueHint::AnyPath | ValueHint::FilePath => Source::Files,
-            ValueHint::DirPath => Source::Folders,
+            ValueHint::DirPath => Source::Directories,
             _ => return None,
         },
     })
@@ -192,7 +192,7 @@ impl Typing {
         let wants = match source {
             Source::PathsOfSession => Wants::Paths,
             Source::Files => Wants::Files,
-            Source::Folders => Wants::Folders,
+            Source::Directories => Wants::Directories,
             Source::Command => Wants::Command,
             _ => Wants::Words,
         };
@@ -205,7 +205,7 @@ impl Typing {
             Source::Snapshots => self.snapshots(word),
             Source::Hosts => hosts(word),
             Source::Verbs => Some(verbs(word)),
-            Source::Files | Source::Folders | Source::Command => None,
+            Source::Files | Source::Directories | Source::Command => None,
         };
         offers.unwrap_or_default()
     }
@@ -270,7 +270,7 @@ impl Typing {
     /// Numbers and labels, the newest first.
     fn snapshots(&self, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
         let word = word.to_str()?;
-        let series = Series::open(&self.store()?, &snapshot::folder(self.dir.as_deref()).ok()?).ok()??;
+        let series = Series::open(&self.store()?, &snapshot::directory(self.dir.as_deref()).ok()?).ok()??;
         let (mut summaries, _) = series.summaries().ok()?;
         summaries.sort_by_key(|summary| std::cmp::Reverse(summary.head.n));
         let last = [("last".to_owned(), "the newest".to_owned())];

@@ -33,7 +33,7 @@ struct Row {
 pub fn config(call: &Call) -> Result<Ended, Problem> {
     let config = &call.config;
     let path = call.place.resolve();
-    let store = path.as_ref().map(ToString::to_string).unwrap_or_else(|_| "none: no home folder is known".into());
+    let store = path.as_ref().map(ToString::to_string).unwrap_or_else(|_| "none: no home directory is known".into());
     let mut rows = vec![
         row("store.path", call.place.from, path.map_or(Value::Null, |path| json!(path)), store),
         bytes("store.warn_size", &config.warn_size),
@@ -69,7 +69,7 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
     match &config.file {
         Some(file) if config.found => call.out.note(format_args!("the file is {}", file.display())),
         Some(file) => call.out.note(format_args!("there is no file; it would be {}", file.display())),
-        None => call.out.note("no home folder is known, so that there is no file"),
+        None => call.out.note("no home directory is known, so that there is no file"),
     }
     let lines: Vec<[String; 3]> = rows.iter().flat_map(lines).collect();
     text::table([Side::Left, Side::Left, Side::Left], &lines).for_each(|line| call.out.line(line));

@@ -18,7 +18,7 @@ use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::run::Arg;
-use crate::session::running::{self, Folder, Held, Record, Standing};
+use crate::session::running::{self, Directory, Held, Record, Standing};
 use crate::session::store::Store;
 use crate::snapshot::series::Series;
 
@@ -168,8 +168,8 @@ fn what(store: &Store, id: &Id) -> String {
 }
 
 fn named(record: &Record) -> String {
-    let folders: Vec<String> = record.folders.iter().map(|of| of.folder.to_string()).collect();
-    format!("the run of {} in {}", cut_off(&shown(&start_of(&record.words())), 60), text::list(&folders))
+    let directories: Vec<String> = record.directories.iter().map(|of| of.directory.to_string()).collect();
+    format!("the run of {} in {}", cut_off(&shown(&start_of(&record.words())), 60), text::list(&directories))
 }
 
 /// Recovers one run; `None` if it has ended meanwhile.
@@ -205,7 +205,7 @@ fn made(call: &Call, store: &Store, held: Held) -> Result<Outcome, Problem> {
     }
     let record = held.record()?;
     take_away_made(call, &record);
-    let watched = record.folders.iter().map(|of| watched(store, of)).collect::<Result<Vec<_>, _>>()?;
+    let watched = record.directories.iter().map(|of| watched(store, of)).collect::<Result<Vec<_>, _>>()?;
     // The session belongs to the project that the run was begun in.
     let mut own = Store::open(&store.path)?.ok_or_else(|| Problem::refused(format!("{}: the store is gone", store.path)))?;
     own.begins_in = record.cwd.clone();
@@ -217,9 +217,9 @@ fn made(call: &Call, store: &Store, held: Held) -> Result<Outcome, Problem> {
 fn given_up(call: &Call, store: &Store, held: Held) -> Outcome {
     let record = held.record();
     record.iter().for_each(|record| take_away_made(call, record));
-    let folders = record.map(|record| record.folders).unwrap_or_default();
-    let there = folders.iter().filter(|of| watched(store, of).is_ok());
-    let ways = there.map(|of| command(format_args!("snapshot restore {} --with-vcs --dir {}", of.before, of.folder)));
+    let directories = record.map(|record| record.directories).unwrap_or_default();
+    let there = directories.iter().filter(|of| watched(store, of).is_ok());
+    let ways = there.map(|of| command(format_args!("snapshot restore {} --with-vcs --dir {}", of.before, of.directory)));
     let ways: Vec<String> = ways.collect();
     end(call, store, held);
     Outcome::GivenUp(if ways.is_empty() { String::new() } else { format!("\n{} goes back to before it", ways.join("; ")) })
@@ -231,17 +231,17 @@ fn take_away_made(call: &Call, record: &Record) {
 }
 
 /// A directory of a run, with its snapshot from before.
-fn watched(store: &Store, of: &Folder) -> Result<Watched, Problem> {
-    let Folder { folder, before, taken, mount, elsewhere } = of;
+fn watched(store: &Store, of: &Directory) -> Result<Watched, Problem> {
+    let Directory { directory, before, taken, mount, elsewhere } = of;
     if !of.is_mounted()? {
-        let problem = Problem::new(Kind::Stuck, format!("{folder}: nothing is mounted at {mount}, as was when it began"));
-        return Err(problem.path(folder).remedy("mount it"));
+        let problem = Problem::new(Kind::Stuck, format!("{directory}: nothing is mounted at {mount}, as was when it began"));
+        return Err(problem.path(directory).remedy("mount it"));
     }
     let gone = || {
-        let why = format!("{folder}: its snapshot {before}, which was taken before the command, is gone");
-        Problem::new(Kind::Stuck, why).path(folder)
+        let why = format!("{directory}: its snapshot {before}, which was taken before the command, is gone");
+        Problem::new(Kind::Stuck, why).path(directory)
     };
-    let series = Series::open(store, folder)?.filter(|series| series.is_there(*before).is_ok_and(|there| there));
+    let series = Series::open(store, directory)?.filter(|series| series.is_there(*before).is_ok_and(|there| there));
     let series = series.ok_or_else(gone)?;
     // Once all were dropped, a later snapshot may have the same number.
     if series.summary(*before)?.head.time != *taken {

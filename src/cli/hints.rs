@@ -33,7 +33,7 @@ pub fn pending(call: &Call, store: &Store, own: &Id, cwd: &AbsPath) -> bool {
     ids.sort_by(|a, b| b.as_str().cmp(a.as_str()));
     let home = dirs::home_dir();
     let project = project_of(cwd, home.as_deref());
-    let here = |folder: &AbsPath| folder.is_under(&project) || project.is_under(&project_of(folder, home.as_deref()));
+    let here = |directory: &AbsPath| directory.is_under(&project) || project.is_under(&project_of(directory, home.as_deref()));
     let pending = ids.iter().filter(|id| *id != own).take(NEWEST).find_map(|id| {
         let session = store.session(id).ok()?;
         let header = &session.header;

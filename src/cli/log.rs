@@ -10,13 +10,56 @@ use super::text::{self, Flexible, Side};
 use super::which::Want;
 use super::{Call, Ended};
 use crate::error::{Kind, command};
-use crate::fs::path::is_unfit;
+use crate::fs::dir::Time;
+use crate::fs::path::{AbsPath, is_unfit};
+use crate::session::id::Id;
 use crate::session::log::{self, Entry};
+use crate::tree::time;
+
+/// An entry in JSON: docs/json.md.
+#[derive(Serialize)]
+struct Row<'a> {
+    #[serde(with = "time")]
+    time: Time,
+    verb: &'a str,
+    session: &'a Id,
+    generation: u64,
+    result: &'a str,
+    paths: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restore: Option<RestoreRow<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct RestoreRow<'a> {
+    directory: &'a AbsPath,
+    snapshot: u64,
+    only: &'a [AbsPath],
+}
+
+impl<'a> Row<'a> {
+    fn of(entry: &'a Entry) -> Self {
+        let Entry { time, verb, session, generation, result, paths, restore, notes } = entry;
+        let restore = restore.as_ref();
+        Self {
+            time: *time,
+            verb,
+            session,
+            generation: *generation,
+            result,
+            paths: *paths,
+            restore: restore.map(|asked| RestoreRow { directory: &asked.directory, snapshot: asked.snapshot, only: &asked.only }),
+            notes,
+        }
+    }
+}
 
 /// `{"schema":2,"entries":[…],"unreadable":n}`.
 #[derive(Serialize)]
 struct Whole<'a> {
-    entries: &'a [&'a Entry],
+    entries: &'a [Row<'a>],
     unreadable: usize,
 }
 
@@ -43,7 +86,7 @@ struct Torn {
 }
 
 /// The id for `key`. A pruned session is still in the log: its whole id, or the last part of it, names it there.
-fn log_key(call: &Call, entries: &[Entry], key: &str) -> Result<crate::session::id::Id, Problem> {
+fn log_key(call: &Call, entries: &[Entry], key: &str) -> Result<Id, Problem> {
     let store = call.store_with(key)?;
     let logged = || entries.iter().rev().find(|entry| entry.session.as_str() == key || entry.session.tail() == key);
     match call.find(store, Some(key), Want::Look) {
@@ -85,7 +128,8 @@ fn print(call: &Call, entries: &[&Entry], torn: Option<Torn>, args: &args::Log) 
             call.out.note("nothing was done yet");
         }
     } else {
-        call.out.list(&Whole { entries, unreadable: torn.as_ref().map_or(0, |torn| torn.lines) }, || entries);
+        let entries: Vec<Row<'_>> = entries.iter().map(|entry| Row::of(entry)).collect();
+        call.out.list(&Whole { entries: &entries, unreadable: torn.as_ref().map_or(0, |torn| torn.lines) }, || &entries);
     }
     if let Some(Torn { file, lines }) = torn {
         call.out.warn(format_args!("{file}: {} cannot be read", text::count(lines as u64, "line")));

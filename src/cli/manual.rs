@@ -188,12 +188,12 @@ fn synopsis(command: &clap::Command) -> String {
 
 /// Writes `recant.1`, `recant-diff.1`, …: a page a verb, in place of those that are there.
 fn write_all(call: &Call, recant: &clap::Command, dir: &Path) -> Result<Ended, Problem> {
-    let folder = Dir::open(dir)?;
+    let directory = Dir::open(dir)?;
     let mut todo = vec![recant];
     while let Some(command) = todo.pop() {
         todo.extend(command.get_subcommands().filter(|command| !command.is_hide_set()));
         let name = format!("{}.1", command.get_display_name().unwrap_or("recant"));
-        let at = folder.at(name.as_bytes());
+        let at = directory.at(name.as_bytes());
         let bytes = page(command)?;
         call.fs.unlink_if_there(at).at("replace", at)?;
         let file = call.fs.create(at, 0o666)?;

@@ -143,10 +143,10 @@ fn meant(error: &clap::Error, args: &[OsString]) -> Option<String> {
     let recant = recant();
     match &**word {
         "delete" | "rm" | "remove" | "drop" if is_of("snapshot") => Some(format!(
-            "{recant} snapshot prune --number N takes one away, --keep N all but the newest, DIR --all all of a folder"
+            "{recant} snapshot prune --number N takes one away, --keep N all but the newest, DIR --all all of a directory"
         )),
         "rollback" | "revert" | "undo" | "reset" if is_of("snapshot") => {
-            Some(format!("{recant} snapshot restore N makes the folder as it was; {recant} rollback takes that back"))
+            Some(format!("{recant} snapshot restore N makes the directory as it was; {recant} rollback takes that back"))
         }
         "delete" | "rm" | "remove" | "drop" if is_of("session") => Some(format!(
             "{recant} session delete ID PATH stages a deletion; {recant} discard ID drops what is held, session prune ID the session"
@@ -156,7 +156,7 @@ fn meant(error: &clap::Error, args: &[OsString]) -> Option<String> {
             Some(format!("{recant} undo takes back what was committed; {recant} discard ID drops what is held"))
         }
         "restore" => Some(format!(
-            "{recant} rollback ID takes back what was committed; {recant} snapshot restore N makes a folder as it was"
+            "{recant} rollback ID takes back what was committed; {recant} snapshot restore N makes a directory as it was"
         )),
         _ => None,
     }

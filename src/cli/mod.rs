@@ -625,13 +625,13 @@ impl Standing {
 
 /// The working directory, as sessions record it.
 fn working_directory() -> Result<AbsPath, Problem> {
-    Ok(crate::capture::plan::working_folder()?)
+    Ok(crate::capture::plan::working_directory()?)
 }
 
 /// The working directory.
 fn cwd() -> Result<PathBuf, Problem> {
     std::env::current_dir().map_err(|error| {
-        let problem = Problem::refused(format!("the working folder cannot be told: {}", crate::error::reason(&error)));
-        problem.remedy("go to a folder that is there, or give absolute paths")
+        let problem = Problem::refused(format!("the working directory cannot be told: {}", crate::error::reason(&error)));
+        problem.remedy("go to a directory that is there, or give absolute paths")
     })
 }

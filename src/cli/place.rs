@@ -45,7 +45,7 @@ impl Place {
     pub fn resolve(&self) -> Result<AbsPath, Problem> {
         let path = &self.path;
         if path.as_os_str().is_empty() {
-            return Err(Problem::refused("no home folder is known, so that the store has no place")
+            return Err(Problem::refused("no home directory is known, so that the store has no place")
                 .remedy("set HOME, or name the store: recant --store DIR …, or RECANT_STORE=DIR"));
         }
         if path.is_relative() && self.from != From::Option("--store") {
@@ -53,7 +53,7 @@ impl Place {
             let value = std::env::var_os(variable).unwrap_or_default();
             let value = Shown(std::os::unix::ffi::OsStrExt::as_bytes(&*value));
             return Err(Problem::refused(format!("{variable}={value}: the store's path has to be absolute"))
-                .remedy("a relative one would be another store in each working folder; --store DIR may be relative"));
+                .remedy("a relative one would be another store in each working directory; --store DIR may be relative"));
         }
         absolute(&whole(path)?)
     }

@@ -543,11 +543,11 @@ impl Whole {
                 Vec::new()
             }
         };
-        for (folder, told) in [("held", changes.len()), ("checkpoint/blobs", originals.len()), ("displaced", 0)] {
-            let (count, bytes) = remains.objects_below(folder)?;
+        for (directory, told) in [("held", changes.len()), ("checkpoint/blobs", originals.len()), ("displaced", 0)] {
+            let (count, bytes) = remains.objects_below(directory)?;
             self.bytes += bytes;
             if count > 0 && told == 0 {
-                let below = format!("/sessions/{}/{folder}", remains.id);
+                let below = format!("/sessions/{}/{directory}", remains.id);
                 let path = [store.path.as_bytes(), below.as_bytes()].concat();
                 let path = AbsPath::parse(path).map_err(|error| Problem::refused(error.to_string()))?;
                 self.lost.push(Lost { session: remains.id.clone(), path, what: Loss::Unnamed, count });

@@ -36,7 +36,7 @@ struct Part {
 /// Snapshots of a directory.
 #[derive(Serialize)]
 struct OfDir {
-    folder: AbsPath,
+    directory: AbsPath,
     pruned: Vec<u64>,
     bytes: u64,
     #[serde(skip)]
@@ -124,10 +124,13 @@ impl Plan {
             };
             match would() {
                 Ok(None) => {}
-                Ok(Some(would)) => {
-                    plan.snapshots.push(OfDir { folder: series.folder.clone(), pruned: would.gone, bytes: would.freed, series })
-                }
-                Err(problem) => plan.skipped.push(Skipped { what: series.folder.to_string(), why: problem.message }),
+                Ok(Some(would)) => plan.snapshots.push(OfDir {
+                    directory: series.directory.clone(),
+                    pruned: would.gone,
+                    bytes: would.freed,
+                    series,
+                }),
+                Err(problem) => plan.skipped.push(Skipped { what: series.directory.to_string(), why: problem.message }),
             }
         }
         let unknown = "it cannot be told of which directory these snapshots are";
@@ -178,7 +181,7 @@ impl Plan {
             line(format!("{}: over snapshot.keep or snapshot.max_size", text::count(self.numbers(), "snapshot")));
             for of in self.snapshots.iter().take(most) {
                 let count = text::count(of.pruned.len() as u64, "snapshot");
-                line(format!("  {}: {count}, {}", call.out.place(&of.folder), text::bytes(of.bytes)));
+                line(format!("  {}: {count}, {}", call.out.place(&of.directory), text::bytes(of.bytes)));
             }
             if self.snapshots.len() > most {
                 line(format!("  {}", text::more(self.snapshots.len() - most, &whole)));
@@ -245,7 +248,7 @@ impl Gone {
             interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
             match of.carry_out(call) {
                 Ok((of, kept)) => {
-                    let unswept = |why: String| Skipped { what: of.folder.to_string(), why: snapshot::unswept(&why) };
+                    let unswept = |why: String| Skipped { what: of.directory.to_string(), why: snapshot::unswept(&why) };
                     self.skipped.extend(kept.map(unswept));
                     self.snapshots.push(of);
                 }
@@ -296,9 +299,9 @@ fn counted(numbers: [(u64, &str); 3]) -> String {
 impl OfDir {
     /// Prunes what was shown and still may go. Returns the reason why content stays, if it does.
     fn carry_out(self, call: &Call) -> Result<(Self, Option<String>), Skipped> {
-        let skipped = |error: crate::error::Error| Skipped { what: self.folder.to_string(), why: error.to_string() };
+        let skipped = |error: crate::error::Error| Skipped { what: self.directory.to_string(), why: error.to_string() };
         let lock = self.series.lock(&call.fs).map_err(skipped)?;
-        let not_told = |problem: Problem| Skipped { what: self.folder.to_string(), why: problem.message };
+        let not_told = |problem: Problem| Skipped { what: self.directory.to_string(), why: problem.message };
         let mut gone = snapshot::chosen(call, &self.series, &limits(call)).map_err(not_told)?;
         gone.retain(|n| self.pruned.contains(n));
         let pruned = snapshots::prune(&call.fs, &self.series, &lock, &gone).map_err(skipped)?;

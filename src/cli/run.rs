@@ -17,7 +17,7 @@ use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::hold::{Held, hold, start_of};
 use crate::capture::inside::inside;
 use crate::capture::layout::{Pass, Request, Route};
-use crate::capture::plan::{Plan, working_folder};
+use crate::capture::plan::{Plan, working_directory};
 use crate::capture::run::Event;
 use crate::error::{At, Kind, Reason, command};
 use crate::fs::dir::Time;
@@ -185,7 +185,7 @@ fn finish(
     }
     // Nothing tells if it was that: a rename(2) that fails leaves no trace.
     if Route::here() == Route::User && matches!(held.exit, Exit::Code(code) if code != 0) {
-        hints::once(call, store, &working_folder()?, "cross-device link", EXDEV)?;
+        hints::once(call, store, &working_directory()?, "cross-device link", EXDEV)?;
     }
     let (result, ended) = end(call, store, begun, held, args)?;
     if let Some(mut file) = id_file {
@@ -208,7 +208,7 @@ fn start(
     for warning in plan.warnings() {
         call.out.warn(warning);
     }
-    let cwd = working_folder().map_err(Problem::from)?;
+    let cwd = working_directory().map_err(Problem::from)?;
     for notice in plan.notices() {
         hints::once(call, store, &cwd, &notice.about, &notice.text).map_err(Problem::from)?;
     }
@@ -338,7 +338,7 @@ pub fn attempt_nothing(call: &Call) -> Result<Tried, Problem> {
     let since = crate::fs::exact_now();
     let command = vec![OsString::from("true")];
     let mut session = store.begin(&call.fs, Origin::Captured, None, Some(start_of(&command)))?;
-    let (root, cwd) = (Route::here() == Route::Root, working_folder()?);
+    let (root, cwd) = (Route::here() == Route::Root, working_directory()?);
     let mut tried = Tried { root, cwd, coverage: Vec::new(), no_groups: None, problem: None };
     match plan(call, &store, &session, &nothing(command.clone()), &History::default(), since) {
         Err(problem) => tried.problem = Some(problem),
@@ -395,7 +395,7 @@ fn plan(
     hide.extend(call.config.hide.value.iter().cloned());
     let scratch = scratch(args.scratch.iter().chain(&call.config.scratch.value))?;
     let request = Request {
-        cwd: working_folder()?,
+        cwd: working_directory()?,
         store: store.path.clone(),
         home: dirs::home_dir(),
         also: call.config.also.value.clone(),

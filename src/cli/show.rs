@@ -19,7 +19,7 @@ use crate::session::header::{Checkpoint, Header, Status};
 use crate::session::opened::Session;
 use crate::session::run::{Ending, How, Run};
 use crate::session::sides::Side;
-use crate::tree::state::{Object, sort_word};
+use crate::tree::state::{Object, printed, sort_word};
 
 /// A change in the JSON of `show` and `diff`.
 #[derive(Debug, Serialize)]
@@ -31,8 +31,10 @@ pub struct ChangeRow<'a> {
     /// never, in, out, lost.
     pub side: &'static str,
     /// The object before; `null` for nothing.
+    #[serde(serialize_with = "printed")]
     pub before: &'a Object,
     /// The object after; `null` for nothing.
+    #[serde(serialize_with = "printed")]
     pub after: &'a Object,
     /// True if the original has other names, which keep the old content.
     pub link_broken: bool,
@@ -62,12 +64,12 @@ impl<'a> ChangeRow<'a> {
     }
 }
 
-/// `{"schema":2,"session":{…},"run":{…},"folder_times":n,"changes":[…]}`.
+/// `{"schema":2,"session":{…},"run":{…},"directory_times":n,"changes":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a, R: Serialize> {
     session: SessionRow<'a>,
     run: Option<&'a Run>,
-    folder_times: usize,
+    directory_times: usize,
     changes: R,
 }
 
@@ -94,7 +96,7 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     if !call.out.is_text() {
         let rows = || chosen.iter().map(|i| ChangeRow::new(&changes.list, *i, sides[*i], &renames));
         let session = SessionRow::new(header, standing);
-        let whole = Whole { session, run: run.as_ref(), folder_times: changes.folder_times.len(), changes: Each(&rows) };
+        let whole = Whole { session, run: run.as_ref(), directory_times: changes.directory_times.len(), changes: Each(&rows) };
         call.out.list(&whole, rows);
         return Ok(Ended::Done);
     }
@@ -104,8 +106,8 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     let listed = listed(&changes.list, &sides, &chosen, &renames, args.all);
     print_changes(call, header, &listed, args, |i| row(call, header, &changes.list, &sides, &renames, i));
     if args.all {
-        let times = changes.folder_times.iter().map(|time| call.out.shown(&time.path));
-        times.for_each(|path| call.out.line(format_args!("times     folder  {path}")));
+        let times = changes.directory_times.iter().map(|time| call.out.shown(&time.path));
+        times.for_each(|path| call.out.line(format_args!("times     directory  {path}")));
     }
     print_coverage(call, header, run.as_ref(), args.all);
     Ok(Ended::Done)

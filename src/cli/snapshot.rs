@@ -38,10 +38,10 @@ pub struct Left {
     pub why: String,
 }
 
-/// `{"schema":2,"folder":…,"n":…,"result":"created|unchanged|once","counts":{…},"unread":[…],"left":[…],"pruned":[…]}`.
+/// `{"schema":2,"directory":…,"n":…,"result":"created|unchanged|once","counts":{…},"unread":[…],"left":[…],"pruned":[…]}`.
 #[derive(Serialize)]
 struct Created<'a> {
-    folder: &'a AbsPath,
+    directory: &'a AbsPath,
     n: u64,
     result: &'static str,
     counts: Counts,
@@ -84,10 +84,10 @@ impl<'a> Row<'a> {
     }
 }
 
-/// `{"schema":2,"folder":…,"snapshots":[…],"damaged":[…]}`.
+/// `{"schema":2,"directory":…,"snapshots":[…],"damaged":[…]}`.
 #[derive(Serialize)]
 struct Listed<'a> {
-    folder: &'a AbsPath,
+    directory: &'a AbsPath,
     snapshots: &'a [Row<'a>],
     damaged: Vec<Damaged<'a>>,
 }
@@ -98,25 +98,25 @@ struct Damaged<'a> {
     why: &'a str,
 }
 
-/// `{"schema":2,"folders":[…],"damaged":[…]}`.
+/// `{"schema":2,"directories":[…],"damaged":[…]}`.
 #[derive(Serialize)]
-struct Folders<'a> {
-    folders: &'a [FolderRow],
+struct Directories<'a> {
+    directories: &'a [DirectoryRow],
     damaged: &'a [String],
 }
 
 #[derive(Serialize)]
-struct FolderRow {
-    folder: AbsPath,
+struct DirectoryRow {
+    directory: AbsPath,
     there: bool,
     snapshots: usize,
     bytes: u64,
 }
 
-/// `{"schema":2,"folder":…,"snapshot":{…},"rules":{…},"unread":[…],"paths":[…]}`.
+/// `{"schema":2,"directory":…,"snapshot":{…},"rules":{…},"unread":[…],"paths":[…]}`.
 #[derive(Serialize)]
 struct Shown<'a> {
-    folder: &'a AbsPath,
+    directory: &'a AbsPath,
     snapshot: Row<'a>,
     rules: RulesRow<'a>,
     unread: Vec<Left>,
@@ -136,7 +136,7 @@ struct RulesRow<'a> {
 
 /// Takes a snapshot.
 pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
-    let folder = folder(args.of.named())?;
+    let directory = directory(args.of.named())?;
     if let Some(label) = &args.label {
         check_name(label).map_err(|why| Problem::refused(format!("{label:?} can be no label: {why}")))?;
     }
@@ -145,11 +145,11 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         return Err(Problem::refused("\"\" can be no key: it is empty, and every later call would find it").remedy(remedy));
     }
     let path = call.store_path()?;
-    place::check(&folder, &path, home().as_ref())?;
+    place::check(&directory, &path, home().as_ref())?;
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
     let rules = Rules {
-        exclude: args.exclude.iter().map(|glob| meant(&folder, glob)).collect(),
+        exclude: args.exclude.iter().map(|glob| meant(&directory, glob)).collect(),
         presets: args.preset.clone(),
         gitignore: args.gitignore,
         vcs: Some(if args.with_vcs { Vcs::Kept } else { Vcs::Left }),
@@ -166,7 +166,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         limit: if args.all { None } else { Some(args.max_files.unwrap_or(call.config.snapshot_max_files.value)) },
     };
     let act = || {
-        let series = Series::create(&call.fs, &store, &folder)?;
+        let series = Series::create(&call.fs, &store, &directory)?;
         let lock = series.lock(&call.fs)?;
         let made = take(&call.fs, &store.path, &series, &lock, &asked)?;
         let pruned =
@@ -178,7 +178,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         }
         Ok((made, pruned))
     };
-    asked::finished(call, act, |(made, pruned)| say_created(call, args, &folder, &made, pruned))
+    asked::finished(call, act, |(made, pruned)| say_created(call, args, &directory, &made, pruned))
 }
 
 /// Says that a label which an older snapshot has, too, now means the newest.
@@ -187,8 +187,10 @@ fn say_older(call: &Call, series: &Series, label: &str, n: u64) {
         Ok(found) => found,
         // The snapshot is made all the same.
         Err(error) => {
-            call.out
-                .warn(format_args!("{}: whether an older snapshot has the label {label} cannot be told: {error}", series.folder));
+            call.out.warn(format_args!(
+                "{}: whether an older snapshot has the label {label} cannot be told: {error}",
+                series.directory
+            ));
             return;
         }
     };
@@ -201,7 +203,7 @@ fn say_older(call: &Call, series: &Series, label: &str, n: u64) {
 /// The snapshots that retention dropped. An error is a warning: the new snapshot is made, and the next one drops the old ones.
 pub fn said(call: &Call, series: &Series, pruned: Result<Vec<u64>, Problem>) -> Vec<u64> {
     pruned.unwrap_or_else(|problem| {
-        call.out.warn(format_args!("{}: old snapshots were not pruned: {}", series.folder, problem.message));
+        call.out.warn(format_args!("{}: old snapshots were not pruned: {}", series.directory, problem.message));
         Vec::new()
     })
 }
@@ -228,24 +230,24 @@ pub fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>, 
 /// Chooses what is to go, but never a snapshot from which the session of a `run --in` is yet to be made.
 pub fn chosen(call: &Call, series: &Series, which: &Which) -> Result<Vec<u64>, Problem> {
     let mut chosen = prune::choose(series, which)?;
-    let needed = needed(call, &series.folder)?;
+    let needed = needed(call, &series.directory)?;
     if let (Which::Named(_), Some(n)) = (which, chosen.iter().find(|n| needed.contains(n))) {
-        return Err(is_needed(&series.folder, *n));
+        return Err(is_needed(&series.directory, *n));
     }
     chosen.retain(|n| !needed.contains(n));
     Ok(chosen)
 }
 
 /// The snapshots that sessions of `run --in` are yet to be made from.
-pub fn needed(call: &Call, folder: &AbsPath) -> Result<Vec<u64>, Problem> {
-    Ok(call.store()?.map_or(Ok(Vec::new()), |store| running::needed(store, folder))?)
+pub fn needed(call: &Call, directory: &AbsPath) -> Result<Vec<u64>, Problem> {
+    Ok(call.store()?.map_or(Ok(Vec::new()), |store| running::needed(store, directory))?)
 }
 
 /// The error that a snapshot is still needed.
-pub fn is_needed(folder: &AbsPath, n: u64) -> Problem {
-    let why = format!("{folder}: the session of a command on the real tree is to be made from snapshot {n}");
+pub fn is_needed(directory: &AbsPath, n: u64) -> Problem {
+    let why = format!("{directory}: the session of a command on the real tree is to be made from snapshot {n}");
     let remedy = format!("let the command end first; of one that was cut off {} makes it", command("recover"));
-    Problem::refused(why).path(folder).remedy(remedy)
+    Problem::refused(why).path(directory).remedy(remedy)
 }
 
 /// The message that no content was freed because of an unreadable file.
@@ -268,13 +270,13 @@ fn unkept(args: &SnapshotCreate, how: How) -> String {
     }
 }
 
-fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made, pruned: Vec<u64>) -> Result<Ended, Problem> {
+fn say_created(call: &Call, args: &SnapshotCreate, directory: &AbsPath, made: &Made, pruned: Vec<u64>) -> Result<Ended, Problem> {
     let result = match made.how {
         How::New => "created",
         How::Unchanged => "unchanged",
         How::Once => "once",
     };
-    let full = |path: &AbsPath| crate::snapshot::whole(folder, path);
+    let full = |path: &AbsPath| crate::snapshot::whole(directory, path);
     let unread = made.unread.iter().map(|(path, why)| Ok(Left { path: full(path)?, why: why.clone() }));
     let unread = unread.collect::<Result<Vec<_>, Error>>()?;
     let left = made.left.iter().map(|(path, why)| Ok(Left { path: full(path)?, why: why.text().into() }));
@@ -288,7 +290,7 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
     }
     say_damaged(call, made);
     for glob in &made.unfitted {
-        call.out.note(format_args!("--exclude {}: nothing that was looked at in {folder} fits it", shown(glob)));
+        call.out.note(format_args!("--exclude {}: nothing that was looked at in {directory} fits it", shown(glob)));
     }
     let ended = if unread.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) };
     let (n, counts) = (made.n, made.counts);
@@ -300,18 +302,18 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
                 let (files, stored) = (text::count(files, "file"), text::bytes(stored));
                 let [added, modified, deleted] = [added, modified, deleted].map(text::grouped);
                 let without = without(made);
-                call.out.note(format_args!("{folder}: {files}, +{added} ~{modified} -{deleted}; {stored} stored{without}"));
+                call.out.note(format_args!("{directory}: {files}, +{added} ~{modified} -{deleted}; {stored} stored{without}"));
             }
             How::Unchanged => {
-                call.out.note(format_args!("{folder}: nothing has changed since snapshot {n}{}", unkept(args, made.how)));
+                call.out.note(format_args!("{directory}: nothing has changed since snapshot {n}{}", unkept(args, made.how)));
             }
-            How::Once => call.out.note(format_args!("{folder}: snapshot {n} has that key{}", unkept(args, made.how))),
+            How::Once => call.out.note(format_args!("{directory}: snapshot {n} has that key{}", unkept(args, made.how))),
         }
         if counts.excluded > 0 && made.how == How::New {
             let paths = text::count(counts.excluded, "path");
             call.out.note(format_args!(
                 "{paths} left out by rules: {recant} snapshot show {n}{} tells them",
-                dir(folder),
+                dir(directory),
                 recant = recant()
             ));
         }
@@ -320,7 +322,7 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
         }
     } else {
         call.out.document(&Created {
-            folder,
+            directory,
             n,
             result,
             counts,
@@ -359,13 +361,13 @@ pub fn say_damaged(call: &Call, made: &Made) {
 /// Lists the snapshots of a directory.
 pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Problem> {
     if args.all {
-        return list_folders(call);
+        return list_directories(call);
     }
-    let (folder, series) = found(call, args.of.named())?;
+    let (directory, series) = found(call, args.of.named())?;
     let (summaries, broken) = series.as_ref().map_or(Ok(Default::default()), Series::looked_over)?;
     let rows: Vec<Row<'_>> = summaries.iter().rev().map(Row::new).collect();
     if call.out.is_text() {
-        print_list(call, &folder, &summaries);
+        print_list(call, &directory, &summaries);
         for Broken { n, why } in &broken {
             call.out.warn(format_args!("snapshot {n}: {why}"));
         }
@@ -374,15 +376,15 @@ pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Problem> {
         }
     } else {
         let damaged = broken.iter().map(|broken| Damaged { n: broken.n, why: &broken.why }).collect();
-        call.out.list(&Listed { folder: &folder, snapshots: &rows, damaged }, || &rows);
+        call.out.list(&Listed { directory: &directory, snapshots: &rows, damaged }, || &rows);
     }
     Ok(if broken.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
 
-fn print_list(call: &Call, folder: &AbsPath, summaries: &[Summary]) {
+fn print_list(call: &Call, directory: &AbsPath, summaries: &[Summary]) {
     if summaries.is_empty() {
         call.out.note(format_args!(
-            "{folder}: there are no snapshots of it; {recant} snapshot list --all shows what has some",
+            "{directory}: there are no snapshots of it; {recant} snapshot list --all shows what has some",
             recant = recant()
         ));
         return;
@@ -409,11 +411,11 @@ fn print_list(call: &Call, folder: &AbsPath, summaries: &[Summary]) {
     text::fit(&mut rows, call.out.width(), &[Flexible::words(8, 12), Flexible::path(2, 8), Flexible::words(8, 7)]);
     text::table(sides, &rows).for_each(|line| call.out.line(line));
     if more > 0 {
-        call.out.line(text::more(more, &command(format_args!("snapshot list{} -v", dir(folder)))));
+        call.out.line(text::more(more, &command(format_args!("snapshot list{} -v", dir(directory)))));
     }
 }
 
-fn list_folders(call: &Call) -> Result<Ended, Problem> {
+fn list_directories(call: &Call) -> Result<Ended, Problem> {
     let (all, damaged) = match call.store()? {
         Some(store) => Series::all(store)?,
         None => Default::default(),
@@ -425,16 +427,16 @@ fn list_folders(call: &Call) -> Result<Ended, Problem> {
             // Its first snapshot was refused or stopped, or all are pruned.
             continue;
         }
-        let there = series.folder.as_path().symlink_metadata().is_ok();
-        rows.push(FolderRow { folder: series.folder, there, snapshots, bytes });
+        let there = series.directory.as_path().symlink_metadata().is_ok();
+        rows.push(DirectoryRow { directory: series.directory, there, snapshots, bytes });
     }
     if call.out.is_text() {
-        let head = ["SNAPSHOTS", "SIZE", "FOLDER", ""].map(str::to_owned);
+        let head = ["SNAPSHOTS", "SIZE", "DIRECTORY", ""].map(str::to_owned);
         let gone = |there: bool| if there { String::new() } else { "(not there now)".into() };
         let (first, more) = cut(rows.len(), call.out.limit(false));
         let lines = rows[..first]
             .iter()
-            .map(|row| [row.snapshots.to_string(), text::bytes(row.bytes), call.out.place(&row.folder), gone(row.there)]);
+            .map(|row| [row.snapshots.to_string(), text::bytes(row.bytes), call.out.place(&row.directory), gone(row.there)]);
         let mut lines: Vec<_> = [head].into_iter().chain(lines).collect();
         text::fit(&mut lines, call.out.width(), &[Flexible::path(2, 20)]);
         if rows.is_empty() {
@@ -447,7 +449,7 @@ fn list_folders(call: &Call) -> Result<Ended, Problem> {
         }
         damaged.iter().for_each(|name| call.out.warn(format_args!("snapshots/{name}: it cannot be told whose they are")));
     } else {
-        call.out.list(&Folders { folders: &rows, damaged: &damaged }, || &rows);
+        call.out.list(&Directories { directories: &rows, damaged: &damaged }, || &rows);
     }
     Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
@@ -455,10 +457,11 @@ fn list_folders(call: &Call) -> Result<Ended, Problem> {
 /// Shows a snapshot.
 pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Problem> {
     let (_, series) = series(call, args.dir.as_deref())?;
-    let n = of_key(&series, &args.key, &format!("{recant} snapshot show last --all{}", dir(&series.folder), recant = recant()))?;
+    let n =
+        of_key(&series, &args.key, &format!("{recant} snapshot show last --all{}", dir(&series.directory), recant = recant()))?;
     let summary = series.summary(n)?;
     let mut merged = Merged::open(&series.dir, n)?;
-    let full = |path: &AbsPath| crate::snapshot::whole(&series.folder, path);
+    let full = |path: &AbsPath| crate::snapshot::whole(&series.directory, path);
     let (mut unread, mut paths) = (Vec::new(), Vec::new());
     while let Some(Entry { path, unread: why, .. }) = merged.next()? {
         if let Some(why) = why {
@@ -473,7 +476,7 @@ pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Problem> {
         print_shown(call, &summary, &rules, &unread, &paths);
     } else {
         let files =
-            rules.files.iter().map(|file| full(&file.folder.join(file.name.as_bytes()).unwrap_or_else(|_| compare::root())));
+            rules.files.iter().map(|file| full(&file.directory.join(file.name.as_bytes()).unwrap_or_else(|_| compare::root())));
         let files = files.collect::<Result<_, _>>()?;
         let rules = RulesRow {
             exclude: &rules.exclude,
@@ -484,7 +487,7 @@ pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Problem> {
             repositories: rules.repositories.iter().map(full).collect::<Result<_, _>>()?,
         };
         let paths = args.all.then_some(paths);
-        call.out.document(&Shown { folder: &series.folder, snapshot: Row::new(&summary), rules, unread, paths });
+        call.out.document(&Shown { directory: &series.directory, snapshot: Row::new(&summary), rules, unread, paths });
     }
     Ok(Ended::Done)
 }
@@ -492,7 +495,7 @@ pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Problem> {
 fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], paths: &[AbsPath]) {
     let (head, counts, out) = (&summary.head, &summary.tail.counts, &call.out);
     let row = |name: &str, value: &str| out.line(format_args!("{name:<10} {value}"));
-    row("snapshot", &format!("{} of {}", head.n, head.folder));
+    row("snapshot", &format!("{} of {}", head.n, head.directory));
     row("taken", &text::time(head.time, true));
     for (name, value) in [("message", &head.message), ("label", &head.label), ("key", &head.key)] {
         if let Some(value) = value {
@@ -500,10 +503,15 @@ fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], p
         }
     }
     head.meta.iter().for_each(|(key, value)| row("meta", &shown(&format!("{key}={value}"))));
-    let folders = counts.entries - counts.files;
+    let directories = counts.entries - counts.files;
     row(
         "holds",
-        &format!("{} and {}, {}", text::count(counts.files, "file"), text::count(folders, "folder"), text::bytes(counts.bytes)),
+        &format!(
+            "{} and {}, {}",
+            text::count(counts.files, "file"),
+            text::count(directories, "directory"),
+            text::bytes(counts.bytes)
+        ),
     );
     row("stored", &format!("{} for this one", text::bytes(counts.stored)));
     let [added, modified, deleted] = [counts.added, counts.modified, counts.deleted].map(text::grouped);
@@ -513,13 +521,13 @@ fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], p
         rules.presets.iter().for_each(|preset| row("  preset", preset));
         rules.exclude.iter().for_each(|glob| row("  exclude", &shown(glob)));
         for file in &rules.files {
-            let folder = crate::snapshot::whole(&head.folder, &file.folder).unwrap_or_else(|_| file.folder.clone());
-            row("  file", &format!("{folder}/{}", file.name));
+            let directory = crate::snapshot::whole(&head.directory, &file.directory).unwrap_or_else(|_| file.directory.clone());
+            row("  file", &format!("{directory}/{}", file.name));
         }
     }
     match rules.vcs {
         Some(Vcs::Left) => {
-            let found = rules.repositories.iter().map(|path| crate::snapshot::whole(&head.folder, path));
+            let found = rules.repositories.iter().map(|path| crate::snapshot::whole(&head.directory, path));
             found.filter_map(Result::ok).for_each(|path| row("without", &path.to_string()));
         }
         Some(Vcs::Kept) | None => row("with", ".git, .hg, .svn and .jj, where there are any"),
@@ -529,7 +537,7 @@ fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], p
 }
 
 /// The directory or file that a call means.
-pub fn folder(given: Option<&Path>) -> Result<AbsPath, Problem> {
+pub fn directory(given: Option<&Path>) -> Result<AbsPath, Problem> {
     match given {
         // A path below something that is no directory now may have existed before.
         Some(path) => match path.symlink_metadata() {
@@ -544,7 +552,7 @@ pub fn folder(given: Option<&Path>) -> Result<AbsPath, Problem> {
 
 /// The `--dir` option for a suggested command; empty if the directory is meant without it.
 pub fn dir(of: &AbsPath) -> String {
-    if folder(None).is_ok_and(|meant| meant == *of) { String::new() } else { format!(" --dir {of}") }
+    if directory(None).is_ok_and(|meant| meant == *of) { String::new() } else { format!(" --dir {of}") }
 }
 
 /// The home directory's real path.
@@ -554,8 +562,8 @@ pub fn home() -> Option<AbsPath> {
 
 /// The series of a directory that has to have one.
 pub fn series<'c>(call: &'c Call, dir: Option<&Path>) -> Result<(&'c Store, Series), Problem> {
-    let (folder, series) = found(call, dir)?;
-    let none = || error::none(&folder);
+    let (directory, series) = found(call, dir)?;
+    let none = || error::none(&directory);
     Ok((call.store()?.ok_or_else(none)?, series.ok_or_else(none)?))
 }
 
@@ -567,8 +575,8 @@ pub fn series_of<'c>(call: &'c Call, dir: Option<&Path>, key: &str, paths: &[Pat
         && let Ok((_, Some(own))) = found(call, Some(path))
         && !holds(&found(call, None)?.1, key, paths)?
     {
-        call.out.note(format_args!("{} has snapshots of its own: {key} is one of those", call.out.shown(&own.folder)));
-        return Ok((call.store()?.ok_or_else(|| error::none(&own.folder))?, own));
+        call.out.note(format_args!("{} has snapshots of its own: {key} is one of those", call.out.shown(&own.directory)));
+        return Ok((call.store()?.ok_or_else(|| error::none(&own.directory))?, own));
     }
     series(call, dir)
 }
@@ -576,7 +584,7 @@ pub fn series_of<'c>(call: &'c Call, dir: Option<&Path>, key: &str, paths: &[Pat
 /// True if the snapshot of that key holds all of these paths.
 fn holds(series: &Option<Series>, key: &str, paths: &[PathBuf]) -> Result<bool, Problem> {
     let Some(series) = series else { return Ok(false) };
-    let (Ok(n), Ok(mut left)) = (series.find(key), inner(&series.folder, paths)) else { return Ok(false) };
+    let (Ok(n), Ok(mut left)) = (series.find(key), inner(&series.directory, paths)) else { return Ok(false) };
     let mut there = Merged::open(&series.dir, n)?;
     while let Some(line) = there.next_unread()? {
         left.retain(|path| *path != line.path);
@@ -595,12 +603,12 @@ pub fn found_by(
     dir: Option<&Path>,
     open: fn(&Store, &AbsPath) -> Result<Option<Series>, Error>,
 ) -> Result<(AbsPath, Option<Series>), Problem> {
-    let real = folder(dir);
+    let real = directory(dir);
     if let Some(store) = call.store()? {
         let named = dir.map(as_named).transpose()?.unwrap_or_default();
-        for folder in real.as_ref().into_iter().chain(&named) {
-            if let Some(series) = open(store, folder)? {
-                return Ok((folder.clone(), Some(series)));
+        for directory in real.as_ref().into_iter().chain(&named) {
+            if let Some(series) = open(store, directory)? {
+                return Ok((directory.clone(), Some(series)));
             }
         }
     }
@@ -625,25 +633,25 @@ pub fn of_key(series: &Series, key: &str, so: &str) -> Result<u64, Problem> {
     })
 }
 
-/// Given paths as paths of a snapshot of `folder`. Components below `folder` are taken literally: the snapshot tells which are directories,
-/// whatever became of them since.
-pub fn inner(folder: &AbsPath, paths: &[PathBuf]) -> Result<Vec<AbsPath>, Problem> {
+/// Given paths as paths of a snapshot of `directory`. Components below `directory` are taken literally: the snapshot tells which are
+/// directories, whatever became of them since.
+pub fn inner(directory: &AbsPath, paths: &[PathBuf]) -> Result<Vec<AbsPath>, Problem> {
     let one = |path: &PathBuf| {
-        let named = reached(folder, &whole(path)?)?;
-        match named.below(folder) {
+        let named = reached(directory, &whole(path)?)?;
+        match named.below(directory) {
             Some([]) => Ok(compare::root()),
             Some(below) => Ok(AbsPath::parse([b"/", below].concat()).map_err(|error| Problem::refused(error.to_string()))?),
             None => {
-                let problem = Problem::refused(format!("{named}: it does not lie in {folder}")).path(&named);
-                Err(problem.remedy("--dir DIR names another folder's snapshots"))
+                let problem = Problem::refused(format!("{named}: it does not lie in {directory}")).path(&named);
+                Err(problem.remedy("--dir DIR names another directory's snapshots"))
             }
         }
     };
     paths.iter().map(one).collect()
 }
 
-/// The place that a path leads to. Links are followed up to `folder`, not below it. The last component is not followed.
-fn reached(folder: &AbsPath, path: &Path) -> Result<AbsPath, Problem> {
+/// The place that a path leads to. Links are followed up to `directory`, not below it. The last component is not followed.
+fn reached(directory: &AbsPath, path: &Path) -> Result<AbsPath, Problem> {
     let mut at = PathBuf::new();
     let mut left = path.components();
     while let Some(component) = left.next() {
@@ -651,7 +659,7 @@ fn reached(folder: &AbsPath, path: &Path) -> Result<AbsPath, Problem> {
             Component::ParentDir => drop(at.pop()),
             component => at.push(component),
         }
-        let is_known = at.starts_with(folder.as_path()) || folder.as_path().starts_with(&at);
+        let is_known = at.starts_with(directory.as_path()) || directory.as_path().starts_with(&at);
         if !is_known && !left.as_path().as_os_str().is_empty() {
             at = absolute(&at)?.as_path().to_path_buf();
         }

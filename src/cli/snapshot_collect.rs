@@ -77,7 +77,7 @@ pub fn collect(call: &Call, store: &Store, watched: &[Watched], run: Ran<'_>) ->
         // What the snapshot before left out cannot be rolled back, and does not count, even if the command changed the rules.
         let rules = manifest::rules(&series.dir, *before)?;
         // A directory that is gone with all in it has no snapshot after.
-        let is_there = !matches!(series.folder.as_path().symlink_metadata(), Err(error) if is_gone(&error));
+        let is_there = !matches!(series.directory.as_path().symlink_metadata(), Err(error) if is_gone(&error));
         // No limit: whatever the command left has to be recorded.
         let after = || take(call, store, series, ("after", Source::Kept(rules)), None, run.argv);
         let after = is_there.then(after).transpose()?.map(|made| made.n);
@@ -86,7 +86,7 @@ pub fn collect(call: &Call, store: &Store, watched: &[Watched], run: Ran<'_>) ->
         // A file written in place left the time of its directory as it was; a rollback would change that time.
         compared.only_times_that_change();
         for (path, why) in &compared.left {
-            left.push((crate::snapshot::whole(&series.folder, path)?, why.to_string()));
+            left.push((crate::snapshot::whole(&series.directory, path)?, why.to_string()));
         }
         steps.push(Step { series, compared, elsewhere });
         spared.push([Some(*before), after].into_iter().flatten().collect::<Vec<u64>>());

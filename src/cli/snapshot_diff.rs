@@ -21,12 +21,12 @@ use crate::snapshot::content::{Content, Kept};
 use crate::snapshot::manifest::{At, Entry};
 use crate::snapshot::series::Series;
 use crate::snapshot::whole;
-use crate::tree::state::{Object, State, What};
+use crate::tree::state::{Object, State, What, printed};
 
-/// `{"schema":2,"folder":…,"n":…,"m":…,"changes":[…],"left":[…]}`.
+/// `{"schema":2,"directory":…,"n":…,"m":…,"changes":[…],"left":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
-    folder: &'a AbsPath,
+    directory: &'a AbsPath,
     n: u64,
     m: Option<u64>,
     changes: &'a [Row<'a>],
@@ -38,7 +38,9 @@ struct Whole<'a> {
 pub struct Row<'a> {
     path: &'a AbsPath,
     change: Sort,
+    #[serde(serialize_with = "printed")]
     before: &'a Object,
+    #[serde(serialize_with = "printed")]
     after: &'a Object,
     #[serde(skip_serializing_if = "Option::is_none")]
     insertions: Option<usize>,
@@ -56,11 +58,11 @@ struct Names<'a> {
 pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Problem> {
     let (store, series) = series_of(call, args.dir.as_deref(), &args.key, &args.paths)?;
     let meant = |key: &str| {
-        of_key(&series, key, &format!("{recant} snapshot diff last{} -- {key}", dir(&series.folder), recant = recant()))
+        of_key(&series, key, &format!("{recant} snapshot diff last{} -- {key}", dir(&series.directory), recant = recant()))
     };
     let n = meant(&args.key)?;
     let m = args.other.as_deref().map(meant).transpose()?;
-    let paths = inner(&series.folder, &args.paths)?;
+    let paths = inner(&series.directory, &args.paths)?;
     let mut compared = match m {
         Some(m) => compare::between(&series, n, Some(m), &paths, args.with_vcs)?,
         None => {
@@ -81,9 +83,9 @@ pub fn known(series: &Series, paths: &[AbsPath], compared: &Compared) -> Result<
     match paths.iter().zip(&compared.found).find(|(_, found)| !**found) {
         None => Ok(()),
         Some((path, _)) => {
-            let path = whole(&series.folder, path)?;
-            let problem = Problem::refused(format!("{path}: neither the snapshot nor the folder has it")).path(&path);
-            let dir = dir(&series.folder);
+            let path = whole(&series.directory, path)?;
+            let problem = Problem::refused(format!("{path}: neither the snapshot nor the directory has it")).path(&path);
+            let dir = dir(&series.directory);
             Err(problem.remedy(format!("{recant} snapshot show N --all{dir} lists what is in a snapshot", recant = recant())))
         }
     }
@@ -105,7 +107,7 @@ fn print(
     let listed: Vec<_> = changes.iter().filter(|(change, _)| all || change.sort() != Sort::Times).collect();
     let mut left = Vec::new();
     for (path, why) in &compared.left {
-        left.push(Left { path: whole(&series.folder, path)?, why: why.clone() });
+        left.push(Left { path: whole(&series.directory, path)?, why: why.clone() });
     }
     left.iter().for_each(|Left { path, why }| call.out.note(format_args!("{path}: not compared: {why}")));
     if args.much.name_only {
@@ -117,7 +119,7 @@ fn print(
         }
         return Ok(Ended::Done);
     }
-    let mut kept = Kept::of(&series.dir, &series.folder);
+    let mut kept = Kept::of(&series.dir, &series.directory);
     if !call.out.is_text() {
         let mut rows = Vec::with_capacity(listed.len());
         for (change, difference) in &listed {
@@ -129,7 +131,7 @@ fn print(
             let (insertions, deletions) = (counts.map(|counts| counts.0), counts.map(|counts| counts.1));
             rows.push(Row { path, change: change.sort(), before, after, insertions, deletions });
         }
-        call.out.list(&Whole { folder: &series.folder, n, m, changes: &rows, left }, || &rows);
+        call.out.list(&Whole { directory: &series.directory, n, m, changes: &rows, left }, || &rows);
         return Ok(Ended::Done);
     }
     call.out.page(call.config.pager.value.as_deref());
@@ -146,7 +148,7 @@ fn print(
         let between = m.map(|m| format!(" {m}")).unwrap_or_default();
         let paths: String = args.paths.iter().map(|path| format!(" {}", Shown(path.as_os_str().as_bytes()))).collect();
         let paths = if paths.is_empty() { paths } else { format!(" --{paths}") };
-        let whole = command(format_args!("snapshot diff {n}{between}{} --stat --all{paths}", dir(&series.folder)));
+        let whole = command(format_args!("snapshot diff {n}{between}{} --stat --all{paths}", dir(&series.directory)));
         stat::table(call, &rows, args.much.all, &whole);
     }
     let times = changes.len() - listed.len();
@@ -161,7 +163,7 @@ fn change(series: &Series, difference: &Difference) -> Result<Change, Problem> {
     let marks = Marks { same_content: difference.is_metadata(), ..Marks::default() };
     Ok(Change {
         n: 0,
-        path: whole(&series.folder, &difference.path)?,
+        path: whole(&series.directory, &difference.path)?,
         before: Before { object: difference.then.clone(), print: None },
         after: difference.now.clone(),
         marks,
@@ -201,12 +203,12 @@ fn content(
     let entry = Entry { path: difference.path.clone(), state: state.clone(), at, link: None, unread: None };
     Ok(match kept.content(&entry)? {
         Content::Small(bytes) => bytes,
-        Content::Large(file) => all(&file, &whole(&series.folder, &difference.path)?)?,
+        Content::Large(file) => all(&file, &whole(&series.directory, &difference.path)?)?,
     })
 }
 
 fn on_tree(series: &Series, difference: &Difference) -> Result<Vec<u8>, Problem> {
-    let path = whole(&series.folder, &difference.path)?;
+    let path = whole(&series.directory, &difference.path)?;
     let parent = path.parent().unwrap_or_else(compare::root);
     let dir = crate::fs::dir::Dir::open(parent.as_path())?;
     all(&dir.at(path.name()).open_file()?, &path)

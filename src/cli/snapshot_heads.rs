@@ -23,7 +23,7 @@ use crate::tree::state::State;
 #[derive(Serialize)]
 pub struct Moved {
     /// The directory of the working tree.
-    folder: AbsPath,
+    directory: AbsPath,
     /// The commit now.
     from: String,
     /// The commit in the snapshot; missing if that has none, or no such repository.
@@ -44,16 +44,16 @@ const MOST: u64 = 64 << 20;
 /// not kept in files, it finds nothing.
 pub fn moved(series: &Series, compared: &Compared) -> Result<Vec<Moved>, Problem> {
     let repositories: BTreeSet<AbsPath> = compared.differences.iter().filter_map(|d| repository_of(&d.path)).collect();
-    let mut kept = Kept::of(&series.dir, &series.folder);
+    let mut kept = Kept::of(&series.dir, &series.directory);
     let mut moved = Vec::new();
     for git in repositories {
         let from = commit_of(&git, |path| on_tree(series, path))?;
         let to = commit_of(&git, |path| in_snapshot(series, compared, &mut kept, path))?;
         let Some(from) = from.filter(|from| to.as_ref() != Some(from)) else { continue };
-        let folder = whole(&series.folder, &git.parent().unwrap_or_else(|| git.clone()))?;
-        let counted = count(&folder, &from, to.as_deref());
+        let directory = whole(&series.directory, &git.parent().unwrap_or_else(|| git.clone()))?;
+        let counted = count(&directory, &from, to.as_deref());
         let (commits, uncounted) = counted.map_or_else(|why| (None, Some(why)), |commits| (Some(commits), None));
-        moved.push(Moved { folder, from, to, commits, uncounted });
+        moved.push(Moved { directory, from, to, commits, uncounted });
     }
     Ok(moved)
 }
@@ -61,7 +61,7 @@ pub fn moved(series: &Series, compared: &Compared) -> Result<Vec<Moved>, Problem
 /// Warns of each.
 pub fn say(call: &Call, moved: &[Moved]) {
     let short = |commit: &str| commit.chars().take(10).collect::<String>();
-    for Moved { folder, from, to, commits, uncounted } in moved {
+    for Moved { directory, from, to, commits, uncounted } in moved {
         let to = to.as_ref().map_or_else(|| "no commit".to_owned(), |to| short(to));
         let by = match (commits, uncounted) {
             (Some(0), _) => "; that leads to all commits of now".to_owned(),
@@ -69,7 +69,7 @@ pub fn say(call: &Call, moved: &[Moved]) {
             (Some(n), _) => format!(": back by {n} commits"),
             (None, why) => format!("; by how many commits cannot be told: {}", why.as_deref().unwrap_or("git does not say")),
         };
-        call.out.warn(format_args!("{}: HEAD goes from {} to {to}{by}", call.out.place(folder), short(from)));
+        call.out.warn(format_args!("{}: HEAD goes from {} to {to}{by}", call.out.place(directory), short(from)));
     }
 }
 
@@ -108,7 +108,7 @@ fn hash(text: &str) -> Option<String> {
 }
 
 fn on_tree(series: &Series, path: &AbsPath) -> Result<Option<Vec<u8>>, Problem> {
-    let path = whole(&series.folder, path)?;
+    let path = whole(&series.directory, path)?;
     let parent = path.parent().unwrap_or_else(|| path.clone());
     // An unreadable file counts as none; the restore itself names it.
     let file = Dir::open(parent.as_path()).and_then(|dir| dir.at(path.name()).open_file());
@@ -125,7 +125,7 @@ fn in_snapshot(series: &Series, compared: &Compared, kept: &mut Kept<'_>, path: 
     let entry = Entry { path: path.clone(), state: d.then.clone(), at: d.at, link: None, unread: None };
     Ok(Some(match kept.content(&entry)? {
         Content::Small(bytes) => bytes,
-        Content::Large(file) => content(&file, &whole(&series.folder, path)?)?,
+        Content::Large(file) => content(&file, &whole(&series.directory, path)?)?,
     }))
 }
 
@@ -138,16 +138,16 @@ fn content(file: &std::fs::File, path: &AbsPath) -> Result<Vec<u8>, Problem> {
 /// Has git count the commits that `from` leads to and `to` does not. Errors: the reason why git cannot. Changes nothing in the repository,
 /// runs none of its hooks, and fetches nothing: gitglossary(7), "partial clone"; git(1), GIT_OPTIONAL_LOCKS. git refuses a repository
 /// of another user (git-config(1), safe.directory); that counts.
-fn count(folder: &AbsPath, from: &str, to: Option<&str>) -> Result<u64, String> {
+fn count(directory: &AbsPath, from: &str, to: Option<&str>) -> Result<u64, String> {
     let mut git = Command::new("git");
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
         git.env_remove(name);
     }
     git.envs([("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", ""), ("LC_ALL", "C")]);
-    if let Some(above) = folder.parent() {
+    if let Some(above) = directory.parent() {
         git.env("GIT_CEILING_DIRECTORIES", above.as_path());
     }
-    git.arg("-C").arg(folder.as_path()).args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]);
+    git.arg("-C").arg(directory.as_path()).args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]);
     git.args(["rev-list", "--count", from]).args(to.map(|to| format!("^{to}"))).arg("--").stdin(Stdio::null());
     let said = git.output().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => "git is not here".to_owned(),

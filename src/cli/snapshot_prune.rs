@@ -12,10 +12,10 @@ use crate::snapshot::error;
 use crate::snapshot::prune::{self, Conditions, Pruned, Which};
 use crate::snapshot::series::Series;
 
-/// `{"schema":2,"folder":…,"dry_run":…,"pruned":[n…],"bytes":n,"kept":…}`.
+/// `{"schema":2,"directory":…,"dry_run":…,"pruned":[n…],"bytes":n,"kept":…}`.
 #[derive(Serialize)]
 struct Whole<'a> {
-    folder: &'a AbsPath,
+    directory: &'a AbsPath,
     dry_run: bool,
     pruned: &'a [u64],
     bytes: u64,
@@ -43,7 +43,7 @@ pub fn prune(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
         gone.retain(|n| chosen.contains(n));
         Ok(prune::prune(&call.fs, &series, &lock, &gone)?)
     };
-    asked::finished(call, act, |pruned| Ok(say(call, &series.folder, args.dry_run, &pruned)))
+    asked::finished(call, act, |pruned| Ok(say(call, &series.directory, args.dry_run, &pruned)))
 }
 
 /// Asks, at a terminal, before snapshots are lost for good. Names the first of them.
@@ -53,31 +53,32 @@ fn ask(call: &Call, series: &Series, chosen: &[u64]) -> Result<(), Problem> {
     let more = chosen.len().saturating_sub(NAMED) as u64;
     let more = if more > 0 { format!(" and {} more", text::grouped(more)) } else { String::new() };
     let word = if chosen.len() == 1 { "snapshot" } else { "snapshots" };
-    call.confirm(&format!("Prune {word} {}{more} of {}?", numbers.join(", "), call.out.place(&series.folder)))
+    call.confirm(&format!("Prune {word} {}{more} of {}?", numbers.join(", "), call.out.place(&series.directory)))
 }
 
 /// Drops the whole series of a directory, also if it cannot be read.
 fn drop_all(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
     if args.of.named().is_none() {
-        let problem = Problem::new(Kind::Usage, "--all drops every snapshot of a folder, which is to be named");
+        let problem = Problem::new(Kind::Usage, "--all drops every snapshot of a directory, which is to be named");
         return Err(problem.remedy(format!("{recant} snapshot prune DIR --all", recant = recant())));
     }
-    let (folder, series) = snapshot::found_by(call, args.of.named(), Series::unread)?;
-    let none = || error::none(&folder);
+    let (directory, series) = snapshot::found_by(call, args.of.named(), Series::unread)?;
+    let none = || error::none(&directory);
     let (store, series) = (call.store()?.ok_or_else(none)?, series.ok_or_else(none)?);
     let done = Pruned { gone: series.numbers()?, freed: prune::used(&series.dir)?, kept: None };
     if args.dry_run {
-        return Ok(say(call, &folder, true, &done));
+        return Ok(say(call, &directory, true, &done));
     }
     let (count, bytes) = (text::count(done.gone.len() as u64, "snapshot"), text::bytes(done.freed));
-    call.confirm(&format!("Drop all that there are of {folder}: {count}, {bytes}?"))?;
+    call.confirm(&format!("Drop all that there are of {directory}: {count}, {bytes}?"))?;
     let drop_them = || {
         let lock = series.lock(&call.fs)?;
-        if let Some(n) = snapshot::needed(call, &folder)?.first() {
-            return Err(snapshot::is_needed(&folder, *n));
+        if let Some(n) = snapshot::needed(call, &directory)?.first() {
+            return Err(snapshot::is_needed(&directory, *n));
         }
         if series.numbers()? != done.gone {
-            let problem = Problem::refused(format!("{folder}: its snapshots are others than were asked about")).path(&folder);
+            let problem =
+                Problem::refused(format!("{directory}: its snapshots are others than were asked about")).path(&directory);
             return Err(problem.remedy("try again"));
         }
         series.remove(&call.fs, store, &lock)?;
@@ -85,7 +86,7 @@ fn drop_all(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
         call.clear_away(store);
         Ok(done)
     };
-    asked::finished(call, drop_them, |done| Ok(say(call, &folder, false, &done)))
+    asked::finished(call, drop_them, |done| Ok(say(call, &directory, false, &done)))
 }
 
 fn which(call: &Call, args: &SnapshotPrune) -> Which {
@@ -102,19 +103,19 @@ fn which(call: &Call, args: &SnapshotPrune) -> Which {
     Which::Settings(Conditions { keep: Some(keep), before: None, max_size: Some(max_size) })
 }
 
-fn say(call: &Call, folder: &AbsPath, dry_run: bool, done: &Pruned) -> Ended {
+fn say(call: &Call, directory: &AbsPath, dry_run: bool, done: &Pruned) -> Ended {
     let ended = if done.kept.is_some() { Ended::With(Kind::LeftOut) } else { Ended::Done };
     if let Some(why) = &done.kept {
         call.out.warn(snapshot::unswept(why));
     }
     if !call.out.is_text() {
         let (pruned, bytes, kept) = (&done.gone[..], done.freed, done.kept.as_deref());
-        call.out.document(&Whole { folder, dry_run, pruned, bytes, kept });
+        call.out.document(&Whole { directory, dry_run, pruned, bytes, kept });
         return ended;
     }
     done.gone.iter().for_each(|n| call.out.line(n));
     let would = if dry_run { "would be " } else { "" };
     let (count, bytes) = (text::count(done.gone.len() as u64, "snapshot"), text::bytes(done.freed));
-    call.out.note(format_args!("{folder}: {count} {would}pruned, {bytes} {would}freed"));
+    call.out.note(format_args!("{directory}: {count} {would}pruned, {bytes} {would}freed"));
     ended
 }

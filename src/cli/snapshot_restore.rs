@@ -18,15 +18,15 @@ use crate::session::log;
 use crate::session::opened::Locked;
 use crate::session::prune::drop_checkpoint;
 use crate::session::store::Store;
-use crate::snapshot::compare::{self, Compared, Digests, Terms};
+use crate::snapshot::compare::{self, Compared, Hashes, Terms};
 use crate::snapshot::error::heal;
 use crate::snapshot::series::Series;
 use crate::snapshot::{manifest, restore, whole};
 
-/// `{"schema":2,"folder":…,"n":…,"dry_run":…,"session":…,"backup":…,"paths":[{"path":…,"done":…}],"skipped":[…]}`.
+/// `{"schema":2,"directory":…,"n":…,"dry_run":…,"session":…,"backup":…,"paths":[{"path":…,"done":…}],"skipped":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
-    folder: &'a AbsPath,
+    directory: &'a AbsPath,
     n: u64,
     dry_run: bool,
     session: Option<&'a Id>,
@@ -46,7 +46,7 @@ struct Row {
 /// Restores a directory.
 pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let (store, series) = series_of(call, args.dir.as_deref(), &args.key, &args.paths)?;
-    restore::refuse_elsewhere(&series.folder)?;
+    restore::refuse_elsewhere(&series.directory)?;
     let _lock = if args.dry_run {
         None
     } else {
@@ -57,15 +57,15 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let n = of_key(
         &series,
         &args.key,
-        &format!("{recant} snapshot restore last {}{}", args.key, dir(&series.folder), recant = recant()),
+        &format!("{recant} snapshot restore last {}{}", args.key, dir(&series.directory), recant = recant()),
     )?;
-    let paths = inner(&series.folder, &args.paths)?;
+    let paths = inner(&series.directory, &args.paths)?;
     crate::fs::roots::open_many();
-    let digests = if args.safe { Digests::All } else { Digests::Small };
+    let hashes = if args.safe { Hashes::All } else { Hashes::Small };
     if args.with_vcs {
         refuse_without_vcs(&series, n)?;
     }
-    let terms = Terms { whole: true, paths: &paths, digests, with_vcs: args.with_vcs };
+    let terms = Terms { whole: true, paths: &paths, hashes, with_vcs: args.with_vcs };
     let mut compared = compare::with_tree(&store.path, &series, n, terms)?;
     known(&series, &paths, &compared)?;
     narrow(args, &series, n, &paths, &mut compared)?;
@@ -91,10 +91,10 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let fill = |session: &mut Locked| restore::fill(&call.fs, &series, &compared, session).map(|writing| writing_out = writing);
     let mut session = filled(call, store, store.begin_own(&call.fs, None, recorded)?, fill)?;
     let id = session.id().clone();
-    let done = apply::commit_restore(call, store, &mut session, &Restoring { n, folder: &series.folder }, args.force);
+    let done = apply::commit_restore(call, store, &mut session, &Restoring { n, directory: &series.directory }, args.force);
     drop(writing_out);
-    let only = paths.iter().map(|path| whole(&series.folder, path)).collect::<Result<_, _>>()?;
-    let asked = log::Restore { folder: series.folder.clone(), snapshot: n, only };
+    let only = paths.iter().map(|path| whole(&series.directory, path)).collect::<Result<_, _>>()?;
+    let asked = log::Restore { directory: series.directory.clone(), snapshot: n, only };
     let counts = done.as_ref().ok().map(|(report, _)| (report.rows.len(), report.left.len()));
     call.note_in_log(store, &log::Entry::of_restore(asked, &session, counts));
     let (report, _) = match done {
@@ -125,9 +125,11 @@ fn refuse_without_vcs(series: &Series, n: u64) -> Result<(), Problem> {
     if !manifest::rules(&series.dir, n)?.leaves_vcs() {
         return Ok(());
     }
-    let why =
-        format!("snapshot {n} of {} has none of version control's directories: it was taken without --with-vcs", series.folder);
-    Err(Problem::refused(why).path(&series.folder).remedy("restore without --with-vcs: they stay as they are"))
+    let why = format!(
+        "snapshot {n} of {} has none of version control's directories: it was taken without --with-vcs",
+        series.directory
+    );
+    Err(Problem::refused(why).path(&series.directory).remedy("restore without --with-vcs: they stay as they are"))
 }
 
 /// Names the repositories in the snapshot that a restore leaves as they are.
@@ -139,7 +141,7 @@ fn say_repositories(call: &Call, series: &Series, n: u64, paths: &[AbsPath], com
         0 => String::new(),
         more => format!(" and {} more", text::grouped(more as u64)),
     };
-    let first = call.out.shown(&whole(&series.folder, first)?);
+    let first = call.out.shown(&whole(&series.directory, first)?);
     call.out.note(format_args!("{first}{more}: snapshot {n} has it, too; left as it is without --with-vcs"));
     Ok(())
 }
@@ -152,7 +154,7 @@ fn say_shared(call: &Call, series: &Series, compared: &Compared) -> Result<(), P
         0 => String::new(),
         more => format!(" (so has what was at {})", text::count(more as u64, "more path")),
     };
-    let first = whole(&series.folder, first)?;
+    let first = whole(&series.directory, first)?;
     call.out.note(format_args!(
         "{first}: what was there has another name that stays{more}: what is written to that one changes the backup, and a rollback stops at it"
     ));
@@ -160,14 +162,14 @@ fn say_shared(call: &Call, series: &Series, compared: &Compared) -> Result<(), P
 }
 
 fn recorded(series: &Series, n: u64) -> String {
-    format!("snapshot restore {n} {}", series.folder)
+    format!("snapshot restore {n} {}", series.directory)
 }
 
 /// Reports what the engine would do. Asks it as a restore does, with a session without content that is removed again.
 fn would(call: &Call, store: &Store, series: &Series, n: u64, compared: &Compared) -> Result<Report, Problem> {
     let fill = |session: &mut Locked| restore::fill_to_ask(&call.fs, series, compared, session);
     let mut session = filled(call, store, store.begin_own(&call.fs, None, recorded(series, n))?, fill)?;
-    let done = apply::would_restore(call, store, &mut session, &Restoring { n, folder: &series.folder });
+    let done = apply::would_restore(call, store, &mut session, &Restoring { n, directory: &series.directory });
     take_away(call, store, session);
     let (report, _) = done.map_err(|mut problem| {
         say_whose(&mut problem, series, n);
@@ -188,7 +190,7 @@ fn say_whose(problem: &mut Problem, series: &Series, n: u64) {
     if !matches!(problem.kind, Kind::Damaged) {
         return;
     }
-    let path = problem.path.clone().unwrap_or_else(|| series.folder.to_string());
+    let path = problem.path.clone().unwrap_or_else(|| series.directory.to_string());
     problem.message = format!("cannot restore snapshot {n}: the content that it keeps of {path} is damaged");
     problem.remedy = Some(heal());
 }
@@ -209,7 +211,7 @@ fn narrow(args: &SnapshotRestore, series: &Series, n: u64, paths: &[AbsPath], co
     if args.keep_new {
         compared.keep_new();
     }
-    compared.settle(&series.folder);
+    compared.settle(&series.directory);
     Ok(())
 }
 
@@ -221,14 +223,14 @@ fn rows(series: &Series, compared: &Compared) -> Result<Vec<Row>, Problem> {
             _ if d.is_metadata() => "metadata",
             _ => "restored",
         };
-        Ok(Row { path: whole(&series.folder, &d.path)?, done })
+        Ok(Row { path: whole(&series.directory, &d.path)?, done })
     };
     compared.differences.iter().map(row).collect()
 }
 
 fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Problem> {
     let row = |(path, why): &(AbsPath, String)| {
-        let path = whole(&series.folder, path)?;
+        let path = whole(&series.directory, path)?;
         // The owner or one of his commands took the rights away: --force does not help.
         let is_closed = why.starts_with("it cannot be") && why.ends_with("permission denied");
         let chmod = || format!(" (chmod u+rX {} first, or restore as root)", shell_word(path.as_bytes()));
@@ -278,29 +280,29 @@ fn say(
     session: Option<&Id>,
     (rows, left, heads): (&[Row], &[Left], &[Moved]),
 ) {
-    let (out, folder, dry_run) = (&call.out, &series.folder, args.dry_run);
+    let (out, directory, dry_run) = (&call.out, &series.directory, args.dry_run);
     if !out.is_text() {
         let backup = session.is_some() && !args.no_backup;
-        out.document(&Whole { folder, n, dry_run, session, backup, paths: rows, skipped: left, heads });
+        out.document(&Whole { directory, n, dry_run, session, backup, paths: rows, skipped: left, heads });
         return;
     }
     let whole = match session {
         Some(id) => command(format_args!("show {} --all", id.tail())),
-        None => command(format_args!("snapshot restore {n} --dir {folder} --dry-run --all")),
+        None => command(format_args!("snapshot restore {n} --dir {directory} --dry-run --all")),
     };
     out.listing(rows.iter().map(|row| format!("{:<9} {}", row.done, out.shown(&row.path))), args.all, &whole);
     apply::say_skipped(call, left.iter().map(|Left { path, why }| (path, &**why)), args.all, &whole);
     let count = text::count(rows.len() as u64, "path");
-    let (skipped, folder) = (
+    let (skipped, directory) = (
         if left.is_empty() { String::new() } else { format!(", {} skipped", text::grouped(left.len() as u64)) },
-        out.place(folder),
+        out.place(directory),
     );
     if rows.is_empty() {
-        out.note(format_args!("{folder} is as snapshot {n} has it{skipped}"));
+        out.note(format_args!("{directory} is as snapshot {n} has it{skipped}"));
         return;
     }
     let would = if dry_run { "would be " } else { "" };
-    out.note(format_args!("{folder}: {count} {would}restored to snapshot {n}{skipped}"));
+    out.note(format_args!("{directory}: {count} {would}restored to snapshot {n}{skipped}"));
     match session {
         Some(_) if args.no_backup => out.note("no backup was kept: this cannot be taken back"),
         Some(id) => out.note(format_args!("to take it back: {}", command(format_args!("rollback {}", id.tail())))),

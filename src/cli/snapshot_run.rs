@@ -8,7 +8,7 @@ use super::args::Run;
 use super::caches::Caches;
 use super::problem::Problem;
 use super::run::{RunDocument, not_started, status_of};
-use super::snapshot::folder;
+use super::snapshot::directory;
 use super::snapshot_collect::{Collected, Ran, Watched, collect, end, is_gone, take};
 use super::{Call, Ended, text};
 use crate::capture::command::{Command, Exit, Linger, Network};
@@ -20,7 +20,7 @@ use crate::fs::interrupt::{self, Noting};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::run::{Arg, Ending};
-use crate::session::running::{self, Folder, Held, Wanted};
+use crate::session::running::{self, Directory, Held, Wanted};
 use crate::session::store::Store;
 use crate::snapshot::create::Made;
 use crate::snapshot::manifest;
@@ -31,22 +31,22 @@ use crate::snapshot::series::Series;
 /// Runs the command, and exits with its status.
 pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
     refuse_what_holds(args)?;
-    let (folders, store) = match folders(args).and_then(|folders| Ok((folders, call.store_path()?))) {
+    let (directories, store) = match directories(args).and_then(|directories| Ok((directories, call.store_path()?))) {
         Ok(found) => found,
         Err(problem) => return Ok(not_started(&call.out, call.with_remedy(problem))),
     };
     // Signals are noted before the first directory is made for the command, so that none is left behind.
     let noting = interrupt::note(interrupt::Asked::Stops);
-    let caches = Caches::open(call, &folders, &store);
+    let caches = Caches::open(call, &directories, &store);
     drop(noting);
-    let ended = run_beside(call, args, folders, &caches);
+    let ended = run_beside(call, args, directories, &caches);
     caches.close(call);
     ended
 }
 
 /// Runs the command with the caches open.
-fn run_beside(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -> Result<Ended, Problem> {
-    let begun = begin(call, args, folders, caches);
+fn run_beside(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Caches) -> Result<Ended, Problem> {
+    let begun = begin(call, args, directories, caches);
     let Begun { store, watched, confinement, held, noting } = match begun {
         Ok(begun) => begun,
         Err(problem) => return Ok(not_started(&call.out, call.with_remedy(problem))),
@@ -163,9 +163,9 @@ fn network(args: &Run) -> Network {
 
 /// Adds that the session can still be made, and that the snapshots have what was there before in any case.
 fn with_way_back(problem: Problem, id: &Id, watched: &[Watched]) -> Problem {
-    let ways = watched
-        .iter()
-        .map(|one| format!("{recant} snapshot restore {} --with-vcs --dir {}", one.before, one.series.folder, recant = recant()));
+    let ways = watched.iter().map(|one| {
+        format!("{recant} snapshot restore {} --with-vcs --dir {}", one.before, one.series.directory, recant = recant())
+    });
     let state = "the command has run on the real tree; no session was made of what it changed".to_owned();
     let tries = command(format_args!("recover {id} tries again; else"));
     Problem { state: Some(state), remedy: Some(format!("{tries} {}", ways.collect::<Vec<_>>().join("; "))), ..problem }
@@ -182,14 +182,14 @@ struct Begun {
 }
 
 /// The directories that are snapshotted, in path order.
-fn folders(args: &Run) -> Result<Vec<AbsPath>, Problem> {
-    let mut folders = args.inside.iter().map(|dir| folder(Some(dir))).collect::<Result<Vec<_>, _>>()?;
-    folders.sort();
+fn directories(args: &Run) -> Result<Vec<AbsPath>, Problem> {
+    let mut directories = args.inside.iter().map(|dir| directory(Some(dir))).collect::<Result<Vec<_>, _>>()?;
+    directories.sort();
     // A directory below another one is in that one's snapshots.
-    folders.dedup_by(|later, kept| later.is_under(kept));
+    directories.dedup_by(|later, kept| later.is_under(kept));
     let home = super::snapshot::home();
-    folders.iter().try_for_each(|folder| place::refuse_broad(folder, home.as_ref()))?;
-    Ok(folders)
+    directories.iter().try_for_each(|directory| place::refuse_broad(directory, home.as_ref()))?;
+    Ok(directories)
 }
 
 /// Refuses a `--pass` path that is missing. It is not made, as it may mean a file or a directory.
@@ -202,9 +202,9 @@ fn refuse_missing(passes: &[PathBuf]) -> Result<(), Problem> {
     Err(problem.path(path).remedy(remedy))
 }
 
-fn begin(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -> Result<Begun, Problem> {
+fn begin(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Caches) -> Result<Begun, Problem> {
     refuse_missing(&args.pass)?;
-    let dirs: Vec<_> = folders.iter().map(|folder| folder.as_path().to_path_buf()).collect();
+    let dirs: Vec<_> = directories.iter().map(|directory| directory.as_path().to_path_buf()).collect();
     let passes = [&args.pass[..], &caches.paths[..]].concat();
     let confinement = Confinement::make(&dirs, &passes, network(args))?;
     refuse_open_store(&call.store_path()?, &confinement)?;
@@ -212,14 +212,14 @@ fn begin(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -> Res
     call.prepare_to_change(&store)?;
     let noting = interrupt::note(interrupt::Asked::Stops);
     let mut watched = Vec::new();
-    for folder in folders {
-        let series = Series::create(&call.fs, &store, &folder)?;
+    for directory in directories {
+        let series = Series::create(&call.fs, &store, &directory)?;
         let limit = Some(call.config.snapshot_max_files.value);
         // The command itself may commit: version control is in the snapshot.
         let rules = Source::Found(Rules { vcs: Some(Vcs::Kept), ..Rules::default() });
         let before = take(call, &store, &series, ("before", rules), limit, &args.command);
         let made = before.map_err(|problem| with_limit(problem, limit))?;
-        say_unread(call, &series.folder, &made)?;
+        say_unread(call, &series.directory, &made)?;
         watched.push(Watched { series, before: made.n, elsewhere: made.elsewhere });
     }
     say_where(call, args, &watched, caches);
@@ -228,30 +228,31 @@ fn begin(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -> Res
         call.out.note(format_args!("--no-network: {what}"));
     }
     call.out.note(text::filled(&format!("not denied elsewhere: {}", text::list(&confinement.not_denied()))));
-    let of = |watched: &Watched| -> Result<Folder, Problem> {
+    let of = |watched: &Watched| -> Result<Directory, Problem> {
         let Watched { series, before, elsewhere } = watched;
         let taken = series.summary(*before)?.head.time;
-        Ok(Folder::new(&series.folder, *before, taken, elsewhere)?)
+        Ok(Directory::new(&series.directory, *before, taken, elsewhere)?)
     };
-    let folders = watched.iter().map(of).collect::<Result<_, _>>()?;
+    let directories = watched.iter().map(of).collect::<Result<_, _>>()?;
     let argv = args.command.iter().map(|word| Arg(word.as_bytes().to_vec())).collect();
     let made = caches.made.dirs().map(|dir| Arg(dir.as_os_str().as_bytes().to_vec())).collect();
-    let held = running::begin(&call.fs, &store, Wanted { name: args.name.as_deref(), argv, folders, made })?;
+    let held = running::begin(&call.fs, &store, Wanted { name: args.name.as_deref(), argv, directories, made })?;
     Ok(Begun { store, watched, confinement, held, noting })
 }
 
 /// Says where the command may write, and which of that is in the session.
 fn say_where(call: &Call, args: &Run, watched: &[Watched], caches: &Caches) {
-    let folders: Vec<String> = watched.iter().map(|watched| call.out.place(&watched.series.folder)).collect();
+    let directories: Vec<String> = watched.iter().map(|watched| call.out.place(&watched.series.directory)).collect();
     let passed = match &args.pass[..] {
         [] => None,
         [path] => Some(path.display().to_string()),
         paths => Some(format!("the {} paths of --pass", paths.len())),
     };
-    let places: Vec<String> = folders.iter().cloned().chain(passed).chain(caches.words()).chain(["/tmp".to_owned()]).collect();
+    let places: Vec<String> =
+        directories.iter().cloned().chain(passed).chain(caches.words()).chain(["/tmp".to_owned()]).collect();
     let line = format!("on the real tree, writing to {} alone", text::list(&places));
     call.out.note(text::filled(&line));
-    let only = format!("only what changes in {} is in the session and comes off again", text::list(&folders));
+    let only = format!("only what changes in {} is in the session and comes off again", text::list(&directories));
     call.out.note(text::filled(&only));
 }
 
@@ -261,12 +262,12 @@ fn say_ignored(call: &Call, watched: &[Watched]) -> Result<(), Problem> {
         let rules = manifest::rules(&series.dir, *before)?;
         let mut files = rules.files.iter().filter(|file| file.name == RECANTIGNORE);
         let Some(first) = files.next() else { continue };
-        let folder = call.out.place(&crate::snapshot::whole(&series.folder, &first.folder)?);
+        let directory = call.out.place(&crate::snapshot::whole(&series.directory, &first.directory)?);
         let more = match files.count() {
             0 => String::new(),
             more => format!(", and what {} more of these files leave out", text::grouped(more as u64)),
         };
-        call.out.note(text::filled(&format!("not in the session: what {folder}/{RECANTIGNORE} leaves out{more}")));
+        call.out.note(text::filled(&format!("not in the session: what {directory}/{RECANTIGNORE} leaves out{more}")));
     }
     Ok(())
 }
@@ -277,7 +278,7 @@ fn with_limit(error: Error, limit: Option<u64>) -> Problem {
     let problem = Problem::from(error);
     match limit.filter(|_| is_limit) {
         None => problem,
-        Some(limit) => problem.remedy(format!("a higher limit is max_files under [snapshot] in the settings (now {limit}); {recant} config names the file; or name a folder further down", recant = recant())),
+        Some(limit) => problem.remedy(format!("a higher limit is max_files under [snapshot] in the settings (now {limit}); {recant} config names the file; or name a directory further down", recant = recant())),
     }
 }
 
@@ -288,11 +289,11 @@ fn refuse_open_store(store: &AbsPath, confinement: &Confinement) -> Result<(), P
     Err(problem.remedy("use another store: --store DIR, RECANT_STORE"))
 }
 
-fn say_unread(call: &Call, folder: &AbsPath, made: &Made) -> Result<(), Problem> {
+fn say_unread(call: &Call, directory: &AbsPath, made: &Made) -> Result<(), Problem> {
     for (path, why) in &made.unread {
         call.out.warn(format_args!(
             "{}: not in the snapshot: {why}; what happens there cannot be taken back",
-            crate::snapshot::whole(folder, path)?
+            crate::snapshot::whole(directory, path)?
         ));
     }
     Ok(())

@@ -13,10 +13,10 @@ use crate::error::{Kind, recant};
 use crate::fs::path::AbsPath;
 use crate::snapshot::verify::{Verdict, Verifying, doubt};
 
-/// `{"schema":2,"folder":…,"snapshots":[…]}`.
+/// `{"schema":2,"directory":…,"snapshots":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
-    folder: &'a AbsPath,
+    directory: &'a AbsPath,
     snapshots: &'a [Row],
 }
 
@@ -58,14 +58,14 @@ pub fn verify(call: &Call, args: &SnapshotVerify) -> Result<Ended, Problem> {
         }
     }
     if call.out.is_text() {
-        print(call, &series.folder, &rows);
+        print(call, &series.directory, &rows);
     } else {
-        call.out.list(&Whole { folder: &series.folder, snapshots: &rows }, || &rows);
+        call.out.list(&Whole { directory: &series.directory, snapshots: &rows }, || &rows);
     }
     Ok(if is_damaged { Ended::With(Kind::Damaged) } else { Ended::Done })
 }
 
-fn print(call: &Call, folder: &AbsPath, rows: &[Row]) {
+fn print(call: &Call, directory: &AbsPath, rows: &[Row]) {
     let line = |row: &Row| {
         let faults = row.faults.len() as u64;
         let state = if faults == 0 { "whole".into() } else { text::count(faults, "fault") };
@@ -79,7 +79,7 @@ fn print(call: &Call, folder: &AbsPath, rows: &[Row]) {
     let hit: Vec<String> = rows.iter().filter(|row| !row.faults.is_empty()).map(|row| row.n.to_string()).collect();
     if !hit.is_empty() {
         call.out.note(format_args!(
-            "{folder}: snapshots that are hit: {}; {recant} snapshot create takes one that needs nothing of what is damaged, then recant \
+            "{directory}: snapshots that are hit: {}; {recant} snapshot create takes one that needs nothing of what is damaged, then recant \
              snapshot prune --number N drops them",
             hit.join(", "), recant = recant()));
     }

@@ -24,7 +24,7 @@ impl Spool {
         let file = unnamed(fs)?;
         let mut writer = BufWriter::with_capacity(256 << 10, &file);
         fill(&mut writer)?;
-        writer.flush().at("write what several machines get into", folder().display())?;
+        writer.flush().at("write what several machines get into", directory().display())?;
         drop(writer);
         Ok(Self { file })
     }
@@ -78,7 +78,7 @@ impl<'f> Kept<'f> {
             Some(file) => file,
             None => self.rest.insert(unnamed(self.fs)?),
         };
-        file.write_all(bytes).at("write what a machine prints into", folder().display())?;
+        file.write_all(bytes).at("write what a machine prints into", directory().display())?;
         self.more += bytes.len() as u64;
         Ok(())
     }
@@ -132,14 +132,14 @@ pub fn piece(from: &mut impl BufRead, most: u64) -> io::Result<Option<Vec<u8>>> 
     Ok((!line.is_empty()).then_some(line))
 }
 
-fn folder() -> PathBuf {
+fn directory() -> PathBuf {
     std::env::var_os("TMPDIR").filter(|path| !path.is_empty()).map_or_else(|| "/var/tmp".into(), PathBuf::from)
 }
 
 /// Makes a file without a name, which is removed however this process ends.
 fn unnamed(fs: &Fs) -> Result<File, Problem> {
     use rustix::io::Errno;
-    let dir = Dir::open(&folder()).at("open the directory for temporary files", folder().display())?;
+    let dir = Dir::open(&directory()).at("open the directory for temporary files", directory().display())?;
     let none = [Errno::OPNOTSUPP, Errno::ISDIR, Errno::NOENT].map(|errno| Some(errno.raw_os_error()));
     match fs.create_unnamed(dir.at(b"."), 0o600) {
         Err(error) if none.contains(&error.errno()) => named_for_a_moment(fs, &dir),

@@ -65,7 +65,7 @@ pub fn write(call: &Call, args: &args::Write) -> Result<Ended, Problem> {
         None => asked::input()?,
     };
     at_desk(call, &args.id, args.place.parents, |desk| {
-        let write = Write { content: &mut content, source: &source, mode: args.mode, over_folder: args.place.recursive };
+        let write = Write { content: &mut content, source: &source, mode: args.mode, over_directory: args.place.recursive };
         Ok(desk.write(&args.path, &cwd_for(&args.path)?, write)?)
     })
 }

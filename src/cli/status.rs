@@ -58,9 +58,9 @@ struct Counts {
 /// Snapshots of all directories.
 #[derive(Default, Serialize)]
 struct Snapshots {
-    folders: usize,
+    directories: usize,
     /// The number of these directories that do not exist now.
-    folders_gone: usize,
+    directories_gone: usize,
     snapshots: usize,
     bytes: u64,
     damaged: Vec<Left>,
@@ -174,21 +174,21 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
 /// The room that the snapshots take, by names and stats; and those that are unreadable, by their heads and tails.
 fn snapshots(store: &Store) -> Result<Snapshots, Problem> {
     let (all, broken) = Series::all(store)?;
-    let mut sum = Snapshots { folders: all.len(), ..Snapshots::default() };
+    let mut sum = Snapshots { directories: all.len(), ..Snapshots::default() };
     for series in &all {
         let (found, broken) = series.summaries()?;
         sum.snapshots += found.len() + broken.len();
         sum.bytes += used(&series.dir)?;
-        sum.folders_gone += usize::from(series.folder.as_path().symlink_metadata().is_err());
+        sum.directories_gone += usize::from(series.directory.as_path().symlink_metadata().is_err());
         let why = |broken: Broken| format!("of its snapshots, {} cannot be read: {}", broken.n, broken.why);
-        sum.damaged.extend(broken.into_iter().map(|broken| Left { path: series.folder.clone(), why: why(broken) }));
+        sum.damaged.extend(broken.into_iter().map(|broken| Left { path: series.directory.clone(), why: why(broken) }));
     }
     for name in broken {
         let below = [b"snapshots/", name.as_bytes()].concat();
         // If this is no directory, the room it takes does not count.
         sum.bytes += store.dir.open_below(&below).map_or(Ok(0), |dir| used(&dir))?;
         let path = AbsPath::parse([store.path.as_bytes(), b"/", &*below].concat());
-        let why = "it cannot be told of which folder these snapshots are".into();
+        let why = "it cannot be told of which directory these snapshots are".into();
         sum.damaged.push(Left { path: path.unwrap_or_else(|_| store.path.clone()), why });
     }
     Ok(sum)
@@ -241,12 +241,12 @@ fn print(
     let parts: Vec<String> =
         counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{} {word}", text::grouped(*n as u64))).collect();
     call.out.line(format_args!("sessions     {}", if parts.is_empty() { "none".into() } else { parts.join(", ") }));
-    if snapshots.folders > 0 {
-        let Snapshots { folders, folders_gone, snapshots, bytes, .. } = *snapshots;
-        let gone = if folders_gone > 0 { format!(", {folders_gone} not there now") } else { String::new() };
-        let (folders, bytes) = (text::count(folders as u64, "folder"), text::bytes(bytes));
+    if snapshots.directories > 0 {
+        let Snapshots { directories, directories_gone, snapshots, bytes, .. } = *snapshots;
+        let gone = if directories_gone > 0 { format!(", {directories_gone} not there now") } else { String::new() };
+        let (directories, bytes) = (text::count(directories as u64, "directory"), text::bytes(bytes));
         let snapshots = text::grouped(snapshots as u64);
-        call.out.line(format_args!("snapshots    {snapshots} of {folders}{gone} ({bytes})"));
+        call.out.line(format_args!("snapshots    {snapshots} of {directories}{gone} ({bytes})"));
     }
     print_old(call, old);
     for id in journaled {

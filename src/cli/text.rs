@@ -21,9 +21,13 @@ pub fn time(time: Time, seconds: bool) -> String {
     }
 }
 
-/// `1 change`, `2,309 changes`.
+/// `1 change`, `2,309 changes`, `3 directories`.
 pub fn count(n: u64, word: &str) -> String {
-    if n == 1 { format!("1 {word}") } else { format!("{} {word}s", grouped(n)) }
+    match word.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u'])) {
+        _ if n == 1 => format!("1 {word}"),
+        Some(stem) => format!("{} {stem}ies", grouped(n)),
+        None => format!("{} {word}s", grouped(n)),
+    }
 }
 
 /// A number with a comma at each thousand: [`crate::config::grouped`].

@@ -116,12 +116,12 @@ fn job(store: &AbsPath, id: &Id) -> Option<Vec<u8>> {
     let watch =
         [&b" --store "[..], &quoted(store.as_path()), b" confirm --watch ", id.as_str().as_bytes(), b" > /dev/null\n"].concat();
     let own = quoted(&program);
-    let versions = program.ancestors().nth(2).filter(|folder| folder.ends_with(PLACE));
+    let versions = program.ancestors().nth(2).filter(|directory| directory.ends_with(PLACE));
     Some(match versions {
         None => [&b"exec "[..], &own, &watch].concat(),
-        Some(folder) => {
+        Some(directory) => {
             let first = [&b"if [ -x "[..], &own, b" ]; then exec ", &own, &watch, b"fi\n"].concat();
-            [&first, &b"exec "[..], &quoted(folder), b"/*/recant", &watch].concat()
+            [&first, &b"exec "[..], &quoted(directory), b"/*/recant", &watch].concat()
         }
     })
 }

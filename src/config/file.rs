@@ -128,7 +128,7 @@ impl Config {
         };
         let whole = |key, path: PathBuf| match (path.strip_prefix("~"), home) {
             (Ok(below), Some(home)) => Ok(home.join(below)),
-            (Ok(_), None) => Err(value(key, format!("{}: no home folder is known", path.display()))),
+            (Ok(_), None) => Err(value(key, format!("{}: no home directory is known", path.display()))),
             (Err(_), _) if path.is_absolute() => Ok(path),
             _ => Err(value(key, format!("{}: a path here starts with '/' or '~/'", path.display()))),
         };

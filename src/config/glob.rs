@@ -10,7 +10,7 @@ pub fn glob(text: &str, home: Option<&Path>) -> Result<String, String> {
     let plain = text.trim_end_matches('/');
     let whole = match (plain.strip_prefix("~/"), home.and_then(Path::to_str)) {
         (Some(below), Some(home)) => format!("{}/{below}", globset::escape(home)),
-        (Some(_), None) => return Err("no home folder is known".into()),
+        (Some(_), None) => return Err("no home directory is known".into()),
         (None, _) => plain.to_owned(),
     };
     if whole.is_empty() {

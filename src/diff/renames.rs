@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::change::Change;
 use crate::session::sides::Side;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::look;
 use crate::tree::state::{Object, State};
 
@@ -62,15 +62,15 @@ impl Renames {
         old: &[usize],
         new: &[usize],
     ) -> Result<(), Error> {
-        let mut originals: HashMap<Digest, BTreeSet<usize>> = HashMap::new();
+        let mut originals: HashMap<Hash, BTreeSet<usize>> = HashMap::new();
         for i in old {
-            if let Some(digest) = digest(&changes[*i], sides[*i], sources, End::Before)? {
-                originals.entry(digest).or_default().insert(*i);
+            if let Some(hash) = hash(&changes[*i], sides[*i], sources, End::Before)? {
+                originals.entry(hash).or_default().insert(*i);
             }
         }
         for i in new {
-            let Some(digest) = digest(&changes[*i], sides[*i], sources, End::After)? else { continue };
-            let Some(alike) = originals.get_mut(&digest) else { continue };
+            let Some(hash) = hash(&changes[*i], sides[*i], sources, End::After)? else { continue };
+            let Some(alike) = originals.get_mut(&hash) else { continue };
             let likeness = |old: &usize| {
                 let (old, new) = (&changes[*old], &changes[*i]);
                 let mtime = |object: &Object| object.as_ref().map(|state| state.meta.mtime);
@@ -106,13 +106,13 @@ enum End {
 }
 
 /// The hash of an end of a change, recorded or computed. `None` if the content is not available.
-fn digest(change: &Change, side: Side, sources: &mut Sources<'_>, end: End) -> Result<Option<Digest>, Error> {
+fn hash(change: &Change, side: Side, sources: &mut Sources<'_>, end: End) -> Result<Option<Hash>, Error> {
     let object = match end {
         End::Before => &change.before.object,
         End::After => &change.after,
     };
-    if let Some(digest) = object.as_ref().and_then(State::digest) {
-        return Ok(Some(digest));
+    if let Some(hash) = object.as_ref().and_then(State::hash) {
+        return Ok(Some(hash));
     }
     let on_tree = sources.on_tree(change, side);
     let content = match end {
@@ -120,7 +120,7 @@ fn digest(change: &Change, side: Side, sources: &mut Sources<'_>, end: End) -> R
         End::After => sources.after(change, side, &on_tree)?,
     };
     match content {
-        Content::File(file) => Ok(Some(look::digest_of(&file).at("read", &change.path)?.0)),
+        Content::File(file) => Ok(Some(look::hash_of(&file).at("read", &change.path)?.0)),
         Content::Gone(_) => Ok(None),
     }
 }

@@ -120,13 +120,13 @@ impl<'s> Sources<'s> {
             // It was put back by a rollback, with a new fingerprint.
             Side::Out | Side::Lost => (&change.before.object, None),
         };
-        let folder = match self.folder(&change.path) {
-            Ok(folder) => folder,
+        let directory = match self.directory(&change.path) {
+            Ok(directory) => directory,
             Err(_) if expected.is_none() => return OnTree::AsRecorded,
             Err(error) if is_missing(&error) => return OnTree::Changed,
             Err(error) => return OnTree::Unseen(error.why()),
         };
-        match look::compare(folder.at(change.path.name()), expected, print.as_ref()) {
+        match look::compare(directory.at(change.path.name()), expected, print.as_ref()) {
             Ok((_, Likeness::Same)) => OnTree::AsRecorded,
             Ok(_) => OnTree::Changed,
             Err(error) => OnTree::Unseen(error.why()),
@@ -178,8 +178,8 @@ impl<'s> Sources<'s> {
 
     /// The object that the tree holds at `path` now, by its metadata alone: content is not read. A path that leads nowhere holds nothing.
     pub fn now(&mut self, path: &AbsPath) -> Result<Object, IoError> {
-        match self.folder(path) {
-            Ok(folder) => Ok(look::look(folder.at(path.name()))?.map(|seen| seen.state)),
+        match self.directory(path) {
+            Ok(directory) => Ok(look::look(directory.at(path.name()))?.map(|seen| seen.state)),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(error),
         }
@@ -187,7 +187,7 @@ impl<'s> Sources<'s> {
 
     /// The content of the file that the tree holds at `path` now.
     pub fn content_now(&mut self, path: &AbsPath) -> Content {
-        let opened = self.folder(path).and_then(|folder| folder.at(path.name()).open_file());
+        let opened = self.directory(path).and_then(|directory| directory.at(path.name()).open_file());
         opened.map_or_else(|error| Content::Gone(format!("it cannot be read: {}", error.why())), Content::File)
     }
 
@@ -204,13 +204,13 @@ impl<'s> Sources<'s> {
 
     /// The object that `--force` overwrote last at `path`, and its content.
     pub fn displaced(&self, path: &AbsPath) -> Result<Option<(Object, Content)>, Error> {
-        let folder = part(&self.session.dir, b"displaced")?;
-        let names = folder.names()?;
+        let directory = part(&self.session.dir, b"displaced")?;
+        let names = directory.names()?;
         let mut generations: Vec<u64> = names.iter().filter_map(|name| std::str::from_utf8(name).ok()?.parse().ok()).collect();
         generations.sort_unstable();
         for generation in generations.iter().rev() {
             let name = generation.to_string().into_bytes();
-            let at = folder.at(&name);
+            let at = directory.at(&name);
             let manifest = Manifest::read_in(&at.open_dir()?)?;
             if let Some(original) = manifest.originals.get(path)
                 && let Some(place) = original.place()
@@ -242,14 +242,14 @@ impl<'s> Sources<'s> {
             OnTree::AsRecorded => {}
             other => return Ok(Content::Gone(other.why(side).unwrap_or_default())),
         }
-        let opened = self.folder(&change.path).and_then(|folder| folder.at(change.path.name()).open_file());
+        let opened = self.directory(&change.path).and_then(|directory| directory.at(change.path.name()).open_file());
         Ok(opened.map_or_else(|error| Content::Gone(error.why()), Content::File))
     }
 
-    fn folder(&mut self, path: &AbsPath) -> Result<Rc<Dir>, IoError> {
+    fn directory(&mut self, path: &AbsPath) -> Result<Rc<Dir>, IoError> {
         let no_parent = || std::io::Error::other("the root directory lies in no directory");
         let parent = path.parent().ok_or_else(no_parent).at("look at", path)?;
-        self.roots.folder(&parent)
+        self.roots.directory(&parent)
     }
 }
 

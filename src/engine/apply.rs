@@ -88,7 +88,7 @@ fn do_steps(
 fn set_times(fs: &Fs, reach: &mut Reach, journal: &Journal, left: &mut Vec<(AbsPath, String)>) -> Result<(), Error> {
     for time in &journal.head.times {
         let Some(new) = time.new else { continue };
-        let dir = reach.roots.folder(&time.path)?;
+        let dir = reach.roots.directory(&time.path)?;
         fs.set_mtime(dir.at(b"."), new)?;
         check_time(dir.at(b"."), &time.path, new, left)?;
     }

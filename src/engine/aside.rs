@@ -24,7 +24,7 @@ impl Aside {
             return None;
         }
         let is_minor = |path: &AbsPath| self.minor.as_ref().is_some_and(|minor| minor(path));
-        let takes_away = !change.after.as_ref().is_some_and(State::is_folder) && is_minor(&change.path);
+        let takes_away = !change.after.as_ref().is_some_and(State::is_dir) && is_minor(&change.path);
         self.paths.iter().find_map(|(path, why)| match () {
             () if change.path == *path => Some(why.clone()),
             () if change.path.is_under(path) => Some(format!("{path}, in which it lies, is left out")),

@@ -16,7 +16,7 @@ use super::meta::ACL;
 use super::plan::{Plan, Told};
 use super::rights::keeps_setgid;
 use super::road::Road;
-use super::step::{Act, FolderTime, RootRecord};
+use super::step::{Act, DirectoryTime, RootRecord};
 use crate::checkpoint::limits::{Large, Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::config;
@@ -28,7 +28,7 @@ use crate::session::change::misfits;
 use crate::session::header::{Header, Sizes};
 use crate::session::opened::Session;
 use crate::session::run::boot_id;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{State, What, sort_word};
 
@@ -39,18 +39,18 @@ impl Draft<'_> {
         let generation = self.session.header.generation + 1;
         let id = self.session.id().clone();
         let frame = Frame { session: &id, verb: self.verb, generation };
-        self.leaving = items.iter().filter(|item| item.leaves_folder()).map(|item| item.path.clone()).collect();
+        self.leaving = items.iter().filter(|item| item.leaves_directory()).map(|item| item.path.clone()).collect();
         for inode in items.iter().filter(|item| item.moves()).filter_map(Item::shared) {
             *self.names_here.entry(inode).or_default() += 1;
         }
-        let folders = self.worked_in(&items)?;
-        let mut opened = self.open_up(&folders, &mut items)?;
+        let directories = self.worked_in(&items)?;
+        let mut opened = self.open_up(&directories, &mut items)?;
         let mut names = Names::new(self.session, self.verb, generation)?;
         if self.verb == Verb::Commit {
             unfit(self.session, &mut items, generation)?;
         }
         for item in items.iter_mut().filter(|item| item.act != Act::Stay) {
-            self.choose_road(item, &folders)?;
+            self.choose_road(item, &directories)?;
             if item.moves() {
                 self.find_places(item, &mut names)?;
             }
@@ -59,10 +59,10 @@ impl Draft<'_> {
         self.notes.extend(shared_metadata(&items, self.verb));
         self.notes.extend(names_outside(&items, self.verb));
         self.notes.extend(self.leaves_encrypted(&items)?);
-        let mut times = self.folder_times(&folders, &items, rest.times)?;
+        let mut times = self.directory_times(&directories, &items, rest.times)?;
         self.loosen(&mut opened, &mut times)?;
         self.check_room(&items, &frame)?;
-        let roots = self.root_records(&folders, &items, &times)?;
+        let roots = self.root_records(&directories, &items, &times)?;
         let kept_bytes = kept_bytes(&items, self.verb);
         let displaced = self.displaced_bytes(&items);
         let mut header = self.header(&items, kept_bytes, displaced);
@@ -106,17 +106,17 @@ impl Draft<'_> {
     }
 
     /// The user's own directories that lack `u+rwx` and are worked in, or go. Root needs none opened.
-    fn open_up(&mut self, folders: &BTreeMap<AbsPath, Stat>, items: &mut [Item]) -> Result<Vec<Opened>, Error> {
+    fn open_up(&mut self, directories: &BTreeMap<AbsPath, Stat>, items: &mut [Item]) -> Result<Vec<Opened>, Error> {
         if self.me.is_root() {
             return Ok(Vec::new());
         }
         let closed = |uid: u32, mode: u32| uid == self.me.as_raw() && mode & 0o700 != 0o700;
         let mut all = BTreeMap::new();
-        for (path, _) in folders.iter().filter(|(_, stat)| closed(stat.uid, stat.mode)) {
-            let dir = self.reach.roots.folder(path)?;
-            all.insert(path.clone(), look::folder(&dir)?);
+        for (path, _) in directories.iter().filter(|(_, stat)| closed(stat.uid, stat.mode)) {
+            let dir = self.reach.roots.directory(path)?;
+            all.insert(path.clone(), look::directory(&dir)?);
         }
-        for item in items.iter().filter(|item| item.leaves_folder()) {
+        for item in items.iter().filter(|item| item.leaves_directory()) {
             all.extend(
                 item.from
                     .clone()
@@ -124,30 +124,30 @@ impl Draft<'_> {
                     .map(|from| (item.path.clone(), from)),
             );
         }
-        let loses = |folder: &Seen| !keeps_setgid(folder.state.meta.mode, folder.state.meta.gid);
+        let loses = |directory: &Seen| !keeps_setgid(directory.state.meta.mode, directory.state.meta.gid);
         let why = format!("opening it up for the work would take off its setgid bit, as you are not in its group; {BY_ROOT}");
         let refused: Vec<_> =
-            all.iter().filter(|(_, folder)| loses(folder)).map(|(path, _)| (path.to_string(), why.clone())).collect();
+            all.iter().filter(|(_, directory)| loses(directory)).map(|(path, _)| (path.to_string(), why.clone())).collect();
         if !refused.is_empty() {
             return Err(super::error::refused(refused));
         }
         for item in items.iter_mut().filter(|item| item.act != Act::Stay) {
             item.opened = all.contains_key(&item.path);
         }
-        Ok(all.into_iter().map(|(path, folder)| Opened { path, folder }).collect())
+        Ok(all.into_iter().map(|(path, directory)| Opened { path, directory }).collect())
     }
 
     /// Chooses where the object that goes is kept, and where the one that comes is made ready.
     fn find_places(&mut self, item: &mut Item, names: &mut Names) -> Result<(), Error> {
         let copies = item.beside.is_some();
         if copies && item.whole {
-            let why = "the folder that is there cannot be moved into the store, which lies elsewhere or on a file system that does not do so; move it away";
+            let why = "the directory that is there cannot be moved into the store, which lies elsewhere or on a file system that does not do so; move it away";
             return Err(refused_at(&item.path, why));
         }
         let mounts = self.reach.roots.mounts().iter().filter(|_| item.whole);
         if let Some(inside) = mounts.map(|mount| &mount.point).find(|point| **point != item.path && point.is_under(&item.path)) {
             let why = format!(
-                "it would be moved into the store with what is mounted in it, at {inside}; umount that, or move the folder away"
+                "it would be moved into the store with what is mounted in it, at {inside}; umount that, or move the directory away"
             );
             return Err(refused_at(&item.path, why));
         }
@@ -175,8 +175,8 @@ impl Draft<'_> {
     }
 
     /// Chooses the item's road: where copies lie ready, and whether content tells objects apart.
-    fn choose_road(&mut self, item: &mut Item, folders: &BTreeMap<AbsPath, Stat>) -> Result<(), Error> {
-        let road = self.roads.to(&item.path, self.mount(&item.path)?, folders);
+    fn choose_road(&mut self, item: &mut Item, directories: &BTreeMap<AbsPath, Stat>) -> Result<(), Error> {
+        let road = self.roads.to(&item.path, self.mount(&item.path)?, directories);
         if road != Road::Native && item.moves() {
             item.beside = Some(Box::new(self.beside(&item.path)?));
         }
@@ -191,10 +191,10 @@ impl Draft<'_> {
     }
 
     /// Marks directories on a portable road: their paths tell them apart.
-    fn loosen(&mut self, opened: &mut [Opened], times: &mut [FolderTime]) -> Result<(), Error> {
-        for Opened { path, folder } in opened {
+    fn loosen(&mut self, opened: &mut [Opened], times: &mut [DirectoryTime]) -> Result<(), Error> {
+        for Opened { path, directory } in opened {
             if self.is_portable(path)? {
-                loosen(folder);
+                loosen(directory);
             }
         }
         for time in times {
@@ -216,10 +216,10 @@ impl Draft<'_> {
     /// one of the user's own that is opened only after Prepare. Takes another of the user's then, or one of somebody else's in which they
     /// may work, such as /tmp, unless it lets in those whom the closed one keeps out.
     fn beside(&mut self, path: &AbsPath) -> Result<AbsPath, Error> {
-        let (mut folder, mut closed, mut hides) = (self.not_missing(path.parent()), None, false);
+        let (mut directory, mut closed, mut hides) = (self.not_missing(path.parent()), None, false);
         let mut why_not = "nor above it: you may not write there".to_owned();
-        while let Some(above) = folder {
-            let opened = if self.leaving.contains(&above) { None } else { Some(self.reach.roots.folder(&above)) };
+        while let Some(above) = directory {
+            let opened = if self.leaving.contains(&above) { None } else { Some(self.reach.roots.directory(&above)) };
             if let Some(Err(error)) = &opened
                 && error.leads_nowhere()
             {
@@ -248,10 +248,10 @@ impl Draft<'_> {
                 hides |= stat.mode & 0o011 != 0o011 || xattrs.iter().any(|(name, _)| name == ACL);
                 closed.get_or_insert_with(|| above.clone());
             }
-            folder = above.parent();
+            directory = above.parent();
         }
         let why = match closed {
-            None => "no folder above it is there".into(),
+            None => "no directory above it is there".into(),
             Some(closed) => {
                 format!("nothing can be made ready in {closed}, {why_not} (chmod u+w {} helps)", shell_word(closed.as_bytes()))
             }
@@ -260,27 +260,27 @@ impl Draft<'_> {
     }
 
     /// The mtimes of directories that stay: those in which names change, and those that the job names.
-    fn folder_times(
+    fn directory_times(
         &mut self,
-        folders: &BTreeMap<AbsPath, Stat>,
+        directories: &BTreeMap<AbsPath, Stat>,
         items: &[Item],
         wanted: Vec<WantedTime>,
-    ) -> Result<Vec<FolderTime>, Error> {
+    ) -> Result<Vec<DirectoryTime>, Error> {
         let own = |path: &AbsPath| items.binary_search_by(|item| item.path.cmp(path)).ok().map(|i| &items[i]);
         // A directory that goes or comes does not stay; one whose metadata is set has its mtime there.
-        let moves = |item: &&Item| item.moves() && (item.was_folder() || item.becomes_folder());
+        let moves = |item: &&Item| item.moves() && (item.was_dir() || item.becomes_directory());
         let wanted: HashMap<AbsPath, WantedTime> = wanted.into_iter().map(|wanted| (wanted.path.clone(), wanted)).collect();
         let always = wanted.values().filter(|wanted| wanted.always).map(|wanted| &wanted.path);
         // A directory in which something was only made ready shows no trace of it afterwards.
         let beside: BTreeSet<&AbsPath> = items.iter().filter_map(|item| item.beside.as_deref()).collect();
-        let paths: BTreeSet<&AbsPath> = folders.keys().chain(always).chain(beside.iter().copied()).collect();
+        let paths: BTreeSet<&AbsPath> = directories.keys().chain(always).chain(beside.iter().copied()).collect();
         let now = crate::fs::now();
         let mut times = Vec::new();
         for path in paths.into_iter().filter(|path| !own(path).as_ref().is_some_and(moves)) {
-            let stat = match folders.get(path) {
+            let stat = match directories.get(path) {
                 Some(stat) => *stat,
                 // A directory that went away meanwhile, or cannot be opened any more, gets no mtime.
-                None => match self.reach.roots.folder(path).and_then(|dir| dir.stat()) {
+                None => match self.reach.roots.directory(path).and_then(|dir| dir.stat()) {
                     Ok(stat) => stat,
                     Err(_) => continue,
                 },
@@ -289,37 +289,37 @@ impl Draft<'_> {
             let (path, identity, old) = (path.clone(), look::identity(&stat), stat.mtime);
             if let Some(to) = own(&path).filter(|item| item.act == Act::SetMeta).and_then(|item| item.to.as_ref()) {
                 let new = mine.then_some(to.state.meta.mtime);
-                times.push(FolderTime { path, identity, old, new, original: old, own: true });
+                times.push(DirectoryTime { path, identity, old, new, original: old, own: true });
                 continue;
             }
             let wanted = wanted.get(&path).filter(|wanted| wanted.only_if.is_none_or(|left| stat.mtime.shows(left)));
-            let is_worked_in = folders.contains_key(&path);
+            let is_worked_in = directories.contains_key(&path);
             // Somebody else has set it since, and no name in it changes.
             if wanted.is_none() && !is_worked_in && !beside.contains(&path) {
                 continue;
             }
             let new = mine.then_some(wanted.map_or(if is_worked_in { now } else { old }, |wanted| wanted.mtime));
             let original = wanted.and_then(|wanted| wanted.original).unwrap_or(old);
-            times.push(FolderTime { path, identity, old, new, original, own: false });
+            times.push(DirectoryTime { path, identity, old, new, original, own: false });
         }
         Ok(times)
     }
 
     fn root_records(
         &mut self,
-        folders: &BTreeMap<AbsPath, Stat>,
+        directories: &BTreeMap<AbsPath, Stat>,
         items: &[Item],
-        times: &[FolderTime],
+        times: &[DirectoryTime],
     ) -> Result<Vec<RootRecord>, Error> {
         let mut records: BTreeMap<AbsPath, RootRecord> = BTreeMap::new();
         let stays = |item: &&Item| item.act == Act::SetMeta;
         // A mounted directory is the root of the file system that has its metadata.
         let lies_in = |item: &Item| {
-            let is_root = item.planning.mounted && item.was_folder();
+            let is_root = item.planning.mounted && item.was_dir();
             if is_root { Some(item.path.clone()) } else { item.path.parent() }
         };
         let in_place: Vec<AbsPath> = items.iter().filter(|item| stays(item)).filter_map(lies_in).collect();
-        for path in folders.keys().chain(times.iter().map(|time| &time.path)).chain(&in_place) {
+        for path in directories.keys().chain(times.iter().map(|time| &time.path)).chain(&in_place) {
             let root = self.reach.roots.root_of(path)?;
             if records.contains_key(&root.mount.point) {
                 continue;
@@ -354,7 +354,7 @@ impl Draft<'_> {
         let roots = &mut self.reach.roots;
         displaced
             .map(|item| match &item.from {
-                Some(_) if item.whole => roots.folder(&item.path).map_or(0, |folder| facts::bytes_below(&folder)),
+                Some(_) if item.whole => roots.directory(&item.path).map_or(0, |directory| facts::bytes_below(&directory)),
                 from => from.as_ref().map_or(0, |from| from.blocks),
             })
             .sum()
@@ -474,7 +474,7 @@ fn kept_in_full(items: &[Item], limits: Option<&Limits>) -> Vec<Large> {
 /// The places for what comes off the tree, no two the same.
 struct Names {
     /// Blob names that the manifest has, or that this operation gives. Any other was left by a crash: the step takes its place.
-    taken: HashSet<Digest>,
+    taken: HashSet<Hash>,
     verb: Verb,
     generation: u64,
 }
@@ -487,8 +487,8 @@ impl Names {
         }
         let mut originals = Reading::of(session)?;
         while let Some(original) = originals.next()? {
-            if let Kept::Blob { digest, numbered: false, .. } = original.kept {
-                names.taken.insert(digest);
+            if let Kept::Blob { hash, numbered: false, .. } = original.kept {
+                names.taken.insert(hash);
             }
         }
         Ok(names)
@@ -506,11 +506,11 @@ impl Names {
             return Ok(());
         }
         item.kept = match from.state.what {
-            What::File { digest: Some(digest), .. } => {
-                let numbered = !self.taken.insert(digest);
-                Kept::Blob { digest, numbered, unlinked: false }
+            What::File { hash: Some(hash), .. } => {
+                let numbered = !self.taken.insert(hash);
+                Kept::Blob { hash, numbered, unlinked: false }
             }
-            What::File { digest: None, .. } => {
+            What::File { hash: None, .. } => {
                 return Err(refused_at(&item.path, "its content was not read"));
             }
             _ => Kept::Object,

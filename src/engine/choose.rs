@@ -10,7 +10,7 @@ use crate::error::{At, Error, recant};
 use crate::fs::device::Dev;
 use crate::fs::dir::{Inode, Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Changes, FolderTime};
+use crate::session::change::{Change, Changes, DirectoryTime};
 use crate::session::error::not_now;
 use crate::session::header::{Checkpoint, Status};
 use crate::session::lines::Reading;
@@ -82,8 +82,8 @@ impl Chosen {
     }
 
     /// The mtimes of directories that are no changes, once all changes were read.
-    pub fn folder_times(self) -> Vec<FolderTime> {
-        self.changes.folder_times()
+    pub fn directory_times(self) -> Vec<DirectoryTime> {
+        self.changes.directory_times()
     }
 }
 

@@ -6,12 +6,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
-use super::durable::{NEW_HEADER, sync_folder, sync_folder_of};
+use super::durable::{NEW_HEADER, sync_directory, sync_directory_of};
 use super::journal::{Draft, Journal, made_for};
 use super::reach::{Named, Reach, parent_of, split};
 use super::report::Left;
 use super::rights::with_rights;
-use super::step::{FolderTime, Spot};
+use super::step::{DirectoryTime, Spot};
 use super::times::put_back_time;
 use super::{facts, reserve};
 use crate::checkpoint::manifest;
@@ -26,7 +26,7 @@ use crate::session::store::Store;
 use crate::tree::look;
 
 /// The reason given for a name of recant's own that is not where it was made.
-pub(super) const STRAY: &str = "recant's own, and its folder is not where it was; if that was moved, remove this name there";
+pub(super) const STRAY: &str = "recant's own, and its directory is not where it was; if that was moved, remove this name there";
 
 fn stray(path: &AbsPath) -> Left {
     Left { path: path.clone(), why: STRAY.into() }
@@ -54,7 +54,7 @@ fn clean_tree(fs: &Fs, draft: &Draft) -> Result<Vec<Left>, Error> {
     for spot in draft.made.iter().rev() {
         let Spot::Tree(path) = spot else { continue };
         let Some(parent) = path.parent() else { continue };
-        let dir = match roots.folder(&parent) {
+        let dir = match roots.directory(&parent) {
             Ok(dir) => dir,
             Err(error) if error.leads_nowhere() => {
                 strays.push(stray(path));
@@ -63,11 +63,11 @@ fn clean_tree(fs: &Fs, draft: &Draft) -> Result<Vec<Left>, Error> {
             Err(error) => return Err(error.into()),
         };
         let named = Named { dir: dir.clone(), name: path.name() };
-        if let Some(folder) = remove(fs, &named, spot)? {
-            strays.push(keep_in(fs, (dir.clone(), parent), &named, &folder)?);
+        if let Some(directory) = remove(fs, &named, spot)? {
+            strays.push(keep_in(fs, (dir.clone(), parent), &named, &directory)?);
         }
-        // D2: a temporary name that came back after a power cut would be nobody's (folder: not caught here).
-        sync_folder(fs, &mut roots, path, &dir)?;
+        // D2: a temporary name that came back after a power cut would be nobody's (directory: not caught here).
+        sync_directory(fs, &mut roots, path, &dir)?;
     }
     draft.times.iter().try_for_each(|time| put_back_time(fs, &mut roots, time))?;
     Ok(strays)
@@ -80,7 +80,7 @@ pub(super) fn clean(
     session: &Session,
     reach: &mut Reach,
     journal: Option<&Journal>,
-    (made, times): (&[Spot], &[FolderTime]),
+    (made, times): (&[Spot], &[DirectoryTime]),
 ) -> Result<Vec<Left>, Error> {
     let (mut in_tree, mut strays) = (false, Vec::new());
     for spot in made.iter().rev() {
@@ -101,12 +101,12 @@ pub(super) fn clean(
             remove_names(fs, journal, named.at(), spot)?;
             stays = remove(fs, &named, spot)?;
         }
-        if let Some(folder) = stays {
-            strays.push(keep(fs, session, &named, spot, &folder)?);
+        if let Some(directory) = stays {
+            strays.push(keep(fs, session, &named, spot, &directory)?);
         }
         // D2: a temporary name that came back after a power cut would be nobody's.
         let dir = named.dir.clone();
-        sync_folder_of(fs, reach, spot, &dir)?;
+        sync_directory_of(fs, reach, spot, &dir)?;
     }
     if in_tree {
         for time in times {
@@ -116,7 +116,7 @@ pub(super) fn clean(
     for name in [NEW_HEADER, b"changes.jsonl.new"] {
         fs.unlink_if_there(session.dir.at(name))?;
     }
-    let checkpoint = facts::folder(session)?;
+    let checkpoint = facts::directory(session)?;
     fs.unlink_if_there(checkpoint.at(manifest::NEW))?;
     if session.header.counts.inside == 0 {
         reserve::drop_all(fs, session)?;
@@ -130,30 +130,30 @@ pub(super) fn clean(
 fn remove(fs: &Fs, named: &Named<'_>, spot: &Spot) -> Result<Option<Stat>, Error> {
     let at = named.at();
     let was_on_the_tree = matches!(spot, Spot::Tree(_)) || spot.is_in(b"held/objects");
-    let folder = at.stat()?.filter(|stat| stat.sort == Sort::Folder && was_on_the_tree);
-    let removed = match folder {
+    let directory = at.stat()?.filter(|stat| stat.sort == Sort::Directory && was_on_the_tree);
+    let removed = match directory {
         Some(_) => with_rights(fs, [named, named], || fs.rmdir(at)),
         None => with_rights(fs, [named, named], || fs.remove_all(at)),
     };
     match removed {
-        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && folder.is_some() => Ok(folder),
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && directory.is_some() => Ok(directory),
         done => Ok(done.map(|()| None)?),
     }
 }
 
 /// Puts aside a directory that is not empty, beside where it was made or in the session, under a name that no operation uses.
-fn keep(fs: &Fs, session: &Session, named: &Named<'_>, spot: &Spot, folder: &Stat) -> Result<Left, Error> {
+fn keep(fs: &Fs, session: &Session, named: &Named<'_>, spot: &Spot, directory: &Stat) -> Result<Left, Error> {
     match spot {
-        Spot::Tree(path) => keep_in(fs, (named.dir.clone(), parent_of(path)?), named, folder),
-        Spot::Session(_) => keep_in(fs, (Rc::new(kept_folder(fs, session)?), kept_path(session)?), named, folder),
+        Spot::Tree(path) => keep_in(fs, (named.dir.clone(), parent_of(path)?), named, directory),
+        Spot::Session(_) => keep_in(fs, (Rc::new(kept_directory(fs, session)?), kept_path(session)?), named, directory),
     }
 }
 
-fn keep_in(fs: &Fs, (dir, path): (Rc<Dir>, AbsPath), named: &Named<'_>, folder: &Stat) -> Result<Left, Error> {
-    let name = [named.name, KEPT, folder.ino.to_string().as_bytes()].concat();
+fn keep_in(fs: &Fs, (dir, path): (Rc<Dir>, AbsPath), named: &Named<'_>, directory: &Stat) -> Result<Left, Error> {
+    let name = [named.name, KEPT, directory.ino.to_string().as_bytes()].concat();
     let aside = Named { dir, name: &name };
     with_rights(fs, [named, &aside], || fs.place(named.at(), aside.at()))?;
-    // D2: nothing else leads there (folder: not caught here: the model has nobody who works in a directory).
+    // D2: nothing else leads there (directory: not caught here: the model has nobody who works in a directory).
     fs.sync_dir(&aside.dir)?;
     Ok(filled(&path, &name))
 }
@@ -163,17 +163,17 @@ fn keep_in(fs: &Fs, (dir, path): (Rc<Dir>, AbsPath), named: &Named<'_>, folder: 
 fn remove_names(fs: &Fs, journal: &Journal, at: Entry<'_>, spot: &Spot) -> Result<(), Error> {
     let frame = journal.frame();
     let Some(top) = journal.items.iter().find(|item| made_for(&frame, item).any(|made| made == *spot)) else { return Ok(()) };
-    let folder = at.open_dir()?;
+    let directory = at.open_dir()?;
     for item in journal.items.iter().rev().filter(|item| item.path != top.path) {
         let Some((above, name)) = item.path.below(&top.path).map(split) else { continue };
-        let dir = match folder.open_below(above) {
+        let dir = match directory.open_below(above) {
             Err(error) if error.leads_nowhere() => continue,
             dir => dir?,
         };
         let stale = dir.at(name);
         let is_it = |stat: &Stat| item.to.as_ref().is_some_and(|to| to.print.identity == look::identity(stat));
         match stale.stat()? {
-            Some(stat) if stat.sort == Sort::Folder => match fs.rmdir(stale) {
+            Some(stat) if stat.sort == Sort::Directory => match fs.rmdir(stale) {
                 Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
                 done => done?,
             },
@@ -185,76 +185,76 @@ fn remove_names(fs: &Fs, journal: &Journal, at: Entry<'_>, spot: &Spot) -> Resul
 }
 
 const KEPT: &[u8] = b"-kept-";
-const KEPT_FOLDER: &[u8] = b"displaced/kept";
+const KEPT_DIRECTORY: &[u8] = b"displaced/kept";
 
 /// Opens the place in a session for such directories: under `displaced/`, which no prune takes unasked.
-fn kept_folder(fs: &Fs, session: &Session) -> Result<Dir, Error> {
-    let (below, name) = split(KEPT_FOLDER);
+fn kept_directory(fs: &Fs, session: &Session) -> Result<Dir, Error> {
+    let (below, name) = split(KEPT_DIRECTORY);
     let displaced = part(&session.dir, below)?;
     let at = displaced.at(name);
     match fs.mkdir(at, 0o700) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         made => made?,
     }
-    // D3 (folder: not caught here, as above).
+    // D3 (directory: not caught here, as above).
     fs.sync_dir(&displaced)?;
     Ok(at.open_dir()?)
 }
 
 fn kept_path(session: &Session) -> Result<AbsPath, Error> {
     let path = session.dir.path().join("displaced/kept");
-    Ok(AbsPath::parse(path.as_os_str().as_bytes()).map_err(io::Error::other).at("name the folder", path.display())?)
+    Ok(AbsPath::parse(path.as_os_str().as_bytes()).map_err(io::Error::other).at("name the directory", path.display())?)
 }
 
 /// Adds to `told` the directories that Prepare made and that stayed after an earlier try without a report.
 pub(super) fn add_kept(reach: &mut Reach, session: &Session, made: &[Spot], told: &mut Vec<Left>) -> Result<(), Error> {
     let mut listed = BTreeMap::new();
     for spot in made {
-        let (folder, name) = match spot {
+        let (directory, name) = match spot {
             Spot::Tree(path) => (parent_of(path)?, path.name()),
             Spot::Session(below) if spot.is_in(b"held/objects") => (kept_path(session)?, split(below).1),
             Spot::Session(_) => continue,
         };
-        if !listed.contains_key(&folder) {
+        if !listed.contains_key(&directory) {
             let opened = match spot {
-                Spot::Session(_) => session.dir.open_below(KEPT_FOLDER).map(Rc::new),
-                Spot::Tree(_) => reach.roots.folder(&folder),
+                Spot::Session(_) => session.dir.open_below(KEPT_DIRECTORY).map(Rc::new),
+                Spot::Tree(_) => reach.roots.directory(&directory),
             };
-            listed.insert(folder.clone(), kept_in(opened)?);
+            listed.insert(directory.clone(), kept_in(opened)?);
         }
-        let its = listed[&folder].iter().filter(|kept| kept.strip_prefix(name).is_some_and(|rest| rest.starts_with(KEPT)));
-        let kept: Vec<Left> = its.map(|kept| filled(&folder, kept)).filter(|kept| !told.contains(kept)).collect();
+        let its = listed[&directory].iter().filter(|kept| kept.strip_prefix(name).is_some_and(|rest| rest.starts_with(KEPT)));
+        let kept: Vec<Left> = its.map(|kept| filled(&directory, kept)).filter(|kept| !told.contains(kept)).collect();
         told.extend(kept);
     }
     Ok(())
 }
 
 /// The names of directories that were kept; none in a directory that has gone, or cannot be listed.
-fn kept_in(folder: Result<Rc<Dir>, IoError>) -> Result<Vec<Vec<u8>>, IoError> {
-    let listed = folder.and_then(|folder| Ok((folder.names()?, folder)));
-    let (names, folder) = match listed {
+fn kept_in(directory: Result<Rc<Dir>, IoError>) -> Result<Vec<Vec<u8>>, IoError> {
+    let listed = directory.and_then(|directory| Ok((directory.names()?, directory)));
+    let (names, directory) = match listed {
         Err(error) if error.leads_nowhere() || error.errno() == Some(libc::EACCES) => return Ok(Vec::new()),
         listed => listed?,
     };
     let mut kept = Vec::new();
     for name in names {
         let is_kept = name.windows(KEPT.len()).any(|part| part == KEPT);
-        if is_kept && folder.at(&name).stat()?.is_some_and(|stat| stat.sort == Sort::Folder) {
+        if is_kept && directory.at(&name).stat()?.is_some_and(|stat| stat.sort == Sort::Directory) {
             kept.push(name);
         }
     }
     Ok(kept)
 }
 
-fn filled(folder: &AbsPath, name: &[u8]) -> Left {
-    match folder.join(name) {
+fn filled(directory: &AbsPath, name: &[u8]) -> Left {
+    match directory.join(name) {
         Ok(path) => Left { path, why: FILLED.into() },
         // A path that is longer than a path can be.
-        Err(_) => Left { path: folder.clone(), why: format!("{}, in it: {FILLED}", Shown(name)) },
+        Err(_) => Left { path: directory.clone(), why: format!("{}, in it: {FILLED}", Shown(name)) },
     }
 }
 
-const FILLED: &str = "a process that worked in the folder has put something into it; it stays here";
+const FILLED: &str = "a process that worked in the directory has put something into it; it stays here";
 
 fn in_the_tree(spot: &Spot) -> Option<&AbsPath> {
     match spot {
@@ -264,9 +264,9 @@ fn in_the_tree(spot: &Spot) -> Option<&AbsPath> {
 }
 
 /// True if another directory has taken the place of the one that it was made in, and has nothing of that name.
-pub(super) fn is_another(named: &Named<'_>, spot: &Spot, times: &[FolderTime]) -> Result<bool, Error> {
-    let Some(folder) = in_the_tree(spot).and_then(AbsPath::parent) else { return Ok(false) };
-    let Some(known) = times.iter().find(|time| time.path == folder) else { return Ok(false) };
+pub(super) fn is_another(named: &Named<'_>, spot: &Spot, times: &[DirectoryTime]) -> Result<bool, Error> {
+    let Some(directory) = in_the_tree(spot).and_then(AbsPath::parent) else { return Ok(false) };
+    let Some(known) = times.iter().find(|time| time.path == directory) else { return Ok(false) };
     let stat = named.dir.stat()?;
     Ok(!known.identity.is(look::identity(&stat)) && named.at().stat()?.is_none())
 }

@@ -11,7 +11,7 @@ pub(super) fn displaced_below(journal: &Journal) -> Vec<u8> {
 }
 
 /// Makes that directory: it may exist from an earlier try, or from the operation itself.
-pub(super) fn make_folder(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
+pub(super) fn make_directory(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     let spot = displaced(journal.head.generation + 1);
     let named = reach.spot(&spot)?;
     match fs.mkdir(named.at(), 0o700) {

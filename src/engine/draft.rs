@@ -61,11 +61,11 @@ impl<'s> Draft<'s> {
         })
     }
 
-    /// The nearest directory, from `folder` upwards, that is not known to be missing. Of a deep tree that comes, each path asks for it.
-    pub fn not_missing(&self, folder: Option<AbsPath>) -> Option<AbsPath> {
+    /// The nearest directory, from `directory` upwards, that is not known to be missing. Of a deep tree that comes, each path asks for it.
+    pub fn not_missing(&self, directory: Option<AbsPath>) -> Option<AbsPath> {
         match &self.missing {
-            Some(top) if folder.as_ref()?.is_under(top) => top.parent(),
-            _ => folder,
+            Some(top) if directory.as_ref()?.is_under(top) => top.parent(),
+            _ => directory,
         }
     }
 
@@ -81,17 +81,17 @@ impl<'s> Draft<'s> {
     }
 
     /// Checks that a directory that goes holds only what goes with it. Deepest first, so that what stays keeps its directories.
-    pub fn check_folders_that_go(&mut self) -> Result<(), Error> {
-        let leaving: Vec<usize> = (0..self.items.len()).filter(|i| self.items[*i].leaves_folder()).collect();
+    pub fn check_directories_that_go(&mut self) -> Result<(), Error> {
+        let leaving: Vec<usize> = (0..self.items.len()).filter(|i| self.items[*i].leaves_directory()).collect();
         let mut stays: BTreeSet<usize> = BTreeSet::new();
         for i in leaving.into_iter().rev() {
             let item = &self.items[i];
             // An object that --force found in place of another is moved out whole.
-            if item.forced && item.planning.expected != Some(Sort::Folder) {
+            if item.forced && item.planning.expected != Some(Sort::Directory) {
                 continue;
             }
             let path = &item.path;
-            let dir = self.reach.roots.folder(path)?;
+            let dir = self.reach.roots.directory(path)?;
             let mut foreign = Vec::new();
             let names = match dir.names() {
                 Err(error) if error.errno() == Some(libc::EACCES) => {
@@ -127,7 +127,7 @@ impl<'s> Draft<'s> {
                 ));
             } else {
                 let conflicts =
-                    foreign.iter().map(|child| Conflict::said(child, "nothing", "something in a folder that is to go"));
+                    foreign.iter().map(|child| Conflict::said(child, "nothing", "something in a directory that is to go"));
                 self.conflicts.extend(conflicts);
             }
         }
@@ -148,7 +148,7 @@ impl<'s> Draft<'s> {
         let staying = self.items.iter().filter(|item| item.act == Act::SetMeta);
         let set_back: HashSet<Inode> = staying.filter_map(Item::shared).collect();
         let differs =
-            |item: &&mut Item| item.moves() && item.held.is_some() && !item.planning.as_recorded && !item.becomes_folder();
+            |item: &&mut Item| item.moves() && item.held.is_some() && !item.planning.as_recorded && !item.becomes_directory();
         for item in self.items.iter_mut().filter(differs) {
             let Some(inode) = item.planning.shared_in_store else { continue };
             item.planning.as_it_is = on_conflict == OnConflict::Keep || set_back.contains(&inode);
@@ -198,7 +198,7 @@ impl<'s> Draft<'s> {
             let holds_more = || self.items.get(i + 1).is_some_and(|next| next.path.is_under(&item.path));
             let (needed, rights) = match to.sort() {
                 Sort::File if item.act != Act::Stay => (0o400, "u+r"),
-                Sort::Folder if item.moves() || item.act == Act::SetMeta && holds_more() => (0o500, "u+rx"),
+                Sort::Directory if item.moves() || item.act == Act::SetMeta && holds_more() => (0o500, "u+rx"),
                 _ => continue,
             };
             if to.meta.mode & needed != needed {
@@ -220,7 +220,7 @@ impl<'s> Draft<'s> {
                 Some(top) if item.path.is_under(top) => {
                     // An object that is to go may go with it.
                     if item.to.is_some() && (item.act == Act::Stay || item.from.is_some()) {
-                        let why = "something in a folder that would give way whole (move that folder away)";
+                        let why = "something in a directory that would give way whole (move that directory away)";
                         self.conflicts.push(Conflict::said(&item.path, "nothing", why));
                     }
                 }
@@ -230,18 +230,18 @@ impl<'s> Draft<'s> {
     }
 
     /// Checks that a path without a directory gets one that comes with it.
-    pub fn check_folders_that_come(&mut self) {
+    pub fn check_directories_that_come(&mut self) {
         let comes = |item: &&Item| item.act == Act::SetMeta || item.moves() && item.to.is_some();
-        for item in self.items.iter().filter(|item| !item.planning.in_folder).filter(comes) {
+        for item in self.items.iter().filter(|item| !item.planning.in_directory).filter(comes) {
             let Some(parent) = item.path.parent() else { continue };
             let comes = self
                 .items
                 .binary_search_by(|other| other.path.cmp(&parent))
-                .is_ok_and(|at| self.items[at].moves() && self.items[at].becomes_folder());
+                .is_ok_and(|at| self.items[at].moves() && self.items[at].becomes_directory());
             if !comes {
                 self.conflicts.push(Conflict::said(
                     &item.path,
-                    "its folder",
+                    "its directory",
                     "none, or a link on the way to it (make it again first)",
                 ));
             }

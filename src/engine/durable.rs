@@ -25,10 +25,10 @@ pub(super) const NEW_HEADER: &[u8] = b"session.json.new";
 pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts: &[(File, &Dir)]) -> Result<(), Error> {
     let mut held: BTreeSet<Vec<u8>> = BTreeSet::new();
     held.extend((!facts.is_empty()).then(|| b"checkpoint".to_vec()));
-    let mut folders: BTreeSet<AbsPath> = journal.head.times.iter().map(|time| time.path.clone()).collect();
+    let mut directories: BTreeSet<AbsPath> = journal.head.times.iter().map(|time| time.path.clone()).collect();
     let mut in_place: Vec<&AbsPath> = Vec::new();
     for step in journal.steps() {
-        if held.len() + folders.len() + in_place.len() > MANY {
+        if held.len() + directories.len() + in_place.len() > MANY {
             sync_file_systems(fs, reach, journal)?;
             return sync_mounted(fs, reach, journal);
         }
@@ -36,15 +36,15 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts:
         for spot in [step.at.to, step.at.out, home].into_iter().flatten() {
             match spot {
                 Spot::Session(below) => held.extend([split(&below).0.to_vec()]),
-                Spot::Tree(path) => folders.extend(path.parent()),
+                Spot::Tree(path) => directories.extend(path.parent()),
             }
         }
         match step.act {
             Act::SetMeta => in_place.push(step.path),
-            _ => folders.extend(step.path.parent()),
+            _ => directories.extend(step.path.parent()),
         }
     }
-    let files: Vec<_> = facts.iter().map(|(file, folder)| (file, folder.path())).collect();
+    let files: Vec<_> = facts.iter().map(|(file, directory)| (file, directory.path())).collect();
     fs.sync_all(&files)?;
     for below in &held {
         match reach.held(below) {
@@ -54,9 +54,9 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts:
             Err(error) => return Err(error.into()),
         }
     }
-    for path in &folders {
-        match reach.roots.folder(path) {
-            Ok(dir) => sync_folder(fs, &mut reach.roots, path, &dir)?,
+    for path in &directories {
+        match reach.roots.directory(path) {
+            Ok(dir) => sync_directory(fs, &mut reach.roots, path, &dir)?,
             Err(error) if error.leads_nowhere() => sync_where_it_went(fs, reach, journal, path)?,
             Err(error) => return Err(error.into()),
         }
@@ -98,7 +98,7 @@ fn sync_file_systems(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<()
 
 /// Syncs files that are mounted themselves and whose metadata was set: no root leads to their file systems.
 fn sync_mounted(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
-    for step in journal.steps().filter(|step| step.act == Act::SetMeta && !step.was_folder()) {
+    for step in journal.steps().filter(|step| step.act == Act::SetMeta && !step.was_dir()) {
         let Some(named) = open(reach.path(step.path))? else { continue };
         if named.at().stat()?.is_some_and(|stat| stat.mount_root) {
             fs.sync_at(named.at())?; // D5 (file: not caught here: the model mounts no file)
@@ -116,23 +116,23 @@ pub(super) fn sync_names(fs: &Fs, dir: &Dir, beside: &Dir) -> Result<(), Error> 
 }
 
 #[track_caller]
-pub(super) fn sync_folder(fs: &Fs, roots: &mut Roots, path: &AbsPath, dir: &Dir) -> Result<(), Error> {
+pub(super) fn sync_directory(fs: &Fs, roots: &mut Roots, path: &AbsPath, dir: &Dir) -> Result<(), Error> {
     sync_names(fs, dir, &roots.root_of(path)?.dir)
 }
 
 /// Syncs the directory that a spot lies in.
 #[track_caller]
-pub(super) fn sync_folder_of(fs: &Fs, reach: &mut Reach, spot: &Spot, dir: &Dir) -> Result<(), Error> {
+pub(super) fn sync_directory_of(fs: &Fs, reach: &mut Reach, spot: &Spot, dir: &Dir) -> Result<(), Error> {
     match spot {
         Spot::Session(_) => sync_names(fs, dir, &reach.session()),
-        Spot::Tree(path) => sync_folder(fs, &mut reach.roots, path, dir),
+        Spot::Tree(path) => sync_directory(fs, &mut reach.roots, path, dir),
     }
 }
 
 /// Syncs a directory that lost names before it went itself. D4: else these might reappear beside the new ones, and rollback could not
 /// fill the directory.
 fn sync_where_it_went(fs: &Fs, reach: &mut Reach, journal: &Journal, path: &AbsPath) -> Result<(), Error> {
-    let went = |item: &&Item| item.path == *path && item.moves() && item.was_folder();
+    let went = |item: &&Item| item.path == *path && item.moves() && item.was_dir();
     let Some(item) = journal.items.iter().find(went) else { return Ok(()) };
     let places = journal.frame().places(item);
     let Some(out) = places.put_away().or(places.out.as_ref()) else { return Ok(()) };

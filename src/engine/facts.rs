@@ -10,7 +10,7 @@ use super::journal::Journal;
 use super::reach::Reach;
 use super::report::Left;
 use super::step::Act;
-use crate::checkpoint::manifest::{FolderTime, Kept, NEW, Original, Reading, Writing, name_written};
+use crate::checkpoint::manifest::{DirectoryTime, Kept, NEW, Original, Reading, Writing, name_written};
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Time};
@@ -21,13 +21,13 @@ use crate::session::log;
 use crate::session::opened::{Session, part};
 use crate::session::sides::Side;
 use crate::session::store::Store;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Fingerprint, Object, State, What};
 use crate::tree::walk::Walk;
 
 /// Opens the directory of a session's checkpoint.
-pub(super) fn folder(session: &Session) -> Result<Dir, Error> {
+pub(super) fn directory(session: &Session) -> Result<Dir, Error> {
     part(&session.dir, b"checkpoint")
 }
 
@@ -37,12 +37,12 @@ pub(super) fn write_manifest(
     fs: &Fs,
     session: &Session,
     journal: &Journal,
-    folder: &Dir,
+    directory: &Dir,
     put: Option<&[Option<Time>]>,
 ) -> Result<File, Error> {
     let known = known_times(session, journal)?;
     let mut old = Reading::open(&session.dir)?;
-    let mut new = Writing::begin(fs, folder)?;
+    let mut new = Writing::begin(fs, directory)?;
     // If nothing stays in, no line stays.
     let mut next = if journal.head.header.counts.inside > 0 { old.next()? } else { None };
     for (i, item) in journal.items.iter().enumerate() {
@@ -62,7 +62,7 @@ pub(super) fn write_manifest(
         new.original(&original)?;
         next = old.next()?;
     }
-    let mut times = old.folder_times()?;
+    let mut times = old.directory_times()?;
     for item in journal.items.iter().filter(|_| !journal.head.verb.inward()) {
         times.extend(came_back(item, times.get(&item.path)));
     }
@@ -71,9 +71,9 @@ pub(super) fn write_manifest(
         let Some(left) = time.new else { continue };
         let path = time.path.clone();
         let noted = match known {
-            _ if journal.head.verb.inward() => FolderTime { path, old: time.original, left, committed: left },
+            _ if journal.head.verb.inward() => DirectoryTime { path, old: time.original, left, committed: left },
             // A time that somebody has set is theirs from then on. (A recovery finds what was written already.)
-            Some(known) if time.old.shows(known.left) || known.left == left => FolderTime { left, ..known },
+            Some(known) if time.old.shows(known.left) || known.left == left => DirectoryTime { left, ..known },
             Some(_) | None => continue,
         };
         times.insert(time.path.clone(), noted);
@@ -82,14 +82,14 @@ pub(super) fn write_manifest(
 }
 
 /// The directory times that an earlier part of the session noted, if one of these directories is an original now.
-fn known_times(session: &Session, journal: &Journal) -> Result<BTreeMap<AbsPath, FolderTime>, Error> {
-    let is_needed = |item: &Item| item.side == Side::In && item.was_folder();
-    Ok(if journal.items.iter().any(is_needed) { Reading::open(&session.dir)?.folder_times()? } else { BTreeMap::new() })
+fn known_times(session: &Session, journal: &Journal) -> Result<BTreeMap<AbsPath, DirectoryTime>, Error> {
+    let is_needed = |item: &Item| item.side == Side::In && item.was_dir();
+    Ok(if journal.items.iter().any(is_needed) { Reading::open(&session.dir)?.directory_times()? } else { BTreeMap::new() })
 }
 
 /// The original of a directory that an earlier part of the session worked in, with its time from before that.
-fn as_it_was(mut original: Original, known: &BTreeMap<AbsPath, FolderTime>) -> Original {
-    if let (Some(State { what: What::Folder, meta }), Some(known)) = (&mut original.state, known.get(&original.path))
+fn as_it_was(mut original: Original, known: &BTreeMap<AbsPath, DirectoryTime>) -> Original {
+    if let (Some(State { what: What::Directory, meta }), Some(known)) = (&mut original.state, known.get(&original.path))
         && meta.mtime.shows(known.left)
     {
         meta.mtime = known.old;
@@ -98,14 +98,14 @@ fn as_it_was(mut original: Original, known: &BTreeMap<AbsPath, FolderTime>) -> O
 }
 
 /// The directory that a rollback has brought or set back, with its time: what comes back into it later changes that again.
-fn came_back(item: &Item, known: Option<&FolderTime>) -> Option<(AbsPath, FolderTime)> {
-    let (to, is_set) = (item.to.as_ref().filter(|to| to.state.is_folder())?, item.act == Act::SetMeta);
+fn came_back(item: &Item, known: Option<&DirectoryTime>) -> Option<(AbsPath, DirectoryTime)> {
+    let (to, is_set) = (item.to.as_ref().filter(|to| to.state.is_dir())?, item.act == Act::SetMeta);
     if !item.moves() && !is_set {
         return None;
     }
     let mtime = to.state.meta.mtime;
     let committed = known.map(|known| known.committed).or(item.from.as_ref().map(|from| from.state.meta.mtime));
-    let time = FolderTime { path: item.path.clone(), old: mtime, left: mtime, committed: committed.unwrap_or(mtime) };
+    let time = DirectoryTime { path: item.path.clone(), old: mtime, left: mtime, committed: committed.unwrap_or(mtime) };
     Some((item.path.clone(), time))
 }
 
@@ -124,24 +124,24 @@ pub(super) fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal) -> 
         return Ok(());
     }
     let below = format!("displaced/{generation}").into_bytes();
-    let folder = reach.held(&below)?;
-    let mut rows = Writing::begin(fs, &folder)?;
+    let directory = reach.held(&below)?;
+    let mut rows = Writing::begin(fs, &directory)?;
     for item in displaced {
         let kept = if item.act == Act::SetMeta { Kept::Metadata } else { Kept::Displaced { generation } };
         rows.original(&Original { kept, ..original(item, None) })?;
     }
     let file = rows.end(std::iter::empty())?;
     // D1 (file: not caught here: the model of power cuts overwrites nothing by force).
-    fs.sync(&file, folder.at(NEW))?;
-    name_written(fs, &folder)?;
-    // D2 (folder: not caught here, as above), before the seal says that there is something under `displaced/`.
-    Ok(fs.sync_dir(&folder)?)
+    fs.sync(&file, directory.at(NEW))?;
+    name_written(fs, &directory)?;
+    // D2 (directory: not caught here, as above), before the seal says that there is something under `displaced/`.
+    Ok(fs.sync_dir(&directory)?)
 }
 
 /// Bytes on disk below a directory, as far as it is readable: for people, so nothing fails for it.
-pub(super) fn bytes_below(folder: &Rc<Dir>) -> u64 {
-    let walk = Walk::under(folder.clone()).map(Walk::past_closed).into_iter().flatten();
-    let seen = walk.map_while(Result::ok).filter(|found| found.stat.sort != Sort::Folder);
+pub(super) fn bytes_below(directory: &Rc<Dir>) -> u64 {
+    let walk = Walk::under(directory.clone()).map(Walk::past_closed).into_iter().flatten();
+    let seen = walk.map_while(Result::ok).filter(|found| found.stat.sort != Sort::Directory);
     seen.map(|found| found.stat.blocks * 512).sum()
 }
 
@@ -210,7 +210,7 @@ fn put_print(item: &Item, then: Option<Time>) -> Option<Fingerprint> {
 
 /// Writes `changes.jsonl` with the hashes that planning took, under another name: facts, which outlast an undo. What `--force` found in
 /// place of a `before` is written once it is sealed ([`write_forced_befores`]).
-pub(super) fn write_digests(fs: &Fs, session: &Session, items: &[Item]) -> Result<Written, Error> {
+pub(super) fn write_hashes(fs: &Fs, session: &Session, items: &[Item]) -> Result<Written, Error> {
     let mut known = Known::of(items);
     session.write_taught(fs, |index, change| {
         if let Some(item) = known.at(index, change) {
@@ -231,9 +231,9 @@ pub(super) fn learn_again(fs: &Fs, session: &Session, journal: &Journal) -> Resu
     let (mut known, mut reading, mut index) = (Known::of(&journal.items), session.read_changes()?, 0);
     while let Some(change) = reading.next()? {
         if known.at(index, &change).is_some_and(|item| {
-            digest_for(&change.before.object, item.from.as_ref()).or(digest_for(&change.after, item.to.as_ref())).is_some()
+            hash_for(&change.before.object, item.from.as_ref()).or(hash_for(&change.after, item.to.as_ref())).is_some()
         }) {
-            return write_digests(fs, session, &journal.items)?.put(fs, &session.dir);
+            return write_hashes(fs, session, &journal.items)?.put(fs, &session.dir);
         }
         index += 1;
     }
@@ -256,16 +256,16 @@ impl<'a> Known<'a> {
 }
 
 fn learn(known: &mut Object, read: Option<&Seen>) {
-    let found = digest_for(known, read);
-    if let Some(State { what: What::File { digest, .. }, .. }) = known.as_mut().filter(|_| found.is_some()) {
-        *digest = found;
+    let found = hash_for(known, read);
+    if let Some(State { what: What::File { hash, .. }, .. }) = known.as_mut().filter(|_| found.is_some()) {
+        *hash = found;
     }
 }
 
 /// The hash that a known object lacks and that was taken of what was found in its place.
-fn digest_for(known: &Object, read: Option<&Seen>) -> Option<Digest> {
+fn hash_for(known: &Object, read: Option<&Seen>) -> Option<Hash> {
     match (&known.as_ref()?.what, &read?.state.what) {
-        (What::File { digest: None, size, .. }, What::File { digest, size: found, .. }) if size == found => *digest,
+        (What::File { hash: None, size, .. }, What::File { hash, size: found, .. }) if size == found => *hash,
         _ => None,
     }
 }

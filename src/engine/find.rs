@@ -143,7 +143,7 @@ impl There {
 /// True if two names are of one object that is no directory.
 pub(super) fn is_one_file(one: &Named<'_>, other: &Named<'_>) -> Result<bool, IoError> {
     let (one, other) = (one.at().stat()?, other.at().stat()?);
-    Ok(matches!((one, other), (Some(one), Some(other)) if one.sort != Sort::Folder && one.inode() == other.inode()))
+    Ok(matches!((one, other), (Some(one), Some(other)) if one.sort != Sort::Directory && one.inode() == other.inode()))
 }
 
 /// True if that object lies there.
@@ -155,9 +155,9 @@ pub(super) fn holds(named: Option<&Named<'_>>, object: Option<&Seen>) -> Result<
     // An inode number may have been reused if it has no birth time, and proves nothing on a portable road: the content must agree too.
     let by_content = object.is_told_by_content();
     match (object.print.identity.btime.filter(|_| !by_content), &object.state.what) {
-        (None, What::File { digest: Some(digest), size, .. }) => Ok(stat.size == *size && look::digest(named.at())?.0 == *digest),
+        (None, What::File { hash: Some(hash), size, .. }) => Ok(stat.size == *size && look::hash(named.at())?.0 == *hash),
         (None, What::File { size, .. }) if by_content => Ok(stat.size == *size && stat.mtime == object.state.meta.mtime),
-        (None, what) if by_content && !object.state.is_folder() => {
+        (None, what) if by_content && !object.state.is_dir() => {
             Ok(look::look(named.at())?.is_some_and(|found| found.state.what == *what))
         }
         _ => Ok(true),
@@ -180,19 +180,19 @@ pub(super) fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, Io
     let Some(found) = look::look(target.at())? else { return Ok(Whose::Foreign) };
     let changed = || Ok(Whose::Changed("somebody changed what was put there".into()));
     let (meta, now) = (&ours.state.meta, &found.state.meta);
-    if ours.state.is_folder() {
+    if ours.state.is_dir() {
         let dir = target.at().open_dir()?;
         if !dir.is_empty()? {
-            return Ok(Whose::Changed("somebody put something into the folder".into()));
+            return Ok(Whose::Changed("somebody put something into the directory".into()));
         }
         return if now.xattrs == meta.xattrs { Ok(Whose::Ours) } else { changed() };
     }
     if found.state.size() != ours.state.size() || now.mtime != meta.mtime || ours.state.meta_difference(&found.state).is_some() {
         return changed();
     }
-    let Some(digest) = ours.state.digest() else { return Ok(Whose::Ours) };
-    match look::digest(target.at()) {
-        Ok((found, _)) if found == digest => Ok(Whose::Ours),
+    let Some(hash) = ours.state.hash() else { return Ok(Whose::Ours) };
+    match look::hash(target.at()) {
+        Ok((found, _)) if found == hash => Ok(Whose::Ours),
         // An unreadable file cannot be asked.
         Err(error) if error.errno() == Some(libc::EACCES) => Ok(Whose::Ours),
         // Nothing tells whether it is untouched, so nothing is decided.

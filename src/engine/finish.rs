@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::build::{kept_bytes, sizes_after};
-use super::displaced::{displaced_below, make_folder};
+use super::displaced::{displaced_below, make_directory};
 use super::find::{Found, Off, There, is_one_file};
 use super::item::{Item, Turn};
 use super::job::Verb;
@@ -19,7 +19,7 @@ use super::reserve;
 use super::rights::with_rights;
 use super::seal::{make_seal_last, rename_header, write_facts};
 use super::settle::{When, settle, stat_of};
-use super::step::{Act, FolderTime, Places, Spot, Step};
+use super::step::{Act, DirectoryTime, Places, Spot, Step};
 use crate::checkpoint::manifest::{Kept, NEW, Original, Writing, name_written};
 use crate::error::{At, Error, Kind, recant, shell_word};
 use crate::fs::Fs;
@@ -35,8 +35,8 @@ pub fn how_to_go_on(is_in: bool, id: &str, path: &AbsPath) -> String {
     let (verb, what) =
         if is_in { ("rollback", "puts back what was there before") } else { ("redo", "puts the change there again") };
     // Force does not move somebody's directory out of the way everywhere, nor what was put into one.
-    let is_folder = path.as_path().symlink_metadata().is_ok_and(|found| found.is_dir());
-    let first = if is_folder { "once what is there is moved away, " } else { "" };
+    let is_dir = path.as_path().symlink_metadata().is_ok_and(|found| found.is_dir());
+    let first = if is_dir { "once what is there is moved away, " } else { "" };
     let path = shell_word(path.as_bytes());
     format!("{first}{recant} {verb} {id} {path} --force {what}, and keeps what it finds", recant = recant())
 }
@@ -99,7 +99,7 @@ fn add_names(
     lost: &mut BTreeMap<usize, String>,
 ) -> Result<(), Error> {
     let mut files = HashSet::new();
-    for item in told.keys().map(|i| &journal.items[*i]).filter(|item| item.moves() && !item.becomes_folder()) {
+    for item in told.keys().map(|i| &journal.items[*i]).filter(|item| item.moves() && !item.becomes_directory()) {
         let Some(to) = &item.to else { continue };
         if Found::look(reach, &item.path, (None, Some(to)), &Places::default())?.is_put() {
             files.insert(to.print.identity);
@@ -110,15 +110,15 @@ fn add_names(
         if !is_one || told.contains_key(&i) {
             continue;
         }
-        let above = |other: &Item| other.moves() && other.becomes_folder() && item.path.is_under(&other.path);
-        let folders: Vec<usize> = (0..i).filter(|k| !told.contains_key(k) && above(&journal.items[*k])).collect();
+        let above = |other: &Item| other.moves() && other.becomes_directory() && item.path.is_under(&other.path);
+        let directories: Vec<usize> = (0..i).filter(|k| !told.contains_key(k) && above(&journal.items[*k])).collect();
         let mut free = true;
-        for k in folders.iter().chain([&i]) {
-            free &= is_as_before(reach, &journal.items[*k], !folders.is_empty())?;
+        for k in directories.iter().chain([&i]) {
+            free &= is_as_before(reach, &journal.items[*k], !directories.is_empty())?;
         }
         if free {
             let why = "it is a name of a file that somebody has changed under another one, and is put as well";
-            told.extend(folders.into_iter().chain([i]).map(|k| (k, why.to_owned())));
+            told.extend(directories.into_iter().chain([i]).map(|k| (k, why.to_owned())));
         } else {
             let why = "it is a name of a file that somebody has changed under another one; what it held is there alone";
             lost.insert(i, why.to_owned());
@@ -174,10 +174,10 @@ fn header_of(session: &Session, journal: &Journal, items: &[Item], sides: &[Side
 }
 
 /// The times to give to directories in which something stays: those from before.
-fn times(journal: &Journal, items: &[Item]) -> Vec<FolderTime> {
-    let folders: BTreeSet<AbsPath> = items.iter().filter_map(|item| item.path.parent()).collect();
-    let its = journal.head.times.iter().filter(|time| folders.contains(&time.path));
-    its.map(|time| FolderTime { new: time.new.map(|_| time.old), ..time.clone() }).collect()
+fn times(journal: &Journal, items: &[Item]) -> Vec<DirectoryTime> {
+    let directories: BTreeSet<AbsPath> = items.iter().filter_map(|item| item.path.parent()).collect();
+    let its = journal.head.times.iter().filter(|time| directories.contains(&time.path));
+    its.map(|time| DirectoryTime { new: time.new.map(|_| time.old), ..time.clone() }).collect()
 }
 
 /// Finishes what stays, from wherever that was cut off, and seals it. Returns notes.
@@ -337,7 +337,7 @@ fn keep_copy(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, kept_at
     if let Some(home) = places.home.as_ref().filter(|home| places.copied && *home != kept_at)
         && stat_of(reach, home)?.is_some()
     {
-        make_folder(fs, reach, journal)?;
+        make_directory(fs, reach, journal)?;
         let from = reach.spot(home)?;
         let to = reach.spot(kept_at)?;
         with_rights(fs, [&from, &to], || fs.place(from.at(), to.at()))?;
@@ -347,16 +347,16 @@ fn keep_copy(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, kept_at
 
 fn name_kept(fs: &Fs, reach: &mut Reach, journal: &Journal, kept: &[&Item]) -> Result<(), Error> {
     let below = displaced_below(journal);
-    let folder = reach.held(&below)?;
-    let mut rows = Writing::begin(fs, &folder)?;
+    let directory = reach.held(&below)?;
+    let mut rows = Writing::begin(fs, &directory)?;
     for item in kept {
         let state = item.from.as_ref().map(|from| from.state.clone());
         let kept = Kept::Displaced { generation: journal.head.generation + 1 };
         rows.original(&Original { n: item.n, path: item.path.clone(), state, kept, put: None })?;
     }
     let file = rows.end(std::iter::empty())?;
-    fs.sync(&file, folder.at(NEW))?; // D1
-    name_written(fs, &folder)?;
+    fs.sync(&file, directory.at(NEW))?; // D1
+    name_written(fs, &directory)?;
     // D2, D4: nothing else leads to what is kept.
-    Ok(fs.sync_dir(&folder)?)
+    Ok(fs.sync_dir(&directory)?)
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fs::path::{self, AbsPath};
 use crate::session::change::object_name;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 
 /// A place below the session's directory, known by the change that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,10 +19,11 @@ pub enum Held {
         /// The length of the path below the captured place; 0 for the place itself.
         below: u32,
     },
-    /// `checkpoint/blobs/<digest>`, followed by `.<n>` if `numbered`.
+    /// `checkpoint/blobs/<hash>`, followed by `.<n>` if `numbered`.
     Blob {
         /// The hash that names it.
-        digest: Box<Digest>,
+        #[serde(rename = "digest")]
+        hash: Box<Hash>,
         /// True if another original has the name without a number.
         numbered: bool,
     },
@@ -60,8 +61,8 @@ impl Held {
                 let below = &path[path.len().saturating_sub(*below as usize)..];
                 [format!("held/upper/{k}/").as_bytes(), below].concat()
             }
-            Held::Blob { digest, numbered: false } => format!("checkpoint/blobs/{digest}").into_bytes(),
-            Held::Blob { digest, numbered: true } => format!("checkpoint/blobs/{digest}.{n}").into_bytes(),
+            Held::Blob { hash, numbered: false } => format!("checkpoint/blobs/{hash}").into_bytes(),
+            Held::Blob { hash, numbered: true } => format!("checkpoint/blobs/{hash}.{n}").into_bytes(),
             Held::At(place) => place.0.clone(),
         }
     }
@@ -72,7 +73,7 @@ impl Held {
 pub(super) fn is_place(place: &[u8]) -> bool {
     let ours = [&b"held/"[..], b"checkpoint/blobs/", b"checkpoint/objects/", b"displaced/"];
     let plain = |part: &[u8]| !part.is_empty() && part != b"." && part != b".." && !part.contains(&0);
-    ours.iter().any(|folder| place.starts_with(folder)) && place.split(|b| *b == b'/').all(plain)
+    ours.iter().any(|directory| place.starts_with(directory)) && place.split(|b| *b == b'/').all(plain)
 }
 
 fn upper(place: &[u8], path: &AbsPath) -> Option<Held> {
@@ -85,8 +86,8 @@ fn upper(place: &[u8], path: &AbsPath) -> Option<Held> {
 
 fn blob(place: &[u8]) -> Option<Held> {
     let name = std::str::from_utf8(place.strip_prefix(b"checkpoint/blobs/")?).ok()?;
-    let digest = Box::new(Digest::parse(name.get(..64)?)?);
-    Some(Held::Blob { digest, numbered: name.len() > 64 })
+    let hash = Box::new(Hash::parse(name.get(..64)?)?);
+    Some(Held::Blob { hash, numbered: name.len() > 64 })
 }
 
 #[cfg(test)]
@@ -96,7 +97,7 @@ mod tests {
     #[test]
     fn every_place_is_told_as_it_is() {
         let path = AbsPath::parse("/srv/a/b").expect("a path");
-        let digest = Digest::of(b"x").to_string();
+        let hash = Hash::of(b"x").to_string();
         for (place, short) in [
             (object_name(7), true),
             (object_name(8), false),
@@ -105,9 +106,9 @@ mod tests {
             (b"held/upper/3".to_vec(), true),
             (b"held/upper/3/other".to_vec(), false),
             (b"held/upper/x/b".to_vec(), false),
-            (format!("checkpoint/blobs/{digest}").into_bytes(), true),
-            (format!("checkpoint/blobs/{digest}.7").into_bytes(), true),
-            (format!("checkpoint/blobs/{digest}.8").into_bytes(), false),
+            (format!("checkpoint/blobs/{hash}").into_bytes(), true),
+            (format!("checkpoint/blobs/{hash}.7").into_bytes(), true),
+            (format!("checkpoint/blobs/{hash}.8").into_bytes(), false),
             (b"checkpoint/objects/7".to_vec(), false),
             (b"".to_vec(), false),
         ] {

@@ -74,7 +74,7 @@ pub struct Planning {
     /// The kind of object that was expected.
     pub expected: Option<Sort>,
     /// True if the path's directory is there now.
-    pub in_folder: bool,
+    pub in_directory: bool,
     /// True if `to` lies in the store with exactly the recorded metadata: nothing is to be set.
     pub as_recorded: bool,
     /// True if `to` lies in the store with the recorded owner.
@@ -98,27 +98,27 @@ pub struct Planning {
 impl Item {
     /// The inode at the path, if it has several names.
     pub fn shared(&self) -> Option<Inode> {
-        self.planning.there.filter(|_| !self.was_folder() && self.from.as_ref().is_some_and(|from| from.nlink > 1))
+        self.planning.there.filter(|_| !self.was_dir() && self.from.as_ref().is_some_and(|from| from.nlink > 1))
     }
 
     /// True if a directory is at the path.
-    pub fn was_folder(&self) -> bool {
-        self.from.as_ref().is_some_and(|seen| seen.state.is_folder())
+    pub fn was_dir(&self) -> bool {
+        self.from.as_ref().is_some_and(|seen| seen.state.is_dir())
     }
 
     /// True if a directory is wanted.
-    pub fn becomes_folder(&self) -> bool {
-        self.to.as_ref().is_some_and(|seen| seen.state.is_folder())
+    pub fn becomes_directory(&self) -> bool {
+        self.to.as_ref().is_some_and(|seen| seen.state.is_dir())
     }
 
     /// True if a directory goes.
-    pub fn leaves_folder(&self) -> bool {
-        self.moves() && self.was_folder() && !self.becomes_folder()
+    pub fn leaves_directory(&self) -> bool {
+        self.moves() && self.was_dir() && !self.becomes_directory()
     }
 
     /// True if a last step of its own sets metadata.
     fn is_finished(&self) -> bool {
-        self.act == Act::SetMeta || self.moves() && self.becomes_folder()
+        self.act == Act::SetMeta || self.moves() && self.becomes_directory()
     }
 
     /// True if names change.
@@ -133,7 +133,7 @@ impl Item {
 
     /// True if a directory that goes is removed in place and made again by an undo: not every file system renames one.
     pub fn made_again(&self) -> bool {
-        self.portable && self.was_folder()
+        self.portable && self.was_dir()
     }
 
     /// True if `verb` overwrites something by force and keeps it under `displaced/`. A commit makes it the `before`, where it can.
@@ -168,9 +168,9 @@ impl Item {
 }
 
 /// A directory with `u+rwx`, in its ACL as well.
-pub fn opened_up(folder: &Seen) -> Seen {
-    let mut open = folder.clone();
-    set_mode(&mut open.state.meta, folder.state.meta.mode | 0o700);
+pub fn opened_up(directory: &Seen) -> Seen {
+    let mut open = directory.clone();
+    set_mode(&mut open.state.meta, directory.state.meta.mode | 0o700);
     open
 }
 
@@ -180,7 +180,8 @@ pub struct Opened {
     /// The directory's path.
     pub path: AbsPath,
     /// The directory as it was.
-    pub folder: Seen,
+    #[serde(rename = "folder")]
+    pub directory: Seen,
 }
 
 /// The facts that decide, beside an item, where its objects lie.
@@ -230,7 +231,7 @@ impl Frame<'_> {
     pub(super) fn beside(&self, item: &Item, kind: &str) -> Option<Spot> {
         let name = format!(".recant-{}-{}{kind}", self.session, item.n);
         // A name of recant's own is always one component.
-        item.beside.as_ref().and_then(|folder| folder.join(name.as_bytes()).ok()).map(Spot::Tree)
+        item.beside.as_ref().and_then(|directory| directory.join(name.as_bytes()).ok()).map(Spot::Tree)
     }
 
     /// The place where what comes off the tree is kept.
@@ -254,12 +255,12 @@ impl Frame<'_> {
         let set_meta = |path, from, to, at| Step { act: Act::SetMeta, path, from, to, at, whole: false, again: false };
         match turn {
             Turn::Open(i) => {
-                let Opened { path, folder } = &opened[i as usize];
-                set_meta(path, Some(Cow::Borrowed(folder)), Some(Cow::Owned(opened_up(folder))), Places::default())
+                let Opened { path, directory } = &opened[i as usize];
+                set_meta(path, Some(Cow::Borrowed(directory)), Some(Cow::Owned(opened_up(directory))), Places::default())
             }
             Turn::Close(i) => {
-                let Opened { path, folder } = &opened[i as usize];
-                set_meta(path, Some(Cow::Owned(opened_up(folder))), Some(Cow::Borrowed(folder)), Places::default())
+                let Opened { path, directory } = &opened[i as usize];
+                set_meta(path, Some(Cow::Owned(opened_up(directory))), Some(Cow::Borrowed(directory)), Places::default())
             }
             Turn::Move(i) => {
                 let item = &items[i as usize];
@@ -320,15 +321,15 @@ pub fn number(index: usize) -> u32 {
 pub fn turns(items: &[Item], opened: &[Opened]) -> Vec<Turn> {
     let which = |which: fn(&Item) -> bool| (0..items.len()).filter(move |i| which(&items[*i])).map(number);
     let mut turns: Vec<Turn> = (0..opened.len()).map(|i| Turn::Open(number(i))).collect();
-    turns.extend(which(|item| item.moves() && !item.leaves_folder()).map(Turn::Move));
-    let mut going: Vec<Turn> = which(Item::leaves_folder).map(Turn::Move).collect();
+    turns.extend(which(|item| item.moves() && !item.leaves_directory()).map(Turn::Move));
+    let mut going: Vec<Turn> = which(Item::leaves_directory).map(Turn::Move).collect();
     going.reverse();
     turns.append(&mut going);
     let mut last: Vec<Turn> = which(Item::is_finished).map(Turn::Finish).collect();
     // An opened directory that goes, or whose own metadata is set, is not closed again.
-    let stays = |folder: &Opened| {
-        let own = items.binary_search_by(|item| item.path.cmp(&folder.path)).ok().map(|i| &items[i]);
-        !own.is_some_and(|item| item.is_finished() || item.moves() && item.was_folder())
+    let stays = |directory: &Opened| {
+        let own = items.binary_search_by(|item| item.path.cmp(&directory.path)).ok().map(|i| &items[i]);
+        !own.is_some_and(|item| item.is_finished() || item.moves() && item.was_dir())
     };
     last.extend((0..opened.len()).filter(|i| stays(&opened[*i])).map(|i| Turn::Close(number(i))));
     let path = |turn: &Turn| match turn {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::item::{Frame, Item, Opened, Turn, turns};
 use super::job::Verb;
 use super::report::Left;
-use super::step::{Act, FolderTime, RootRecord, Spot, Step};
+use super::step::{Act, DirectoryTime, RootRecord, Spot, Step};
 use crate::error::{At, Error, Kind};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
@@ -20,7 +20,7 @@ use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::Store;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::json;
 use crate::tree::sealed::{self, Sealed};
 
@@ -40,7 +40,7 @@ pub struct Head {
     /// The mounts that its paths lie in.
     pub roots: Vec<RootRecord>,
     /// Directories whose times change.
-    pub times: Vec<FolderTime>,
+    pub times: Vec<DirectoryTime>,
     /// Directories that are opened for the work, in path order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opened: Vec<Opened>,
@@ -74,7 +74,7 @@ pub struct Draft {
     /// The objects that will be made.
     pub made: Vec<Spot>,
     /// The directories whose times that changes.
-    pub times: Vec<FolderTime>,
+    pub times: Vec<DirectoryTime>,
     /// The generation that the operation leads to: once it is sealed, the list is void.
     pub generation: u64,
 }
@@ -169,7 +169,7 @@ impl Journal {
         for item in &self.items {
             writing.line(&Line::Item(item))?;
         }
-        let (file, _) = writing.end(|digest| digest)?;
+        let (file, _) = writing.end(|hash| hash)?;
         Ok(Written(file))
     }
 
@@ -195,7 +195,7 @@ impl Journal {
             Some(stat) if stat.sort != crate::fs::dir::Sort::File => return Err(damaged("it is not a file")),
             Some(_) => {}
         }
-        let mut records = Sealed::<Digest>::open(at.open_file()?, at, self::damaged)?.records()?;
+        let mut records = Sealed::<Hash>::open(at.open_file()?, at, self::damaged)?.records()?;
         let head: Head = records.record()?.ok_or_else(|| damaged("it is empty"))?;
         let mut items = Vec::new();
         while let Some(Line::Item(item)) = records.record::<Line<Item>>()? {
@@ -221,7 +221,7 @@ impl Journal {
             return Ok(());
         }
         fs.rename_over(new, at)?;
-        // D2: it is found under the other name too (folder: not caught here).
+        // D2: it is found under the other name too (directory: not caught here).
         Ok(fs.sync_dir(store.journals())?)
     }
 
@@ -240,7 +240,7 @@ impl Journal {
     pub fn remove(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
         Self::let_go(fs, store, id)?;
         // D2: one that came back after a power cut would be undone or settled again, and name what somebody has changed since. If nobody
-        // has, it changes nothing (folder: not caught here).
+        // has, it changes nothing (directory: not caught here).
         fs.sync_dir(store.journals())?;
         Ok(())
     }
@@ -254,8 +254,8 @@ impl Written {
 
     /// Makes it durable before the first step (E1), and with it the file `with`, if files are synced one by one.
     pub fn sync(&self, fs: &Fs, store: &Store, with: Option<(&File, &Path)>) -> Result<(), Error> {
-        let folder = store.journals().path();
-        let files: Vec<_> = with.into_iter().chain([(&self.0, folder)]).collect();
+        let directory = store.journals().path();
+        let files: Vec<_> = with.into_iter().chain([(&self.0, directory)]).collect();
         fs.sync_all(&files)?; // D1
         Ok(fs.sync_dir(store.journals())?) // D2
     }

@@ -74,8 +74,8 @@ pub fn carry_out_but(
 /// Leaves conflicts out if nothing is there to act on and something else can be done. True if it did.
 fn leave_absent(session: &Locked, asked: &Asked<'_>, aside: &mut Aside, conflicts: &[Conflict]) -> Result<bool, Error> {
     let is_aside = |path: &AbsPath| aside.paths.iter().any(|(known, _)| known == path);
-    let has_folder = |path: &AbsPath| path.parent().is_some_and(|parent| parent.as_path().is_dir());
-    let is_absent = |conflict: &Conflict| conflict.absent || !has_folder(&conflict.path);
+    let has_dir = |path: &AbsPath| path.parent().is_some_and(|parent| parent.as_path().is_dir());
+    let is_absent = |conflict: &Conflict| conflict.absent || !has_dir(&conflict.path);
     if !conflicts.iter().all(|conflict| is_absent(conflict) && !is_aside(&conflict.path)) {
         return Ok(false);
     }
@@ -85,7 +85,7 @@ fn leave_absent(session: &Locked, asked: &Asked<'_>, aside: &mut Aside, conflict
     let is_asked = |path: &AbsPath| asked.paths.is_empty() || asked.paths.iter().any(|asked| path.is_under(asked));
     let does = |side: &Side| side.is_in() == (asked.verb == Verb::Rollback);
     let mut rest = changes.list.iter().zip(&sides).filter(|(change, side)| does(side) && is_asked(&change.path));
-    if !rest.any(|(change, _)| !is_left(&change.path) && has_folder(&change.path)) {
+    if !rest.any(|(change, _)| !is_left(&change.path) && has_dir(&change.path)) {
         return Ok(false);
     }
     aside.paths.extend(conflicts.iter().map(|conflict| (conflict.path.clone(), conflict.why())));

@@ -22,7 +22,7 @@ use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::look::{self, Content, Seen};
 use crate::tree::state::{Difference, Likeness, Object, State, What, sort_word};
 
@@ -118,7 +118,7 @@ fn batch(job: &mut Job, progress: &dyn Progress) -> Result<Option<Vec<Move>>, Er
         // A change of metadata alone reads no content.
         let large = size(&mv.from).max(size(&mv.to));
         if large >= TAKES_LONG && !mv.in_place {
-            progress.digests(&mv.path, large);
+            progress.hashes(&mv.path, large);
         }
         moves.push(mv);
     }
@@ -156,7 +156,7 @@ struct Looking<'s> {
 }
 
 /// An open directory and its stat; `None` where it is missing.
-type Folder = Option<(Rc<Dir>, Stat)>;
+type Directory = Option<(Rc<Dir>, Stat)>;
 
 /// Looks at single moves; each thread has its own.
 struct Eye<'r> {
@@ -165,7 +165,7 @@ struct Eye<'r> {
     verb: Verb,
     on_conflict: OnConflict,
     me: u32,
-    parent: Option<(AbsPath, Folder)>,
+    parent: Option<(AbsPath, Directory)>,
 }
 
 impl<'r> Eye<'r> {
@@ -181,12 +181,12 @@ impl<'r> Eye<'r> {
     fn look(&mut self, mv: Move) -> Result<Looked, Error> {
         let mut looked = Looked { item: unlooked(&mv), verdict: Verdict::Go, note: None };
         let Some(parent) = mv.path.parent() else {
-            looked.verdict = Verdict::Refused("it is the root folder".into());
+            looked.verdict = Verdict::Refused("it is the root directory".into());
             return Ok(looked);
         };
-        match self.folder(parent) {
+        match self.directory(parent) {
             Ok(Some((dir, stat))) => {
-                looked.item.planning.in_folder = true;
+                looked.item.planning.in_directory = true;
                 // Where nothing was put and nothing comes back, nothing there is the session's.
                 if mv.from.is_some() || mv.to.is_some() || self.verb.inward() {
                     self.look_in(&dir, &stat, &mv, &mut looked)?;
@@ -209,7 +209,7 @@ impl<'r> Eye<'r> {
     }
 
     /// Opens a path's directory; `None` where it is missing. Moves come in path order, so it is mostly that of the move before.
-    fn folder(&mut self, parent: AbsPath) -> Result<Folder, IoError> {
+    fn directory(&mut self, parent: AbsPath) -> Result<Directory, IoError> {
         if let Some((_, known)) = self.parent.as_ref().filter(|(path, _)| *path == parent) {
             return Ok(known.clone());
         }
@@ -217,7 +217,7 @@ impl<'r> Eye<'r> {
         if self.parent.as_ref().is_some_and(|(path, known)| known.is_none() && parent.is_under(path)) {
             return Ok(None);
         }
-        let opened = self.reach.roots.folder(&parent).and_then(|dir| dir.stat().map(|stat| (dir, stat)));
+        let opened = self.reach.roots.directory(&parent).and_then(|dir| dir.stat().map(|stat| (dir, stat)));
         let known = match opened {
             Ok(found) => Some(found),
             Err(error) if error.leads_nowhere() => None,
@@ -236,13 +236,13 @@ impl<'r> Eye<'r> {
             Verdict::AlreadySo => return stays(mv, item),
             _ => return,
         }
-        item.whole = item.forced && item.was_folder() && !mv.in_place;
+        item.whole = item.forced && item.was_dir() && !mv.in_place;
         let held = item.to.take();
         let unread = self.verb.inward() && !item.forced;
-        if let (Some(found), Some(digest)) = (&mut item.from, mv.from.as_ref().and_then(State::digest).filter(|_| unread))
-            && found.state.digest().is_none()
+        if let (Some(found), Some(hash)) = (&mut item.from, mv.from.as_ref().and_then(State::hash).filter(|_| unread))
+            && found.state.hash().is_none()
         {
-            found.set_digest(digest);
+            found.set_hash(hash);
         }
         // What was found by force teaches the record nothing before it is the `before`.
         item.planning.learned = !item.forced && (learned(&mv.from, item.from.as_ref()) || learned(&mv.to, held.as_ref()));
@@ -345,7 +345,7 @@ impl<'r> Eye<'r> {
             return Ok(Err(why));
         }
         if stat.is_some_and(|stat| stat.locked) || parent.locked && mounted.is_none() {
-            let why = "it, or the folder that it lies in, is immutable or append-only (chattr -ia takes that off)";
+            let why = "it, or the directory that it lies in, is immutable or append-only (chattr -ia takes that off)";
             return Ok(Err(why.into()));
         }
         Ok(Ok(stat))
@@ -387,7 +387,7 @@ impl<'r> Eye<'r> {
             Verdict::Conflict(conflict) => conflict,
             other => return other,
         };
-        if !mv.in_place && seen.is_some_and(|seen| seen.state.is_folder()) {
+        if !mv.in_place && seen.is_some_and(|seen| seen.state.is_dir()) {
             conflict.found.push_str(" (move it away)");
         }
         conflict.forcible = false;
@@ -425,8 +425,8 @@ impl<'r> Eye<'r> {
     fn cannot_keep(&self, mv: &Move, found: Option<&Seen>) -> bool {
         let sort = |object: &Object| object.as_ref().map(State::sort);
         mv.in_place && found.map(|seen| seen.state.sort()) != sort(&mv.from)
-            || self.verb.inward() && found.is_some_and(|seen| seen.state.is_folder()) && sort(&mv.from) != Some(Sort::Folder)
-            || found.is_none() && sort(&mv.from) == Some(Sort::Folder) && sort(&mv.to) == Some(Sort::Folder)
+            || self.verb.inward() && found.is_some_and(|seen| seen.state.is_dir()) && sort(&mv.from) != Some(Sort::Directory)
+            || found.is_none() && sort(&mv.from) == Some(Sort::Directory) && sort(&mv.to) == Some(Sort::Directory)
     }
 
     /// Makes sure that nobody writes to the object that goes. The blob is named by its hash.
@@ -437,16 +437,16 @@ impl<'r> Eye<'r> {
         }
         if mv.in_place {
             // It stays, but a later rollback compares its content.
-            if self.verb.inward() && mv.from.as_ref().is_some_and(|from| from.digest().is_none()) {
-                seen.set_digest(found.digest()?);
+            if self.verb.inward() && mv.from.as_ref().is_some_and(|from| from.hash().is_none()) {
+                seen.set_hash(found.hash()?);
             }
             return Ok(());
         }
-        if seen.state.digest().is_none()
+        if seen.state.hash().is_none()
             && let (Some(from), Some(print)) = (&mv.from, &mv.from_print)
-            && let Some(digest) = from.digest().filter(|_| seen.unchanged_since(from, print))
+            && let Some(hash) = from.hash().filter(|_| seen.unchanged_since(from, print))
         {
-            seen.set_digest(digest);
+            seen.set_hash(hash);
         }
         let Some(file) = &found.file else {
             // A rollback only moves it and keeps nothing, so it need not be read.
@@ -465,16 +465,16 @@ impl<'r> Eye<'r> {
                 }
             }
         }
-        if seen.state.digest().is_none() && mv.uncovered.is_none() && lease.is_ok() && seen.state.size() <= SMALL {
+        if seen.state.hash().is_none() && mv.uncovered.is_none() && lease.is_ok() && seen.state.size() <= SMALL {
             // Nobody writes to it while the lease is held: all that is read is one content.
-            seen.set_digest(Digest::of_file(file, seen.state.size()).at("read", &mv.path)?);
-        } else if seen.state.digest().is_none() && mv.uncovered.is_none() {
+            seen.set_hash(Hash::of_file(file, seen.state.size()).at("read", &mv.path)?);
+        } else if seen.state.hash().is_none() && mv.uncovered.is_none() {
             drop(lease);
-            let (Content { digest, .. }, stat) = found.read(false)?;
+            let (Content { hash, .. }, stat) = found.read(false)?;
             if look::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
                 looked.verdict = Verdict::Conflict(Conflict::said(&mv.path, "a file that stands still", "one that changes"));
             }
-            seen.set_digest(digest);
+            seen.set_hash(hash);
         }
         Ok(())
     }
@@ -549,7 +549,7 @@ impl<'r> Eye<'r> {
                 }
             },
             (None, Likeness::Same) => {}
-            (None, Likeness::ReadToTell) if to.digest().is_none() => {}
+            (None, Likeness::ReadToTell) if to.hash().is_none() => {}
             _ => {
                 looked.verdict = Verdict::Damaged(format!("{kept} is damaged (SHA-256 differs)"));
                 return Ok(());
@@ -563,7 +563,7 @@ impl<'r> Eye<'r> {
 /// Why nothing may be done at a path that the caller cannot get to.
 fn closed(path: &AbsPath) -> String {
     let way = way_in(path).map(|chmod| format!(" ({chmod} helps)")).unwrap_or_default();
-    format!("you may not search the folder that it lies in{way}")
+    format!("you may not search the directory that it lies in{way}")
 }
 
 fn state_of(seen: Option<&Seen>) -> Object {
@@ -573,8 +573,8 @@ fn state_of(seen: Option<&Seen>) -> Object {
 /// The change made since to a kept original, by a process that has the file open or works in the directory.
 fn done_since(at: Entry<'_>, now: &State, then: &State) -> Result<Option<&'static str>, IoError> {
     match then.sort() {
-        Sort::Folder => Ok(look::is_filled(at, then)?.then_some(FILLED)),
-        Sort::File if then.digest().is_some() && then.content_likeness(now) != Likeness::Same => {
+        Sort::Directory => Ok(look::is_filled(at, then)?.then_some(FILLED)),
+        Sort::File if then.hash().is_some() && then.content_likeness(now) != Likeness::Same => {
             Ok(look::was_written_since(at, now, then)?.then_some(WRITTEN))
         }
         _ => Ok(None),
@@ -584,8 +584,8 @@ fn done_since(at: Entry<'_>, now: &State, then: &State) -> Result<Option<&'stati
 /// Hashes unexpected content that stays, by `--force`, under other metadata.
 fn learn_content(found: &Found<'_>, looked: &mut Looked) -> Result<(), Error> {
     let seen = looked.item.from.as_mut();
-    if let Some(seen) = seen.filter(|seen| matches!(seen.state.what, What::File { digest: None, .. })) {
-        seen.set_digest(found.digest()?);
+    if let Some(seen) = seen.filter(|seen| matches!(seen.state.what, What::File { hash: None, .. })) {
+        seen.set_hash(found.hash()?);
     }
     Ok(())
 }

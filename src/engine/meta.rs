@@ -81,10 +81,10 @@ pub(super) fn open_again(fs: &Fs, reach: &mut Reach, journal: &Journal, begun: u
     for turn in journal.turns.iter().take(begun).filter(|turn| matches!(turn, Turn::Open(_))) {
         let step = journal.step(*turn);
         let (Some(from), Some(to)) = (&step.from, &step.to) else { continue };
-        let Some(folder) = open(reach.path(step.path))? else { continue };
-        let Some(found) = look::look(folder.at())? else { continue };
+        let Some(directory) = open(reach.path(step.path))? else { continue };
+        let Some(found) = look::look(directory.at())? else { continue };
         if from.print.identity.is(found.print.identity) && from.state.meta_difference(&found.state).is_none() {
-            fs.set_mode(folder.at(), to.state.meta.mode)?;
+            fs.set_mode(directory.at(), to.state.meta.mode)?;
         }
     }
     Ok(())
@@ -190,7 +190,7 @@ mod tests {
     }
 
     fn seen(top: &Path) -> Seen {
-        look::look(Dir::open(top).expect("the folder").at(b"f")).expect("a look").expect("the file")
+        look::look(Dir::open(top).expect("the directory").at(b"f")).expect("a look").expect("the file")
     }
 
     /// The value of an ACL: acl(5), `struct posix_acl_xattr_entry` of the kernel.
@@ -253,7 +253,7 @@ mod tests {
                     Some((&b"user.a"[..], b"value".to_vec())),
                 ] {
                     make(fs, top);
-                    let (dir, at) = (Dir::open(top).expect("the folder"), "f".as_bytes());
+                    let (dir, at) = (Dir::open(top).expect("the directory"), "f".as_bytes());
                     fs.set_owner(dir.at(at), owner.0, owner.1).expect("an owner");
                     xattr.into_iter().for_each(|(name, value)| fs.set_xattr(dir.at(at), name, &value).expect("an xattr"));
                     fs.set_mode(dir.at(at), mode).expect("a mode");
@@ -265,22 +265,22 @@ mod tests {
     }
 
     fn make(fs: &Fs, top: &Path) {
-        let dir = Dir::open(top).expect("the folder");
+        let dir = Dir::open(top).expect("the directory");
         fs.unlink_if_there(dir.at(b"f")).expect("no file");
         fs.create(dir.at(b"f"), 0o600).expect("a file");
     }
 
     fn bring_to(fs: &Fs, top: &Path, want: &Meta) -> Result<(), IoError> {
-        let dir = Dir::open(top).expect("the folder");
+        let dir = Dir::open(top).expect("the directory");
         bring(fs, dir.at(b"f"), Sort::File, &seen(top).state.meta, want)
     }
 
     /// Sets times cut as a file system cuts them, to fewer decimal places or 32 bits, and one as somebody else sets it.
     #[test]
     fn a_time_that_a_file_system_cut_is_the_one_that_was_set() {
-        let folder = tempfile::tempdir().expect("a folder");
-        make(&Fs::default(), folder.path());
-        let file = seen(folder.path());
+        let directory = tempfile::tempdir().expect("a directory");
+        make(&Fs::default(), directory.path());
+        let file = seen(directory.path());
         let at = |s: i64, ns: u32| {
             let meta = Meta { mtime: Time { s, ns }, ..file.state.meta.clone() };
             Seen { state: State { meta, ..file.state.clone() }, ..file.clone() }
@@ -303,8 +303,8 @@ mod tests {
             println!("skipped: rights on the way: needs root and /dev/shm");
             return;
         }
-        let (fs, folder) = (Fs::default(), tempfile::tempdir_in(shm).expect("a folder"));
-        let top = folder.path();
+        let (fs, directory) = (Fs::default(), tempfile::tempdir_in(shm).expect("a directory"));
+        let top = directory.path();
         let kinds = kinds(&fs, top);
         for (have, want) in kinds.iter().flat_map(|have| kinds.iter().map(move |want| (have, want))) {
             for at in 0.. {

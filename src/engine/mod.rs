@@ -72,7 +72,7 @@ pub trait Progress: Sync {
 
     /// Called before the content of `path` is hashed, if it is so large that this takes long. Nothing has been changed by then, so any
     /// signal ends recant at once.
-    fn digests(&self, path: &AbsPath, bytes: u64);
+    fn hashes(&self, path: &AbsPath, bytes: u64);
 }
 
 /// Bytes of content that take long to hash: ten seconds at the speed of SHA-256, more where they are read from a disk.
@@ -83,7 +83,7 @@ pub struct Unwatched;
 
 impl Progress for Unwatched {
     fn at(&self, _: &'static str, _: usize, _: usize) {}
-    fn digests(&self, _: &AbsPath, _: u64) {}
+    fn hashes(&self, _: &AbsPath, _: u64) {}
 }
 
 /// How far a job goes.

@@ -34,12 +34,12 @@ pub(super) fn perform(
 ) -> Result<Option<Time>, Error> {
     let target = match reach.path(step.path) {
         Err(error) if error.leads_nowhere() => {
-            let conflict = Conflict::said(step.path, "its folder", "none, or a link on the way to it");
+            let conflict = Conflict::said(step.path, "its directory", "none, or a link on the way to it");
             return Err(conflict::refused(vec![conflict]));
         }
         other => other?,
     };
-    if step.was_folder() && step.act != Act::SetMeta {
+    if step.was_dir() && step.act != Act::SetMeta {
         reach.forget(step.path);
     }
     match step.act {
@@ -74,7 +74,7 @@ pub(super) fn perform(
             came_out(fs, reach, step, &to_at)?;
             return Ok(put);
         }
-        Act::Remove if step.again => return remove_folder(fs, &target, step).map(|()| None),
+        Act::Remove if step.again => return remove_directory(fs, &target, step).map(|()| None),
         Act::Remove => {
             let out = named(reach, step.at.out.as_ref(), step)?;
             into_free(fs, step.at.out.as_ref(), &out, || fs.take(target.at(), out.at()))
@@ -95,8 +95,8 @@ fn when_put(target: &Named<'_>, step: &Step<'_>) -> Result<Option<Time>, Error> 
     let (Some(stat), Some(to)) = (target.at().stat()?, &step.to) else { return Ok(None) };
     // A directory's times change with its names.
     let same = to.print.identity.is(look::identity(&stat))
-        && (to.state.is_folder()
-            || stat.mtime == to.state.meta.mtime && (to.state.size() == stat.size || to.state.digest().is_none()));
+        && (to.state.is_dir()
+            || stat.mtime == to.state.meta.mtime && (to.state.size() == stat.size || to.state.hash().is_none()));
     Ok(same.then_some(stat.ctime))
 }
 
@@ -148,13 +148,13 @@ fn vanished(step: &Step<'_>, error: IoError) -> Error {
 }
 
 /// Removes a directory in place: rmdir(2) itself tells whether something new is in it.
-fn remove_folder(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
+fn remove_directory(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     if let Some(planned) = &step.from {
         check_object(target, step, planned)?;
     }
     match fs.rmdir(target.at()) {
         Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => {
-            Err(changed(step, "a folder with something new in it"))
+            Err(changed(step, "a directory with something new in it"))
         }
         removed => removed.map_err(|error| vanished(step, error)),
     }
@@ -167,10 +167,10 @@ fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     if planned.is_told_by_content() && !find::holds(Some(out), Some(planned))? {
         return Err(changed(step, "something else, put there meanwhile"));
     }
-    if planned.state.is_folder() {
+    if planned.state.is_dir() {
         let dir = out.at().open_dir().at("open the directory", step.path)?;
         if !step.whole && !dir.is_empty().at("list the directory", step.path)? {
-            return Err(changed(step, "a folder with something new in it"));
+            return Err(changed(step, "a directory with something new in it"));
         }
         return Ok(());
     }
@@ -179,8 +179,8 @@ fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     }
     // Racily clean: the times could hide a change, the hash cannot.
     if planned.print.racy
-        && let Some(digest) = planned.state.digest()
-        && look::digest(out.at()).at("read", step.path)?.0 != digest
+        && let Some(hash) = planned.state.hash()
+        && look::hash(out.at()).at("read", step.path)?.0 != hash
     {
         return Err(changed(step, "a file that was written to meanwhile"));
     }

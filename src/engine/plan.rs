@@ -75,7 +75,7 @@ impl Plan {
 
 /// Looks at all moves and runs all checks. Nobody has decided yet whether the job can be done.
 fn drafted<'s>(session: &'s Session, mut job: Job, progress: &dyn Progress) -> Result<(Draft<'s>, Rest), Error> {
-    session.check_folders()?;
+    session.check_directories()?;
     let mut draft = Draft::new(session, job.verb, job.sides.clone())?;
     let mut reach = Reach::new(&session.dir)?;
     look_at_all(session, &mut job, &mut reach, progress, &mut |looked| {
@@ -88,8 +88,8 @@ fn drafted<'s>(session: &'s Session, mut job: Job, progress: &dyn Progress) -> R
     draft.notes.append(&mut rest.notes);
     draft.check_shared_metadata(job.on_conflict);
     draft.check_metadata_of_names()?;
-    draft.check_folders_that_go()?;
-    draft.check_folders_that_come();
+    draft.check_directories_that_go()?;
+    draft.check_directories_that_come();
     draft.check_what_goes_along();
     draft.check_what_is_closed();
     draft.check_mounts(job.on_conflict);

@@ -58,14 +58,18 @@ impl Plan {
 
     fn make_ready(&mut self, fs: &Fs, store: &Store, session: &Locked, draft: &Draft) -> Result<Touched, Error> {
         // D7: opened before the first write, so that its error counts.
-        let mut touched =
-            Touched { file_systems: self.file_systems(store, session)?, objects: Vec::new(), folders: Vec::new(), many: false };
+        let mut touched = Touched {
+            file_systems: self.file_systems(store, session)?,
+            objects: Vec::new(),
+            directories: Vec::new(),
+            many: false,
+        };
         let spot = displaced(self.journal.head.generation + 1);
         if draft.made.contains(&spot) {
             let named = self.reach.spot(&spot)?;
             fs.remove_all(named.at())?;
             fs.mkdir(named.at(), 0o700)?;
-            touched.folder(&named.dir); // D3
+            touched.directory(&named.dir); // D3
         }
         let head = &self.journal.head;
         let frame = Frame { session: &head.session, verb: head.verb, generation: head.generation + 1 };
@@ -106,7 +110,7 @@ impl Plan {
 struct Touched {
     file_systems: Vec<Dir>,
     objects: Vec<Spot>,
-    folders: Vec<Rc<Dir>>,
+    directories: Vec<Rc<Dir>>,
     /// True if they are so many that their file systems are synced.
     many: bool,
 }
@@ -119,10 +123,10 @@ impl Touched {
         }
     }
 
-    fn folder(&mut self, dir: &Rc<Dir>) {
-        if !self.folders.iter().any(|known| Rc::ptr_eq(known, dir)) {
-            self.many |= self.folders.len() + 1 >= MANY;
-            self.folders.push(dir.clone());
+    fn directory(&mut self, dir: &Rc<Dir>) {
+        if !self.directories.iter().any(|known| Rc::ptr_eq(known, dir)) {
+            self.many |= self.directories.len() + 1 >= MANY;
+            self.directories.push(dir.clone());
         }
     }
 
@@ -134,7 +138,7 @@ impl Touched {
         }
         for spot in &self.objects {
             let named = reach.spot(spot)?;
-            // D1, D10; D3: a new directory itself, which has nothing yet but an owner (folder: not caught here).
+            // D1, D10; D3: a new directory itself, which has nothing yet but an owner (directory: not caught here).
             match fs.sync_at(named.at()) {
                 // Not readable for us, so it cannot be opened: sync all of its file system.
                 Err(error) if error.errno() == Some(libc::EACCES) => match spot {
@@ -147,7 +151,7 @@ impl Touched {
                 other => other?,
             }
         }
-        for dir in &self.folders {
+        for dir in &self.directories {
             match dir.readable() {
                 true => fs.sync_dir(dir)?,
                 false => return self.sync_file_systems(fs).and_then(|()| own()),
@@ -192,7 +196,7 @@ impl<'a> Hands<'a> {
             self.copy(&Spot::Tree(item.path.clone()), home, from, true)?;
             touched.object(home.clone());
             // D3: once what was copied is let go, this name is the only way to the original.
-            touched.folder(&self.reach.spot(home)?.dir);
+            touched.directory(&self.reach.spot(home)?.dir);
         }
         if matches!(from.state.what, What::File { .. }) {
             touched.object(Spot::Tree(item.path.clone()));
@@ -211,31 +215,31 @@ impl<'a> Hands<'a> {
                 None => self.make(&to_at, &to.state, false)?,
             }
         }
-        let is_folder = to.state.is_folder();
-        if item.planning.as_recorded && !item.fresh && !is_folder && self.me_is_root {
+        let is_dir = to.state.is_dir();
+        if item.planning.as_recorded && !item.fresh && !is_dir && self.me_is_root {
             touched.object(to_at);
             return Ok(());
         }
         let named = self.reach.spot(&to_at)?;
         self.open_held(&named, &to_at)?;
-        if item.planning.as_recorded && !item.fresh && !is_folder {
+        if item.planning.as_recorded && !item.fresh && !is_dir {
             touched.object(to_at);
             return Ok(());
         }
         let at = named.at();
         // I16, in its most frequent case, known from planning.
-        if let Some(mark) = item.planning.mark.filter(|_| !item.fresh && !is_folder && !item.planning.as_it_is) {
+        if let Some(mark) = item.planning.mark.filter(|_| !item.fresh && !is_dir && !item.planning.as_it_is) {
             self.fs.remove_xattr(at, mark)?;
             touched.object(to_at);
             return Ok(());
         }
         let mut now = look::look(at)?.ok_or_else(|| gone(at))?;
-        if is_folder && !self.me_is_root && now.state.meta.mode & 0o700 != 0o700 {
+        if is_dir && !self.me_is_root && now.state.meta.mode & 0o700 != 0o700 {
             self.fs.set_mode(at, now.state.meta.mode | 0o700)?;
             now = look::look(at)?.ok_or_else(|| gone(at))?;
         }
         // An xattr that overlayfs left on an object of an upper is not recorded, and goes (docs/ARCHITECTURE.md, I16).
-        if !is_folder && now.state.meta != to.state.meta && !item.planning.as_it_is {
+        if !is_dir && now.state.meta != to.state.meta && !item.planning.as_it_is {
             let (have, want) = (&now.state.meta, &to.state.meta);
             meta::bring(self.fs, at, now.state.sort(), have, want).at("set the metadata of", &item.path)?;
             // A file system may keep times less exactly than they are wanted.
@@ -248,13 +252,13 @@ impl<'a> Hands<'a> {
             }
         }
         if item.fresh {
-            touched.folder(&named.dir);
+            touched.directory(&named.dir);
         }
-        if is_folder {
+        if is_dir {
             // It is placed with its present metadata; its last step sets what is recorded.
             item.placed = Some(Box::new(std::mem::replace(&mut now.state, to.state.clone())));
-        } else if let Some(digest) = to.state.digest() {
-            now.set_digest(digest);
+        } else if let Some(hash) = to.state.hash() {
+            now.set_hash(hash);
         }
         now.print.identity.loose = item.portable;
         *to = now;
@@ -280,7 +284,7 @@ impl<'a> Hands<'a> {
         let at = named.at();
         self.fs.remove_all(at)?;
         match &state.what {
-            What::Folder => self.fs.mkdir(at, 0o700),
+            What::Directory => self.fs.mkdir(at, 0o700),
             What::Symlink { target } => self.fs.symlink(target, at),
             What::Fifo => self.fs.mknod(at, Sort::Fifo, 0o600, crate::fs::device::Dev(0, 0)),
             What::Socket => self.fs.mknod(at, Sort::Socket, 0o600, crate::fs::device::Dev(0, 0)),
@@ -291,7 +295,7 @@ impl<'a> Hands<'a> {
         let now = look::look(at)?.ok_or_else(|| gone(at))?;
         if dress {
             meta::bring(self.fs, at, state.sort(), &now.state.meta, &state.meta)?;
-        } else if state.is_folder() && (now.state.meta.uid, now.state.meta.gid) != (state.meta.uid, state.meta.gid) {
+        } else if state.is_dir() && (now.state.meta.uid, now.state.meta.gid) != (state.meta.uid, state.meta.gid) {
             self.fs.set_owner(at, state.meta.uid, state.meta.gid)?;
         }
         Ok(())
@@ -318,8 +322,8 @@ impl<'a> Hands<'a> {
             let file = self.fs.create(at, 0o600)?;
             let content = from.at().open_file()?;
             self.fs.copy(&content, &file, at)?;
-            let (digest, _) = look::digest(at)?;
-            if state.digest().is_some_and(|known| known != digest) {
+            let (hash, _) = look::hash(at)?;
+            if state.hash().is_some_and(|known| known != hash) {
                 let why = format!("its content changed while it was copied (recant {})", self.frame.session);
                 return Err(refused_at(from.at(), why));
             }
@@ -367,7 +371,7 @@ impl Prepared {
 fn write(fs: &Fs, store: &Store, session: &Locked, plan: &mut Plan, touched: Touched) -> Result<(), Error> {
     let journal = &plan.journal;
     let learned = journal.head.verb.inward() && journal.items.iter().any(|item| item.planning.learned);
-    let changes = if learned { Some(facts::write_digests(fs, session, &journal.items)?) } else { None };
+    let changes = if learned { Some(facts::write_hashes(fs, session, &journal.items)?) } else { None };
     let written: Written = journal.write_new(fs, store)?;
     if journal.head.verb.inward() {
         reserve::keep(fs, session, written.size(store)?)?;

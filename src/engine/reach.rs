@@ -58,7 +58,7 @@ impl Reach {
         if let Some((_, dir)) = self.last.as_ref().filter(|(last, _)| last == parent) {
             return Ok(Named { dir: dir.clone(), name });
         }
-        let dir = self.roots.folder(&parent_of(path)?)?;
+        let dir = self.roots.directory(&parent_of(path)?)?;
         self.last = Some((parent.to_vec(), dir.clone()));
         Ok(Named { dir, name })
     }

@@ -176,7 +176,7 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
     let told = tell(fs, store, &journal, choice)?;
     if let Sealed::No(session) | Sealed::Yes(session) = &told {
         // With one of them missing, an undo would blame somebody for its content.
-        session.check_folders().map_err(|error| stays(store, id, error))?;
+        session.check_directories().map_err(|error| stays(store, id, error))?;
     }
     match told {
         Sealed::No(session) => undo(fs, store, &session, &journal, (notes, strays)).map_err(|error| stays(store, id, error)),
@@ -220,8 +220,8 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
 /// True once settling a sealed operation has begun: the new manifest has its name, and the former one is gone, which goes before anything
 /// else. The new one then has a line of every path that is in, and none of what went back.
 fn settling_begun(fs: &Fs, session: &Dir, journal: &Journal) -> Result<bool, Error> {
-    let folder = part(session, b"checkpoint")?;
-    if Former::new(fs, &folder, journal.head.generation).is_kept()? {
+    let directory = part(session, b"checkpoint")?;
+    if Former::new(fs, &directory, journal.head.generation).is_kept()? {
         return Ok(false);
     }
     let Some(item) = journal.items.first() else { return Ok(false) };
@@ -268,7 +268,7 @@ fn is_not_set(target: Option<&Named<'_>>, step: &Step<'_>) -> Result<bool, Error
     let found = target.map(|target| look::look(target.at())).transpose()?.flatten();
     Ok(found.is_none_or(|found| {
         let (old, new, now) = (from.state.meta.mtime, to.state.meta.mtime, found.state.meta.mtime);
-        found.state.meta_difference(&to.state).is_some() || !to.state.is_folder() && old != new && now == old
+        found.state.meta_difference(&to.state).is_some() || !to.state.is_dir() && old != new && now == old
     }))
 }
 
@@ -337,7 +337,7 @@ fn go_on(
 /// Writes the hashes again. What follows needs no room, and none of these lines.
 fn learn_again(fs: &Fs, session: &Session, journal: &Journal, notes: &mut Vec<String>) {
     if let Err(error) = facts::learn_again(fs, session, journal) {
-        notes.push(format!("the digests that it had taken are not kept, and its files may be called changed: {error}"));
+        notes.push(format!("the hashes that it had taken are not kept, and its files may be called changed: {error}"));
     }
 }
 
@@ -418,7 +418,7 @@ mod tests {
 
     use super::*;
     use crate::engine::find::holds;
-    use crate::tree::digest::Digest;
+    use crate::tree::hash::Hash;
     use crate::tree::state::What;
 
     /// `/proc` has no birth times, nor have NFS and FUSE: an inode number there may belong to another object by now.
@@ -431,7 +431,7 @@ mod tests {
             return eprintln!("skipped: an object without a birth time: /proc has them here");
         }
         assert!(holds(Some(&named), Some(&seen)).expect("a look"), "unread there is nothing else to tell it by");
-        seen.state.what = What::File { size: seen.state.size() + 1, digest: Some(Digest::of(b"what was there")), index: None };
+        seen.state.what = What::File { size: seen.state.size() + 1, hash: Some(Hash::of(b"what was there")), index: None };
         assert!(!holds(Some(&named), Some(&seen)).expect("a look"));
     }
 }

@@ -75,7 +75,7 @@ pub(super) fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
     }
     drop_all(fs, session)?;
     if low {
-        // D2: ext4 and xfs give freed blocks away again once the transaction that freed them is on disk (folder: not caught here).
+        // D2: ext4 and xfs give freed blocks away again once the transaction that freed them is on disk (directory: not caught here).
         fs.sync_dir(&session.dir)?;
         wait_for_inodes(session)?;
     }

@@ -22,7 +22,7 @@ use crate::tree::state::Meta;
 impl Draft<'_> {
     /// The directories that exist now and in which names change.
     pub fn worked_in(&mut self, items: &[Item]) -> Result<BTreeMap<AbsPath, Stat>, Error> {
-        let (mut folders, mut refused): (BTreeMap<AbsPath, Stat>, _) = (BTreeMap::new(), Vec::new());
+        let (mut directories, mut refused): (BTreeMap<AbsPath, Stat>, _) = (BTreeMap::new(), Vec::new());
         let mut last: &[u8] = b"";
         for item in items.iter().filter(|item| item.moves()) {
             let Some((above, _)) = item.path.split() else { continue };
@@ -32,25 +32,25 @@ impl Draft<'_> {
             last = above;
             let parent = parent_of(&item.path)?;
             let mut nearest = self.not_missing(Some(parent));
-            while let Some(folder) = nearest.filter(|folder| !folders.contains_key(folder)) {
-                match self.reach.roots.folder(&folder) {
+            while let Some(directory) = nearest.filter(|directory| !directories.contains_key(directory)) {
+                match self.reach.roots.directory(&directory) {
                     Ok(dir) => {
                         // The road by copies puts its temporary names into the nearest directory that exists.
                         let stat = dir.stat()?;
-                        refused.extend(self.not_workable(&folder, &dir, &stat)?);
-                        folders.insert(folder, stat);
+                        refused.extend(self.not_workable(&directory, &dir, &stat)?);
+                        directories.insert(directory, stat);
                         break;
                     }
                     Err(error) if error.leads_nowhere() => {
-                        nearest = folder.parent();
-                        self.missing = Some(folder);
+                        nearest = directory.parent();
+                        self.missing = Some(directory);
                     }
                     Err(error) => return Err(error.into()),
                 }
             }
         }
-        refused.extend(self.bound_names(items, &folders)?);
-        if refused.is_empty() { Ok(folders) } else { Err(super::error::refused(refused)) }
+        refused.extend(self.bound_names(items, &directories)?);
+        if refused.is_empty() { Ok(directories) } else { Err(super::error::refused(refused)) }
     }
 
     /// The reason why names in a directory cannot be changed. The user's own directories can be opened for the work.
@@ -62,14 +62,14 @@ impl Draft<'_> {
         if self.me.is_root() || stat.uid == self.me.as_raw() {
             return Ok(None);
         }
-        let why = || format!("the folder is read-only for you (owner {}, mode {:04o})", stat.uid, stat.mode);
+        let why = || format!("the directory is read-only for you (owner {}, mode {:04o})", stat.uid, stat.mode);
         let allowed = rustix::fs::accessat(dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
         Ok(allowed.is_err().then(|| (path.to_string(), why())))
     }
 
     /// Names that the caller may not remove: another user's in a sticky directory, and another user's directories without `w` for the
     /// caller, whose parent cannot change (rename(2)).
-    fn bound_names(&mut self, items: &[Item], folders: &BTreeMap<AbsPath, Stat>) -> Result<Vec<(String, String)>, Error> {
+    fn bound_names(&mut self, items: &[Item], directories: &BTreeMap<AbsPath, Stat>) -> Result<Vec<(String, String)>, Error> {
         if self.me.is_root() {
             return Ok(Vec::new());
         }
@@ -85,16 +85,17 @@ impl Draft<'_> {
                 refused.extend(why.map(|why| (path.to_string(), why)));
                 continue;
             }
-            let Some((above, parent)) = path.parent().and_then(|above| folders.get_key_value(&above)) else { continue };
+            let Some((above, parent)) = path.parent().and_then(|above| directories.get_key_value(&above)) else { continue };
             if !item.moves() {
                 continue;
             }
             if parent.mode & 0o1000 != 0 && meta.uid != me && parent.uid != me {
-                refused.push((path.to_string(), format!("it belongs to user {} and lies in a sticky folder", meta.uid)));
-            } else if item.leaves_folder() && meta.uid != me {
-                let dir = self.reach.roots.folder(above)?;
+                refused.push((path.to_string(), format!("it belongs to user {} and lies in a sticky directory", meta.uid)));
+            } else if item.leaves_directory() && meta.uid != me {
+                let dir = self.reach.roots.directory(above)?;
                 if rustix::fs::accessat(&*dir, path.name(), Access::WRITE_OK, AtFlags::EACCESS).is_err() {
-                    refused.push((path.to_string(), format!("the folder belongs to user {} and you may not move it", meta.uid)));
+                    refused
+                        .push((path.to_string(), format!("the directory belongs to user {} and you may not move it", meta.uid)));
                 }
             }
         }
@@ -132,9 +133,9 @@ impl Draft<'_> {
             if frame.places(item).copied {
                 in_store += item.from.as_ref().map_or(0, |from| from.blocks);
             }
-            let Some(folder) = &item.beside else { continue };
+            let Some(directory) = &item.beside else { continue };
             if let Some(to) = &item.to {
-                let root = self.reach.roots.root_of(folder)?;
+                let root = self.reach.roots.root_of(directory)?;
                 *needed.entry(root.mount.point.clone()).or_default() += to.blocks;
             }
         }
@@ -214,7 +215,7 @@ fn open_up<'a>(fs: &Fs, names: [&'a Named<'_>; 2], opened: &mut Vec<Opened<'a>>)
     let me = rustix::process::geteuid().as_raw();
     // A directory that gets another parent is itself written to: its `..`.
     for at in names.iter().map(|named| named.dir.at(b".")).chain(names.iter().map(|named| named.at())) {
-        let closed = at.stat()?.filter(|stat| stat.sort == Sort::Folder && stat.uid == me && stat.mode & 0o700 != 0o700);
+        let closed = at.stat()?.filter(|stat| stat.sort == Sort::Directory && stat.uid == me && stat.mode & 0o700 != 0o700);
         if let Some(stat) = closed.filter(|stat| keeps_setgid(stat.mode, stat.gid)) {
             fs.set_mode(at, stat.mode | 0o700)?;
             opened.push((at, stat));

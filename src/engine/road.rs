@@ -25,25 +25,25 @@ const NATIVE: [&str; 8] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "f2f
 /// The mount and directory of the session.
 pub(super) struct Roads {
     mount: u64,
-    folder: Stat,
+    directory: Stat,
 }
 
 impl Roads {
     /// Reads them from the session's directory.
     pub fn from(session: &Dir) -> Result<Self, IoError> {
         let path = || session.path().display().to_string();
-        let (mount, folder) = (mounts::id_of(session).at("look at", path())?, session.stat()?);
-        Ok(Self { mount, folder })
+        let (mount, directory) = (mounts::id_of(session).at("look at", path())?, session.stat()?);
+        Ok(Self { mount, directory })
     }
 
-    /// Chooses the road to `path`, which lies in `mount`. `folders` are the existing ones in which names change: to rename(2), subvolumes
-    /// of btrfs and what is encrypted by itself are file systems of their own.
-    pub fn to(&self, path: &AbsPath, mount: &Mount, folders: &BTreeMap<AbsPath, Stat>) -> Road {
+    /// Chooses the road to `path`, which lies in `mount`. `directories` are the existing ones in which names change: to rename(2),
+    /// subvolumes of btrfs and what is encrypted by itself are file systems of their own.
+    pub fn to(&self, path: &AbsPath, mount: &Mount, directories: &BTreeMap<AbsPath, Stat>) -> Road {
         if !NATIVE.contains(&&*mount.fs_type) {
             return Road::Portable;
         }
-        let above = std::iter::successors(path.parent(), AbsPath::parent).find_map(|folder| folders.get(&folder));
-        let is_elsewhere = |stat: &Stat| stat.dev != self.folder.dev || stat.encrypted != self.folder.encrypted;
+        let above = std::iter::successors(path.parent(), AbsPath::parent).find_map(|directory| directories.get(&directory));
+        let is_elsewhere = |stat: &Stat| stat.dev != self.directory.dev || stat.encrypted != self.directory.encrypted;
         if mount.id != self.mount || above.is_some_and(is_elsewhere) { Road::Copied } else { Road::Native }
     }
 }

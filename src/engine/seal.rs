@@ -22,12 +22,12 @@ pub(super) fn write_facts(
     journal: &Journal,
     put: Option<&[Option<Time>]>,
 ) -> Result<(), Error> {
-    let folder = facts::folder(session)?;
-    let manifest = facts::write_manifest(fs, session, journal, &folder, put)?;
-    Former::new(fs, &folder, journal.head.generation).keep()?;
+    let directory = facts::directory(session)?;
+    let manifest = facts::write_manifest(fs, session, journal, &directory, put)?;
+    Former::new(fs, &directory, journal.head.generation).keep()?;
     facts::write_displaced(fs, reach, journal)?;
     let header = write_header(fs, session, journal)?;
-    sync_touched(fs, reach, journal, &[(manifest, &folder), (header, &session.dir)])
+    sync_touched(fs, reach, journal, &[(manifest, &directory), (header, &session.dir)])
 }
 
 fn write_header(fs: &Fs, session: &Session, journal: &Journal) -> Result<File, Error> {
@@ -47,10 +47,10 @@ pub(super) fn rename_header(fs: &Fs, session: &Session) -> Result<(), Error> {
 /// Makes the manifest's name and the line of the log durable together with the header's name. Until then the former manifest is kept, and
 /// the journal tells which one counts.
 pub(super) fn make_seal_last(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Result<Option<String>, Error> {
-    let folder = facts::folder(session)?;
-    name_written(fs, &folder)?;
+    let directory = facts::directory(session)?;
+    name_written(fs, &directory)?;
     let noted = facts::note_sealed(fs, store, journal);
     fs.sync_dir(&session.dir)?; // D2, I2
-    fs.sync_dir(&folder)?; // D2: before the former one goes, and the journal
+    fs.sync_dir(&directory)?; // D2: before the former one goes, and the journal
     Ok(noted.err().as_ref().map(facts::log_failed))
 }

@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::clean::{STRAY, is_another};
-use super::displaced::{displaced_below, make_folder};
-use super::durable::{MANY, sync_folder, sync_names};
+use super::displaced::{displaced_below, make_directory};
+use super::durable::{MANY, sync_directory, sync_names};
 use super::facts;
 use super::item::Item;
 use super::journal::Journal;
@@ -45,13 +45,13 @@ pub fn settle(
     journal: &Journal,
     when: When,
 ) -> Result<Vec<String>, Error> {
-    let folder = facts::folder(session)?;
+    let directory = facts::directory(session)?;
     let mut notes = Vec::new();
     if when == When::Recovering {
-        notes.extend(write_again(fs, store, session, reach, journal, &folder)?);
+        notes.extend(write_again(fs, store, session, reach, journal, &directory)?);
         notes.extend(overwritten(journal));
     }
-    Former::new(fs, &folder, journal.head.generation).let_go()?;
+    Former::new(fs, &directory, journal.head.generation).let_go()?;
     let gone = let_go(fs, reach, journal, when, &mut notes)?;
     facts::write_forced_befores(fs, session, journal)?;
     forget_uppers(fs, session)?;
@@ -87,18 +87,18 @@ fn write_again(
     session: &Session,
     reach: &mut Reach,
     journal: &Journal,
-    folder: &Dir,
+    directory: &Dir,
 ) -> Result<Option<String>, Error> {
     // If the manifest is missing, only the former one has the lines of what was in before.
     if !Reading::open(&session.dir)?.is_there() {
-        Former::new(fs, folder, journal.head.generation).put_back()?;
+        Former::new(fs, directory, journal.head.generation).put_back()?;
     }
-    let manifest = facts::write_manifest(fs, session, journal, folder, None)?;
-    fs.sync(&manifest, folder.at(NEW))?; // D1
+    let manifest = facts::write_manifest(fs, session, journal, directory, None)?;
+    fs.sync(&manifest, directory.at(NEW))?; // D1
     facts::write_displaced(fs, reach, journal)?;
-    name_written(fs, folder)?;
+    name_written(fs, directory)?;
     let noted = facts::note_sealed_once(fs, store, journal);
-    fs.sync_dir(folder)?; // D2
+    fs.sync_dir(directory)?; // D2
     Ok(noted.err().as_ref().map(facts::log_failed))
 }
 
@@ -128,8 +128,8 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
                 if let Some(aside) = aside.filter(|_| places.copied && when == When::Recovering)
                     && stat_of(reach, &aside)?.is_some()
                 {
-                    let what = if from.state.is_folder() {
-                        "what was put into the folder"
+                    let what = if from.state.is_dir() {
+                        "what was put into the directory"
                     } else {
                         "what somebody had open for writing"
                     };
@@ -137,7 +137,7 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
                 }
                 match remove(fs, reach, journal, item, out)? {
                     Removed::Away => {}
-                    Removed::NoFolder => notes.push(format!("{out}: {STRAY}")),
+                    Removed::NoDirectory => notes.push(format!("{out}: {STRAY}")),
                     Removed::Filled(kept) => {
                         notes.push(filled(item, &kept));
                         gone.push(kept);
@@ -170,11 +170,11 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
 /// Notes for what an earlier try put aside in the session, perhaps without a report.
 fn kept_before(reach: &mut Reach, journal: &Journal) -> Result<Vec<String>, Error> {
     let below = displaced_below(journal);
-    let folder = match reach.held(&below) {
+    let directory = match reach.held(&below) {
         Err(error) if error.leads_nowhere() => return Ok(Vec::new()),
-        folder => folder?,
+        directory => directory?,
     };
-    let mut names = folder.names()?;
+    let mut names = directory.names()?;
     names.retain(|name| name.windows(6).any(|part| part == b"-kept-"));
     let spot = |name: &[u8]| Spot::Session([&*below, b"/", name].concat());
     let mut notes = Vec::new();
@@ -202,7 +202,7 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
     }
     for below in &held {
         match reach.held(below) {
-            // D2: a name that came back would only take room: no line of a manifest leads there (folder: not caught here).
+            // D2: a name that came back would only take room: no line of a manifest leads there (directory: not caught here).
             Ok(dir) => sync_names(fs, &dir, &reach.session())?,
             // An upper that is no longer needed.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -210,14 +210,14 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
         }
     }
     for path in &beside {
-        match reach.roots.folder(path) {
+        match reach.roots.directory(path) {
             Ok(dir) => {
                 // Removing the temporary names has changed its time again.
                 if let Some(new) = journal.head.times.iter().find(|time| time.path == *path).and_then(|time| time.new) {
                     fs.set_mtime(dir.at(b"."), new)?;
                 }
                 close_again(fs, journal, path, &dir)?;
-                sync_folder(fs, &mut reach.roots, path, &dir)?;
+                sync_directory(fs, &mut reach.roots, path, &dir)?;
             }
             Err(error) if error.leads_nowhere() => {}
             Err(error) => return Err(error.into()),
@@ -229,7 +229,7 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
 /// Closes a directory that the operation has closed to its owner, and that an interrupted Settle opened to remove something from it.
 fn close_again(fs: &Fs, journal: &Journal, path: &AbsPath, dir: &Dir) -> Result<(), Error> {
     let Ok(i) = journal.items.binary_search_by(|item| item.path.cmp(path)) else { return Ok(()) };
-    let Some(closed) = journal.items[i].to.as_ref().map(|to| &to.state).filter(|to| to.is_folder()) else { return Ok(()) };
+    let Some(closed) = journal.items[i].to.as_ref().map(|to| &to.state).filter(|to| to.is_dir()) else { return Ok(()) };
     let (now, mode) = (dir.stat()?.mode, closed.meta.mode);
     if now != mode && now == mode | 0o700 {
         fs.set_mode(dir.at(b"."), mode)?;
@@ -253,7 +253,7 @@ type Dressed = HashSet<Identity>;
 
 /// True if the object at `spot` was written to since it was seen as `from`. A time that recant itself has set proves nothing.
 fn written_since(reach: &mut Reach, spot: &Spot, from: &look::Seen, dressed: &Dressed) -> Result<bool, Error> {
-    let Some(stat) = stat_of(reach, spot)?.filter(|_| !from.state.is_folder()) else { return Ok(false) };
+    let Some(stat) = stat_of(reach, spot)?.filter(|_| !from.state.is_dir()) else { return Ok(false) };
     let touched = stat.mtime != from.state.meta.mtime && !dressed.contains(&from.print.identity);
     Ok(touched || from.state.is_file() && stat.size != from.state.size())
 }
@@ -280,7 +280,7 @@ fn put_aside(fs: &Fs, reach: &mut Reach, out: &Spot, aside: &Spot) -> Result<(),
 enum Removed {
     Away,
     /// The directory that it lies in is not there.
-    NoFolder,
+    NoDirectory,
     /// Somebody who works in it has put something there since; it has another name now.
     Filled(Spot),
 }
@@ -290,11 +290,11 @@ enum Removed {
 fn remove(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, spot: &Spot) -> Result<Removed, Error> {
     let named = match reach.spot(spot) {
         Ok(named) => named,
-        Err(error) if error.leads_nowhere() => return Ok(Removed::NoFolder),
+        Err(error) if error.leads_nowhere() => return Ok(Removed::NoDirectory),
         Err(error) => return Err(error.into()),
     };
     let is_away = is_another(&named, spot, &journal.head.times)?;
-    let stat = named.at().stat()?.filter(|stat| stat.sort == Sort::Folder && !spot.is_in(b"held/upper"));
+    let stat = named.at().stat()?.filter(|stat| stat.sort == Sort::Directory && !spot.is_in(b"held/upper"));
     if let Some(stat) = stat {
         match with_rights(fs, [&named, &named], || fs.rmdir(named.at())) {
             Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => {
@@ -308,7 +308,7 @@ fn remove(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, spot: &Spo
         // An upper's directory has the mode that the command gave it; one on the tree may have been closed by this operation.
         with_rights(fs, [&named, &named], || fs.remove_all(named.at()))?;
     }
-    Ok(if is_away { Removed::NoFolder } else { Removed::Away })
+    Ok(if is_away { Removed::NoDirectory } else { Removed::Away })
 }
 
 /// The place for a directory that somebody put something into: beside the target, or under `displaced/`, which no prune takes unasked.
@@ -317,12 +317,12 @@ fn kept_as(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, spot: &Sp
     if let Some(aside) = journal.frame().beside(item, &end).filter(|_| matches!(spot, Spot::Tree(_))) {
         return Ok(aside);
     }
-    make_folder(fs, reach, journal)?;
+    make_directory(fs, reach, journal)?;
     Ok(Spot::Session([&*displaced_below(journal), format!("/{}{end}", item.n).as_bytes()].concat()))
 }
 
 fn filled(item: &Item, kept: &Spot) -> String {
-    format!("{}: something was put into the folder by a process that worked in it; that is kept in {kept}", item.path)
+    format!("{}: something was put into the directory by a process that worked in it; that is kept in {kept}", item.path)
 }
 
 /// Empties the uppers of a capture once every change has been on the tree. What stays there is whiteouts, emptied directories and copies

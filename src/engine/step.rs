@@ -40,9 +40,9 @@ pub enum Spot {
 
 impl Spot {
     /// True if it is below that directory of the session.
-    pub(super) fn is_in(&self, folder: &[u8]) -> bool {
+    pub(super) fn is_in(&self, directory: &[u8]) -> bool {
         let Spot::Session(below) = self else { return false };
-        below.strip_prefix(folder).is_some_and(|rest| rest.starts_with(b"/"))
+        below.strip_prefix(directory).is_some_and(|rest| rest.starts_with(b"/"))
     }
 
     /// True if it is a place for objects of an operation of the session while it is under way.
@@ -103,7 +103,7 @@ impl Places {
 /// A directory that stays and in which names change: its mtime before, and the one to set. Where copies lie beside a target, the mtime
 /// changes once more when the temporary names go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FolderTime {
+pub struct DirectoryTime {
     /// The directory's path.
     pub path: AbsPath,
     /// Its identity.
@@ -137,7 +137,7 @@ pub struct RootRecord {
 
 impl Step<'_> {
     /// True if the step's `from` is a directory.
-    pub fn was_folder(&self) -> bool {
-        self.from.as_ref().is_some_and(|seen| seen.state.is_folder())
+    pub fn was_dir(&self) -> bool {
+        self.from.as_ref().is_some_and(|seen| seen.state.is_dir())
     }
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::journal::Journal;
 use super::reach::{Reach, open};
-use super::step::FolderTime;
+use super::step::DirectoryTime;
 use crate::error::{Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort};
@@ -16,18 +16,18 @@ pub(super) fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Re
         put_back_time(fs, &mut reach.roots, time)?;
     }
     // Directories that went and are back: their children's steps have changed their times.
-    for item in journal.items.iter().filter(|item| item.moves() && item.was_folder()) {
+    for item in journal.items.iter().filter(|item| item.moves() && item.was_dir()) {
         let Some(from) = &item.from else { continue };
         let Some(named) = open(reach.path(&item.path))? else { continue };
-        if named.at().stat()?.is_some_and(|stat| from.print.identity.is(look::identity(&stat)) && stat.sort == Sort::Folder) {
+        if named.at().stat()?.is_some_and(|stat| from.print.identity.is(look::identity(&stat)) && stat.sort == Sort::Directory) {
             ignore_not_mine(fs.set_mtime(named.at(), from.state.meta.mtime))?;
         }
     }
     Ok(())
 }
 
-pub(super) fn put_back_time(fs: &Fs, roots: &mut Roots, time: &FolderTime) -> Result<(), Error> {
-    let Some(dir) = folder_of(roots, time)? else { return Ok(()) };
+pub(super) fn put_back_time(fs: &Fs, roots: &mut Roots, time: &DirectoryTime) -> Result<(), Error> {
+    let Some(dir) = directory_of(roots, time)? else { return Ok(()) };
     if dir.stat()?.mtime == time.old {
         return Ok(());
     }
@@ -36,8 +36,8 @@ pub(super) fn put_back_time(fs: &Fs, roots: &mut Roots, time: &FolderTime) -> Re
 }
 
 /// Opens the directory of a time, if it is still the same one.
-fn folder_of(roots: &mut Roots, time: &FolderTime) -> Result<Option<Rc<Dir>>, Error> {
-    let dir = match roots.folder(&time.path) {
+fn directory_of(roots: &mut Roots, time: &DirectoryTime) -> Result<Option<Rc<Dir>>, Error> {
+    let dir = match roots.directory(&time.path) {
         Ok(dir) => dir,
         Err(error) if error.leads_nowhere() => return Ok(None),
         Err(error) => return Err(error.into()),

@@ -37,20 +37,20 @@ pub(super) fn undo(
             continue;
         }
         let fresh = matches!(turn, Turn::Move(i) if journal.items[*i as usize].fresh);
-        let why = match taken.iter().find(|folder| step.path.is_under(folder)) {
+        let why = match taken.iter().find(|directory| step.path.is_under(directory)) {
             // It lay in the directory that was there before, not in one that somebody has made since.
-            Some(folder) => Some(format!("{folder}, in which it lay, is not back; what was there before is kept")),
+            Some(directory) => Some(format!("{directory}, in which it lay, is not back; what was there before is kept")),
             None => undo_step(fs, reach, fresh, &step)?,
         };
         if let Some(why) = why {
-            taken.extend((step.act != Act::SetMeta && step.was_folder()).then(|| step.path.clone()));
+            taken.extend((step.act != Act::SetMeta && step.was_dir()).then(|| step.path.clone()));
             left.push((*turn, Left { path: step.path.clone(), why }));
         }
     }
     left.reverse();
     restore_times(fs, reach, journal)?;
     // The next manifest is named beside the header, and after a power cut may have its name alone.
-    let checkpoint = facts::folder(session)?;
+    let checkpoint = facts::directory(session)?;
     Former::new(fs, &checkpoint, journal.head.generation).put_back()?;
     sync_touched(fs, reach, journal, &[])?;
     Ok(left)
@@ -76,7 +76,7 @@ fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>) -> Result
         _ if step.again => make_again(fs, step, &found)?,
         _ => undo_remove(fs, step, &found)?,
     };
-    if step.was_folder() || step.to.as_ref().is_some_and(|to| to.state.is_folder()) {
+    if step.was_dir() || step.to.as_ref().is_some_and(|to| to.state.is_dir()) {
         reach.forget(step.path);
     }
     Ok(undone)
@@ -99,10 +99,10 @@ enum Brought {
 fn bring_out(fs: &Fs, found: &Found<'_>, step: &Step<'_>) -> Result<Brought, Error> {
     let (Some(_), Some(home), Some(out)) = (step.at.put_away(), &found.home, &found.out) else { return Ok(Brought::NotAway) };
     let (Some(home_at), Off::Ours) = (&home.named, home.what) else { return Ok(Brought::NotAway) };
-    let Some(out_at) = &out.named else { return Ok(Brought::Left(NO_FOLDER.into())) };
+    let Some(out_at) = &out.named else { return Ok(Brought::Left(NO_DIRECTORY.into())) };
     if out.what == Off::Ours || found.there == There::From {
         // F13: after a power cut a file system may show it under both names. The one at home is useless now.
-        if !step.was_folder() {
+        if !step.was_dir() {
             fs.unlink(home_at.at())?;
         }
         return Ok(Brought::NotAway);
@@ -131,7 +131,7 @@ fn undo_place(fs: &Fs, fresh: bool, step: &Step<'_>, found: &Found<'_>) -> Resul
     let gone = (!fresh).then(|| "what was put there is gone".to_owned());
     match (ready.what, &found.there) {
         // F13 once more, where two names of one file differ in number.
-        (Off::Ours, There::To) if step.to.as_ref().is_some_and(|to| to.is_told_by_content() && !to.state.is_folder()) => {
+        (Off::Ours, There::To) if step.to.as_ref().is_some_and(|to| to.is_told_by_content() && !to.state.is_dir()) => {
             let Some(target) = &found.target else { return Ok(None) };
             return Ok(fs.unlink(target.at()).at("take back", step.path).map(|()| None)?);
         }
@@ -153,7 +153,7 @@ fn undo_place(fs: &Fs, fresh: bool, step: &Step<'_>, found: &Found<'_>) -> Resul
     Ok(written)
 }
 
-const NO_FOLDER: &str = "the folder that it lay in is not there any more";
+const NO_DIRECTORY: &str = "the directory that it lay in is not there any more";
 const OTHER: &str = "somebody put something else there; what was there before is kept";
 
 fn undo_replace(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<String>, Error> {
@@ -165,7 +165,7 @@ fn undo_replace(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<St
             let is_ready = ready.what == Off::Ours;
             return Ok((!is_ready).then(|| "what was there before is not where it was put".into()));
         }
-        (There::NoDirectory, _) => return Ok(Some(NO_FOLDER.into())),
+        (There::NoDirectory, _) => return Ok(Some(NO_DIRECTORY.into())),
         (There::Changed(how), _) => return Ok(Some(how.clone())),
         (There::Nothing, _) => {
             return Ok(Some("somebody removed what was put there; what was there before is kept".into()));
@@ -208,10 +208,10 @@ pub(super) fn is_open_for_writing(file: &Named<'_>) -> Result<bool, Error> {
 fn undo_remove(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<String>, Error> {
     let Some(out) = &found.out else { return Ok(None) };
     match (out.what, &found.there) {
-        (Off::Ours, There::NoDirectory) => return Ok(Some(NO_FOLDER.into())),
+        (Off::Ours, There::NoDirectory) => return Ok(Some(NO_DIRECTORY.into())),
         (Off::Ours, There::From) => {
             // F13: after a power cut a file system may show it under both names. It is back: the other name goes.
-            let alone = !step.was_folder() && step.from.as_ref().is_some_and(|from| from.nlink == 1);
+            let alone = !step.was_dir() && step.from.as_ref().is_some_and(|from| from.nlink == 1);
             if let Some(spot) = out.named.as_ref().filter(|_| alone) {
                 fs.unlink(spot.at())?;
             }
@@ -241,7 +241,7 @@ fn undo_remove(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<Str
 fn make_again(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<String>, Error> {
     let Some(out) = &found.out else { return Ok(None) };
     let (Some(target), Some(new), Some(from)) = (&found.target, &out.named, &step.from) else {
-        return Ok(Some(NO_FOLDER.into()));
+        return Ok(Some(NO_DIRECTORY.into()));
     };
     match found.there {
         There::From => return Ok(None),
@@ -250,8 +250,8 @@ fn make_again(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<Stri
     }
     fs.remove_all(new.at())?;
     with_rights(fs, [new, new], || fs.mkdir(new.at(), 0o700))?;
-    let Some(made) = look::look(new.at())? else { return Ok(Some(NO_FOLDER.into())) };
-    meta::bring(fs, new.at(), Sort::Folder, &made.state.meta, &from.state.meta)?;
+    let Some(made) = look::look(new.at())? else { return Ok(Some(NO_DIRECTORY.into())) };
+    meta::bring(fs, new.at(), Sort::Directory, &made.state.meta, &from.state.meta)?;
     Ok(with_rights(fs, [new, target], || fs.place(new.at(), target.at())).at("put back", step.path).map(|()| None)?)
 }
 
@@ -278,7 +278,7 @@ fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<Stri
         return Ok(Some(why));
     }
     let (old, now) = (&from.state.meta, &found.state.meta);
-    if !found.state.is_folder() {
+    if !found.state.is_dir() {
         let mtime = if meta::has_foreign_time(from, to, &found) { now.mtime } else { old.mtime };
         let back = Meta { mtime, ..old.clone() };
         meta::bring(fs, target.at(), found.state.sort(), now, &back)?;

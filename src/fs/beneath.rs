@@ -80,30 +80,34 @@ mod tests {
     /// Both ways, over the same tree, give the same result.
     #[test]
     fn component_by_component_it_ends_as_with_one_call() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let at = |name: &str| folder.path().join(name);
-        std::fs::create_dir_all(at("a/b/c")).expect("folders");
+        let directory = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| directory.path().join(name);
+        std::fs::create_dir_all(at("a/b/c")).expect("directories");
         std::fs::write(at("a/b/file"), "x").expect("a file");
         symlink("b", at("a/link")).expect("a link");
         symlink("file", at("a/b/to-file")).expect("a link");
         symlink("/", at("a/root")).expect("a link");
-        let held = std::fs::File::open(folder.path()).expect("the folder");
-        let folders = OFlags::DIRECTORY | OFlags::RDONLY;
+        let held = std::fs::File::open(directory.path()).expect("the directory");
+        let directories = OFlags::DIRECTORY | OFlags::RDONLY;
         let told = |found: Result<OwnedFd, Errno>| found.map(|fd| crate::fs::dir::stat_of(fd).expect("its state").ino);
         let good = ["a", "a/b", "a//b/./c", "./a", "a/b/c/"];
         for path in good {
-            let (one, other) =
-                (openat2(held.as_fd(), path.as_bytes(), folders, BENEATH), walk(held.as_fd(), path.as_bytes(), folders, BENEATH));
+            let (one, other) = (
+                openat2(held.as_fd(), path.as_bytes(), directories, BENEATH),
+                walk(held.as_fd(), path.as_bytes(), directories, BENEATH),
+            );
             assert!(other.is_ok(), "{path}: {other:?}");
             assert_eq!(told(one), told(other), "{path}");
         }
         for path in
             ["a/link/c", "a/link", "a/root", "a/root/tmp", "a/b/file/x", "a/none", "..", "a/../..", "/", "/tmp", "a/b/file"]
         {
-            let (one, other) =
-                (openat2(held.as_fd(), path.as_bytes(), folders, BENEATH), walk(held.as_fd(), path.as_bytes(), folders, BENEATH));
+            let (one, other) = (
+                openat2(held.as_fd(), path.as_bytes(), directories, BENEATH),
+                walk(held.as_fd(), path.as_bytes(), directories, BENEATH),
+            );
             let said = |found: &Result<OwnedFd, Errno>| match found {
-                Err(Errno::LOOP | Errno::NOTDIR) => "a link or no folder",
+                Err(Errno::LOOP | Errno::NOTDIR) => "a link or no directory",
                 Err(Errno::XDEV) => "outside",
                 Err(Errno::NOENT) => "nothing",
                 _ => "opened",

@@ -42,7 +42,7 @@ pub enum Sort {
     /// A regular file.
     File,
     /// A directory.
-    Folder,
+    Directory,
     /// A symbolic link.
     Symlink,
     /// A named pipe.
@@ -107,7 +107,7 @@ impl Stat {
 
     /// The identity of its object if that has several names; a directory has one.
     pub fn shared(&self) -> Option<Inode> {
-        (self.nlink > 1 && self.sort != Sort::Folder).then(|| self.inode())
+        (self.nlink > 1 && self.sort != Sort::Directory).then(|| self.inode())
     }
 }
 
@@ -420,7 +420,7 @@ fn readable_or_path<T>(open: impl Fn(OFlags) -> Result<T, Errno>) -> io::Result<
 fn sort_of(file_type: FileType) -> Option<Sort> {
     Some(match file_type {
         FileType::RegularFile => Sort::File,
-        FileType::Directory => Sort::Folder,
+        FileType::Directory => Sort::Directory,
         FileType::Symlink => Sort::Symlink,
         FileType::Fifo => Sort::Fifo,
         FileType::Socket => Sort::Socket,

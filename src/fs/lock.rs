@@ -27,7 +27,7 @@ const LOOK: &str = "look at";
 #[derive(Debug)]
 pub struct Lock {
     file: File,
-    folder: Option<Dir>,
+    directory: Option<Dir>,
     holder: Pid,
 }
 
@@ -37,7 +37,7 @@ impl Drop for Lock {
     fn drop(&mut self) {
         if getpid() == self.holder {
             // If this fails, closing releases it.
-            let _closed = self.folder.as_ref().map(|folder| rustix::fs::flock(folder, FlockOperation::Unlock));
+            let _closed = self.directory.as_ref().map(|directory| rustix::fs::flock(directory, FlockOperation::Unlock));
             let _closed = rustix::fs::flock(&self.file, FlockOperation::Unlock);
         }
     }
@@ -47,19 +47,19 @@ impl Lock {
     /// Takes the lock on the file at `at`, which is made with mode 0600 if missing, and on its directory. `None` if another holds it.
     pub fn try_take(fs: &Fs, at: Entry<'_>) -> Result<Option<Self>, IoError> {
         let Some(mut lock) = Self::try_take_file(fs, at)? else { return Ok(None) };
-        let Some(folder) = lock_folder(at, ALONE)? else { return Ok(None) };
-        lock.folder = folder;
+        let Some(directory) = lock_directory(at, ALONE)? else { return Ok(None) };
+        lock.directory = directory;
         Ok(Some(lock))
     }
 
     /// Takes the lock on the file alone, if the directory belongs to another lock.
     pub fn try_take_file(fs: &Fs, at: Entry<'_>) -> Result<Option<Self>, IoError> {
         let file = fs.append(at).at(LOCK, at)?;
-        Ok(flock(&file, ALONE).at(LOCK, at)?.then(|| Self { file, folder: None, holder: getpid() }))
+        Ok(flock(&file, ALONE).at(LOCK, at)?.then(|| Self { file, directory: None, holder: getpid() }))
     }
 
-    /// Waits for the lock that `take` takes at `at`, at most `limit`, and no longer than [`interrupt::check`] allows; calls `slow` once, after
-    /// half a second. flock has no time-out, so it tries every 20 ms.
+    /// Waits for the lock that `take` takes at `at`, at most `limit`, and no longer than [`interrupt::check`] allows; calls `slow` once,
+    /// after half a second. flock has no time-out, so it tries every 20 ms.
     pub fn wait<'a>(
         at: Entry<'a>,
         limit: Duration,
@@ -107,7 +107,7 @@ impl Lock {
             file => !flock(&file?, shared).at(LOOK, at)?,
         };
         // Where directories can't be locked this is unknown.
-        Ok(is_held && matches!(lock_folder(at, shared)?, Some(Some(_))))
+        Ok(is_held && matches!(lock_directory(at, shared)?, Some(Some(_))))
     }
 
     /// True if somebody holds the lock exclusively now. Takes nothing that outlives the call, makes no file.
@@ -118,7 +118,7 @@ impl Lock {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        Ok(lock_folder(at, shared)?.is_none())
+        Ok(lock_directory(at, shared)?.is_none())
     }
 }
 
@@ -132,10 +132,10 @@ fn flock(file: impl AsFd, how: FlockOperation) -> io::Result<bool> {
 }
 
 /// Locks a directory. `None` if another holds it, `Some(None)` where directories can't be locked.
-fn lock_folder(at: Entry<'_>, how: FlockOperation) -> Result<Option<Option<Dir>>, IoError> {
-    let folder = at.dir.open_below(b"")?;
-    match flock(&folder, how) {
-        Ok(free) => Ok(free.then_some(Some(folder))),
+fn lock_directory(at: Entry<'_>, how: FlockOperation) -> Result<Option<Option<Dir>>, IoError> {
+    let directory = at.dir.open_below(b"")?;
+    match flock(&directory, how) {
+        Ok(free) => Ok(free.then_some(Some(directory))),
         // NFS locks only what is open for writing, which no directory is: the file alone must do.
         Err(error) if error.raw_os_error() == Some(libc::EBADF) => Ok(Some(None)),
         Err(error) => Err(error).at(LOCK, at),
@@ -148,12 +148,12 @@ mod tests {
 
     #[test]
     fn a_lock_is_let_go_though_another_process_has_its_descriptors() {
-        let folder = tempfile::tempdir().unwrap();
-        let (fs, dir) = (Fs::new(), Dir::open(folder.path()).unwrap());
+        let directory = tempfile::tempdir().unwrap();
+        let (fs, dir) = (Fs::new(), Dir::open(directory.path()).unwrap());
         let take = || Lock::try_take(&fs, dir.at(b"lock")).unwrap();
         let lock = take().unwrap();
         // As a fork copies them.
-        let copies = (lock.file.try_clone().unwrap(), lock.folder.as_ref().unwrap().as_fd().try_clone_to_owned().unwrap());
+        let copies = (lock.file.try_clone().unwrap(), lock.directory.as_ref().unwrap().as_fd().try_clone_to_owned().unwrap());
         assert!(take().is_none());
         drop(lock);
         assert!(take().is_some());

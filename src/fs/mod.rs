@@ -102,7 +102,7 @@ impl Fs {
                 Sort::Socket => FileType::Socket,
                 Sort::Char => FileType::CharacterDevice,
                 Sort::Block => FileType::BlockDevice,
-                Sort::File | Sort::Folder | Sort::Symlink => return Err(Errno::INVAL.into()),
+                Sort::File | Sort::Directory | Sort::Symlink => return Err(Errno::INVAL.into()),
             };
             let device = rustix::fs::makedev(rdev.0, rdev.1);
             Ok(rustix::fs::mknodat(at.dir, at.name, kind, Mode::from_raw_mode(mode), device)?)
@@ -133,7 +133,7 @@ impl Fs {
             Err(error) if is_no_flag(&error) => {}
             other => return other,
         }
-        if from.stat()?.is_some_and(|stat| stat.sort == Sort::Folder) {
+        if from.stat()?.is_some_and(|stat| stat.sort == Sort::Directory) {
             return self.rename_if_free(from, to);
         }
         let linked = self.link(from, to).map_err(|error| match error.errno() {
@@ -411,7 +411,7 @@ impl Fs {
         match at.stat()?.map(|stat| stat.sort) {
             Some(Sort::File) => rustix::fs::fsync(at.open_file()?).at(SYNC, at),
             // As with a file, what is mounted at the name is what was set in place by it.
-            Some(Sort::Folder) => match at.dir.open_across(at.name)? {
+            Some(Sort::Directory) => match at.dir.open_across(at.name)? {
                 dir if dir.readable() => rustix::fs::fsync(&dir).at(SYNC, at),
                 _ => Err(Errno::ACCESS).at(SYNC, at),
             },
@@ -436,14 +436,20 @@ impl Fs {
     /// Replaces a file durably, as [`Self::replace`] does, after making durable what its new content refers to: other files, each with its
     /// directory, and directories with new names.
     #[track_caller]
-    pub fn replace_after(&self, at: Entry<'_>, bytes: &[u8], files: &[(&File, &Path)], folders: &[&Dir]) -> Result<(), IoError> {
+    pub fn replace_after(
+        &self,
+        at: Entry<'_>,
+        bytes: &[u8],
+        files: &[(&File, &Path)],
+        directories: &[&Dir],
+    ) -> Result<(), IoError> {
         let temp = [at.name, b".new"].concat();
         let temp = at.dir.at(&temp);
         let file = self.write_new(temp, bytes).at(WRITE, at)?;
         // D1: content before name, else a power cut could leave the name on an empty file.
         self.sync_all(&[files, &[(&file, at.dir.path())]].concat()).at(WRITE, at)?;
-        for folder in folders {
-            self.sync_dir(folder)?; // D2
+        for directory in directories {
+            self.sync_dir(directory)?; // D2
         }
         self.rename_over(temp, at).at(WRITE, at)?;
         // D2: the name itself lasts only once its directory is synced.

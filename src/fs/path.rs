@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_sorts_right_before_what_lies_under_it() {
+    fn a_directory_sorts_right_before_what_lies_under_it() {
         let mut paths: Vec<_> = ["/a b", "/a", "/a/z", "/a.c", "/a/b/c", "/a/b"].map(|p| AbsPath::parse(p).unwrap()).into();
         paths.sort();
         let shown: Vec<_> = paths.iter().map(ToString::to_string).collect();

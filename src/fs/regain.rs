@@ -25,7 +25,7 @@ impl Fs {
         for name in if levels == 0 { Vec::new() } else { dir.names()? } {
             let at = dir.at(&name);
             match at.stat()? {
-                Some(stat) if stat.sort == Sort::Folder => missing |= self.regain(&at.open_dir()?, levels - 1)?,
+                Some(stat) if stat.sort == Sort::Directory => missing |= self.regain(&at.open_dir()?, levels - 1)?,
                 Some(stat) if stat.sort == Sort::File && stat.mode & 0o600 != 0o600 => {
                     self.set_mode(at, stat.mode | 0o600)?;
                     missing = true;

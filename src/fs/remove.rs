@@ -75,7 +75,7 @@ impl Fs {
             Ok(()) => return Ok(None),
             Err(_) => {}
         }
-        let stat = at.stat()?.filter(|stat| stat.sort == Sort::Folder).ok_or(Errno::PERM).at("remove", at)?;
+        let stat = at.stat()?.filter(|stat| stat.sort == Sort::Directory).ok_or(Errno::PERM).at("remove", at)?;
         // overlayfs leaves its work directory with mode 000: only root can list it then.
         if stat.mode & 0o700 != 0o700 && !rustix::process::geteuid().is_root() {
             self.set_mode(at, 0o700)?;

@@ -35,7 +35,7 @@ pub fn absolute(path: &Path) -> Result<AbsPath, Error> {
             Err(error) => return Err(error).at("resolve", shown(path)).map_err(Error::from),
         }
         let name = there.file_name().map(ToOwned::to_owned);
-        missing.push(name.ok_or_else(|| bad(path, "'..' below a folder that is missing"))?);
+        missing.push(name.ok_or_else(|| bad(path, "'..' below a directory that is missing"))?);
         there.pop();
     };
     real.extend(missing.iter().rev());

@@ -25,7 +25,7 @@ pub struct Root {
 pub struct Roots {
     mounts: Vec<Mount>,
     held: HashMap<u64, Rc<Root>>,
-    folders: HashMap<AbsPath, Rc<Dir>>,
+    directories: HashMap<AbsPath, Rc<Dir>>,
     kept: usize,
     lost: Vec<AbsPath>,
 }
@@ -64,7 +64,7 @@ const FIND: &str = "find the mount of";
 impl Roots {
     /// Reads the mounts as they are now.
     pub fn read() -> Result<Self, IoError> {
-        Ok(Self { mounts: mounts::read()?, held: HashMap::new(), folders: HashMap::new(), kept: kept(), lost: Vec::new() })
+        Ok(Self { mounts: mounts::read()?, held: HashMap::new(), directories: HashMap::new(), kept: kept(), lost: Vec::new() })
     }
 
     /// Treats everything at and under these mount points as missing from here on: the expected file systems are gone.
@@ -108,8 +108,8 @@ impl Roots {
     }
 
     /// The directory `path`, opened from its root.
-    pub fn folder(&mut self, path: &AbsPath) -> Result<Rc<Dir>, IoError> {
-        if let Some(dir) = self.folders.get(path) {
+    pub fn directory(&mut self, path: &AbsPath) -> Result<Rc<Dir>, IoError> {
+        if let Some(dir) = self.directories.get(path) {
             return Ok(dir.clone());
         }
         if self.is_lost(path) {
@@ -120,37 +120,37 @@ impl Roots {
         let dir = match deep(below) {
             None => root.dir.open_below(below)?,
             // It lies in the same mount, as a longer mount point above it would be above `path` too.
-            Some((_, rest)) => self.folder(&path.above(rest))?.open_below(rest)?,
+            Some((_, rest)) => self.directory(&path.above(rest))?.open_below(rest)?,
         };
         let dir = Rc::new(dir);
-        if self.folders.len() >= self.kept {
-            self.folders.clear();
+        if self.directories.len() >= self.kept {
+            self.directories.clear();
         }
-        self.folders.insert(path.clone(), dir.clone());
+        self.directories.insert(path.clone(), dir.clone());
         Ok(dir)
     }
 
     /// Forgets all directories that were opened, and returns them.
     pub fn forget_all(&mut self) -> HashMap<AbsPath, Rc<Dir>> {
-        std::mem::take(&mut self.folders)
+        std::mem::take(&mut self.directories)
     }
 
     /// Closes all that is open.
     pub fn close_all(&mut self) {
-        self.folders.clear();
+        self.directories.clear();
         self.held.clear();
     }
 
     /// Adds these directories, except where it has one of the same path.
-    pub fn know(&mut self, folders: HashMap<AbsPath, Rc<Dir>>) {
-        for (path, dir) in folders {
-            self.folders.entry(path).or_insert(dir);
+    pub fn know(&mut self, directories: HashMap<AbsPath, Rc<Dir>>) {
+        for (path, dir) in directories {
+            self.directories.entry(path).or_insert(dir);
         }
     }
 
     /// Forgets the directories at and under `path`: it names another object now.
     pub fn forget(&mut self, path: &AbsPath) {
-        self.folders.retain(|held, _| !held.is_under(path));
+        self.directories.retain(|held, _| !held.is_under(path));
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deep_path_is_parted_at_the_same_folders_for_all_that_lies_under_them() {
+    fn a_deep_path_is_parted_at_the_same_directories_for_all_that_lies_under_them() {
         let path = ["name"; 700].join("/").into_bytes();
         let mut ends: Vec<usize> = Vec::new();
         for length in 1..path.len() {

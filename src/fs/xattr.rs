@@ -149,8 +149,8 @@ mod tests {
 
     #[test]
     fn both_kinds_of_calls_tell_the_same() {
-        let top = tempfile::tempdir().expect("a folder");
-        let (fs, dir) = (Fs::new(), Dir::open(top.path()).expect("the folder"));
+        let top = tempfile::tempdir().expect("a directory");
+        let (fs, dir) = (Fs::new(), Dir::open(top.path()).expect("the directory"));
         for (name, size) in [("none", None), ("small", Some(3)), ("large", Some(2_000))] {
             let at = dir.at(name.as_bytes());
             fs.create(at, 0o600).expect("a file");

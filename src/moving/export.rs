@@ -21,7 +21,7 @@ use crate::session::header::Status;
 use crate::session::opened::{Locked, Session};
 use crate::session::run::Run;
 use crate::session::sides::Side;
-use crate::tree::digest::{Digest, Hasher};
+use crate::tree::hash::{Hash, Hasher};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Identity, Object as Wanted, State, What};
 
@@ -65,10 +65,10 @@ pub fn export(session: &Locked, with: With, to: &mut dyn Write) -> Result<Export
     for change in &changes.list {
         sending.change(change)?;
     }
-    for time in &changes.folder_times {
-        sending.folder_time(time)?;
+    for time in &changes.directory_times {
+        sending.directory_time(time)?;
     }
-    let mut contents = Contents { session, folder: None, firsts: HashMap::new(), buffer: vec![0; PIECE] };
+    let mut contents = Contents { session, directory: None, firsts: HashMap::new(), buffer: vec![0; PIECE] };
     for change in &changes.list {
         let state = if with == With::Changes { &change.after } else { &change.before.object };
         if let (Some(place), Some(state)) = (places.get(&change.n), state) {
@@ -158,7 +158,7 @@ fn learn_befores(changes: &mut Changes) -> Result<Vec<Conflict>, Error> {
     for change in &mut changes.list {
         if change.marks.foreign {
             conflicts.push(Conflict::said(&change.path, "nobody else at work while the command ran", "a change made meanwhile"));
-        } else if matches!(change.before.object, Some(State { what: What::File { digest: None, .. }, .. })) {
+        } else if matches!(change.before.object, Some(State { what: What::File { hash: None, .. }, .. })) {
             match learn(&mut roots, change)? {
                 Ok(what) => note(change, &what),
                 Err(conflict) => conflicts.push(conflict),
@@ -187,13 +187,13 @@ fn learn(roots: &mut Roots, change: &Change) -> Result<Result<What, Conflict>, E
     let is_it = look::identity(&stat) == print.identity && stat.ctime == print.ctime;
     // git may have rewritten its index since, with the same meaning.
     let same = if is_unchanged { is_it } else { content.index.as_ref() == index };
-    let what = What::File { size: stat.size, digest: Some(content.digest), index: content.index.map(Box::new) };
+    let what = What::File { size: stat.size, hash: Some(content.hash), index: content.index.map(Box::new) };
     Ok(if same { Ok(what) } else { Err(another()) })
 }
 
 fn seen(roots: &mut Roots, path: &AbsPath) -> Result<Option<(std::rc::Rc<Dir>, Seen)>, Error> {
     let parent = path.parent().unwrap_or_else(|| path.clone());
-    let dir = match roots.folder(&parent) {
+    let dir = match roots.directory(&parent) {
         Err(error) if error.leads_nowhere() => return Ok(None),
         dir => dir?,
     };
@@ -206,7 +206,7 @@ fn note(change: &mut Change, found: &What) {
     let in_place = change.in_place();
     let sides = [Some(&mut change.before.object), in_place.then_some(&mut change.after)];
     for state in sides.into_iter().flatten().flatten() {
-        if matches!(state.what, What::File { digest: None, .. }) {
+        if matches!(state.what, What::File { hash: None, .. }) {
             state.what = found.clone();
         }
     }
@@ -216,7 +216,7 @@ fn note(change: &mut Change, found: &What) {
 struct Contents<'s> {
     session: &'s Session,
     /// The directory that was opened last, and its place in the session.
-    folder: Option<(Vec<u8>, Dir)>,
+    directory: Option<(Vec<u8>, Dir)>,
     /// For a file of several names: the number of the change that it was sent with.
     firsts: HashMap<Identity, u32>,
     buffer: Vec<u8>,
@@ -224,10 +224,10 @@ struct Contents<'s> {
 
 impl Contents<'_> {
     fn send(&mut self, change: &Change, place: &[u8], state: &State, sending: &mut Sending<'_>) -> Result<(), Error> {
-        let What::File { size, digest, .. } = &state.what else { return Ok(()) };
+        let What::File { size, hash, .. } = &state.what else { return Ok(()) };
         let damaged = |why: &str| damaged(&change.path, why);
         let (parent, name) = place.split_at(place.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1));
-        let dir = self.folder(parent)?;
+        let dir = self.directory(parent)?;
         let at = dir.at(name);
         let file = match at.open_file() {
             Err(error) if error.leads_nowhere() => return Err(damaged("the held content is missing from the store")),
@@ -246,25 +246,25 @@ impl Contents<'_> {
         }
         sending.object(Object { n: change.n, link: None, names: (stat.nlink > 1).then_some(stat.nlink) })?;
         let sent = self.content(&file, *size, &change.path, sending)?;
-        if digest.is_some_and(|known| known != sent) {
+        if hash.is_some_and(|known| known != sent) {
             return Err(damaged("the held content is damaged (SHA-256 differs)"));
         }
         sending.sum(sent)
     }
 
-    fn folder(&mut self, parent: &[u8]) -> Result<&Dir, Error> {
+    fn directory(&mut self, parent: &[u8]) -> Result<&Dir, Error> {
         let parent = parent.strip_suffix(b"/").unwrap_or(parent);
-        if self.folder.as_ref().is_none_or(|(path, _)| path != parent) {
+        if self.directory.as_ref().is_none_or(|(path, _)| path != parent) {
             let own = &self.session.dir;
             let dir = own.open_below(parent)?;
-            self.folder = Some((parent.to_vec(), dir));
+            self.directory = Some((parent.to_vec(), dir));
         }
         // Set just above if it was another or none.
-        Ok(&self.folder.as_ref().expect("a folder that was set above").1)
+        Ok(&self.directory.as_ref().expect("a directory that was set above").1)
     }
 
     /// Sends the parts that have content. Returns the hash of all, holes included.
-    fn content(&mut self, file: &File, size: u64, path: &AbsPath, sending: &mut Sending<'_>) -> Result<Digest, Error> {
+    fn content(&mut self, file: &File, size: u64, path: &AbsPath, sending: &mut Sending<'_>) -> Result<Hash, Error> {
         let (mut hasher, mut at) = (Hasher::default(), 0);
         while let Some((data, end)) = next_extent(file, at, size).at("read", path)? {
             hasher.zeros(data - at);

@@ -18,7 +18,7 @@ use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::arrive::Arriving;
-use crate::session::change::{Change, Changes, FolderTime, object_name};
+use crate::session::change::{Change, Changes, DirectoryTime, object_name};
 use crate::session::header::{Counts, Header, Sizes, Status};
 use crate::session::id;
 use crate::session::id::Id;
@@ -26,7 +26,7 @@ use crate::session::opened::{Locked, Session, part};
 use crate::session::run::Run;
 use crate::session::sides::Side;
 use crate::session::store::Store;
-use crate::tree::digest::{Digest, Hasher};
+use crate::tree::hash::{Hash, Hasher};
 use crate::tree::look;
 use crate::tree::state::{Difference, Likeness, Object as Wanted, State, What};
 
@@ -83,7 +83,7 @@ impl Mapping {
     }
 
     /// Identifies the stream with the places of its paths: the same pair is the same session.
-    fn mark(&self, stream: Digest) -> Digest {
+    fn mark(&self, stream: Hash) -> Hash {
         let mut hasher = Hasher::default();
         hasher.update(&stream.0);
         for Rule { from, to, .. } in &self.0 {
@@ -176,7 +176,7 @@ fn receive(
         of: head.changes,
         list: Vec::new(),
         came: Vec::new(),
-        folder_times: Vec::new(),
+        directory_times: Vec::new(),
         by_number: HashMap::new(),
         held: HashMap::new(),
         open: None,
@@ -187,11 +187,11 @@ fn receive(
         interrupt::check().at("go on with", "standard input")?;
         match receiving.next()? {
             Record::Change(body) => taking.change(parse(body)?)?,
-            Record::FolderTime(body) => taking.folder_time(parse(body)?)?,
+            Record::DirectoryTime(body) => taking.directory_time(parse(body)?)?,
             Record::Object(object) => taking.object(object)?,
             Record::Data(at, bytes) => taking.data(at, bytes)?,
-            Record::Sum(digest) => taking.sum(digest)?,
-            Record::End(digest) => break digest,
+            Record::Sum(hash) => taking.sum(hash)?,
+            Record::End(hash) => break hash,
         }
     };
     let Taken { changes, mark, bytes, unsynced, many, keeping } = taking.finish()?;
@@ -209,7 +209,7 @@ fn receive(
     header.name = head.name.clone();
     header.command = head.command.clone();
     header.unsynced = head.unsynced;
-    header.lines = (changes.list.len() + changes.folder_times.len()) as u64;
+    header.lines = (changes.list.len() + changes.directory_times.len()) as u64;
     header.counts = Counts { changes: changes.list.len() as u64, ..Counts::default() };
     let sizes = Sizes::default();
     header.sizes = if is_in { Sizes { checkpoint: bytes, ..sizes } } else { Sizes { held: bytes, ..sizes } };
@@ -265,11 +265,11 @@ struct Taking<'a> {
     list: Vec<Change>,
     /// The original path of each change, if paths are mapped.
     came: Vec<(u32, AbsPath)>,
-    folder_times: Vec<FolderTime>,
+    directory_times: Vec<DirectoryTime>,
     /// The index in `list` of a change, by its number.
     by_number: HashMap<u32, usize>,
     /// The hash of a change's held content, once it is whole.
-    held: HashMap<u32, Digest>,
+    held: HashMap<u32, Hash>,
     open: Option<Open>,
     bytes: u64,
     unsynced: Vec<File>,
@@ -290,7 +290,7 @@ struct Open {
 struct Taken<'a> {
     keeping: Option<Keeping<'a>>,
     changes: Changes,
-    mark: Option<Digest>,
+    mark: Option<Hash>,
     bytes: u64,
     unsynced: Vec<File>,
     many: bool,
@@ -307,11 +307,11 @@ impl<'a> Taking<'a> {
             self.came.push((change.n, came));
         }
         self.refuse_store(&change.path, change.before.object.as_ref(), change.after.as_ref())?;
-        if matches!(change.before.object, Some(State { what: What::File { digest: None, .. }, .. })) {
+        if matches!(change.before.object, Some(State { what: What::File { hash: None, .. }, .. })) {
             return Err(broken(format!("{}: nothing tells which content was there before", change.path)));
         }
         change.before.print = None;
-        if self.keeping.is_some() && matches!(change.after, Some(State { what: What::File { digest: None, .. }, .. })) {
+        if self.keeping.is_some() && matches!(change.after, Some(State { what: What::File { hash: None, .. }, .. })) {
             return Err(broken(format!("{}: nothing tells which content is there now", change.path)));
         }
         if !is_file(&change) {
@@ -325,18 +325,18 @@ impl<'a> Taking<'a> {
         Ok(())
     }
 
-    fn folder_time(&mut self, mut time: FolderTime) -> Result<(), Error> {
+    fn directory_time(&mut self, mut time: DirectoryTime) -> Result<(), Error> {
         time.path = self.mapping.map(&time.path)?;
         if self.store.holds(&time.path) {
             return Err(bad_path(time.path, "it lies in recant's own store"));
         }
-        self.folder_times.push(time);
+        self.directory_times.push(time);
         Ok(())
     }
 
     /// Refuses a change of recant's own files, or one that removes a directory above them.
     fn refuse_store(&self, path: &AbsPath, before: Option<&State>, after: Option<&State>) -> Result<(), Error> {
-        let stays = before.is_some_and(State::is_folder) && after.is_some_and(State::is_folder);
+        let stays = before.is_some_and(State::is_dir) && after.is_some_and(State::is_dir);
         if self.store.holds(path) || self.store.path.is_under(path) && !stays {
             return Err(bad_path(path, "it holds recant's own store, or lies in it"));
         }
@@ -346,34 +346,34 @@ impl<'a> Taking<'a> {
     fn object(&mut self, object: Object) -> Result<(), Error> {
         self.refuse_open()?;
         let state = self.by_number.get(&object.n).and_then(|at| self.coming(&self.list[*at]));
-        let Some(State { what: What::File { size, digest, .. }, .. }) = state else {
+        let Some(State { what: What::File { size, hash, .. }, .. }) = state else {
             return Err(broken("there is content for no change of a file"));
         };
-        let (size, known) = (*size, *digest);
+        let (size, known) = (*size, *hash);
         if self.held.contains_key(&object.n) {
             return Err(broken("there is content for one change twice"));
         }
         let name = match (&mut self.keeping, known) {
             // Every `before` has a hash, or its change was refused.
-            (Some(keeping), Some(digest)) => keeping.name(object.n, digest),
+            (Some(keeping), Some(hash)) => keeping.name(object.n, hash),
             _ => name(object.n),
         };
         if let Some(keeping) = &mut self.keeping {
             keeping.note_names(object);
         }
         let Some(first) = object.link else {
-            let at = self.folder().at(&name);
+            let at = self.directory().at(&name);
             let file = self.fs.create(at, 0o600)?;
             self.open = Some(Open { n: object.n, file, size, at: 0, hasher: Hasher::default(), holes: 0 });
             return Ok(());
         };
         let same_size = |at: &usize| self.coming(&self.list[*at]).is_some_and(|state| state.size() == size);
-        let (Some(digest), true) = (self.held.get(&first).copied(), self.by_number.get(&first).is_some_and(same_size)) else {
+        let (Some(hash), true) = (self.held.get(&first).copied(), self.by_number.get(&first).is_some_and(same_size)) else {
             return Err(broken("a further name of a file comes before its first"));
         };
-        let (folder, first) = (self.folder(), self.name(first, digest));
-        self.fs.link(folder.at(&first), folder.at(&name))?;
-        self.whole(object.n, digest)
+        let (directory, first) = (self.directory(), self.name(first, hash));
+        self.fs.link(directory.at(&first), directory.at(&name))?;
+        self.whole(object.n, hash)
     }
 
     /// The object of a change whose content is received.
@@ -381,13 +381,13 @@ impl<'a> Taking<'a> {
         if self.keeping.is_some() { change.before.object.as_ref() } else { change.after.as_ref() }
     }
 
-    fn folder(&self) -> &Dir {
+    fn directory(&self) -> &Dir {
         self.keeping.as_ref().map_or(self.objects, Keeping::blobs)
     }
 
     /// The name of content that was received.
-    fn name(&self, n: u32, digest: Digest) -> Vec<u8> {
-        self.keeping.as_ref().map_or_else(|| name(n), |keeping| keeping.name_of(n, digest))
+    fn name(&self, n: u32, hash: Hash) -> Vec<u8> {
+        self.keeping.as_ref().map_or_else(|| name(n), |keeping| keeping.name_of(n, hash))
     }
 
     fn data(&mut self, at: u64, bytes: &[u8]) -> Result<(), Error> {
@@ -402,14 +402,14 @@ impl<'a> Taking<'a> {
         Ok(())
     }
 
-    fn sum(&mut self, told: Digest) -> Result<(), Error> {
-        let Some(mut open) = self.open.take() else { return Err(broken("there is a digest that is of no content")) };
+    fn sum(&mut self, told: Hash) -> Result<(), Error> {
+        let Some(mut open) = self.open.take() else { return Err(broken("there is a hash that is of no content")) };
         if open.at < open.size {
             open.skip(open.size);
             self.fs.set_size(&open.file, open.size, self.objects.at(b"."))?;
         }
         if open.holes <= HOLES_HASHED && open.hasher.finish() != told {
-            return Err(broken("content has another digest than is told"));
+            return Err(broken("content has another hash than is told"));
         }
         if self.unsynced.len() < MANY {
             self.unsynced.push(open.file);
@@ -418,21 +418,21 @@ impl<'a> Taking<'a> {
     }
 
     /// Notes that a change's content is whole. It has to be what the record says, if that says it.
-    fn whole(&mut self, n: u32, digest: Digest) -> Result<(), Error> {
+    fn whole(&mut self, n: u32, hash: Hash) -> Result<(), Error> {
         let keeping = self.keeping.is_some();
         let change = self.by_number.get(&n).map(|at| &mut self.list[*at]);
         let state = change.and_then(|change| if keeping { change.before.object.as_mut() } else { change.after.as_mut() });
-        if let Some(State { what: What::File { digest: known, .. }, .. }) = state
-            && *known.get_or_insert(digest) != digest
+        if let Some(State { what: What::File { hash: known, .. }, .. }) = state
+            && *known.get_or_insert(hash) != hash
         {
             return Err(broken("content is not that which its change tells of"));
         }
-        self.held.insert(n, digest);
+        self.held.insert(n, hash);
         Ok(())
     }
 
     fn refuse_open(&self) -> Result<(), Error> {
-        if self.open.is_some() { Err(broken("content ends without its digest")) } else { Ok(()) }
+        if self.open.is_some() { Err(broken("content ends without its hash")) } else { Ok(()) }
     }
 
     /// Checks that all of it belongs together. Else none of it is believed.
@@ -447,18 +447,19 @@ impl<'a> Taking<'a> {
                 (Some(_), false) | (None, true) => {}
                 (None, false) => return Err(broken(format!("{}: its content is missing", change.path))),
                 // Now known to be what is already there: the inode stays, and nothing needs the content.
-                (Some(digest), true) => {
-                    let name = self.name(change.n, *digest);
-                    self.fs.unlink(self.folder().at(&name))?;
+                (Some(hash), true) => {
+                    let name = self.name(change.n, *hash);
+                    self.fs.unlink(self.directory().at(&name))?;
                 }
             }
         }
         // Mapping changes the order of paths.
         self.list.sort_by(|a, b| a.path.cmp(&b.path));
-        let times: BTreeMap<AbsPath, FolderTime> = self.folder_times.into_iter().map(|time| (time.path.clone(), time)).collect();
+        let times: BTreeMap<AbsPath, DirectoryTime> =
+            self.directory_times.into_iter().map(|time| (time.path.clone(), time)).collect();
         // With a checkpoint, the content of `after` is on the tree.
         let mark = self.keeping.is_none().then(|| mark::of_came(&self.list, &self.came));
-        let changes = Changes { list: self.list, folder_times: times.into_values().collect() };
+        let changes = Changes { list: self.list, directory_times: times.into_values().collect() };
         if let Some((path, why)) = changes.contradiction() {
             return Err(broken(format!("{path} {why}")));
         }
@@ -501,7 +502,7 @@ pub fn conflicts(session: &Session) -> Result<Vec<Conflict>, Error> {
 
 fn compare(roots: &mut Roots, path: &AbsPath, expected: &Wanted) -> Result<Option<Conflict>, Error> {
     let parent = path.parent().unwrap_or_else(|| path.clone());
-    let dir = match roots.folder(&parent) {
+    let dir = match roots.directory(&parent) {
         Err(error) if error.leads_nowhere() => {
             // The session makes this directory, or it is missing: nothing can lie in it.
             let missing = || Conflict::of(path, expected, &None, Difference::Presence);

@@ -9,10 +9,10 @@ use crate::checkpoint::manifest::{self, Kept, Manifest, Original, name_written};
 use crate::error::{Error, recant};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
-use crate::session::change::{Change, Changes, FolderTime};
+use crate::session::change::{Change, Changes, DirectoryTime};
 use crate::session::error::not_now;
 use crate::session::opened::Session;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::look;
 use crate::tree::state::{State, What};
 
@@ -36,13 +36,13 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
             // It is made from its record there, as an object of its own.
             change.marks.link_broken |= kept == Kept::ObjectCopy || has_names(session, &place)?;
         }
-        if let Some((place, folder)) = kept.place(n).zip(state.as_ref().filter(|state| state.is_folder()))
-            && is_filled(session, &place, folder)?
+        if let Some((place, directory)) = kept.place(n).zip(state.as_ref().filter(|state| state.is_dir()))
+            && is_filled(session, &place, directory)?
         {
             let id = session.id();
             return Err(not_now(
                 id,
-                format!("{}: the folder that is kept has something in it, which cannot go along", change.path),
+                format!("{}: the directory that is kept has something in it, which cannot go along", change.path),
             )
             .with_remedy(format!(
                 "{recant} rollback {id} {} --force takes that back first",
@@ -63,8 +63,8 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
         )
         .with_remedy(format!("{recant} rollback {id} {path} takes that back first", recant = recant())));
     }
-    let time = |time: manifest::FolderTime| FolderTime { path: time.path, before: time.old, after: time.committed };
-    changes.folder_times = manifest.folder_times.into_values().map(time).collect();
+    let time = |time: manifest::DirectoryTime| DirectoryTime { path: time.path, before: time.old, after: time.committed };
+    changes.directory_times = manifest.directory_times.into_values().map(time).collect();
     Ok(places)
 }
 
@@ -80,9 +80,9 @@ fn is_filled(session: &Session, place: &[u8], then: &State) -> Result<bool, Erro
 
 /// True if the object at `place` in the session has several names. A directory never has.
 fn has_names(session: &Session, place: &[u8]) -> Result<bool, Error> {
-    let (folder, name) = place.split_at(place.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1));
-    let folder = session.dir.open_below(folder.strip_suffix(b"/").unwrap_or(folder))?;
-    let stat = folder.at(name).stat()?;
+    let (directory, name) = place.split_at(place.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1));
+    let directory = session.dir.open_below(directory.strip_suffix(b"/").unwrap_or(directory))?;
+    let stat = directory.at(name).stat()?;
     Ok(stat.is_some_and(|stat| stat.shared().is_some()))
 }
 
@@ -90,11 +90,11 @@ fn has_names(session: &Session, place: &[u8]) -> Result<bool, Error> {
 pub struct Keeping<'a> {
     fs: &'a Fs,
     /// The directory `checkpoint`.
-    folder: Dir,
+    directory: Dir,
     blobs: Dir,
     objects: Dir,
     /// The hashes that have a blob without a number in its name.
-    digests: HashSet<Digest>,
+    hashes: HashSet<Hash>,
     numbered: HashSet<u32>,
     /// By change: the first name of the file that its original belongs to.
     groups: HashMap<u32, u32>,
@@ -106,13 +106,13 @@ impl<'a> Keeping<'a> {
     /// Begins in the session's directory `dir`.
     pub fn begin(fs: &'a Fs, dir: &Dir) -> Result<Self, Error> {
         let open = |below: &[u8]| dir.open_below(below);
-        let (folder, blobs, objects) = (open(b"checkpoint")?, open(b"checkpoint/blobs")?, open(b"checkpoint/objects")?);
+        let (directory, blobs, objects) = (open(b"checkpoint")?, open(b"checkpoint/blobs")?, open(b"checkpoint/objects")?);
         Ok(Self {
             fs,
-            folder,
+            directory,
             blobs,
             objects,
-            digests: HashSet::new(),
+            hashes: HashSet::new(),
             numbered: HashSet::new(),
             groups: HashMap::new(),
             names: HashMap::new(),
@@ -125,11 +125,11 @@ impl<'a> Keeping<'a> {
     }
 
     /// The name for a blob to be received. Another original may have the same content: the name then has a number.
-    pub fn name(&mut self, n: u32, digest: Digest) -> Vec<u8> {
-        if !self.digests.insert(digest) {
+    pub fn name(&mut self, n: u32, hash: Hash) -> Vec<u8> {
+        if !self.hashes.insert(hash) {
             self.numbered.insert(n);
         }
-        self.name_of(n, digest)
+        self.name_of(n, hash)
     }
 
     /// Notes the names of one file. If some stayed outside of the session, a rollback restores a file of its own.
@@ -146,30 +146,30 @@ impl<'a> Keeping<'a> {
     }
 
     /// The name of a blob that [`Self::name`] named.
-    pub fn name_of(&self, n: u32, digest: Digest) -> Vec<u8> {
-        if self.numbered.contains(&n) { format!("{digest}.{n}") } else { digest.to_string() }.into_bytes()
+    pub fn name_of(&self, n: u32, hash: Hash) -> Vec<u8> {
+        if self.numbered.contains(&n) { format!("{hash}.{n}") } else { hash.to_string() }.into_bytes()
     }
 
     /// Makes objects that are no files, sets all metadata, and writes the manifest. Durable when it returns.
     pub fn finish(self, changes: &Changes) -> Result<(), Error> {
-        let mut writing = manifest::Writing::begin(self.fs, &self.folder)?;
+        let mut writing = manifest::Writing::begin(self.fs, &self.directory)?;
         for change in &changes.list {
             let kept = self.keep(change)?;
             let (path, state) = (change.path.clone(), change.before.object.clone());
             writing.original(&Original { n: change.n, path, state, kept, put: None })?;
         }
-        let time = |time: &FolderTime| manifest::FolderTime {
+        let time = |time: &DirectoryTime| manifest::DirectoryTime {
             path: time.path.clone(),
             old: time.before,
             left: time.after,
             committed: time.after,
         };
-        let times: Vec<_> = changes.folder_times.iter().map(time).collect();
+        let times: Vec<_> = changes.directory_times.iter().map(time).collect();
         let _whole = writing.end(times.iter())?;
         // D1, D7: all originals and the manifest before the header counts them.
-        self.fs.sync_fs(&self.folder)?;
-        name_written(self.fs, &self.folder)?;
-        Ok(self.fs.sync_dir(&self.folder)?) // D2
+        self.fs.sync_fs(&self.directory)?;
+        name_written(self.fs, &self.directory)?;
+        Ok(self.fs.sync_dir(&self.directory)?) // D2
     }
 
     fn keep(&self, change: &Change) -> Result<Kept, Error> {
@@ -177,11 +177,11 @@ impl<'a> Keeping<'a> {
         if change.in_place() {
             return Ok(Kept::Metadata);
         }
-        if let Some(digest) = before.digest() {
-            let name = self.name_of(change.n, digest);
+        if let Some(hash) = before.hash() {
+            let name = self.name_of(change.n, hash);
             made::dress(self.fs, self.blobs.at(&name), before)?;
             return Ok(Kept::Blob {
-                digest,
+                hash,
                 numbered: self.numbered.contains(&change.n),
                 unlinked: self.has_names_outside(change.n),
             });

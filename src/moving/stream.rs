@@ -14,7 +14,7 @@ use crate::fs::path::AbsPath;
 use crate::session::header::Origin;
 use crate::session::id::Id;
 use crate::session::run::{Arg, Ending};
-use crate::tree::digest::{Digest, Hasher};
+use crate::tree::hash::{Hash, Hasher};
 use crate::tree::json;
 use crate::tree::time;
 
@@ -27,7 +27,7 @@ pub const PIECE: usize = 256 << 10;
 
 const HEAD: u8 = b'H';
 const CHANGE: u8 = b'C';
-const FOLDER_TIME: u8 = b'T';
+const DIRECTORY_TIME: u8 = b'T';
 const OBJECT: u8 = b'O';
 const DATA: u8 = b'D';
 const SUM: u8 = b'S';
@@ -113,8 +113,8 @@ impl<'w> Sending<'w> {
     }
 
     /// Sends the mtime of a directory that is no change itself.
-    pub fn folder_time(&mut self, time: &impl Serialize) -> Result<(), Error> {
-        self.json(FOLDER_TIME, time)
+    pub fn directory_time(&mut self, time: &impl Serialize) -> Result<(), Error> {
+        self.json(DIRECTORY_TIME, time)
     }
 
     /// Sends the start of a change's content, or its link to an earlier one.
@@ -128,14 +128,14 @@ impl<'w> Sending<'w> {
     }
 
     /// Sends the hash of the content that was sent.
-    pub fn sum(&mut self, digest: Digest) -> Result<(), Error> {
-        self.record(SUM, &[&digest.0])
+    pub fn sum(&mut self, hash: Hash) -> Result<(), Error> {
+        self.record(SUM, &[&hash.0])
     }
 
     /// Ends the stream with the hash of all before.
     pub fn end(mut self) -> Result<(), Error> {
-        let digest = std::mem::take(&mut self.hasher).finish();
-        self.record(END, &[&digest.0])?;
+        let hash = std::mem::take(&mut self.hasher).finish();
+        self.record(END, &[&hash.0])?;
         Ok(self.to.flush().at("write", "standard output")?)
     }
 
@@ -163,15 +163,15 @@ pub enum Record<'r> {
     /// A change.
     Change(&'r [u8]),
     /// A directory's mtime.
-    FolderTime(&'r [u8]),
+    DirectoryTime(&'r [u8]),
     /// The start of an object's content.
     Object(Object),
     /// Content, after the offset at which it begins.
     Data(u64, &'r [u8]),
     /// The hash of the content before.
-    Sum(Digest),
+    Sum(Hash),
     /// The end, with the hash of all before, which was checked.
-    End(Digest),
+    End(Hash),
 }
 
 /// A stream that is being read.
@@ -217,7 +217,7 @@ impl<'r> Receiving<'r> {
         let so_far = self.hasher.clone();
         Ok(match self.record()? {
             CHANGE => Record::Change(&self.body),
-            FOLDER_TIME => Record::FolderTime(&self.body),
+            DIRECTORY_TIME => Record::DirectoryTime(&self.body),
             OBJECT => Record::Object(self.parse()?),
             DATA => {
                 let Some((at, bytes)) = self.body.split_first_chunk::<8>() else {
@@ -225,24 +225,24 @@ impl<'r> Receiving<'r> {
                 };
                 Record::Data(u64::from_be_bytes(*at), bytes)
             }
-            SUM => Record::Sum(self.digest()?),
+            SUM => Record::Sum(self.hash()?),
             END => {
-                let (told, digest) = (self.digest()?, so_far.finish());
-                if told != digest {
-                    return Err(broken("the digest at its end is not that of what came"));
+                let (told, hash) = (self.hash()?, so_far.finish());
+                if told != hash {
+                    return Err(broken("the hash at its end is not that of what came"));
                 }
                 self.nothing_more()?;
-                Record::End(digest)
+                Record::End(hash)
             }
             _ => return Err(broken("there is something in it that this version does not have")),
         })
     }
 
     /// Reads to the end, and keeps nothing. Returns the hash of all.
-    pub fn pass_over(&mut self) -> Result<Digest, Error> {
+    pub fn pass_over(&mut self) -> Result<Hash, Error> {
         loop {
-            if let Record::End(digest) = self.next()? {
-                return Ok(digest);
+            if let Record::End(hash) = self.next()? {
+                return Ok(hash);
             }
         }
     }
@@ -259,9 +259,9 @@ impl<'r> Receiving<'r> {
         }
     }
 
-    fn digest(&self) -> Result<Digest, Error> {
-        let bytes = <[u8; 32]>::try_from(&*self.body).map_err(|_| broken("a digest has not its length"))?;
-        Ok(Digest(bytes))
+    fn hash(&self) -> Result<Hash, Error> {
+        let bytes = <[u8; 32]>::try_from(&*self.body).map_err(|_| broken("a hash has not its length"))?;
+        Ok(Hash(bytes))
     }
 
     fn parse<T: for<'de> Deserialize<'de>>(&self) -> Result<T, Error> {

@@ -79,8 +79,8 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
     }
     let bytes =
         std::fs::read(OWN).map_err(|error| not(format!("{OWN}: {}", crate::error::reason(&error)), by_hand(&host, None)))?;
-    let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut wire = link.open(&text(&digest, beat(link.timeout)))?;
+    let hash: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut wire = link.open(&text(&hash, beat(link.timeout)))?;
     let _listed = link.signals.map(|signals| signals.list(Wire::to_ssh(wire.pid(), wire.patience.clone())));
     // A signal between two connections met no link.
     if let Some(asked) = wire.asked() {
@@ -210,22 +210,22 @@ fn beat(timeout: Option<Duration>) -> &'static str {
 /// The far side's shell text. Waits for `go`; then copies beside the place, checks the hash, runs it once, renames. Meanwhile a background
 /// process reports the size of the copy. It holds nothing open that the connection waits for. It ends with the shell, also if that is
 /// killed, and then removes what is left. It keeps the directory's time recent: another call would remove an old one.
-fn text(digest: &str, beat: &str) -> String {
+fn text(hash: &str, beat: &str) -> String {
     format!(
         "exec sh -c 'umask 077; echo recant-install $(uname -s) $(uname -m); read go || exit 1; \
          d=$HOME/{PLACE}; t=$d/.new-$$; \
          end() {{ kill $(cat \"$t/beat\" 2>/dev/null) 2>/dev/null; rm -rf \"$t\"; }}; \
          no() {{ end; echo recant-refused $1; exit 1; }}; \
-         mkdir -p \"$t\" 2>/dev/null || no folder; \
+         mkdir -p \"$t\" 2>/dev/null || no directory; \
          (while sleep {beat} >/dev/null && [ -d \"$t\" ]; do kill -0 $$ || {{ rm -rf \"$t\"; exit; }}; \
          touch \"$t\" >/dev/null; echo recant-has $(wc -c <\"$t/recant\"); done) </dev/null 2>/dev/null & \
          {{ jobs -p >\"$t/beat\"; }} 2>/dev/null; \
          {{ cat >\"$t/recant\"; }} 2>/dev/null || no room; echo recant-step 1; \
          s=$({{ sha256sum \"$t/recant\" || sha256 -r \"$t/recant\" || shasum -a 256 \"$t/recant\"; }} 2>/dev/null); s=${{s%% *}}; \
-         [ -n \"$s\" ] || no digest; [ \"$s\" = {digest} ] || no copy; echo recant-step 2; \
+         [ -n \"$s\" ] || no hash; [ \"$s\" = {hash} ] || no copy; echo recant-step 2; \
          chmod 755 \"$t/recant\" && sync \"$t/recant\" 2>/dev/null; echo recant-step 3; \
          \"$t/recant\" far --speaks {PROTOCOL} >/dev/null 2>&1 || no run; \
-         mkdir -p \"$d/{VERSION}\" && mv -f \"$t/recant\" \"$d/{VERSION}/recant\" || no folder; end; \
+         mkdir -p \"$d/{VERSION}\" && mv -f \"$t/recant\" \"$d/{VERSION}/recant\" || no directory; end; \
          for o in \"$d\"/*; do [ \"$o\" = \"$d/{VERSION}\" ] || rm -rf \"$o\"; done; \
          find \"$d\" -maxdepth 1 -name \".new-*\" -mmin +60 -exec rm -rf {{}} + 2>/dev/null; \
          echo recant-installed'"
@@ -239,11 +239,11 @@ fn refused(word: &str, host: &str) -> (String, String) {
         own_name().display()
     );
     match word {
-        "folder" => (format!("{path} cannot be made or written to"), elsewhere),
+        "directory" => (format!("{path} cannot be made or written to"), elsewhere),
         "room" => {
             (format!("it cannot be written below {path}: there may be no room"), format!("make room there, or {elsewhere}"))
         }
-        "digest" => ("there is no sha256sum, so that the copy cannot be checked".into(), by_hand(host, None)),
+        "hash" => ("there is no sha256sum, so that the copy cannot be checked".into(), by_hand(host, None)),
         "copy" => (
             "the copy has another SHA-256 than the original".into(),
             "try again; the line or the disk there garbles what it is given".into(),
@@ -257,9 +257,9 @@ fn refused(word: &str, host: &str) -> (String, String) {
 fn by_hand(host: &str, program: Option<&str>) -> String {
     let own = own_name();
     let program = program.map_or(own.as_path(), Path::new);
-    let folder = format!("{PLACE}/{VERSION}");
+    let directory = format!("{PLACE}/{VERSION}");
     let program = shell_word(program.as_os_str().as_bytes());
-    format!("ssh {host} mkdir -p {folder} && scp {program} {host}:{folder}/recant")
+    format!("ssh {host} mkdir -p {directory} && scp {program} {host}:{directory}/recant")
 }
 
 /// The path that this process was started by.

@@ -83,9 +83,8 @@ impl Link<'_> {
         let mut wire = self.open_relay()?;
         let json = request.json();
         if json.len() > LIMIT {
-            return Err(
-                too_long(json.len(), LIMIT, "a connection").with_remedy("name fewer paths at once, or a folder that they lie in")
-            );
+            return Err(too_long(json.len(), LIMIT, "a connection")
+                .with_remedy("name fewer paths at once, or a directory that they lie in"));
         }
         let credit = Arc::new(Credit::new(WINDOW));
         let up = Upwards::to(wire.ssh_stdin.take(), credit.clone());

@@ -3,7 +3,7 @@
 use super::error::{busy, not_now};
 use super::header::Header;
 use super::id::Id;
-use super::opened::{Locked, SESSION_FOLDERS, Session, header_bytes, split};
+use super::opened::{Locked, SESSION_DIRECTORIES, Session, header_bytes, split};
 use super::store::Store;
 use crate::error::{At, Error};
 use crate::fs::Fs;
@@ -53,7 +53,7 @@ impl Store {
         fs.mkdir(at, 0o700)?;
         let dir = at.open_dir()?;
         let lock = Lock::try_take(fs, dir.at(b"lock"))?.ok_or_else(busy)?;
-        for path in SESSION_FOLDERS {
+        for path in SESSION_DIRECTORIES {
             let (parent, name) = split(&dir, path)?;
             fs.mkdir(parent.at(name), 0o700)?;
         }
@@ -88,7 +88,7 @@ impl Store {
         // D3: content is, and originals will be, durable in directories of these two, so these names have to be as well.
         let dir = &arriving.dir;
         let [held, checkpoint] = [&b"held"[..], b"checkpoint"].map(|name| dir.open_below(name));
-        // D1, D2: all else in its directory is durable with it (folder: not caught here: only names of empty directories go with it, and
+        // D1, D2: all else in its directory is durable with it (directory: not caught here: only names of empty directories go with it, and
         // those are made again).
         fs.replace_after(at, &header_bytes(header), &[], &[&held?, &checkpoint?])?;
         let temp = arriving.temp();

@@ -130,7 +130,7 @@ impl Change {
 
 /// The mtime that an existing directory has after the session although it is no change itself: names in it changed, or it was touched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FolderTime {
+pub struct DirectoryTime {
     /// The directory.
     pub path: AbsPath,
     /// Its mtime before.
@@ -155,7 +155,8 @@ pub enum Line {
         path: AbsPath,
     },
     /// The mtime of a directory.
-    FolderTime(FolderTime),
+    #[serde(rename = "folder_time")]
+    DirectoryTime(DirectoryTime),
     /// The file was written anew: this line and those that follow it stand for so many lines of the header's count.
     Rewritten {
         /// The header's count that the lines in this file stand for.
@@ -171,7 +172,7 @@ pub struct Changes {
     /// The net changes, one a path.
     pub list: Vec<Change>,
     /// The mtimes of directories that are no changes.
-    pub folder_times: Vec<FolderTime>,
+    pub directory_times: Vec<DirectoryTime>,
 }
 
 impl Changes {
@@ -226,16 +227,16 @@ impl Changes {
 pub struct Above {
     path: AbsPath,
     /// True if it is there before, and no directory.
-    no_folder_before: bool,
+    no_directory_before: bool,
     /// True if it is there after, and no directory.
-    no_folder_after: bool,
+    no_directory_after: bool,
 }
 
 /// Checks that a change can be true together with those before it in path order: a path above another has to be a directory, on both
 /// sides, and no path comes twice (tests/README.md, F28). `above` holds the changes that it lies under; empty at first. The error is the
 /// text behind the path.
 pub fn fits_under(above: &mut Vec<Above>, change: &Change) -> Result<(), &'static str> {
-    let is_folder = |object: &Object| object.as_ref().is_some_and(State::is_folder);
+    let is_dir = |object: &Object| object.as_ref().is_some_and(State::is_dir);
     while above.last().is_some_and(|top| !change.path.is_under(&top.path)) {
         let top = above.pop();
         if top.is_some_and(|top| change.path < top.path) {
@@ -243,16 +244,16 @@ pub fn fits_under(above: &mut Vec<Above>, change: &Change) -> Result<(), &'stati
         }
     }
     if let Some(top) = above.last() {
-        let before = change.before.object.is_some() && top.no_folder_before;
-        let after = change.after.is_some() && top.no_folder_after;
+        let before = change.before.object.is_some() && top.no_directory_before;
+        let after = change.after.is_some() && top.no_directory_after;
         if before || after || change.path == top.path {
             return Err("contradicts another change");
         }
     }
     above.push(Above {
         path: change.path.clone(),
-        no_folder_before: !is_folder(&change.before.object),
-        no_folder_after: !is_folder(&change.after),
+        no_directory_before: !is_dir(&change.before.object),
+        no_directory_after: !is_dir(&change.after),
     });
     Ok(())
 }
@@ -268,7 +269,7 @@ pub fn misfits<'p>(befores: impl Iterator<Item = (&'p AbsPath, Option<dir::Sort>
         }
         if let Some((top, _, was)) = above.last()
             && before.is_some()
-            && *was != Some(dir::Sort::Folder)
+            && *was != Some(dir::Sort::Directory)
         {
             found.push((*top, i));
         }
@@ -290,9 +291,9 @@ mod tests {
     use crate::tree::state::{Meta, What};
 
     #[test]
-    fn a_path_fits_under_what_is_a_folder_on_both_sides_where_it_is_itself() {
-        const FOLDER: Option<What> = Some(What::Folder);
-        const FILE: Option<What> = Some(What::File { size: 0, digest: None, index: None });
+    fn a_path_fits_under_what_is_a_directory_on_both_sides_where_it_is_itself() {
+        const DIRECTORY: Option<What> = Some(What::Directory);
+        const FILE: Option<What> = Some(What::File { size: 0, hash: None, index: None });
         let object = |what: Option<What>| {
             let meta = Meta { mode: 0o755, uid: 0, gid: 0, mtime: Default::default(), xattrs: Default::default() };
             what.map(|what| State { what, meta })
@@ -306,18 +307,26 @@ mod tests {
             extra: Map::new(),
         };
         for (what, changes, fits) in [
-            ("a new folder with a file", vec![change("/a", None, FOLDER), change("/a/b", None, FILE)], true),
-            ("a folder that goes", vec![change("/a", FOLDER, None), change("/a/b", FILE, None)], true),
+            ("a new directory with a file", vec![change("/a", None, DIRECTORY), change("/a/b", None, FILE)], true),
+            ("a directory that goes", vec![change("/a", DIRECTORY, None), change("/a/b", FILE, None)], true),
             ("beside it", vec![change("/a", FILE, None), change("/a.b", None, FILE), change("/b", FILE, FILE)], true),
-            ("deeper", vec![change("/a", FOLDER, FOLDER), change("/a/b", FOLDER, None), change("/a/b/c", FILE, None)], true),
-            ("under a file that comes", vec![change("/a", FOLDER, FILE), change("/a/b", FILE, FILE)], false),
-            ("under a file that was", vec![change("/a", FILE, FOLDER), change("/a/b", FILE, None)], false),
-            ("a file becomes a folder", vec![change("/a", FILE, FOLDER), change("/a/b", None, FILE)], true),
-            ("a folder becomes a file", vec![change("/a", FOLDER, FILE), change("/a/b", FILE, None)], true),
-            ("twice", vec![change("/a", FOLDER, FOLDER), change("/a", FOLDER, FOLDER)], false),
-            ("twice, below", vec![change("/a", FOLDER, FOLDER), change("/a/b", None, FILE), change("/a/b", None, FILE)], false),
+            (
+                "deeper",
+                vec![change("/a", DIRECTORY, DIRECTORY), change("/a/b", DIRECTORY, None), change("/a/b/c", FILE, None)],
+                true,
+            ),
+            ("under a file that comes", vec![change("/a", DIRECTORY, FILE), change("/a/b", FILE, FILE)], false),
+            ("under a file that was", vec![change("/a", FILE, DIRECTORY), change("/a/b", FILE, None)], false),
+            ("a file becomes a directory", vec![change("/a", FILE, DIRECTORY), change("/a/b", None, FILE)], true),
+            ("a directory becomes a file", vec![change("/a", DIRECTORY, FILE), change("/a/b", FILE, None)], true),
+            ("twice", vec![change("/a", DIRECTORY, DIRECTORY), change("/a", DIRECTORY, DIRECTORY)], false),
+            (
+                "twice, below",
+                vec![change("/a", DIRECTORY, DIRECTORY), change("/a/b", None, FILE), change("/a/b", None, FILE)],
+                false,
+            ),
             ("not in order", vec![change("/b", FILE, None), change("/a", FILE, None)], false),
-            ("not in order, below", vec![change("/a/b", FILE, None), change("/a", FOLDER, FOLDER)], false),
+            ("not in order, below", vec![change("/a/b", FILE, None), change("/a", DIRECTORY, DIRECTORY)], false),
         ] {
             let mut above = Vec::new();
             let found = changes.iter().all(|change| fits_under(&mut above, change).is_ok());

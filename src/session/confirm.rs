@@ -17,7 +17,7 @@ use crate::fs::dir::{Dir, Time};
 use crate::tree::json;
 use crate::tree::time;
 
-const FOLDER: &[u8] = b"unconfirmed";
+const DIRECTORY: &[u8] = b"unconfirmed";
 
 /// A commit that waits for confirmation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,8 +118,8 @@ pub fn settle(fs: &Fs, store: &Store, header: &Header) -> Result<(), Error> {
     drop_record(fs, store, &header.id)
 }
 
-fn folder(store: &Store) -> Result<Option<Dir>, Error> {
-    match store.dir.open_below(FOLDER) {
+fn directory(store: &Store) -> Result<Option<Dir>, Error> {
+    match store.dir.open_below(DIRECTORY) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         dir => Ok(Some(dir?)),
     }
@@ -127,26 +127,26 @@ fn folder(store: &Store) -> Result<Option<Dir>, Error> {
 
 /// Writes a record, durably.
 pub fn keep(fs: &Fs, store: &Store, record: &Record) -> Result<(), Error> {
-    let dir = match folder(store)? {
+    let dir = match directory(store)? {
         Some(dir) => dir,
         None => {
-            let at = store.dir.at(FOLDER);
+            let at = store.dir.at(DIRECTORY);
             match fs.mkdir(at, 0o700) {
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 made => made?,
             }
-            fs.sync_dir(&store.dir)?; // D3 (folder: not caught here: the model's commits wait for no word)
+            fs.sync_dir(&store.dir)?; // D3 (directory: not caught here: the model's commits wait for no word)
             at.open_dir()?
         }
     };
     let at = dir.at(record.session.as_str().as_bytes());
-    // D1, D2 (file, folder: not caught here, as above): a commit that is sealed without it would stay for good.
+    // D1, D2 (file, directory: not caught here, as above): a commit that is sealed without it would stay for good.
     Ok(fs.replace(at, &json::line(record))?)
 }
 
 /// Reads the record of a session.
 pub fn read(store: &Store, id: &Id) -> Result<Option<Record>, Error> {
-    let Some(dir) = folder(store)? else { return Ok(None) };
+    let Some(dir) = directory(store)? else { return Ok(None) };
     let at = dir.at(id.as_str().as_bytes());
     let Some(bytes) = read_small(at, 16 << 20)? else { return Ok(None) };
     let damaged = |why: String| damaged(at, why);
@@ -156,7 +156,7 @@ pub fn read(store: &Store, id: &Id) -> Result<Option<Record>, Error> {
 
 /// Lists the ids of all sessions that have a record.
 pub fn waiting(store: &Store) -> Result<Vec<Id>, Error> {
-    let Some(dir) = folder(store)? else { return Ok(Vec::new()) };
+    let Some(dir) = directory(store)? else { return Ok(Vec::new()) };
     let names = dir.names()?;
     let mut ids: Vec<Id> = names.iter().filter_map(|name| Id::parse(std::str::from_utf8(name).ok()?)).collect();
     ids.sort();
@@ -165,10 +165,10 @@ pub fn waiting(store: &Store) -> Result<Vec<Id>, Error> {
 
 /// Removes a record, durably: the commit stays, or is rolled back already.
 pub fn drop_record(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
-    let Some(dir) = folder(store)? else { return Ok(()) };
+    let Some(dir) = directory(store)? else { return Ok(()) };
     let at = dir.at(id.as_str().as_bytes());
     fs.unlink_if_there(at)?;
-    // D2 (folder: not caught here, as above): one that came back after a power cut would roll back what was confirmed.
+    // D2 (directory: not caught here, as above): one that came back after a power cut would roll back what was confirmed.
     Ok(fs.sync_dir(&dir)?)
 }
 

@@ -12,8 +12,8 @@ pub(super) fn other_format(path: impl Display, found: &str) -> Error {
 
 /// The error for a directory that is not empty and no store.
 pub(super) fn no_store(path: impl Display) -> Error {
-    Error::at(Kind::Refused, path, "this folder is no store of recant's, and not empty")
-        .with_remedy("name a folder that is a store, empty, or not there: --store DIR, RECANT_STORE")
+    Error::at(Kind::Refused, path, "this directory is no store of recant's, and not empty")
+        .with_remedy("name a directory that is a store, empty, or not there: --store DIR, RECANT_STORE")
 }
 
 /// The error for a store's directory that belongs to somebody else, or that others may write to.

@@ -7,7 +7,7 @@ use super::id::Id;
 use super::sides::{self, Side};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::time;
 
 /// The way in which the changes came in.
@@ -138,11 +138,11 @@ pub struct Header {
     pub discarded: Option<Time>,
     /// The hash of the stream that it came as, and of where its paths were mapped to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub imported: Option<Digest>,
+    pub imported: Option<Hash>,
     /// The hash of what it puts on the tree, under the paths that it had where it came from. It tells that this is the session that came
     /// as a stream, and that it holds what it held then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mark: Option<Digest>,
+    pub mark: Option<Hash>,
     /// The mount points, beside `/`, of the file systems that held its paths when it was collected or sealed. Without one of them, what
     /// is found at such a path belongs to another file system.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

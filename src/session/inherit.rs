@@ -12,23 +12,23 @@ const GROUP_OBJ: u16 = 0x04;
 const MASK: u16 = 0x10;
 const OTHER: u16 = 0x20;
 
-/// Makes the metadata of a new object in a directory that has `folder`, asked for with `mode` (0666 or 0777, or what the user named) by a
-/// process with `umask`, `uid` and `gid`. A default ACL of the directory replaces the umask.
-pub fn new_meta(folder: &Meta, is_folder: bool, mode: u32, umask: u32, uid: u32, gid: u32, mtime: Time) -> Meta {
+/// Makes the metadata of a new object in a directory that has `directory`, asked for with `mode` (0666 or 0777, or what the user named) by
+/// a process with `umask`, `uid` and `gid`. A default ACL of the directory replaces the umask.
+pub fn new_meta(directory: &Meta, is_dir: bool, mode: u32, umask: u32, uid: u32, gid: u32, mtime: Time) -> Meta {
     const SETGID: u32 = 0o2000;
-    let setgid = folder.mode & SETGID != 0;
-    let gid = if setgid { folder.gid } else { gid };
-    let default = folder.xattr(DEFAULT);
+    let setgid = directory.mode & SETGID != 0;
+    let gid = if setgid { directory.gid } else { gid };
+    let default = directory.xattr(DEFAULT);
     let (mut mode, access) = match default.and_then(|acl| inherited(acl, mode)) {
         Some((mode, access)) => (mode, access),
         None => (mode & !umask, None),
     };
-    if is_folder && setgid {
+    if is_dir && setgid {
         mode |= SETGID;
     }
     let mut xattrs = Vec::new();
     xattrs.extend(access.map(|acl| (ACCESS.into(), acl.into())));
-    xattrs.extend(default.filter(|_| is_folder).map(|acl| (DEFAULT.into(), acl.into())));
+    xattrs.extend(default.filter(|_| is_dir).map(|acl| (DEFAULT.into(), acl.into())));
     Meta { mode, uid, gid, mtime, xattrs: Xattrs::from(xattrs) }
 }
 
@@ -91,16 +91,16 @@ mod tests {
         bytes
     }
 
-    fn folder(mode: u32, default: Option<Vec<u8>>) -> Meta {
+    fn directory(mode: u32, default: Option<Vec<u8>>) -> Meta {
         let xattrs = default.map(|acl| (DEFAULT.into(), acl.into())).into_iter().collect();
         Meta { mode, uid: 1, gid: 50, mtime: Time::default(), xattrs }
     }
 
     #[test]
     fn the_umask_counts_where_there_is_no_default_acl() {
-        let meta = new_meta(&folder(0o755, None), false, 0o666, 0o027, 7, 8, Time::default());
+        let meta = new_meta(&directory(0o755, None), false, 0o666, 0o027, 7, 8, Time::default());
         assert_eq!((meta.mode, meta.uid, meta.gid, meta.xattrs.len()), (0o640, 7, 8, 0));
-        let meta = new_meta(&folder(0o2755, None), true, 0o777, 0o022, 7, 8, Time::default());
+        let meta = new_meta(&directory(0o2755, None), true, 0o777, 0o022, 7, 8, Time::default());
         assert_eq!((meta.mode, meta.gid), (0o2755, 50));
     }
 
@@ -121,10 +121,10 @@ mod tests {
             }
             drop(fs.create(dir.at(b"f"), 0o666).unwrap());
             fs.mkdir(dir.at(b"d"), 0o777).unwrap();
-            let top = crate::tree::look::folder(&dir).unwrap().state.meta;
-            for (name, is_folder, mode) in [(&b"f"[..], false, 0o666), (b"d", true, 0o777)] {
+            let top = crate::tree::look::directory(&dir).unwrap().state.meta;
+            for (name, is_dir, mode) in [(&b"f"[..], false, 0o666), (b"d", true, 0o777)] {
                 let real = crate::tree::look::look(dir.at(name)).unwrap().unwrap().state.meta;
-                let ours = new_meta(&top, is_folder, mode, 0o022, real.uid, real.gid, real.mtime);
+                let ours = new_meta(&top, is_dir, mode, 0o022, real.uid, real.gid, real.mtime);
                 assert_eq!(ours, real, "{}", name.escape_ascii());
             }
         }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
 
-use super::change::{self, Above, Change, Changes, FolderTime, Line};
+use super::change::{self, Above, Change, Changes, DirectoryTime, Line};
 use super::error::damaged;
 use super::header::Header;
 use super::opened::{Locked, Session, header_bytes, open_own};
@@ -26,7 +26,7 @@ impl Session {
         while let Some(change) = reading.next()? {
             list.push(change);
         }
-        Ok(Changes { list, folder_times: reading.folder_times() })
+        Ok(Changes { list, directory_times: reading.directory_times() })
     }
 
     /// Reads the net changes one by one. Only if lines were appended since the file was last written whole are all in memory at once.
@@ -36,7 +36,7 @@ impl Session {
             shown: at.to_string(),
             lines: None,
             net: Vec::new().into_iter(),
-            folder_times: Vec::new(),
+            directory_times: Vec::new(),
             above: Vec::new(),
             given: 0,
             of: self.header.counts.changes,
@@ -55,7 +55,7 @@ impl Session {
             net.take(line);
         }
         let changes = net.finish();
-        (reading.net, reading.folder_times) = (changes.list.into_iter(), changes.folder_times);
+        (reading.net, reading.directory_times) = (changes.list.into_iter(), changes.directory_times);
         Ok(reading)
     }
 
@@ -87,11 +87,11 @@ impl Session {
 
     /// Writes `changes.jsonl` anew under another name; the caller syncs it and gives it its name.
     pub fn write_anew(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<Written, Error> {
-        let mut writing = Writing::begin(fs, &self.dir, lines, (changes.list.len() + changes.folder_times.len()) as u64)?;
+        let mut writing = Writing::begin(fs, &self.dir, lines, (changes.list.len() + changes.directory_times.len()) as u64)?;
         for change in &changes.list {
             writing.change(change)?;
         }
-        writing.end(&changes.folder_times)
+        writing.end(&changes.directory_times)
     }
 
     /// Writes `changes.jsonl` anew under another name, each change as `teach` leaves it, which may only add facts. The caller syncs it
@@ -109,7 +109,7 @@ impl Session {
             writing.change(&change)?;
             index += 1;
         }
-        Ok(writing.end(&reading.folder_times())?)
+        Ok(writing.end(&reading.directory_times())?)
     }
 }
 
@@ -173,9 +173,9 @@ impl<'a> Writing<'a> {
     }
 
     /// Ends the file. The first line tells how many follow: if that was not known, it is written once more, with the same length.
-    fn end(mut self, times: &[FolderTime]) -> Result<Written, Error> {
+    fn end(mut self, times: &[DirectoryTime]) -> Result<Written, Error> {
         for time in times {
-            self.line(&LineRef::FolderTime(time))?;
+            self.line(&LineRef::DirectoryTime(time))?;
         }
         self.flush()?;
         if self.told != self.follow {
@@ -277,7 +277,7 @@ pub struct Reading {
     shown: String,
     lines: Option<Lines>,
     net: std::vec::IntoIter<Change>,
-    folder_times: Vec<FolderTime>,
+    directory_times: Vec<DirectoryTime>,
     above: Vec<Above>,
     given: u64,
     of: u64,
@@ -293,7 +293,7 @@ impl Reading {
             Some(lines) => loop {
                 match lines.next()? {
                     Some(Line::Change(change)) => break Some(*change),
-                    Some(Line::FolderTime(time)) => self.folder_times.push(time),
+                    Some(Line::DirectoryTime(time)) => self.directory_times.push(time),
                     Some(Line::None { .. } | Line::Rewritten { .. }) => {}
                     None => break None,
                 }
@@ -317,8 +317,8 @@ impl Reading {
     }
 
     /// The mtimes of directories that are no changes, in path order, once all changes were read.
-    pub fn folder_times(self) -> Vec<FolderTime> {
-        self.folder_times
+    pub fn directory_times(self) -> Vec<DirectoryTime> {
+        self.directory_times
     }
 
     fn damaged(&self, why: String) -> Error {
@@ -400,14 +400,15 @@ impl Lines {
 #[serde(rename_all = "snake_case")]
 enum LineRef<'a> {
     Change(&'a Change),
-    FolderTime(&'a FolderTime),
+    #[serde(rename = "folder_time")]
+    DirectoryTime(&'a DirectoryTime),
 }
 
 /// Collects net changes: the last line for a path counts.
 #[derive(Default)]
 struct Net {
     lines: Vec<Last>,
-    folder_times: Vec<FolderTime>,
+    directory_times: Vec<DirectoryTime>,
 }
 
 enum Last {
@@ -429,14 +430,14 @@ impl Net {
         match line {
             Line::Change(change) => self.lines.push(Last::Change(change)),
             Line::None { path, .. } => self.lines.push(Last::None(path)),
-            Line::FolderTime(time) => self.folder_times.push(time),
+            Line::DirectoryTime(time) => self.directory_times.push(time),
             Line::Rewritten { .. } => {}
         }
     }
 
     fn finish(self) -> Changes {
-        let (mut lines, mut folder_times) = (self.lines, self.folder_times);
-        folder_times.sort_by(|a, b| a.path.cmp(&b.path));
+        let (mut lines, mut directory_times) = (self.lines, self.directory_times);
+        directory_times.sort_by(|a, b| a.path.cmp(&b.path));
         // Stable, so that the last line for a path comes first among those for that path.
         lines.reverse();
         lines.sort_by(|a, b| a.path().cmp(b.path()));
@@ -445,6 +446,6 @@ impl Net {
             Last::Change(change) => Some(*change),
             Last::None(_) => None,
         });
-        Changes { list: net.collect(), folder_times }
+        Changes { list: net.collect(), directory_times }
     }
 }

@@ -11,7 +11,7 @@ use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::json;
 use crate::tree::time;
 
@@ -43,7 +43,8 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restore {
     /// The directory.
-    pub folder: AbsPath,
+    #[serde(rename = "folder")]
+    pub directory: AbsPath,
     /// The snapshot's number.
     pub snapshot: u64,
     /// The paths that were named; none means all.
@@ -76,11 +77,11 @@ impl Entry {
 struct Line {
     #[serde(flatten)]
     entry: Entry,
-    sha256: Digest,
+    sha256: Hash,
 }
 
-fn digest_of(entry: &Entry) -> Digest {
-    Digest::of(&json::text(entry))
+fn hash_of(entry: &Entry) -> Hash {
+    Hash::of(&json::text(entry))
 }
 
 /// Adds a line, durably; ends a torn last line first, so that it spoils no other.
@@ -93,7 +94,7 @@ pub fn append(fs: &Fs, store: &Store, entry: &Entry) -> Result<(), Error> {
     if size > 0 {
         file.read_exact_at(&mut last, size - 1).at("read", at)?;
     }
-    let line = Line { entry: entry.clone(), sha256: digest_of(entry) };
+    let line = Line { entry: entry.clone(), sha256: hash_of(entry) };
     let mut bytes = if last == *b"\n" { Vec::new() } else { b"\n".to_vec() };
     json::append_line(&mut bytes, &line);
     fs.write(&file, &bytes, at)?;
@@ -114,7 +115,7 @@ pub fn read(store: &Store) -> Result<(Vec<Entry>, usize), Error> {
     for line in BufReader::new(file).split(b'\n') {
         let line = line.at("read", at)?;
         match serde_json::from_slice::<Line>(&line) {
-            Ok(line) if digest_of(&line.entry) == line.sha256 => entries.push(line.entry),
+            Ok(line) if hash_of(&line.entry) == line.sha256 => entries.push(line.entry),
             _ => bad += 1,
         }
     }

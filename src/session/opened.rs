@@ -42,7 +42,7 @@ impl std::ops::Deref for Locked {
 }
 
 /// The directories of a session, in the order in which they are made; a run needs only the first ones.
-pub(super) const SESSION_FOLDERS: [&[u8]; 8] = [
+pub(super) const SESSION_DIRECTORIES: [&[u8]; 8] = [
     b"held",
     b"held/upper",
     b"held/work",
@@ -52,7 +52,7 @@ pub(super) const SESSION_FOLDERS: [&[u8]; 8] = [
     b"checkpoint/objects",
     b"displaced",
 ];
-pub(super) const RUN_FOLDERS: usize = 3;
+pub(super) const RUN_DIRECTORIES: usize = 3;
 
 /// Opens a directory that belongs to every session, below `session`, its own; or one of the store, below that.
 ///
@@ -63,14 +63,14 @@ pub fn part(session: &Dir, at: &[u8]) -> Result<Dir, Error> {
         let path = format!("{}/{}", session.path().display(), Shown(at));
         match error.leads_nowhere() {
             true if error.kind() == std::io::ErrorKind::NotFound => {
-                let folder = session.path().join(std::ffi::OsStr::from_bytes(at));
+                let directory = session.path().join(std::ffi::OsStr::from_bytes(at));
                 let why = format!(
-                    "the folder is missing; if a copy of the store left it out because it was empty: mkdir -p -m 700 {}",
-                    shell_word(folder.as_os_str().as_bytes())
+                    "the directory is missing; if a copy of the store left it out because it was empty: mkdir -p -m 700 {}",
+                    shell_word(directory.as_os_str().as_bytes())
                 );
                 damaged(path, why)
             }
-            true => damaged(path, format!("the folder cannot be opened: {}", error.why())),
+            true => damaged(path, format!("the directory cannot be opened: {}", error.why())),
             false => error.into(),
         }
     })
@@ -81,8 +81,8 @@ impl Session {
     ///
     /// # Errors
     /// One is missing, a link or no directory.
-    pub fn check_folders(&self) -> Result<(), Error> {
-        SESSION_FOLDERS[RUN_FOLDERS..].iter().try_for_each(|path| part(&self.dir, path).map(drop))
+    pub fn check_directories(&self) -> Result<(), Error> {
+        SESSION_DIRECTORIES[RUN_DIRECTORIES..].iter().try_for_each(|path| part(&self.dir, path).map(drop))
     }
 
     /// Checks that this recant knows all that matters for changing it.
@@ -181,18 +181,24 @@ impl Locked {
     }
 
     /// Replaces the header, durably, after files that it refers to, each with its directory, and directories with new names are durable.
-    pub fn save_after(&mut self, fs: &Fs, mut header: Header, files: &[(&File, &Path)], folders: &[&Dir]) -> Result<(), Error> {
+    pub fn save_after(
+        &mut self,
+        fs: &Fs,
+        mut header: Header,
+        files: &[(&File, &Path)],
+        directories: &[&Dir],
+    ) -> Result<(), Error> {
         header.changed = crate::fs::now();
         let at = self.dir.at(b"session.json");
-        fs.replace_after(at, &header_bytes(&header), files, folders)?;
+        fs.replace_after(at, &header_bytes(&header), files, directories)?;
         self.session.header = header;
         Ok(())
     }
 
     /// Replaces the header as the last act: an error after the new header has its name does not mean that nothing was changed.
-    pub fn save_at_last(&mut self, fs: &Fs, header: Header, files: &[(&File, &Path)], folders: &[&Dir]) -> Result<(), Error> {
+    pub fn save_at_last(&mut self, fs: &Fs, header: Header, files: &[(&File, &Path)], directories: &[&Dir]) -> Result<(), Error> {
         let before = read_small(self.dir.at(b"session.json"), HEADER_MAX)?;
-        match self.save_after(fs, header, files, folders) {
+        match self.save_after(fs, header, files, directories) {
             // If it cannot be read now, it may be the new one.
             Err(why)
                 if why.io().is_some() && !read_small(self.dir.at(b"session.json"), HEADER_MAX).is_ok_and(|now| now == before) =>
@@ -219,7 +225,7 @@ impl Locked {
 
     /// Makes the directories that a session begun for a run lacks.
     pub fn complete(&self, fs: &Fs) -> Result<(), Error> {
-        for path in &SESSION_FOLDERS[RUN_FOLDERS..] {
+        for path in &SESSION_DIRECTORIES[RUN_DIRECTORIES..] {
             let (parent, name) = split(&self.dir, path)?;
             mkdir_if_missing(fs, parent.at(name))?;
         }

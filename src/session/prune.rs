@@ -88,7 +88,7 @@ fn count(dir: &Rc<Dir>, bytes: &mut u64) -> Result<(), IoError> {
     let mut linked = HashSet::new();
     for found in Walk::under(dir.clone())?.past_closed() {
         let stat = found?.stat;
-        if stat.sort == Sort::Folder || stat.nlink == 1 || linked.insert(stat.ino) {
+        if stat.sort == Sort::Directory || stat.nlink == 1 || linked.insert(stat.ino) {
             *bytes += stat.blocks * 512;
         }
     }
@@ -136,8 +136,8 @@ fn give_up(
         (why, Ok(now)) if why.io().is_some() && now != before => not_all(why),
         (error, _) => error,
     })?;
-    for folder in held.iter().chain(&[&b"checkpoint/blobs"[..], b"checkpoint/objects", b"displaced"]) {
-        empty(fs, &session.dir, folder).map_err(|why| not_all(why.into()))?;
+    for directory in held.iter().chain(&[&b"checkpoint/blobs"[..], b"checkpoint/objects", b"displaced"]) {
+        empty(fs, &session.dir, directory).map_err(|why| not_all(why.into()))?;
     }
     Ok(())
 }
@@ -185,13 +185,13 @@ pub fn drop_checkpoint(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
 }
 
 fn empty(fs: &Fs, dir: &Dir, below: &[u8]) -> Result<(), IoError> {
-    let folder = match dir.open_below(below) {
-        Ok(folder) => folder,
+    let directory = match dir.open_below(below) {
+        Ok(directory) => directory,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    for name in folder.names()? {
-        fs.remove_all(folder.at(&name))?;
+    for name in directory.names()? {
+        fs.remove_all(directory.at(&name))?;
     }
     Ok(())
 }

@@ -61,10 +61,10 @@ impl Remains {
     /// none.
     ///
     /// Errors: the first thing that cannot be viewed; any number of objects may follow it.
-    pub fn objects_below(&self, folder: &str) -> Result<(u64, u64), IoError> {
+    pub fn objects_below(&self, directory: &str) -> Result<(u64, u64), IoError> {
         use std::os::unix::fs::MetadataExt;
         let (mut count, mut bytes) = (0, 0);
-        let top = self.dir.path().join(folder);
+        let top = self.dir.path().join(directory);
         for entry in walkdir::WalkDir::new(&top) {
             let meta = match entry.and_then(|entry| entry.metadata()).map_err(std::io::Error::from) {
                 Err(error) if count == 0 && error.kind() == std::io::ErrorKind::NotFound => return Ok((0, 0)),

@@ -54,7 +54,8 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<AbsPath>,
     /// The directories that it may write to, in path order.
-    pub folders: Vec<Folder>,
+    #[serde(rename = "folders")]
+    pub directories: Vec<Directory>,
     /// Directories that were made for it, in that order; they go again if they are still empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<Arg>,
@@ -67,17 +68,18 @@ pub struct Wanted<'a> {
     pub name: Option<&'a str>,
     /// [`Record::argv`].
     pub argv: Vec<Arg>,
-    /// [`Record::folders`].
-    pub folders: Vec<Folder>,
+    /// [`Record::directories`].
+    pub directories: Vec<Directory>,
     /// [`Record::made`].
     pub made: Vec<Arg>,
 }
 
 /// A directory whose changes go into the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Folder {
+pub struct Directory {
     /// The directory.
-    pub folder: AbsPath,
+    #[serde(rename = "folder")]
+    pub directory: AbsPath,
     /// The snapshot that was taken of it before.
     pub before: u64,
     /// The time of that: another snapshot may get its number, once all are dropped.
@@ -117,15 +119,15 @@ impl Record {
     }
 }
 
-impl Folder {
+impl Directory {
     /// Makes one from a snapshot that was just taken.
     ///
     /// # Errors
     /// The mounts cannot be read.
-    pub fn new(folder: &AbsPath, before: u64, taken: Time, elsewhere: &HashSet<AbsPath>) -> Result<Self, Error> {
+    pub fn new(directory: &AbsPath, before: u64, taken: Time, elsewhere: &HashSet<AbsPath>) -> Result<Self, Error> {
         let mounts = mounts::read()?;
-        let mount = mounts::containing(&mounts, folder).map_or(folder, |mount| &mount.point).clone();
-        Ok(Self { folder: folder.clone(), before, taken, mount, elsewhere: elsewhere.clone() })
+        let mount = mounts::containing(&mounts, directory).map_or(directory, |mount| &mount.point).clone();
+        Ok(Self { directory: directory.clone(), before, taken, mount, elsewhere: elsewhere.clone() })
     }
 
     /// True if its file system is mounted: without it all that is in it would count as removed.
@@ -143,7 +145,7 @@ impl Folder {
 /// # Errors
 /// Those of a name that is not available; a failed system call.
 pub fn begin(fs: &Fs, store: &Store, wanted: Wanted<'_>) -> Result<Held, Error> {
-    let Wanted { name, argv, folders, made } = wanted;
+    let Wanted { name, argv, directories, made } = wanted;
     if let Some(name) = name {
         id::check_name(name).map_err(|why| bad_key(name, why))?;
     }
@@ -153,7 +155,7 @@ pub fn begin(fs: &Fs, store: &Store, wanted: Wanted<'_>) -> Result<Held, Error> 
         store.name_is_free(&headers, name, store.begins_in.as_ref())?;
     }
     let id = store.draw_id(&headers, name)?;
-    let all = made_folder(fs, store)?;
+    let all = made_directory(fs, store)?;
     // Named like a session's: what a kill leaves of it is swept with those.
     let temp = [HALF_MADE, id.as_str().as_bytes()].concat();
     let temp = store.sessions().at(&temp);
@@ -162,7 +164,7 @@ pub fn begin(fs: &Fs, store: &Store, wanted: Wanted<'_>) -> Result<Held, Error> 
     let lock = Lock::try_take(fs, dir.at(LOCK))?;
     let lock = lock.ok_or_else(|| busy(format!("the run of session {id}")))?;
     let (name, cwd) = (name.map(Into::into), store.begins_in.clone());
-    let record = Record { schema: 1, session: id.clone(), name, argv, cwd, folders, made };
+    let record = Record { schema: 1, session: id.clone(), name, argv, cwd, directories, made };
     // D1, D2: content before name.
     fs.replace(dir.at(RECORD), &json::line(&record))?;
     let at = all.at(id.as_str().as_bytes());
@@ -173,7 +175,7 @@ pub fn begin(fs: &Fs, store: &Store, wanted: Wanted<'_>) -> Result<Held, Error> 
     Ok(Held { id, dir, _lock: lock })
 }
 
-fn made_folder(fs: &Fs, store: &Store) -> Result<Dir, Error> {
+fn made_directory(fs: &Fs, store: &Store) -> Result<Dir, Error> {
     let at = store.dir.at(RUNNING);
     match fs.mkdir(at, 0o700) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -265,14 +267,14 @@ fn read_in(dir: &Dir, id: &Id) -> Result<Record, Error> {
 ///
 /// # Errors
 /// A system call failed.
-pub fn needed(store: &Store, folder: &AbsPath) -> Result<Vec<u64>, Error> {
+pub fn needed(store: &Store, directory: &AbsPath) -> Result<Vec<u64>, Error> {
     let mut numbers = Vec::new();
     for id in store.running()? {
         let record = match read(store, &id) {
             Err(error) if error.kind() == Kind::Damaged => continue,
             record => record?,
         };
-        let of_it = record.iter().flat_map(|record| &record.folders).filter(|of| of.folder == *folder);
+        let of_it = record.iter().flat_map(|record| &record.directories).filter(|of| of.directory == *directory);
         numbers.extend(of_it.map(|of| of.before));
     }
     Ok(numbers)
@@ -313,6 +315,6 @@ impl Held {
     /// A system call failed.
     pub fn end(self, fs: &Fs, store: &Store) -> Result<(), Error> {
         let all = store.dir.open_below(RUNNING)?;
-        store.remove_folder(fs, all.at(self.id.as_str().as_bytes()))
+        store.remove_directory(fs, all.at(self.id.as_str().as_bytes()))
     }
 }

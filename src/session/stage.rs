@@ -20,7 +20,7 @@ use crate::fs::dir::Dir;
 use crate::fs::interrupt;
 use crate::fs::mounts;
 use crate::fs::path::{AbsPath, Shown};
-use crate::tree::digest::{Digest, Hasher};
+use crate::tree::hash::{Hash, Hasher};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, Object, State, What};
 use crate::tree::walk::Walk;
@@ -50,7 +50,7 @@ pub struct Write<'r> {
     /// The permission bits; else those of what is replaced, or 0666 less the umask.
     pub mode: Option<u32>,
     /// True if a directory, with all in it, may be replaced.
-    pub over_folder: bool,
+    pub over_directory: bool,
 }
 
 const NO_SUID: u32 = 0o1777;
@@ -85,11 +85,11 @@ impl<'a> Desk<'a> {
     pub fn write(&mut self, path: &Path, cwd: &Path, mut write: Write<'_>) -> Result<AbsPath, Error> {
         let path = self.resolve("write", path, cwd)?;
         let current = self.current(&path)?;
-        if current.as_ref().is_some_and(State::is_folder) {
-            self.clear_folder("write", &path, write.over_folder)?;
+        if current.as_ref().is_some_and(State::is_dir) {
+            self.clear_directory("write", &path, write.over_directory)?;
         }
         let n = self.number();
-        let (digest, size) = self.hold(n, &mut write)?;
+        let (hash, size) = self.hold(n, &mut write)?;
         let replaced = current.filter(|state| matches!(state.what, What::File { .. })).map(|state| state.meta);
         let mut meta = match replaced {
             Some(meta) => rewritten(meta),
@@ -98,7 +98,7 @@ impl<'a> Desk<'a> {
         meta.mode = write.mode.unwrap_or(meta.mode);
         meta.mtime = crate::fs::now();
         let meta = self.dress(n, &path, meta)?;
-        self.put(n, &path, Some(State { what: What::File { size, digest: Some(digest), index: None }, meta }))?;
+        self.put(n, &path, Some(State { what: What::File { size, hash: Some(hash), index: None }, meta }))?;
         Ok(path)
     }
 
@@ -108,7 +108,7 @@ impl<'a> Desk<'a> {
         match self.current(&path)? {
             None => return Err(refuse("delete", &path, "there is nothing", None)),
             // What was a directory may be another object by now, with changes staged below it.
-            Some(_) => self.clear_folder("delete", &path, recursive)?,
+            Some(_) => self.clear_directory("delete", &path, recursive)?,
         }
         let n = self.number();
         self.put(n, &path, None)?;
@@ -121,18 +121,18 @@ impl<'a> Desk<'a> {
         if self.current(&path)?.is_some() {
             return Err(refuse("make", &path, "something is there already", None));
         }
-        self.put_folder(&path, mode)?;
+        self.put_directory(&path, mode)?;
         Ok(path)
     }
 
     /// Stages a symlink.
-    pub fn symlink(&mut self, target: &[u8], path: &Path, cwd: &Path, over_folder: bool) -> Result<AbsPath, Error> {
+    pub fn symlink(&mut self, target: &[u8], path: &Path, cwd: &Path, over_directory: bool) -> Result<AbsPath, Error> {
         let path = self.resolve("link", path, cwd)?;
         if target.is_empty() || target.len() > 4095 {
             return Err(refuse("link", &path, "a target has 1 to 4095 bytes", None));
         }
-        if self.current(&path)?.as_ref().is_some_and(State::is_folder) {
-            self.clear_folder("link", &path, over_folder)?;
+        if self.current(&path)?.as_ref().is_some_and(State::is_dir) {
+            self.clear_directory("link", &path, over_directory)?;
         }
         let mut meta = self.new_meta(&path, false, None, 0o777)?;
         (meta.mode, meta.xattrs) = (0o777, Box::default());
@@ -180,48 +180,48 @@ impl<'a> Desk<'a> {
         let (Some(name), Some(parent)) = (whole.file_name(), whole.parent()) else {
             return Err(bad("the path ends in '/' or '..' alone"));
         };
-        let mut folder = AbsPath::parse("/").map_err(|error| bad(&error.to_string()))?;
+        let mut directory = AbsPath::parse("/").map_err(|error| bad(&error.to_string()))?;
         let mut todo: Vec<Vec<u8>> = parts(parent);
         let mut links = 0;
         while let Some(part) = todo.pop() {
             if part == b".." {
-                folder = folder.parent().unwrap_or(folder);
+                directory = directory.parent().unwrap_or(directory);
                 continue;
             }
-            let next = folder.join(&part).map_err(|error| bad(&error.to_string()))?;
+            let next = directory.join(&part).map_err(|error| bad(&error.to_string()))?;
             match self.current(&next)? {
-                Some(State { what: What::Folder, .. }) => folder = next,
+                Some(State { what: What::Directory, .. }) => directory = next,
                 Some(State { what: What::Symlink { target }, .. }) if !self.is_staged(&next) => {
                     links += 1;
                     if links > MAX_LINKS {
                         return Err(bad("there are more than 40 links on the way, or they lead in a circle"));
                     }
                     if target.first() == Some(&b'/') {
-                        folder = AbsPath::parse("/").map_err(|error| bad(&error.to_string()))?;
+                        directory = AbsPath::parse("/").map_err(|error| bad(&error.to_string()))?;
                     }
                     todo.extend(parts(Path::new(std::ffi::OsStr::from_bytes(&target))));
                 }
                 Some(_) if self.is_staged(&next) => {
-                    return Err(refuse(act, &next, "it is staged as something that is no folder", None));
+                    return Err(refuse(act, &next, "it is staged as something that is no directory", None));
                 }
-                Some(_) => return Err(refuse(act, &next, "it is not a folder", None)),
+                Some(_) => return Err(refuse(act, &next, "it is not a directory", None)),
                 None if self.make_parents => {
-                    self.put_folder(&next, None)?;
-                    folder = next;
+                    self.put_directory(&next, None)?;
+                    directory = next;
                 }
                 None => {
                     let deleted = self.is_staged(&next);
-                    let why = if deleted { "the folder is staged to be deleted" } else { "the folder is missing" };
+                    let why = if deleted { "the directory is staged to be deleted" } else { "the directory is missing" };
                     let remedy = match act {
                         // Below a missing directory nothing can be deleted or get a mode.
                         "delete" | "change the mode of" => None,
-                        _ => Some("-p stages the missing folders too".into()),
+                        _ => Some("-p stages the missing directories too".into()),
                     };
                     return Err(refuse(act, &next, why, remedy));
                 }
             }
         }
-        let path = folder.join(name.as_bytes()).map_err(|error| bad(&error.to_string()))?;
+        let path = directory.join(name.as_bytes()).map_err(|error| bad(&error.to_string()))?;
         if self.store.holds(&path) || self.store.path.is_under(&path) {
             return Err(refuse(act, &path, "it holds recant's own store, or lies in it", None));
         }
@@ -246,8 +246,7 @@ impl<'a> Desk<'a> {
         let above = std::iter::successors(path.parent(), AbsPath::parent);
         for ancestor in above {
             if let Some(change) = self.staged.get(&ancestor).or_else(|| self.changes.at(&ancestor))
-                && !(change.before.object.as_ref().is_some_and(State::is_folder)
-                    && change.after.as_ref().is_some_and(State::is_folder))
+                && !(change.before.object.as_ref().is_some_and(State::is_dir) && change.after.as_ref().is_some_and(State::is_dir))
             {
                 return Ok(None);
             }
@@ -258,11 +257,11 @@ impl<'a> Desk<'a> {
     /// Looks at `path` on the tree, without reading content.
     fn look(&self, path: &AbsPath) -> Result<Option<Seen>, Error> {
         let Some((parent, name)) = path.split() else {
-            let root = Dir::open(path.as_path()).and_then(|dir| look::folder(&dir));
+            let root = Dir::open(path.as_path()).and_then(|dir| look::directory(&dir));
             return Ok(Some(root?));
         };
         let parent = Path::new(std::ffi::OsStr::from_bytes(parent));
-        match open_folder(parent) {
+        match open_directory(parent) {
             Ok(dir) => Ok(look::look(dir.at(name))?),
             Err(error) if matches!(error.errno(), Some(libc::ENOENT | libc::ENOTDIR)) => Ok(None),
             Err(error) => Err(error.into()),
@@ -274,21 +273,21 @@ impl<'a> Desk<'a> {
         let Some(mut seen) = self.look(path)? else { return Ok(Before { object: None, print: None }) };
         if matches!(seen.state.what, What::File { .. }) {
             let parent = path.parent().unwrap_or_else(|| path.clone());
-            let dir = open_folder(parent.as_path())?;
-            let (digest, stat) = look::digest(dir.at(path.name()))?;
+            let dir = open_directory(parent.as_path())?;
+            let (hash, stat) = look::hash(dir.at(path.name()))?;
             if look::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
                 return Err(refuse("stage", path, "it changes while it is looked at", Some("try again".into())));
             }
-            seen.set_digest(digest);
+            seen.set_hash(hash);
         }
         Ok(Before { object: Some(seen.state), print: Some(seen.print) })
     }
 
     /// Stages the deletion of all that is under a directory.
-    fn clear_folder(&mut self, act: &'static str, path: &AbsPath, allowed: bool) -> Result<(), Error> {
+    fn clear_directory(&mut self, act: &'static str, path: &AbsPath, allowed: bool) -> Result<(), Error> {
         let mut under: Vec<AbsPath> = Vec::new();
-        if self.look(path)?.is_some_and(|seen| seen.state.is_folder()) {
-            let dir = Rc::new(open_folder(path.as_path())?);
+        if self.look(path)?.is_some_and(|seen| seen.state.is_dir()) {
+            let dir = Rc::new(open_directory(path.as_path())?);
             let walk = Walk::under(dir)?;
             let mount = walk.mount();
             for found in walk {
@@ -310,7 +309,7 @@ impl<'a> Desk<'a> {
                 continue;
             }
             if !allowed {
-                return Err(refuse(act, path, "the folder is not empty", Some("-r includes all that is in it".into())));
+                return Err(refuse(act, path, "the directory is not empty", Some("-r includes all that is in it".into())));
             }
             interrupt::check().at("stage the deletion of", &full)?;
             let n = self.number();
@@ -319,10 +318,10 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
-    fn put_folder(&mut self, path: &AbsPath, mode: Option<u32>) -> Result<(), Error> {
+    fn put_directory(&mut self, path: &AbsPath, mode: Option<u32>) -> Result<(), Error> {
         let meta = self.new_meta(path, true, mode, 0o777)?;
         let n = self.number();
-        self.put(n, path, Some(State { what: What::Folder, meta }))
+        self.put(n, path, Some(State { what: What::Directory, meta }))
     }
 
     /// Notes the change of one path; its `before` is that of the first staging.
@@ -332,32 +331,32 @@ impl<'a> Desk<'a> {
             None => self.real(path)?,
         };
         let mut change = Change { n, path: path.clone(), before, after, marks: Marks::default(), extra: Default::default() };
-        let digest = |object: &Object| object.as_ref().and_then(State::digest);
-        change.marks.same_content = digest(&change.before.object).is_some_and(|d| Some(d) == digest(&change.after));
+        let hash = |object: &Object| object.as_ref().and_then(State::hash);
+        change.marks.same_content = hash(&change.before.object).is_some_and(|d| Some(d) == hash(&change.after));
         change.marks.link_broken =
-            !change.marks.same_content && digest(&change.after).is_some() && self.look(path)?.is_some_and(|seen| seen.nlink > 1);
+            !change.marks.same_content && hash(&change.after).is_some() && self.look(path)?.is_some_and(|seen| seen.nlink > 1);
         self.staged.insert(path.clone(), change);
         Ok(())
     }
 
     /// The metadata that a new object at `path` gets from its directory and from this process: `asked` as it is, `usual` less the umask.
-    fn new_meta(&self, path: &AbsPath, is_folder: bool, asked: Option<u32>, usual: u32) -> Result<Meta, Error> {
-        let parent = path.parent().ok_or_else(|| refuse("make", path, "it is the root folder", None))?;
-        let folder = match self.current(&parent)? {
-            Some(state) if state.is_folder() => state.meta,
-            Some(_) => return Err(refuse("make", path, "what it would lie in is no folder", None)),
-            None => return Err(refuse("make", path, "its folder is missing", None)),
+    fn new_meta(&self, path: &AbsPath, is_dir: bool, asked: Option<u32>, usual: u32) -> Result<Meta, Error> {
+        let parent = path.parent().ok_or_else(|| refuse("make", path, "it is the root directory", None))?;
+        let directory = match self.current(&parent)? {
+            Some(state) if state.is_dir() => state.meta,
+            Some(_) => return Err(refuse("make", path, "what it would lie in is no directory", None)),
+            None => return Err(refuse("make", path, "its directory is missing", None)),
         };
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         let (mode, umask) = match asked {
             Some(mode) => (mode, 0),
             None => (usual, crate::fs::umask::callers()),
         };
-        Ok(inherit::new_meta(&folder, is_folder, mode, umask, uid, gid, crate::fs::now()))
+        Ok(inherit::new_meta(&directory, is_dir, mode, umask, uid, gid, crate::fs::now()))
     }
 
     /// Streams content into `held/objects/<n>`.
-    fn hold(&mut self, n: u32, write: &mut Write<'_>) -> Result<(Digest, u64), Error> {
+    fn hold(&mut self, n: u32, write: &mut Write<'_>) -> Result<(Hash, u64), Error> {
         let name = object_name(n);
         let (objects, name) = self.session.split(&name)?;
         let at = objects.at(name);
@@ -440,7 +439,7 @@ impl<'a> Desk<'a> {
         let mut all: BTreeMap<&AbsPath, &Change> = self.changes.list.iter().map(|change| (&change.path, change)).collect();
         all.extend(self.staged.iter());
         let list = all.into_values().filter(|change| !change.is_none()).cloned().collect();
-        let together = Changes { list, folder_times: Vec::new() };
+        let together = Changes { list, directory_times: Vec::new() };
         together.contradiction().map_or(Ok(()), |(path, _)| {
             let why = "what is on the tree has changed since other changes of this session were staged, and does not fit them";
             Err(refuse("stage", path, why, Some(format!("begin another session with {}", command("session new")))))
@@ -540,7 +539,7 @@ fn refuse(act: &'static str, path: &AbsPath, why: &str, remedy: Option<String>) 
 }
 
 /// Opens a directory by a path without links. One that is longer than PATH_MAX is opened a piece at a time.
-fn open_folder(path: &Path) -> Result<Dir, IoError> {
+fn open_directory(path: &Path) -> Result<Dir, IoError> {
     match Dir::open(path) {
         Err(error) if error.errno() == Some(libc::ENAMETOOLONG) => {
             Dir::open(Path::new("/"))?.open_across(path.as_os_str().as_bytes().strip_prefix(b"/").unwrap_or_default())

@@ -9,7 +9,7 @@ use super::error::{
 use super::header::{Header, Origin, Status};
 use super::id::{self, Id};
 use super::opened::{Locked, Session, header_bytes, part, read_small};
-use super::opened::{RUN_FOLDERS, SESSION_FOLDERS, mkdir_if_missing, parse_header, read_header, split, write_header};
+use super::opened::{RUN_DIRECTORIES, SESSION_DIRECTORIES, mkdir_if_missing, parse_header, read_header, split, write_header};
 use crate::config::edits;
 use crate::error::{At, Error, IoError, Kind, command, shell_word};
 use crate::fs::Fs;
@@ -54,7 +54,7 @@ const REMOVED: &[u8] = b".gone-";
 /// The directory with the records of runs on the real tree.
 pub(super) const RUNNING: &[u8] = b"running";
 const FORMAT: &str = "recant-store 1\n";
-const FOLDERS: [&[u8]; 2] = [b"sessions", b"journals"];
+const DIRECTORIES: [&[u8]; 2] = [b"sessions", b"journals"];
 /// The longest wait for a lock.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Names in a store that has no format yet: it is being made, or that was interrupted.
@@ -106,7 +106,7 @@ impl Store {
             check_owner(&dir, path)?;
             Ok(dir)
         };
-        let (sessions, journals) = (sub(FOLDERS[0])?, sub(FOLDERS[1])?);
+        let (sessions, journals) = (sub(DIRECTORIES[0])?, sub(DIRECTORIES[1])?);
         Ok(Some(Self { path: path.clone(), dir, begins_in: None, sessions, journals }))
     }
 
@@ -115,7 +115,7 @@ impl Store {
         if let Some(store) = Self::open(path)? {
             return Ok(store);
         }
-        let dir = make_folders(fs, path)?;
+        let dir = make_directories(fs, path)?;
         check_owner(&dir, path)?;
         let at = dir.at(b"lock");
         let lock = Lock::wait(at, PATIENCE, || (), |at| Lock::try_take(fs, at))?;
@@ -124,7 +124,7 @@ impl Store {
         if let Some(store) = Self::open(path)? {
             return Ok(store);
         }
-        for name in FOLDERS {
+        for name in DIRECTORIES {
             mkdir_if_missing(fs, dir.at(name))?;
         }
         // `format` comes last: a store that has it is whole.
@@ -231,7 +231,7 @@ impl Store {
                 check_owner(&dir, &self.path)?;
                 Ok(dir)
             }
-            Err(error) if matches!(error.errno(), Some(libc::ELOOP | libc::ENOTDIR)) => Err(damaged(at, "it is not a folder")),
+            Err(error) if matches!(error.errno(), Some(libc::ELOOP | libc::ENOTDIR)) => Err(damaged(at, "it is not a directory")),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(unknown(id, &[])),
             Err(error) => Err(error.into()),
         }
@@ -382,7 +382,7 @@ impl Store {
             let lock = lock.ok_or_else(|| busy(format!("session {id}")))?;
             let durable = origin == Origin::Staged;
             // Most runs that change nothing end soon, and their session is gone again.
-            let needed = if durable { &SESSION_FOLDERS[..] } else { &SESSION_FOLDERS[..RUN_FOLDERS] };
+            let needed = if durable { &SESSION_DIRECTORIES[..] } else { &SESSION_DIRECTORIES[..RUN_DIRECTORIES] };
             for path in needed {
                 let (parent, name) = split(&dir, path)?;
                 fs.mkdir(parent.at(name), 0o700)?;
@@ -492,7 +492,7 @@ impl Store {
 
     /// Makes sure that removed journals stay away, also after a power cut. Called before what they name goes.
     pub fn journals_last(&self, fs: &Fs) -> Result<(), Error> {
-        // D2 (folder: not caught here, as the model removes no session; one that is gone has nothing to recover then).
+        // D2 (directory: not caught here, as the model removes no session; one that is gone has nothing to recover then).
         Ok(fs.sync_dir(&self.journals)?)
     }
 
@@ -512,7 +512,7 @@ impl Store {
         }
         let gone = self.sessions.at(&gone);
         let not_all = |why| not_emptied(format!("session {id} is removed"), why, command("session prune clears the rest away"));
-        // D2, I12 (folder: not caught here, as above): a session whose name came back would be half there.
+        // D2, I12 (directory: not caught here, as above): a session whose name came back would be half there.
         fs.sync_dir(&self.sessions).map_err(not_all)?;
         match fs.remove_all(gone) {
             // Another recant sweeps, too.
@@ -524,17 +524,17 @@ impl Store {
     /// Removes only its name, durably (I12); [`Store::sweep_removed`] removes the bytes.
     pub(super) fn remove_name(&self, fs: &Fs, id: &Id) -> Result<(), Error> {
         self.take_name(fs, id)?;
-        // D2 (folder: not caught here, as above).
+        // D2 (directory: not caught here, as above).
         Ok(fs.sync_dir(&self.sessions)?)
     }
 
     /// Removes the name of another directory of the store, whatever is in it, durably (I12). The caller holds its lock;
     /// [`Store::sweep_removed`] removes the bytes, once that is released.
-    pub fn remove_folder(&self, fs: &Fs, at: Entry<'_>) -> Result<(), Error> {
+    pub fn remove_directory(&self, fs: &Fs, at: Entry<'_>) -> Result<(), Error> {
         let id = Id::new_now().at("draw a random number for", "the name of what goes")?;
         let gone = [REMOVED, id.as_str().as_bytes()].concat();
         fs.place(at, self.sessions.at(&gone)).at("remove", at)?;
-        // D2 (folder: not caught here, as above): content that goes is that of nothing that could come back.
+        // D2 (directory: not caught here, as above): content that goes is that of nothing that could come back.
         Ok(fs.sync_dir(at.dir)?)
     }
 
@@ -633,17 +633,17 @@ fn way_to(store: &AbsPath, owner: u32, me: u32) -> String {
     )
 }
 
-fn make_folders(fs: &Fs, path: &AbsPath) -> Result<Dir, Error> {
+fn make_directories(fs: &Fs, path: &AbsPath) -> Result<Dir, Error> {
     match Dir::open(path.as_path()) {
         Ok(dir) => return Ok(dir),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(error.into()),
     }
     let Some(parent) = path.parent() else { return Err(damaged("/", "it is missing")) };
-    let parent = make_folders(fs, &parent)?;
+    let parent = make_directories(fs, &parent)?;
     let at = parent.at(path.name());
     mkdir_if_missing(fs, at)?;
-    // D3 (folder: not caught here: the model begins with a store that is there): a new directory lasts once its parent is synced.
+    // D3 (directory: not caught here: the model begins with a store that is there): a new directory lasts once its parent is synced.
     fs.sync_dir(&parent)?;
     Ok(Dir::open(path.as_path())?)
 }
@@ -667,8 +667,8 @@ mod tests {
 
     #[test]
     fn a_session_that_is_pruned_while_all_are_listed_is_no_damage() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = AbsPath::parse(std::os::unix::ffi::OsStrExt::as_bytes(folder.path().as_os_str())).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = AbsPath::parse(std::os::unix::ffi::OsStrExt::as_bytes(directory.path().as_os_str())).unwrap();
         let store = Store::create(&Fs::new(), &path.join(b"store").unwrap()).unwrap();
         let (headers, broken) = store.headers_of(&[b"20260301-101500-k3fa".to_vec()]);
         assert!(headers.is_empty() && broken.is_empty(), "{broken:?}");

@@ -6,7 +6,7 @@ use super::store::Store;
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 
 const TOLD: &[u8] = b"told";
 
@@ -36,7 +36,7 @@ impl Store {
     /// True if `what` is to be told in this project for the first time; it counts as told from now on. Not durable, as above.
     pub fn is_news(&self, fs: &Fs, project: &AbsPath, what: &str) -> Result<bool, Error> {
         let at = self.dir.at(TOLD);
-        let line = format!("{}\n", Digest::of(&[project.as_bytes(), b"\0", what.as_bytes()].concat()));
+        let line = format!("{}\n", Hash::of(&[project.as_bytes(), b"\0", what.as_bytes()].concat()));
         let told = read_small(at, 2 * MOST)?.unwrap_or_default();
         if told.split_inclusive(|b| *b == b'\n').any(|known| known == line.as_bytes()) {
             return Ok(false);

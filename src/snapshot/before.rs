@@ -65,10 +65,10 @@ pub(super) fn known_of(entry: &Entry, sign: u64) -> Known {
         key: None,
         mark: entry.mark(),
         sign,
-        digest: entry.digest(),
+        hash: entry.hash(),
         at: entry.at,
         size: entry.size(),
-        is_folder: entry.is_folder(),
+        is_dir: entry.is_dir(),
         unread: entry.unread.is_some(),
         written: false,
     }

@@ -15,11 +15,11 @@ use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
-use crate::session::change::{Before, Change, Changes, FolderTime, Marks};
+use crate::session::change::{Before, Change, Changes, DirectoryTime, Marks};
 use crate::session::header::Header;
 use crate::session::opened::{Locked, part};
 use crate::session::sides::Side;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::state::{State, What};
 
 /// The differences between two snapshots of a series, `then` being the first.
@@ -35,12 +35,12 @@ pub struct Step<'a> {
 /// Makes a session that was just begun a committed one: with all of `steps`, whose directories do not lie in each other, in the order of
 /// their paths. It has no changes until its header is replaced, last of all, and after a failure.
 pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Error> {
-    let folder = part(&session.dir, b"checkpoint")?;
+    let directory = part(&session.dir, b"checkpoint")?;
     let blobs = part(&session.dir, b"checkpoint/blobs")?;
     let objects = part(&session.dir, b"checkpoint/objects")?;
     let mut names = HashSet::new();
     let mut changes = Changes::default();
-    let mut manifest = Writing::begin(fs, &folder)?;
+    let mut manifest = Writing::begin(fs, &directory)?;
     let mut times = Vec::new();
     let mut bytes = 0;
     let mut n = 0;
@@ -49,7 +49,7 @@ pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Err
             fs,
             blobs: &blobs,
             objects: &objects,
-            from: Snapshots::of(&series.dir, &series.folder),
+            from: Snapshots::of(&series.dir, &series.directory),
             names: &mut names,
             elsewhere,
             firsts: HashMap::new(),
@@ -64,18 +64,18 @@ pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Err
             changes.list.push(change);
         }
         for time in &compared.times {
-            let path = whole(&series.folder, &time.path)?;
-            times.push(manifest::FolderTime { path: path.clone(), old: time.then, left: time.now, committed: time.now });
-            changes.folder_times.push(FolderTime { path, before: time.then, after: time.now });
+            let path = whole(&series.directory, &time.path)?;
+            times.push(manifest::DirectoryTime { path: path.clone(), old: time.then, left: time.now, committed: time.now });
+            changes.directory_times.push(DirectoryTime { path, before: time.then, after: time.now });
         }
     }
     let file = manifest.end(times.iter())?;
     // D1: all originals and the manifest, before the header counts them.
     fs.sync_fs(&session.dir)?;
     drop(file);
-    name_written(fs, &folder)?;
-    fs.sync_dir(&folder)?; // D2
-    let lines = (changes.list.len() + changes.folder_times.len()) as u64;
+    name_written(fs, &directory)?;
+    fs.sync_dir(&directory)?; // D2
+    let lines = (changes.list.len() + changes.directory_times.len()) as u64;
     session.rewrite(fs, &changes, lines)?;
     let header = Header { lines, ..session.header.sealing(&vec![Side::In; changes.list.len()]) };
     let sizes = crate::session::header::Sizes { checkpoint: bytes, ..Default::default() };
@@ -85,7 +85,7 @@ pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Err
 fn change(series: &Series, difference: &Difference, n: u32) -> Result<Change, Error> {
     Ok(Change {
         n,
-        path: whole(&series.folder, &difference.path)?,
+        path: whole(&series.directory, &difference.path)?,
         before: Before { object: difference.then.clone(), print: None },
         after: difference.now.clone(),
         marks: Marks { linked: difference.regrouped, ..Marks::default() },
@@ -100,7 +100,7 @@ struct Keeping<'a> {
     objects: &'a Dir,
     from: Snapshots<'a>,
     /// The hashes that have a blob.
-    names: &'a mut HashSet<Digest>,
+    names: &'a mut HashSet<Hash>,
     /// [`Step::elsewhere`].
     elsewhere: &'a HashSet<AbsPath>,
     /// The first name's blob, or its object if it is no file, for objects with several names.
@@ -113,14 +113,14 @@ impl Keeping<'_> {
         if change.in_place() {
             return Ok(Kept::Metadata);
         }
-        let digest = match (&before.what, before.digest()) {
-            (What::File { .. }, Some(digest)) => digest,
+        let hash = match (&before.what, before.hash()) {
+            (What::File { .. }, Some(hash)) => hash,
             (What::File { .. }, None) => return Ok(Kept::Uncovered { why: "its content was not read".into() }),
             _ => return self.keep_object(difference, change.n, before),
         };
         // Several originals may have the same content, each in a file of its own; another session's files are not used.
-        let numbered = !self.names.insert(digest);
-        let name = if numbered { format!("{digest}.{}", change.n) } else { digest.to_string() }.into_bytes();
+        let numbered = !self.names.insert(hash);
+        let name = if numbered { format!("{hash}.{}", change.n) } else { hash.to_string() }.into_bytes();
         let at = self.blobs.at(&name);
         if let Some(first) = difference.link.as_ref().and_then(|first| self.firsts.get(first)) {
             self.fs.link(self.blobs.at(first), at)?;
@@ -134,7 +134,7 @@ impl Keeping<'_> {
                 self.firsts.insert(first.clone(), name);
             }
         }
-        Ok(Kept::Blob { digest, numbered, unlinked: self.has_names_elsewhere(difference) })
+        Ok(Kept::Blob { hash, numbered, unlinked: self.has_names_elsewhere(difference) })
     }
 
     /// Keeps an object without content: a directory, a link, a FIFO.

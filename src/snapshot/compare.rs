@@ -62,9 +62,9 @@ impl Difference {
     }
 
     /// True if a directory is removed.
-    pub(super) fn leaves_folder(&self) -> bool {
-        let is_folder = |object: &There| object.as_ref().is_some_and(State::is_folder);
-        is_folder(&self.now) && !is_folder(&self.then)
+    pub(super) fn leaves_directory(&self) -> bool {
+        let is_dir = |object: &There| object.as_ref().is_some_and(State::is_dir);
+        is_dir(&self.now) && !is_dir(&self.then)
     }
 }
 
@@ -114,14 +114,14 @@ pub struct Terms<'a> {
     /// The paths that somebody named.
     pub paths: &'a [AbsPath],
     /// Which of the differing files to hash.
-    pub digests: Digests,
+    pub hashes: Hashes,
     /// True if version control's own is compared like anything else, if the snapshot has it.
     pub with_vcs: bool,
 }
 
 /// The choice of differing files to hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Digests {
+pub enum Hashes {
     /// Those that only their content tells apart.
     #[default]
     Needed,
@@ -142,17 +142,17 @@ pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> 
     let rules = Rules { vcs: Some(if leaves_vcs { Vcs::Left } else { Vcs::Kept }), ..rules };
     let repositories: BTreeSet<AbsPath> = rules.repositories.iter().cloned().collect();
     // First of all: it takes longer than reading the manifest, and runs beside that.
-    let mut walk = Ahead::new(&series.folder, store, &Source::Kept(rules))?;
+    let mut walk = Ahead::new(&series.directory, store, &Source::Kept(rules))?;
     let mut then = Merged::open(&series.dir, n)?;
     let index = newest_index(series)?;
     let mut known = index.as_ref().map(|index| index.known());
     let mut comparing = Comparing {
-        folder: &series.folder,
+        directory: &series.directory,
         index: index.as_ref(),
         next_known: known.as_mut().and_then(Iterator::next),
         known: known.as_mut().map(|known| known as &mut dyn Iterator<Item = Known>),
         terms,
-        content: terms.whole.then(|| Kept::of(&series.dir, &series.folder)),
+        content: terms.whole.then(|| Kept::of(&series.dir, &series.directory)),
         done: Compared { found: vec![false; terms.paths.len()], ..Compared::default() },
         unread: None,
         equal: BTreeMap::new(),
@@ -187,7 +187,7 @@ pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> 
 fn newest_index(series: &Series) -> Result<Option<Index>, Error> {
     let Some(newest) = series.numbers()?.pop() else { return Ok(None) };
     match series.summary(newest) {
-        Ok(summary) => Index::open(&series.dir, newest, summary.tail.digest),
+        Ok(summary) => Index::open(&series.dir, newest, summary.tail.hash),
         Err(_) => Ok(None),
     }
 }
@@ -203,7 +203,7 @@ impl Met {
 }
 
 struct Comparing<'a> {
-    folder: &'a AbsPath,
+    directory: &'a AbsPath,
     index: Option<&'a Index>,
     known: Option<&'a mut dyn Iterator<Item = Known>>,
     next_known: Option<Known>,
@@ -232,7 +232,7 @@ impl Comparing<'_> {
     /// Tells whether the index saw the snapshot's object, and nothing has changed since. Its line need not be read then: most objects are
     /// such, and reading all lines would be half of a comparison.
     fn is_unchanged(&mut self, line: &Unread, object: &Object) -> Result<bool, Error> {
-        let may_be_grouped = object.stat.nlink > 1 && object.stat.sort != Sort::Folder;
+        let may_be_grouped = object.stat.nlink > 1 && object.stat.sort != Sort::Directory;
         if may_be_grouped || self.unread.as_ref().is_some_and(|unread| line.path.is_under(unread)) {
             return Ok(false);
         }
@@ -248,7 +248,7 @@ impl Comparing<'_> {
             (Some(content), Some(At::Blob)) => content.check(&line.read()?)?,
         }
         self.find(&line.path);
-        if object.stat.sort == Sort::Folder {
+        if object.stat.sort == Sort::Directory {
             let time = object.stat.mtime;
             self.done.times.push(Times { path: line.path.clone(), then: time, now: time });
         }
@@ -272,7 +272,7 @@ impl Comparing<'_> {
         }
         if self.unread.as_ref().is_some_and(|unread| path.is_under(unread)) {
             if here.is_some() {
-                self.done.kept.push((path, "its folder could not be read for the snapshot"));
+                self.done.kept.push((path, "its directory could not be read for the snapshot"));
             }
             return Ok(());
         }
@@ -340,12 +340,12 @@ impl Comparing<'_> {
         }
         if !was_there
             && !is_kept
-            && let Some(folder) = path.parent()
+            && let Some(directory) = path.parent()
         {
             // That is why the directory has another time.
-            self.done.touched.retain(|d| d.path != folder);
+            self.done.touched.retain(|d| d.path != directory);
             // A bare repository has no working tree.
-            let whole = if is_vcs(path.name()) { folder } else { path.clone() };
+            let whole = if is_vcs(path.name()) { directory } else { path.clone() };
             self.came.extend((whole.depth() > 0).then_some(whole));
         }
         self.leave_all(path, VCS_STAYS, false);
@@ -353,15 +353,15 @@ impl Comparing<'_> {
 
     /// Leaves a repository that was made since whole, with its working tree.
     fn leave_came(&mut self) {
-        for folder in std::mem::take(&mut self.came) {
-            let stays = |path: &AbsPath| path.is_under(&folder);
+        for directory in std::mem::take(&mut self.came) {
+            let stays = |path: &AbsPath| path.is_under(&directory);
             self.done.differences.retain(|d| !stays(&d.path));
             self.done.times.retain(|times| !stays(&times.path));
-            self.done.touched.retain(|d| !stays(&d.path) && Some(&d.path) != folder.parent().as_ref());
+            self.done.touched.retain(|d| !stays(&d.path) && Some(&d.path) != directory.parent().as_ref());
             self.equal.retain(|path, _| !stays(path));
             self.done.left.retain(|(path, _)| !stays(path));
-            self.done.kept.push((folder.clone(), VCS_NEW));
-            self.leave_all(folder, VCS_NEW, true);
+            self.done.kept.push((directory.clone(), VCS_NEW));
+            self.leave_all(directory, VCS_NEW, true);
         }
     }
 
@@ -376,21 +376,21 @@ impl Comparing<'_> {
     }
 
     fn look(&mut self, path: AbsPath, there: Option<Entry>, object: &Object) -> Result<(), Error> {
-        if (object.stat.nlink == 1 || object.stat.sort == Sort::Folder)
+        if (object.stat.nlink == 1 || object.stat.sort == Sort::Directory)
             && let (Some(entry), Some(index)) = (&there, self.index)
             && let Some(known) = self.known(&path)
             && known.mark == entry.mark()
             && index.believes(known, &object.stat)
         {
             // The index saw the snapshot's object, and nothing has changed since.
-            if entry.is_folder() {
+            if entry.is_dir() {
                 let time = object.stat.mtime;
                 self.done.times.push(Times { path, then: time, now: time });
             }
             return Ok(());
         }
         let Some(seen) = self.seen(&path, there.as_ref(), object)? else { return Ok(()) };
-        let grouped = object.stat.nlink > 1 && !seen.state.is_folder();
+        let grouped = object.stat.nlink > 1 && !seen.state.is_dir();
         if grouped {
             self.names_now.add((object.stat.dev, object.stat.ino), path.clone());
         }
@@ -399,14 +399,14 @@ impl Comparing<'_> {
             self.done.differences.push(Difference { shared, ..difference(path, None, Some(seen)) });
             return Ok(());
         };
-        let both_folders = seen.state.is_folder() && entry.is_folder();
+        let both_directories = seen.state.is_dir() && entry.is_dir();
         let now = seen.state.meta.mtime;
         let then = entry.state.as_ref().map_or(now, |state| state.meta.mtime);
         let is_same = entry.state.as_ref().is_some_and(|state| same(state, &seen.state));
         let is_grouped = grouped || entry.link.is_some();
         let difference = Difference { shared, ..difference(path.clone(), Some(entry), Some(seen)) };
         match is_same {
-            true if both_folders => {
+            true if both_directories => {
                 self.done.times.push(Times { path, then, now });
                 if then != now {
                     self.done.touched.push(difference);
@@ -428,26 +428,26 @@ impl Comparing<'_> {
         };
         let What::File { size, .. } = seen.state.what else { return Ok(Some(seen)) };
         let index = self.index;
-        let digest = match (index, self.known(path)) {
-            (Some(index), Some(known)) if index.believes(known, &object.stat) => known.digest,
+        let hash = match (index, self.known(path)) {
+            (Some(index), Some(known)) if index.believes(known, &object.stat) => known.hash,
             _ => None,
         };
-        let same_size = there.is_some_and(|entry| entry.digest().is_some() && entry.size() == size);
-        let wanted = match self.terms.digests {
-            Digests::Needed => false,
-            Digests::Small => size <= SMALL,
-            Digests::All => true,
+        let same_size = there.is_some_and(|entry| entry.hash().is_some() && entry.size() == size);
+        let wanted = match self.terms.hashes {
+            Hashes::Needed => false,
+            Hashes::Small => size <= SMALL,
+            Hashes::All => true,
         };
-        let is_known_same = digest.is_some() && there.and_then(Entry::digest) == digest;
-        let read = match digest {
+        let is_known_same = hash.is_some() && there.and_then(Entry::hash) == hash;
+        let read = match hash {
             // A fingerprint that proves nothing must be confirmed by the content.
-            None if same_size || seen.print.racy || wanted => look::digest(object.at()).map(|(digest, _)| Some(digest)),
+            None if same_size || seen.print.racy || wanted => look::hash(object.at()).map(|(hash, _)| Some(hash)),
             // An unreadable file is found here, whatever its size and what is known of it.
-            _ if self.terms.digests != Digests::Needed && !is_known_same => object.at().open_file().map(|_| digest),
-            _ => Ok(digest),
+            _ if self.terms.hashes != Hashes::Needed && !is_known_same => object.at().open_file().map(|_| hash),
+            _ => Ok(hash),
         };
         match read {
-            Ok(Some(digest)) => seen.set_digest(digest),
+            Ok(Some(hash)) => seen.set_hash(hash),
             Ok(None) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return self.leave(path, object, &error.source),
@@ -465,12 +465,12 @@ impl Comparing<'_> {
 
     /// Leaves an object that cannot be read. If it is no directory, the snapshot's content in one of that name has no place.
     fn leave(&mut self, path: &AbsPath, object: &Object, error: &std::io::Error) -> Result<Option<Seen>, Error> {
-        if let Some(ours) = of_ours(&whole(self.folder, path)?, error) {
+        if let Some(ours) = of_ours(&whole(self.directory, path)?, error) {
             return Err(ours);
         }
         let why = format!("it cannot be read: {}", reason(error));
         self.done.kept.push((path.clone(), "it cannot be read"));
-        if object.stat.sort == Sort::Folder {
+        if object.stat.sort == Sort::Directory {
             self.done.left.push((path.clone(), why));
         } else {
             self.leave_all(path.clone(), &why, true);
@@ -494,7 +494,7 @@ fn difference(path: AbsPath, there: Option<Entry>, here: Option<Seen>) -> Differ
 
 /// True if nothing differs, including times; a directory's times do not count, as they follow from the changes in it.
 fn same(a: &State, b: &State) -> bool {
-    a.content_likeness(b) == Likeness::Same && a.meta_difference(b).is_none() && (a.is_folder() || a.meta.mtime == b.meta.mtime)
+    a.content_likeness(b) == Likeness::Same && a.meta_difference(b).is_none() && (a.is_dir() || a.meta.mtime == b.meta.mtime)
 }
 
 /// Compares snapshot `n` with snapshot `m` of the same series, or with nothing if the directory is gone. The times are those of all
@@ -541,7 +541,7 @@ pub fn between(series: &Series, n: u64, m: Option<u64>, paths: &[AbsPath], with_
             continue;
         }
         match (&there, &here) {
-            (Some(a), Some(b)) if a.is_folder() && b.is_folder() && (a.mark() == b.mark() || are_same(a, b)) => {
+            (Some(a), Some(b)) if a.is_dir() && b.is_dir() && (a.mark() == b.mark() || are_same(a, b)) => {
                 if let (Some(a), Some(b)) = (&a.state, &b.state) {
                     done.times.push(Times { path, then: a.meta.mtime, now: b.meta.mtime });
                 }

@@ -25,7 +25,7 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry as DirEntry, Stat, stat_of};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
-use crate::tree::digest::{Digest, Hasher};
+use crate::tree::hash::{Hash, Hasher};
 
 /// The name of a blob that is not finished.
 pub const HALF_MADE: &[u8] = b".new";
@@ -44,7 +44,7 @@ pub struct Keeping<'a> {
     buffer: Vec<u8>,
     offset: u64,
     /// The content known so far, by hash, and true for a blob.
-    known: HashMap<(Digest, bool), Known>,
+    known: HashMap<(Hash, bool), Known>,
     sound: Sound<'a>,
     new_blobs: Vec<File>,
     /// Bytes of content that were stored.
@@ -66,7 +66,7 @@ pub struct Still<'s> {
     /// The stat when it was seen.
     pub stat: &'s Stat,
     /// The hash, taken since then.
-    pub digest: Option<Digest>,
+    pub hash: Option<Hash>,
 }
 
 impl<'a> Keeping<'a> {
@@ -90,13 +90,13 @@ impl<'a> Keeping<'a> {
     }
 
     /// Learns of content that a complete manifest names.
-    pub fn learn(&mut self, digest: Digest, at: At) {
-        self.known.insert((digest, at == At::Blob), Known { at, said: true });
+    pub fn learn(&mut self, hash: Hash, at: At) {
+        self.known.insert((hash, at == At::Blob), Known { at, said: true });
     }
 
     /// Tells whether content of an earlier snapshot is there.
-    pub fn has(&mut self, digest: Digest, at: At, size: u64) -> Result<bool, Error> {
-        self.sound.has(digest, at, size)
+    pub fn has(&mut self, hash: Hash, at: At, size: u64) -> Result<bool, Error> {
+        self.sound.has(hash, at, size)
     }
 
     /// The files in which earlier content was missing.
@@ -105,22 +105,22 @@ impl<'a> Keeping<'a> {
     }
 
     /// The place of content that is there already: only a blob keeps holes.
-    fn find(&mut self, digest: Digest, size: u64, is_blob: bool) -> Result<Option<At>, Error> {
-        match self.known.get(&(digest, is_blob)) {
-            Some(Known { at, said: true }) if !self.sound.has(digest, *at, size)? => Ok(None),
+    fn find(&mut self, hash: Hash, size: u64, is_blob: bool) -> Result<Option<At>, Error> {
+        match self.known.get(&(hash, is_blob)) {
+            Some(Known { at, said: true }) if !self.sound.has(hash, *at, size)? => Ok(None),
             known => Ok(known.map(|known| known.at)),
         }
     }
 
     /// Records content that is certainly there from now on.
-    fn put(&mut self, digest: Digest, at: At) -> At {
-        self.known.insert((digest, at == At::Blob), Known { at, said: false });
+    fn put(&mut self, hash: Hash, at: At) -> At {
+        self.known.insert((hash, at == At::Blob), Known { at, said: false });
         at
     }
 
     /// Keeps content that is in memory.
-    pub fn keep(&mut self, bytes: &[u8], digest: Digest) -> Result<At, Error> {
-        if let Some(at) = self.find(digest, bytes.len() as u64, false)? {
+    pub fn keep(&mut self, bytes: &[u8], hash: Hash) -> Result<At, Error> {
+        if let Some(at) = self.find(hash, bytes.len() as u64, false)? {
             return Ok(at);
         }
         let at = At::Pack { pack: self.n, offset: self.offset };
@@ -130,7 +130,7 @@ impl<'a> Keeping<'a> {
         if self.buffer.len() >= PIECE {
             self.flush()?;
         }
-        Ok(self.put(digest, at))
+        Ok(self.put(hash, at))
     }
 
     fn flush(&mut self) -> Result<(), Error> {
@@ -149,23 +149,18 @@ impl<'a> Keeping<'a> {
     }
 
     /// Keeps a large file. The kept bytes are the ones that are hashed, as written or in a clone. The file itself is hashed in place of the
-    /// clone if it was `still` and has not changed since (`digest_of_still`). The inner error is one of reading it; `path`, its own, is for
+    /// clone if it was `still` and has not changed since (`hash_of_still`). The inner error is one of reading it; `path`, its own, is for
     /// messages.
-    pub fn keep_file(
-        &mut self,
-        from: &File,
-        still: Option<Still<'_>>,
-        path: &AbsPath,
-    ) -> Result<io::Result<(Digest, At)>, Error> {
+    pub fn keep_file(&mut self, from: &File, still: Option<Still<'_>>, path: &AbsPath) -> Result<io::Result<(Hash, At)>, Error> {
         let blobs = match self.blobs.take() {
             Some(blobs) => blobs,
             None => self.dir.at(BLOBS).open_dir()?,
         };
         let taken = take_in(self.fs, from, still, &blobs, path);
         let kept = match taken {
-            Ok(Ok(Taken { digest, to, shares })) => {
+            Ok(Ok(Taken { hash, to, shares })) => {
                 self.shares = shares;
-                self.name(digest, to, &blobs).map(Ok)
+                self.name(hash, to, &blobs).map(Ok)
             }
             Ok(Err(unread)) => self.fs.unlink(blobs.at(HALF_MADE)).map(|()| Err(unread)).map_err(Error::from),
             Err(error) => Err(error),
@@ -175,21 +170,21 @@ impl<'a> Keeping<'a> {
     }
 
     /// Gives the new blob its name, unless that content is there already.
-    fn name(&mut self, digest: Digest, to: File, blobs: &Dir) -> Result<(Digest, At), Error> {
+    fn name(&mut self, hash: Hash, to: File, blobs: &Dir) -> Result<(Hash, At), Error> {
         let temp = blobs.at(HALF_MADE);
         let size = stat_of(&to).at("look at", temp)?.size;
-        if let Some(at) = self.find(digest, size, true)? {
+        if let Some(at) = self.find(hash, size, true)? {
             self.fs.unlink(temp)?;
-            return Ok((digest, at));
+            return Ok((hash, at));
         }
-        let name = digest.to_string().into_bytes();
+        let name = hash.to_string().into_bytes();
         let at = blobs.at(&name);
         let is_whole = match at.open_file() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             file => {
                 let file = file?;
                 let size = stat_of(&file).at("look at", at)?.size;
-                Some(Digest::of_file(&file, size).at("read", at)? == digest)
+                Some(Hash::of_file(&file, size).at("read", at)? == hash)
             }
         };
         match is_whole {
@@ -208,7 +203,7 @@ impl<'a> Keeping<'a> {
                 self.new_blobs.push(to);
             }
         }
-        Ok((digest, self.put(digest, At::Blob)))
+        Ok((hash, self.put(hash, At::Blob)))
     }
 
     /// Makes all of it durable, and `manifest` with it (N1).
@@ -231,9 +226,9 @@ impl<'a> Keeping<'a> {
 /// The hash of a file that was `still` before its clone was made: its times were old enough to count, and nobody had it open for writing.
 /// `None` if it has changed since: the clone may differ then. The kernel mostly has the file in memory, but never the clone, whose pages
 /// are its own: reading that means reading the disk.
-pub(super) fn digest_of_still(file: &File, still: &Stat) -> io::Result<Option<Digest>> {
-    let digest = Digest::of_file(file, still.size)?;
-    Ok(is_same(&stat_of(file)?, still).then_some(digest))
+pub(super) fn hash_of_still(file: &File, still: &Stat) -> io::Result<Option<Hash>> {
+    let hash = Hash::of_file(file, still.size)?;
+    Ok(is_same(&stat_of(file)?, still).then_some(hash))
 }
 
 /// Copies the content of `from` into a new file without a final name, and hashes it. The inner error is one of reading `from`.
@@ -243,39 +238,39 @@ fn take_in(fs: &Fs, from: &File, still: Option<Still<'_>>, blobs: &Dir, path: &A
     fs.unlink_if_there(temp)?;
     let to = fs.create(temp, 0o600).at("make", &both)?;
     let shares = fs.reflink(from, &to, temp).at("share the blocks of", &both)?;
-    let digest = if shares {
-        match still.map(|still| still.digest_of(from)).transpose() {
-            Ok(Some(Some(digest))) => digest,
+    let hash = if shares {
+        match still.map(|still| still.hash_of(from)).transpose() {
+            Ok(Some(Some(hash))) => hash,
             Err(unread) => return Ok(Err(unread)),
             Ok(_) => {
                 let size = stat_of(&to).at("look at", &both)?.size;
-                Digest::of_file(&to, size).at("read", &both)?
+                Hash::of_file(&to, size).at("read", &both)?
             }
         }
     } else {
         match copy(fs, from, &to, temp) {
-            Ok(digest) => digest,
+            Ok(hash) => hash,
             Err(Stopped::Reading(unread)) => return Ok(Err(unread)),
             Err(Stopped::Writing(error)) => return Err(error).at("copy to", &both).map_err(Error::from),
         }
     };
-    Ok(Ok(Taken { digest, to, shares }))
+    Ok(Ok(Taken { hash, to, shares }))
 }
 
 /// Content in a new file; `shares` is true if it shares the blocks of its source.
 struct Taken {
-    digest: Digest,
+    hash: Hash,
     to: File,
     shares: bool,
 }
 
 impl Still<'_> {
-    /// The hash by [`digest_of_still`], unless it is known and still valid.
-    fn digest_of(&self, file: &File) -> io::Result<Option<Digest>> {
-        match self.digest {
+    /// The hash by [`hash_of_still`], unless it is known and still valid.
+    fn hash_of(&self, file: &File) -> io::Result<Option<Hash>> {
+        match self.hash {
             Some(_) if !is_same(&stat_of(file)?, self.stat) => Ok(None),
-            Some(digest) => Ok(Some(digest)),
-            None => digest_of_still(file, self.stat),
+            Some(hash) => Ok(Some(hash)),
+            None => hash_of_still(file, self.stat),
         }
     }
 }
@@ -292,7 +287,7 @@ enum Stopped {
 }
 
 /// Copies content, keeps its holes, and hashes it on the way: lseek(2), SEEK_DATA.
-fn copy(fs: &Fs, from: &File, to: &File, temp: DirEntry<'_>) -> Result<Digest, Stopped> {
+fn copy(fs: &Fs, from: &File, to: &File, temp: DirEntry<'_>) -> Result<Hash, Stopped> {
     let size = stat_of(from).map_err(Stopped::Reading)?.size;
     let (mut hasher, mut buffer, mut at) = (Hasher::default(), vec![0; PIECE], 0);
     while at < size {
@@ -339,19 +334,19 @@ fn zeros(hasher: &mut Hasher, mut count: u64) {
 /// Content on its way out of snapshots.
 pub struct Kept<'a> {
     dir: &'a Dir,
-    folder: &'a AbsPath,
+    directory: &'a AbsPath,
     pack: Option<(u64, File, u64)>,
 }
 
 impl<'a> Kept<'a> {
-    /// Makes a reader for the series of `folder` in `dir`.
-    pub fn of(dir: &'a Dir, folder: &'a AbsPath) -> Self {
-        Self { dir, folder, pack: None }
+    /// Makes a reader for the series of `directory` in `dir`.
+    pub fn of(dir: &'a Dir, directory: &'a AbsPath) -> Self {
+        Self { dir, directory, pack: None }
     }
 
     /// A path of a snapshot, as messages name it.
     fn shown(&self, path: &AbsPath) -> String {
-        whole(self.folder, path).as_ref().unwrap_or(path).to_string()
+        whole(self.directory, path).as_ref().unwrap_or(path).to_string()
     }
 
     fn other_content(&self, path: &AbsPath) -> String {
@@ -362,7 +357,7 @@ impl<'a> Kept<'a> {
     pub fn content(&mut self, entry: &Entry) -> Result<Content, Error> {
         let content = self.uncompared(entry)?;
         match &content {
-            Content::Small(bytes) if entry.digest() != Some(Digest::of(bytes)) => {
+            Content::Small(bytes) if entry.hash() != Some(Hash::of(bytes)) => {
                 let pack = match entry.at {
                     Some(At::Pack { pack, .. }) => self.dir.at(&pack_name(pack)).to_string(),
                     _ => self.shown(&entry.path),
@@ -376,8 +371,8 @@ impl<'a> Kept<'a> {
     /// Returns content unchecked, for a caller that compares its hash.
     pub fn uncompared(&mut self, entry: &Entry) -> Result<Content, Error> {
         let damaged = |path: String, why: &str| damaged(path, why);
-        let (size, Some(digest)) = (entry.size(), entry.digest()) else {
-            return Err(damaged(self.shown(&entry.path), "its digest is missing"));
+        let (size, Some(hash)) = (entry.size(), entry.hash()) else {
+            return Err(damaged(self.shown(&entry.path), "its hash is missing"));
         };
         match entry.at {
             None if size == 0 => Ok(Content::Small(Vec::new())),
@@ -399,11 +394,11 @@ impl<'a> Kept<'a> {
                 Ok(Content::Small(bytes))
             }
             Some(At::Blob) => {
-                let name = [BLOBS, b"/", digest.to_string().as_bytes()].concat();
+                let name = [BLOBS, b"/", hash.to_string().as_bytes()].concat();
                 let shown = self.dir.at(BLOBS).to_string();
                 match self.dir.open_file_below(&name) {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                        Err(damaged(format!("{shown}/{digest}"), "it is missing"))
+                        Err(damaged(format!("{shown}/{hash}"), "it is missing"))
                     }
                     file => Ok(Content::Large(file?)),
                 }
@@ -414,8 +409,8 @@ impl<'a> Kept<'a> {
     /// Reads content, and compares it with its hash.
     pub fn verify(&mut self, entry: &Entry) -> Result<(), Error> {
         let Content::Large(file) = self.content(entry)? else { return Ok(()) };
-        let digest = Digest::of_file(&file, entry.size()).at("read the content of", self.shown(&entry.path))?;
-        if entry.digest() == Some(digest) {
+        let hash = Hash::of_file(&file, entry.size()).at("read the content of", self.shown(&entry.path))?;
+        if entry.hash() == Some(hash) {
             return Ok(());
         }
         Err(damaged(self.dir.at(BLOBS), self.other_content(&entry.path)))
@@ -480,8 +475,8 @@ mod tests {
 
     #[test]
     fn a_large_file_that_cannot_be_read_is_told_from_a_store_that_cannot_be_written() {
-        let folder = tempfile::tempdir().unwrap();
-        let (fs, dir) = (Fs::new(), Dir::open(folder.path()).unwrap());
+        let directory = tempfile::tempdir().unwrap();
+        let (fs, dir) = (Fs::new(), Dir::open(directory.path()).unwrap());
         fs.mkdir(dir.at(BLOBS), 0o700).unwrap();
         let path = AbsPath::parse("/somebody's").unwrap();
         // Open for writing only.
@@ -493,7 +488,7 @@ mod tests {
         let to = fs.append(dir.at(b"copy")).unwrap();
         assert!(matches!(copy(&fs, &closed, &to, dir.at(b"copy")), Err(Stopped::Reading(_))));
         assert!(matches!(
-            copy(&fs, &file, &File::open(folder.path().join("copy")).unwrap(), dir.at(b"copy")),
+            copy(&fs, &file, &File::open(directory.path().join("copy")).unwrap(), dir.at(b"copy")),
             Err(Stopped::Writing(_))
         ));
         let blobs = dir.open_below(BLOBS).unwrap();
@@ -503,13 +498,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changed_since_it_was_seen_has_no_digest_for_its_clone() {
+    fn a_file_that_changed_since_it_was_seen_has_no_hash_for_its_clone() {
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(b"before", 0).unwrap();
         let still = stat_of(&file).unwrap();
-        assert_eq!(digest_of_still(&file, &still).unwrap(), Some(Digest::of(b"before")));
+        assert_eq!(hash_of_still(&file, &still).unwrap(), Some(Hash::of(b"before")));
         file.write_all_at(b"behind", 0).unwrap();
         file.set_modified(std::time::UNIX_EPOCH).unwrap();
-        assert_eq!(digest_of_still(&file, &still).unwrap(), None);
+        assert_eq!(hash_of_still(&file, &still).unwrap(), None);
     }
 }

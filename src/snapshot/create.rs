@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::before::{self, Peeked};
 use super::content::{Keeping, PACKED};
-use super::digesting::Digesting;
 use super::error::{refused, unswept};
+use super::hashing::Hashing;
 use super::index::{Index, Known, Making, has_content};
 use super::manifest::{self, At, Counts, Entry, Head, Merged, PathLine, Reading, Writing};
 use super::place;
@@ -23,7 +23,7 @@ use crate::fs::device::Dev;
 use crate::fs::dir::{Sort, Stat, Time};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 
 /// The request for a snapshot.
 #[derive(Debug, Clone, Default)]
@@ -125,7 +125,7 @@ pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: 
     // On a full disk everything else needs the room. What stays for want of a readable manifest is removed by the next prune.
     taken.map_err(|error| match prune::sweep(fs, series) {
         Ok(()) => error,
-        Err(left) => unswept(error, &left, &series.folder),
+        Err(left) => unswept(error, &left, &series.directory),
     })
 }
 
@@ -163,18 +163,18 @@ fn sweep(fs: &Fs, series: &Series, n: u64) -> Result<(), Error> {
 fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary>, asked: &Asked) -> Result<Made, Error> {
     let started = crate::fs::now();
     let index = match last {
-        Some(last) => Index::open(&series.dir, last.head.n, last.tail.digest)?,
+        Some(last) => Index::open(&series.dir, last.head.n, last.tail.hash)?,
         None => None,
     };
     if let (None, Some(limit)) = (&index, asked.limit) {
         // Nothing is known of the directory yet: better to count first than to read everything in vain.
-        place::refuse_large(&series.folder, store, &asked.rules, limit)?;
+        place::refuse_large(&series.directory, store, &asked.rules, limit)?;
     }
     let base = last.filter(|_| index.is_some()).map(|last| last.head.base.unwrap_or(last.head.n));
     let head = Head {
         schema: 1,
         n,
-        folder: series.folder.clone(),
+        directory: series.directory.clone(),
         time: started,
         base,
         message: asked.message.clone(),
@@ -193,7 +193,7 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         making: Making::begin(started),
         // Without an index all is read anyway, and only the manifest says what lies in the store.
         keeping: Keeping::begin(fs, &series.dir, n, index.is_none()),
-        digesting: Digesting::default(),
+        hashing: Hashing::default(),
         read_before: last.map(|last| last.head.time),
         learned: false,
         has_base: base.is_some(),
@@ -206,7 +206,7 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         leaves_vcs: asked.rules.rules().leaves_vcs(),
         buffer: Vec::new(),
     };
-    let mut walk = Ahead::new(&series.folder, store, &asked.rules)?;
+    let mut walk = Ahead::new(&series.directory, store, &asked.rules)?;
     let mut coming = VecDeque::with_capacity(COMING);
     loop {
         while coming.len() < COMING
@@ -216,12 +216,12 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
             coming.push_back(met);
         }
         // After a request to end, reading may have stopped early, even in the last object.
-        interrupt::check().at("go on with", &series.folder)?;
+        interrupt::check().at("go on with", &series.directory)?;
         let Some(met) = coming.pop_front() else { break };
         taking.meet(met)?;
         if asked.limit.is_some_and(|limit| taking.counts.entries > limit) {
             let limit = asked.limit.unwrap_or_default();
-            place::refuse_large(&series.folder, store, &asked.rules, limit)?;
+            place::refuse_large(&series.directory, store, &asked.rules, limit)?;
         }
     }
     taking.pass_until(None)?;
@@ -235,7 +235,7 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
 }
 
 fn nothing_there(series: &Series) -> Error {
-    refused(&series.folder, "there is nothing there").with_remedy("name a folder or file that is there")
+    refused(&series.directory, "there is nothing there").with_remedy("name a directory or file that is there")
 }
 
 /// A snapshot in the making.
@@ -250,7 +250,7 @@ struct Taking<'a> {
     writing: Writing<'a>,
     making: Making,
     keeping: Keeping<'a>,
-    digesting: Digesting,
+    hashing: Hashing,
     /// The time when the snapshot before began: most older content is known from it.
     read_before: Option<Time>,
     learned: bool,
@@ -280,14 +280,14 @@ struct First {
 #[derive(Clone, Copy)]
 struct Content {
     stat: Stat,
-    digest: Option<Digest>,
+    hash: Option<Hash>,
     at: Option<At>,
     written: bool,
 }
 
 impl Content {
     fn of(known: &Known, stat: &Stat) -> Self {
-        Self { stat: *stat, digest: known.digest, at: known.at, written: known.written }
+        Self { stat: *stat, hash: known.hash, at: known.at, written: known.written }
     }
 }
 
@@ -308,13 +308,13 @@ impl Taking<'_> {
         let stat = &object.stat;
         let is_new = self.read_before.is_none_or(|then| stat.ctime >= then);
         if self.keeping.shares && is_new && stat.sort == Sort::File && stat.nlink == 1 && stat.size >= PACKED {
-            self.digesting.offer(object);
+            self.hashing.offer(object);
         }
     }
 
     fn meet(&mut self, met: Met) -> Result<(), Error> {
         // The walk is ahead and holds a directory even if it was moved; its content would appear without its parent.
-        if self.unknown.as_ref().is_some_and(|folder| met.path().is_under(folder)) {
+        if self.unknown.as_ref().is_some_and(|directory| met.path().is_under(directory)) {
             return Ok(());
         }
         match met {
@@ -348,7 +348,7 @@ impl Taking<'_> {
                 self.changed = true;
                 // An earlier snapshot may have kept what this one's rule leaves out; nobody has deleted that.
                 let is_left_out = self.leaves_vcs && vcs_above(&known.path).is_some();
-                self.counts.deleted += u64::from(!known.is_folder && !is_left_out);
+                self.counts.deleted += u64::from(!known.is_dir && !is_left_out);
             }
             if self.own.next.as_ref().is_some_and(|(there, _)| *there == next) {
                 self.own.take()?;
@@ -371,8 +371,8 @@ impl Taking<'_> {
     fn object(&mut self, object: &Object) -> Result<(), Error> {
         let (mut old, own) = self.known(&object.path)?;
         if let Some(known) = &mut old
-            && let (Some(digest), Some(at)) = (known.digest, known.at)
-            && !self.keeping.has(digest, at, known.size)?
+            && let (Some(hash), Some(at)) = (known.hash, known.at)
+            && !self.keeping.has(hash, at, known.size)?
         {
             // Its content is missing: read the file, and store it once more.
             (known.at, known.key) = (None, None);
@@ -383,19 +383,19 @@ impl Taking<'_> {
             if let Some(own) = own {
                 let _its_sign_is_known = self.writing.entry(&own)?;
             }
-            self.count(known.is_folder, has_content(&object.stat).then_some(object.stat.size));
+            self.count(known.is_dir, has_content(&object.stat).then_some(object.stat.size));
             self.making.add(known, &object.stat);
             return Ok(());
         }
         let seen = self.look(object, old.as_ref(), believed)?;
-        let is_unknown = object.stat.sort == Sort::Folder && object.path.depth() > 0 && !matches!(seen, Seen::Whole { .. });
+        let is_unknown = object.stat.sort == Sort::Directory && object.path.depth() > 0 && !matches!(seen, Seen::Whole { .. });
         self.unknown = is_unknown.then(|| object.path.clone());
         match seen {
             Seen::Gone => {
                 // As if the walk had not met it.
                 if let Some(known) = old {
                     self.changed = true;
-                    self.counts.deleted += u64::from(!known.is_folder);
+                    self.counts.deleted += u64::from(!known.is_dir);
                     if self.has_base {
                         self.writing.gone(&object.path)?;
                     }
@@ -428,8 +428,8 @@ impl Taking<'_> {
         // Its content was not where the snapshot before has it, or lacked its holes.
         let was_moved = same && old.as_ref().is_some_and(|old| old.at != entry.at);
         match (&old, same) {
-            (None, _) => self.counts.added += u64::from(!known.is_folder),
-            (Some(_), false) => self.counts.modified += u64::from(!known.is_folder),
+            (None, _) => self.counts.added += u64::from(!known.is_dir),
+            (Some(_), false) => self.counts.modified += u64::from(!known.is_dir),
             (Some(_), true) => {}
         }
         self.changed |= !same || was_moved;
@@ -444,7 +444,7 @@ impl Taking<'_> {
             self.counts.unread += 1;
             self.counts.entries += 1;
         } else {
-            self.count(known.is_folder, known.digest.map(|_| known.size));
+            self.count(known.is_dir, known.hash.map(|_| known.size));
         }
         if let Some((stat, written)) = stat {
             let known = Known { written, ..known };
@@ -457,9 +457,9 @@ impl Taking<'_> {
         Ok(())
     }
 
-    fn count(&mut self, is_folder: bool, size: Option<u64>) {
+    fn count(&mut self, is_dir: bool, size: Option<u64>) {
         self.counts.entries += 1;
-        self.counts.files += u64::from(!is_folder);
+        self.counts.files += u64::from(!is_dir);
         self.counts.bytes += size.unwrap_or(0);
     }
 
@@ -478,7 +478,7 @@ impl Taking<'_> {
         let has_others = |first: &First| first.names < first.content.stat.nlink;
         let elsewhere = self.links.drain().map(|(_, first)| first).filter(has_others).map(|first| first.path).collect();
         if let Some(last) = same.filter(|_| !self.changed) {
-            let unindexed = self.making.put(fs, dir, last.head.n, last.tail.digest).err().map(|error| error.to_string());
+            let unindexed = self.making.put(fs, dir, last.head.n, last.tail.hash).err().map(|error| error.to_string());
             let damaged = damaged(self.keeping);
             return Ok(Made {
                 n: last.head.n,
@@ -496,7 +496,7 @@ impl Taking<'_> {
         self.counts.stored = self.keeping.stored;
         let counts = self.counts;
         let much = head.base.is_some() && self.writing.objects.saturating_mul(4) > counts.entries;
-        let (mut file, mut digest) = self.writing.end(rules, counts)?;
+        let (mut file, mut hash) = self.writing.end(rules, counts)?;
         let mut temp = temp_name(n);
         if much {
             // The differences are many: a whole manifest is shorter to read, and no longer needs the base.
@@ -505,7 +505,7 @@ impl Taking<'_> {
             while let Some(entry) = merged.next()? {
                 let _its_sign_is_known = whole.entry(&entry)?;
             }
-            (file, digest) = whole.end(rules, counts)?;
+            (file, hash) = whole.end(rules, counts)?;
             fs.unlink(dir.at(&temp))?;
             temp = whole_name(n);
         }
@@ -514,7 +514,7 @@ impl Taking<'_> {
         fs.rename_over(dir.at(&temp), dir.at(&name))?;
         fs.sync_dir(dir)?; // D2
         // The snapshot is made. Without an index the next one reads all (N5).
-        let unindexed = self.making.put(fs, dir, n, digest).err().map(|error| error.to_string());
+        let unindexed = self.making.put(fs, dir, n, hash).err().map(|error| error.to_string());
         let damaged = damaged(self.keeping);
         let (repositories, unfitted) = (Vec::new(), Vec::new());
         Ok(Made { n, how: How::New, counts, unread, left, elsewhere, repositories, damaged, unfitted, unindexed })
@@ -526,12 +526,12 @@ fn damaged(keeping: Keeping<'_>) -> Vec<String> {
 }
 
 fn has_several_names(stat: &Stat) -> bool {
-    stat.nlink > 1 && stat.sort != Sort::Folder
+    stat.nlink > 1 && stat.sort != Sort::Directory
 }
 
 fn nothing() -> Stat {
     Stat {
-        sort: Sort::Folder,
+        sort: Sort::Directory,
         mode: 0,
         uid: 0,
         gid: 0,

@@ -7,17 +7,17 @@ use crate::config::grouped;
 use crate::error::{Error, Kind, Reason, command, reason, shell_word};
 use crate::fs::path::AbsPath;
 
-/// There are no snapshots of `folder`.
-pub fn none(folder: impl Display) -> Error {
-    let create = command(format_args!("snapshot create {folder} takes the first one; --dir names another folder"));
-    refused(folder, "there are no snapshots of it").with_remedy(create)
+/// There are no snapshots of `directory`.
+pub fn none(directory: impl Display) -> Error {
+    let create = command(format_args!("snapshot create {directory} takes the first one; --dir names another directory"));
+    refused(directory, "there are no snapshots of it").with_remedy(create)
 }
 
 /// There is no snapshot of that number or label; `there` are the existing ones.
-pub(super) fn unknown(key: &str, folder: &AbsPath, there: &[String]) -> Error {
-    refused(folder, format_args!("no snapshot {key:?}; there are {}", there.join(", ")))
+pub(super) fn unknown(key: &str, directory: &AbsPath, there: &[String]) -> Error {
+    refused(directory, format_args!("no snapshot {key:?}; there are {}", there.join(", ")))
         .with_reason(Reason::Unknown { near: true })
-        .with_remedy(command(format_args!("snapshot list {folder} shows them")))
+        .with_remedy(command(format_args!("snapshot list {directory} shows them")))
 }
 
 /// A file of a snapshot cannot be trusted.
@@ -36,7 +36,7 @@ pub fn heal() -> String {
 
 /// The directory is far larger than anybody would mean.
 pub(super) fn too_broad(path: &AbsPath, why: impl Display) -> Error {
-    let remedy = format!("name a folder further down: {}", command("snapshot create DIR"));
+    let remedy = format!("name a directory further down: {}", command("snapshot create DIR"));
     refused(path, why).with_state("no snapshot was taken").with_remedy(remedy)
 }
 
@@ -45,7 +45,7 @@ pub(super) fn too_many(path: &AbsPath, count: u64, limit: u64, biggest: &[(Strin
     let shown: Vec<String> = biggest.iter().map(|(path, n)| format!("{path} ({})", grouped(*n))).collect();
     let named = if shown.is_empty() { String::new() } else { format!("; the biggest in it: {}", shown.join(", ")) };
     let (count, limit) = (grouped(count), grouped(limit));
-    refused(path, format_args!("it holds {count} files and folders, more than the limit of {limit}{named}"))
+    refused(path, format_args!("it holds {count} files and directories, more than the limit of {limit}{named}"))
         .with_reason(Reason::TooMany)
         .with_state("no snapshot was taken")
         .with_remedy("--all takes it all the same, --max-files N sets the limit, --exclude GLOB or --preset dev leave things out")
@@ -62,17 +62,17 @@ pub(super) fn refused(path: impl Display, why: impl Display) -> Error {
 }
 
 /// A snapshot failed, and what was stored for it could not be removed, because of `left`.
-pub(super) fn unswept(failed: Error, left: &Error, folder: &AbsPath) -> Error {
+pub(super) fn unswept(failed: Error, left: &Error, directory: &AbsPath) -> Error {
     let state = format!("no snapshot was taken; what was stored for it stays in the store: {left}");
-    let prune = command(format_args!("snapshot prune {} takes it away", shell_word(folder.as_bytes())));
+    let prune = command(format_args!("snapshot prune {} takes it away", shell_word(directory.as_bytes())));
     let remedy = failed.remedy().map_or_else(|| prune.clone(), |remedy| format!("{remedy}; {prune}"));
     failed.with_state(state).with_remedy(remedy)
 }
 
 /// Another recant holds the series.
-pub(super) fn busy(folder: &AbsPath) -> Error {
-    Error::new(Kind::Busy, format!("the snapshots of {folder} are held by another recant"))
-        .with_path(folder)
+pub(super) fn busy(directory: &AbsPath) -> Error {
+    Error::new(Kind::Busy, format!("the snapshots of {directory} are held by another recant"))
+        .with_path(directory)
         .with_state("nothing was changed; try again when it has ended")
 }
 

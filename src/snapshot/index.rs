@@ -8,7 +8,7 @@ use crate::fs::Fs;
 use crate::fs::device::Dev;
 use crate::fs::dir::{Dir, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
-use crate::tree::digest::{Digest, Hasher};
+use crate::tree::hash::{Hash, Hasher};
 use crate::tree::look::is_young;
 
 /// The signs by which a change of an object is noticed.
@@ -40,13 +40,13 @@ pub struct Known {
     /// [`super::manifest::Entry::sign`] of its line in the manifest.
     pub sign: u64,
     /// The hash of its content.
-    pub digest: Option<Digest>,
+    pub hash: Option<Hash>,
     /// The place of its content.
     pub at: Option<At>,
     /// Bytes of content.
     pub size: u64,
     /// True for a directory.
-    pub is_folder: bool,
+    pub is_dir: bool,
     /// True if it could not be read.
     pub unread: bool,
     /// True if somebody had it open for writing when it was read.
@@ -55,8 +55,8 @@ pub struct Known {
 
 const NAME: &[u8] = b"index";
 const MAGIC: &[u8; 16] = b"recant-index  2\n";
-const DIGEST: usize = 32;
-const HEAD: usize = 16 + 8 + DIGEST + 12;
+const HASH: usize = 32;
+const HEAD: usize = 16 + 8 + HASH + 12;
 
 /// A whole index.
 pub struct Index {
@@ -66,7 +66,7 @@ pub struct Index {
 
 impl Index {
     /// The index of snapshot `n`, whose manifest has this hash; `None` if there is none that can be believed.
-    pub fn open(dir: &Dir, n: u64, manifest: Digest) -> Result<Option<Self>, Error> {
+    pub fn open(dir: &Dir, n: u64, manifest: Hash) -> Result<Option<Self>, Error> {
         use std::io::Read;
         let at = dir.at(NAME);
         let mut file = match at.open_file() {
@@ -75,9 +75,9 @@ impl Index {
         };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).at("read", at)?;
-        let Some(end) = bytes.len().checked_sub(DIGEST).filter(|end| *end >= HEAD) else { return Ok(None) };
+        let Some(end) = bytes.len().checked_sub(HASH).filter(|end| *end >= HEAD) else { return Ok(None) };
         let of = [&MAGIC[..], &n.to_le_bytes(), &manifest.0].concat();
-        if bytes[..of.len()] != of || Digest::of(&bytes[..end]).0 != bytes[end..] {
+        if bytes[..of.len()] != of || Hash::of(&bytes[..end]).0 != bytes[end..] {
             return Ok(None);
         }
         bytes.truncate(end);
@@ -136,22 +136,22 @@ impl Cut<'_> {
             ctime: self.time()?,
         };
         let (mark, sign) = (self.u64()?, self.u64()?);
-        let digest = if has(HAS_DIGEST) { Some(Digest(self.take()?)) } else { None };
+        let hash = if has(HAS_HASH) { Some(Hash(self.take()?)) } else { None };
         let at = if has(IN_PACK) {
             Some(At::Pack { pack: self.u64()?, offset: self.u64()? })
         } else {
             has(IN_BLOB).then_some(At::Blob)
         };
-        let (is_folder, unread, written) = (has(IS_FOLDER), has(UNREAD), has(WRITTEN));
-        let size = if digest.is_some() { key.size } else { 0 };
-        Some(Known { path, key: Some(key), mark, sign, digest, at, size, is_folder, unread, written })
+        let (is_dir, unread, written) = (has(IS_DIRECTORY), has(UNREAD), has(WRITTEN));
+        let size = if hash.is_some() { key.size } else { 0 };
+        Some(Known { path, key: Some(key), mark, sign, hash, at, size, is_dir, unread, written })
     }
 }
 
-const HAS_DIGEST: u8 = 1;
+const HAS_HASH: u8 = 1;
 const IN_PACK: u8 = 2;
 const IN_BLOB: u8 = 4;
-const IS_FOLDER: u8 = 8;
+const IS_DIRECTORY: u8 = 8;
 const UNREAD: u8 = 16;
 const WRITTEN: u8 = 32;
 
@@ -186,8 +186,8 @@ impl Making {
             Some(At::Pack { .. }) => IN_PACK,
             Some(At::Blob) => IN_BLOB,
         };
-        let flags = flag(known.digest.is_some(), HAS_DIGEST)
-            | flag(known.is_folder, IS_FOLDER)
+        let flags = flag(known.hash.is_some(), HAS_HASH)
+            | flag(known.is_dir, IS_DIRECTORY)
             | flag(known.unread, UNREAD)
             | flag(known.written, WRITTEN);
         self.bytes.push(at | flags);
@@ -199,8 +199,8 @@ impl Making {
         self.time(stat.ctime);
         self.bytes.extend(known.mark.to_le_bytes());
         self.bytes.extend(known.sign.to_le_bytes());
-        if let Some(digest) = known.digest {
-            self.bytes.extend(digest.0);
+        if let Some(hash) = known.hash {
+            self.bytes.extend(hash.0);
         }
         if let Some(At::Pack { pack, offset }) = known.at {
             self.bytes.extend(pack.to_le_bytes());
@@ -209,7 +209,7 @@ impl Making {
     }
 
     /// Makes it the index of snapshot `n`. Not durable: a power cut costs a reading of all files, and no more.
-    pub fn put(mut self, fs: &Fs, dir: &Dir, n: u64, manifest: Digest) -> Result<(), Error> {
+    pub fn put(mut self, fs: &Fs, dir: &Dir, n: u64, manifest: Hash) -> Result<(), Error> {
         let at = dir.at(NAME);
         self.bytes[MAGIC.len()..MAGIC.len() + 8].copy_from_slice(&n.to_le_bytes());
         self.bytes[MAGIC.len() + 8..HEAD - 12].copy_from_slice(&manifest.0);

@@ -8,17 +8,17 @@ use super::whole;
 use crate::error::At as _;
 use crate::error::Error;
 use crate::fs::dir::stat_of;
-use crate::tree::digest::Digest;
 use crate::tree::git_index::{self, MOST, may_lie_at};
+use crate::tree::hash::Hash;
 use crate::tree::look;
 use crate::tree::state::Object;
 
 impl Compared {
     /// Learns the meaning of indexes in both snapshots, and drops the differences where git only rewrote one.
     pub fn without_rewritten_indexes(&mut self, series: &Series) -> Result<(), Error> {
-        let mut kept = Kept::of(&series.dir, &series.folder);
+        let mut kept = Kept::of(&series.dir, &series.directory);
         for d in &mut self.differences {
-            if may_lie_at(&whole(&series.folder, &d.path)?) {
+            if may_lie_at(&whole(&series.directory, &d.path)?) {
                 learn(&mut kept, d, Side::Then)?;
                 learn(&mut kept, d, Side::Now)?;
             }
@@ -29,9 +29,9 @@ impl Compared {
 
     /// Learns the meaning of the indexes that a restore puts: a rollback recognizes them by it.
     pub fn learn_indexes(&mut self, series: &Series) -> Result<(), Error> {
-        let mut kept = Kept::of(&series.dir, &series.folder);
+        let mut kept = Kept::of(&series.dir, &series.directory);
         for d in &mut self.differences {
-            if may_lie_at(&whole(&series.folder, &d.path)?) {
+            if may_lie_at(&whole(&series.directory, &d.path)?) {
                 learn(&mut kept, d, Side::Then)?;
             }
         }
@@ -54,13 +54,13 @@ fn learn(kept: &mut Kept<'_>, d: &mut Difference, side: Side) -> Result<(), Erro
         Side::Then => (&mut d.then, d.at),
         Side::Now => (&mut d.now, d.now_at),
     };
-    let Some(state) = state.as_mut().filter(|state| state.digest().is_some() && state.size() <= MOST) else { return Ok(()) };
+    let Some(state) = state.as_mut().filter(|state| state.hash().is_some() && state.size() <= MOST) else { return Ok(()) };
     let meaning = meaning(kept, Entry { path: d.path.clone(), state: Some(state.clone()), at, link: None, unread: None })?;
     state.set_index(meaning);
     Ok(())
 }
 
-fn meaning(kept: &mut Kept<'_>, entry: Entry) -> Result<Option<Digest>, Error> {
+fn meaning(kept: &mut Kept<'_>, entry: Entry) -> Result<Option<Hash>, Error> {
     Ok(match kept.content(&entry)? {
         Content::Small(bytes) => git_index::meaning(&bytes),
         Content::Large(file) => {

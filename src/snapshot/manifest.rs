@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry as Name, Time};
 use crate::fs::path::AbsPath;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::json;
 use crate::tree::sealed::{self, Records, Seal, Sealed};
 use crate::tree::state::{State, What};
@@ -28,7 +28,8 @@ pub struct Head {
     /// The number.
     pub n: u64,
     /// The directory's real path.
-    pub folder: AbsPath,
+    #[serde(rename = "folder")]
+    pub directory: AbsPath,
     /// The time when it was begun.
     #[serde(with = "time")]
     pub time: Time,
@@ -58,7 +59,8 @@ pub struct Tail {
     /// Numbers for a listing.
     pub counts: Counts,
     /// SHA-256 of all bytes before this line.
-    pub digest: Digest,
+    #[serde(rename = "digest")]
+    pub hash: Hash,
 }
 
 /// Numbers for a listing.
@@ -114,7 +116,7 @@ pub enum At {
         /// The first byte.
         offset: u64,
     },
-    /// In `blobs/<digest>`.
+    /// In `blobs/<hash>`.
     Blob,
 }
 
@@ -128,13 +130,13 @@ impl Entry {
     }
 
     /// The hash of its content.
-    pub fn digest(&self) -> Option<Digest> {
-        self.state.as_ref().and_then(State::digest)
+    pub fn hash(&self) -> Option<Hash> {
+        self.state.as_ref().and_then(State::hash)
     }
 
     /// True for a directory.
-    pub fn is_folder(&self) -> bool {
-        self.state.as_ref().is_some_and(State::is_folder)
+    pub fn is_dir(&self) -> bool {
+        self.state.as_ref().is_some_and(State::is_dir)
     }
 
     /// A short hash of all but the place of the content: two entries of a path with equal marks are equal.
@@ -149,7 +151,7 @@ impl Entry {
 }
 
 fn short(bytes: &[u8]) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = Digest::of(bytes).0;
+    let [a, b, c, d, e, f, g, h, ..] = Hash::of(bytes).0;
     u64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
@@ -171,8 +173,8 @@ type LineRead = Line<Box<Head>, Box<Entry>, AbsPath, Rules>;
 type LineRef<'a> = Line<&'a Head, &'a Entry, &'a AbsPath, &'a Rules>;
 
 impl Seal for Tail {
-    fn digest(&self) -> Digest {
-        self.digest
+    fn hash(&self) -> Hash {
+        self.hash
     }
 }
 
@@ -215,9 +217,9 @@ impl<'a> Writing<'a> {
     }
 
     /// Writes rules and tail; returns the file, which is not synced, and its hash.
-    pub fn end(mut self, rules: &Rules, counts: Counts) -> Result<(File, Digest), Error> {
+    pub fn end(mut self, rules: &Rules, counts: Counts) -> Result<(File, Hash), Error> {
         self.lines.line(&LineRef::Rules(rules))?;
-        Ok(self.lines.end(|digest| Tail { counts, digest })?)
+        Ok(self.lines.end(|hash| Tail { counts, hash })?)
     }
 }
 

@@ -32,8 +32,8 @@ pub mod committed;
 pub mod compare;
 pub mod content;
 pub mod create;
-mod digesting;
 pub mod error;
+mod hashing;
 pub mod index;
 mod indexes;
 pub mod manifest;
@@ -51,14 +51,14 @@ pub mod walk;
 use crate::error::{Error, Kind};
 use crate::fs::path::AbsPath;
 
-/// The real path of a path in a snapshot of `folder`.
+/// The real path of a path in a snapshot of `directory`.
 ///
 /// # Errors
 /// Fails if the result is no path.
-pub fn whole(folder: &AbsPath, path: &AbsPath) -> Result<AbsPath, Error> {
+pub fn whole(directory: &AbsPath, path: &AbsPath) -> Result<AbsPath, Error> {
     if path.depth() == 0 {
-        return Ok(folder.clone());
+        return Ok(directory.clone());
     }
-    let bytes = [folder.as_bytes(), path.as_bytes()].concat();
+    let bytes = [directory.as_bytes(), path.as_bytes()].concat();
     AbsPath::parse(bytes).map_err(|error| Error::at(Kind::Refused, path, error))
 }

@@ -21,8 +21,8 @@ impl Compared {
         let made: Vec<AbsPath> =
             self.differences.iter().filter(|d| asked(&d.path) && d.then.is_some()).map(|d| d.path.clone()).collect();
         let needed = |d: &Difference| {
-            let becomes_folder = d.then.as_ref().is_some_and(State::is_folder) && !d.now.as_ref().is_some_and(State::is_folder);
-            becomes_folder && first_in(&d.path, &made, |made| made).is_some()
+            let becomes_directory = d.then.as_ref().is_some_and(State::is_dir) && !d.now.as_ref().is_some_and(State::is_dir);
+            becomes_directory && first_in(&d.path, &made, |made| made).is_some()
         };
         self.differences.retain(|d| asked(&d.path) || needed(d));
         self.times.retain(|times| asked(&times.path));
@@ -45,8 +45,8 @@ impl Compared {
 
     /// Records paths that stay; each is the reason why its directory has another time.
     fn keep(&mut self, kept: Vec<(AbsPath, &'static str)>) {
-        let folders: HashSet<AbsPath> = kept.iter().filter_map(|(path, _)| path.parent()).collect();
-        self.touched.retain(|d| !folders.contains(&d.path));
+        let directories: HashSet<AbsPath> = kept.iter().filter_map(|(path, _)| path.parent()).collect();
+        self.touched.retain(|d| !directories.contains(&d.path));
         self.kept.extend(kept);
     }
 
@@ -71,20 +71,20 @@ impl Compared {
         let mut written = written.into_iter();
         let (mut kept, mut left) = (Vec::new(), Vec::new());
         // A path that stays and is no directory: the snapshot's content below it has no place.
-        let mut no_folder: Option<AbsPath> = None;
+        let mut no_directory: Option<AbsPath> = None;
         self.differences.retain(|d| {
             let is_edited = !written.next().unwrap_or(false);
-            let has_place = no_folder.as_ref().is_none_or(|above| !d.path.is_under(above));
+            let has_place = no_directory.as_ref().is_none_or(|above| !d.path.is_under(above));
             match (is_edited, has_place) {
                 (false, true) => return true,
                 (true, _) => left.push((d.path.clone(), format!("{EDITED}: no later snapshot has it as it is"))),
                 (false, false) => {
-                    left.push((d.path.clone(), "the folder that it lay in is not there any more, and stays so".into()))
+                    left.push((d.path.clone(), "the directory that it lay in is not there any more, and stays so".into()))
                 }
             }
             kept.push((d.path.clone(), EDITED));
-            if has_place && !d.now.as_ref().is_some_and(State::is_folder) {
-                no_folder = Some(d.path.clone());
+            if has_place && !d.now.as_ref().is_some_and(State::is_dir) {
+                no_directory = Some(d.path.clone());
             }
             false
         });
@@ -93,13 +93,14 @@ impl Compared {
         Ok(())
     }
 
-    /// Adjusts the differences to each other, once all that was not asked for is dropped: last of all. `folder` is that of the snapshots.
-    pub fn settle(&mut self, folder: &AbsPath) {
-        self.keep_folders(folder);
+    /// Adjusts the differences to each other, once all that was not asked for is dropped: last of all. `directory` is that of the
+    /// snapshots.
+    pub fn settle(&mut self, directory: &AbsPath) {
+        self.keep_directories(directory);
         self.part_from_other_names();
         self.only_times_that_change();
         let me = rustix::process::geteuid();
-        self.times_alone(|folder| me.is_root() || folder.meta.uid == me.as_raw());
+        self.times_alone(|directory| me.is_root() || directory.meta.uid == me.as_raw());
     }
 
     /// Marks a file as a new one if it has names besides those that change: setting it in place would change those too.
@@ -143,14 +144,14 @@ impl Compared {
     }
 
     /// Keeps a directory that is to go, but holds something that stays.
-    fn keep_folders(&mut self, folder: &AbsPath) {
+    fn keep_directories(&mut self, directory: &AbsPath) {
         let (kept, left) = (&mut self.kept, &mut self.left);
         kept.sort();
         self.differences.retain(|d| {
-            let held = if d.leaves_folder() { first_in(&d.path, kept, |(path, _)| path) } else { None };
+            let held = if d.leaves_directory() { first_in(&d.path, kept, |(path, _)| path) } else { None };
             if let Some((path, why)) = held {
-                let path = whole(folder, path).unwrap_or_else(|_| path.clone());
-                left.push((d.path.clone(), format!("the folder stays, as {path} does: {why}")));
+                let path = whole(directory, path).unwrap_or_else(|_| path.clone());
+                left.push((d.path.clone(), format!("the directory stays, as {path} does: {why}")));
             }
             held.is_none()
         });
@@ -159,8 +160,8 @@ impl Compared {
     }
 }
 
-/// The first of these that lies in `folder`. They are in the order of paths, so a directory's content follows it at once.
-fn first_in<'a, T>(folder: &AbsPath, sorted: &'a [T], path: impl Fn(&T) -> &AbsPath) -> Option<&'a T> {
-    let behind = sorted.partition_point(|one| path(one) <= folder);
-    sorted.get(behind).filter(|one| path(one).is_under(folder))
+/// The first of these that lies in `directory`. They are in the order of paths, so a directory's content follows it at once.
+fn first_in<'a, T>(directory: &AbsPath, sorted: &'a [T], path: impl Fn(&T) -> &AbsPath) -> Option<&'a T> {
+    let behind = sorted.partition_point(|one| path(one) <= directory);
+    sorted.get(behind).filter(|one| path(one).is_under(directory))
 }

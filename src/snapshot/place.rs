@@ -14,52 +14,52 @@ const PROJECT: [&[u8]; 9] =
 
 /// The top of the project that `cwd` lies in: the nearest directory upward, below `home`, with a project's files; else `cwd`.
 pub fn project(cwd: &AbsPath, home: Option<&AbsPath>) -> AbsPath {
-    let below_home = |folder: &AbsPath| home.is_none_or(|home| !home.is_under(folder));
-    let is_top = |folder: &AbsPath| {
-        Dir::open(folder.as_path()).is_ok_and(|dir| PROJECT.iter().any(|mark| matches!(dir.at(mark).stat(), Ok(Some(_)))))
+    let below_home = |directory: &AbsPath| home.is_none_or(|home| !home.is_under(directory));
+    let is_top = |directory: &AbsPath| {
+        Dir::open(directory.as_path()).is_ok_and(|dir| PROJECT.iter().any(|mark| matches!(dir.at(mark).stat(), Ok(Some(_)))))
     };
     std::iter::successors(Some(cwd.clone()), AbsPath::parent)
-        .take_while(|folder| folder.depth() > 0 && below_home(folder))
+        .take_while(|directory| directory.depth() > 0 && below_home(directory))
         .find(is_top)
         .unwrap_or_else(|| cwd.clone())
 }
 
 /// Refuses directories of which no snapshot is taken: recant's own store at `store` and anything in it, too broad ones, missing ones.
-pub fn check(folder: &AbsPath, store: &AbsPath, home: Option<&AbsPath>) -> Result<(), Error> {
-    let refused = |why: &str, remedy: Option<&str>| Err(refused(folder, why).with_remedy_if(remedy.map(Into::into)));
-    if folder.is_under(store) {
+pub fn check(directory: &AbsPath, store: &AbsPath, home: Option<&AbsPath>) -> Result<(), Error> {
+    let refused = |why: &str, remedy: Option<&str>| Err(refused(directory, why).with_remedy_if(remedy.map(Into::into)));
+    if directory.is_under(store) {
         return refused("it is recant's own store, or lies in it", None);
     }
-    refuse_broad(folder, home)?;
-    if !folder.as_path().exists() {
-        let remedy = "name a folder or file that is there; -m gives a message";
+    refuse_broad(directory, home)?;
+    if !directory.as_path().exists() {
+        let remedy = "name a directory or file that is there; -m gives a message";
         return refused("there is nothing there to take a snapshot of", Some(remedy));
     }
     Ok(())
 }
 
 /// Refuses `/`, the home directory and those above it, and directories above or in a file system of the kernel.
-pub fn refuse_broad(folder: &AbsPath, home: Option<&AbsPath>) -> Result<(), Error> {
-    let broad = |why: String| Err(too_broad(folder, why));
-    if folder.depth() == 0 {
-        return broad("the root folder is too broad for a snapshot".into());
+pub fn refuse_broad(directory: &AbsPath, home: Option<&AbsPath>) -> Result<(), Error> {
+    let broad = |why: String| Err(too_broad(directory, why));
+    if directory.depth() == 0 {
+        return broad("the root directory is too broad for a snapshot".into());
     }
     match home {
-        Some(home) if home == folder => return broad("your home folder is too broad for a snapshot".into()),
-        Some(home) if home.is_under(folder) => {
-            return broad(format!("it holds your home folder {home}: too broad for a snapshot"));
+        Some(home) if home == directory => return broad("your home directory is too broad for a snapshot".into()),
+        Some(home) if home.is_under(directory) => {
+            return broad(format!("it holds your home directory {home}: too broad for a snapshot"));
         }
         _ => {}
     }
     let mounts = mounts::read()?;
-    if let Some(mount) = mounts::containing(&mounts, folder).filter(|mount| mount.is_kernels()) {
+    if let Some(mount) = mounts::containing(&mounts, directory).filter(|mount| mount.is_kernels()) {
         let (kind, point) = (&mount.fs_type, &mount.point);
         return Err(refused(
-            folder,
+            directory,
             format!("it lies in {kind}, mounted at {point}: what is there is the kernel's, and cannot be brought back"),
         ));
     }
-    match mounts.iter().find(|mount| mount.is_kernels() && mount.point.is_under(folder)) {
+    match mounts.iter().find(|mount| mount.is_kernels() && mount.point.is_under(directory)) {
         Some(mount) => {
             broad(format!("{} of the system is mounted in it, at {}: too broad for a snapshot", mount.fs_type, mount.point))
         }
@@ -71,8 +71,8 @@ pub fn refuse_broad(folder: &AbsPath, home: Option<&AbsPath>) -> Result<(), Erro
 const NAMED: usize = 5;
 
 /// The number of objects that a walk meets, and the subdirectories with the most of them.
-pub fn count(folder: &AbsPath, store: &AbsPath, source: &Source) -> Result<(u64, Vec<(String, u64)>), Error> {
-    let mut walk = Walk::new(folder, store, source)?;
+pub fn count(directory: &AbsPath, store: &AbsPath, source: &Source) -> Result<(u64, Vec<(String, u64)>), Error> {
+    let mut walk = Walk::new(directory, store, source)?;
     let (mut count, mut tops) = (0, Vec::<(Vec<u8>, u64)>::new());
     while let Some(met) = walk.next()? {
         let Met::Object(object) = met else { continue };
@@ -92,7 +92,7 @@ pub fn count(folder: &AbsPath, store: &AbsPath, source: &Source) -> Result<(u64,
 }
 
 /// Refuses a directory of more than `limit` objects.
-pub fn refuse_large(folder: &AbsPath, store: &AbsPath, source: &Source, limit: u64) -> Result<(), Error> {
-    let (count, biggest) = count(folder, store, source)?;
-    if count > limit { Err(too_many(folder, count, limit, &biggest)) } else { Ok(()) }
+pub fn refuse_large(directory: &AbsPath, store: &AbsPath, source: &Source, limit: u64) -> Result<(), Error> {
+    let (count, biggest) = count(directory, store, source)?;
+    if count > limit { Err(too_many(directory, count, limit, &biggest)) } else { Ok(()) }
 }

@@ -16,7 +16,7 @@ use crate::error::{At as _, Error, Kind, command};
 use crate::fs::Fs;
 use crate::fs::copy::next_extent;
 use crate::fs::dir::{Dir, Entry, Time};
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 
 /// The snapshots to remove; the newest never is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub struct Pruned {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Piece {
     Packed { pack: u64, offset: u64 },
-    Blob(Digest),
+    Blob(Hash),
 }
 
 /// The needed content: its bytes, and the newest snapshot that needs it.
@@ -75,7 +75,7 @@ pub fn choose(series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
                 series.find(&n.to_string())?;
             }
             if named.contains(newest) {
-                return Err(refused(&series.folder, format!("snapshot {newest} is the newest, which stays"))
+                return Err(refused(&series.directory, format!("snapshot {newest} is the newest, which stays"))
                     .with_remedy(command("snapshot create takes another one; then it can go")));
             }
             return Ok(named.iter().copied().collect::<BTreeSet<_>>().into_iter().collect());
@@ -314,9 +314,9 @@ fn needed(series: &Series, without: &BTreeSet<u64>) -> Result<Needed, Error> {
             if is_there { Reading::open(series.dir.at(&name), file)? } else { manifest::open_base(&series.dir, file)? };
         while let Some((_, entry)) = reading.next_line()? {
             let Some(entry) = entry else { continue };
-            let piece = match (entry.at, entry.digest()) {
+            let piece = match (entry.at, entry.hash()) {
                 (Some(At::Pack { pack, offset }), _) => Piece::Packed { pack, offset },
-                (Some(At::Blob), Some(digest)) => Piece::Blob(digest),
+                (Some(At::Blob), Some(hash)) => Piece::Blob(hash),
                 _ => continue,
             };
             let known = found.entry(piece).or_insert((entry.size(), newest));
@@ -353,9 +353,9 @@ fn dead(series: &Series, needed: &Needed) -> Result<Vec<Dead>, Error> {
     }
     let blobs = blobs(series)?;
     for name in blobs.names()? {
-        let digest = std::str::from_utf8(&name).ok().and_then(Digest::parse);
-        let is_ours = digest.is_some() || name == HALF_MADE;
-        if is_ours && !digest.is_some_and(|digest| needed.contains_key(&Piece::Blob(digest))) {
+        let hash = std::str::from_utf8(&name).ok().and_then(Hash::parse);
+        let is_ours = hash.is_some() || name == HALF_MADE;
+        if is_ours && !hash.is_some_and(|hash| needed.contains_key(&Piece::Blob(hash))) {
             let bytes = on_disk(blobs.at(&name))?;
             found.push(Dead::Blob { name, bytes });
         }

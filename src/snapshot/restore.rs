@@ -19,16 +19,16 @@ use crate::error::{Error, shell_word};
 use crate::fs::dir::Dir;
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::{Fs, write_all_out};
-use crate::session::change::{Before, Change, Changes, FolderTime, Marks, object_name};
+use crate::session::change::{Before, Change, Changes, DirectoryTime, Marks, object_name};
 use crate::session::header::Header;
 use crate::session::opened::{Locked, part};
 use crate::tree::state::State;
 
 /// Refuses a directory that is now reached by a link, as the snapshots are of another one; and one without its parent.
-pub fn refuse_elsewhere(folder: &AbsPath) -> Result<(), Error> {
-    let refused = |why: String, remedy: String| Err(refused(folder, why).with_remedy(remedy));
+pub fn refuse_elsewhere(directory: &AbsPath) -> Result<(), Error> {
+    let refused = |why: String, remedy: String| Err(refused(directory, why).with_remedy(remedy));
     let make_above = || {
-        let above = folder.parent().unwrap_or_else(|| folder.clone());
+        let above = directory.parent().unwrap_or_else(|| directory.clone());
         format!("mkdir -p {}", shell_word(above.as_bytes()))
     };
     let link = |link: &AbsPath| {
@@ -36,22 +36,22 @@ pub fn refuse_elsewhere(folder: &AbsPath) -> Result<(), Error> {
         let dir = shell_word(to.as_os_str().as_bytes());
         let [from, aside] = [&b""[..], b".link"].map(|end| [link.as_bytes(), end].concat());
         let mv = format!("mv {} {}", shell_word(&from), shell_word(&aside));
-        let is = if link == folder { "it".to_owned() } else { link.to_string() };
+        let is = if link == directory { "it".to_owned() } else { link.to_string() };
         let why =
             format!("{is} is a link to {} now; the snapshots are of what was there before", Shown(to.as_os_str().as_bytes()));
         refused(why, format!("{mv}, then restore; what the link leads to has snapshots of its own: --dir {dir}"))
     };
-    let above = std::iter::successors(folder.parent(), AbsPath::parent).filter(|above| above.depth() > 0);
-    for path in std::iter::once(folder.clone()).chain(above).collect::<Vec<_>>().iter().rev() {
+    let above = std::iter::successors(directory.parent(), AbsPath::parent).filter(|above| above.depth() > 0);
+    for path in std::iter::once(directory.clone()).chain(above).collect::<Vec<_>>().iter().rev() {
         match path.as_path().symlink_metadata() {
             Ok(found) if found.is_symlink() => return link(path),
-            Ok(found) if !found.is_dir() && path != folder => {
-                let remedy = format!("move it away, and make the folder again: {}", make_above());
-                return refused(format!("{path}, above it, is no folder now"), remedy);
+            Ok(found) if !found.is_dir() && path != directory => {
+                let remedy = format!("move it away, and make the directory again: {}", make_above());
+                return refused(format!("{path}, above it, is no directory now"), remedy);
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound && path != folder => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && path != directory => {
                 let remedy = format!("mount what it lies on, or make it: {}", make_above());
-                return refused(format!("the folder above it is not there: {path}"), remedy);
+                return refused(format!("the directory above it is not there: {path}"), remedy);
             }
             _ => {}
         }
@@ -88,7 +88,7 @@ pub fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked)
 /// makes the job of it.
 pub fn fill_to_ask(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked) -> Result<(), Error> {
     let Filling { changes, wanted } = Filling::of(series, compared)?;
-    let mut kept = Kept::of(&series.dir, &series.folder);
+    let mut kept = Kept::of(&series.dir, &series.directory);
     let mut files = wanted.iter().filter(|wanted| wanted.difference.then.as_ref().is_some_and(State::is_file));
     files.try_for_each(|wanted| kept.verify(&entry_of(wanted.difference)))?;
     let header = header_of(&changes, 0, session);
@@ -129,18 +129,17 @@ impl<'a> Filling<'a> {
             }
             list.push(change);
         }
-        let folder_times = compared
-            .times
-            .iter()
-            .map(|times| Ok(FolderTime { path: whole(&series.folder, &times.path)?, before: times.now, after: times.then }));
-        let changes = Changes { list, folder_times: folder_times.collect::<Result<_, Error>>()? };
+        let directory_times = compared.times.iter().map(|times| {
+            Ok(DirectoryTime { path: whole(&series.directory, &times.path)?, before: times.now, after: times.then })
+        });
+        let changes = Changes { list, directory_times: directory_times.collect::<Result<_, Error>>()? };
         Ok(Self { changes, wanted })
     }
 }
 
 fn header_of(changes: &Changes, held: u64, session: &Locked) -> Header {
     let mut header = session.header.clone();
-    header.lines = (changes.list.len() + changes.folder_times.len()) as u64;
+    header.lines = (changes.list.len() + changes.directory_times.len()) as u64;
     header.counts.changes = changes.list.len() as u64;
     header.sizes.held = held;
     header
@@ -171,7 +170,7 @@ impl Drop for WritingOut {
 fn change(series: &Series, difference: &Difference, n: u32) -> Result<Change, Error> {
     Ok(Change {
         n,
-        path: whole(&series.folder, &difference.path)?,
+        path: whole(&series.directory, &difference.path)?,
         before: Before { object: difference.now.clone(), print: difference.print },
         after: difference.then.clone(),
         marks: Marks { linked: difference.regrouped || is_one_of_several(difference), ..Marks::default() },
@@ -212,7 +211,7 @@ impl Held {
         let leave_the_rest = || next.store(single.len(), Ordering::Relaxed);
         let hand = || Holding {
             fs,
-            kept: Kept::of(&series.dir, &series.folder),
+            kept: Kept::of(&series.dir, &series.directory),
             objects,
             firsts: HashMap::new(),
             held: Held::default(),

@@ -67,7 +67,8 @@ pub fn vcs_above(path: &AbsPath) -> Option<AbsPath> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IgnoreFile {
     /// The directory that it is for, with the snapshot's as `/`.
-    pub folder: AbsPath,
+    #[serde(rename = "folder")]
+    pub directory: AbsPath,
     /// Its name: `.gitignore` or `.recantignore`.
     pub name: String,
     /// Its content.
@@ -159,10 +160,10 @@ impl Rules {
     }
 
     /// The files of rules by their directory.
-    pub fn by_folder(&self) -> HashMap<AbsPath, Vec<&IgnoreFile>> {
+    pub fn by_directory(&self) -> HashMap<AbsPath, Vec<&IgnoreFile>> {
         let mut found: HashMap<AbsPath, Vec<&IgnoreFile>> = HashMap::new();
         for file in &self.files {
-            found.entry(file.folder.clone()).or_default().push(file);
+            found.entry(file.directory.clone()).or_default().push(file);
         }
         found
     }
@@ -205,8 +206,8 @@ impl Glob {
     }
 
     /// True if it leaves a path out, false if it takes it back in; `None` if it does not match.
-    fn says(&self, path: &Path, is_folder: bool) -> Option<bool> {
-        let says = match self.matcher.matched(path, is_folder) {
+    fn says(&self, path: &Path, is_dir: bool) -> Option<bool> {
+        let says = match self.matcher.matched(path, is_dir) {
             ignore::Match::Ignore(_) => Some(true),
             ignore::Match::Whitelist(_) => Some(false),
             ignore::Match::None => None,
@@ -216,15 +217,16 @@ impl Glob {
     }
 }
 
-/// Reads a glob as a person may mean a path of `folder`: a leading `./` means nothing, and an absolute path into the directory starts at
+/// Reads a glob as a person may mean a path of `directory`: a leading `./` means nothing, and an absolute path into the directory starts at
 /// its top.
-pub fn meant(folder: &AbsPath, glob: &str) -> String {
+pub fn meant(directory: &AbsPath, glob: &str) -> String {
     let (not, path) = glob.strip_prefix('!').map_or(("", glob), |path| ("!", path));
     let mut plain = path;
     while let Some(rest) = plain.strip_prefix("./") {
         plain = rest.trim_start_matches('/');
     }
-    let below = folder.as_path().to_str().and_then(|folder| plain.strip_prefix(folder)).filter(|rest| rest.starts_with('/'));
+    let below =
+        directory.as_path().to_str().and_then(|directory| plain.strip_prefix(directory)).filter(|rest| rest.starts_with('/'));
     let plain = below.unwrap_or(plain);
     if plain.is_empty() { glob.into() } else { format!("{not}{plain}") }
 }
@@ -305,8 +307,8 @@ fn bad(glob: &str, error: &ignore::Error) -> Error {
 
 impl Matcher {
     /// Adds the files of rules of a directory. A line that is no glob is ignored, as with git.
-    pub fn with(above: Option<Rc<Matcher>>, folder: &AbsPath, files: &[&IgnoreFile]) -> Option<Rc<Matcher>> {
-        let mut builder = GitignoreBuilder::new(folder.as_path());
+    pub fn with(above: Option<Rc<Matcher>>, directory: &AbsPath, files: &[&IgnoreFile]) -> Option<Rc<Matcher>> {
+        let mut builder = GitignoreBuilder::new(directory.as_path());
         // recant's own comes last: it has the last word.
         let mut files = files.to_vec();
         files.sort_by_key(|file| file.name == RECANTIGNORE);
@@ -329,13 +331,13 @@ impl Matcher {
     }
 
     /// Tells whether a path is left out. Paths under a directory that is left out are never asked for.
-    pub fn leaves_out(&self, path: &AbsPath, is_folder: bool) -> bool {
+    pub fn leaves_out(&self, path: &AbsPath, is_dir: bool) -> bool {
         let path = Path::new(std::ffi::OsStr::from_bytes(path.as_bytes()));
         // All globs that have not matched yet are tried, so that unmatched ones can be named; the last match decides.
         let mut says = None;
         for glob in self.globs.iter().rev() {
             if says.is_none() || !glob.fitted.get() {
-                says = says.or(glob.says(path, is_folder));
+                says = says.or(glob.says(path, is_dir));
             }
         }
         if let Some(says) = says {
@@ -343,7 +345,7 @@ impl Matcher {
         }
         let mut matcher = Some(self);
         while let Some(asked) = matcher {
-            match asked.own.matched(path, is_folder) {
+            match asked.own.matched(path, is_dir) {
                 ignore::Match::Ignore(_) => return true,
                 ignore::Match::Whitelist(_) => return false,
                 ignore::Match::None => matcher = asked.above.as_deref(),

@@ -14,7 +14,7 @@ use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
 use crate::session::opened::read_small;
 use crate::session::store::Store;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::json;
 
 /// The snapshots of a directory.
@@ -22,7 +22,7 @@ pub struct Series {
     /// The directory that holds them.
     pub dir: Dir,
     /// The directory that they are of, by its real path.
-    pub folder: AbsPath,
+    pub directory: AbsPath,
 }
 
 /// The lock of a series, held by whoever creates, prunes or restores (N8).
@@ -32,9 +32,10 @@ pub struct Locked {
 
 /// The content of `folder.json`.
 #[derive(Serialize, Deserialize)]
-struct Folder {
+struct Directory {
     schema: u32,
-    folder: AbsPath,
+    #[serde(rename = "folder")]
+    directory: AbsPath,
 }
 
 /// A snapshot as a listing shows it.
@@ -56,34 +57,34 @@ pub struct Broken {
 }
 
 const SNAPSHOTS: &[u8] = b"snapshots";
-const FOLDER: &[u8] = b"folder.json";
+const DIRECTORY: &[u8] = b"folder.json";
 
 /// The name of a directory's series: half of the SHA-256 of its path.
-pub fn key(folder: &AbsPath) -> String {
-    let mut text = Digest::of(folder.as_bytes()).to_string();
+pub fn key(directory: &AbsPath) -> String {
+    let mut text = Hash::of(directory.as_bytes()).to_string();
     text.truncate(32);
     text
 }
 
 impl Series {
-    /// The series of `folder`; `None` if no snapshot of it was ever taken.
-    pub fn open(store: &Store, folder: &AbsPath) -> Result<Option<Self>, Error> {
-        let Some(series) = Self::unread(store, folder)? else { return Ok(None) };
-        match folder_of(&series.dir)? {
+    /// The series of `directory`; `None` if no snapshot of it was ever taken.
+    pub fn open(store: &Store, directory: &AbsPath) -> Result<Option<Self>, Error> {
+        let Some(series) = Self::unread(store, directory)? else { return Ok(None) };
+        match directory_of(&series.dir)? {
             None => Ok(None),
-            Some(found) if found == *folder => Ok(Some(series)),
+            Some(found) if found == *directory => Ok(Some(series)),
             Some(found) => {
-                Err(damaged(series.dir.at(FOLDER), format!("it says that the snapshots are of {found}, not of {folder}")))
+                Err(damaged(series.dir.at(DIRECTORY), format!("it says that the snapshots are of {found}, not of {directory}")))
             }
         }
     }
 
-    /// The series directory for `folder`, whatever it says of itself: to be removed.
-    pub fn unread(store: &Store, folder: &AbsPath) -> Result<Option<Self>, Error> {
-        let path = [SNAPSHOTS, b"/", key(folder).as_bytes()].concat();
+    /// The series directory for `directory`, whatever it says of itself: to be removed.
+    pub fn unread(store: &Store, directory: &AbsPath) -> Result<Option<Self>, Error> {
+        let path = [SNAPSHOTS, b"/", key(directory).as_bytes()].concat();
         match store.dir.open_below(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            dir => Ok(Some(Self { dir: dir.at("open the snapshots of", folder)?, folder: folder.clone() })),
+            dir => Ok(Some(Self { dir: dir.at("open the snapshots of", directory)?, directory: directory.clone() })),
         }
     }
 
@@ -91,26 +92,26 @@ impl Series {
     /// lock is released.
     pub fn remove(&self, fs: &Fs, store: &Store, _lock: &Locked) -> Result<(), Error> {
         let all = store.dir.open_below(SNAPSHOTS)?;
-        store.remove_folder(fs, all.at(key(&self.folder).as_bytes()))
+        store.remove_directory(fs, all.at(key(&self.directory).as_bytes()))
     }
 
-    /// The series of `folder`, made if it is missing.
-    pub fn create(fs: &Fs, store: &Store, folder: &AbsPath) -> Result<Self, Error> {
-        if let Some(series) = Self::open(store, folder)? {
+    /// The series of `directory`, made if it is missing.
+    pub fn create(fs: &Fs, store: &Store, directory: &AbsPath) -> Result<Self, Error> {
+        if let Some(series) = Self::open(store, directory)? {
             return Ok(series);
         }
         let all = make(fs, &store.dir, SNAPSHOTS)?;
-        let dir = make(fs, &all, key(folder).as_bytes())?;
+        let dir = make(fs, &all, key(directory).as_bytes())?;
         make(fs, &dir, super::content::BLOBS)?;
-        let series = Self { dir, folder: folder.clone() };
+        let series = Self { dir, directory: directory.clone() };
         // Another recant may be making it now, or have made it.
         let lock = series.lock(fs)?;
-        if let Some(made) = Self::open(store, folder)? {
+        if let Some(made) = Self::open(store, directory)? {
             return Ok(made);
         }
-        let at = series.dir.at(FOLDER);
+        let at = series.dir.at(DIRECTORY);
         // A series counts once it names its directory; `make` does D2 and D3 for the directories above.
-        fs.replace(at, &json::line(&Folder { schema: 1, folder: folder.clone() }))?;
+        fs.replace(at, &json::line(&Directory { schema: 1, directory: directory.clone() }))?;
         drop(lock);
         Ok(series)
     }
@@ -123,9 +124,9 @@ impl Series {
         };
         let (mut found, mut broken) = (Vec::new(), Vec::new());
         for name in all.names()? {
-            let told = all.at(&name).open_dir().map(|dir| (folder_of(&dir), dir));
+            let told = all.at(&name).open_dir().map(|dir| (directory_of(&dir), dir));
             match told {
-                Ok((Ok(Some(folder)), dir)) if key(&folder).as_bytes() == name => found.push(Self { dir, folder }),
+                Ok((Ok(Some(directory)), dir)) if key(&directory).as_bytes() == name => found.push(Self { dir, directory }),
                 // It is being made just now.
                 Ok((Ok(None), _)) => {}
                 // Removed since the names were read.
@@ -133,7 +134,7 @@ impl Series {
                 _ => broken.push(String::from_utf8_lossy(&name).into_owned()),
             }
         }
-        found.sort_by(|a, b| a.folder.cmp(&b.folder));
+        found.sort_by(|a, b| a.directory.cmp(&b.directory));
         broken.sort();
         Ok((found, broken))
     }
@@ -142,14 +143,14 @@ impl Series {
     pub fn lock(&self, fs: &Fs) -> Result<Locked, Error> {
         let at = self.dir.at(b"lock");
         let lock = Lock::wait(at, Duration::from_secs(10), || (), |at| Lock::try_take(fs, at))?;
-        let lock = lock.ok_or_else(|| busy(&self.folder))?;
+        let lock = lock.ok_or_else(|| busy(&self.directory))?;
         // If it was removed during the wait, it belongs to nobody any more.
         let above = self.dir.above()?;
-        let named = above.at(key(&self.folder).as_bytes()).stat()?;
+        let named = above.at(key(&self.directory).as_bytes()).stat()?;
         let own = self.dir.stat()?;
         match named {
             Some(named) if named.inode() == own.inode() => Ok(Locked { _lock: lock }),
-            _ => Err(refused(&self.folder, "its snapshots were all dropped in this moment").with_remedy("try again")),
+            _ => Err(refused(&self.directory, "its snapshots were all dropped in this moment").with_remedy("try again")),
         }
     }
 
@@ -222,7 +223,7 @@ impl Series {
         let name = manifest::name(n);
         let at = self.dir.at(&name);
         let (head, tail) = manifest::ends(at)?;
-        if head.n != n || head.folder != self.folder {
+        if head.n != n || head.directory != self.directory {
             return Err(damaged(at, "it is that of another snapshot"));
         }
         Ok(Summary { head, tail })
@@ -238,7 +239,7 @@ impl Series {
     pub fn find(&self, key: &str) -> Result<u64, Error> {
         let numbers = self.numbers()?;
         if numbers.is_empty() {
-            return Err(none(&self.folder));
+            return Err(none(&self.directory));
         }
         if key == "last" {
             // An unreadable one may be anybody's: damage is reported rather than skipped.
@@ -264,7 +265,7 @@ impl Series {
         };
         let there = summaries.iter().map(|s| format!("{}{}", s.head.n, label(&s.head)));
         let there: Vec<String> = there.chain(broken.iter().map(|broken| format!("{} (damaged)", broken.n))).collect();
-        Err(unknown(key, &self.folder, &there))
+        Err(unknown(key, &self.directory, &there))
     }
 }
 
@@ -304,12 +305,12 @@ fn number(name: &[u8], ending: &str) -> Option<u64> {
     text.parse().ok().filter(|_| plain)
 }
 
-fn folder_of(dir: &Dir) -> Result<Option<AbsPath>, Error> {
-    let at = dir.at(FOLDER);
+fn directory_of(dir: &Dir) -> Result<Option<AbsPath>, Error> {
+    let at = dir.at(DIRECTORY);
     let Some(bytes) = read_small(at, 1 << 20)? else { return Ok(None) };
-    match serde_json::from_slice::<Folder>(&bytes) {
-        Ok(folder) if folder.schema == 1 => Ok(Some(folder.folder)),
-        Ok(folder) => Err(damaged(at, format!("its schema is {}", folder.schema))),
+    match serde_json::from_slice::<Directory>(&bytes) {
+        Ok(directory) if directory.schema == 1 => Ok(Some(directory.directory)),
+        Ok(directory) => Err(damaged(at, format!("its schema is {}", directory.schema))),
         Err(error) => Err(damaged(at, error)),
     }
 }

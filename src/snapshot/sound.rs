@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use super::manifest::At;
 use crate::error::{At as _, Error, reason};
 use crate::fs::dir::{Dir, stat_of};
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 
 /// The directory of large contents.
 pub const BLOBS: &[u8] = b"blobs";
@@ -46,8 +46,8 @@ impl<'a> Sound<'a> {
     }
 
     /// Tells whether content is there. Remembers a file in which it is not.
-    pub fn has(&mut self, digest: Digest, at: At, size: u64) -> Result<bool, Error> {
-        let fault = self.fault(digest, at, size)?;
+    pub fn has(&mut self, hash: Hash, at: At, size: u64) -> Result<bool, Error> {
+        let fault = self.fault(hash, at, size)?;
         let is_there = fault.is_none();
         self.faults.extend(fault.map(|fault| (fault.path, fault.why)));
         Ok(is_there)
@@ -59,15 +59,15 @@ impl<'a> Sound<'a> {
     }
 
     /// The fault of content, if there is one.
-    pub fn fault(&mut self, digest: Digest, at: At, size: u64) -> Result<Option<Fault>, Error> {
+    pub fn fault(&mut self, hash: Hash, at: At, size: u64) -> Result<Option<Fault>, Error> {
         let (path, why) = match at {
-            At::Pack { pack, offset } => (self.dir.at(&pack_name(pack)).to_string(), self.part(pack, offset, size, digest)?),
-            At::Blob => (format!("{}/{digest}", self.dir.at(BLOBS)), self.blob(digest, size)?),
+            At::Pack { pack, offset } => (self.dir.at(&pack_name(pack)).to_string(), self.part(pack, offset, size, hash)?),
+            At::Blob => (format!("{}/{hash}", self.dir.at(BLOBS)), self.blob(hash, size)?),
         };
         Ok(why.map(|why| Fault { path, why }))
     }
 
-    fn part(&mut self, pack: u64, offset: u64, size: u64, digest: Digest) -> Result<Option<String>, Error> {
+    fn part(&mut self, pack: u64, offset: u64, size: u64, hash: Hash) -> Result<Option<String>, Error> {
         let name = pack_name(pack);
         let at = self.dir.at(&name);
         let length = match self.packs.get(&pack) {
@@ -93,27 +93,27 @@ impl<'a> Sound<'a> {
         let Some((_, file)) = &self.open else { return Ok(missing()) };
         let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
         Ok(match file.read_exact_at(&mut bytes, offset) {
-            Ok(()) if Digest::of(&bytes) == digest => None,
+            Ok(()) if Hash::of(&bytes) == hash => None,
             Ok(()) => other(),
             Err(error) => unread(&error),
         })
     }
 
-    fn blob(&self, digest: Digest, size: u64) -> Result<Option<String>, Error> {
-        let name = [BLOBS, b"/", digest.to_string().as_bytes()].concat();
+    fn blob(&self, hash: Hash, size: u64) -> Result<Option<String>, Error> {
+        let name = [BLOBS, b"/", hash.to_string().as_bytes()].concat();
         let file = match self.dir.open_file_below(&name) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(missing()),
             Err(error) => return Ok(unread(&error.source)),
         };
-        if stat_of(&file).at("look at", format!("{}/{digest}", self.dir.at(BLOBS)))?.size != size {
+        if stat_of(&file).at("look at", format!("{}/{hash}", self.dir.at(BLOBS)))?.size != size {
             return Ok(cut_off());
         }
         if !self.reads {
             return Ok(None);
         }
-        Ok(match Digest::of_file(&file, size) {
-            Ok(found) if found == digest => None,
+        Ok(match Hash::of_file(&file, size) {
+            Ok(found) if found == hash => None,
             Ok(_) => other(),
             Err(error) => unread(&error),
         })

@@ -9,7 +9,7 @@ use super::{index, whole};
 use crate::error::{Error, Kind};
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 
 /// The findings about a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Fault {
 pub struct Verifying<'a> {
     series: &'a Series,
     sound: Sound<'a>,
-    known: HashMap<(At, Digest), Option<String>>,
+    known: HashMap<(At, Hash), Option<String>>,
 }
 
 impl<'a> Verifying<'a> {
@@ -51,7 +51,7 @@ impl<'a> Verifying<'a> {
         let mut verdict = Verdict { n, files: 0, bytes: 0, faults: Vec::new() };
         match self.read(&mut verdict) {
             Err(error) if error.kind() == Kind::Damaged || error.io().is_some() => {
-                verdict.faults.push(Fault { path: self.series.folder.clone(), why: error.to_string() });
+                verdict.faults.push(Fault { path: self.series.directory.clone(), why: error.to_string() });
             }
             read => read?,
         }
@@ -62,9 +62,9 @@ impl<'a> Verifying<'a> {
     fn read(&mut self, verdict: &mut Verdict) -> Result<(), Error> {
         let mut merged = Merged::open(&self.series.dir, verdict.n)?;
         while let Some(entry) = merged.next()? {
-            let Some(digest) = entry.digest() else { continue };
-            match self.fault(&entry, digest)? {
-                Some(why) => verdict.faults.push(Fault { path: whole(&self.series.folder, &entry.path)?, why }),
+            let Some(hash) = entry.hash() else { continue };
+            match self.fault(&entry, hash)? {
+                Some(why) => verdict.faults.push(Fault { path: whole(&self.series.directory, &entry.path)?, why }),
                 None => {
                     verdict.files += 1;
                     verdict.bytes += entry.size();
@@ -74,15 +74,15 @@ impl<'a> Verifying<'a> {
         Ok(())
     }
 
-    fn fault(&mut self, entry: &Entry, digest: Digest) -> Result<Option<String>, Error> {
+    fn fault(&mut self, entry: &Entry, hash: Hash) -> Result<Option<String>, Error> {
         let Some(at) = entry.at else {
             return Ok((entry.size() > 0).then(|| "it is not said where its content lies".into()));
         };
-        if let Some(known) = self.known.get(&(at, digest)) {
+        if let Some(known) = self.known.get(&(at, hash)) {
             return Ok(known.clone());
         }
-        let fault = self.sound.fault(digest, at, entry.size())?.map(|fault| format!("{}: {}", fault.path, fault.why));
-        self.known.insert((at, digest), fault.clone());
+        let fault = self.sound.fault(hash, at, entry.size())?.map(|fault| format!("{}: {}", fault.path, fault.why));
+        self.known.insert((at, hash), fault.clone());
         Ok(fault)
     }
 }

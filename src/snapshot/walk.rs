@@ -120,7 +120,7 @@ impl<'a> Walk<'a> {
             Source::Found(rules) => Files::Found { gitignore: rules.gitignore, read: Vec::new() },
             Source::Kept(rules) => {
                 let owned = |(path, files): (AbsPath, Vec<&IgnoreFile>)| (path, files.into_iter().cloned().collect());
-                Files::Kept(rules.by_folder().into_iter().map(owned).collect())
+                Files::Kept(rules.by_directory().into_iter().map(owned).collect())
             }
         };
         let mut walk = Self {
@@ -136,7 +136,7 @@ impl<'a> Walk<'a> {
             repositories: Vec::new(),
         };
         let Some(parent) = top.parent() else {
-            return Err(too_broad(top, "the root folder is too broad"));
+            return Err(too_broad(top, "the root directory is too broad"));
         };
         let dir = match Dir::open(parent.as_path()) {
             Err(error) if error.leads_nowhere() => return Ok(walk),
@@ -181,15 +181,15 @@ impl<'a> Walk<'a> {
                     return Ok(Some(Met::Unlisted { path, why }));
                 }
             };
-            let is_folder = stat.sort == Sort::Folder;
+            let is_dir = stat.sort == Sort::Directory;
             let matcher = frame.matcher.clone();
             if stat.mount != self.mount || stat.mount_root {
                 return Ok(Some(Met::Left { path, why: Why::Mount }));
             }
-            if is_folder && self.is_store(&path) {
+            if is_dir && self.is_store(&path) {
                 return Ok(Some(Met::Left { path, why: Why::Store }));
             }
-            let is_left_out = matcher.as_ref().is_some_and(|matcher| matcher.leaves_out(&path, is_folder));
+            let is_left_out = matcher.as_ref().is_some_and(|matcher| matcher.leaves_out(&path, is_dir));
             if self.leaves_vcs && is_vcs(&name) {
                 self.repositories.push(path.clone());
                 return Ok(Some(Met::Left { path, why: Why::Vcs }));
@@ -198,16 +198,16 @@ impl<'a> Walk<'a> {
                 return Ok(Some(Met::Left { path, why: Why::Rules }));
             }
             let object = Object { path, dir, stat, name };
-            let instead = if is_folder { self.enter(&object, matcher)? } else { None };
+            let instead = if is_dir { self.enter(&object, matcher)? } else { None };
             return Ok(Some(instead.unwrap_or(Met::Object(object))));
         }
     }
 
     /// Begins the walk. A directory is from here on the opened one, and its mount the one that is walked over.
     fn first(&mut self, mut first: Object) -> Result<Met, Error> {
-        if first.stat.sort == Sort::Folder {
+        if first.stat.sort == Sort::Directory {
             if let Some(Met::Unlisted { why, .. }) = self.enter(&first, self.matcher.clone())? {
-                let why = format!("cannot list the folder: {why}");
+                let why = format!("cannot list the directory: {why}");
                 return Err(refused(&self.top, why));
             }
             if let Some(top) = &self.held_top {
@@ -322,12 +322,12 @@ enum Walker<'a> {
 /// The number of steps passed at once: passing them costs as much as looking at several objects.
 const BATCH: usize = 512;
 /// The most directories in which the objects passed at once lie. They stay open on the way, those of at most four batches.
-const FOLDERS: usize = 16;
+const DIRECTORIES: usize = 16;
 
-/// The limit of [`FOLDERS`], lowered if fewer files may be open.
-fn folders() -> usize {
+/// The limit of [`DIRECTORIES`], lowered if fewer files may be open.
+fn directories() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
-    usize::try_from(limit / 64).unwrap_or(FOLDERS).clamp(1, FOLDERS)
+    usize::try_from(limit / 64).unwrap_or(DIRECTORIES).clamp(1, DIRECTORIES)
 }
 
 impl<'a> Ahead<'a> {
@@ -404,18 +404,18 @@ impl Drop for Ahead<'_> {
 /// Walks and passes on the steps, until the end or until nobody waits any more.
 fn send(top: &AbsPath, store: &AbsPath, source: &Source, to: &SyncSender<Result<Vec<Met>, Error>>) -> Result<Told, Error> {
     let mut walk = Walk::new(top, store, source)?;
-    let most = folders();
+    let most = directories();
     loop {
         let mut batch = Vec::with_capacity(BATCH);
-        let mut folders: Vec<Arc<Dir>> = Vec::with_capacity(most);
+        let mut directories: Vec<Arc<Dir>> = Vec::with_capacity(most);
         while batch.len() < BATCH
-            && folders.len() < most
+            && directories.len() < most
             && let Some(met) = walk.next()?
         {
             if let Met::Object(object) = &met
-                && !folders.last().is_some_and(|last| Arc::ptr_eq(last, &object.dir))
+                && !directories.last().is_some_and(|last| Arc::ptr_eq(last, &object.dir))
             {
-                folders.push(object.dir.clone());
+                directories.push(object.dir.clone());
             }
             batch.push(met);
         }
@@ -432,12 +432,12 @@ fn is_bare(dir: &Dir, names: &[Vec<u8>]) -> bool {
         names.binary_search_by(|known| known.as_slice().cmp(name.as_bytes())).ok()?;
         Some(dir.at(name.as_bytes()).stat().ok()??.sort)
     };
-    let is_folder = |name| sort(name) == Some(Sort::Folder);
-    is_folder("objects") && is_folder("refs") && matches!(sort("HEAD"), Some(Sort::File | Sort::Symlink))
+    let is_dir = |name| sort(name) == Some(Sort::Directory);
+    is_dir("objects") && is_dir("refs") && matches!(sort("HEAD"), Some(Sort::File | Sort::Symlink))
 }
 
 /// Reads a file of rules; `None` for what is no file. An unreadable one is an error, as its rules would be ignored.
-fn ignore_file(folder: &AbsPath, dir: &Dir, name: &str) -> Result<Option<IgnoreFile>, Error> {
+fn ignore_file(directory: &AbsPath, dir: &Dir, name: &str) -> Result<Option<IgnoreFile>, Error> {
     use std::io::Read;
     let at = dir.at(name.as_bytes());
     if !at.stat()?.is_some_and(|stat| stat.sort == Sort::File) {
@@ -450,7 +450,7 @@ fn ignore_file(folder: &AbsPath, dir: &Dir, name: &str) -> Result<Option<IgnoreF
         return Err(refused(at, why));
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    Ok(Some(IgnoreFile { folder: folder.clone(), name: name.into(), text }))
+    Ok(Some(IgnoreFile { directory: directory.clone(), name: name.into(), text }))
 }
 
 fn unparsed(path: &AbsPath) -> Error {

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::digest::{Digest, Hasher};
+use super::hash::{Hash, Hasher};
 use crate::fs::path::{AbsPath, Shown};
 
 /// The most bytes of an index with a meaning: some 600,000 entries.
@@ -21,12 +21,12 @@ pub fn may_lie_at(path: &AbsPath) -> bool {
 }
 
 /// Hashes the meaning of an index; `None` for anything else, or an index that is not known here.
-pub fn meaning(bytes: &[u8]) -> Option<Digest> {
+pub fn meaning(bytes: &[u8]) -> Option<Hash> {
     known(bytes).map(|(meaning, _)| meaning)
 }
 
 /// Finds the [`meaning`], and the number of bytes of an object name.
-fn known(bytes: &[u8]) -> Option<(Digest, usize)> {
+fn known(bytes: &[u8]) -> Option<(Hash, usize)> {
     let with = |hash| Some((meaning_with(bytes, hash, &mut |_, _| ())?, hash));
     // An index does not say which hash it has; what fits both is neither.
     match (with(20), with(32)) {
@@ -91,7 +91,7 @@ impl Entry<'_> {
 }
 
 /// Finds the [`meaning`] for object names and a checksum of `hash` bytes. Calls `see` for each entry with its name.
-fn meaning_with<'a>(bytes: &'a [u8], hash: usize, see: &mut dyn FnMut(&[u8], Entry<'a>)) -> Option<Digest> {
+fn meaning_with<'a>(bytes: &'a [u8], hash: usize, see: &mut dyn FnMut(&[u8], Entry<'a>)) -> Option<Hash> {
     let mut rest = Rest(bytes.get(..bytes.len().checked_sub(hash)?)?);
     if rest.take(4)? != b"DIRC" {
         return None;
@@ -277,7 +277,7 @@ mod tests {
         }
 
         #[track_caller]
-        fn meaning(&self) -> Digest {
+        fn meaning(&self) -> Hash {
             meaning(&self.bytes()).expect("an index that is known")
         }
 

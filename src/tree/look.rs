@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt;
 
 use serde::{Deserialize, Serialize};
 
-use super::digest::Digest;
 use super::git_index;
+use super::hash::Hash;
 use super::state::{Fingerprint, Identity, Likeness, Meta, Object, State, What};
 use crate::error::{At, IoError};
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, stat_of, xattrs_of};
@@ -70,8 +70,8 @@ pub fn look(at: Entry<'_>) -> Result<Option<Seen>, IoError> {
 /// Looks at an object whose stat was already taken.
 pub fn seen(at: Entry<'_>, stat: &Stat) -> Result<Seen, IoError> {
     let what = match stat.sort {
-        Sort::File => What::File { size: stat.size, digest: None, index: None },
-        Sort::Folder => What::Folder,
+        Sort::File => What::File { size: stat.size, hash: None, index: None },
+        Sort::Directory => What::Directory,
         Sort::Symlink => What::Symlink { target: at.read_link()?.into() },
         Sort::Fifo => What::Fifo,
         Sort::Socket => What::Socket,
@@ -83,12 +83,12 @@ pub fn seen(at: Entry<'_>, stat: &Stat) -> Result<Seen, IoError> {
 
 /// Looks at an open file, which saves looking its name up again.
 pub fn seen_open(file: &File, stat: &Stat) -> io::Result<Seen> {
-    Ok(assemble(What::File { size: stat.size, digest: None, index: None }, stat, xattrs_of(file)?))
+    Ok(assemble(What::File { size: stat.size, hash: None, index: None }, stat, xattrs_of(file)?))
 }
 
 /// Looks at a held directory.
-pub fn folder(dir: &Dir) -> Result<Seen, IoError> {
-    Ok(assemble(What::Folder, &dir.stat()?, dir.xattrs()?))
+pub fn directory(dir: &Dir) -> Result<Seen, IoError> {
+    Ok(assemble(What::Directory, &dir.stat()?, dir.xattrs()?))
 }
 
 fn assemble(what: What, stat: &Stat, xattrs: Vec<(Vec<u8>, Vec<u8>)>) -> Seen {
@@ -98,34 +98,34 @@ fn assemble(what: What, stat: &Stat, xattrs: Vec<(Vec<u8>, Vec<u8>)>) -> Seen {
 
 /// Hashes the file at `at`; also returns the stat of what was read. A file that changes meanwhile is read again, at most three times;
 /// then it is an error.
-pub fn digest(at: Entry<'_>) -> Result<(Digest, Stat), IoError> {
-    digest_of(&at.open_file()?).at("read", at)
+pub fn hash(at: Entry<'_>) -> Result<(Hash, Stat), IoError> {
+    hash_of(&at.open_file()?).at("read", at)
 }
 
-/// Hashes an open file, as `digest` does.
-pub fn digest_of(file: &File) -> io::Result<(Digest, Stat)> {
-    digest_since(file, stat_of(file)?)
+/// Hashes an open file, as `hash` does.
+pub fn hash_of(file: &File) -> io::Result<(Hash, Stat)> {
+    hash_since(file, stat_of(file)?)
 }
 
 /// Hashes an open file that was looked at before: a change since then counts as one during the reading.
-pub fn digest_since(file: &File, before: Stat) -> io::Result<(Digest, Stat)> {
-    read_since(file, before, false).map(|(content, stat)| (content.digest, stat))
+pub fn hash_since(file: &File, before: Stat) -> io::Result<(Hash, Stat)> {
+    read_since(file, before, false).map(|(content, stat)| (content.hash, stat))
 }
 
 /// The results of reading a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Content {
     /// The hash of the whole content.
-    pub digest: Digest,
+    pub hash: Hash,
     /// The hash of its [meaning](git_index::meaning), if that was asked for and it is a git index.
-    pub index: Option<Digest>,
+    pub index: Option<Hash>,
 }
 
 impl Content {
-    /// Reads an open file of `size` bytes, as [`Digest::of_file`]; also its meaning, if it `may_mean` something.
+    /// Reads an open file of `size` bytes, as [`Hash::of_file`]; also its meaning, if it `may_mean` something.
     pub fn of_file(file: &File, size: u64, may_mean: bool) -> io::Result<Self> {
         if !may_mean || size > git_index::MOST {
-            return Ok(Self { digest: Digest::of_file(file, size)?, index: None });
+            return Ok(Self { hash: Hash::of_file(file, size)?, index: None });
         }
         let mut bytes = Vec::new();
         let mut piece = vec![0; 128 << 10];
@@ -139,11 +139,11 @@ impl Content {
             }
         }
         bytes.truncate(usize::try_from(size).unwrap_or(usize::MAX));
-        Ok(Self { digest: Digest::of(&bytes), index: git_index::meaning(&bytes) })
+        Ok(Self { hash: Hash::of(&bytes), index: git_index::meaning(&bytes) })
     }
 }
 
-/// Reads a file as [`digest_since`] does; also its meaning, if it `may_mean` something.
+/// Reads a file as [`hash_since`] does; also its meaning, if it `may_mean` something.
 pub fn read_since(file: &File, mut before: Stat, may_mean: bool) -> io::Result<(Content, Stat)> {
     if before.sort != Sort::File {
         return Err(io::Error::other("it is no longer a file"));
@@ -179,8 +179,8 @@ pub fn was_written_since(at: Entry<'_>, now: &State, then: &State) -> Result<boo
     if now.meta.mtime != then.meta.mtime {
         return Ok(true);
     }
-    match then.digest() {
-        Some(digest) if now.size() > then.size() => Ok(Digest::of_file(&at.open_file()?, then.size()).at("read", at)? == digest),
+    match then.hash() {
+        Some(hash) if now.size() > then.size() => Ok(Hash::of_file(&at.open_file()?, then.size()).at("read", at)? == hash),
         _ => Ok(false),
     }
 }
@@ -191,7 +191,7 @@ pub fn was_written_since(at: Entry<'_>, now: &State, then: &State) -> Result<boo
 /// # Errors
 /// It cannot be listed for another reason.
 pub fn is_filled(at: Entry<'_>, then: &State) -> Result<bool, IoError> {
-    match at.open_dir().and_then(|folder| folder.is_empty()) {
+    match at.open_dir().and_then(|directory| directory.is_empty()) {
         Err(error) if error.errno() == Some(libc::EACCES) => Ok(at.stat()?.is_some_and(|stat| stat.mode != then.meta.mode)),
         Err(error) if error.leads_nowhere() => Ok(false),
         is_empty => Ok(!is_empty?),
@@ -200,15 +200,15 @@ pub fn is_filled(at: Entry<'_>, then: &State) -> Result<bool, IoError> {
 
 impl Seen {
     /// Adds the hash of the content to the state.
-    pub fn set_digest(&mut self, digest: Digest) {
-        if let What::File { digest: known, .. } = &mut self.state.what {
-            *known = Some(digest);
+    pub fn set_hash(&mut self, hash: Hash) {
+        if let What::File { hash: known, .. } = &mut self.state.what {
+            *known = Some(hash);
         }
     }
 
     /// Adds what was read of the content to the state.
     pub fn learn(&mut self, content: Content) {
-        self.set_digest(content.digest);
+        self.set_hash(content.hash);
         self.state.set_index(content.index);
     }
 
@@ -260,7 +260,7 @@ pub fn judge(
     if print.is_some_and(|print| found.unchanged_since(expected, print)) {
         return Ok(Likeness::Same);
     }
-    if expected.digest().is_some() || expected.index().is_some() {
+    if expected.hash().is_some() || expected.index().is_some() {
         found.learn(read(expected.index().is_some())?);
     }
     Ok(match expected.likeness(&found.state) {

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::digest::{Digest, Hasher};
+use super::hash::{Hash, Hasher};
 use super::json;
 use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
@@ -34,11 +34,11 @@ pub type Damaged = fn(&str, &str) -> Error;
 /// The content of the last line.
 pub trait Seal: Serialize + DeserializeOwned {
     /// SHA-256 of all bytes before that line.
-    fn digest(&self) -> Digest;
+    fn hash(&self) -> Hash;
 }
 
-impl Seal for Digest {
-    fn digest(&self) -> Digest {
+impl Seal for Hash {
+    fn hash(&self) -> Hash {
         *self
     }
 }
@@ -92,11 +92,11 @@ impl<'a> Writing<'a> {
     }
 
     /// Adds the seal that `seal` makes of the hash. Returns the file, which is not synced, and the hash.
-    pub fn end<S: Seal>(mut self, seal: impl FnOnce(Digest) -> S) -> Result<(File, Digest), IoError> {
-        let digest = std::mem::take(&mut self.hasher).finish();
-        json::append_line(&mut self.buffer, &Last::End(seal(digest)));
+    pub fn end<S: Seal>(mut self, seal: impl FnOnce(Hash) -> S) -> Result<(File, Hash), IoError> {
+        let hash = std::mem::take(&mut self.hasher).finish();
+        json::append_line(&mut self.buffer, &Last::End(seal(hash)));
         self.write()?;
-        Ok((self.file, digest))
+        Ok((self.file, hash))
     }
 }
 
@@ -131,8 +131,8 @@ impl<S: Seal> Sealed<S> {
     ///
     /// Errors: it is damaged if the hash is not that of what lies before the seal.
     pub fn records(self) -> Result<Records, Error> {
-        if Digest::of_file(&self.file, self.end).at("read", &self.shown)? != self.seal.digest() {
-            return Err((self.damaged)(&self.shown, "its digest is not that of its content"));
+        if Hash::of_file(&self.file, self.end).at("read", &self.shown)? != self.seal.hash() {
+            return Err((self.damaged)(&self.shown, "its hash is not that of its content"));
         }
         (&self.file).rewind().at("read", &self.shown)?; // hashing may have moved it
         Ok(Records::of(self.file.take(self.end), &self.shown, self.damaged))
@@ -240,17 +240,17 @@ mod tests {
 
     /// Makes the bytes of a file with these records.
     fn sealed(records: &[&str]) -> Vec<u8> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (fs, dir) = (Fs::new(), Dir::open(folder.path()).expect("the folder"));
+        let directory = tempfile::tempdir().expect("a directory");
+        let (fs, dir) = (Fs::new(), Dir::open(directory.path()).expect("the directory"));
         let mut writing = Writing::begin(&fs, &dir, b"new").expect("a file");
         for record in records {
             let text = writing.line(record).expect("a write").to_vec();
             assert_eq!(text, json::text(record));
         }
-        let (_, digest) = writing.end(|digest| digest).expect("a write");
-        let bytes = std::fs::read(folder.path().join("new")).expect("the file");
-        let start = &bytes[..bytes.len() - json::line(&Last::End(digest)).len()];
-        assert_eq!(digest, Digest::of(start));
+        let (_, hash) = writing.end(|hash| hash).expect("a write");
+        let bytes = std::fs::read(directory.path().join("new")).expect("the file");
+        let start = &bytes[..bytes.len() - json::line(&Last::End(hash)).len()];
+        assert_eq!(hash, Hash::of(start));
         bytes
     }
 
@@ -264,7 +264,7 @@ mod tests {
         Error::at(Kind::Damaged, path, why)
     }
 
-    fn open(bytes: &[u8]) -> Result<Sealed<Digest>, Error> {
+    fn open(bytes: &[u8]) -> Result<Sealed<Hash>, Error> {
         Sealed::open(file(bytes), "f", damaged)
     }
 
@@ -297,9 +297,9 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_are_json_lines_and_the_digest_of_all_before() {
+    fn the_bytes_are_json_lines_and_the_hash_of_all_before() {
         let start = "\"one\"\n\"two \u{e4}\\n\"\n\"\"\n";
-        let end = format!("{{\"end\":\"{}\"}}\n", Digest::of(start.as_bytes()));
+        let end = format!("{{\"end\":\"{}\"}}\n", Hash::of(start.as_bytes()));
         assert_eq!(String::from_utf8(sealed(&RECORDS)).expect("text"), format!("{start}{end}"));
     }
 
@@ -318,7 +318,7 @@ mod tests {
             let mut bytes = bytes.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
             let why = why(read(&bytes));
-            let (missing, wrong) = ("f: its end is missing", "f: its digest is not that of its content");
+            let (missing, wrong) = ("f: its end is missing", "f: its hash is not that of its content");
             assert!(why == missing || why == wrong, "bit {bit}: {why}");
         }
     }
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_record_of_another_kind_is_named_by_its_line() {
-        let mut records = Sealed::<Digest>::open(file(&sealed(&RECORDS)), Path::new("d/f").display(), damaged)
+        let mut records = Sealed::<Hash>::open(file(&sealed(&RECORDS)), Path::new("d/f").display(), damaged)
             .and_then(Sealed::records)
             .expect("whole");
         assert_eq!(records.record::<String>().expect("a string").as_deref(), Some("one"));

@@ -4,9 +4,10 @@ use std::fmt;
 
 use base64::Engine;
 use serde::de::Error as _;
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::digest::Digest;
+use super::hash::Hash;
 use super::time;
 use crate::fs::device::Dev;
 use crate::fs::dir::{Sort, Stat, Time};
@@ -23,12 +24,12 @@ pub enum What {
         /// Bytes of content, holes counted.
         size: u64,
         /// SHA-256 of the content.
-        digest: Option<Digest>,
+        hash: Option<Hash>,
         /// For a git index, the hash of its [meaning](super::git_index::meaning), if that was read.
-        index: Option<Box<Digest>>,
+        index: Option<Box<Hash>>,
     },
     /// A directory: its names are changes of their own.
-    Folder,
+    Directory,
     /// A symlink and the bytes of its target.
     Symlink {
         /// Those bytes, as readlink(2) returns them.
@@ -157,7 +158,7 @@ impl State {
     pub fn sort(&self) -> Sort {
         match self.what {
             What::File { .. } => Sort::File,
-            What::Folder => Sort::Folder,
+            What::Directory => Sort::Directory,
             What::Symlink { .. } => Sort::Symlink,
             What::Fifo => Sort::Fifo,
             What::Socket => Sort::Socket,
@@ -167,8 +168,8 @@ impl State {
     }
 
     /// True for a directory.
-    pub fn is_folder(&self) -> bool {
-        matches!(self.what, What::Folder)
+    pub fn is_dir(&self) -> bool {
+        matches!(self.what, What::Directory)
     }
 
     /// True for a regular file.
@@ -177,15 +178,15 @@ impl State {
     }
 
     /// The hash of a file's content, if known.
-    pub fn digest(&self) -> Option<Digest> {
+    pub fn hash(&self) -> Option<Hash> {
         match self.what {
-            What::File { digest, .. } => digest,
+            What::File { hash, .. } => hash,
             _ => None,
         }
     }
 
     /// The hash of a git index's meaning, if known.
-    pub fn index(&self) -> Option<&Digest> {
+    pub fn index(&self) -> Option<&Hash> {
         match &self.what {
             What::File { index, .. } => index.as_deref(),
             _ => None,
@@ -193,7 +194,7 @@ impl State {
     }
 
     /// Sets its meaning.
-    pub fn set_index(&mut self, meaning: Option<Digest>) {
+    pub fn set_index(&mut self, meaning: Option<Hash>) {
         if let What::File { index, .. } = &mut self.what {
             *index = meaning.map(Box::new);
         }
@@ -232,7 +233,7 @@ impl State {
         match (&self.what, &other.what) {
             (What::File { index: Some(_), .. }, What::File { index: Some(_), .. }) => Likeness::Differs(Content),
             (What::File { size: a, .. }, What::File { size: b, .. }) if a != b => Likeness::Differs(Content),
-            (What::File { digest: a, .. }, What::File { digest: b, .. }) => match (a, b) {
+            (What::File { hash: a, .. }, What::File { hash: b, .. }) => match (a, b) {
                 (Some(a), Some(b)) if a == b => Likeness::Same,
                 (Some(_), Some(_)) => Likeness::Differs(Content),
                 _ => Likeness::ReadToTell,
@@ -283,7 +284,7 @@ impl Meta {
 pub fn sort_word(sort: Sort) -> &'static str {
     match sort {
         Sort::File => "file",
-        Sort::Folder => "folder",
+        Sort::Directory => "directory",
         Sort::Symlink => "symlink",
         Sort::Fifo => "fifo",
         Sort::Socket => "socket",
@@ -292,26 +293,21 @@ pub fn sort_word(sort: Sort) -> &'static str {
     }
 }
 
-/// A state in JSON: `{"kind": "file", "size": 12, "digest": "…", "mode": "0644", …}`.
-#[derive(Serialize, Deserialize)]
+/// How a state stands in the store: `{"kind": "file", "size": 12, "digest": "…", "mode": "0644", …}`.
+#[derive(Deserialize)]
 struct Wire {
     kind: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    digest: Option<Digest>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    index: Option<Digest>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<Hash>,
+    index: Option<Hash>,
     target: Option<Bytes>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     device: Option<String>,
     mode: String,
     uid: u32,
     gid: u32,
     #[serde(with = "time")]
     mtime: Time,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     xattrs: Vec<WireXattr>,
 }
 
@@ -324,30 +320,58 @@ struct WireXattr {
     b64: String,
 }
 
+/// The words of a state that the store and programs do not share: those of the store are older.
+struct Words {
+    directory: &'static str,
+    hash: &'static str,
+}
+
+const STORED: Words = Words { directory: "folder", hash: "digest" };
+
+const PRINTED: Words = Words { directory: "directory", hash: "hash" };
+
 impl Serialize for State {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let base64 = &base64::engine::general_purpose::STANDARD;
-        let xattrs = self.meta.xattrs.iter();
-        let device = |dev: &Dev| Some(format!("{}:{}", dev.0, dev.1));
-        let (size, digest, index) = match &self.what {
-            What::File { size, digest, index } => (Some(*size), *digest, index.as_deref().copied()),
-            _ => (None, None, None),
-        };
-        Wire {
-            kind: sort_word(self.sort()).into(),
-            size,
-            digest,
-            index,
-            target: if let What::Symlink { target } = &self.what { Some(Bytes(target.to_vec())) } else { None },
-            device: if let What::Char(dev) | What::Block(dev) = &self.what { device(dev) } else { None },
-            mode: format!("{:04o}", self.meta.mode),
-            uid: self.meta.uid,
-            gid: self.meta.gid,
-            mtime: self.meta.mtime,
-            xattrs: xattrs.map(|(n, v)| WireXattr { name: Bytes(n.to_vec()), b64: base64.encode(v) }).collect(),
-        }
-        .serialize(serializer)
+        write(self, &STORED, serializer)
     }
+}
+
+/// Writes an object as docs/json.md has it, `null` for nothing. For `#[serde(serialize_with = …)]`.
+pub fn printed<S: Serializer>(object: &Object, serializer: S) -> Result<S::Ok, S::Error> {
+    match object {
+        Some(state) => write(state, &PRINTED, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+fn write<S: Serializer>(state: &State, words: &Words, serializer: S) -> Result<S::Ok, S::Error> {
+    let base64 = &base64::engine::general_purpose::STANDARD;
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("kind", if state.is_dir() { words.directory } else { sort_word(state.sort()) })?;
+    match &state.what {
+        What::File { size, hash, index } => {
+            map.serialize_entry("size", size)?;
+            if let Some(hash) = hash {
+                map.serialize_entry(words.hash, hash)?;
+            }
+            if let Some(index) = index {
+                map.serialize_entry("index", index)?;
+            }
+        }
+        What::Symlink { target } => map.serialize_entry("target", &Bytes(target.to_vec()))?,
+        What::Char(dev) | What::Block(dev) => map.serialize_entry("device", &format!("{}:{}", dev.0, dev.1))?,
+        What::Directory | What::Fifo | What::Socket => {}
+    }
+    map.serialize_entry("mode", &format!("{:04o}", state.meta.mode))?;
+    map.serialize_entry("uid", &state.meta.uid)?;
+    map.serialize_entry("gid", &state.meta.gid)?;
+    map.serialize_entry("mtime", &time::to_text(state.meta.mtime))?;
+    if !state.meta.xattrs.is_empty() {
+        let xattrs = state.meta.xattrs.iter();
+        let xattrs = xattrs.map(|(name, value)| WireXattr { name: Bytes(name.to_vec()), b64: base64.encode(value) });
+        map.serialize_entry("xattrs", &xattrs.collect::<Vec<_>>())?;
+    }
+    map.end()
 }
 
 impl<'de> Deserialize<'de> for State {
@@ -362,12 +386,10 @@ impl<'de> Deserialize<'de> for State {
             }
         };
         let what = match &*wire.kind {
-            "file" => What::File {
-                size: wire.size.ok_or_else(|| missing("size"))?,
-                digest: wire.digest,
-                index: wire.index.map(Box::new),
-            },
-            "folder" => What::Folder,
+            "file" => {
+                What::File { size: wire.size.ok_or_else(|| missing("size"))?, hash: wire.digest, index: wire.index.map(Box::new) }
+            }
+            "folder" => What::Directory,
             "symlink" => {
                 let target = wire.target.as_ref().ok_or_else(|| missing("target"))?;
                 if target.0.is_empty() || target.0.contains(&0) {
@@ -404,18 +426,36 @@ impl<'de> Deserialize<'de> for State {
 mod tests {
     use super::*;
 
-    fn file(digest: Option<Digest>) -> State {
+    #[test]
+    fn the_store_keeps_its_own_words_and_programs_read_those_of_the_page() {
+        #[derive(Serialize)]
+        struct Row(#[serde(serialize_with = "printed")] Object);
+        let dir = State { what: What::Directory, ..file(None) };
+        for (state, stored, read) in [
+            (&file(Some(Hash::of(b"abc"))), ["\"file\"", "\"digest\":"], ["\"file\"", "\"hash\":"]),
+            (&dir, ["\"folder\"", "\"mode\":"], ["\"directory\"", "\"mode\":"]),
+        ] {
+            let [in_store, for_programs] =
+                [serde_json::to_string(state), serde_json::to_string(&Row(Some(state.clone())))].map(|text| text.expect("JSON"));
+            assert!(stored.iter().all(|word| in_store.contains(word)), "{in_store}");
+            assert!(read.iter().all(|word| for_programs.contains(word)), "{for_programs}");
+            assert_eq!(serde_json::from_str::<State>(&in_store).expect("a state"), *state);
+        }
+        assert_eq!(serde_json::to_string(&Row(None)).expect("JSON"), "null");
+    }
+
+    fn file(hash: Option<Hash>) -> State {
         let xattrs = vec![(b"user.a".to_vec().into(), b"\xff".to_vec().into())].into();
         let meta = Meta { mode: 0o4755, uid: 1, gid: 2, mtime: Time { s: -5, ns: 7 }, xattrs };
-        State { what: What::File { size: 3, digest, index: None }, meta }
+        State { what: What::File { size: 3, hash, index: None }, meta }
     }
 
     #[test]
     fn a_state_goes_to_json_and_back() {
         for what in [
-            What::File { size: 3, digest: Some(Digest::of(b"abc")), index: Some(Box::new(Digest::of(b"means"))) },
-            What::File { size: 0, digest: None, index: None },
-            What::Folder,
+            What::File { size: 3, hash: Some(Hash::of(b"abc")), index: Some(Box::new(Hash::of(b"means"))) },
+            What::File { size: 0, hash: None, index: None },
+            What::Directory,
             What::Symlink { target: b"a\xffb".to_vec().into() },
             What::Fifo,
             What::Socket,
@@ -430,12 +470,12 @@ mod tests {
 
     #[test]
     fn times_do_not_count_and_everything_else_does() {
-        let a = file(Some(Digest::of(b"abc")));
+        let a = file(Some(Hash::of(b"abc")));
         let mut b = a.clone();
         b.meta.mtime.ns = 8;
         assert_eq!(a.likeness(&b), Likeness::Same);
         assert_eq!(a.likeness(&file(None)), Likeness::ReadToTell);
-        assert_eq!(a.likeness(&file(Some(Digest::of(b"abd")))), Likeness::Differs(Difference::Content));
+        assert_eq!(a.likeness(&file(Some(Hash::of(b"abd")))), Likeness::Differs(Difference::Content));
         b.meta.mode = 0o755;
         assert_eq!(a.likeness(&b), Likeness::Differs(Difference::Mode));
         b = a.clone();

@@ -85,7 +85,7 @@ impl Walk {
             };
             // Gone since the directory was listed.
             let Some(stat) = dir.at(&name).stat()? else { continue };
-            let enters = stat.sort == Sort::Folder && stat.mount == self.mount;
+            let enters = stat.sort == Sort::Directory && stat.mount == self.mount;
             let closed = enters && self.past_closed && dir.at(&name).is_closed();
             if enters && !closed {
                 self.enter(dir.at(&name), below.clone())?;

@@ -48,9 +48,9 @@ impl Desk {
         Self::of(who, World::new())
     }
 
-    /// With a world below `folder`.
-    pub fn on(who: Who, folder: &Path) -> Self {
-        Self::of(who, World::on(folder))
+    /// With a world below `directory`.
+    pub fn on(who: Who, directory: &Path) -> Self {
+        Self::of(who, World::on(directory))
     }
 
     /// The desk of a user in this world.
@@ -58,7 +58,7 @@ impl Desk {
         let built = PathBuf::from(env!("CARGO_BIN_EXE_recant"));
         let mut binary = built.clone();
         if who == Who::User && is_root() {
-            // The build folder may not be open to the other user.
+            // The build directory may not be open to the other user.
             binary = world.root().join("recant");
             // By a program of its own: a copy that is open here for writing while another thread forks is 'text file busy'.
             assert!(std::process::Command::new("cp").arg(&built).arg(&binary).status().unwrap().success());
@@ -99,9 +99,9 @@ impl Desk {
         self.held("", script).run()
     }
 
-    /// Runs a script in a folder, bare, as the world's user.
-    pub fn bare(&self, folder: &Path, script: &str) {
-        self.give(self.world.program("sh", ["-ec", script])).cwd(folder).run().ok();
+    /// Runs a script in a directory, bare, as the world's user.
+    pub fn bare(&self, directory: &Path, script: &str) {
+        self.give(self.world.program("sh", ["-ec", script])).cwd(directory).run().ok();
     }
 
     /// Makes the tree's files, as the world's user.
@@ -110,7 +110,7 @@ impl Desk {
         self.world.manifest()
     }
 
-    /// The same, and waits until its last change is too old for a run to take it for one of its own start: then no digest is held of it.
+    /// The same, and waits until its last change is too old for a run to take it for one of its own start: then no hash is held of it.
     pub fn made_before(&self, script: &str, path: &str) -> Manifest {
         let made = self.made(script);
         let changed = std::fs::metadata(self.world.path(path)).unwrap();
@@ -217,7 +217,7 @@ pub fn until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 pub fn has(program: &str) -> bool {
-    let found = std::env::split_paths("/usr/local/bin:/usr/bin:/bin").any(|folder| folder.join(program).exists());
+    let found = std::env::split_paths("/usr/local/bin:/usr/bin:/bin").any(|directory| directory.join(program).exists());
     if !found {
         eprintln!("skipped: {program} is not installed");
     }

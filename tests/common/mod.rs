@@ -11,7 +11,7 @@
 //! ```
 //!
 //! What a run says is masked the same way in one world: the first id that shows is `<id1>`, the second `<id2>`; their last
-//! parts are `<id1~>`; a local time is `<time>`; the world's folder is `/world`, so that the tree is `/world/tree`.
+//! parts are `<id1~>`; a local time is `<time>`; the world's directory is `/world`, so that the tree is `/world/tree`.
 
 #![allow(dead_code, reason = "each test binary uses a part of the fixture")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
@@ -80,7 +80,7 @@ pub fn close(file: std::fs::File) {
     }
 }
 
-/// A home, XDG folders, a store and a tree, all of its own, gone at the end. The commands run in it see no other
+/// A home, XDG directories, a store and a tree, all of its own, gone at the end. The commands run in it see no other
 /// environment than `PATH`, `HOME`, `XDG_*`, `TZ=UTC`, `LANG=C.UTF-8`, `RECANT_STORE` and what [`World::set`] adds.
 pub struct World {
     _temp: TempDir,
@@ -91,17 +91,17 @@ pub struct World {
 }
 
 impl World {
-    /// In the usual folder for temporary files.
+    /// In the usual directory for temporary files.
     pub fn new() -> Self {
         Self::on(&std::env::temp_dir())
     }
 
-    /// Below `folder`: to have the tree and the store on a certain file system.
-    pub fn on(folder: &Path) -> Self {
-        let temp = tempfile::Builder::new().prefix("recant-test-").tempdir_in(folder).expect("a temporary folder");
-        let root = temp.path().canonicalize().expect("a folder that was just made");
+    /// Below `directory`: to have the tree and the store on a certain file system.
+    pub fn on(directory: &Path) -> Self {
+        let temp = tempfile::Builder::new().prefix("recant-test-").tempdir_in(directory).expect("a temporary directory");
+        let root = temp.path().canonicalize().expect("a directory that was just made");
         for name in ["home", "tree"] {
-            std::fs::create_dir(root.join(name)).expect("a new folder");
+            std::fs::create_dir(root.join(name)).expect("a new directory");
         }
         let mut vars = BTreeMap::new();
         let mut set = |name: &str, value: &OsStr| drop(vars.insert(name.into(), value.into()));
@@ -134,12 +134,12 @@ impl World {
         self
     }
 
-    /// The world's folder: `tree`, `home`, `store`, `config` and `data` lie in it.
+    /// The world's directory: `tree`, `home`, `store`, `config` and `data` lie in it.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The folder that the tests' files lie in, and that commands run in.
+    /// The directory that the tests' files lie in, and that commands run in.
     pub fn tree(&self) -> PathBuf {
         self.root.join("tree")
     }
@@ -154,15 +154,15 @@ impl World {
         self.root.join("store")
     }
 
-    /// A session's folder in the store.
+    /// A session's directory in the store.
     pub fn session(&self, id: &str) -> PathBuf {
         self.store().join("sessions").join(id)
     }
 
-    /// Writes a file below the tree, with its folders.
+    /// Writes a file below the tree, with its directories.
     pub fn write(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> &Self {
         let path = self.path(name);
-        std::fs::create_dir_all(path.parent().expect("a path with a folder")).expect("folders for the file");
+        std::fs::create_dir_all(path.parent().expect("a path with a directory")).expect("directories for the file");
         std::fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         self
     }
@@ -172,9 +172,9 @@ impl World {
         self.write(self.root.join("config/recant/config.toml"), text)
     }
 
-    /// Makes a folder below the tree, with its parents.
+    /// Makes a directory below the tree, with its parents.
     pub fn mkdir(&self, name: impl AsRef<Path>) -> &Self {
-        std::fs::create_dir_all(self.path(name)).expect("a new folder");
+        std::fs::create_dir_all(self.path(name)).expect("a new directory");
         self
     }
 
@@ -203,15 +203,15 @@ impl World {
         self
     }
 
-    /// Removes a file, link or whole folder.
+    /// Removes a file, link or whole directory.
     pub fn remove(&self, name: impl AsRef<Path>) -> &Self {
         let path = self.path(name);
-        let is_folder = path.symlink_metadata().expect("something to remove").is_dir();
-        if is_folder { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.expect("a removal");
+        let is_dir = path.symlink_metadata().expect("something to remove").is_dir();
+        if is_dir { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.expect("a removal");
         self
     }
 
-    /// Sets the mtime, of a folder too; links are not followed.
+    /// Sets the mtime, of a directory too; links are not followed.
     pub fn set_mtime(&self, name: impl AsRef<Path>, s: i64, ns: i64) -> &Self {
         let omit = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
         let time = rustix::fs::Timespec { tv_sec: s, tv_nsec: ns };
@@ -257,7 +257,7 @@ impl World {
         self.call(words.split_whitespace()).run()
     }
 
-    /// Prepares a run of recant: arguments as they are, working folder, input and variables as set on it.
+    /// Prepares a run of recant: arguments as they are, working directory, input and variables as set on it.
     pub fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Call {
         self.program(env!("CARGO_BIN_EXE_recant"), args)
     }
@@ -276,7 +276,7 @@ impl World {
         self.recant("session new").ok().id()
     }
 
-    /// Stages new content for a path, with its missing folders.
+    /// Stages new content for a path, with its missing directories.
     pub fn stage_write(&self, id: &str, name: impl AsRef<OsStr>, content: impl AsRef<[u8]>) -> &Self {
         let args = [OsStr::new("session"), OsStr::new("write"), OsStr::new("-p"), OsStr::new(id), name.as_ref()];
         self.call(args).stdin(content).run().ok();
@@ -291,7 +291,7 @@ impl World {
         id
     }
 
-    /// Replaces ids, times and the world's folder in a text, as in what a run says.
+    /// Replaces ids, times and the world's directory in a text, as in what a run says.
     pub fn mask(&self, text: &str) -> String {
         self.masks.lock().expect("no panic").mask(text)
     }
@@ -317,14 +317,14 @@ impl World {
         self.manifest().0.into_keys().filter(ours).map(|path| path.escape_ascii().to_string()).collect()
     }
 
-    /// The names in the store's folder of journals.
+    /// The names in the store's directory of journals.
     pub fn journals(&self) -> Vec<String> {
         let store = self.vars.get(OsStr::new("RECANT_STORE")).map_or_else(|| self.store(), PathBuf::from);
         let names = std::fs::read_dir(store.join("journals")).expect("the journals");
         names.map(|name| name.expect("a name").file_name().to_string_lossy().into_owned()).collect()
     }
 
-    /// The names in the store's folder of runs on the real tree.
+    /// The names in the store's directory of runs on the real tree.
     pub fn running(&self) -> Vec<String> {
         let store = self.vars.get(OsStr::new("RECANT_STORE")).map_or_else(|| self.store(), PathBuf::from);
         let Ok(names) = std::fs::read_dir(store.join("running")) else { return Vec::new() };
@@ -373,9 +373,9 @@ impl Call {
         self
     }
 
-    /// Another working folder.
-    pub fn cwd(mut self, folder: impl AsRef<Path>) -> Self {
-        self.command.current_dir(folder);
+    /// Another working directory.
+    pub fn cwd(mut self, directory: impl AsRef<Path>) -> Self {
+        self.command.current_dir(directory);
         self
     }
 
@@ -609,7 +609,7 @@ fn mask_times(text: &str) -> String {
     String::from_utf8(out).expect("ASCII was replaced by ASCII")
 }
 
-/// The exact state of all that lies under a folder, the folder itself (as `.`) included, by path.
+/// The exact state of all that lies under a directory, the directory itself (as `.`) included, by path.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Manifest(pub BTreeMap<Vec<u8>, Row>);
 
@@ -684,9 +684,9 @@ impl Manifest {
         text
     }
 
-    /// The same without the mtimes of folders: for what happened beside them.
-    pub fn without_folder_times(mut self) -> Self {
-        for row in self.0.values_mut().filter(|row| row.content == "folder") {
+    /// The same without the mtimes of directories: for what happened beside them.
+    pub fn without_directory_times(mut self) -> Self {
+        for row in self.0.values_mut().filter(|row| row.content == "directory") {
             row.mtime = (0, 0);
         }
         self
@@ -704,7 +704,7 @@ pub fn manifest(top: &Path) -> Manifest {
         let key = below.as_os_str().as_bytes().to_vec();
         if kind.is_dir() {
             for entry in std::fs::read_dir(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())) {
-                let name = entry.expect("a name in the folder").file_name();
+                let name = entry.expect("a name in the directory").file_name();
                 let child = if below == Path::new(".") { PathBuf::from(&name) } else { below.join(&name) };
                 todo.push((child, path.join(&name)));
             }
@@ -718,7 +718,7 @@ pub fn manifest(top: &Path) -> Manifest {
             let target = std::fs::read_link(&path).expect("a link's target").into_os_string().into_vec();
             format!("link to {}", target.escape_ascii())
         } else if kind.is_dir() {
-            "folder".into()
+            "directory".into()
         } else if kind.is_fifo() {
             "fifo".into()
         } else if kind.is_socket() {
@@ -773,7 +773,8 @@ pub fn name(bytes: &[u8]) -> OsString {
     OsString::from_vec(bytes.to_vec())
 }
 
-/// The steps of an operation, for a test that goes on until one is behind its end: where that never comes, the test fails and does not hang.
+/// The steps of an operation, for a test that goes on until one is behind its end: where that never comes, the test fails and does not
+/// hang.
 pub fn steps() -> impl Iterator<Item = usize> {
     (1..).inspect(|n| assert!(*n < 5_000, "step {n}, and no end"))
 }

@@ -18,7 +18,7 @@ use crate::common::{Call, World};
 
 /// Keys and settings of ssh, for one world.
 pub struct Net {
-    folder: PathBuf,
+    directory: PathBuf,
     binary: PathBuf,
     apart: bool,
 }
@@ -28,7 +28,7 @@ pub struct Host {
     pub name: String,
     pub port: u16,
     pub home: PathBuf,
-    folder: PathBuf,
+    directory: PathBuf,
     sshd: Child,
     account: Account,
     wire: Option<Wire>,
@@ -137,26 +137,26 @@ impl Net {
             }
             Some(_) => {}
         }
-        let folder = world.root().join("ssh");
-        std::fs::create_dir(&folder).unwrap();
+        let directory = world.root().join("ssh");
+        std::fs::create_dir(&directory).unwrap();
         // The far side may be another user's.
         std::fs::set_permissions(world.root(), std::fs::Permissions::from_mode(0o755)).unwrap();
         for key in ["user", "host"] {
-            run(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.join(key)));
+            run(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(directory.join(key)));
         }
-        std::fs::copy(folder.join("user.pub"), folder.join("authorized")).unwrap();
-        let shown = folder.display();
+        std::fs::copy(directory.join("user.pub"), directory.join("authorized")).unwrap();
+        let shown = directory.display();
         let settings = format!(
             "IdentityFile {shown}/user\nIdentitiesOnly yes\nIdentityAgent none\nUserKnownHostsFile {shown}/known\n\
              GlobalKnownHostsFile /dev/null\nStrictHostKeyChecking yes\nBatchMode yes\n\
              ControlMaster auto\nControlPath {shown}/%p\nControlPersist 60\n"
         );
-        std::fs::write(folder.join("config"), settings).unwrap();
-        // Another user may not be let into the build folder.
+        std::fs::write(directory.join("config"), settings).unwrap();
+        // Another user may not be let into the build directory.
         let binary = world.root().join("recant");
         run(Command::new("cp").arg(env!("CARGO_BIN_EXE_recant")).arg(&binary));
         world.config(&format!("[remote]\nssh = 'ssh -F {shown}/config'\n"));
-        Some(Self { folder, binary, apart: false })
+        Some(Self { directory, binary, apart: false })
     }
 
     /// The machines that are made from here on have networks of their own. `None`, said as a skip, where they cannot.
@@ -197,15 +197,15 @@ impl Net {
 
     /// The file of ssh's settings.
     pub fn settings(&self) -> PathBuf {
-        self.folder.join("config")
+        self.directory.join("config")
     }
 
     fn machine(&self, name: &str, account: Account, shell: &str) -> Host {
-        let folder = self.folder.parent().unwrap().join("hosts").join(name);
-        let home = folder.join("home");
+        let directory = self.directory.parent().unwrap().join("hosts").join(name);
+        let home = directory.join("home");
         std::fs::create_dir_all(&home).unwrap();
         // What sshd runs in the place of the account's shell: the same, in a home of its own.
-        let login = folder.join("login");
+        let login = directory.join("login");
         let shown = home.display();
         let text = format!(
             "#!/bin/sh\nexport HOME={shown} SHELL={shell}\ncd {shown}\nif [ -e .noise ]; then . ./.noise; fi\nexec {shell} -c \"$SSH_ORIGINAL_COMMAND\"\n"
@@ -213,12 +213,12 @@ impl Net {
         std::fs::write(&login, text).unwrap();
         std::fs::set_permissions(&login, std::fs::Permissions::from_mode(0o755)).unwrap();
         let wire = self.apart.then(|| Wire::new().unwrap());
-        let mut host = Host { name: name.into(), port: 0, home, folder, sshd: spawn(Command::new("true")), account, wire };
+        let mut host = Host { name: name.into(), port: 0, home, directory, sshd: spawn(Command::new("true")), account, wire };
         host.start();
         host.own(&host.home);
-        append(&self.folder.join("config"), &host.settings());
-        let key = std::fs::read_to_string(self.folder.join("host.pub")).unwrap();
-        append(&self.folder.join("known"), &format!("[{}]:{} {key}", host.address(), host.port));
+        append(&self.directory.join("config"), &host.settings());
+        let key = std::fs::read_to_string(self.directory.join("host.pub")).unwrap();
+        append(&self.directory.join("known"), &format!("[{}]:{} {key}", host.address(), host.port));
         host
     }
 }
@@ -227,25 +227,25 @@ impl Host {
     /// Starts its sshd, on another port than any before.
     fn start(&mut self) {
         if rustix::process::geteuid().is_root() {
-            // Debian makes it when the service starts; sshd wants an empty folder there.
+            // Debian makes it when the service starts; sshd wants an empty directory there.
             let _there = std::fs::create_dir("/run/sshd");
         }
-        let ssh = self.folder.ancestors().nth(2).unwrap().join("ssh");
+        let ssh = self.directory.ancestors().nth(2).unwrap().join("ssh");
         for _ in 0..20 {
             let address = self.address();
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
             let settings = format!(
                 "ListenAddress {address}:{port}\nHostKey {ssh}/host\nAuthorizedKeysFile {ssh}/authorized\nStrictModes no\nUsePAM {pam}\n\
                  PidFile none\nPermitRootLogin yes\nPasswordAuthentication no\nMaxStartups 200\nMaxSessions 100\nUseDNS no\nPrintMotd no\nForceCommand {}\nSetEnv HOME={}\n",
-                self.folder.join("login").display(),
+                self.directory.join("login").display(),
                 // bash, begun by sshd, reads ~/.bashrc, which is the account's own else.
                 self.home.display(),
                 ssh = ssh.display(),
                 pam = if Some(&self.account) == own().as_ref() { "no" } else { "yes" },
             );
-            let file = self.folder.join("sshd_config");
+            let file = self.directory.join("sshd_config");
             std::fs::write(&file, settings).unwrap();
-            let log = std::fs::File::create(self.folder.join("log")).unwrap();
+            let log = std::fs::File::create(self.directory.join("log")).unwrap();
             let program = sshd().unwrap();
             let mut sshd = match &self.wire {
                 None => Command::new(program),
@@ -268,7 +268,7 @@ impl Host {
             // Somebody took the port meanwhile.
             let _gone = self.sshd.kill();
         }
-        panic!("sshd does not start: {}", std::fs::read_to_string(self.folder.join("log")).unwrap_or_default());
+        panic!("sshd does not start: {}", std::fs::read_to_string(self.directory.join("log")).unwrap_or_default());
     }
 
     fn settings(&self) -> String {
@@ -316,7 +316,7 @@ impl Host {
         self.home.join(".local/share/recant")
     }
 
-    /// Makes a file below the home there, with its folders.
+    /// Makes a file below the home there, with its directories.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         let path = self.home.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

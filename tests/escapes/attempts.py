@@ -1,7 +1,7 @@
 """Tries to change the real tree from inside a run. Each attempt prints a line: its name, and what came of it.
 
-Takes the path of a folder on the real tree, which the run captures, the path of a folder below it that is hidden, and the
-pids of processes outside. Whatever gets through leaves a file or folder named `escaped`, or changes `real`; the test looks.
+Takes the path of a directory on the real tree, which the run captures, the path of a directory below it that is hidden, and the
+pids of processes outside. Whatever gets through leaves a file or directory named `escaped`, or changes `real`; the test looks.
 """
 import ctypes, errno, os, socket, struct, sys
 
@@ -142,7 +142,7 @@ def handle():
 
 
 def guessed_handle():
-    # ext4's handle of an inode: 32 bits of inode and 32 of generation. The root folder is 2, generation 0.
+    # ext4's handle of an inode: 32 bits of inode and 32 of generation. The root directory is 2, generation 0.
     handle = struct.pack("iiII", 8, 1, 2, 0)
     at = os.open("/proc/self/cwd", os.O_RDONLY)
     fd = call("open_by_handle_at", at, handle, os.O_RDONLY)
@@ -243,7 +243,7 @@ attempt("in a namespace: overlay", in_namespace(
     lambda: mount(b"o", tree.encode(), b"overlay", 0, f"lowerdir=/usr,upperdir={tree},workdir={tree}".encode())))
 for pid in pids:
     attempt("root of a process", lambda: write(f"/proc/{pid}/root{tree}/escaped"))
-    attempt("folder of a process", lambda: write(f"/proc/{pid}/cwd/escaped"))
+    attempt("directory of a process", lambda: write(f"/proc/{pid}/cwd/escaped"))
     attempt("descriptor of a process", lambda: [write(f"/proc/{pid}/fd/{n}/escaped") for n in range(3, 9)])
     attempt("memory of a process", lambda: open(f"/proc/{pid}/mem", "r+b"))
     attempt("ptrace", lambda: trace(pid))

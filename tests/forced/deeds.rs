@@ -15,11 +15,11 @@ impl Scene {
     /// A line for a shell, which may come to nothing.
     pub fn deed(&mut self) -> String {
         let (p, q, name) = (self.pick(), self.pick(), self.dice.of(&NAMES));
-        let (kind, mode) = (self.kind(&p), self.folder_mode());
+        let (kind, mode) = (self.kind(&p), self.directory_mode());
         let file_mode = self.dice.of(&["644", "600", "755", "700"]);
         let put = |scene: &mut Self, path: &str| scene.content(path);
         match self.dice.below(31) {
-            0 | 1 if kind == "folder" => put(self, &format!("{p}/{name}")),
+            0 | 1 if kind == "directory" => put(self, &format!("{p}/{name}")),
             0 | 1 => put(self, &p),
             2 if kind == "file" => put(self, &p).replace(" >", " >>"),
             3 => format!("{}; mv -T {p}.tmp {p}", put(self, &format!("{p}.tmp"))),
@@ -30,12 +30,12 @@ impl Scene {
             }
             11 => format!("mkdir -m {mode} {p}"),
             12 | 13 => format!("rm -rf {p}; {}", put(self, &p)),
-            14 => format!("[ -h {p} ] || chmod {} {p}", if kind == "folder" { mode } else { file_mode }),
+            14 => format!("[ -h {p} ] || chmod {} {p}", if kind == "directory" { mode } else { file_mode }),
             15 => format!("touch -h -d @{}.123456789 {p}", 1_000_000_000 + self.dice.below(1_000_000)),
             16 => format!("mv -T {p} {q}"),
             17 => format!("ln -T {p} {q}"),
             18..=20 => self.former(&p),
-            21..=23 if kind == "folder" => {
+            21..=23 if kind == "directory" => {
                 format!(
                     "mv -T {p} {p}.old && mkdir -m {mode} {p} && mv {p}.old/{} {p}/; rmdir {p}.old",
                     self.dice.of(&["*", "[a-d]"])
@@ -44,7 +44,7 @@ impl Scene {
             24 => format!("mv -T {p} {p}.mv{}", self.dice.of(&["", &format!(" && mv -T {p}.mv {p}")])),
             25 => format!("setfattr -h -n user.x -v {} {p}", self.dice.below(9)),
             26 => format!("rm -rf {p}; ln -s {} {p}", self.dice.of(&["a", "nowhere/x", "."])),
-            27 if kind == "folder" => {
+            27 if kind == "directory" => {
                 format!("mv -T {p} {p}.real && ln -s {}.real {p}", p.rsplit('/').next().unwrap_or_default())
             }
             28 if self.road.is_root() => format!("chown -h {0}:{0} {p}", self.dice.of(&[0, 1001])),
@@ -58,7 +58,7 @@ impl Scene {
         let Some(copy) = (!self.copies.is_empty()).then(|| self.dice.of(&self.copies)) else { return ":".into() };
         let how = self.dice.of(&["-a", "-r"]);
         let away = if self.dice.percent(40) { format!("rm -rf {path}; ") } else { String::new() };
-        let over = if self.kind(path) == "folder" && away.is_empty() { format!("{path}/..") } else { path.into() };
+        let over = if self.kind(path) == "directory" && away.is_empty() { format!("{path}/..") } else { path.into() };
         format!("[ -e ../{copy}/{path} ] && {{ {away}cp {how} ../{copy}/{path} {over}; }}")
     }
 
@@ -75,7 +75,7 @@ impl Scene {
         (format!("tok-{}-\n", self.tokens).repeat(times), times)
     }
 
-    pub fn folder_mode(&mut self) -> &'static str {
+    pub fn directory_mode(&mut self) -> &'static str {
         self.dice.of(&["755", "700", "750", "711"])
     }
 
@@ -84,7 +84,7 @@ impl Scene {
         if !self.focus.is_empty() && self.dice.percent(75) {
             let path = self.dice.of(&self.focus);
             return match self.dice.below(20) {
-                0..5 => path.rsplit_once('/').map_or(path.clone(), |(folder, _)| folder.to_owned()),
+                0..5 => path.rsplit_once('/').map_or(path.clone(), |(directory, _)| directory.to_owned()),
                 5..7 => format!("{path}/{}", self.dice.of(&NAMES)),
                 _ => path,
             };
@@ -94,8 +94,12 @@ impl Scene {
             return self.dice.of(&paths);
         }
         let name = self.dice.of(&NAMES);
-        let folders: Vec<String> = paths.into_iter().filter(|path| self.kind(path) == "folder").collect();
-        if folders.is_empty() || self.dice.percent(20) { name.into() } else { format!("{}/{name}", self.dice.of(&folders)) }
+        let directories: Vec<String> = paths.into_iter().filter(|path| self.kind(path) == "directory").collect();
+        if directories.is_empty() || self.dice.percent(20) {
+            name.into()
+        } else {
+            format!("{}/{name}", self.dice.of(&directories))
+        }
     }
 
     pub fn paths(&self) -> Vec<String> {

@@ -69,13 +69,13 @@ impl Scene {
         }
     }
 
-    /// Whether the path, or a folder that it lay in, stands in one of these texts.
+    /// Whether the path, or a directory that it lay in, stands in one of these texts.
     pub fn is_named(&self, path: &str, texts: &[String]) -> bool {
         let path = self.world.path(path);
-        let above = path.ancestors().take_while(|folder| *folder != self.world.tree());
-        above.map(|folder| folder.display().to_string()).any(|folder| {
+        let above = path.ancestors().take_while(|directory| *directory != self.world.tree());
+        above.map(|directory| directory.display().to_string()).any(|directory| {
             texts.iter().any(|text| {
-                let after = text.match_indices(&folder).map(|(at, _)| &text[at + folder.len()..]);
+                let after = text.match_indices(&directory).map(|(at, _)| &text[at + directory.len()..]);
                 after.into_iter().any(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || "/.".contains(c)))
             })
         })
@@ -86,7 +86,7 @@ impl Scene {
         let id = self.id.clone();
         let said = self.recant(&["checkpoint", "verify", &id], "");
         // These it can be given back with: as they are now, by force.
-        let is_fair = |line: &str| line.contains("under another name") || line.contains("put into the kept folder since");
+        let is_fair = |line: &str| line.contains("under another name") || line.contains("put into the kept directory since");
         let is_whole = said.status == 0 || said.status == 3 && said.err.lines().all(is_fair);
         assert!(is_whole, "{what}: verify {}: {}", said.status, said.err);
     }

@@ -16,7 +16,7 @@ use crate::common;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Found {
     pub kind: &'static str,
-    /// A file's digest, a link's target.
+    /// A file's hash, a link's target.
     pub content: String,
     pub tokens: BTreeSet<u32>,
     pub mode: u32,
@@ -31,13 +31,13 @@ impl Found {
     pub fn at(path: &Path) -> Option<Self> {
         let meta = path.symlink_metadata().ok()?;
         let (kind, content, bytes) = match meta.file_type() {
-            kind if kind.is_dir() => ("folder", String::new(), Vec::new()),
+            kind if kind.is_dir() => ("directory", String::new(), Vec::new()),
             kind if kind.is_symlink() => ("symlink", path.read_link().ok()?.to_string_lossy().into_owned(), Vec::new()),
             _ => {
                 // A file that is closed to an ordinary user is told by the rest alone.
                 let bytes = std::fs::read(path).unwrap_or_default();
-                let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-                ("file", digest, bytes)
+                let hash: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+                ("file", hash, bytes)
             }
         };
         let mtime = chrono::DateTime::from_timestamp(meta.mtime(), u32::try_from(meta.mtime_nsec()).ok()?)?;
@@ -56,7 +56,7 @@ impl Found {
 
     /// Without what changes where something beside it comes and goes.
     pub fn itself(&self) -> Self {
-        let mtime = if self.kind == "folder" { String::new() } else { self.mtime.clone() };
+        let mtime = if self.kind == "directory" { String::new() } else { self.mtime.clone() };
         Self { mtime, names: 0, ..self.clone() }
     }
 }
@@ -67,16 +67,16 @@ pub fn tokens_of(bytes: &[u8]) -> BTreeSet<u32> {
     text.lines().filter_map(|line| line.strip_prefix("tok-")?.strip_suffix('-')?.parse().ok()).collect()
 }
 
-/// All that lies under a folder, by its path below it.
+/// All that lies under a directory, by its path below it.
 pub type Sight = BTreeMap<String, Found>;
 
 pub fn look(top: &Path) -> Sight {
     let (mut sight, mut todo) = (Sight::new(), vec![top.to_path_buf()]);
-    while let Some(folder) = todo.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten() {
-            let path = entry.expect("a name in the folder").path();
+    while let Some(directory) = todo.pop() {
+        for entry in std::fs::read_dir(&directory).into_iter().flatten() {
+            let path = entry.expect("a name in the directory").path();
             let Some(found) = Found::at(&path) else { continue };
-            if found.kind == "folder" {
+            if found.kind == "directory" {
                 todo.push(path.clone());
             }
             let below = path.strip_prefix(top).expect("a path below it").to_string_lossy().into_owned();
@@ -158,7 +158,7 @@ pub fn differs(found: Option<&Found>, change: &Change, is_already: bool) -> Opti
     let is_alone = found.names < 2;
     let checks = [
         ("kind", found.kind == wanted("kind")),
-        ("content", !is_alone || !is_file || change.in_place || want["digest"].is_null() || found.content == wanted("digest")),
+        ("content", !is_alone || !is_file || change.in_place || want["hash"].is_null() || found.content == wanted("hash")),
         ("target", found.kind != "symlink" || found.content == wanted("target")),
         ("mode", !is_alone || found.kind == "symlink" || format!("{:04o}", found.mode) == wanted("mode")),
         ("owner", !is_alone || owner == [want["uid"].clone(), want["gid"].clone()]),
@@ -185,7 +185,7 @@ pub fn assert_others(changes: &[Change], before: &Sight, now: &Sight, what: &str
         let (then, found) = (before.get(path), now.get(path));
         let above = || changes.iter().filter(|change| is_under(path, &change.path));
         if above().next().is_some() {
-            // What somebody had put there has given way with the folder; what comes there was kept in one.
+            // What somebody had put there has given way with the directory; what comes there was kept in one.
             let is_fair = then.is_some()
                 || found.is_none()
                 || above().any(|change| change.is_whole)

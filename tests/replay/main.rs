@@ -34,7 +34,7 @@ use record::{Key, Record};
 enum Size {
     Few,
     Many,
-    /// In more folders than are synced one by one.
+    /// In more directories than are synced one by one.
     Wide,
 }
 
@@ -55,7 +55,7 @@ impl Scene {
         // Between two, the store syncs more than the tree.
         let tree_on = if store_on.is_some() { None } else { fast() };
         let mut world = tree_on.map_or_else(World::new, World::on);
-        let elsewhere = store_on.map(|folder| tempfile::tempdir_in(folder).expect("a folder of another file system"));
+        let elsewhere = store_on.map(|directory| tempfile::tempdir_in(directory).expect("a directory of another file system"));
         if let Some(elsewhere) = &elsewhere {
             world.set("RECANT_STORE", elsewhere.path().join("store"));
         }
@@ -74,7 +74,7 @@ impl Scene {
         if self.template.exists() {
             clear(&self.template);
         }
-        std::fs::create_dir(&self.template).expect("a folder");
+        std::fs::create_dir(&self.template).expect("a directory");
         copy(&[self.world.tree(), self.store.clone()], &self.template);
         self.generation.set(self.now_at());
     }
@@ -88,7 +88,7 @@ impl Scene {
             copy(&[tree, store], self.world.root());
         } else {
             copy(&[tree], self.world.root());
-            copy(&[store], self.store.parent().expect("a folder"));
+            copy(&[store], self.store.parent().expect("a directory"));
         }
         self.empty_pools();
     }
@@ -158,10 +158,10 @@ impl Scene {
 
 /// A file system without a disk behind it: what a sync means is the model's to say.
 fn fast() -> Option<&'static Path> {
-    Some(Path::new("/dev/shm")).filter(|folder| folder.is_dir())
+    Some(Path::new("/dev/shm")).filter(|directory| directory.is_dir())
 }
 
-/// Removes a folder with all that is in it: an ordinary user opens what he has closed to himself.
+/// Removes a directory with all that is in it: an ordinary user opens what he has closed to himself.
 fn clear(top: &Path) {
     let opened = Command::new("chmod").args(["-R", "u+rwX"]).arg(top).status().expect("chmod runs");
     assert!(opened.success(), "{} can be opened", top.display());
@@ -177,7 +177,7 @@ fn fill(world: &World, size: Size, one_file_system: bool) -> String {
     world.write("edited", "old").write("gone", "away").write("moded", "x").write("full/a", "1").chmod("edited", 0o600);
     if size == Size::Many {
         world.write("empty", "").write("full/sub/b", "2").symlink("old", "link").fifo("fifo").write("one", "linked");
-        world.write("kind/file", "f").mkdir("kind/folder").write("kind/full/x", "x").chmod("full/sub", 0o500);
+        world.write("kind/file", "f").mkdir("kind/directory").write("kind/full/x", "x").chmod("full/sub", 0o500);
         (0..12).for_each(|i| {
             world.write(format!("many/{i}"), format!("old {i}"));
         });
@@ -206,7 +206,7 @@ fn fill(world: &World, size: Size, one_file_system: bool) -> String {
         (0..12).for_each(|i| {
             world.stage_write(&id, format!("many/{i}"), format!("new {i}"));
         });
-        words.extend(["delete ID link", "delete ID kind/file", "mkdir ID kind/file", "symlink ID to kind/folder -r"]);
+        words.extend(["delete ID link", "delete ID kind/file", "mkdir ID kind/file", "symlink ID to kind/directory -r"]);
         words.push("symlink ID to kind/full -r");
     }
     for words in words {
@@ -319,9 +319,9 @@ fn cuts(whole: &Record) -> Vec<usize> {
     syncs.chain([whole.steps.len() + 1]).collect()
 }
 
-/// A manifest without the times of folders that the verb itself has changed: each run has its own.
+/// A manifest without the times of directories that the verb itself has changed: each run has its own.
 fn timeless(mut manifest: Manifest) -> Manifest {
-    let late = |row: &&mut common::Row| row.content == "folder" && row.mtime.0 > 1_500_000_000;
+    let late = |row: &&mut common::Row| row.content == "directory" && row.mtime.0 > 1_500_000_000;
     manifest.0.values_mut().filter(late).for_each(|row| row.mtime = (0, 0));
     manifest
 }
@@ -357,7 +357,7 @@ fn sweep(scene: &Scene, few: usize, what: &str) {
     println!("{what}: {:.1} s", begun.elapsed().as_secs_f32());
 }
 
-/// The fast file system, where temporary folders lie on another one.
+/// The fast file system, where temporary directories lie on another one.
 fn elsewhere() -> Option<PathBuf> {
     let dev = |path: &Path| path.metadata().ok().map(|meta| meta.dev());
     let two = fast().is_some_and(|fast| dev(fast) != dev(&std::env::temp_dir()));
@@ -375,7 +375,7 @@ fn after_a_power_cut_a_small_session_is_whole() {
 #[test]
 fn after_a_power_cut_a_larger_session_is_whole() {
     sweep(&Scene::new(Size::Many, None), 2, "many changes");
-    sweep(&Scene::new(Size::Wide, None), 1, "changes in many folders");
+    sweep(&Scene::new(Size::Wide, None), 1, "changes in many directories");
 }
 
 #[test]
@@ -383,7 +383,7 @@ fn after_a_power_cut_sessions_between_two_file_systems_are_whole() {
     let Some(other) = elsewhere() else { return };
     sweep(&Scene::new(Size::Few, Some(&other)), 1, "a few changes, two file systems");
     sweep(&Scene::new(Size::Many, Some(&other)), 1, "many changes, two file systems");
-    sweep(&Scene::new(Size::Wide, Some(&other)), 1, "changes in many folders, two file systems");
+    sweep(&Scene::new(Size::Wide, Some(&other)), 1, "changes in many directories, two file systems");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! What a power cut may leave of a run: for each step the states that no sync has ruled out.
 //!
-//! The model is weaker than ext4, xfs and btrfs are together: a change of names lasts once one of its folders is synced
+//! The model is weaker than ext4, xfs and btrfs are together: a change of names lasts once one of its directories is synced
 //! and all changes of these names before it last with it; content, and metadata, once its own object is synced; all
-//! else may be there or not, each by itself. A folder that is moved keeps its place in the order
-//! of what happens in it: ext4 and xfs keep the order of all names, btrfs commits all when a moved folder is synced. A rename to another folder may leave both names until the old folder is
-//! synced as well. Nothing is ordered but by syncs.
+//! else may be there or not, each by itself. A directory that is moved keeps its place in the order
+//! of what happens in it: ext4 and xfs keep the order of all names, btrfs commits all when a moved directory is synced. A rename to another
+//! directory may leave both names until the old directory is synced as well. Nothing is ordered but by syncs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ pub struct State {
     /// Where each name leads.
     pub names: BTreeMap<Slot, Option<Key>>,
     pub content: BTreeMap<Key, Content>,
-    /// Metadata; a folder's time goes with the names in it.
+    /// Metadata; a directory's time goes with the names in it.
     pub objects: BTreeMap<Key, Object>,
     /// For messages.
     pub lost: String,
@@ -57,7 +57,7 @@ pub struct Cut<'r> {
     record: &'r Record,
     /// For each step with names: whether it is known to last.
     lasting: Vec<bool>,
-    /// The folders that were synced after a step, of those in which it changed names.
+    /// The directories that were synced after a step, of those in which it changed names.
     synced_after: Vec<BTreeSet<Key>>,
     /// For each file: bytes that last, and bytes written.
     content: BTreeMap<Key, (u64, u64)>,
@@ -150,7 +150,7 @@ impl<'r> Cut<'r> {
         }
     }
 
-    /// Whether step `j` cannot be there without the earlier one: they change the same name, or one of them gives a folder its
+    /// Whether step `j` cannot be there without the earlier one: they change the same name, or one of them gives a directory its
     /// own name in which the other changes names.
     fn needs(&self, j: usize, earlier: usize) -> bool {
         let (later, earlier) = (&self.steps[j].names, &self.steps[earlier].names);
@@ -182,15 +182,15 @@ impl<'r> Cut<'r> {
             }
             let moved = step.call.starts_with("renameat") && step.call != "renameat2 EXCHANGE";
             for renamed in &step.names {
-                let folder = renamed.slot.0;
-                // D4: until the folder that it left is synced, the old name may be there beside the new one.
-                let stays = moved && renamed.to.is_none() && !self.synced_after[i].contains(&folder) && self.may_be_both(step);
+                let directory = renamed.slot.0;
+                // D4: until the directory that it left is synced, the old name may be there beside the new one.
+                let stays = moved && renamed.to.is_none() && !self.synced_after[i].contains(&directory) && self.may_be_both(step);
                 if stays && !matches!(loss, Loss::Content | Loss::Unsynced) && dice.roll(4) == 0 {
                     lost.push(format!("{} {} {} but for the old name", step.n, step.call, step.what));
                     continue;
                 }
                 names.insert(renamed.slot.clone(), renamed.to);
-                last_of.insert(folder, step.n);
+                last_of.insert(directory, step.n);
             }
         }
         let content = self.contents(loss, dice, &mut lost);
@@ -199,8 +199,8 @@ impl<'r> Cut<'r> {
             let newest = history.len() - 1;
             let pick = match loss {
                 _ if newest == 0 => 0,
-                // A folder's time goes with the last change of its names.
-                _ if history[0].1.kind == "folder" => {
+                // A directory's time goes with the last change of its names.
+                _ if history[0].1.kind == "directory" => {
                     let last = last_of.get(key).copied().unwrap_or(0);
                     history.iter().rposition(|(n, _)| *n <= last).unwrap_or(0)
                 }
@@ -226,12 +226,12 @@ impl<'r> Cut<'r> {
         State { names, content, objects, lost: lost.join("\n  ") }
     }
 
-    /// Only what is no folder can have two names.
+    /// Only what is no directory can have two names.
     fn may_be_both(&self, step: &Step) -> bool {
         let moved = step.names.iter().find_map(|renamed| renamed.to);
-        let folders: BTreeSet<Key> = step.names.iter().map(|renamed| renamed.slot.0).collect();
-        let is_folder = step.before.iter().any(|object| Some(object.key()) == moved && object.kind == "folder");
-        folders.len() > 1 && !is_folder
+        let directories: BTreeSet<Key> = step.names.iter().map(|renamed| renamed.slot.0).collect();
+        let is_dir = step.before.iter().any(|object| Some(object.key()) == moved && object.kind == "directory");
+        directories.len() > 1 && !is_dir
     }
 
     fn names_there(&self, loss: Loss, dice: &mut Dice) -> Vec<bool> {

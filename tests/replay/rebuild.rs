@@ -12,24 +12,24 @@ use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
 use super::model::{Content, State};
 use super::record::{Key, Object, Slot};
 
-/// Rebuilds below `tops`; `pools` are the folders of the record, one a file system, with what was kept.
+/// Rebuilds below `tops`; `pools` are the directories of the record, one a file system, with what was kept.
 pub fn rebuild(state: &State, tops: &[PathBuf], pools: &[PathBuf]) {
     let now = Now::look(tops, pools);
-    let folders: BTreeSet<Key> = state.names.keys().map(|(folder, _)| *folder).collect();
-    let mut held: BTreeMap<Key, OwnedFd> = folders.iter().filter_map(|key| Some((*key, now.open(*key)?))).collect();
+    let directories: BTreeSet<Key> = state.names.keys().map(|(directory, _)| *directory).collect();
+    let mut held: BTreeMap<Key, OwnedFd> = directories.iter().filter_map(|key| Some((*key, now.open(*key)?))).collect();
     let closed: Vec<(PathBuf, u32)> = held.values().filter_map(opened_up).collect();
-    for (folder, name) in state.names.keys() {
-        if let (Some(held), Some(key)) = (held.get(folder), now.names.get(&(*folder, name.clone()))) {
+    for (directory, name) in state.names.keys() {
+        if let (Some(held), Some(key)) = (held.get(directory), now.names.get(&(*directory, name.clone()))) {
             now.detach(*key, held, name);
         }
     }
-    for ((folder, name), key) in state.names.iter().filter_map(|(slot, key)| Some((slot, (*key)?))) {
-        if !held.contains_key(folder) {
-            // A folder that the run has removed, and that is there again.
-            now.make(*folder, &state.objects[folder]);
-            held.insert(*folder, open(&now.pooled(*folder)));
+    for ((directory, name), key) in state.names.iter().filter_map(|(slot, key)| Some((slot, (*key)?))) {
+        if !held.contains_key(directory) {
+            // A directory that the run has removed, and that is there again.
+            now.make(*directory, &state.objects[directory]);
+            held.insert(*directory, open(&now.pooled(*directory)));
         }
-        now.attach(key, state.objects.get(&key), &held[folder], name);
+        now.attach(key, state.objects.get(&key), &held[directory], name);
     }
     for (path, mode) in closed {
         std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("the mode that it had");
@@ -37,8 +37,8 @@ pub fn rebuild(state: &State, tops: &[PathBuf], pools: &[PathBuf]) {
     for (key, content) in &state.content {
         spoil(&now, *key, *content);
     }
-    // Metadata last: what was done above has changed times. Folders after what lies in them.
-    let (mut dirs, others): (Vec<&Object>, Vec<&Object>) = state.objects.values().partition(|object| object.kind == "folder");
+    // Metadata last: what was done above has changed times. Directories after what lies in them.
+    let (mut dirs, others): (Vec<&Object>, Vec<&Object>) = state.objects.values().partition(|object| object.kind == "directory");
     others.into_iter().for_each(|object| now.dress(object, &held, state));
     dirs.sort_by_key(|object| object.ino);
     dirs.into_iter().for_each(|object| now.dress(object, &held, state));
@@ -66,10 +66,10 @@ impl Now {
             now.pools.insert(dev, pool);
         }
         let mut todo: Vec<PathBuf> = tops.to_vec();
-        while let Some(folder) = todo.pop() {
-            let key = key_of(&folder);
-            now.paths.insert(key, folder.clone());
-            for entry in std::fs::read_dir(&folder).expect("a folder") {
+        while let Some(directory) = todo.pop() {
+            let key = key_of(&directory);
+            now.paths.insert(key, directory.clone());
+            for entry in std::fs::read_dir(&directory).expect("a directory") {
                 let entry = entry.expect("a name");
                 let child = key_of(&entry.path());
                 now.names.insert((key, entry.file_name().to_string_lossy().into_owned()), child);
@@ -91,33 +91,33 @@ impl Now {
     }
 
     /// Takes a name away; the object stays in the pool.
-    fn detach(&self, key: Key, folder: &OwnedFd, name: &str) {
+    fn detach(&self, key: Key, directory: &OwnedFd, name: &str) {
         let pooled = self.pooled(key);
-        let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).expect("a name that was just seen");
+        let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).expect("a name that was just seen");
         if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() {
-            move_folder(folder, Path::new(name), &CWD, &pooled, stat.st_mode).expect("a folder goes to the pool");
+            move_directory(directory, Path::new(name), &CWD, &pooled, stat.st_mode).expect("a directory goes to the pool");
             return;
         }
         if pooled.symlink_metadata().is_err() {
-            rustix::fs::linkat(folder, name, CWD, &pooled, AtFlags::empty()).expect("a second name");
+            rustix::fs::linkat(directory, name, CWD, &pooled, AtFlags::empty()).expect("a second name");
         }
-        rustix::fs::unlinkat(folder, name, AtFlags::empty()).expect("a name goes");
+        rustix::fs::unlinkat(directory, name, AtFlags::empty()).expect("a name goes");
     }
 
     fn make(&self, key: Key, like: &Object) {
-        assert_eq!(like.kind, "folder", "only folders are not kept: {like:?}");
+        assert_eq!(like.kind, "directory", "only directories are not kept: {like:?}");
         let pooled = self.pooled(key);
         if pooled.symlink_metadata().is_err() {
-            std::fs::create_dir(&pooled).expect("a folder made again");
+            std::fs::create_dir(&pooled).expect("a directory made again");
         }
     }
 
     /// Gives an object of the pool a name.
-    fn attach(&self, key: Key, like: Option<&Object>, folder: &OwnedFd, name: &str) {
+    fn attach(&self, key: Key, like: Option<&Object>, directory: &OwnedFd, name: &str) {
         let pooled = self.pooled(key);
-        let is_folder = match pooled.symlink_metadata() {
+        let is_dir = match pooled.symlink_metadata() {
             Ok(meta) => meta.is_dir(),
-            Err(_) if like.is_some_and(|like| like.kind == "folder") => {
+            Err(_) if like.is_some_and(|like| like.kind == "directory") => {
                 self.make(key, like.expect("it was just looked at"));
                 true
             }
@@ -127,27 +127,27 @@ impl Now {
                 false
             }
         };
-        let there = if is_folder {
+        let there = if is_dir {
             let mode = pooled.symlink_metadata().expect("it was just looked at").mode();
-            move_folder(&CWD, &pooled, folder, Path::new(name), mode)
+            move_directory(&CWD, &pooled, directory, Path::new(name), mode)
         } else {
-            rustix::fs::linkat(CWD, &pooled, folder, name, AtFlags::empty())
+            rustix::fs::linkat(CWD, &pooled, directory, name, AtFlags::empty())
         };
         there.unwrap_or_else(|error| panic!("{name} {key:?} {like:?}: {error}"));
     }
 
-    /// Where an object can be reached now: the pool, a name in a held folder, or a path that the run has not touched.
+    /// Where an object can be reached now: the pool, a name in a held directory, or a path that the run has not touched.
     fn reach(&self, key: Key, held: &BTreeMap<Key, OwnedFd>, state: &State) -> Option<PathBuf> {
         use std::os::fd::AsRawFd;
         let pooled = self.pooled(key);
         if pooled.symlink_metadata().is_ok_and(|meta| (meta.dev(), meta.ino()) == key) {
             return Some(pooled);
         }
-        if let Some(folder) = held.get(&key) {
-            return Some(format!("/proc/self/fd/{}/.", folder.as_raw_fd()).into());
+        if let Some(directory) = held.get(&key) {
+            return Some(format!("/proc/self/fd/{}/.", directory.as_raw_fd()).into());
         }
-        if let Some((folder, name)) = state.names.iter().find(|(_, to)| **to == Some(key)).map(|(slot, _)| slot) {
-            return Some(Path::new(&format!("/proc/self/fd/{}", held.get(folder)?.as_raw_fd())).join(name));
+        if let Some((directory, name)) = state.names.iter().find(|(_, to)| **to == Some(key)).map(|(slot, _)| slot) {
+            return Some(Path::new(&format!("/proc/self/fd/{}", held.get(directory)?.as_raw_fd())).join(name));
         }
         let path = self.paths.get(&key)?;
         path.symlink_metadata().is_ok_and(|meta| (meta.dev(), meta.ino()) == key).then(|| path.clone())
@@ -212,19 +212,19 @@ fn spoil(now: &Now, key: Key, content: Content) {
     }
 }
 
-/// An ordinary user may change no names in a folder that he has closed to himself. Gives the mode that it had.
-fn opened_up(folder: &OwnedFd) -> Option<(PathBuf, u32)> {
-    let path = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
-    let mode = path.metadata().expect("an open folder").mode();
+/// An ordinary user may change no names in a directory that he has closed to himself. Gives the mode that it had.
+fn opened_up(directory: &OwnedFd) -> Option<(PathBuf, u32)> {
+    let path = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+    let mode = path.metadata().expect("an open directory").mode();
     if mode & 0o700 == 0o700 {
         return None;
     }
-    std::fs::set_permissions(&path, Permissions::from_mode(mode | 0o700)).expect("his own folder");
+    std::fs::set_permissions(&path, Permissions::from_mode(mode | 0o700)).expect("his own directory");
     Some((path, mode))
 }
 
-/// An ordinary user may not give a folder another parent that he may not write to.
-fn move_folder(from: &impl AsFd, name: &Path, to: &impl AsFd, new: &Path, mode: u32) -> rustix::io::Result<()> {
+/// An ordinary user may not give a directory another parent that he may not write to.
+fn move_directory(from: &impl AsFd, name: &Path, to: &impl AsFd, new: &Path, mode: u32) -> rustix::io::Result<()> {
     let mode = Mode::from_raw_mode(mode);
     rustix::fs::chmodat(from, name, mode | Mode::RWXU, AtFlags::empty())?;
     rustix::fs::renameat(from, name, to, new)?;

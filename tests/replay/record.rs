@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// Device and inode number.
 pub type Key = (u64, u64);
 
-/// A name in a folder.
+/// A name in a directory.
 pub type Slot = (Key, String);
 
 /// An object without its content and its names.
@@ -33,7 +33,7 @@ impl Object {
 
 #[derive(Debug, Clone, Deserialize)]
 struct Seen {
-    folder: Option<Object>,
+    directory: Option<Object>,
     path: Option<String>,
     name: Option<String>,
     object: Option<Object>,
@@ -87,8 +87,8 @@ pub struct Record {
 }
 
 impl Record {
-    pub fn read(folder: &Path) -> Self {
-        let text = std::fs::read_to_string(folder.join("steps.jsonl")).expect("a record");
+    pub fn read(directory: &Path) -> Self {
+        let text = std::fs::read_to_string(directory.join("steps.jsonl")).expect("a record");
         let mut lines: Vec<Line> = text.lines().map(|line| serde_json::from_str(line).expect("a line of a record")).collect();
         // The last step was not looked at once more: it is a sync, which changes nothing, or the run was killed before it.
         if let Some(Line::Before { n, on, .. }) = lines.last() {
@@ -119,8 +119,8 @@ impl Record {
 fn step(n: usize, call: &str, site: &str, on: &[Seen], then: &[Seen], first: &mut BTreeMap<Slot, Option<Key>>) -> Step {
     let mut names = Vec::new();
     for (was, is) in on.iter().zip(then) {
-        let (Some(folder), Some(name)) = (&was.folder, &was.name) else { continue };
-        let slot = (folder.key(), name.clone());
+        let (Some(directory), Some(name)) = (&was.directory, &was.name) else { continue };
+        let slot = (directory.key(), name.clone());
         let (from, to) = (was.object.as_ref().map(Object::key), is.object.as_ref().map(Object::key));
         if from != to {
             first.entry(slot.clone()).or_insert(from);
@@ -138,8 +138,9 @@ fn step(n: usize, call: &str, site: &str, on: &[Seen], then: &[Seen], first: &mu
         Some(Sync::Object(_)) => format!("{site} {}", object.map_or("", |object| &object.kind)),
         None => site.to_owned(),
     };
-    let all =
-        |seen: &[Seen]| -> Vec<Object> { seen.iter().flat_map(|seen| [&seen.folder, &seen.object]).flatten().cloned().collect() };
+    let all = |seen: &[Seen]| -> Vec<Object> {
+        seen.iter().flat_map(|seen| [&seen.directory, &seen.object]).flatten().cloned().collect()
+    };
     let what: Vec<String> = on
         .iter()
         .map(|seen| match (&seen.path, &seen.name) {

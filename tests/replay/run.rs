@@ -194,19 +194,19 @@ impl<'s> Held<'s> {
 /// The site of what the command did.
 const COMMAND: &str = "the command";
 
-/// What lies in the uppers, parents first: the path, its folder's object and its own.
+/// What lies in the uppers, parents first: the path, its directory's object and its own.
 fn uppers(store: &Path) -> Vec<(PathBuf, Object, Object)> {
     let mut found = Vec::new();
     let sessions = std::fs::read_dir(store.join("sessions")).map(|all| all.map(|entry| entry.expect("a name").path()).collect());
     let mut todo: Vec<PathBuf> = sessions.unwrap_or_default();
     todo.iter_mut().for_each(|session| session.push("held/upper"));
     todo.retain(|upper| upper.is_dir());
-    while let Some(folder) = todo.pop() {
-        let parent = object(&folder);
-        for entry in std::fs::read_dir(&folder).expect("a folder") {
+    while let Some(directory) = todo.pop() {
+        let parent = object(&directory);
+        for entry in std::fs::read_dir(&directory).expect("a directory") {
             let path = entry.expect("a name").path();
             let own = object(&path);
-            if own.kind == "folder" {
+            if own.kind == "directory" {
                 todo.push(path.clone());
             }
             found.push((path, parent.clone(), own));
@@ -220,7 +220,7 @@ fn object(path: &Path) -> Object {
     let kind = if meta.is_file() {
         "file"
     } else if meta.is_dir() {
-        "folder"
+        "directory"
     } else {
         "other"
     };
@@ -261,7 +261,7 @@ fn written(before: &[(PathBuf, Object, Object)], now: &[(PathBuf, Object, Object
         let slot = (parent.key(), name(path));
         let is_new = slots.get(&slot) != Some(&own.key());
         let was = known.get(&own.key()).map_or_else(
-            || Object { size: 0, xattrs: Vec::new(), mode: if own.kind == "folder" { 0o700 } else { 0o600 }, ..own.clone() },
+            || Object { size: 0, xattrs: Vec::new(), mode: if own.kind == "directory" { 0o700 } else { 0o600 }, ..own.clone() },
             |was| (*was).clone(),
         );
         let names = if is_new { vec![Renamed { slot, to: Some(own.key()) }] } else { Vec::new() };

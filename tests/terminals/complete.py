@@ -1,4 +1,4 @@
-"""What a shell shows for words and a tab: complete.py SHELL WORDS, in the folder that is the working one. RECANT and the shell are in PATH."""
+"""What a shell shows for words and a tab: complete.py SHELL WORDS, in the directory that is the working one. RECANT and the shell are in PATH."""
 import select, os, re, sys, time
 from terminal import Terminal
 

@@ -1,6 +1,6 @@
 """Plays a person at a terminal who works on another machine. Each scene prints its name when it came out as at home.
 
-Takes the binary, the name of the machine, and its home folder.
+Takes the binary, the name of the machine, and its home directory.
 """
 import os, re, shutil, sys
 

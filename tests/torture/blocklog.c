@@ -2,7 +2,7 @@
  *
  *     blocklog IMAGES LOG MOUNTPOINT
  *
- * shows the files of the folder IMAGES at MOUNTPOINT. A loop device over such a file turns block writes into WRITE and cache
+ * shows the files of the directory IMAGES at MOUNTPOINT. A loop device over such a file turns block writes into WRITE and cache
  * flushes into FSYNC. A record in LOG: kind (1 write, 2 flush), the image (its name's first byte), offset and length (64 bits
  * each, as the machine has them), then the bytes of a write. While there is a file `fail` beside IMAGES, writes and flushes
  * fail with EIO, and nothing of them reaches an image. */

@@ -24,7 +24,7 @@ KINDS = ["KILL", "ENOSPC", "EIO", "EINTR", "other"]
 OTHERS = ["EPERM", "EACCES", "EROFS", "EDQUOT", "EMFILE", "ENFILE", "ENOMEM", "EBUSY", "ETXTBSY", "ENOLCK",
           "ENOENT", "ELOOP"]
 
-# No failures, and believed: there is nothing to remove; the times are those of somebody else's folder.
+# No failures, and believed: there is nothing to remove; the times are those of somebody else's directory.
 LIES = {("unlinkat", "ENOENT"), ("unlink", "ENOENT"), ("utimensat", "EPERM")}
 
 # verb: status before, status after, and the verb that leads back from there to the status before; none: a world is made anew.
@@ -285,10 +285,10 @@ class Sweep:
                     self.begin()
 
 
-def sweep(recant, folders, report, every=1, verbs=VERBS):
-    """`folders`: where the tree lies, and the store where that is somewhere else."""
+def sweep(recant, directories, report, every=1, verbs=VERBS):
+    """`directories`: where the tree lies, and the store where that is somewhere else."""
     for verb in verbs:
-        world = World(recant, *folders)
+        world = World(recant, *directories)
         one = Sweep(world, verb, report)
         if verb != "recover":
             one.run(KINDS, every)

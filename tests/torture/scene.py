@@ -18,13 +18,13 @@ head -c 70000 /dev/zero | tr '\0' n > edit/large
 mkdir -p made/deep/er made/hollow; for i in 1 2 3; do echo $i > made/$i; done; echo n > made/deep/er/n
 truncate -s 1M made/sparse; mkfifo made/fifo; ln -s ../edit/1 made/link; ln made/1 made/1-too
 rm -r gone; rm one-gone link-gone fifo-gone
-chmod 0640 mode/file; chmod 0700 mode/folder; touch -d @900000000 mode/times
+chmod 0640 mode/file; chmod 0700 mode/directory; touch -d @900000000 mode/times
 ln -sfn made turned; rm kind/file; mkdir kind/file; echo in > kind/file/in
-rm -r kind/folder; echo "was a folder" > kind/folder; rm kind/link; echo "was a link" > kind/link
+rm -r kind/directory; echo "was a directory" > kind/directory; rm kind/link; echo "was a link" > kind/link
 rm kind/fifo; ln -s nowhere kind/fifo; rm -r kind/to-link; ln -s ../edit kind/to-link
 echo apart > group/a; mv moved/from moved/to
 setfattr -n user.recant.test -v changed xattr/file || :
-# All that has a time of its own now, and the folders that came: a time that can be told again, each another one.
+# All that has a time of its own now, and the directories that came: a time that can be told again, each another one.
 n=0
 { find . ! -type d -newermt @1300000000; find made kind/file -depth -type d; } | sort | while read -r path; do
     n=$((n + 1)); touch -h -d "@1400000000.$((123456700 + n))" "$path"
@@ -45,10 +45,10 @@ def fill(tree, links):
     write("edit/large", b"o" * 200_000)
     write("edit/emptied", b"not for long")
     write("edit/empty", b"")
-    for name in ["gone/1", "gone/2", "gone/sub/3", "one-gone", "mode/file", "mode/times", "kind/file", "kind/folder/in",
+    for name in ["gone/1", "gone/2", "gone/sub/3", "one-gone", "mode/file", "mode/times", "kind/file", "kind/directory/in",
                  "kind/to-link/in", "moved/from", "xattr/file", "group/a", "apart/untouched"]:
         write(name, name.encode())
-    os.mkdir(os.path.join(tree, "mode/folder"))
+    os.mkdir(os.path.join(tree, "mode/directory"))
     os.chmod(os.path.join(tree, "edit/2"), 0o600)
     if links:
         os.link(os.path.join(tree, "group/a"), os.path.join(tree, "group/b"))
@@ -61,18 +61,18 @@ def fill(tree, links):
             os.setxattr(os.path.join(tree, name), "user.recant.test", b"kept")
         except OSError:
             pass
-    for top, folders, files in os.walk(tree, topdown=False):
-        for i, name in enumerate(sorted(folders + files)):
+    for top, directories, files in os.walk(tree, topdown=False):
+        for i, name in enumerate(sorted(directories + files)):
             os.utime(os.path.join(top, name), ns=(10**18, 10**18 + i), follow_symlinks=False)
     os.utime(tree, ns=(10**18, 10**18))
 
 
-# A folder's kind in a manifest.
-FOLDER = f"{stat.S_IFDIR >> 12:x}"
+# A directory's kind in a manifest.
+DIRECTORY = f"{stat.S_IFDIR >> 12:x}"
 
 
 def manifest(tree):
-    """The exact state of all that lies under a folder: by path, apart from recant."""
+    """The exact state of all that lies under a directory: by path, apart from recant."""
     rows, names = {}, {}
     todo = [b""]
     top = os.fsencode(tree)
@@ -86,7 +86,7 @@ def manifest(tree):
             content = ""
         elif kind == stat.S_IFREG:
             with open(path, "rb") as file:
-                content = hashlib.sha256(file.read()).hexdigest()[:16] + f" {meta.st_size}"
+                content = hashlib.sha256(file.read()).hexhash()[:16] + f" {meta.st_size}"
         elif kind == stat.S_IFLNK:
             content = os.readlink(path).decode(errors="backslashreplace")
         else:
@@ -106,9 +106,9 @@ def manifest(tree):
 
 
 def settled(rows):
-    """The same without the times of folders in which an operation has made or removed a name. All others are those of before, or of the session."""
+    """The same without the times of directories in which an operation has made or removed a name. All others are those of before, or of the session."""
     def row(known):
-        late = known[0] == FOLDER and known[4] > 15 * 10**17
+        late = known[0] == DIRECTORY and known[4] > 15 * 10**17
         return known[:4] + [0 if late else known[4]] + known[5:]
     return {path: row(known) for path, known in rows.items()}
 
@@ -136,10 +136,10 @@ class World:
 
     def make(self):
         """Everything anew: the tree before, and a pending session."""
-        for folder in [self.tree, self.home, self.store]:
-            shutil.rmtree(folder, ignore_errors=True)
-        for folder in [self.tree, self.home]:
-            os.makedirs(folder)
+        for directory in [self.tree, self.home, self.store]:
+            shutil.rmtree(directory, ignore_errors=True)
+        for directory in [self.tree, self.home]:
+            os.makedirs(directory)
         # Between two file systems a name outside the session cannot be joined again: rollback says so, exit 4.
         fill(self.tree, links=self.store.startswith(self.at + "/"))
         said = self.run("run", "-q", "--", "sh", "-c", CHANGES)

@@ -28,8 +28,8 @@ def lacking(kind, *programs):
 class Disk:
     """An image with a file system, mounted over a loop device."""
 
-    def __init__(self, folder, kind):
-        self.kind, self.point = kind, os.path.join(folder, kind)
+    def __init__(self, directory, kind):
+        self.kind, self.point = kind, os.path.join(directory, kind)
         self.image = self.point + ".image"
         size, make = FILE_SYSTEMS[kind]
         with open(self.image, "wb") as file:
@@ -53,11 +53,11 @@ class Disk:
 
 @contextlib.contextmanager
 def disks(*kinds):
-    with tempfile.TemporaryDirectory(prefix="recant-torture-") as folder:
+    with tempfile.TemporaryDirectory(prefix="recant-torture-") as directory:
         made = []
         try:
             for i, kind in enumerate(kinds):
-                inner = os.path.join(folder, str(i))
+                inner = os.path.join(directory, str(i))
                 os.mkdir(inner)
                 made.append(Disk(inner, kind))
             yield made

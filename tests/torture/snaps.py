@@ -30,8 +30,8 @@ class Scene:
         self.world = World(recant, at)
         self.saved = os.path.join(at, "saved")
         world = self.world
-        for folder in [world.tree, world.home, self.saved]:
-            os.makedirs(folder)
+        for directory in [world.tree, world.home, self.saved]:
+            os.makedirs(directory)
         fill(world.tree, links=True)
         self.wanted = []
         for i in range(4):
@@ -54,8 +54,8 @@ class Scene:
         subprocess.run(["cp", "-a", os.path.join(origin, "tree"), os.path.join(origin, "store"), to], check=True)
 
     def reset(self):
-        for folder in [self.world.tree, self.world.store]:
-            shutil.rmtree(folder)
+        for directory in [self.world.tree, self.world.store]:
+            shutil.rmtree(directory)
         self.copy(self.saved, self.world.at)
 
     def must(self, *words, kind="lost"):
@@ -155,8 +155,8 @@ def inject_again(scene, found, point, fault, words):
         now = renumbered(scene.world, found, point, *words)
 
 
-def sweep(recant, folder, report, every=1, verbs=WORDS, plant=lambda world: None):
-    scene = Scene(recant, folder)
+def sweep(recant, directory, report, every=1, verbs=WORDS, plant=lambda world: None):
+    scene = Scene(recant, directory)
     for verb in verbs:
         words = WORDS[verb]
         scene.reset()

@@ -36,7 +36,7 @@ def run_calls(recant, report, every):
     if not shutil.which("strace"):
         print("skipped: each system call once: no strace here")
         return
-    with fast_folder() as one, tempfile.TemporaryDirectory(prefix="recant-torture-") as two:
+    with fast_directory() as one, tempfile.TemporaryDirectory(prefix="recant-torture-") as two:
         calls.sweep(recant, [one], report, every)
         if every == 1 and os.stat(one).st_dev != os.stat(two).st_dev:
             calls.sweep(recant, [two, one], report, every)
@@ -47,8 +47,8 @@ def run_snaps(recant, report, every):
         print("skipped: each system call of a snapshot once: no strace here")
         return
     # Not in /tmp, where what `run --in` starts may write: the store lies here.
-    with fast_folder("/var/tmp") as folder:
-        snaps.sweep(recant, folder, report, every)
+    with fast_directory("/var/tmp") as directory:
+        snaps.sweep(recant, directory, report, every)
 
 
 def run_shut(recant, report, every):
@@ -60,21 +60,21 @@ def run_wlog(recant, report, every):
 
 
 def no_journal(recant, report):
-    with fast_folder() as folder:
-        sweep = calls.Sweep(World(recant, folder), "commit", report)
+    with fast_directory() as directory:
+        sweep = calls.Sweep(World(recant, directory), "commit", report)
         sweep.plant = lambda world: [os.unlink(os.path.join(world.store, "journals", name))
                                      for name in os.listdir(os.path.join(world.store, "journals"))]
         sweep.run(["KILL"], 3)
 
 
 def swallowed(recant, report):
-    with fast_folder() as folder:
-        calls.Sweep(World(recant, folder), "commit", report).run([calls.SWALLOWED], 3)
+    with fast_directory() as directory:
+        calls.Sweep(World(recant, directory), "commit", report).run([calls.SWALLOWED], 3)
 
 
 def panics(recant, report):
-    with fast_folder() as folder:
-        world = World(recant, folder)
+    with fast_directory() as directory:
+        world = World(recant, directory)
         world.around = ["sh", "-c", '"$@"; test $? != 1 || exit 101', "sh"]
         calls.Sweep(world, "commit", report).run(["EIO"], 3)
 
@@ -86,8 +86,8 @@ def wrong_times(recant, report):
                 path = os.path.join(top, name)
                 if os.lstat(path).st_mtime_ns > 13 * 10**17:
                     os.utime(path, follow_symlinks=False)
-    with fast_folder() as folder:
-        sweep = calls.Sweep(World(recant, folder), "rollback", report)
+    with fast_directory() as directory:
+        sweep = calls.Sweep(World(recant, directory), "rollback", report)
         sweep.plant = now
         sweep.run(["EIO"], 3)
 
@@ -97,13 +97,13 @@ def no_way_back(recant, report):
         if world.status() != "committed":
             return
         for name in ["objects", "blobs"]:
-            folder = os.path.join(world.store, "sessions", world.id, "checkpoint", name)
-            for path in [os.path.join(folder, name) for name in os.listdir(folder)]:
+            directory = os.path.join(world.store, "sessions", world.id, "checkpoint", name)
+            for path in [os.path.join(directory, name) for name in os.listdir(directory)]:
                 # What has a name in the tree, too, would be seen there.
                 if os.path.isfile(path) and not os.path.islink(path) and os.stat(path).st_nlink == 1:
                     os.truncate(path, 0)
-    with fast_folder() as folder:
-        sweep = calls.Sweep(World(recant, folder), "rollback", report)
+    with fast_directory() as directory:
+        sweep = calls.Sweep(World(recant, directory), "rollback", report)
         sweep.plant = lose
         sweep.run(["EIO"], 3)
 
@@ -114,8 +114,8 @@ def no_content(recant, report):
             for name in files:
                 if name.endswith(".pack"):
                     os.truncate(os.path.join(top, name), 0)
-    with fast_folder() as folder:
-        snaps.sweep(recant, folder, report, 9, ["create"], plant=lose_content)
+    with fast_directory() as directory:
+        snaps.sweep(recant, directory, report, 9, ["create"], plant=lose_content)
 
 
 def no_sync(engine):
@@ -152,15 +152,15 @@ def self_test(recant, engines):
 
 
 @contextlib.contextmanager
-def fast_folder(within=None):
-    """A temporary folder, on a tmpfs of its own where that may be had."""
-    with tempfile.TemporaryDirectory(prefix="recant-torture-", dir=within) as folder:
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder], capture_output=True).returncode == 0
+def fast_directory(within=None):
+    """A temporary directory, on a tmpfs of its own where that may be had."""
+    with tempfile.TemporaryDirectory(prefix="recant-torture-", dir=within) as directory:
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "tmpfs", directory], capture_output=True).returncode == 0
         try:
-            yield folder
+            yield directory
         finally:
             if mounted:
-                subprocess.run(["umount", "-l", folder], check=True)
+                subprocess.run(["umount", "-l", directory], check=True)
 
 
 def among_ourselves():
@@ -181,8 +181,8 @@ def main():
     args = parser.parse_args()
     recant = os.path.abspath(args.recant)
     report = Report()
-    with tempfile.TemporaryDirectory(prefix="recant-torture-") as folder:
-        world = World(recant, folder)
+    with tempfile.TemporaryDirectory(prefix="recant-torture-") as directory:
+        world = World(recant, directory)
         os.makedirs(world.home)
         os.makedirs(world.tree)
         said = world.run("run", "-q", "--", "true")

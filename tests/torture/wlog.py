@@ -23,10 +23,10 @@ HEAD = struct.Struct("=BBQQ")
 OPTIONS = {"xfs": ["-o", "nouuid"]}
 
 
-def build(folder):
+def build(directory):
     """The compiled blocklog; none, with the reason, where it cannot be."""
     here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "blocklog.c")
-    program = os.path.join(folder, "blocklog")
+    program = os.path.join(directory, "blocklog")
     try:
         flags = subprocess.run(["pkg-config", "--cflags", "--libs", "fuse3"], check=True, capture_output=True, text=True).stdout.split()
         subprocess.run(["cc", "-O2", "-Wall", "-o", program, here, *flags], check=True, capture_output=True)
@@ -38,11 +38,11 @@ def build(folder):
 class Disks:
     """One or two disks whose writes are logged, mounted at fixed places; later their rebuilt images at the same places."""
 
-    def __init__(self, folder, program, kinds):
-        self.folder, self.kinds = folder, kinds
+    def __init__(self, directory, program, kinds):
+        self.directory, self.kinds = directory, kinds
         self.names = [chr(ord("a") + i) for i in range(len(kinds))]
-        self.images, self.shown, self.log = (os.path.join(folder, name) for name in ["images", "shown", "log"])
-        self.points = [os.path.join(folder, f"on-{name}") for name in self.names]
+        self.images, self.shown, self.log = (os.path.join(directory, name) for name in ["images", "shown", "log"])
+        self.points = [os.path.join(directory, f"on-{name}") for name in self.names]
         for made in [self.images, self.shown, *self.points]:
             os.mkdir(made)
         for name, kind in zip(self.names, kinds):
@@ -65,7 +65,7 @@ class Disks:
         for point in self.points:
             subprocess.run(["sync", "-f", point], check=True)
         for name in self.names:
-            sparse_copy(os.path.join(self.images, name), os.path.join(self.folder, f"base-{name}"))
+            sparse_copy(os.path.join(self.images, name), os.path.join(self.directory, f"base-{name}"))
         return os.path.getsize(self.log)
 
     def records(self, start):
@@ -85,7 +85,7 @@ class Disks:
         self.fuse.wait()
 
     def fail(self, fails):
-        flag = os.path.join(self.folder, "fail")
+        flag = os.path.join(self.directory, "fail")
         if fails:
             open(flag, "w").close()
         elif os.path.exists(flag):
@@ -141,12 +141,12 @@ def sparse_copy(from_, to):
 
 
 @contextlib.contextmanager
-def foreign_syncs(folder):
+def foreign_syncs(directory):
     """Another program, which syncs its own file again and again."""
     ended = threading.Event()
 
     def work():
-        with open(os.path.join(folder, "foreign"), "ab") as file:
+        with open(os.path.join(directory, "foreign"), "ab") as file:
             while not ended.wait(0.002):
                 file.write(b"x" * 100)
                 file.flush()
@@ -184,10 +184,10 @@ class Cuts(Sweep):
         for cut in wanted:
             for name in disks.names:
                 last = max((i for i in flushes if i < cut and self.records[i][1] == name), default=-1)
-                base = os.path.join(disks.folder, f"base-{name}")
+                base = os.path.join(disks.directory, f"base-{name}")
                 put(base, [record for record in self.records[durable[name]:last + 1] if record[0] == 1 and record[1] == name])
                 durable[name] = max(durable[name], last + 1)
-                image = os.path.join(disks.folder, f"cut-{name}")
+                image = os.path.join(disks.directory, f"cut-{name}")
                 gone(image)
                 sparse_copy(base, image)
                 loose = [record for record in self.records[durable[name]:cut] if record[0] == 1 and record[1] == name]
@@ -203,7 +203,7 @@ class Cuts(Sweep):
             try:
                 for name, point, kind in zip(disks.names, disks.points, disks.kinds):
                     try:
-                        mount(os.path.join(disks.folder, f"cut-{name}"), point, kind)
+                        mount(os.path.join(disks.directory, f"cut-{name}"), point, kind)
                     except subprocess.CalledProcessError as error:
                         raise Found("lost", f"{kind} cannot be mounted: {error.stderr.decode()}")
                     mounted.append(point)
@@ -289,10 +289,10 @@ def put(image, records):
 
 def sweep(recant, report, count, planted=False, kinds_wanted=(["ext4"], ["xfs"], ["btrfs"], ["ext4", "xfs"], ["btrfs", "ext4"]),
           engines=("WLOG", "DISK")):
-    with tempfile.TemporaryDirectory(prefix="recant-torture-") as folder:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2g", "tmpfs", folder], check=False, capture_output=True)
+    with tempfile.TemporaryDirectory(prefix="recant-torture-") as directory:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2g", "tmpfs", directory], check=False, capture_output=True)
         try:
-            program, why = build(folder)
+            program, why = build(directory)
             for kinds in kinds_wanted:
                 lacks = why or next((why for kind in kinds for why in [lacking(kind)] if why), None)
                 if lacks:
@@ -300,17 +300,17 @@ def sweep(recant, report, count, planted=False, kinds_wanted=(["ext4"], ["xfs"],
                     continue
                 for verb in ["commit", "rollback", "redo"]:
                     if "WLOG" in engines:
-                        one(recant, report, count, kinds, verb, folder, program, planted)
+                        one(recant, report, count, kinds, verb, directory, program, planted)
                     if "DISK" in engines:
-                        failing(recant, report, count // 5, kinds, verb, folder, program, planted)
+                        failing(recant, report, count // 5, kinds, verb, directory, program, planted)
         finally:
-            subprocess.run(["umount", "-l", folder], capture_output=True)
+            subprocess.run(["umount", "-l", directory], capture_output=True)
 
 
 @contextlib.contextmanager
-def fresh_disks(report, engine, kinds, verb, folder, program):
+def fresh_disks(report, engine, kinds, verb, directory, program):
     """Disks for one run; what it finds wrong is counted and said."""
-    inner = os.path.join(folder, "-".join([*kinds, verb, engine]))
+    inner = os.path.join(directory, "-".join([*kinds, verb, engine]))
     os.mkdir(inner)
     disks = Disks(inner, program, kinds)
     try:
@@ -323,13 +323,13 @@ def fresh_disks(report, engine, kinds, verb, folder, program):
         shutil.rmtree(inner, ignore_errors=True)
 
 
-def one(recant, report, count, kinds, verb, folder, program, planted):
-    with fresh_disks(report, "WLOG", kinds, verb, folder, program) as disks:
+def one(recant, report, count, kinds, verb, directory, program, planted):
+    with fresh_disks(report, "WLOG", kinds, verb, directory, program) as disks:
         cuts = Cuts(World(recant, *disks.points), verb, report)
         cuts.prepare(disks, planted)
         cuts.try_all(disks, count, random.Random(f"{kinds} {verb}"))
 
 
-def failing(recant, report, count, kinds, verb, folder, program, planted):
-    with fresh_disks(report, "DISK", kinds, verb, folder, program) as disks:
+def failing(recant, report, count, kinds, verb, directory, program, planted):
+    with fresh_disks(report, "DISK", kinds, verb, directory, program) as disks:
         Failing(World(recant, *disks.points), verb, report).run_failing(disks, count, random.Random(f"{kinds} {verb}"), planted)

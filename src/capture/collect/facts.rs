@@ -41,7 +41,7 @@ pub struct Facts<'a> {
 }
 
 /// The upper of a place, and the real directory, each if it is there.
-#[expect(clippy::type_complexity, reason = "a pair of folders, each with its own way to be missing")]
+#[expect(clippy::type_complexity, reason = "a pair of directories, each with its own way to be missing")]
 pub(in crate::capture) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, Option<Rc<Dir>>)>, Error> {
     let root = Dir::open("/".as_ref())?;
     let Some(upper) = upper_of(facts, place)?.map(Rc::new) else { return Ok(None) };

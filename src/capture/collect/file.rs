@@ -2,7 +2,7 @@
 
 use super::Found;
 use super::facts::upper_of;
-use super::judge::{change, with_digest};
+use super::judge::{change, with_hash};
 use super::same::same_content;
 use crate::capture::file::is;
 use crate::error::{At, Error};
@@ -14,7 +14,7 @@ use crate::tree::look;
 impl Found<'_> {
     /// Reads the copy of a mounted file. Only the command could reach it.
     pub(super) fn file(&mut self, place: &Place) -> Result<(), Error> {
-        let (Some(file), Some((folder, name))) = (&place.file, place.path.split()) else { return Ok(()) };
+        let (Some(file), Some((directory, name))) = (&place.file, place.path.split()) else { return Ok(()) };
         let path = &place.path;
         let Some(upper) = upper_of(self.facts, place)? else { return Ok(()) };
         let at = upper.at(name);
@@ -25,7 +25,7 @@ impl Found<'_> {
         }
         let new = self.modes.open_up(new)?;
         let root = Dir::open("/".as_ref())?;
-        let parent = match root.open_across(&folder[1..]) {
+        let parent = match root.open_across(&directory[1..]) {
             Err(error) if error.leads_nowhere() => None,
             parent => Some(parent?),
         };
@@ -47,7 +47,7 @@ impl Found<'_> {
                 equal = marks.same_content
                     && before.state.meta_difference(&after).is_none()
                     && before.state.meta.mtime == after.meta.mtime;
-                Some(with_digest(before, real)?)
+                Some(with_hash(before, real)?)
             }
         };
         if !equal {

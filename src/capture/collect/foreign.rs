@@ -6,7 +6,7 @@ use crate::fs::Sign;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Marks};
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::look;
 use crate::tree::state::State;
 
@@ -15,7 +15,7 @@ pub(super) struct Gone {
     pub path: AbsPath,
     /// The state in the upper, with a file's content if it can be read.
     pub state: State,
-    pub digest: Option<Digest>,
+    pub hash: Option<Hash>,
 }
 
 impl Found<'_> {
@@ -40,7 +40,7 @@ impl Found<'_> {
         let start = self.start_for(path, upper);
         let since = |time: Time| self.since(time, start);
         let sign = match real.sort {
-            Sort::Folder => real.btime.and_then(since).or_else(|| since(real.ctime).filter(|_| real.ctime != real.mtime)),
+            Sort::Directory => real.btime.and_then(since).or_else(|| since(real.ctime).filter(|_| real.ctime != real.mtime)),
             _ => since(real.ctime),
         };
         marks_of(sign)
@@ -89,7 +89,7 @@ impl Gone {
             let (parent, name) = deleted.path.split()?;
             let root = Dir::open("/".as_ref()).ok()?;
             let parent = root.open_across(parent.strip_prefix(b"/")?).ok()?;
-            Some(look::digest(parent.at(name)).ok()?.0 == self.digest?)
+            Some(look::hash(parent.at(name)).ok()?.0 == self.hash?)
         };
         alike && (self.state.sort() != Sort::File || same().unwrap_or(false))
     }

@@ -25,7 +25,7 @@ impl Found<'_> {
         self.times.retain(|time| !mounts.iter().any(|mount| time.path.is_under(&mount.path)));
         let said = mounts.iter().map(|mount| {
             format!(
-                "{}: the command renamed or removed a folder that it is mounted in: what it changed there is not held; {}",
+                "{}: the command renamed or removed a directory that it is mounted in: what it changed there is not held; {}",
                 mount.path,
                 self.where_it_lies(mount)
             )

@@ -13,9 +13,9 @@ use crate::capture::layout::Route;
 use crate::error::{At, Error, IoError};
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
 use crate::fs::path::AbsPath;
-use crate::session::change::{Before, Change, FolderTime, Marks};
+use crate::session::change::{Before, Change, DirectoryTime, Marks};
 use crate::session::run::Place;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, State};
 use crate::tree::walk::Walk;
@@ -58,8 +58,8 @@ impl Found<'_> {
     pub(super) fn top(&mut self, place: &Place, upper: &Dir, real: Option<&Rc<Dir>>) -> Result<(), Error> {
         let Some(real) = real else { return Ok(()) };
         let path = &place.path;
-        let before = look::folder(real)?;
-        let after = look::folder(upper).at("look at the upper of", path)?.state;
+        let before = look::directory(real)?;
+        let after = look::directory(upper).at("look at the upper of", path)?.state;
         let new = self.modes.open_up(upper.stat().at("look at the upper of", path)?)?;
         let stat = real.stat()?;
         self.covered(path, place.mtime, (before, &stat), (after, &new, upper))
@@ -101,7 +101,7 @@ impl Found<'_> {
         if !differs && laid == Some(after.meta.mtime) {
             after.meta.mtime = before.state.meta.mtime;
         }
-        self.folder(path, before, stat, new, after);
+        self.directory(path, before, stat, new, after);
         Ok(())
     }
 
@@ -164,11 +164,11 @@ impl Found<'_> {
                     return Ok(Some(Down { has_real: false, hider: None, laid: true }));
                 }
                 self.appeared(path, at, &new, real)?;
-                Ok((new.sort == Sort::Folder).then_some(Down { has_real: false, hider: None, laid: false }))
+                Ok((new.sort == Sort::Directory).then_some(Down { has_real: false, hider: None, laid: false }))
             }
-            (Some(new), Some((dir, old))) => match (new.sort == Sort::Folder, old.sort == Sort::Folder) {
+            (Some(new), Some((dir, old))) => match (new.sort == Sort::Directory, old.sort == Sort::Directory) {
                 (true, true) => {
-                    let down = self.folder_in_both(path, (at, &new), (dir.at(at.name), &old))?;
+                    let down = self.directory_in_both(path, (at, &new), (dir.at(at.name), &old))?;
                     Ok(Some(Down { hider: hiding.above.or(down.hider), ..down }))
                 }
                 // Somebody has put something else where the run's own upper covered a directory.
@@ -179,9 +179,9 @@ impl Found<'_> {
                     self.put(path, at, &new, Some((dir.at(at.name), &old)))?;
                     Ok(Some(Down { has_real: false, hider: None, laid: false }))
                 }
-                (false, was_folder) => {
+                (false, was_dir) => {
                     self.put(path, at, &new, Some((dir.at(at.name), &old)))?;
-                    if was_folder {
+                    if was_dir {
                         self.deleted_below(path, dir, at.name, Some(new))?;
                     }
                     Ok(None)
@@ -193,7 +193,7 @@ impl Found<'_> {
     /// Records a name in the user's own directory that is closed to that user, and was not in the run. A commit refuses it as long as that
     /// is so, and then finds what is there.
     fn unseen(&mut self, at: Entry<'_>, path: &AbsPath, new: Option<Stat>, hiding: Hiding) -> Result<Option<Down>, Error> {
-        const CLOSED: &str = "the folder that it lies in is closed to you on the tree";
+        const CLOSED: &str = "the directory that it lies in is closed to you on the tree";
         let Some(new) = new else {
             self.warnings.push(format!("{path}: {CLOSED}: that the command removed it is not held"));
             self.hides.extend(hiding.whiteout.map(|_| path.clone()));
@@ -201,7 +201,7 @@ impl Found<'_> {
         };
         self.warnings.push(format!("{path}: {CLOSED}: what is there is not known, and it can't be committed"));
         self.put(path, at, &new, None)?;
-        Ok((new.sort == Sort::Folder).then_some(Down { has_real: false, hider: None, laid: false }))
+        Ok((new.sort == Sort::Directory).then_some(Down { has_real: false, hider: None, laid: false }))
     }
 
     /// Records an object of the upper where the tree has none.
@@ -209,14 +209,14 @@ impl Found<'_> {
         let removed = real.map(|dir| self.was_removed_meanwhile(path, at, new, dir)).transpose();
         if removed.at("look at the upper of", path)?.unwrap_or(false) {
             let state = look::seen(at, new).at("look at the upper of", path)?.state;
-            let digest = if new.sort == Sort::File { digest(at).at("read the upper of", path)? } else { None };
-            self.gone.push(Gone { path: path.clone(), state, digest });
+            let hash = if new.sort == Sort::File { hash(at).at("read the upper of", path)? } else { None };
+            self.gone.push(Gone { path: path.clone(), state, hash });
         }
         self.put(path, at, new, None)
     }
 
     /// Compares a directory of the upper with the tree's.
-    fn folder_in_both(
+    fn directory_in_both(
         &mut self,
         path: &AbsPath,
         (at, new): (Entry<'_>, &Stat),
@@ -242,7 +242,7 @@ impl Found<'_> {
             let marks = Marks { foreign: true, ..Marks::default() };
             self.list.push(change(path, Some(before), Some(after), marks));
         } else {
-            self.folder(path, before, old, new, after);
+            self.directory(path, before, old, new, after);
         }
         let hides = opaque || lost;
         if hides {
@@ -252,7 +252,7 @@ impl Found<'_> {
     }
 
     /// Records a directory that was there and is: a change of its metadata, or its time (many of these are dropped at the end).
-    fn folder(&mut self, path: &AbsPath, before: Seen, old: &Stat, new: &Stat, after: State) {
+    fn directory(&mut self, path: &AbsPath, before: Seen, old: &Stat, new: &Stat, after: State) {
         if before.state.meta_difference(&after).is_some() {
             // A directory that was copied up, say to hold a new name, hides later changes of its metadata by somebody else. Equal times
             // prove nothing here: a chmod followed by a new name leaves them equal.
@@ -260,7 +260,7 @@ impl Found<'_> {
             self.list.push(change(path, Some(before), Some(after), marks));
         } else if self.since(old.mtime, self.facts.started).is_none() {
             let (before, after) = (before.state.meta.mtime, after.meta.mtime);
-            self.times.push(FolderTime { path: path.clone(), before, after });
+            self.times.push(DirectoryTime { path: path.clone(), before, after });
         }
     }
 
@@ -298,7 +298,7 @@ impl Found<'_> {
                 self.names.entry((stat.dev, stat.ino)).or_default().push(path.clone());
             }
         }
-        let is_linked = new.nlink > 1 && new.sort != Sort::Folder;
+        let is_linked = new.nlink > 1 && new.sort != Sort::Directory;
         if is_linked {
             let change = change(path, before, Some(after), marks);
             let has_others = old.is_some_and(|(_, stat)| stat.sort == Sort::File && stat.nlink > 1);
@@ -314,7 +314,7 @@ impl Found<'_> {
     /// Records a name that is gone, hidden by `hider`: every path under it is a change of its own.
     fn deleted(&mut self, path: &AbsPath, dir: &Rc<Dir>, name: &[u8], stat: &Stat, hider: Option<Stat>) -> Result<(), Error> {
         self.delete_one(path, dir.at(name), stat, hider)?;
-        if stat.sort == Sort::Folder {
+        if stat.sort == Sort::Directory {
             self.deleted_below(path, dir, name, hider)?;
         }
         Ok(())
@@ -368,7 +368,7 @@ impl Found<'_> {
     fn before(&self, path: &AbsPath, at: Entry<'_>, stat: &Stat) -> Result<Seen, Error> {
         let mut before = self.real(at, stat)?;
         look::learn_meaning(at, path, &mut before.state)?;
-        Ok(with_digest(before, at)?)
+        Ok(with_hash(before, at)?)
     }
 }
 
@@ -379,20 +379,20 @@ pub(super) fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>,
 
 /// Adds the content's hash where the fingerprint proves nothing: its ctime is too young, or the file lies on overlayfs, where any change of
 /// metadata makes another inode of it. A file that can't be read keeps the doubt, which is a conflict at commit.
-pub(super) fn with_digest(mut seen: Seen, at: Entry<'_>) -> Result<Seen, IoError> {
+pub(super) fn with_hash(mut seen: Seen, at: Entry<'_>) -> Result<Seen, IoError> {
     if seen.state.sort() == Sort::File
         && (seen.print.racy || at.is_on_overlay()?)
-        && let Some(digest) = digest(at)?
+        && let Some(hash) = hash(at)?
     {
-        seen.set_digest(digest);
+        seen.set_hash(hash);
     }
     Ok(seen)
 }
 
 /// The hash of a file. `None` if its reader may not read it: the doubt remains, and that is a conflict.
-fn digest(at: Entry<'_>) -> Result<Option<Digest>, IoError> {
-    match look::digest(at) {
-        Ok((digest, _)) => Ok(Some(digest)),
+fn hash(at: Entry<'_>) -> Result<Option<Hash>, IoError> {
+    match look::hash(at) {
+        Ok((hash, _)) => Ok(Some(hash)),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
         Err(error) => Err(error),
     }

@@ -32,9 +32,9 @@ impl Found<'_> {
             }
         }
         for time in &mut self.times {
-            let known = self.facts.known.folder_times.binary_search_by(|known| known.path.cmp(&time.path));
+            let known = self.facts.known.directory_times.binary_search_by(|known| known.path.cmp(&time.path));
             if let Ok(i) = known {
-                time.before = self.facts.known.folder_times[i].before;
+                time.before = self.facts.known.directory_times[i].before;
             }
         }
     }

@@ -24,7 +24,7 @@ impl Found<'_> {
 
     /// Tells whether the command left such an upper alone, whose directory is gone: it holds nothing but others like it.
     pub(super) fn is_left_alone(&self, at: Entry<'_>, stat: &Stat) -> Result<bool, IoError> {
-        if stat.sort != Sort::Folder {
+        if stat.sort != Sort::Directory {
             return Ok(false);
         }
         let note = self.note(LAID);
@@ -36,7 +36,7 @@ impl Found<'_> {
             }
             for name in dir.names()? {
                 match dir.at(&name).stat()? {
-                    Some(stat) if stat.sort == Sort::Folder => queue.push(dir.at(&name).open_dir()?),
+                    Some(stat) if stat.sort == Sort::Directory => queue.push(dir.at(&name).open_dir()?),
                     _ => return Ok(false),
                 }
             }

@@ -34,7 +34,7 @@ use crate::fs::Fs;
 use crate::fs::device::Dev;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Changes, FolderTime};
+use crate::session::change::{Change, Changes, DirectoryTime};
 use crate::session::run::Place;
 use facts::{Facts, tops};
 use foreign::Gone;
@@ -62,7 +62,7 @@ pub struct Collected {
 impl Collected {
     /// True if the run left nothing at all.
     pub fn is_empty(&self) -> bool {
-        self.changes.list.is_empty() && self.changes.folder_times.is_empty()
+        self.changes.list.is_empty() && self.changes.directory_times.is_empty()
     }
 }
 
@@ -159,7 +159,7 @@ struct Found<'a> {
     fs: &'a Fs,
     modes: Modes<'a>,
     list: Vec<Change>,
-    times: Vec<FolderTime>,
+    times: Vec<DirectoryTime>,
     warnings: Vec<String>,
     /// Objects of the uppers with several names, with the change for each name.
     groups: HashMap<(Dev, u64), Vec<Linked>>,
@@ -216,7 +216,7 @@ impl Found<'_> {
         self.times.sort_by(|a, b| a.path.cmp(&b.path));
         self.hides.sort();
         let left_alone = self.left_alone();
-        let mut changes = Changes { list: self.list, folder_times: self.times };
+        let mut changes = Changes { list: self.list, directory_times: self.times };
         let dropped = scratch::take_out(&mut changes, &mut self.hides, self.facts.scratch);
         self.warnings.extend(dropped.kept);
         let (hides, warnings) = (self.hides, self.warnings);

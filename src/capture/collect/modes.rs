@@ -70,7 +70,7 @@ fn is_closed(stat: &Stat) -> bool {
 /// The rights that the owner needs to read an object.
 fn needed(sort: Sort) -> u32 {
     match sort {
-        Sort::Folder => 0o500,
+        Sort::Directory => 0o500,
         Sort::File => 0o400,
         _ => 0,
     }
@@ -80,17 +80,17 @@ fn needed(sort: Sort) -> u32 {
 fn open_all(fs: &Fs, held: &Dir) -> Result<HashMap<(Dev, u64), u32>, Error> {
     let uppers = held.at(b"upper").open_dir()?;
     let mut left = HashMap::new();
-    let mut folders = vec![Vec::new()];
-    while !folders.is_empty() {
+    let mut directories = vec![Vec::new()];
+    while !directories.is_empty() {
         let (mut closed, mut inside) = (Vec::new(), Vec::new());
-        while let Some(folder) = folders.pop() {
-            let dir = uppers.open_below(&folder)?;
+        while let Some(directory) = directories.pop() {
+            let dir = uppers.open_below(&directory)?;
             for name in dir.names()? {
                 let Some(stat) = dir.at(&name).stat()? else { continue };
-                let below = if folder.is_empty() { name } else { [&folder[..], b"/", &name].concat() };
+                let below = if directory.is_empty() { name } else { [&directory[..], b"/", &name].concat() };
                 let is_closed = is_closed(&stat);
-                if stat.sort == Sort::Folder {
-                    if is_closed { &mut inside } else { &mut folders }.push(below.clone());
+                if stat.sort == Sort::Directory {
+                    if is_closed { &mut inside } else { &mut directories }.push(below.clone());
                 }
                 if is_closed && left.insert((stat.dev, stat.ino), stat.mode).is_none() {
                     closed.push(Closed { below, mode: stat.mode });
@@ -99,7 +99,7 @@ fn open_all(fs: &Fs, held: &Dir) -> Result<HashMap<(Dev, u64), u32>, Error> {
         }
         open(fs, &uppers, &closed)?;
         // Their content can be listed now.
-        folders = inside;
+        directories = inside;
     }
     Ok(left)
 }
@@ -135,8 +135,8 @@ pub(in crate::capture) struct Closed {
 impl Closed {
     fn set(&self, fs: &Fs, uppers: &Dir, mode: impl FnOnce(&Stat) -> u32) -> Result<(), IoError> {
         let cut = self.below.iter().rposition(|b| *b == b'/');
-        let (folder, name) = cut.map_or((&[][..], &self.below[..]), |cut| (&self.below[..cut], &self.below[cut + 1..]));
-        let dir = uppers.open_below(folder)?;
+        let (directory, name) = cut.map_or((&[][..], &self.below[..]), |cut| (&self.below[..cut], &self.below[cut + 1..]));
+        let dir = uppers.open_below(directory)?;
         let at = dir.at(name);
         match at.stat()? {
             Some(stat) => fs.set_mode(at, mode(&stat)),

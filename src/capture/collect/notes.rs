@@ -36,7 +36,7 @@ impl Found<'_> {
     /// its origin meanwhile, which is a conflict.
     pub(super) fn lost(&self, state: &State) -> bool {
         let lost = self.facts.route == Route::Root
-            && state.is_folder()
+            && state.is_dir()
             && !self.is_opaque_state(state)
             && state.meta.xattr(redirect::REDIRECT).is_some();
         if lost {
@@ -74,10 +74,10 @@ impl Found<'_> {
         match look::seen(at, stat) {
             // The xattrs of a file that its owner may not read, and that we may not chmod.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && stat.sort != Sort::Symlink => {
-                let what = if stat.sort == Sort::Folder {
-                    What::Folder
+                let what = if stat.sort == Sort::Directory {
+                    What::Directory
                 } else {
-                    What::File { size: stat.size, digest: None, index: None }
+                    What::File { size: stat.size, hash: None, index: None }
                 };
                 let state = State { what, meta: Meta::of(stat, Vec::new()) };
                 Ok(Seen { state, print: look::fingerprint(stat), nlink: stat.nlink, blocks: stat.blocks * 512 })

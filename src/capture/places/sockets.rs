@@ -125,13 +125,13 @@ impl Making<'_> {
 
     /// The lid for a name. A device cannot be opened, but may be passed.
     fn lid(&self, path: &AbsPath, sort: Sort, is_point: bool) -> Lid {
-        let folder = sort == Sort::Folder;
+        let directory = sort == Sort::Directory;
         match sort {
-            Sort::Folder if is_point && !self.is_lower(path) => Lid::Real { folder },
-            Sort::Folder if !may_enter(path) => Lid::Closed,
-            Sort::Folder if self.has_mount_below(path) => Lid::Made,
-            Sort::Folder => Lid::Overlay,
-            Sort::File | Sort::Char | Sort::Block => Lid::Real { folder },
+            Sort::Directory if is_point && !self.is_lower(path) => Lid::Real { directory },
+            Sort::Directory if !may_enter(path) => Lid::Closed,
+            Sort::Directory if self.has_mount_below(path) => Lid::Made,
+            Sort::Directory => Lid::Overlay,
+            Sort::File | Sort::Char | Sort::Block => Lid::Real { directory },
             Sort::Symlink => Lid::Link,
             Sort::Fifo | Sort::Socket => Lid::Dead { fifo: sort == Sort::Fifo },
         }

@@ -85,7 +85,7 @@ impl Making<'_> {
             if self.wanted.contains(point) {
                 continue;
             }
-            let can_be = self.point(point).is_some_and(|stat| stat.sort == Sort::Folder) && may_write(point);
+            let can_be = self.point(point).is_some_and(|stat| stat.sort == Sort::Directory) && may_write(point);
             let remedy = if can_be { ": capture.also holds what is written there" } else { "" };
             self.say(point, How::ReadOnly, format!("a mount below {path}{remedy}"), false);
         }
@@ -123,19 +123,19 @@ impl Making<'_> {
         let copied = self.copied(&found);
         let overlays = self.overlays(&found);
         let piece = |found: &Found| {
-            let folder = found.sort == Sort::Folder;
-            let Some(stat) = found.stat else { return As::Mount { folder } };
+            let directory = found.sort == Sort::Directory;
+            let Some(stat) = found.stat else { return As::Mount { directory } };
             // A mount that hangs in another mount than the directory does.
             if stat.mount_root {
-                return As::Mount { folder };
+                return As::Mount { directory };
             }
             match found.sort {
-                Sort::Folder if overlays.contains(&found.path) && points.iter().any(|point| point.is_under(&found.path)) => {
+                Sort::Directory if overlays.contains(&found.path) && points.iter().any(|point| point.is_under(&found.path)) => {
                     As::Split
                 }
-                Sort::Folder if overlays.contains(&found.path) => As::Overlay,
-                Sort::File if !copied.contains(&found.path) => As::Real { folder },
-                Sort::Folder | Sort::Char | Sort::Block => As::Real { folder },
+                Sort::Directory if overlays.contains(&found.path) => As::Overlay,
+                Sort::File if !copied.contains(&found.path) => As::Real { directory },
+                Sort::Directory | Sort::Char | Sort::Block => As::Real { directory },
                 Sort::File | Sort::Symlink | Sort::Fifo | Sort::Socket => As::Copy,
             }
         };
@@ -150,7 +150,7 @@ impl Making<'_> {
             access(path.as_path(), Access::READ_OK | Access::EXEC_OK).is_ok()
         };
         let can_be = |found: &&Found| {
-            let Some(stat) = found.stat.filter(|stat| stat.sort == Sort::Folder && !stat.mount_root) else { return false };
+            let Some(stat) = found.stat.filter(|stat| stat.sort == Sort::Directory && !stat.mount_root) else { return false };
             let has_mount = || self.mounts.iter().any(|mount| mount.point.is_under(&found.path));
             let is_own = stat.uid == uid && is_open(&found.path);
             !self.is_apart(&found.path, &stat)

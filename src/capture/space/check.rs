@@ -86,7 +86,7 @@ fn wrong_overlay(mount: &Mount, source: &[u8], route: Route, has_uuid: bool) -> 
     } else if route == Route::User && value("redirect_dir").is_some_and(|v| v != "nofollow") {
         "its overlay follows redirects"
     } else if route == Route::Root && value("redirect_dir") != Some("on") && !redirects_by_default() {
-        "its overlay can't rename folders"
+        "its overlay can't rename directories"
     } else {
         return None;
     };

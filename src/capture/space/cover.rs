@@ -9,7 +9,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, OpenTreeFlags, UnmountFlags};
 
 use super::Uncovered;
-use super::mounting::{attach, attach_as, folder_at, make_file};
+use super::mounting::{attach, attach_as, directory_at, make_file};
 use crate::capture::collect::facts::full_path;
 use crate::capture::covers::{Cover, Lid, Part};
 use crate::capture::sys;
@@ -29,7 +29,7 @@ pub(super) fn cover_all(covers: &[Cover]) -> Result<(Vec<u64>, Vec<Uncovered>), 
     }
     let empty = rustix::fs::open(EMPTY, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).at("open", EMPTY)?;
     for Cover { path, parts } in covers {
-        let real = match folder_at(path) {
+        let real = match directory_at(path) {
             Err(error) if leads_nowhere(&error) => continue,
             real => real.at("open the directory to cover", path)?,
         };
@@ -86,30 +86,30 @@ fn put_together(real: &OwnedFd, empty: &OwnedFd, top: &AbsPath, parts: &[Part], 
 
 fn put(real: &OwnedFd, empty: &OwnedFd, part: &Part, path: &AbsPath, dead: &mut Vec<u64>) -> Result<(), IoError> {
     let below = OsStr::from_bytes(&part.below);
-    let folder = |mode: u32| rustix::fs::mkdir(path.as_path(), Mode::from_raw_mode(mode)).at("make the directory", path);
+    let directory = |mode: u32| rustix::fs::mkdir(path.as_path(), Mode::from_raw_mode(mode)).at("make the directory", path);
     match part.as_what {
-        Lid::Closed => folder(0),
+        Lid::Closed => directory(0),
         Lid::Made => {
-            folder(0o700)?;
+            directory(0o700)?;
             // Programs check that their XDG_RUNTIME_DIR is closed to others.
             let mode = opened(real, below).and_then(stat_of).at("look at", path)?.mode;
             rustix::fs::chmod(path.as_path(), Mode::from_raw_mode(mode)).at("set the mode of", path)
         }
         Lid::Overlay => {
-            folder(0o755)?;
+            directory(0o755)?;
             let real = opened(real, below).at("open the directory to cover", path)?;
             match overlay(&real, empty, path) {
                 Ok(id) => dead.push(id),
                 // The file system can't be a lower; sockets known there by name are masked.
-                Err(_) => show(&real, OsStr::new(""), Sort::Folder, path)?,
+                Err(_) => show(&real, OsStr::new(""), Sort::Directory, path)?,
             }
             Ok(())
         }
-        Lid::Real { folder: true } => {
-            folder(0o755)?;
-            show(real, below, Sort::Folder, path)
+        Lid::Real { directory: true } => {
+            directory(0o755)?;
+            show(real, below, Sort::Directory, path)
         }
-        Lid::Real { folder: false } => {
+        Lid::Real { directory: false } => {
             make_file(path.as_path()).at("make the mount point", path)?;
             show(real, below, Sort::File, path)
         }

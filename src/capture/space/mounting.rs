@@ -49,7 +49,7 @@ pub(super) fn at_path(path: &AbsPath) -> io::Result<OwnedFd> {
 }
 
 /// Opens the directory at `path` to mount on it: ENOTDIR if it has become something else.
-pub(super) fn folder_at(path: &AbsPath) -> io::Result<OwnedFd> {
+pub(super) fn directory_at(path: &AbsPath) -> io::Result<OwnedFd> {
     open_at(path, OFlags::DIRECTORY)
 }
 
@@ -80,7 +80,7 @@ pub(super) fn attach(mount: &OwnedFd, path: &AbsPath) -> io::Result<()> {
 
 /// Puts a mount of a known sort at `path`, without a look at the mounted object, which may not answer.
 pub(super) fn attach_as(sort: Sort, mount: &OwnedFd, path: &AbsPath) -> io::Result<()> {
-    let target = if sort == Sort::Folder { folder_at(path)? } else { at_path(path)? };
+    let target = if sort == Sort::Directory { directory_at(path)? } else { at_path(path)? };
     let both = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(rustix::mount::move_mount(mount, "", &target, "", both)?)
 }
@@ -102,7 +102,7 @@ pub(super) fn make_in_dev(path: &AbsPath, sort: Sort) -> io::Result<()> {
     let mut names = below.split(|b| *b == b'/').peekable();
     while let Some(name) = names.next() {
         at.push(OsStr::from_bytes(name));
-        let made = if names.peek().is_some() || sort == Sort::Folder {
+        let made = if names.peek().is_some() || sort == Sort::Directory {
             rustix::fs::mkdir(&at, Mode::from_raw_mode(0o755)).map_err(io::Error::from)
         } else {
             make_file(&at)

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::mount::OpenTreeFlags;
 
-use super::mounting::{attach_as, folder_at};
+use super::mounting::{attach_as, directory_at};
 use super::{Layers, Uncovered, opened_here, overlay_of};
 use crate::capture::collect::facts::full_path;
 use crate::capture::layout::{Attached, Need, Target};
@@ -45,7 +45,7 @@ pub(super) fn ready<'a>(
                 match made.and_then(|layers| overlay_of(plan, target, &path, &layers)) {
                     Ok(overlay) => Some(overlay),
                     // It vanished: nothing is there to be captured or shown.
-                    Err(_) if folder_at(&path).is_err_and(|error| leads_nowhere(&error)) => continue,
+                    Err(_) if directory_at(&path).is_err_and(|error| leads_nowhere(&error)) => continue,
                     Err(error) if piece.as_what == As::Overlay => {
                         uncovered.push((path.clone(), format!("cannot {}: {}", error.act, reason(&error.source))));
                         None
@@ -64,7 +64,7 @@ impl Layers {
     fn of_piece(piece: &Piece, path: &AbsPath, number: usize, above: &Layers, works: &OwnedFd) -> Result<Self, IoError> {
         let lower = match piece.as_what {
             As::Split => below(&above.lower, &piece.below),
-            _ => folder_at(path),
+            _ => directory_at(path),
         };
         Ok(Self {
             lower: lower.at("open the directory to capture", path)?,
@@ -91,7 +91,7 @@ pub(super) fn attach_pieces(
     for Ready { piece, path, overlay } in ready {
         match overlay {
             Some(overlay) => {
-                attach_as(Sort::Folder, &overlay, &path).at("put the overlay", &path)?;
+                attach_as(Sort::Directory, &overlay, &path).at("put the overlay", &path)?;
                 attached.push(Attached { path, need: Need::WhileThere });
             }
             None => match show(real, piece, &path) {
@@ -118,17 +118,17 @@ fn show(real: &OwnedFd, piece: &Piece, path: &AbsPath) -> Result<(), IoError> {
         Err(error) if leads_nowhere(&error) => return Ok(()),
         shown => shown.at("clone the mount", path)?,
     };
-    let (is_mount, folder) = match piece.as_what {
-        As::Mount { folder } => (true, folder),
-        As::Real { folder } => (false, folder),
+    let (is_mount, directory) = match piece.as_what {
+        As::Mount { directory } => (true, directory),
+        As::Real { directory } => (false, directory),
         _ => (false, true),
     };
     // Something else has the name by now. The object in a mount may not answer, so it is not looked at.
-    if !is_mount && (stat_of(&shown).at("look at", path)?.sort == Sort::Folder) != folder {
+    if !is_mount && (stat_of(&shown).at("look at", path)?.sort == Sort::Directory) != directory {
         return Ok(());
     }
     // No devices here, as in an overlay; the devices of a mount stay as they are outside.
     let close = if is_mount { sys::set_read_only_held } else { sys::set_read_only_without_devices };
     close(shown.as_fd()).at("make it read-only", path)?;
-    attach_as(if folder { Sort::Folder } else { Sort::File }, &shown, path).at("show what is there", path)
+    attach_as(if directory { Sort::Directory } else { Sort::File }, &shown, path).at("show what is there", path)
 }

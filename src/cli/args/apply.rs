@@ -16,7 +16,7 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 What stands on the tree otherwise than the session found it is a conflict:
 nothing is done, and every such path is named. --force goes on; what it finds is
-what a rollback gives back (but for a folder that was not expected, which has to
+what a rollback gives back (but for a directory that was not expected, which has to
 be moved away). In a place of commit.minor (caches, histories,
 temporary files) a path of a run that conflicts is left out, and the rest is
 committed: exit status 4.")]
@@ -27,7 +27,7 @@ pub struct Commit {
     /// Go on over conflicts: what is found is kept, and a rollback gives it back
     #[arg(long)]
     pub force: bool,
-    /// Of a large folder that was deleted or renamed keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
+    /// Of a large directory that was deleted or renamed keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
     #[arg(long, value_name = "POLICY", hide_possible_values = true)]
     pub on_limit: Option<OnLimit>,
     /// Commit what a restart of the machine may have left incomplete
@@ -39,7 +39,7 @@ pub struct Commit {
     /// Roll it back by itself unless recant confirm comes within TIME: a number and s, m, h or d
     #[arg(long, value_name = "TIME", value_parser = within, conflicts_with = "dry_run")]
     pub confirm_within: Option<i64>,
-    /// List every path, also in crowded folders
+    /// List every path, also in crowded directories
     #[arg(long)]
     pub all: bool,
 }
@@ -73,8 +73,8 @@ pub struct What {
     /// When all is ready, say so on standard output, and wait for the line 'go' on standard input
     #[arg(long, hide = true, conflicts_with = "dry_run")]
     pub gate: bool,
-    /// Only where the session puts on the tree what another machine's does: the digest of that
-    #[arg(long, hide = true, value_name = "DIGEST")]
+    /// Only where the session puts on the tree what another machine's does: the hash of that
+    #[arg(long, hide = true, value_name = "HASH")]
     pub mark: Option<String>,
     /// The session that another machine means by this name
     #[arg(long, hide = true, value_name = "ID")]
@@ -93,7 +93,7 @@ pub struct Back {
     /// Go on over conflicts; what is overwritten is kept (recant cat ID PATH --displaced)
     #[arg(long)]
     pub force: bool,
-    /// List every path, also in crowded folders
+    /// List every path, also in crowded directories
     #[arg(long)]
     pub all: bool,
 }
@@ -135,7 +135,7 @@ pub struct Redo {
     /// The session, and how.
     #[command(flatten)]
     pub back: Back,
-    /// Of a large folder that was deleted or renamed keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
+    /// Of a large directory that was deleted or renamed keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
     #[arg(long, value_name = "POLICY", hide_possible_values = true)]
     pub on_limit: Option<OnLimit>,
 }

@@ -93,7 +93,7 @@ pub struct Global {
     #[arg(short, long, global = true)]
     pub yes: bool,
     /// Carry it out on other machines, over ssh: HOST, USER@HOST:PORT, names of ssh's or recant's settings, @FILE with one a line,
-    /// @ansible:GROUP; 'local' for none; else $RECANT_HOST. Paths are those of the machine, relative ones start at the home folder
+    /// @ansible:GROUP; 'local' for none; else $RECANT_HOST. Paths are those of the machine, relative ones start at the home directory
     #[arg(short = 'H', long, global = true, value_name = "HOST[,HOST...]", value_hint = clap::ValueHint::Hostname)]
     pub host: Option<String>,
     /// With -H: never put recant on a machine that has none
@@ -138,18 +138,18 @@ const CONFIG: &str = "Examples:
   recant config
   recant config --json | jq -r .file
 
-Settings, in config.toml of the folder recant in $XDG_CONFIG_HOME or ~/.config:
+Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.config:
   [store]
   path = '/srv/recant'         the store; --store and $RECANT_STORE go first
   warn_size = '5G'             status warns when it is larger
   [capture]
-  also = ['/srv/www']          folders whose changes run holds beside the usual
+  also = ['/srv/www']          directories that run holds beside the usual
   pass = ['~/.cache']          paths that stay real in a run
   hide = ['~/.ssh']            paths that a run cannot see
   scratch = ['/srv/build']     paths whose changes a run drops at its end
   caches = ['~/.cache']        download caches that run --in may write to
   [checkpoint]
-  max_files = 100              a deleted folder with more files is large
+  max_files = 100              a deleted directory with more files is large
   max_size = '50M'             so is one with more bytes
   on_limit = 'full'            of a large one: full, partial, refuse
   [commit]
@@ -161,9 +161,9 @@ Settings, in config.toml of the folder recant in $XDG_CONFIG_HOME or ~/.config:
   keep = 50                    a prune without conditions keeps the newest 50
   older_than = '30d'           and takes what is older than that
   [snapshot]
-  keep = 50                    snapshots kept of a folder, those of run --in too
+  keep = 50                    kept of a directory, those of run --in too
   max_size = '5G'              bytes that they may take; the oldest go first
-  max_files = 50000            larger folders are refused but for --all
+  max_files = 50000            larger directories are refused but for --all
   [remote]
   ssh = 'ssh -F ~/.ssh/other'  the program of -H, and its first arguments
   forks = 10                   machines that are worked on at once
@@ -279,7 +279,7 @@ ask: undo wants -y then, or rollback ID.")]
     Complete(Complete),
     /// Print a shell's completions
     Completions(Completions),
-    /// Print a manual page, or write all of them into a folder
+    /// Print a manual page, or write all of them into a directory
     Man(Man),
     /// Say how things stand here: no verb at all
     #[command(skip)]

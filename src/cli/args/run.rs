@@ -18,8 +18,8 @@ use super::OnLimit;
   recant run --in ~/src/app -- make      nothing is held: between two snapshots
 
 Run by root, all that is written is held, but what is the kernel's. Run by
-another user, what is written in the home folder, the project of the working
-folder, /tmp, /var/tmp and capture.also is held; everything else is read-only
+another user, what is written in the home directory, the project of the working
+directory, /tmp, /var/tmp and capture.also is held; everything else is read-only
 for the command. recant doctor shows it. recant exits as the command does; with
 --in, with 4 where that ended with 0 and what it did to some path is not known.
 
@@ -42,13 +42,13 @@ pub struct Run {
     /// Drop what the command changed
     #[arg(long)]
     pub discard: bool,
-    /// Of a large folder that was deleted or renamed keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
+    /// Of a large directory that was deleted or renamed keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
     #[arg(long, value_name = "POLICY", requires = "commit", hide_possible_values = true)]
     pub on_limit: Option<OnLimit>,
     /// Write 'id=...' into FILE before the command starts, and 'result=...' at the end
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub id_file: Option<PathBuf>,
-    /// Leave PATH real: a socket, a file, or a folder with all in it
+    /// Leave PATH real: a socket, a file, or a directory with all in it
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub pass: Vec<PathBuf>,
     /// Do not let the command see PATH

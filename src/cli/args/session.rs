@@ -16,7 +16,7 @@ pub enum SessionVerb {
     Write(Write),
     /// Stage the deletion of a path
     Delete(Delete),
-    /// Stage a new folder
+    /// Stage a new directory
     Mkdir(Mkdir),
     /// Stage a symlink
     Symlink(Symlink),
@@ -84,10 +84,10 @@ pub struct Write {
 /// Permission to make missing parents of a new name, and to replace a directory in its place.
 #[derive(Debug, Args)]
 pub struct Place {
-    /// Stage missing folders too
+    /// Stage missing directories too
     #[arg(short, long)]
     pub parents: bool,
-    /// Replace a folder with all that is in it
+    /// Replace a directory with all that is in it
     #[arg(short, long)]
     pub recursive: bool,
 }
@@ -103,7 +103,7 @@ pub struct Delete {
     /// What to delete
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub path: PathBuf,
-    /// A folder with all that is in it
+    /// A directory with all that is in it
     #[arg(short, long)]
     pub recursive: bool,
 }
@@ -116,13 +116,13 @@ pub struct Delete {
 pub struct Mkdir {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
-    /// The folder
+    /// The directory
     #[arg(value_hint = clap::ValueHint::DirPath)]
     pub path: PathBuf,
     /// Permission bits, octal; else 0777 less the umask
     #[arg(long, value_parser = mode)]
     pub mode: Option<u32>,
-    /// Stage missing folders too
+    /// Stage missing directories too
     #[arg(short, long)]
     pub parents: bool,
 }
@@ -154,7 +154,7 @@ pub struct Chmod {
     /// Permission bits, octal
     #[arg(value_parser = mode)]
     pub mode: u32,
-    /// The file or folder
+    /// The file or directory
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub path: PathBuf,
 }
@@ -287,8 +287,8 @@ pub struct Rename {
   recant session export k3fa > k3fa.recant
   recant session export last | ssh web1 recant session import
 
-The stream holds the changes, with what was there before as digests, and the
-content. Of a session that came from a run these digests are taken now: a path
+The stream holds the changes, with what was there before as hashes, and the
+content. Of a session that came from a run these hashes are taken now: a path
 that was changed since is a conflict, and nothing is exported.
 
 With --checkpoint a committed session goes to where its tree went (a copy of the

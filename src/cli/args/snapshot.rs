@@ -11,9 +11,9 @@ use crate::config;
 /// The verbs under `snapshot`.
 #[derive(Debug, Subcommand)]
 pub enum SnapshotVerb {
-    /// Take a snapshot of a folder or file; prints its number
+    /// Take a snapshot of a directory or file; prints its number
     Create(SnapshotCreate),
-    /// List the snapshots of a folder, the newest first
+    /// List the snapshots of a directory, the newest first
     List(SnapshotList),
     /// Show a snapshot: what it holds, and what was left out
     Show(SnapshotShow),
@@ -21,16 +21,16 @@ pub enum SnapshotVerb {
     Diff(SnapshotDiff),
     /// Read all that snapshots need, and name what is damaged
     Verify(SnapshotVerify),
-    /// Make a folder as it was in a snapshot; a rollback takes that back
+    /// Make a directory as it was in a snapshot; a rollback takes that back
     Restore(SnapshotRestore),
     /// Remove old snapshots, and the content that only they need
     Prune(SnapshotPrune),
 }
 
-/// The folder or file that `create`, `list` and `prune` are about.
+/// The directory or file that `create`, `list` and `prune` are about.
 #[derive(Debug, Args)]
 pub struct Of {
-    /// The folder or file; else the project that you are in
+    /// The directory or file; else the project that you are in
     #[arg(value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     dir: Option<PathBuf>,
     /// The same, as the other verbs name it
@@ -53,9 +53,9 @@ impl Of {
   recant snapshot create --if-changed --preset dev ~/src/app
   recant snapshot create state.json --meta turn=7     of one file alone
 
-Without DIR it is the project that you are in: upwards to the nearest folder with
+Without DIR it is the project that you are in: upwards to the nearest directory with
 .git, .hg, Cargo.toml, pyproject.toml, package.json, go.mod, Makefile, pom.xml or
-Gemfile, below the home folder; else the working folder. All that is in it is in
+Gemfile, below the home directory; else the working directory. All that is in it is in
 the snapshot but what --exclude, --gitignore, --preset and .recantignore files say,
 and version control's own: what is named .git, .hg, .svn or .jj, and bare repositories.
 These rules are kept, and a restore touches nothing that they leave out.")]
@@ -93,7 +93,7 @@ pub struct SnapshotCreate {
     /// Keep .git, .hg, .svn, .jj and bare repositories, too
     #[arg(long)]
     pub with_vcs: bool,
-    /// Refuse a folder of more files and folders; else snapshot.max_files
+    /// Refuse a directory of more files and directories; else snapshot.max_files
     #[arg(long, value_name = "N", value_parser = number::<u64>, conflicts_with = "all")]
     pub max_files: Option<u64>,
     /// Take it however many they are
@@ -106,12 +106,12 @@ pub struct SnapshotCreate {
 #[command(after_help = "Examples:
   recant snapshot list
   recant snapshot list ~/src/app --jsonl | jq -r .n
-  recant snapshot list --all             every folder that has some")]
+  recant snapshot list --all             every directory that has some")]
 pub struct SnapshotList {
     /// Of which
     #[command(flatten)]
     pub of: Of,
-    /// List the folders that have snapshots, those that are gone too
+    /// List the directories that have snapshots, those that are gone too
     #[arg(long, conflicts_with_all = ["dir", "of"])]
     pub all: bool,
 }
@@ -125,7 +125,7 @@ pub struct SnapshotShow {
     /// A number, a label, or 'last': the newest that no run --in took
     #[arg(value_name = "N")]
     pub key: String,
-    /// Of this folder or file; else of the project that you are in
+    /// Of this directory or file; else of the project that you are in
     #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
     /// List every path
@@ -138,18 +138,18 @@ pub struct SnapshotShow {
 #[command(after_help = "Examples:
   recant snapshot diff last              what has changed since
   recant snapshot diff 3 5 --stat        between two
-  recant snapshot diff 3 -- src          in this folder alone")]
+  recant snapshot diff 3 -- src          in this directory alone")]
 pub struct SnapshotDiff {
     /// A number, a label, or 'last': the newest that no run --in took
     #[arg(value_name = "N")]
     pub key: String,
-    /// Another one; else the folder as it is now
+    /// Another one; else the directory as it is now
     #[arg(value_name = "M")]
     pub other: Option<String>,
     /// Only these paths, and what lies under them
     #[arg(last = true, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
-    /// Of this folder or file; else of the project that you are in
+    /// Of this directory or file; else of the project that you are in
     #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
     /// Compare .git, .hg, .svn, .jj and bare repositories, too, where the snapshot has them
@@ -172,7 +172,7 @@ pub struct SnapshotVerify {
     /// A number, a label, or 'last' (the newest that no run --in took); else all of them
     #[arg(value_name = "N")]
     pub key: Option<String>,
-    /// Of this folder or file; else of the project that you are in
+    /// Of this directory or file; else of the project that you are in
     #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
 }
@@ -186,7 +186,7 @@ pub struct SnapshotVerify {
   recant snapshot restore 3 --safe       not what somebody has edited since
   recant snapshot restore 0 state.json   of a file that has snapshots of its own
 
-The folder is made exactly as it was: what was created since is removed, what was
+The directory is made exactly as it was: what was created since is removed, what was
 deleted comes back. What the snapshot's own rules left out is not touched. .git, .hg,
 .svn and .jj stay as they are without --with-vcs, and a repository that was made since
 stays whole. A restore is a committed session: recant rollback takes it back.")]
@@ -197,7 +197,7 @@ pub struct SnapshotRestore {
     /// Only these paths, and what lies under them
     #[arg(value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
-    /// Of this folder or file; else of the project that you are in
+    /// Of this directory or file; else of the project that you are in
     #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
     /// Go on over what changes meanwhile or is open for writing, and ask nothing
@@ -218,7 +218,7 @@ pub struct SnapshotRestore {
     /// Restore .git, .hg, .svn, .jj and bare repositories, too, where the snapshot has them
     #[arg(long)]
     pub with_vcs: bool,
-    /// List every path, also in crowded folders
+    /// List every path, also in crowded directories
     #[arg(long)]
     pub all: bool,
 }
@@ -229,7 +229,7 @@ pub struct SnapshotRestore {
   recant snapshot prune --keep 10 --dry-run
   recant snapshot prune --older-than 30d ~/src/app
   recant snapshot prune --number 3
-  recant snapshot prune ~/src/old --all   all of them, also of a lost folder
+  recant snapshot prune ~/src/old --all   all of them, also of a lost directory
 
 The newest stays, but for --all. Conditions that are given together all have to hold;
 without any, snapshot.keep and snapshot.max_size of the settings do.")]
@@ -249,7 +249,7 @@ pub struct SnapshotPrune {
     /// This one, a damaged one too
     #[arg(long, value_name = "N", value_parser = number::<u64>, conflicts_with_all = ["keep", "older_than", "max_size"])]
     pub number: Vec<u64>,
-    /// All of the folder that is named, the newest and damaged ones too
+    /// All of the directory that is named, the newest and damaged ones too
     #[arg(long, conflicts_with_all = ["keep", "older_than", "max_size", "number"])]
     pub all: bool,
     /// Say what would go, and change nothing

@@ -31,7 +31,7 @@ _recant() {
         fi
         ;;
     files) compopt -o default ;;
-    folders)
+    directories)
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -A directory -- "$2")
         ;;

@@ -11,7 +11,7 @@ function __recant_complete
             complete --do-complete (string join ' ' -- (string escape -- $words[$first..-1]) "$word")
         case files
             printf "$before%s\n" (__fish_complete_path $rest)
-        case folders
+        case directories
             printf "$before%s\n" (__fish_complete_directories $rest '')
         case '*'
             printf '%s\n' $offers[2..-1]

@@ -24,7 +24,7 @@ use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::session::store::Store;
-use crate::tree::state::{Object, State};
+use crate::tree::state::{Object, State, printed};
 
 /// `{"schema":2,"session":…,"conflicts":[…]}`.
 #[derive(Serialize)]
@@ -43,7 +43,9 @@ struct Row<'a> {
     found: &'a str,
     by: Option<&'a str>,
     forcible: bool,
+    #[serde(serialize_with = "printed")]
     now: &'a Object,
+    #[serde(serialize_with = "printed")]
     wanted: &'a Object,
     #[serde(skip_serializing_if = "Option::is_none")]
     lines: Option<Lines>,

@@ -5,7 +5,7 @@ use std::fs::File;
 use crate::engine::job::Move;
 use crate::error::{At, Error, IoError};
 use crate::fs::dir::{Entry, Sort, Stat, stat_of};
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::look::{self, Content, Seen};
 use crate::tree::state::{Likeness, State};
 
@@ -47,8 +47,8 @@ impl<'a> Found<'a> {
         read.at("read", self.at)
     }
 
-    pub(super) fn digest(&self) -> Result<Digest, IoError> {
-        self.read(false).map(|(content, _)| content.digest)
+    pub(super) fn hash(&self) -> Result<Hash, IoError> {
+        self.read(false).map(|(content, _)| content.hash)
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) fn look_at_content(at: Entry<'_>, stat: Stat, known: &State) -> Resul
     let file = at.open_file()?;
     let mut seen = look::seen_open(&file, &stat).at("look at", at)?;
     let may_mean = known.index().is_some();
-    seen.learn(match known.digest() {
+    seen.learn(match known.hash() {
         Some(_) if !may_mean => Content::of_file(&file, stat.size, false).at("read", at)?,
         _ => look::read_since(&file, stat, may_mean).at("read", at)?.0,
     });
@@ -72,8 +72,8 @@ pub(super) fn is_as_wanted(found: &Found<'_>, mv: &Move, seen: Option<&mut Seen>
         (None, None) => true,
         (Some(to), Some(seen)) => match to.likeness(&seen.state) {
             Likeness::Same => true,
-            Likeness::ReadToTell if to.digest().is_some() => {
-                seen.set_digest(found.digest()?);
+            Likeness::ReadToTell if to.hash().is_some() => {
+                seen.set_hash(found.hash()?);
                 to.likeness(&seen.state) == Likeness::Same
             }
             _ => false,

@@ -51,8 +51,8 @@ pub(super) fn stays(mv: Move, item: &mut Item) {
 
 /// True if content was read whose hash was not known.
 pub(super) fn learned(known: &Object, read: Option<&Seen>) -> bool {
-    known.as_ref().is_some_and(|known| matches!(known.what, What::File { digest: None, .. }))
-        && read.is_some_and(|read| read.state.digest().is_some())
+    known.as_ref().is_some_and(|known| matches!(known.what, What::File { hash: None, .. }))
+        && read.is_some_and(|read| read.state.hash().is_some())
 }
 
 /// The one xattr in which an object in an upper differs from the record, if it is one that overlayfs leaves on copies.
@@ -68,10 +68,10 @@ pub(super) fn overlay_mark(held: &Meta, recorded: &Meta) -> Option<&'static [u8]
 /// The `to` of an inode that stays, with its content: what is found by force, and its hash. A file that somebody has written to since
 /// keeps its mtime, unless the mtime is what changes.
 pub(super) fn staying(from: &Seen, mut to: State, expected: Option<&State>, forced: bool) -> Seen {
-    if forced || to.digest().is_none() {
+    if forced || to.hash().is_none() {
         to.what = from.state.what.clone();
     }
-    if forced && !to.is_folder() && expected.is_some_and(|expected| expected.meta.mtime == to.meta.mtime) {
+    if forced && !to.is_dir() && expected.is_some_and(|expected| expected.meta.mtime == to.meta.mtime) {
         to.meta.mtime = from.state.meta.mtime;
     }
     Seen { state: to, print: from.print, nlink: from.nlink, blocks: from.blocks }
@@ -81,8 +81,8 @@ pub(super) fn staying(from: &Seen, mut to: State, expected: Option<&State>, forc
 pub(super) fn as_recorded(to: State, held: Option<Seen>) -> Seen {
     let Some(held) = held else { return unmade(to) };
     let mut state = to;
-    if let (What::File { size, digest, .. }, Some(read)) = (&mut state.what, held.state.digest()) {
-        (*size, *digest) = (held.state.size(), Some(read));
+    if let (What::File { size, hash, .. }, Some(read)) = (&mut state.what, held.state.hash()) {
+        (*size, *hash) = (held.state.size(), Some(read));
     }
     Seen { state, ..held }
 }

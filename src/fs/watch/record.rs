@@ -19,7 +19,7 @@ use crate::fs::dir::Entry;
 
 /// Writes the record into directories, one on each file system; the first has the lines.
 pub(super) struct Recorder {
-    folders: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
     /// The objects that the last step touched: they are looked at once more when the next step comes.
     last: Mutex<Vec<Touched>>,
     /// Removed directories, held so that their inode numbers are not reused.
@@ -28,13 +28,13 @@ pub(super) struct Recorder {
 
 /// An object of a step, held so that it can be looked at after the step.
 enum Touched {
-    Name { folder: OwnedFd, path: String, name: Vec<u8> },
+    Name { directory: OwnedFd, path: String, name: Vec<u8> },
     Open(OwnedFd),
 }
 
 impl Recorder {
-    pub(super) fn new(folders: String) -> Self {
-        Self { folders: folders.split(',').map(PathBuf::from).collect(), last: Mutex::default(), gone: Mutex::default() }
+    pub(super) fn new(directories: String) -> Self {
+        Self { directories: directories.split(',').map(PathBuf::from).collect(), last: Mutex::default(), gone: Mutex::default() }
     }
 
     pub(super) fn before(&self, n: u64, step: &Step<'_>) -> io::Result<()> {
@@ -61,15 +61,15 @@ impl Recorder {
         }
         lines.push_str(&format!("{}\n", json!({ "n": n, "call": step.call, "site": site, "on": look(&touched)? })));
         *last = touched;
-        let file = self.folders[0].join("steps.jsonl");
+        let file = self.directories[0].join("steps.jsonl");
         std::fs::OpenOptions::new().create(true).append(true).open(file)?.write_all(lines.as_bytes())
     }
 
     /// Gives a second name to an object that is about to lose its own.
     fn keep(&self, gone: Entry<'_>) -> io::Result<()> {
         let Some(stat) = gone.stat().map_err(|error| error.source)? else { return Ok(()) };
-        for folder in &self.folders {
-            let kept = folder.join("kept").join(stat.ino.to_string());
+        for directory in &self.directories {
+            let kept = directory.join("kept").join(stat.ino.to_string());
             match rustix::fs::linkat(gone.dir, gone.name, rustix::fs::CWD, &kept, AtFlags::empty()) {
                 // Another file system; or a directory, which unlinkat(2) will refuse.
                 Err(Errno::XDEV | Errno::PERM) => {}
@@ -83,9 +83,9 @@ impl Recorder {
 
 impl Touched {
     fn name(entry: Entry<'_>) -> io::Result<Self> {
-        let folder = entry.dir.as_fd().try_clone_to_owned()?;
+        let directory = entry.dir.as_fd().try_clone_to_owned()?;
         let path = entry.dir.path().to_str().ok_or(Errno::ILSEQ)?.to_owned();
-        Ok(Self::Name { folder, path, name: entry.name.to_vec() })
+        Ok(Self::Name { directory, path, name: entry.name.to_vec() })
     }
 }
 
@@ -94,39 +94,39 @@ fn look(touched: &[Touched]) -> io::Result<Vec<Value>> {
         .iter()
         .map(|touched| match touched {
             Touched::Open(fd) => Ok(json!({ "object": object(fd, b"", AtFlags::EMPTY_PATH)? })),
-            Touched::Name { folder, path, name } => Ok(json!({
-                "folder": object(folder, b"", AtFlags::EMPTY_PATH)?,
+            Touched::Name { directory, path, name } => Ok(json!({
+                "directory": object(directory, b"", AtFlags::EMPTY_PATH)?,
                 "path": path,
                 "name": std::str::from_utf8(name).map_err(io::Error::other)?,
-                "object": object(folder, name, AtFlags::SYMLINK_NOFOLLOW)?,
+                "object": object(directory, name, AtFlags::SYMLINK_NOFOLLOW)?,
             })),
         })
         .collect()
 }
 
 /// An object by its inode, with all that a power cut can lose of it except its content.
-fn object(folder: &OwnedFd, name: &[u8], flags: AtFlags) -> io::Result<Value> {
-    let stat = match rustix::fs::statat(folder, name, flags) {
+fn object(directory: &OwnedFd, name: &[u8], flags: AtFlags) -> io::Result<Value> {
+    let stat = match rustix::fs::statat(directory, name, flags) {
         Err(Errno::NOENT) => return Ok(Value::Null),
         other => other?,
     };
     let kind = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => "file",
-        FileType::Directory => "folder",
+        FileType::Directory => "directory",
         _ => "other",
     };
     Ok(json!({
         "dev": stat.st_dev, "ino": stat.st_ino, "kind": kind, "mode": stat.st_mode & 0o7777, "uid": stat.st_uid, "gid": stat.st_gid,
-        "mtime": [stat.st_mtime, stat.st_mtime_nsec], "size": stat.st_size, "xattrs": xattrs(folder, name)?,
+        "mtime": [stat.st_mtime, stat.st_mtime_nsec], "size": stat.st_size, "xattrs": xattrs(directory, name)?,
     }))
 }
 
-fn xattrs(folder: &OwnedFd, name: &[u8]) -> io::Result<Vec<(String, Vec<u8>)>> {
+fn xattrs(directory: &OwnedFd, name: &[u8]) -> io::Result<Vec<(String, Vec<u8>)>> {
     // A path descriptor through /proc: it works for any object, and follows no link at the end.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let held = match name {
-        b"" => folder.try_clone()?,
-        name => rustix::fs::openat(folder, name, flags, Mode::empty())?,
+        b"" => directory.try_clone()?,
+        name => rustix::fs::openat(directory, name, flags, Mode::empty())?,
     };
     if FileType::from_raw_mode(rustix::fs::fstat(&held)?.st_mode) == FileType::Symlink {
         return Ok(Vec::new());

@@ -18,7 +18,7 @@ use crate::snapshot::index::Known;
 use crate::snapshot::manifest::{At, Entry, Merged};
 use crate::snapshot::walk::Object;
 use crate::snapshot::whole;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::look;
 use crate::tree::state::{Meta, State, What};
 
@@ -61,7 +61,7 @@ impl Taking<'_> {
             let writers = match content {
                 Some(Content { written: true, .. }) => Writers::Some,
                 Some(_) => Writers::Unknown,
-                None => writers(&file).at("ask for a lease on", whole(&self.series.folder, &object.path)?)?,
+                None => writers(&file).at("ask for a lease on", whole(&self.series.directory, &object.path)?)?,
             };
             let written = writers == Writers::Some;
             let racy = look::fingerprint(&before).racy;
@@ -71,22 +71,22 @@ impl Taking<'_> {
                 Err(error) => return self.failed(object, &error),
             };
             let kept = match content {
-                Some(content) => Ok((content.digest, content.at)),
+                Some(content) => Ok((content.hash, content.at)),
                 None => self.keep(&file, object, (&before, is_still), old)?,
             };
-            let (digest, at) = match kept {
-                Ok((digest, at)) => (digest, at),
+            let (hash, at) = match kept {
+                Ok((hash, at)) => (hash, at),
                 Err(error) => return self.failed(object, &error),
             };
             let stood = content.is_some() || !(written || racy) || {
-                match reads_again(&file, before.size, digest) {
+                match reads_again(&file, before.size, hash) {
                     Ok(same) => same,
                     Err(error) => return self.failed(object, &error),
                 }
             };
-            let after = stat_of(&file).at("look at", whole(&self.series.folder, &object.path)?)?;
+            let after = stat_of(&file).at("look at", whole(&self.series.directory, &object.path)?)?;
             if stood && is_same(&before, &after) {
-                let what = What::File { size: after.size, digest, index: None };
+                let what = What::File { size: after.size, hash, index: None };
                 let state = State { what, meta: Meta::of(&after, xattrs) };
                 let link = link(first, object, &after);
                 let entry = Entry { path: object.path.clone(), state: Some(state), at, link, unread: None };
@@ -107,7 +107,7 @@ impl Taking<'_> {
         if error.kind() == io::ErrorKind::NotFound {
             return Ok(Seen::Gone);
         }
-        match of_ours(&whole(&self.series.folder, &object.path)?, error) {
+        match of_ours(&whole(&self.series.directory, &object.path)?, error) {
             Some(ours) => Err(ours),
             None => Ok(Seen::Unread(reason(error))),
         }
@@ -121,9 +121,9 @@ impl Taking<'_> {
         object: &Object,
         (stat, is_still): (&Stat, bool),
         old: Option<&Known>,
-    ) -> Result<Result<(Option<Digest>, Option<At>), io::Error>, Error> {
+    ) -> Result<Result<(Option<Hash>, Option<At>), io::Error>, Error> {
         if stat.size == 0 {
-            return Ok(Ok((Some(Digest::of(b"")), None)));
+            return Ok(Ok((Some(Hash::of(b"")), None)));
         }
         let has_holes = match has_holes(file, stat) {
             Ok(has_holes) => has_holes,
@@ -135,8 +135,8 @@ impl Taking<'_> {
             let read = read_all(file, &mut buffer);
             let kept = match read {
                 Ok(()) => {
-                    let digest = Digest::of(&buffer);
-                    Ok((Some(digest), Some(self.place(&buffer, digest, old)?)))
+                    let hash = Hash::of(&buffer);
+                    Ok((Some(hash), Some(self.place(&buffer, hash, old)?)))
                 }
                 Err(error) => Err(error),
             };
@@ -144,27 +144,27 @@ impl Taking<'_> {
             return Ok(kept);
         }
         // Taken of the object as the walk saw it.
-        let digest = self.digesting.take(&object.path).filter(|_| is_same(stat, &object.stat));
+        let hash = self.hashing.take(&object.path).filter(|_| is_same(stat, &object.stat));
         if let Some(old) = old.filter(|old| old.size == stat.size && old.at == Some(At::Blob)) {
-            match digest.map_or_else(|| Digest::of_file(file, stat.size), Ok) {
-                Ok(digest) if Some(digest) == old.digest => return Ok(Ok((old.digest, old.at))),
+            match hash.map_or_else(|| Hash::of_file(file, stat.size), Ok) {
+                Ok(hash) if Some(hash) == old.hash => return Ok(Ok((old.hash, old.at))),
                 Ok(_) => {}
                 Err(error) => return Ok(Err(error)),
             }
         }
         self.learn()?;
-        let path = whole(&self.series.folder, &object.path)?;
-        let still = is_still.then_some(Still { stat, digest });
+        let path = whole(&self.series.directory, &object.path)?;
+        let still = is_still.then_some(Still { stat, hash });
         let kept = self.keeping.keep_file(file, still, &path)?;
-        Ok(kept.map(|(digest, at)| (Some(digest), Some(at))))
+        Ok(kept.map(|(hash, at)| (Some(hash), Some(at))))
     }
 
-    fn place(&mut self, bytes: &[u8], digest: Digest, old: Option<&Known>) -> Result<At, Error> {
-        if let Some(at) = old.filter(|old| old.digest == Some(digest) && old.at != Some(At::Blob)).and_then(|old| old.at) {
+    fn place(&mut self, bytes: &[u8], hash: Hash, old: Option<&Known>) -> Result<At, Error> {
+        if let Some(at) = old.filter(|old| old.hash == Some(hash) && old.at != Some(At::Blob)).and_then(|old| old.at) {
             return Ok(at);
         }
         self.learn()?;
-        self.keeping.keep(bytes, digest)
+        self.keeping.keep(bytes, hash)
     }
 
     /// Learns all content of the snapshot before, under any name, so that it is not stored again. Needed only if something is new.
@@ -173,12 +173,12 @@ impl Taking<'_> {
             return Ok(());
         }
         if let Some(index) = self.index {
-            index.known().filter_map(|known| known.digest.zip(known.at)).for_each(|(digest, at)| self.keeping.learn(digest, at));
+            index.known().filter_map(|known| known.hash.zip(known.at)).for_each(|(hash, at)| self.keeping.learn(hash, at));
         } else if let Some(last) = self.last {
             let mut merged = Merged::open(&self.series.dir, last)?;
             while let Some(entry) = merged.next()? {
-                if let Some((digest, at)) = entry.digest().zip(entry.at) {
-                    self.keeping.learn(digest, at);
+                if let Some((hash, at)) = entry.hash().zip(entry.at) {
+                    self.keeping.learn(hash, at);
                 }
             }
         }
@@ -193,8 +193,8 @@ fn link(first: Option<AbsPath>, object: &Object, stat: &Stat) -> Option<AbsPath>
 
 /// Reads the file again, and tells whether its content is still the same. A write that was under way before has changed the times. One
 /// through a mapping changes none: then only the content shows that half of it was new.
-fn reads_again(file: &File, size: u64, digest: Option<Digest>) -> io::Result<bool> {
-    Ok(size == 0 || Some(Digest::of_extents(file, size)?) == digest)
+fn reads_again(file: &File, size: u64, hash: Option<Hash>) -> io::Result<bool> {
+    Ok(size == 0 || Some(Hash::of_extents(file, size)?) == hash)
 }
 
 /// Tells whether a file has holes, which a pack does not keep. Few blocks are no proof: compressed files, or those in the inode, take few.

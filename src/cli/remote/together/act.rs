@@ -7,7 +7,7 @@ use crate::cli::remote::ways::Ways;
 use crate::engine::job;
 use crate::remote::host::Target;
 use crate::remote::request::{Request, Word};
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 
 /// An act on each machine.
 pub struct Act {
@@ -18,7 +18,7 @@ pub struct Act {
     /// The name that the call gives the session, if this side knows it: no machine may have another session of that name.
     pub called: Option<String>,
     /// The mark of what it puts on the tree, to compare with a machine that already has the session.
-    pub mark: Option<Digest>,
+    pub mark: Option<Hash>,
     /// The words after the session.
     pub words: Vec<OsString>,
     /// The store there, as the call names it.

@@ -43,7 +43,7 @@ impl Row {
         let report = self.ended.as_ref().filter(|ended| ended.is_done())?.json();
         let path = |row: &Value| {
             // Objects in such a directory may be earlier work.
-            let whole = row["done"] != "metadata" || row["kind"] != "folder";
+            let whole = row["done"] != "metadata" || row["kind"] != "directory";
             whole.then(|| serde_json::from_value::<Word>(row["path"].clone()).ok()?.to_os()).flatten()
         };
         report["paths"].as_array().filter(|rows| !rows.is_empty())?.iter().map(path).collect()

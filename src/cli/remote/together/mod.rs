@@ -27,7 +27,7 @@ use crate::remote::host::Target;
 use crate::remote::request::Request;
 use crate::session::header::Status;
 use crate::session::id::Id;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 
 /// An act on all machines or on none, or the question if it could be done.
 pub struct Together {
@@ -91,7 +91,7 @@ struct Here {
     /// True if it is sent to machines that lack it.
     is_sendable: bool,
     /// The mark of what it puts on the tree: a machine may have another state of the session with this id.
-    mark: Option<Digest>,
+    mark: Option<Hash>,
 }
 
 /// Finds the session on this side; `None` if it is not here.

@@ -5,17 +5,17 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use super::content::{digest_of_still, is_same};
+use super::content::{hash_of_still, is_same};
 use super::walk::Object;
 use crate::fs::dir::stat_of;
 use crate::fs::lease::{Writers, writers};
 use crate::fs::path::AbsPath;
-use crate::tree::digest::Digest;
+use crate::tree::hash::Hash;
 use crate::tree::look;
 
 /// A thread that hashes files in advance. Dropping this ends it.
 #[derive(Default)]
-pub struct Digesting {
+pub struct Hashing {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -32,23 +32,23 @@ struct State {
     wanted: VecDeque<Object>,
     /// The file that the thread works on; below, those that it has done.
     busy: Option<AbsPath>,
-    done: Vec<(AbsPath, Option<Digest>)>,
+    done: Vec<(AbsPath, Option<Hash>)>,
     ended: bool,
 }
 
-impl Digesting {
+impl Hashing {
     /// Offers a file that will be asked for, after those that were offered before.
     pub fn offer(&mut self, object: &Object) {
         if self.thread.is_none() {
             let shared = self.shared.clone();
-            self.thread = std::thread::Builder::new().name("digest".into()).spawn(move || shared.work()).ok();
+            self.thread = std::thread::Builder::new().name("hash".into()).spawn(move || shared.work()).ok();
         }
         self.shared.lock().wanted.push_back(object.clone());
         self.shared.changed.notify_all();
     }
 
     /// The hash of an offered file in its state then, if the thread has it or is taking it; else the caller must take it.
-    pub fn take(&self, path: &AbsPath) -> Option<Digest> {
+    pub fn take(&self, path: &AbsPath) -> Option<Hash> {
         let mut state = self.shared.lock();
         state.wanted.retain(|object| object.path != *path);
         while state.busy.as_ref() == Some(path) {
@@ -59,7 +59,7 @@ impl Digesting {
     }
 }
 
-impl Drop for Digesting {
+impl Drop for Hashing {
     fn drop(&mut self) {
         self.shared.lock().ended = true;
         self.shared.changed.notify_all();
@@ -87,22 +87,22 @@ impl Shared {
             };
             state.busy = Some(object.path.clone());
             drop(state);
-            let digest = digest(&object);
+            let hash = hash(&object);
             state = self.lock();
             state.busy = None;
-            state.done.push((object.path, digest));
+            state.done.push((object.path, hash));
             self.changed.notify_all();
         }
     }
 }
 
 /// The hash of a file that nobody writes to (N5). The caller meets the reason for a `None` again.
-fn digest(object: &Object) -> Option<Digest> {
+fn hash(object: &Object) -> Option<Hash> {
     let file = object.at().open_file().ok()?;
     let is_still = is_same(&stat_of(&file).ok()?, &object.stat)
         && writers(&file).ok()? == Writers::None
         && !look::fingerprint(&object.stat).racy;
-    if is_still { digest_of_still(&file, &object.stat).ok()? } else { None }
+    if is_still { hash_of_still(&file, &object.stat).ok()? } else { None }
 }
 
 #[cfg(test)]
@@ -112,11 +112,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_of_those_to_come_is_digested_and_counts_as_long_as_it_stands_still() {
-        let folder = tempfile::tempdir().unwrap();
-        let top = AbsPath::parse(std::os::unix::ffi::OsStrExt::as_bytes(folder.path().as_os_str())).unwrap();
+    fn the_second_of_those_to_come_is_hashed_and_counts_as_long_as_it_stands_still() {
+        let directory = tempfile::tempdir().unwrap();
+        let top = AbsPath::parse(std::os::unix::ffi::OsStrExt::as_bytes(directory.path().as_os_str())).unwrap();
         let fs = crate::fs::Fs::new();
-        let dir = crate::fs::dir::Dir::open(folder.path()).unwrap();
+        let dir = crate::fs::dir::Dir::open(directory.path()).unwrap();
         for name in [b"a", b"b", b"c"] {
             let file = fs.append(dir.at(name)).unwrap();
             fs.write(&file, name, dir.at(name)).unwrap();
@@ -135,20 +135,20 @@ mod tests {
             std::thread::yield_now();
         }
         let files = files();
-        assert_eq!(digest(&files[1]), Some(Digest::of(b"b")));
-        let mut digesting = Digesting::default();
-        files.iter().for_each(|object| digesting.offer(object));
-        let mut state = digesting.shared.lock();
+        assert_eq!(hash(&files[1]), Some(Hash::of(b"b")));
+        let mut hashing = Hashing::default();
+        files.iter().for_each(|object| hashing.offer(object));
+        let mut state = hashing.shared.lock();
         while state.done.len() < 2 {
-            state = digesting.shared.changed.wait(state).unwrap();
+            state = hashing.shared.changed.wait(state).unwrap();
         }
         drop(state);
-        let taken: Vec<_> = files.iter().map(|object| digesting.take(&object.path)).collect();
-        assert_eq!(taken, [None, Some(Digest::of(b"b")), Some(Digest::of(b"c"))], "the first is the caller's");
+        let taken: Vec<_> = files.iter().map(|object| hashing.take(&object.path)).collect();
+        assert_eq!(taken, [None, Some(Hash::of(b"b")), Some(Hash::of(b"c"))], "the first is the caller's");
         let file = fs.append(dir.at(b"b")).unwrap();
-        assert_eq!(digest(&files[1]), None, "somebody may write to it");
+        assert_eq!(hash(&files[1]), None, "somebody may write to it");
         fs.write(&file, b"b", dir.at(b"b")).unwrap();
         drop(file);
-        assert_eq!(digest(&files[1]), None, "it is another one than was offered");
+        assert_eq!(hash(&files[1]), None, "it is another one than was offered");
     }
 }

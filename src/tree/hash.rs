@@ -19,9 +19,9 @@ const MAY_HAVE_HOLES: u64 = 1 << 20;
 
 /// SHA-256 of content alone, never of metadata. Shown and stored as 64 lower-case hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Digest(pub [u8; 32]);
+pub struct Hash(pub [u8; 32]);
 
-impl Digest {
+impl Hash {
     /// Hashes bytes in memory.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
@@ -68,15 +68,15 @@ impl Digest {
             b'a'..=b'f' => Some(b - b'a' + 10),
             _ => None,
         };
-        let mut digest = [0; 32];
-        for (out, pair) in digest.iter_mut().zip(bytes.chunks_exact(2)) {
+        let mut hash = [0; 32];
+        for (out, pair) in hash.iter_mut().zip(bytes.chunks_exact(2)) {
             *out = nibble(pair[0])? << 4 | nibble(pair[1])?;
         }
-        Some(Self(digest))
+        Some(Self(hash))
     }
 }
 
-impl fmt::Display for Digest {
+impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0; 64];
@@ -87,22 +87,22 @@ impl fmt::Display for Digest {
     }
 }
 
-impl fmt::Debug for Digest {
+impl fmt::Debug for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl Serialize for Digest {
+impl Serialize for Hash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Digest {
+impl<'de> Deserialize<'de> for Hash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        Digest::parse(&text).ok_or_else(|| D::Error::custom("not 64 hex digits of a SHA-256"))
+        Hash::parse(&text).ok_or_else(|| D::Error::custom("not 64 hex digits of a SHA-256"))
     }
 }
 
@@ -127,8 +127,8 @@ impl Hasher {
     }
 
     /// Returns the hash of all that was added.
-    pub fn finish(self) -> Digest {
-        Digest(self.0.finalize().into())
+    pub fn finish(self) -> Hash {
+        Hash(self.0.finalize().into())
     }
 }
 
@@ -170,12 +170,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_64_lower_case_hex_digits_and_nothing_else() {
+    fn a_hash_is_64_lower_case_hex_digits_and_nothing_else() {
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        assert_eq!(Digest::of(b"").to_string(), empty);
-        assert_eq!(Digest::parse(empty), Some(Digest::of(b"")));
+        assert_eq!(Hash::of(b"").to_string(), empty);
+        assert_eq!(Hash::parse(empty), Some(Hash::of(b"")));
         for bad in ["", "../../etc/passwd", &empty[1..], &empty.to_uppercase(), &format!("{}/", &empty[1..])] {
-            assert_eq!(Digest::parse(bad), None, "{bad}");
+            assert_eq!(Hash::parse(bad), None, "{bad}");
         }
     }
 
@@ -186,8 +186,8 @@ mod tests {
         let bytes: Vec<u8> = (0..300_000_u32).map(|n| u8::try_from(n % 251).expect("small")).collect();
         file.write_all_at(&bytes, 0).expect("a write");
         for (size, read) in [(0, 0), (1, 1), (131_073, 131_073), (300_000, 300_000), (300_001, 300_000), (1 << 40, 300_000)] {
-            let digest = Digest::of_file(&file, size).expect("its digest");
-            assert_eq!(digest.to_string(), Digest::of(&bytes[..read]).to_string(), "{size}");
+            let hash = Hash::of_file(&file, size).expect("its hash");
+            assert_eq!(hash.to_string(), Hash::of(&bytes[..read]).to_string(), "{size}");
         }
     }
 
@@ -201,8 +201,8 @@ mod tests {
         let mut bytes = vec![0; 1 << 20];
         bytes[300_000..300_004].copy_from_slice(b"some");
         for size in [0, 1, 8192, 299_000, 300_002, 400_000, 1 << 20] {
-            let digest = Digest::of_extents(&file, size as u64).expect("its digest");
-            assert_eq!(digest.to_string(), Digest::of(&bytes[..size]).to_string(), "{size}");
+            let hash = Hash::of_extents(&file, size as u64).expect("its hash");
+            assert_eq!(hash.to_string(), Hash::of(&bytes[..size]).to_string(), "{size}");
         }
     }
 }
