@@ -238,7 +238,7 @@ def exact_state(tree):
             st = os.lstat(f"{directory}/{name}")
             size = st.st_size if name != "." else 0
             rows.update(repr((directory, name, st.st_mode, st.st_uid, st.st_gid, size, st.st_mtime_ns)).encode())
-    return rows.hexhash()
+    return rows.hexdigest()
 
 
 def hashlib_of():

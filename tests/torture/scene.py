@@ -86,7 +86,7 @@ def manifest(tree):
             content = ""
         elif kind == stat.S_IFREG:
             with open(path, "rb") as file:
-                content = hashlib.sha256(file.read()).hexhash()[:16] + f" {meta.st_size}"
+                content = hashlib.sha256(file.read()).hexdigest()[:16] + f" {meta.st_size}"
         elif kind == stat.S_IFLNK:
             content = os.readlink(path).decode(errors="backslashreplace")
         else:
