@@ -7,9 +7,9 @@ use super::{Error, SessionId, Store, absolute, path_of};
 use crate::checkpoint::limits::Limits;
 use crate::commit::{self, Request};
 use crate::config;
-use crate::engine::aside::Aside;
 use crate::engine::job::{self, Job, OnConflict};
-use crate::engine::leave::{self, Asked, Minor};
+use crate::engine::left_out::Aside;
+use crate::engine::minor::{self, Asked, Minor};
 use crate::engine::report::{self, Done};
 use crate::engine::{self, Effect, Unwatched};
 use crate::error::recant;
@@ -160,7 +160,7 @@ impl Store {
         let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| ask(session, verb, paths, on_conflict, aside);
         let minor = if on_conflict == OnConflict::Keep { Minor::Forced } else { Minor::Stops };
         let asked = Asked { verb: verb.of_engine(), paths, minor, ask: &ask };
-        leave::carry_out_but(&self.fs, &self.store, session, &asked, effect, &Unwatched)
+        minor::carry_out_but(&self.fs, &self.store, session, &asked, effect, &Unwatched)
     }
 }
 

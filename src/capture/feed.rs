@@ -12,8 +12,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::descriptors::{Inherited, Stream};
+use super::messages::{Word, say};
 use super::sys;
-use super::words::{Word, say};
 use crate::error::{At, IoError};
 
 /// The pipes, one for each standard stream that reads a file. Made before the init is forked, used if the file can't be opened inside.

@@ -14,8 +14,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::layout::Route;
+use super::messages::{Word, say};
 use super::sys;
-use super::words::{Word, say};
 use crate::error::{At, IoError, reason, recant};
 
 /// The program that maps further groups: newgidmap(1), of the package uidmap.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::pieces::{LaidSplit, Split};
 use crate::error::{Error, IoError};
 use crate::fs::Fs;
-use crate::fs::device::Dev;
+use crate::fs::device_number::Dev;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::run::Place;

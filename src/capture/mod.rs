@@ -22,12 +22,12 @@
 //! `scratch` drops changes of scratch places; `limit` measures what is written, `ahead` has it written out early; `terminal` is taken back
 //! from the command; `confine` is the way without namespaces: it holds nothing, and denies writes except below some directories.
 
-mod ahead;
 pub mod collect;
 pub mod command;
 pub mod confine;
 mod covers;
 mod descriptors;
+mod early_sync;
 pub mod error;
 mod feed;
 mod file;
@@ -40,6 +40,7 @@ pub mod inside;
 pub mod layout;
 mod limit;
 mod memory;
+mod messages;
 mod orphans;
 mod phase;
 mod pieces;
@@ -56,4 +57,3 @@ mod split;
 mod sys;
 mod terminal;
 mod upper;
-mod words;

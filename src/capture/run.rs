@@ -14,21 +14,21 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
-use super::ahead::{self, Ahead};
 use super::command::{Command, Exit, Linger, Network};
 use super::descriptors;
+use super::early_sync::{self, Ahead};
 use super::error::{not_alone, not_as_planned, not_executable, not_found, not_started, nul, remedy, set_up};
 use super::feed::{Feeds, Pipes};
 use super::ground::Ground;
 use super::ids::{self, Ids};
 use super::init::{self, Orders};
 use super::limit::{self, Meter};
+use super::messages::{Failed, Word, Words};
 use super::orphans::{self, TakingIn};
 use super::phase::{Heard, Means, Phase};
 use super::plan::Laid;
 use super::sys::{self, New, Signals};
 use super::terminal::Terminal;
-use super::words::{Failed, Word, Words};
 use crate::error::{At, Error, reason};
 use crate::fs;
 use crate::fs::path::{AbsPath, Shown};
@@ -266,7 +266,7 @@ impl Running<'_> {
             // Not during the set-up: it may have to be tried again, which takes a process with one thread.
             let metered = phase != Phase::SetsUp && self.too_much.is_none();
             let tick = self.meter.as_ref().filter(|_| metered).map(|_| limit::TICK);
-            let tock = self.ahead.as_ref().filter(|_| phase == Phase::Runs).map(|_| ahead::TICK);
+            let tock = self.ahead.as_ref().filter(|_| phase == Phase::Runs).map(|_| early_sync::TICK);
             let wake = phase.patience().into_iter().chain(tick).chain(tock).min();
             let went_on = self.wait(init, &words, wake, phase);
             if metered {

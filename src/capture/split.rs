@@ -30,7 +30,7 @@ use super::pieces::{As, LAID, LaidSplit, Piece, Split, laid_at, parted};
 use super::upper::dress;
 use crate::error::{At, Error, IoError, reason};
 use crate::fs::Fs;
-use crate::fs::device::Dev;
+use crate::fs::device_number::Dev;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 

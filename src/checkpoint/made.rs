@@ -2,7 +2,7 @@
 
 use crate::error::IoError;
 use crate::fs::Fs;
-use crate::fs::device::Dev;
+use crate::fs::device_number::Dev;
 use crate::fs::dir::{Entry, Sort};
 use crate::tree::state::{State, What};
 

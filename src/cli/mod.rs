@@ -11,6 +11,7 @@ mod args;
 mod asked;
 mod awaited;
 mod bar;
+mod bare;
 mod begun;
 mod caches;
 mod cat;
@@ -30,7 +31,6 @@ mod far;
 mod gate;
 mod go_on;
 mod help;
-mod here;
 mod hints;
 mod history;
 mod list;
@@ -352,7 +352,7 @@ impl Call {
             Verb::Config => config::config(self),
             Verb::Completions(args) => manual::completions(self, &args),
             Verb::Man(args) => manual::man(self, &args),
-            Verb::Here => here::here(self),
+            Verb::Here => bare::here(self),
             // Carried out before there was a call.
             Verb::Far(args) => Ok(far::far(&args)),
             Verb::Complete(args) => Ok(complete::complete(&args)),

@@ -21,8 +21,8 @@ use crate::session::id::Id;
 use crate::session::log;
 use crate::session::opened::Locked;
 use crate::session::prune::{self, Which, is_awaited};
-use crate::session::remains::Remains;
 use crate::session::store::Store;
+use crate::session::unreadable::Remains;
 
 /// `{"schema":2,"dry_run":…,"pruned":[…],"skipped":[…],"lost":[…],"bytes":n}`.
 #[derive(Serialize)]

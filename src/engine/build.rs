@@ -7,15 +7,15 @@ use rustix::fs::{Access, AtFlags, accessat};
 
 use super::draft::Draft;
 use super::error::refused_at;
-use super::facts;
+use super::file_system::Road;
 use super::held::Held;
 use super::item::{Frame, Item, Opened};
 use super::job::{Rest, Verb, WantedTime};
 use super::journal::{Head, Journal};
 use super::meta::ACL;
 use super::plan::{Plan, Told};
+use super::records;
 use super::rights::keeps_setgid;
-use super::road::Road;
 use super::step::{Act, DirectoryTime, RootRecord};
 use crate::checkpoint::limits::{Large, Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
@@ -354,7 +354,7 @@ impl Draft<'_> {
         let roots = &mut self.reach.roots;
         displaced
             .map(|item| match &item.from {
-                Some(_) if item.whole => roots.directory(&item.path).map_or(0, |directory| facts::bytes_below(&directory)),
+                Some(_) if item.whole => roots.directory(&item.path).map_or(0, |directory| records::bytes_below(&directory)),
                 from => from.as_ref().map_or(0, |from| from.blocks),
             })
             .sum()

@@ -7,7 +7,7 @@ use super::error::refused;
 use super::item::number;
 use super::job::Verb;
 use crate::error::{At, Error, recant};
-use crate::fs::device::Dev;
+use crate::fs::device_number::Dev;
 use crate::fs::dir::{Inode, Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, DirectoryTime};

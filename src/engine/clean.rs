@@ -6,14 +6,14 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
-use super::durable::{NEW_HEADER, sync_directory, sync_directory_of};
 use super::journal::{Draft, Journal, made_for};
 use super::reach::{Named, Reach, parent_of, split};
 use super::report::Left;
 use super::rights::with_rights;
 use super::step::{DirectoryTime, Spot};
+use super::sync::{NEW_HEADER, sync_directory, sync_directory_of};
 use super::times::put_back_time;
-use super::{facts, reserve};
+use super::{records, reserve};
 use crate::checkpoint::manifest;
 use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
@@ -116,7 +116,7 @@ pub(super) fn clean(
     for name in [NEW_HEADER, b"changes.jsonl.new"] {
         fs.unlink_if_there(session.dir.at(name))?;
     }
-    let checkpoint = facts::directory(session)?;
+    let checkpoint = records::directory(session)?;
     fs.unlink_if_there(checkpoint.at(manifest::NEW))?;
     if session.header.counts.inside == 0 {
         reserve::drop_all(fs, session)?;

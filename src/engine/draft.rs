@@ -4,11 +4,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::conflict::{self, Conflict};
 use super::error::{damaged, refused, refused_at};
+use super::file_system::Roads;
 use super::item::Item;
 use super::job::{OnConflict, Verb};
 use super::look::{Looked, Verdict};
 use super::reach::Reach;
-use super::road::Roads;
 use super::step::Act;
 use crate::config;
 use crate::error::Error;

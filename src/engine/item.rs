@@ -60,7 +60,7 @@ pub struct Item {
     /// True if Prepare makes what is placed, so that undo removes it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
-    /// True if it is copied, taken away and placed, and its content tells it apart ([`Road`](super::road::Road)).
+    /// True if it is copied, taken away and placed, and its content tells it apart ([`Road`](super::file_system::Road)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub portable: bool,
     /// Facts for planning alone.

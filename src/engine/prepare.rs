@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::durable::MANY;
 use super::error::{refused_at, stopped};
 use super::item::{Frame, Item};
 use super::journal::{Draft, Journal, Written, displaced};
@@ -11,8 +10,9 @@ use super::perform::UNTIMED;
 use super::plan::{Plan, Told};
 use super::reach::{Named, Reach};
 use super::step::{Places, Spot};
+use super::sync::MANY;
 use super::take_back::take_back_prepared;
-use super::{Gate, facts, meta, reserve};
+use super::{Gate, meta, records, reserve};
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Inode, Sort, Stat};
@@ -286,8 +286,8 @@ impl<'a> Hands<'a> {
         match &state.what {
             What::Directory => self.fs.mkdir(at, 0o700),
             What::Symlink { target } => self.fs.symlink(target, at),
-            What::Fifo => self.fs.mknod(at, Sort::Fifo, 0o600, crate::fs::device::Dev(0, 0)),
-            What::Socket => self.fs.mknod(at, Sort::Socket, 0o600, crate::fs::device::Dev(0, 0)),
+            What::Fifo => self.fs.mknod(at, Sort::Fifo, 0o600, crate::fs::device_number::Dev(0, 0)),
+            What::Socket => self.fs.mknod(at, Sort::Socket, 0o600, crate::fs::device_number::Dev(0, 0)),
             What::Char(dev) => self.fs.mknod(at, Sort::Char, 0o600, *dev),
             What::Block(dev) => self.fs.mknod(at, Sort::Block, 0o600, *dev),
             What::File { .. } => self.fs.create(at, 0o600).map(drop),
@@ -371,7 +371,7 @@ impl Prepared {
 fn write(fs: &Fs, store: &Store, session: &Locked, plan: &mut Plan, touched: Touched) -> Result<(), Error> {
     let journal = &plan.journal;
     let learned = journal.head.verb.inward() && journal.items.iter().any(|item| item.planning.learned);
-    let changes = if learned { Some(facts::write_hashes(fs, session, &journal.items)?) } else { None };
+    let changes = if learned { Some(records::write_hashes(fs, session, &journal.items)?) } else { None };
     let written: Written = journal.write_new(fs, store)?;
     if journal.head.verb.inward() {
         reserve::keep(fs, session, written.size(store)?)?;
@@ -382,7 +382,7 @@ fn write(fs: &Fs, store: &Store, session: &Locked, plan: &mut Plan, touched: Tou
         written.sync(fs, store, with) // D1, D6: whole before it has its name
     })?;
     if let Some(changes) = changes {
-        // D2: its name becomes durable with the seal's, or a recovery gives it again (`facts::learn_again`).
+        // D2: its name becomes durable with the seal's, or a recovery gives it again (`records::learn_again`).
         changes.name(fs, &session.dir)?;
     }
     written.name(fs, store, session.id())

@@ -2,12 +2,12 @@
 
 use super::clean::clean_draft;
 use super::error::{not_decided, stuck, undecided, unmounted, way_in};
-use super::facts::{self, DONE};
 use super::find::{Found, Off, There};
 use super::item::Turn;
 use super::job::Verb;
 use super::journal::{Journal, names};
 use super::reach::{Named, Reach, open};
+use super::records::{self, DONE};
 use super::report::Left;
 use super::reserve;
 use super::settle::{When, settle};
@@ -299,8 +299,8 @@ fn undo(
 
 /// Logs that it was undone. The line of the log may say that it was done: it is written before the seal is known to be durable.
 fn note_undone(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
-    if facts::last_noted(store, journal)?.as_deref() == Some(DONE) {
-        facts::note(fs, store, journal, "undone")?;
+    if records::last_noted(store, journal)?.as_deref() == Some(DONE) {
+        records::note(fs, store, journal, "undone")?;
     }
     Ok(())
 }
@@ -336,7 +336,7 @@ fn go_on(
 
 /// Writes the hashes again. What follows needs no room, and none of these lines.
 fn learn_again(fs: &Fs, session: &Session, journal: &Journal, notes: &mut Vec<String>) {
-    if let Err(error) = facts::learn_again(fs, session, journal) {
+    if let Err(error) = records::learn_again(fs, session, journal) {
         notes.push(format!("the hashes that it had taken are not kept, and its files may be called changed: {error}"));
     }
 }

@@ -2,10 +2,10 @@
 
 use std::fs::File;
 
-use super::durable::{NEW_HEADER, sync_touched};
-use super::facts;
 use super::journal::Journal;
 use super::reach::Reach;
+use super::records;
+use super::sync::{NEW_HEADER, sync_touched};
 use crate::checkpoint::manifest::{Former, name_written};
 use crate::error::{At, Error};
 use crate::fs::Fs;
@@ -22,10 +22,10 @@ pub(super) fn write_facts(
     journal: &Journal,
     put: Option<&[Option<Time>]>,
 ) -> Result<(), Error> {
-    let directory = facts::directory(session)?;
-    let manifest = facts::write_manifest(fs, session, journal, &directory, put)?;
+    let directory = records::directory(session)?;
+    let manifest = records::write_manifest(fs, session, journal, &directory, put)?;
     Former::new(fs, &directory, journal.head.generation).keep()?;
-    facts::write_displaced(fs, reach, journal)?;
+    records::write_displaced(fs, reach, journal)?;
     let header = write_header(fs, session, journal)?;
     sync_touched(fs, reach, journal, &[(manifest, &directory), (header, &session.dir)])
 }
@@ -47,10 +47,10 @@ pub(super) fn rename_header(fs: &Fs, session: &Session) -> Result<(), Error> {
 /// Makes the manifest's name and the line of the log durable together with the header's name. Until then the former manifest is kept, and
 /// the journal tells which one counts.
 pub(super) fn make_seal_last(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Result<Option<String>, Error> {
-    let directory = facts::directory(session)?;
+    let directory = records::directory(session)?;
     name_written(fs, &directory)?;
-    let noted = facts::note_sealed(fs, store, journal);
+    let noted = records::note_sealed(fs, store, journal);
     fs.sync_dir(&session.dir)?; // D2, I2
     fs.sync_dir(&directory)?; // D2: before the former one goes, and the journal
-    Ok(noted.err().as_ref().map(facts::log_failed))
+    Ok(noted.err().as_ref().map(records::log_failed))
 }

@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::clean::{STRAY, is_another};
 use super::displaced::{displaced_below, make_directory};
-use super::durable::{MANY, sync_directory, sync_names};
-use super::facts;
 use super::item::Item;
 use super::journal::Journal;
 use super::reach::{Reach, open, split};
+use super::records;
 use super::rights::with_rights;
 use super::step::{Act, Spot};
+use super::sync::{MANY, sync_directory, sync_names};
 use super::undo::is_open_for_writing;
 use crate::checkpoint::manifest::{Former, NEW, Reading, name_written};
 use crate::error::{Error, recant};
@@ -45,7 +45,7 @@ pub fn settle(
     journal: &Journal,
     when: When,
 ) -> Result<Vec<String>, Error> {
-    let directory = facts::directory(session)?;
+    let directory = records::directory(session)?;
     let mut notes = Vec::new();
     if when == When::Recovering {
         notes.extend(write_again(fs, store, session, reach, journal, &directory)?);
@@ -53,15 +53,15 @@ pub fn settle(
     }
     Former::new(fs, &directory, journal.head.generation).let_go()?;
     let gone = let_go(fs, reach, journal, when, &mut notes)?;
-    facts::write_forced_befores(fs, session, journal)?;
+    records::write_forced_befores(fs, session, journal)?;
     forget_uppers(fs, session)?;
     // D2: the other names are gone before the journal, which alone knows them.
     sync_let_go(fs, reach, journal, &gone)?;
     // I8: if recant is killed after the journal is gone there is no report, and nothing else names what is kept.
     if !notes.is_empty()
-        && let Err(error) = facts::note_report(fs, store, journal, notes.clone())
+        && let Err(error) = records::note_report(fs, store, journal, notes.clone())
     {
-        notes.push(facts::log_failed(&error));
+        notes.push(records::log_failed(&error));
     }
     if gone.is_empty() {
         Journal::let_go(fs, store, session.id())?;
@@ -93,13 +93,13 @@ fn write_again(
     if !Reading::open(&session.dir)?.is_there() {
         Former::new(fs, directory, journal.head.generation).put_back()?;
     }
-    let manifest = facts::write_manifest(fs, session, journal, directory, None)?;
+    let manifest = records::write_manifest(fs, session, journal, directory, None)?;
     fs.sync(&manifest, directory.at(NEW))?; // D1
-    facts::write_displaced(fs, reach, journal)?;
+    records::write_displaced(fs, reach, journal)?;
     name_written(fs, directory)?;
-    let noted = facts::note_sealed_once(fs, store, journal);
+    let noted = records::note_sealed_once(fs, store, journal);
     fs.sync_dir(directory)?; // D2
-    Ok(noted.err().as_ref().map(facts::log_failed))
+    Ok(noted.err().as_ref().map(records::log_failed))
 }
 
 /// Lets go what is never undone now (I7): what came out and was copied to its home before, or is not kept by policy, and the store's own

@@ -7,7 +7,7 @@ use super::journal::{Draft, Journal, made_for};
 use super::reach::Reach;
 use super::report::Left;
 use super::undo::undo;
-use super::{facts, item};
+use super::{item, records};
 use crate::error::{Error, Kind, Reason};
 use crate::fs::Fs;
 use crate::session::opened::Session;
@@ -152,5 +152,5 @@ fn take_back_begun(
 /// Logs what stays. I8: if recant is killed after the journal is gone there is no report, and nothing else names it.
 fn note_strays(fs: &Fs, store: &Store, journal: &Journal, strays: &[Left]) -> Result<(), Error> {
     let notes: Vec<String> = strays.iter().map(Left::to_string).collect();
-    if notes.is_empty() { Ok(()) } else { facts::note_report(fs, store, journal, notes) }
+    if notes.is_empty() { Ok(()) } else { records::note_report(fs, store, journal, notes) }
 }

@@ -1,7 +1,6 @@
 //! Undo: reverses the steps of a journal, last first. The place of each object tells what was done; undoing twice is harmless. What
 //! somebody else has put or changed meanwhile is left alone and named (I8).
 
-use super::durable::sync_touched;
 use super::find::{Found, Off, There, Whose, holds, whose};
 use super::item::Turn;
 use super::journal::Journal;
@@ -9,8 +8,9 @@ use super::reach::{Named, Reach, open};
 use super::report::Left;
 use super::rights::with_rights;
 use super::step::{Act, Step};
+use super::sync::sync_touched;
 use super::times::{ignore_not_mine, restore_times};
-use super::{facts, meta};
+use super::{meta, records};
 use crate::checkpoint::manifest::Former;
 use crate::error::{At, Error};
 use crate::fs::Fs;
@@ -50,7 +50,7 @@ pub(super) fn undo(
     left.reverse();
     restore_times(fs, reach, journal)?;
     // The next manifest is named beside the header, and after a power cut may have its name alone.
-    let checkpoint = facts::directory(session)?;
+    let checkpoint = records::directory(session)?;
     Former::new(fs, &checkpoint, journal.head.generation).put_back()?;
     sync_touched(fs, reach, journal, &[])?;
     Ok(left)

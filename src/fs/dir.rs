@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Statx, StatxFlag
 use rustix::io::Errno;
 
 use super::beneath::{self, ACROSS, BENEATH};
-use super::device::Dev;
+use super::device_number::Dev;
 use super::path::Shown;
 use super::xattr::{self, Xattrs};
 use crate::error::{At, IoError};

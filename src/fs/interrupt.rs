@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use super::signals::set_unless_ignored;
+use super::signal_pipe::set_unless_ignored;
 
 const NOTED: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 

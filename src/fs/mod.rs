@@ -6,9 +6,8 @@
 mod beneath;
 mod clock;
 pub mod copy;
-pub mod device;
+pub mod device_number;
 pub mod dir;
-mod flush;
 pub mod interrupt;
 pub mod lease;
 pub mod lock;
@@ -18,9 +17,10 @@ mod regain;
 mod remove;
 pub mod resolve;
 pub mod roots;
-pub mod signals;
+pub mod signal_pipe;
 pub mod umask;
 pub mod watch;
+mod write_out;
 mod xattr;
 
 use std::fmt::Display;
@@ -34,12 +34,12 @@ use rustix::io::Errno;
 
 use crate::error::{At, IoError};
 pub use clock::{Moment, Sign, Span, exact_now, now, since_boot};
-use device::Dev;
+use device_number::Dev;
 use dir::{Dir, Entry, Sort, Time};
-pub use flush::write_all_out;
 use watch::On;
 #[cfg(feature = "crash-points")]
 use watch::{Step, Watch};
+pub use write_out::write_all_out;
 pub use xattr::TooLarge;
 
 /// The calls that change files. One value for each call of the program, or for each store of the library, passed down.
@@ -379,7 +379,7 @@ impl Fs {
     #[track_caller]
     pub fn sync_all(&self, files: &[(&File, &Path)]) -> Result<(), IoError> {
         if files.len() > 1 {
-            files.iter().try_for_each(|(file, path)| flush::write_out(file).at(SYNC, dir::shown(path)))?;
+            files.iter().try_for_each(|(file, path)| write_out::write_out(file).at(SYNC, dir::shown(path)))?;
         }
         for (file, path) in files {
             self.before("fsync", On::Open(file.as_fd(), path)).at(SYNC, dir::shown(path))?;

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::fs::{AtFlags, StatxFlags};
 
-use super::device::Dev;
+use super::device_number::Dev;
 use super::path::AbsPath;
 use crate::error::{At, IoError};
 

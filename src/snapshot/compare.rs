@@ -5,15 +5,15 @@ use std::hash::Hash;
 
 use super::content::Kept;
 use super::error::of_ours;
+use super::hard_links::{self, Names};
 use super::index::{Index, Known};
 use super::manifest::{self, At, Entry, Merged, Unread};
-use super::names::{self, Names};
 use super::rules::{Rules, Source, Vcs, is_vcs, vcs_above};
 use super::series::Series;
 use super::walk::{Ahead, Met, Object, Why};
 use super::whole;
 use crate::error::{Error, reason};
-use crate::fs::device::Dev;
+use crate::fs::device_number::Dev;
 use crate::fs::dir::{Sort, Time};
 use crate::fs::path::AbsPath;
 use crate::tree::look::{self, Seen};
@@ -586,7 +586,7 @@ impl Compared {
     fn regroup<F: Eq + Hash>(&mut self, then: &Names<AbsPath>, now: &Names<F>, mut equal: BTreeMap<AbsPath, Difference>) {
         let left: HashSet<&AbsPath> = self.left.iter().map(|(path, _)| path).collect();
         let is_left = |path: &AbsPath| left.contains(path) || ancestors(path).any(|above| left.contains(&above));
-        let regrouped = names::regrouped(then, now, |path| !is_left(path));
+        let regrouped = hard_links::regrouped(then, now, |path| !is_left(path));
         let found = self.differences.iter_mut().filter(|difference| regrouped.contains(&difference.path));
         found.for_each(|difference| difference.regrouped = true);
         let equal = regrouped.iter().filter_map(|path| equal.remove(path));

@@ -14,10 +14,10 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
+pub use super::check::{BLOBS, PACKED, pack_name};
+use super::check::{Fault, Sound};
 use super::error::damaged;
 use super::manifest::{At, Entry};
-pub use super::sound::{BLOBS, PACKED, pack_name};
-use super::sound::{Fault, Sound};
 use super::whole;
 use crate::error::At as _;
 use crate::error::{Error, IoError};

@@ -5,7 +5,7 @@ use super::manifest::At;
 use crate::error::At as _;
 use crate::error::Error;
 use crate::fs::Fs;
-use crate::fs::device::Dev;
+use crate::fs::device_number::Dev;
 use crate::fs::dir::{Dir, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::tree::hash::{Hash, Hasher};

@@ -28,23 +28,23 @@
 //!   hash if there is no index; otherwise it is stored anew. `snapshot verify` reads all content, and removes the index if some is damaged.
 
 mod before;
+pub mod check;
 pub mod committed;
 pub mod compare;
 pub mod content;
 pub mod create;
 pub mod error;
+mod hard_links;
 mod hashing;
 pub mod index;
 mod indexes;
 pub mod manifest;
-mod names;
 mod narrow;
 pub mod place;
 pub mod prune;
 pub mod restore;
 pub mod rules;
 pub mod series;
-pub mod sound;
 pub mod verify;
 pub mod walk;
 

@@ -7,7 +7,7 @@ use super::manifest::Merged;
 use super::series::Series;
 use super::whole;
 use crate::error::Error;
-use crate::fs::device::Dev;
+use crate::fs::device_number::Dev;
 use crate::fs::path::AbsPath;
 use crate::tree::state::{Likeness, State};
 

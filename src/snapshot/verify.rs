@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::check::Sound;
 use super::manifest::{At, Entry, Merged};
 use super::series::{Locked, Series};
-use super::sound::Sound;
 use super::{index, whole};
 use crate::error::{Error, Kind};
 use crate::fs::Fs;

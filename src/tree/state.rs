@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::hash::Hash;
 use super::time;
-use crate::fs::device::Dev;
+use crate::fs::device_number::Dev;
 use crate::fs::dir::{Sort, Stat, Time};
 use crate::fs::path;
 

@@ -31,7 +31,7 @@ use super::run::Leaving;
 use super::scratch;
 use crate::error::Error;
 use crate::fs::Fs;
-use crate::fs::device::Dev;
+use crate::fs::device_number::Dev;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, DirectoryTime};

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
-use crate::fs::device::Dev;
+use crate::fs::device_number::Dev;
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
 use crate::fs::path;
 use crate::session;

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags};
 
-use crate::capture::words::{Failed, Word};
+use crate::capture::messages::{Failed, Word};
 use crate::error::{At, IoError};
 use crate::fs::dir::{Sort, stat_of};
 use crate::fs::path::AbsPath;

@@ -9,7 +9,7 @@ use crate::cli::out::note_line;
 use crate::cli::problem::Problem;
 use crate::cli::{Call, far};
 use crate::error::{At, shell_word};
-use crate::fs::signals;
+use crate::fs::signal_pipe;
 use crate::remote::PROTOCOL;
 use crate::remote::host::Target;
 use crate::remote::link::{Install, Link, Ssh, SshSays};
@@ -71,11 +71,11 @@ impl Ways {
     /// Reads the settings. From here on signals are for the machines.
     pub fn open(call: &Call, global: &Global) -> Result<Self, Problem> {
         let words = call.config.ssh.value.iter().map(OsString::from).collect();
-        let heard = signals::listen().at("listen to signals by", "a pipe")?;
+        let heard = signal_pipe::listen().at("listen to signals by", "a pipe")?;
         let install = if global.no_install { Install::Never } else { Install::Allowed };
         let timeout = call.config.timeout.value.map(|seconds| Duration::from_secs(seconds.into()));
         Ok(Self {
-            ssh: Ssh { words, shielding: signals::kept_from, showing: if call.out.is_text() { show } else { show_as_notes } },
+            ssh: Ssh { words, shielding: signal_pipe::kept_from, showing: if call.out.is_text() { show } else { show_as_notes } },
             install,
             timeout,
             forks: global.forks.map_or(call.config.forks.value, usize::from).max(1),

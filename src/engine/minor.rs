@@ -1,9 +1,9 @@
 //! Carries a job out without conflicting paths that do not matter: all conflicts are known before the first effect, and the job can go on
 //! without these paths.
 
-use super::aside::{Aside, Denied};
 use super::conflict::{self, Conflict};
 use super::job::{Job, Verb};
+use super::left_out::{Aside, Denied};
 use super::report::Report;
 use super::{Effect, Progress, carry_out};
 use crate::error::Error;
