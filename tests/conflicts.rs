@@ -1063,6 +1063,13 @@ fn diff_conflicts_shows_what_is_held_against_what_is_on_the_tree_now() {
     +++ b/world/tree/becomes	(held in <id1~>)
     @@ -0,0 +1 @@
     +held
+    # /world/tree/directory/new: conflict: expected nothing, found something in a directory that is to go
+    diff --git a/world/tree/directory/new b/world/tree/directory/new
+    deleted file mode 100644
+    --- a/world/tree/directory/new	(on the tree now)
+    +++ /dev/null	(held in <id1~>)
+    @@ -1 +0,0 @@
+    -theirs
     # /world/tree/f: conflict: expected a file of 6 bytes, found a file of 8 bytes
     diff --git a/world/tree/f b/world/tree/f
     --- a/world/tree/f	(on the tree now)
@@ -1073,13 +1080,6 @@ fn diff_conflicts_shows_what_is_held_against_what_is_on_the_tree_now() {
     +B
      c
     -d
-    # /world/tree/directory/new: conflict: expected nothing, found something in a directory that is to go
-    diff --git a/world/tree/directory/new b/world/tree/directory/new
-    deleted file mode 100644
-    --- a/world/tree/directory/new	(on the tree now)
-    +++ /dev/null	(held in <id1~>)
-    @@ -1 +0,0 @@
-    -theirs
     # /world/tree/gone: conflict: expected a file, found nothing
     diff --git a/world/tree/gone b/world/tree/gone
     new file mode 100644
@@ -1107,9 +1107,9 @@ fn diff_conflicts_shows_what_is_held_against_what_is_on_the_tree_now() {
     assert_snapshot!(world.call(["diff", &id, "--conflicts", "--stat", "f", "directory", "mode"]).run(), @"
     status 0
     --- stdout
-     f          | 3 +--
      directory/new | 1 -
-     mode       | conflict: expected a …und a file with mode 0755; mode 0755 -> 0600
+     f             | 3 +--
+     mode          | conflict: expected a…d a file with mode 0755; mode 0755 -> 0600
      3 files changed, 1 insertion(+), 3 deletions(-)
     --- stderr
     recant: 3 conflicts for commit: - is on the tree now, + is held

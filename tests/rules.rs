@@ -208,3 +208,23 @@ fn sections_that_comments_cite_exist() {
     assert!(cited > 10, "only {cited} sections are cited");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// A doc comment begins with a verb or a noun phrase that could stand in an index, not with a question word.
+#[test]
+fn doc_comments_begin_with_what_a_thing_is_or_does() {
+    let mut found = Vec::new();
+    for file in code().iter().filter(|file| file.starts_with("src/")) {
+        let text = read(file);
+        let mut first = true;
+        for (n, line) in text.lines().enumerate() {
+            let doc = line.trim_start().strip_prefix("///").or_else(|| line.trim_start().strip_prefix("//!")).map(str::trim);
+            if let Some(doc) = doc.filter(|doc| first && !doc.ends_with(':'))
+                && ["What ", "Whether ", "Where ", "The same"].iter().any(|word| doc.starts_with(word))
+            {
+                found.push(format!("{file}:{}: {doc}", n + 1));
+            }
+            first = doc.is_none_or(str::is_empty);
+        }
+    }
+    assert!(found.is_empty(), "begin with a verb or a noun:\n{}", found.join("\n"));
+}

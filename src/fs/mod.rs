@@ -316,7 +316,7 @@ impl Fs {
         both_times(mtime, &found).map_or(Ok(()), set).at(act, at)
     }
 
-    /// The same of a file that is open.
+    /// Sets the time of an open file, which lies at `at`.
     pub fn set_mtime_of(&self, file: &File, mtime: Time, at: Entry<'_>) -> Result<(), IoError> {
         tried("set the time of", at, || {
             self.before("futimens", On::Open(file.as_fd(), at.dir.path()))?;
