@@ -59,7 +59,7 @@ fn refuse_unsynced(session: &Session, accept_unsynced: bool) -> Result<(), Error
         return Ok(());
     }
     let id = session.id();
-    let remedy = format!("look with {recant} diff {id}; --accept-unsynced commits it all the same", recant = recant());
+    let remedy = format!("look with {recant} diff {id}; --accept-unsynced commits it anyway", recant = recant());
     let why = "its run was cut off by a restart of the machine: files may be empty";
     Err(not_now(id, why).with_remedy(remedy))
 }
@@ -139,7 +139,7 @@ impl Moves for Inward {
             } else if let Some(why) = self.aside.why(&change) {
                 self.rest.left.push((change.path, why));
             } else if side == Side::Lost && is_file(change.after.as_ref()) && !change.in_place() {
-                let why = "what was committed here is lost: it had been changed when it was taken back".to_owned();
+                let why = "what was committed here is lost: somebody had changed it before the rollback".to_owned();
                 self.rest.left.push((change.path, why));
             } else {
                 return Ok(Some(self.inward(change, index, side)));

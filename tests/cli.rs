@@ -419,7 +419,7 @@ fn without_a_working_directory_absolute_paths_do() {
     assert_snapshot!(shell(&format!("rollback {id} f")), @r#"
     status 1
     --- stderr
-    recant: the working directory cannot be told: no such file or directory
+    recant: cannot find the working directory: no such file or directory
             nothing was changed
             go to a directory that is there, or give absolute paths
     "#);
@@ -688,7 +688,7 @@ fn without_a_home_the_store_has_to_be_named() {
     assert_snapshot!(said, @r#"
     status 1
     --- stderr
-    recant: no home directory is known, so that the store has no place
+    recant: no home directory is known, so there is no place for the store
             nothing was changed
             set HOME, or name the store: recant --store DIR …, or RECANT_STORE=DIR
     "#);

@@ -369,7 +369,7 @@ fn a_record_that_is_garbled_is_named_by_every_verb_and_decided_by_a_word_or_a_ro
         let json = world.recant("status --json").with(4).json();
         assert_eq!((&json["damaged"][0]["id"], json["damaged"].as_array().map(Vec::len)), (&id.as_str().into(), Some(1)));
         let said = world.call(["checkpoint", "prune", &id, "-y"]).run().with(1);
-        assert!(said.stderr().contains("it waits to be confirmed, and until when cannot be told"), "{said}");
+        assert!(said.stderr().contains("it waits to be confirmed; its deadline is unreadable"), "{said}");
         assert_eq!(world.status(&id), "committed");
         world.call([verb, &id]).run().ok();
         assert!(!record(&world, &id).exists());
@@ -647,7 +647,7 @@ fn one_that_is_taken_back_by_the_next_verb_is_said_to_be_so_though_the_log_canno
     std::fs::create_dir(&log).expect("a directory in its place");
     let said = world.recant("session new");
     assert!(said.stderr().contains("rolled back, 4 taken back") && !said.stderr().contains("and stays"), "{said}");
-    assert!(said.stderr().contains("the log does not tell of it") && said.stderr().contains("log.jsonl"), "{said}");
+    assert!(said.stderr().contains("cannot record this in the log") && said.stderr().contains("log.jsonl"), "{said}");
     before.assert_same(&world.manifest(), "rolled back by the next verb");
 }
 

@@ -809,7 +809,7 @@ fn metadata_of_what_went_with_its_directory_is_a_conflict_that_a_dry_run_sees_to
     world.remove("c");
     for options in ["--force --dry-run", "--force"] {
         let said = world.recant(&format!("commit {id} {options}")).with(3);
-        assert!(said.stderr().contains("make it again first"), "{options}: {said}");
+        assert!(said.stderr().contains("make the directory first"), "{options}: {said}");
     }
 }
 
@@ -977,7 +977,7 @@ fn content_that_somebody_took_away_himself_is_left_out_by_name_and_never_made_em
     world.remove("deleted");
     world.recant(&format!("redo {id}")).with(4);
     let said = world.recant(&format!("rollback {id}")).with(4);
-    assert!(said.stdout().contains("deleted: not taken back: it was not there any more"), "{said}");
+    assert!(said.stdout().contains("deleted: not taken back: it was already gone"), "{said}");
     assert_eq!((world.read("calm"), is_there(&world, "deleted"), mode(&world, "meta")), ("old".into(), false, 0o644));
 }
 

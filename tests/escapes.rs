@@ -482,7 +482,7 @@ fn what_is_set_of_a_file_that_the_output_goes_to_is_said() {
     each(|desk| {
         desk.made("echo old > out; chmod 644 out");
         let said = redirected(desk, "\"$0\" run -- sh -c 'chmod 600 /proc/self/fd/1; echo x > f' > out").ok();
-        let line = "out: the command got it as its output, and set its mode 0600, before 0644: it is the real one";
+        let line = "out: it is the command's output, so it is real: the command set its mode 0600, before 0644";
         assert!(said.stderr().contains(line), "{:?}: {said}", desk.who);
         assert!(desk.call(["show", "last"]).run().ok().stdout().contains("set its mode 0600"), "{:?}", desk.who);
         let said = redirected(desk, "\"$0\" run -- sh -c 'echo more; echo x > g' > out").ok();
@@ -493,7 +493,7 @@ fn what_is_set_of_a_file_that_the_output_goes_to_is_said() {
         if has("python3") && redirected(desk, &format!("python3 -c \"{flag}\" > other")).status == 0 {
             let said =
                 redirected(desk, &format!("\"$0\" run -- sh -c '/usr/bin/python3 -c \"$1\"; echo x > h' sh \"{flag}\" > out"));
-            let line = "out: the command got it as its output, and set its flags (chattr): it is the real one";
+            let line = "out: it is the command's output, so it is real: the command set its flags (chattr)";
             assert!(said.status == 0 && said.stderr().contains(line), "{:?}: {said}", desk.who);
         }
         self::said(desk.who, "run", "metadata of a file that the output goes to", "the run's lines, show, limits");
@@ -517,13 +517,13 @@ fn what_is_set_of_a_device_or_fifo_that_a_stream_is_reaches_nothing_real_or_is_s
         desk.bare(&desk.world.tree(), "mkfifo pipe; chmod 600 pipe");
         let said =
             redirected(desk, "exec 3<> pipe; \"$0\" run -- sh -c 'chmod 622 /proc/self/fd/0; echo x > f' < pipe 3>&-").ok();
-        let line = "pipe: the command got it as its input, and set its mode 0622, before 0600: it is the real one";
+        let line = "pipe: it is the command's input, so it is real: the command set its mode 0622, before 0600";
         assert!(said.stderr().contains(line), "{:?}: {said}", desk.who);
         self::said(desk.who, "run", "metadata of a FIFO that a standard stream is", "the run's lines, show, limits");
         desk.made("echo old > out");
         let said = redirected(desk, "\"$0\" run -- sh -c 'touch -d 2001-01-01 /proc/self/fd/1; echo x > g' > out").ok();
         assert!(
-            said.stderr().contains("out: the command got it as its output, and set its time: it is"),
+            said.stderr().contains("out: it is the command's output, so it is real: the command set its time"),
             "{:?}: {said}",
             desk.who
         );

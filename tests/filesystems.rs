@@ -982,7 +982,7 @@ fn originals_that_leave_an_encrypted_directory_are_said() {
         world.stage_write(&id, "edited", "new").stage_write(&id, "made", "new");
         world.recant(&format!("session delete {id} gone")).ok();
         let said = world.recant(&format!("commit {id}")).ok();
-        let text = "edited: what was there leaves the encrypted directory";
+        let text = "edited: the original is encrypted here";
         assert_eq!(said.stderr().contains(text), said_so, "{said}");
         world.recant(&format!("rollback {id}")).ok();
         assert_eq!((world.read("edited"), world.read("gone")), ("old".into(), "away".into()));
@@ -1201,7 +1201,7 @@ fn what_belongs_to_somebody_else_is_not_copied_into_a_store_by_a_user() {
     ["mine", "theirs"].into_iter().for_each(|path| drop(call(&format!("session delete {id} {path}")).ok()));
     for words in ["commit ID --dry-run", "commit ID"] {
         let said = call(&words.replace("ID", &id)).with(1);
-        assert!(said.stderr().contains("/theirs: what is there, of which the store"), "{words}: {said}");
+        assert!(said.stderr().contains("/theirs: the object there, of which the store"), "{words}: {said}");
         assert!(said.stderr().contains("nothing was changed"), "{words}: {said}");
     }
     call(&format!("commit {id} mine")).ok();
@@ -1226,7 +1226,7 @@ fn what_belongs_to_somebody_else_is_not_copied_into_a_store_by_a_user() {
     let before = world.manifest().without_directory_times();
     // Whoever may give files away alone may not set a time on them then.
     let said = with("+chown", &format!("commit {id}")).with(1);
-    assert!(said.stderr().contains("/theirs: what is there, of which the store"), "{said}");
+    assert!(said.stderr().contains("/theirs: the object there, of which the store"), "{said}");
     for verb in ["commit", "rollback"] {
         with("+chown,+fowner,+dac_override", &format!("{verb} {id}")).ok();
         assert_eq!(world.exists("theirs"), verb == "rollback");
@@ -1476,7 +1476,7 @@ fn an_operation_cut_off_on_a_file_system_that_is_gone_for_good_can_be_ended() {
             *(if is_done { &mut settled } else { &mut undone }) += 1;
         } else {
             // Copies that were made ready there are gone with it, and named as what is not found.
-            let named = said.stderr().contains("recant's own, and its directory is not where it was");
+            let named = said.stderr().contains("recant's temporary object; its directory is gone or was moved");
             assert_eq!((said.status, &*world.read("a")), (if named { 4 } else { 0 }, "old"), "{what}");
         }
         assert_eq!(world.recant("recover").ok().stderr().trim(), "recant: nothing was interrupted", "{what}");

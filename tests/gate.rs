@@ -131,8 +131,8 @@ fn one_that_is_not_told_to_go_leaves_everything_as_it_was() {
             for (what, wanted) in [
                 ("stop\n", "was told to stop"),
                 ("going\n", "was told to stop"),
-                ("go", "nobody is there"),
-                ("", "nobody is there"),
+                ("go", "before a 'go'"),
+                ("", "before a 'go'"),
                 ("a line that never ends and ends at last\n", "was told to stop"),
             ] {
                 let mut waiting = Waiting::at_gate(&world, verb, &id);
@@ -160,7 +160,7 @@ fn a_silence_ends_it_and_a_signal_too() {
     let (ended, said) = silent.end();
     drop(input);
     assert_eq!(ended, Some(1), "{said}");
-    assert!(said.contains("no word came for 1.5 s"), "{said}");
+    assert!(said.contains("no 'go' came for 1.5 s"), "{said}");
     before.assert_same(&world.manifest(), "after a silence");
     let mut asked = Waiting::long_at_gate(&world, "commit", &id);
     let input = asked.input.take();
@@ -169,7 +169,7 @@ fn a_silence_ends_it_and_a_signal_too() {
     let (ended, said) = asked.end();
     drop(input);
     assert_eq!(ended, Some(130), "{said}");
-    assert!(said.contains("SIGINT asked for an end"), "{said}");
+    assert!(said.contains("stopped by SIGINT"), "{said}");
     before.assert_same(&world.manifest(), "after a signal");
     world.assert_tidy("after a signal");
     world.call(["commit", &id]).run().ok();
@@ -190,7 +190,7 @@ fn a_second_signal_behind_the_gate_does_not_end_it_where_it_stands() {
     waiting.say("go\n");
     let (ended, said) = waiting.end();
     assert_eq!((ended, world.journals()), (Some(143), Vec::<String>::new()), "{said}");
-    assert!(said.contains("SIGTERM asked for an end"), "{said}");
+    assert!(said.contains("stopped by SIGTERM"), "{said}");
     before.assert_same(&world.manifest(), &said);
 }
 

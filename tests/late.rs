@@ -79,7 +79,7 @@ fn a_writer_that_appends_all_the_time_loses_no_line() {
                 let said = world.recant(&format!("{verb} {id} {force}"));
                 match said.status {
                     // It was put for a moment, and met the writer: it stays there.
-                    4 if said.stderr().contains("undone but for") => {
+                    4 if said.stderr().contains("undone except for") => {
                         assert!(said.stderr().contains("/log: "), "{said}");
                         conflicts += 1;
                     }
@@ -168,7 +168,7 @@ fn what_is_written_through_a_name_outside_of_the_session_is_found_and_comes_back
     let id = world.begin();
     world.stage_write(&id, "inside", "new");
     let said = world.recant(&format!("commit {id}")).ok();
-    assert!(said.stderr().contains("/inside: what was there has names outside the session"), "{said}");
+    assert!(said.stderr().contains("/inside: the original has hard links outside the session"), "{said}");
     assert_eq!((world.read("inside"), world.read("../outside")), ("new".into(), "old".into()));
     world.write("../outside", "written later");
     let said = world.recant(&format!("rollback {id}")).with(3);
@@ -196,7 +196,7 @@ fn what_is_written_to_an_original_that_has_just_been_moved_is_named_at_the_end_o
     let sealed = 1 + steps.lines().position(is_seal).expect("the seal");
     let late = format!("run:{sealed}:printf late >> {}", world.path("../outside").display());
     let said = world.call(["redo", &id]).env("RECANT_STEPS", late).run().ok();
-    assert!(said.stderr().contains("/inside: what was there was written to after it was moved"), "{said}");
+    assert!(said.stderr().contains("/inside: the previous object was written to after it was moved"), "{said}");
     let said = world.recant(&format!("rollback {id}")).with(3);
     assert!(said.stderr().contains("/inside") && said.stderr().contains("written to since"), "{said}");
     world.recant(&format!("rollback {id} --force")).ok();
@@ -231,7 +231,7 @@ fn what_is_written_to_an_original_after_it_was_copied_is_named_and_stays() {
         let sealed = 1 + steps.lines().position(is_seal).expect("the seal");
         // What came off the tree lies beside it until it is let go.
         let said = redo(format!("run:{sealed}:printf {write} $(ls -d {}/.recant-*)", world.tree().display()));
-        assert!(said.stderr().contains("what was there last is kept as"), "{said}");
+        assert!(said.stderr().contains("its last content is kept as"), "{said}");
         let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
         assert_eq!(kept, [late], "{said}");
         assert_eq!(world.read("f"), "new");
@@ -289,7 +289,7 @@ fn what_is_written_to_an_original_that_was_copied_once_all_is_done_is_still_some
             }
         }
         drop(writer);
-        assert!(said.stderr().contains("open for writing; that, with what it writes, is kept as"), "by force: {force}: {said}");
+        assert!(said.stderr().contains("open for writing; the file with its writes is kept as"), "by force: {force}: {said}");
         let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
         assert_eq!(kept, ["old and late"], "by force: {force}: {said}");
         assert_eq!(world.read("f"), "new");
@@ -431,7 +431,7 @@ fn what_recant_sets_under_another_name_is_not_said_to_be_somebody_s_write() {
     world.call(["run", "-q", "--", "sh", "-c", script]).run().ok();
     let order = format!("run:{sealed}:echo more >> {}", world.path("g").display());
     let said = world.call(["commit", "last"]).env("RECANT_STEPS", order).run().ok();
-    assert!(said.stderr().contains("/f: what was there was written to after"), "{said}");
+    assert!(said.stderr().contains("/f: the previous object was written to after"), "{said}");
     // So it is where originals are copied: nothing is kept aside that nobody has written to.
     let shm = Path::new("/dev/shm");
     if !shm.is_dir() {
@@ -515,7 +515,7 @@ fn what_is_made_in_a_directory_that_is_kept_comes_back_with_it_or_stays_there() 
     assert!(said.status != 0 && format!("{said}").contains("something was put into the kept directory"), "{said}");
     // A stream carries no directory with what is in it.
     let said = world.call(["session", "export", "--checkpoint", &id]).run().with(1);
-    assert!(said.stderr().contains("/d: the directory that is kept has something in it"), "{said}");
+    assert!(said.stderr().contains("/d: the kept directory is not empty"), "{said}");
     // Also where it has been made again, and nothing would have to be done.
     world.mkdir("d");
     refused();

@@ -146,7 +146,7 @@ fn two_names_of_a_file_that_are_to_get_two_modes_are_refused() {
     let before = world.manifest();
     for words in ["commit ID --dry-run", "commit ID", "commit ID --force"] {
         let said = world.recant(&words.replace("ID", &id)).with(1);
-        assert!(said.stderr().contains("tree/b: it is the same file as"), "{said}");
+        assert!(said.stderr().contains("tree/b: it is a hard link to"), "{said}");
         before.assert_same(&world.manifest(), words);
     }
     world.recant(&format!("session chmod {id} 0600 b")).ok();

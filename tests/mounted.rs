@@ -70,7 +70,10 @@ fn put_by_hand(desk: &Desk, id: &str) {
     before.assert_same(&desk.world.manifest(), "refused");
     let hosts = desk.world.path("hosts").display().to_string();
     let command = format!("recant cat {id} {hosts} > {hosts}");
-    assert!(said.contains(&format!("{hosts}: a file is mounted there, which cannot be replaced; {command}")), "{said}");
+    assert!(
+        said.contains(&format!("{hosts}: a file is mounted there, which cannot be replaced; write it by hand: {command};")),
+        "{said}"
+    );
     let held = desk.recant(&format!("cat {id} {hosts}")).ok().stdout();
     desk.world.write("hosts", held);
 }
@@ -143,7 +146,7 @@ fn a_rollback_of_what_is_mounted_over_since_names_what_gives_the_original_by_han
     world.recant(&format!("rollback {id}")).with(3);
     let said = world.recant(&format!("rollback {id} --force")).with(1).stderr();
     let hosts = hosts.display();
-    assert!(said.contains(&format!("recant cat {id} {hosts} --before > {hosts} writes it by hand")), "{said}");
+    assert!(said.contains(&format!("recant cat {id} {hosts} --before > {hosts}; then name")), "{said}");
     assert_eq!(world.recant(&format!("cat {id} {hosts} --before")).ok().stdout(), "old");
 }
 
@@ -355,7 +358,7 @@ fn what_is_written_into_a_mount_whose_directory_is_renamed_is_named_with_where_i
         let warned = said.stderr();
         let start = format!("{}: the command renamed or removed a directory", desk.world.path(mount).display());
         let line = warned.lines().find(|line| line.contains(&start)).unwrap_or_else(|| panic!("{said}"));
-        let lies = format!("{}{below}", line.rsplit_once("it lies in ").unwrap().1);
+        let lies = format!("{}{below}", line.rsplit_once("they lie in ").unwrap().1);
         assert_eq!(std::fs::read_to_string(&lies).unwrap(), "X\n", "{said}");
         let paths = desk.paths(&id);
         assert!(paths.contains(&"other".into()) && !paths.iter().any(|path| path.starts_with(mount)), "{paths:?}");
@@ -366,10 +369,8 @@ fn what_is_written_into_a_mount_whose_directory_is_renamed_is_named_with_where_i
         desk.recant(&format!("discard {id}")).ok();
     }
     let said = desk.run("mv sub sub2; mkdir sub; echo mine > sub/x").ok();
-    let named = format!(
-        "{}: something is mounted there: what the command put in its place is not held",
-        desk.world.path("sub/x").display()
-    );
+    let named =
+        format!("{}: it is a mount point: the command's replacement for it is not held", desk.world.path("sub/x").display());
     assert!(said.stderr().contains(&named), "{said}");
     sh(&format!("umount {} {}", desk.world.path("sub/x").display(), desk.world.path("top/d").display()));
 }
@@ -582,7 +583,7 @@ fn one_whose_own_name_was_deleted_is_held_and_a_directory_of_that_kind_is_named_
         if desk.who == Who::Root {
             assert_eq!(said.status, 125, "{said}");
             let remedy = format!("umount {}", point.display());
-            assert!(said.stderr().contains("what is mounted there was deleted") && said.stderr().contains(&remedy), "{said}");
+            assert!(said.stderr().contains("the mounted directory was deleted") && said.stderr().contains(&remedy), "{said}");
             sh(&remedy);
             // Of a file the content goes with the mount.
             mounted(desk, "large");
@@ -645,8 +646,8 @@ fn without_the_file_system_that_paths_lay_on_nothing_is_put_where_it_was_mounted
     ] {
         umount();
         let said = desk.recant(&format!("{verb} last")).with(1);
-        let line = format!("{}: the file system that was mounted there is not", point.display());
-        assert!(said.stderr().contains(&line) || said.stderr().contains("stick: the file system that was mounted"), "{said}");
+        let line = format!("{}: its file system is no longer mounted", point.display());
+        assert!(said.stderr().contains(&line) || said.stderr().contains("stick: its file system is no longer mounted"), "{said}");
         assert_eq!([read("x"), read("y")], left, "{verb}");
         assert_eq!(std::fs::read_dir(&point).unwrap().count(), 0, "{verb}");
         bind(&from, &point);

@@ -179,7 +179,7 @@ fn sweep(verb: &str, deed: &Deed) {
         assert!([0, 1, 3, 4, 7].contains(&said.status), "{what}");
         let now = calm(&world.manifest(), deed.theirs);
         match said.status {
-            4 if said.stderr_lossy().contains("undone but for") => {
+            4 if said.stderr_lossy().contains("undone except for") => {
                 let at = [&s0, &s1].map(|state| state.difference(&now));
                 assert!(at.iter().any(String::is_empty), "{what}\nnot as before:\n{}\nnor as after:\n{}", at[0], at[1]);
             }
@@ -195,7 +195,7 @@ fn sweep(verb: &str, deed: &Deed) {
             assert!(!scene.holders().is_empty(), "{what}\nthe newcomer's content is lost");
         }
         assert_eq!(world.leftovers(), Vec::<String>::new(), "{what}");
-        if said.stderr_lossy().contains("undone but for") {
+        if said.stderr_lossy().contains("undone except for") {
             assert!(world.recant("status").stdout().contains("left  "), "{what}");
             let mut paths = deed.theirs.iter().map(|name| world.path(name).display().to_string());
             assert!(paths.any(|path| said.stderr_lossy().contains(&path)), "{what}\nno path is named");
@@ -597,7 +597,7 @@ fn what_a_directory_that_was_moved_before_a_kill_took_along_is_named() {
             for name in temporary(&world) {
                 let name = name.rsplit('/').next().expect("a name");
                 // One that is the only copy of what was there stays, and the path is named.
-                let to_decide = told.contains("undone but for") && told.contains("p/q/edited (") && name.ends_with("-1");
+                let to_decide = told.contains("undone except for") && told.contains("p/q/edited (") && name.ends_with("-1");
                 assert!(to_decide || told.contains(name), "{moved} before step {n}: {name}: {said}");
                 assert!(said.status == 4 || told.contains("it is settled now"), "{moved} before step {n}: {said}");
             }

@@ -237,7 +237,7 @@ fn the_first_verb_for_a_session_of_which_something_is_left_stops() {
 
         let scene = Scene::new(verb, false).interrupted().disturbed();
         let said = scene.world.recant("session new").ok();
-        assert!(said.stderr().contains("was undone but for") && !said.stdout().is_empty(), "{said}");
+        assert!(said.stderr().contains("was undone except for") && !said.stdout().is_empty(), "{said}");
         assert!(said.stderr().contains(&scene.world.path("edited").display().to_string()), "{said}");
     }
 }
@@ -452,7 +452,7 @@ fn what_was_made_ready_for_a_session_that_is_gone_goes_where_it_still_lies() {
     scene.world.remove("in");
     // Whether it went or was moved nobody can tell: what had been made in it is named.
     let said = scene.world.recant("recover").with(4);
-    assert!(said.stderr().contains("/in/.recant-") && said.stderr().contains("is not where it was"), "{said}");
+    assert!(said.stderr().contains("/in/.recant-") && said.stderr().contains("its directory is gone or was moved"), "{said}");
     scene.assert_over(&format!("{said}"));
     assert_eq!(scene.world.read("edited"), "old");
 }
@@ -461,7 +461,7 @@ fn what_was_made_ready_for_a_session_that_is_gone_goes_where_it_still_lies() {
 fn what_a_recovery_could_not_have_beside_its_outcome_is_said() {
     // A rollback has freed the room that its commit kept; the recovery finds no room to keep again, and cannot write to the log.
     for (verb, step, kill, note) in [
-        ("rollback", "/reserve", ("renameat ", "session.json.new"), "no room could be kept"),
+        ("rollback", "/reserve", ("renameat ", "session.json.new"), "could not reserve room"),
         ("commit", "log.jsonl", ("renameat ", "manifest.jsonl.new"), "the log could not be written"),
     ] {
         let scene = Scene::new(verb, false);

@@ -196,10 +196,7 @@ fn doctor_tells_of_both_sides() {
     assert_eq!((&said["host"], &said["near"]["static"]), (&"web1".into(), &true.into()), "{said}");
     assert!(said["far"]["run"]["works"].is_boolean(), "{said}");
     assert!(
-        near.world
-            .recant("-H web1 doctor")
-            .stdout()
-            .contains("not static, so that it cannot be put on other machines: make static")
+        near.world.recant("-H web1 doctor").stdout().contains("not static, so it cannot be put on other machines: make static")
     );
 }
 

@@ -139,7 +139,7 @@ fn a_dry_run_means_the_session_that_the_commit_would_bring() {
     for key in [&*scene.id, "last"] {
         let said = scene.world.call(["-H", "a,b", "commit", key, "--dry-run"]).run();
         if bound() {
-            let text = format!("session {} is not here: the commit brings it", scene.id);
+            let text = format!("session {} is not here: the commit sends it", scene.id);
             assert_eq!((said.status, said.stdout().matches(&text).count()), (0, 2), "{said}");
             assert_eq!((scene.listed(0), scene.listed(1)), (vec![], vec![]), "nothing was sent");
         } else {

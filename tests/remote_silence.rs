@@ -68,7 +68,7 @@ fn a_far_side_that_never_speaks_is_named_in_time_and_its_ssh_goes() {
     }
     script(&world, "while :; do echo babble; done", "1h");
     let said = world.recant("-H web1 list").with(1);
-    assert!(said.stderr().contains("web1: its login writes without end"), "{}", said.status);
+    assert!(said.stderr().contains("web1: its login scripts write without end"), "{}", said.status);
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_login_that_writes_without_end_is_given_up_and_ends() {
         for words in ["-H web1 session new", "-H web1, session new"] {
             let start = Instant::now();
             let said = world.recant(words).with(1);
-            assert!(said.stderr_lossy().contains("web1: its login writes without end"), "{noise}: {words}");
+            assert!(said.stderr_lossy().contains("web1: its login scripts write without end"), "{noise}: {words}");
             assert!(said.stderr_lossy().contains("nothing is known to have been done on web1"), "{noise}: {words}");
             assert!(start.elapsed() < Duration::from_secs(60), "{noise}: {:?}", start.elapsed());
         }

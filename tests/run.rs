@@ -317,7 +317,7 @@ fn what_the_first_run_of_a_session_said_stays_said_in_the_further_ones() {
             let shown = shown();
             assert_eq!(shown.matches(text).count(), 1, "{text}: {shown}");
         };
-        let lost = "a device 0:0, which is nothing in a run";
+        let lost = "a device 0:0 cannot move with the renamed directory";
         for script in ["true", "echo b > b", "echo c > c"] {
             let said = desk.held(&format!("--session {id} --pass qq"), script).run().ok();
             assert!(shown().lines().any(|line| line.starts_with("real") && line.contains(&real)), "{}", shown());
@@ -839,7 +839,7 @@ fn metadata_that_one_of_several_names_got_is_said_to_be_that_of_all() {
             desk.run(script).ok();
             let said = desk.recant("commit last").ok();
             let note = format!(
-                "{}: the file has other names, which get its mode, owner and time as well",
+                "{}: the file has other hard links, which get its mode, owner and time as well",
                 desk.world.path("y").display()
             );
             assert_eq!(said.stderr().matches(&note).count(), 1, "{script}: {said}");
@@ -1556,7 +1556,7 @@ fn what_a_command_closed_to_its_owner_is_shown_and_named_at_commit() {
     for path in ["old", "pd", "pd/in", "d"] {
         assert!(said.stderr().lines().any(|line| line.starts_with(&format!("{path}: with mode 0"))), "{path}: {said}");
     }
-    assert!(said.stderr().contains("4 paths that stand against it"), "{said}");
+    assert!(said.stderr().contains("4 paths that prevent it"), "{said}");
     desk.world.manifest().assert_same(&before, "refused");
     desk.recant(&format!("commit {id} other")).ok();
     assert_eq!(desk.world.read("other"), "o\n");
@@ -1597,10 +1597,10 @@ fn what_lies_in_a_directory_that_is_closed_on_the_tree_is_named_and_the_rest_is_
     ] {
         desk.made(made);
         let said = desk.run(script).ok();
-        named(&said.stderr(), closed, "the directory that it lies in is closed");
-        named(&said.stderr(), removed, "the directory that it lies in is closed to you on the tree: that the command removed it");
+        named(&said.stderr(), closed, "you may not enter its directory on the tree");
+        named(&said.stderr(), removed, "you may not enter its directory on the tree: its removal");
         if closed.is_empty() {
-            named(&said.stderr(), refused, "it is closed to you on the tree");
+            named(&said.stderr(), refused, "you may not list it on the tree");
         }
         let id = desk.ids().pop().unwrap();
         assert_eq!(desk.paths(&id), held, "{script}");
@@ -1794,6 +1794,7 @@ fn what_works_bare_and_is_refused_in_a_run_is_named_once_the_command_has_failed(
     let said = run(&["sh", "-c", "echo b >> shared"]).with(2);
     for part in [
         &format!("{}/shared belongs to group 4444", tree.display()),
+        "perhaps because the run refuses this",
         "Value too large",
         "recant doctor",
         "recant run --in",
@@ -1819,9 +1820,9 @@ fn what_works_bare_and_is_refused_in_a_run_is_named_once_the_command_has_failed(
         assert!(!said.stderr().contains("git clone"), "{said}");
     }
     // Nothing is said of it where the command did not fail, or was not pointed there.
-    assert!(!run(&["touch", "mine"]).ok().stderr().contains("works bare and is refused"));
+    assert!(!run(&["touch", "mine"]).ok().stderr().contains("the run refuses this"));
     std::fs::remove_file(tree.join("shared")).unwrap();
-    assert!(!run(&["false"]).with(1).stderr().contains("works bare and is refused"));
+    assert!(!run(&["false"]).with(1).stderr().contains("the run refuses this"));
     // /tmp is root's, and can be written to in the run as bare.
     let said = run_in(Path::new("/"), &["false"]).with(1);
     assert!(!said.stderr().contains("/tmp belongs to"), "{said}");
@@ -2650,7 +2651,7 @@ fn a_directory_that_was_renamed_and_renamed_back_is_as_it_was_with_the_mounts_in
     let said = desk.world.program("unshare", ["-m", "sh", "-c", script, desk.binary.to_str().unwrap()]).run().ok();
     let paths = said.stdout().lines().filter(|line| line.contains('/')).map(str::to_owned).collect::<Vec<_>>();
     assert!(paths.iter().all(|path| path.ends_with("d/deep/new") || path.ends_with("d/deep/on/made")), "{said}");
-    assert!(!said.stderr().contains("can not go along"), "{said}");
+    assert!(!said.stderr().contains("cannot move with the renamed"), "{said}");
     let plain: Vec<String> = said.stdout().lines().filter(|line| !line.contains([' ', '/'])).map(str::to_owned).collect();
     assert_eq!(plain, ["old", "real", "old", "in", "1", "real", "1", "2", "there"], "{said}");
     desk.world.manifest().assert_same(&before, "rolled back");
@@ -2685,7 +2686,7 @@ fn a_mount_that_is_not_captured_is_named_before_the_command_starts() {
         "mkfifo pipe; mount --bind pipe mounted; \"$0\" run -- sh -c 'chmod 600 mounted || echo kept >&2'; umount mounted; rm -r pipe disks",
     );
     let told = format!(
-        "recant: {}: not captured, so read-only for the command (recant doctor tells why)\n",
+        "recant: {}: not captured, so read-only for the command (recant doctor says why)\n",
         tree.join("mounted").display()
     );
     assert!(said.stderr().starts_with(&told) && said.stderr().contains("kept"), "{said}");

@@ -86,7 +86,7 @@ fn a_session_is_found_by_id_last_part_name_and_last() {
     --- stderr
     recant: the name "upgrade" is taken by session <id1>
             nothing was changed
-            take another one, or recant session rename <id1> takes it away there
+            take another one, or recant session rename <id1> removes it there
     "#);
     assert_snapshot!(world.recant("session new -n last"), @r#"
     status 1
@@ -751,9 +751,9 @@ fn of_a_garbled_session_whose_records_are_gone_too_the_directories_are_named() {
     --- stdout
     <id1>
     --- stderr
-    recant: /world/store/sessions/<id1>/changes.jsonl: the store is damaged: line 1: expected value at line 1 column 1; what it told of is counted, not named
-    recant: /world/store/sessions/<id1>/checkpoint/manifest.jsonl: the checkpoint's manifest is damaged: its end is missing; what it told of is counted, not named
-    recant: lost: /world/store/sessions/<id1>/checkpoint/blobs: 1 object, of paths that cannot be told any more
+    recant: /world/store/sessions/<id1>/changes.jsonl: the store is damaged: line 1: expected value at line 1 column 1; its paths are counted, not listed
+    recant: /world/store/sessions/<id1>/checkpoint/manifest.jsonl: the checkpoint's manifest is damaged: its end is missing; its paths are counted, not listed
+    recant: lost: /world/store/sessions/<id1>/checkpoint/blobs: 1 object, paths unknown
     recant: 1 session pruned, 4.0 KiB
     "#);
     assert!(!world.session(&id).exists());
@@ -1428,7 +1428,7 @@ fn prune_without_a_retention_leaves_sessions_and_says_what_would_take_them() {
     let (world, [finished, ..]) = prunable();
     let status = || world.recant("status").ok().stdout();
     let what = "1 session: finished; pruning also gives up redo\n             recant";
-    assert!(status().contains(&format!("{what} prune drops those that the settings let go\n")), "{}", status());
+    assert!(status().contains(&format!("{what} prune drops what the settings no longer keep\n")), "{}", status());
     world.config("[snapshot]\nkeep = 1\n");
     assert!(
         status().contains("could go     ") && status().contains(&format!("{what} prune keeps them: no retention.* is set\n"))

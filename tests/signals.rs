@@ -104,7 +104,7 @@ fn a_signal_before_any_step_ends_an_operation_undoes_it_or_comes_too_late() {
             let how = How::of(&said);
             match how {
                 How::Undone => {
-                    assert!(said.stderr().contains(&format!("SIG{signal} asked for an end")), "{what}");
+                    assert!(said.stderr().contains(&format!("stopped by SIG{signal}")), "{what}");
                     let state = ["the tree is as it was", "nothing was changed"];
                     assert!(state.iter().any(|state| said.stderr().contains(state)), "{what}");
                 }
@@ -366,7 +366,7 @@ fn a_signal_before_a_command_keeps_it_from_being_started_and_one_after_it_loses_
                 collected += 1;
             } else {
                 assert_eq!(said.status, 125, "{what}");
-                assert!(said.stderr().contains("SIGTERM asked for an end"), "{what}");
+                assert!(said.stderr().contains("stopped by SIGTERM"), "{what}");
                 assert_eq!((sessions(), &*world.read("f")), (1, "old"), "{what}");
                 not_started += 1;
             }
@@ -413,7 +413,7 @@ fn a_signal_ends_what_waits_for_input_or_for_a_lock() {
         let out = child.wait_with_output().expect("its end");
         let said = String::from_utf8_lossy(&out.stderr);
         assert_eq!(out.status.code(), Some(143), "{words}: {said}");
-        assert!(said.contains("SIGTERM asked for an end") && said.contains("nothing was changed"), "{words}: {said}");
+        assert!(said.contains("stopped by SIGTERM") && said.contains("nothing was changed"), "{words}: {said}");
         assert_eq!(tree_of(&store), before, "{words}");
         drop(stdin);
     }
@@ -593,7 +593,7 @@ fn what_is_to_come_after_a_recovery_is_not_begun() {
             break;
         }
         assert_eq!(said.status, 143, "{what}");
-        not_begun += usize::from(recovered && said.stderr().contains("SIGTERM asked for an end"));
+        not_begun += usize::from(recovered && said.stderr().contains("stopped by SIGTERM"));
     }
     // A command that is to be run is not started either.
     scene.reset();
@@ -605,7 +605,7 @@ fn what_is_to_come_after_a_recovery_is_not_begun() {
     scene.kill_before_seal();
     let orders = format!("run:{}:kill -TERM $PPID", steps / 2);
     let said = scene.world.call(["run", "--", "touch", "made"]).env("RECANT_STEPS", orders).run().with(125);
-    assert!(said.stderr().contains("SIGTERM asked for an end") && !scene.world.exists("made"), "{said}");
+    assert!(said.stderr().contains("stopped by SIGTERM") && !scene.world.exists("made"), "{said}");
     scene.world.assert_tidy("before a run");
     assert_eq!(scene.world.recant("list --jsonl").ok().stdout().lines().count(), 2);
 }

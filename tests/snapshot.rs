@@ -407,7 +407,7 @@ fn what_is_too_broad_or_too_large_is_refused_by_name() {
     --- stderr
     recant: /world/tree: it holds 35 files and directories, more than the limit of 20; the biggest in it: big/ (32), small/ (2)
             no snapshot was taken
-            --all takes it all the same, --max-files N sets the limit, --exclude GLOB or --preset dev leave things out
+            --all takes it anyway, --max-files N sets the limit, --exclude GLOB or --preset dev leave things out
     ");
     assert_eq!(number(&world, "--max-files 35"), "0");
     assert_eq!(number(&world, "--all"), "1");
@@ -475,7 +475,7 @@ fn a_damaged_snapshot_hides_no_other_and_keeps_all_content() {
             .count()
     };
     let said = world.recant("snapshot prune --number 1").with(4);
-    assert!(said.stderr().contains("recant snapshot prune --number N drops them"), "{said}");
+    assert!(said.stderr().contains("recant snapshot prune --number N removes them"), "{said}");
     assert_eq!(packs(), 4);
     for n in [0, 3] {
         restore(&world, &n.to_string()).ok();
@@ -757,7 +757,7 @@ fn rules_that_cannot_be_read_whole_stop_a_snapshot() {
     let world = World::new();
     world.write("f", "1").write(".recantignore", "x\n".repeat((1 << 19) + 1));
     let said = world.recant("snapshot create").with(1);
-    assert!(said.stderr().contains(".recantignore: it has more than 1.0 MiB"), "{said}");
+    assert!(said.stderr().contains(".recantignore: it is larger than 1.0 MiB"), "{said}");
     world.write(".recantignore", "x\n".repeat(1 << 19));
     number(&world, "");
     if rustix::process::geteuid().is_root() {

@@ -57,7 +57,10 @@ fn status_counts_the_room_of_snapshots_and_names_what_is_damaged() {
     let before = world.recant("status --json").with(4).json()["snapshots"]["bytes"].clone();
     std::fs::write(series(&world).join("folder.json"), "{").unwrap();
     let said = world.recant("status").with(4);
-    assert!(said.stderr().contains(&format!("{}: it cannot be told of which directory", series(&world).display())), "{said}");
+    assert!(
+        said.stderr().contains(&format!("{}: the directory of these snapshots is unknown", series(&world).display())),
+        "{said}"
+    );
     let after = world.recant("status --json").with(4).json()["snapshots"].clone();
     assert_eq!((&after["bytes"], &after["directories"]), (&before, &0.into()), "its room counts all the same");
 }
@@ -102,11 +105,11 @@ fn what_is_the_kernel_s_has_no_snapshots_and_no_command_is_run_on_it() {
     let world = World::new();
     for place in ["/proc/self", "/proc/version", "/sys/kernel"] {
         let said = snapshot(&world, &format!("create {place}")).with(1);
-        assert!(said.stderr().contains("what is there is the kernel's"), "{place}: {said}");
+        assert!(said.stderr().contains("the files there are the kernel's"), "{place}: {said}");
     }
     let mark = world.path("started");
     let said = world.call(["run", "--in", "/sys/kernel", "--", "touch", &mark.display().to_string()]).run().with(125);
-    assert!(said.stderr().contains("what is there is the kernel's") && !mark.exists(), "{said}");
+    assert!(said.stderr().contains("the files there are the kernel's") && !mark.exists(), "{said}");
     assert!(!world.store().join("snapshots").exists());
 }
 

@@ -1,4 +1,4 @@
-//! `snapshot restore`: what it is asked for, what stands against it, and what it says of that.
+//! `snapshot restore`: what it is asked for, what prevents it, and what it says of that.
 
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
@@ -160,11 +160,7 @@ fn what_has_no_directory_any_more_is_left_with_it_where_edits_are_kept() {
         before.assert_same(&world.manifest(), now);
         let said = restore(&world, "0 --safe").with(4);
         assert_eq!(dry.stdout(), said.stdout(), "{now}");
-        for left in [
-            "d: somebody has edited it since",
-            "d/x: the directory that it lay in is not there any more",
-            "d/deep/y: the directory",
-        ] {
+        for left in ["d: somebody has edited it since", "d/x: its directory is gone", "d/deep/y: its directory"] {
             assert!(said.stdout().contains(left), "{now}: {said}");
         }
         assert_eq!(world.read("other"), "keep", "{now}: {said}");
@@ -234,7 +230,7 @@ fn what_belonged_to_somebody_else_is_not_made_by_a_user() {
     world.write("other", "step").write("mine", "step");
     for words in ["snapshot restore 0 --dry-run", "snapshot restore 0"] {
         let said = as_user(words).with(1);
-        assert!(said.stderr().contains("/other: what is to be there belongs to user 0"), "{said}");
+        assert!(said.stderr().contains("/other: the new object belongs to user 0"), "{said}");
     }
     as_user("snapshot restore 0 mine").ok();
     assert_eq!((world.read("mine"), world.read("other")), ("keep".into(), "step".into()));

@@ -370,14 +370,14 @@ fn what_is_the_kernel_s_is_refused_by_name_and_nothing_is_staged() {
     ] {
         let said = world.call(format!("session {}", words.replace("ID", &id)).split(' ')).stdin("x").run().with(1);
         assert!(said.stderr().contains(&format!(" {path}: it lies in ")), "{words}: {said}");
-        assert!(said.stderr().contains("what is there is the kernel's\n        nothing was changed\n"), "{words}: {said}");
+        assert!(said.stderr().contains("the files there are the kernel's\n        nothing was changed\n"), "{words}: {said}");
         assert_eq!(net(&world, &id), [], "{words}");
     }
     // A link in it leads out of it.
     world.stage_write(&id, "/proc/self/cwd/f", "x");
     assert_eq!(net(&world, &id), rows(&[("f", "created")]));
     let said = world.call(["run", "--in", "/dev", "--", "touch", "/dev/none"]).run().with(125);
-    assert!(said.stderr().contains("what is there is the kernel's"), "{said}");
+    assert!(said.stderr().contains("the files there are the kernel's"), "{said}");
 }
 
 #[test]
@@ -528,7 +528,7 @@ fn a_staging_that_fails_leaves_what_was_staged_before_and_no_content_of_its_own(
             1 => assert_eq!((&*content, objects), ("first", 1), "{what}"),
             _ => {
                 assert_eq!((said.status, &*content), (4, "second"), "{what}");
-                assert!(said.stderr().contains("is as you asked, and may not be so any more after a power cut"), "{what}");
+                assert!(said.stderr().contains("was changed as you asked, but a power cut may revert that"), "{what}");
             }
         }
         if said.status == 0 && said.err.is_empty() {

@@ -151,7 +151,7 @@ impl Output {
         }
         let how = if self.fd == 0 { "input" } else { "output" };
         let said =
-            || format!("{}: the command got it as its {how}, and set {}: it is the real one", path.display(), what.join(", "));
+            || format!("{}: it is the command's {how}, so it is real: the command set {}", path.display(), what.join(", "));
         Ok((!what.is_empty()).then(said))
     }
 }

@@ -52,7 +52,8 @@ pub(super) fn deleted_mount(path: &AbsPath, is_dir: bool) -> Error {
     } else {
         format!("copy {path} elsewhere first, its content goes with the mount; then umount {path}")
     };
-    no_capture(format!("cannot capture what lies around the mount {path}: what is mounted there was deleted"))
+    let what = if is_dir { "directory" } else { "file" };
+    no_capture(format!("cannot capture the tree around the mount {path}: the mounted {what} was deleted"))
         .with_path(path)
         .with_remedy(remedy)
 }
@@ -61,7 +62,7 @@ pub(super) fn deleted_mount(path: &AbsPath, is_dir: bool) -> Error {
 pub(super) fn not_shown(path: &AbsPath, why: &str, over: Option<&AbsPath>) -> Error {
     let remedy = match over {
         Some(point) => format!("umount {point}, or commit the session first"),
-        None => "take the cause away, or commit the session first".into(),
+        None => "remove the cause, or commit the session first".into(),
     };
     no_capture(format!("cannot go on in the session: {path}: it holds a change there that the command could not see: {why}"))
         .with_path(path)

@@ -299,7 +299,7 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
 fn keep_carried(fs: &Fs, session: &mut Locked, record: &Run) -> Result<u64, Error> {
     let at = session.dir.at(b"changes.jsonl");
     if at.stat()?.is_none() {
-        let why = "it is missing; what the run held lies in held/objects";
+        let why = "it is missing; the content of the run is in held/objects";
         return Err(crate::session::error::damaged(at, why));
     }
     let changes = session.changes_as_written()?;

@@ -112,7 +112,7 @@ fn lived(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Result<(), W
 fn not_asked_to_end(signals: BorrowedFd<'_>) -> Result<Vec<sys::Signal>, Word> {
     let early: Vec<_> = std::iter::from_fn(|| sys::next_signal(signals)).collect();
     let Some(asked) = early.iter().find_map(|signal| ends(signal.number)) else { return Ok(early) };
-    let (path, act, text) = ("the command".into(), "start".into(), format!("{asked} asked for an end"));
+    let (path, act, text) = ("the command".into(), "start".into(), format!("stopped by {asked}"));
     Err(Word::Failed(Failed { path, act, errno: 0, text }))
 }
 

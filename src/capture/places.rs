@@ -314,7 +314,7 @@ impl Making<'_> {
         let more = self.uncovered.len() - named.len();
         let and = if more == 0 { String::new() } else { format!(" and {more} more mounts") };
         let what = format!(
-            "{}{and}: not captured, so read-only for the command ({recant} doctor tells why)",
+            "{}{and}: not captured, so read-only for the command ({recant} doctor says why)",
             named.join(", "),
             recant = recant()
         );

@@ -63,7 +63,7 @@ const GAINERS: &[&[u8]] = &[b"sudo", b"su", b"doas"];
 pub fn working_directory() -> Result<AbsPath, Error> {
     let wrong = |path: String, why: Option<io::ErrorKind>| {
         let closed = why == Some(io::ErrorKind::PermissionDenied);
-        let (gone, closed_to_you) = ("the working directory has no path any more", "you may not enter the working directory");
+        let (gone, closed_to_you) = ("the working directory no longer has a path", "you may not enter the working directory");
         super::error::working_directory(path, if closed { closed_to_you } else { gone })
     };
     let path = std::env::current_dir().map_err(|error| wrong(".".into(), Some(error.kind())))?;
@@ -138,7 +138,7 @@ impl Plan {
             let is_copied = |target: &Target| target.path == place.path && target.sort == Sort::File;
             if place.file.is_some() && !self.targets.iter().any(is_copied) {
                 let row = self.coverage.iter().find(|row| row.path == place.path);
-                let why = row.and_then(|row| row.why.clone()).unwrap_or_else(|| "there is no file any more".into());
+                let why = row.and_then(|row| row.why.clone()).unwrap_or_else(|| "the file is gone".into());
                 return Err(not_shown(path, &why, None));
             }
             let over = mounts::containing(&mounts, path).map(|mount| &mount.point);

@@ -46,7 +46,7 @@ pub fn findings(root: bool) -> Vec<Finding> {
         all.extend(unprivileged);
         all.extend(number("kernel/apparmor_restrict_unprivileged_userns").map(|n| Finding {
             name: "restricted by AppArmor",
-            value: if n == 0 { "no".into() } else { "yes, but for programs with a profile".into() },
+            value: if n == 0 { "no".into() } else { "yes, except for programs with a profile".into() },
             good: n == 0,
             remedy: Some("recant doctor --apparmor prints the profile that recant needs".into()),
         }));

@@ -117,7 +117,7 @@ impl Filling<'_> {
         };
         if let (Some(to), None) = (redirect, &lower) {
             let (path, to) = (full_path(self.place, &path), to.escape_ascii());
-            self.warnings.push(format!("{path}: it was renamed from {to}, which is gone: what was in that is not held"));
+            self.warnings.push(format!("{path}: it was renamed from {to}, which is gone: the content from there is not held"));
         }
         let is_home = !above.moved && above.lower.is_some() && lower.as_ref() == Some(&path);
         if redirect.is_some() && is_home {
@@ -179,14 +179,13 @@ impl Filling<'_> {
             // It was removed meanwhile: the real tree shows that deletion.
             let Some(stat) = at.stat()? else { continue };
             if full.is_under(self.facts.store) || stat.mount_root {
-                self.warnings.push(format!("{full}: it lay in a directory that was renamed, and can not go along"));
+                self.warnings.push(format!("{full}: it cannot move with the renamed directory that holds it"));
                 continue;
             }
             // In an upper it would be a whiteout.
             if is_whiteout(&stat) {
-                let text = format!(
-                    "{full}: a device 0:0, which is nothing in a run, lay in a directory that was renamed, and does not go along"
-                );
+                let text =
+                    format!("{full}: a device 0:0 cannot move with the renamed directory that holds it, as a run cannot see it");
                 self.warnings.push(text);
                 continue;
             }

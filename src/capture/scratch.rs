@@ -28,7 +28,9 @@ pub(super) fn take_out(changes: &mut Changes, hides: &mut Vec<AbsPath>, scratch:
     for place in scratch {
         match gone_above(changes, place) {
             // Without the directory above, nothing of the place can stay on the tree; half of a deletion would be a conflict.
-            Some(above) => dropped.kept.push(format!("{place}: its changes are kept: {above}, in which it lies, was taken away")),
+            Some(above) => {
+                dropped.kept.push(format!("{place}: its changes are kept, as the command removed or replaced {above}"))
+            }
             None => dropped.places.push(place.clone()),
         }
     }

@@ -247,7 +247,7 @@ impl Reading {
             return Err(line.damaged("a blob is kept of files, and of nothing else"));
         }
         if self.last.as_ref().is_some_and(|last| *last >= original.path) {
-            return Err(line.damaged("its path stands there twice, or not in path order"));
+            return Err(line.damaged("its path is there twice, or out of order"));
         }
         self.last = Some(original.path.clone());
         Ok(Some(original))
@@ -266,7 +266,7 @@ impl Reading {
                 return Err(line.damaged("an original behind the directories"));
             };
             if times.insert(time.path.clone(), time).is_some() {
-                return Err(line.damaged("its path stands there twice"));
+                return Err(line.damaged("its path is there twice"));
             }
         }
         Ok(times)

@@ -438,7 +438,7 @@ fn refused(subject: Subject<'_>, session: &Session, error: Error) -> Problem {
     let done = subject.infinitive();
     if let Some(Reason::LeftBehind { why }) = error.reason() {
         let count = text::count(rows.len() as u64, "path");
-        problem.message = format!("cannot {done}: {why}; undone but for {count}");
+        problem.message = format!("cannot {done}: {why}; undone except for {count}");
         problem.paths = rows.into();
         return problem;
     }

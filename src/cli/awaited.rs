@@ -70,7 +70,7 @@ pub fn refuse_more(store: &Store, session: &Locked, verb: Verb) -> Result<(), Pr
         _ if session.header.status() == Status::Committed => return Ok(()),
         Word::None => return Ok(()),
         Word::Awaited(_) => "a part of it waits to be confirmed, and the rest would be rolled back with it".to_owned(),
-        Word::Unreadable(why) => format!("{why}: a part of it waits to be confirmed, and until when cannot be told"),
+        Word::Unreadable(why) => format!("{why}: a part of it waits to be confirmed; its deadline is unreadable"),
     };
     let message = format!("cannot {} {id}: {why}", verb.infinitive());
     Err(Problem::refused(message)
@@ -83,7 +83,7 @@ pub fn refuse_discard(store: &Store, header: &Header) -> Result<(), Problem> {
     let until = match Word::of(store, header) {
         Word::None => return Ok(()),
         Word::Awaited(record) => format!("until {}", local(record.due)),
-        Word::Unreadable(why) => format!("until when cannot be told ({why})"),
+        Word::Unreadable(why) => format!("until an unreadable deadline ({why})"),
     };
     let message = format!("cannot discard {id}: it is {}, and waits to be confirmed {until}", header.status().word());
     Err(Problem::refused(message).remedy(format!(
@@ -100,7 +100,7 @@ pub fn refuse_prune(store: &Store, header: &Header, what: &str) -> Result<(), Pr
         Word::Awaited(record) => {
             format!("it waits to be confirmed until {}, and could not be rolled back then", local(record.due))
         }
-        Word::Unreadable(why) => format!("{why}: it waits to be confirmed, and until when cannot be told"),
+        Word::Unreadable(why) => format!("{why}: it waits to be confirmed; its deadline is unreadable"),
     };
     let of = if what == "session" { "session" } else { "the checkpoint of" };
     Err(Problem::refused(format!("cannot prune {of} {id}: {why}")).remedy(format!(

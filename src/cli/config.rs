@@ -69,7 +69,7 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
     match &config.file {
         Some(file) if config.found => call.out.note(format_args!("the file is {}", file.display())),
         Some(file) => call.out.note(format_args!("there is no file; it would be {}", file.display())),
-        None => call.out.note("no home directory is known, so that there is no file"),
+        None => call.out.note("no home directory is known, so there is no file"),
     }
     let lines: Vec<[String; 3]> = rows.iter().flat_map(lines).collect();
     text::table([Side::Left, Side::Left, Side::Left], &lines).for_each(|line| call.out.line(line));

@@ -75,7 +75,7 @@ fn nothing_waits(store: &Store, id: &Id) -> Result<Problem, Problem> {
             problem
         }
         None => Problem::refused(format!("session {id} waits for no confirmation"))
-            .remedy(format!("{recant} commit {id} --confirm-within 5m is what waits for one", recant = recant())),
+            .remedy(format!("{recant} commit {id} --confirm-within 5m makes a commit that does", recant = recant())),
     })
 }
 

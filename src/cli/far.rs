@@ -31,7 +31,7 @@ pub fn far(args: &args::Far) -> Ended {
             Ok(()) => on_terminal(word),
             // The shell would take the verb's end for an error of sudo.
             Err(error) => {
-                let why = format!("process {shell} cannot be told that recant was started: {}", crate::error::reason(&error));
+                let why = format!("cannot signal to process {shell} that recant was started: {}", crate::error::reason(&error));
                 refused(&Problem::refused(why))
             }
         },
@@ -93,7 +93,7 @@ fn over_connection() -> Ended {
 
 /// The command for recant with the near side's words, and the verb, if the words make one.
 fn command(request: &Request, carrier: Carrier) -> Result<(Command, Option<Verb>), Problem> {
-    let words = request.words().ok_or_else(|| Problem::refused("the request is garbled: one of its words is none"))?;
+    let words = request.words().ok_or_else(|| Problem::refused("the request is invalid: an argument is malformed"))?;
     let verb =
         Cli::try_parse_from([OsString::from("recant")].iter().chain(&words)).ok().map(|cli| cli.verb.unwrap_or(Verb::Here));
     // By its name, which process listings show. If the name is now another file's (put there meanwhile), by the file itself.

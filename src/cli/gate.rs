@@ -82,7 +82,7 @@ fn word(silence: Duration) -> Result<Vec<u8>, String> {
         wait_for_input(until, silence)?;
         let mut byte = [0];
         match rustix::io::read(rustix::stdio::stdin(), &mut byte) {
-            Ok(0) => return Err("it was ready, and nobody is there any more who could tell it to go on".into()),
+            Ok(0) => return Err("it was ready, but standard input ended before a 'go'".into()),
             Ok(_) if byte == *b"\n" => break,
             Ok(_) => line.push(byte[0]),
             Err(Errno::INTR | Errno::AGAIN) => {}
@@ -98,11 +98,11 @@ fn word(silence: Duration) -> Result<Vec<u8>, String> {
 fn wait_for_input(until: Instant, silence: Duration) -> Result<(), String> {
     loop {
         if let Some(signal) = interrupt::came() {
-            return Err(format!("{signal} asked for an end"));
+            return Err(format!("stopped by {signal}"));
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(format!("it was ready, and no word came for {} s", silence.as_secs_f32()));
+            return Err(format!("it was ready, but no 'go' came for {} s", silence.as_secs_f32()));
         }
         // If it cannot be read, the read says why.
         if interrupt::has_input(rustix::stdio::stdin()).unwrap_or(true) {

@@ -54,7 +54,7 @@ pub fn pending(call: &Call, store: &Store, own: &Id, cwd: &AbsPath) -> bool {
 /// Records that the user was told of pending sessions, so that later runs do not tell of this one.
 pub fn remember(call: &Call, session: &Session) {
     if let Err(error) = session.note_told(&call.fs) {
-        call.out.detail(format_args!("{error}; so the next run tells of the pending session again"));
+        call.out.detail(format_args!("{error}; the next run will mention the pending session again"));
     }
 }
 

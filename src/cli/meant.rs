@@ -50,7 +50,7 @@ pub fn refuse_another(what: &What, session: &Session) -> Result<(), Problem> {
     } else {
         String::new()
     };
-    Err(Problem::refused(format!("this machine has another state of session {id} than the one that is meant ({status} here)"))
+    Err(Problem::refused(format!("this machine has another state of session {id} ({status} here)"))
         .remedy(format!(
             "{first}{recant} session prune {id} makes room there for one that is not committed here; {recant} diff {id} shows what is there",
             recant = recant()
@@ -74,7 +74,7 @@ pub fn not_here_yet(call: &Call, what: &What, verb: Verb) -> Result<Option<Ended
     }
     let (session, out) = (what.key(), &call.out);
     if out.is_text() {
-        out.line(format_args!("session {session} is not here: the commit brings it, and tells then what stands against it"));
+        out.line(format_args!("session {session} is not here: the commit sends it, and reports conflicts then"));
     } else {
         out.document(&Missing { session, verb: verb.word(), dry_run: true, missing: true });
     }

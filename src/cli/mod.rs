@@ -468,7 +468,7 @@ impl Call {
         if found.is_err() {
             return Err(at_work(session.id()));
         }
-        self.out.warn(format_args!("another recant was at work in session {} meanwhile: this may be half of each", session.id()));
+        self.out.warn(format_args!("another recant was at work in session {} meanwhile: this may mix old and new", session.id()));
         found
     }
 
@@ -511,7 +511,7 @@ impl Call {
     fn go_on(&self, state: &str) -> Result<(), Problem> {
         crate::fs::interrupt::give_back();
         let Some(signal) = crate::fs::interrupt::came() else { return Ok(()) };
-        Err(Problem { state: Some(state.into()), ..Problem::refused(format!("{signal} asked for an end")) })
+        Err(Problem { state: Some(state.into()), ..Problem::refused(format!("stopped by {signal}")) })
     }
 
     /// Takes the store's lock: two operations of one store could undo each other.
@@ -631,7 +631,7 @@ fn working_directory() -> Result<AbsPath, Problem> {
 /// The working directory.
 fn cwd() -> Result<PathBuf, Problem> {
     std::env::current_dir().map_err(|error| {
-        let problem = Problem::refused(format!("the working directory cannot be told: {}", crate::error::reason(&error)));
+        let problem = Problem::refused(format!("cannot find the working directory: {}", crate::error::reason(&error)));
         problem.remedy("go to a directory that is there, or give absolute paths")
     })
 }

@@ -55,7 +55,7 @@ pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Problem> {
         Err(_) if call.out.is_closed() => Ok(Ended::Done),
         Ok(Exported::Conflicts(mut conflicts)) => {
             conflict::attribute(store, session.id(), &mut conflicts);
-            let state = "nothing was exported: what the run found there cannot be told any more";
+            let state = "nothing was exported: what the run found there is no longer known";
             Err(against("export", session.id(), &conflicts, state))
         }
         Err(error) => Err(error.into()),
@@ -99,7 +99,7 @@ fn say_arrived(call: &Call, store: &Store, mapping: &Mapping, arrived: Arrived) 
         }
     };
     for from in mapping.in_vain() {
-        call.out.warn(format_args!("--map {from}=…: no path of the session lies there, so that this moved none"));
+        call.out.warn(format_args!("--map {from}=…: no path of the session lies there, so this moved none"));
     }
     let (id, changes, status) = (locked.id(), locked.header.counts.changes, locked.header.status().word());
     say(call, id, changes, true);

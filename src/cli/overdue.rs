@@ -57,7 +57,7 @@ pub fn say_all_unreadable(call: &Call) -> Result<(), Problem> {
     match awaited::waiting(store) {
         Ok((_, untold)) => untold.iter().for_each(|(id, why)| call.out.warn(unreadable(id, why))),
         // The verb itself is about something else, and goes on.
-        Err(problem) => call.out.warn(format_args!("which commits wait to be confirmed cannot be told: {}", problem.message)),
+        Err(problem) => call.out.warn(format_args!("cannot list the commits that wait to be confirmed: {}", problem.message)),
     }
     Ok(())
 }
@@ -109,7 +109,7 @@ pub fn take_back_one(call: &Call, store: &Store, id: &Id, known: Option<&Record>
                 return Ok(Taken::Back);
             }
             call.out.warn(format_args!(
-                "{taken} but for {} left; {recant} status names them",
+                "{taken} except for {} left; {recant} status names them",
                 report.left.len(),
                 recant = recant()
             ));
@@ -133,7 +133,7 @@ pub fn take_back_one(call: &Call, store: &Store, id: &Id, known: Option<&Record>
 /// Logs what was done. An error is a warning: the work is done all the same.
 pub fn note_or_say(call: &Call, store: &Store, id: &Id, generation: u64, result: &str, paths: u64) {
     if let Err(problem) = note(call, store, id, generation, result, paths) {
-        call.out.warn(format_args!("session {id}: the log does not tell of it: {}", problem.message));
+        call.out.warn(format_args!("session {id}: cannot record this in the log: {}", problem.message));
     }
 }
 
@@ -152,6 +152,6 @@ pub fn failed(call: &Call, store: &Store, id: &Id, known: Option<&Record>, why: 
     let noted = note(call, store, id, record.generation, "failed", 0);
     let kept = confirm::keep(&call.fs, store, &Record { failed, ..record }).map_err(Problem::from);
     if let Err(problem) = noted.and(kept) {
-        call.out.warn(format_args!("session {id}: that it could not be taken back cannot be noted: {}", problem.message));
+        call.out.warn(format_args!("session {id}: cannot record that the rollback failed: {}", problem.message));
     }
 }

@@ -45,7 +45,7 @@ impl Place {
     pub fn resolve(&self) -> Result<AbsPath, Problem> {
         let path = &self.path;
         if path.as_os_str().is_empty() {
-            return Err(Problem::refused("no home directory is known, so that the store has no place")
+            return Err(Problem::refused("no home directory is known, so there is no place for the store")
                 .remedy("set HOME, or name the store: recant --store DIR …, or RECANT_STORE=DIR"));
         }
         if path.is_relative() && self.from != From::Option("--store") {

@@ -139,7 +139,7 @@ impl Problem {
         self.remedy(remedy)
     }
 
-    /// The text for standard error, without the last newline. Names the first `most` paths that stand against it, as people read them, and
+    /// The text for standard error, without the last newline. Names the first `most` paths that prevent it, as people read them, and
     /// counts the others. With `fill`, lines are at most 80 columns wide, but for the remedy, which may be a command.
     pub fn text(&self, color: bool, names: &Names, most: usize, fill: bool) -> String {
         let broken = |line: String| if fill { filled(&line) } else { line };

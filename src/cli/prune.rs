@@ -527,8 +527,7 @@ impl Whole {
     /// Counts a damaged session as pruned, and lists what is lost with it: by path if its records can be read, else by number. An
     /// unreadable record does not keep the session, which was named by its whole id; it is a warning.
     fn take_along(&mut self, call: &Call, store: &Store, remains: &Remains) -> Result<(), Problem> {
-        let untold =
-            |error: &dyn std::fmt::Display| call.out.warn(format_args!("{error}; what it told of is counted, not named"));
+        let untold = |error: &dyn std::fmt::Display| call.out.warn(format_args!("{error}; its paths are counted, not listed"));
         let changes: Vec<AbsPath> = match remains.changes() {
             Ok(changes) => changes.list.into_iter().map(|change| change.path).collect(),
             Err(error) => {
@@ -587,7 +586,7 @@ fn say(call: &Call, target: &Target, done: &Whole) -> Result<Ended, Problem> {
         let what = match what {
             Loss::Change => "what the session held of it".into(),
             Loss::Original => "what was there before it was committed".into(),
-            Loss::Unnamed => format!("{}, of paths that cannot be told any more", text::count(*count, "object")),
+            Loss::Unnamed => format!("{}, paths unknown", text::count(*count, "object")),
         };
         call.out.warn(format_args!("{}: {path}: {what}", if done.dry_run { "would be lost" } else { "lost" }));
     }

@@ -133,7 +133,7 @@ impl Plan {
                 Err(problem) => plan.skipped.push(Skipped { what: series.directory.to_string(), why: problem.message }),
             }
         }
-        let unknown = "it cannot be told of which directory these snapshots are";
+        let unknown = "the directory of these snapshots is unknown";
         plan.skipped.extend(broken.into_iter().map(|name| Skipped { what: format!("snapshots/{name}"), why: unknown.into() }));
         Ok(plan)
     }

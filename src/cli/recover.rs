@@ -187,7 +187,7 @@ pub fn line(call: &Call, one: &Recovered) -> String {
             let rest = more.map(|more| more_of(one, more)).into_iter().chain(way_on(one, left));
             let lines: Vec<String> = shown.chain(rest).collect();
             let apart = if left.len() > 1 { "\n" } else { " " };
-            format!("the interrupted {verb} of session {} was undone but for{apart}{}", one.id, lines.join("\n"))
+            format!("the interrupted {verb} of session {} was undone except for{apart}{}", one.id, lines.join("\n"))
         }
         Outcome::Failed(error) => {
             let remedy = error.remedy().map_or(String::new(), |remedy| format!("\n{remedy}"));
@@ -207,9 +207,9 @@ pub fn would(store: &Store, id: &Id) -> Option<String> {
         Ok(Some(Finding::ToSettle)) => {
             Some("interrupted after it was done; the next verb that changes something settles it".into())
         }
-        Ok(Some(Finding::ToFinish)) => {
-            Some("interrupted, and undone but for what somebody has changed; the next verb that changes something ends it".into())
-        }
+        Ok(Some(Finding::ToFinish)) => Some(
+            "interrupted, and undone except for what somebody has changed; the next verb that changes something ends it".into(),
+        ),
         Err(error) => {
             let remedy = error.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
             Some(format!("interrupted, and its journal cannot be used: {error}{remedy}"))

@@ -180,7 +180,7 @@ fn finish(
         call.out.warn(warning);
     }
     if let [first, rest @ ..] = &held.refused[..] {
-        call.out.note(format_args!("the command failed, perhaps of this, which works bare and is refused in a run: {first}"));
+        call.out.note(format_args!("the command failed, perhaps because the run refuses this: {first}"));
         rest.iter().for_each(|reason| call.out.note(format_args!("likewise: {reason}")));
     }
     // Nothing tells if it was that: a rename(2) that fails leaves no trace.

@@ -188,7 +188,7 @@ fn say_older(call: &Call, series: &Series, label: &str, n: u64) {
         // The snapshot is made all the same.
         Err(error) => {
             call.out.warn(format_args!(
-                "{}: whether an older snapshot has the label {label} cannot be told: {error}",
+                "{}: cannot check whether an older snapshot has the label {label}: {error}",
                 series.directory
             ));
             return;
@@ -252,7 +252,7 @@ pub fn is_needed(directory: &AbsPath, n: u64) -> Problem {
 
 /// The message that no content was freed because of an unreadable file.
 pub fn unswept(why: &str) -> String {
-    format!("no content was freed, as it cannot be told what a damaged snapshot needs ({why}); {}", heal())
+    format!("no content was freed: a damaged snapshot may need it ({why}); {}", heal())
 }
 
 /// Names the given options that are lost because no snapshot was made.
@@ -447,7 +447,9 @@ fn list_directories(call: &Call) -> Result<Ended, Problem> {
         if more > 0 {
             call.out.line(text::more(more, &command("snapshot list --all -v")));
         }
-        damaged.iter().for_each(|name| call.out.warn(format_args!("snapshots/{name}: it cannot be told whose they are")));
+        damaged
+            .iter()
+            .for_each(|name| call.out.warn(format_args!("snapshots/{name}: the directory of these snapshots is unknown")));
     } else {
         call.out.list(&Directories { directories: &rows, damaged: &damaged }, || &rows);
     }

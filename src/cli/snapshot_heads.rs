@@ -67,7 +67,7 @@ pub fn say(call: &Call, moved: &[Moved]) {
             (Some(0), _) => "; that leads to all commits of now".to_owned(),
             (Some(1), _) => ": back by 1 commit".to_owned(),
             (Some(n), _) => format!(": back by {n} commits"),
-            (None, why) => format!("; by how many commits cannot be told: {}", why.as_deref().unwrap_or("git does not say")),
+            (None, why) => format!("; the number of commits is unknown: {}", why.as_deref().unwrap_or("git does not say")),
         };
         call.out.warn(format_args!("{}: HEAD goes from {} to {to}{by}", call.out.place(directory), short(from)));
     }

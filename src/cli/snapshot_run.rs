@@ -149,7 +149,7 @@ fn refuse_what_holds(args: &Run) -> Result<(), Problem> {
     match refused.into_iter().find(|(is_asked, ..)| *is_asked) {
         None => Ok(()),
         Some((_, option, why, remedy)) => {
-            let mut problem = Problem::new(Kind::Usage, format!("{option} cannot be had with --in: {why}"));
+            let mut problem = Problem::new(Kind::Usage, format!("{option} does not work with --in: {why}"));
             problem.state = Some("the command was not started; nothing was changed".into());
             problem.remedy = Some(remedy.into());
             Err(problem)

@@ -188,7 +188,7 @@ fn snapshots(store: &Store) -> Result<Snapshots, Problem> {
         // If this is no directory, the room it takes does not count.
         sum.bytes += store.dir.open_below(&below).map_or(Ok(0), |dir| used(&dir))?;
         let path = AbsPath::parse([store.path.as_bytes(), b"/", &*below].concat());
-        let why = "it cannot be told of which directory these snapshots are".into();
+        let why = "the directory of these snapshots is unknown".into();
         sum.damaged.push(Left { path: path.unwrap_or_else(|_| store.path.clone()), why });
     }
     Ok(sum)
@@ -294,5 +294,5 @@ fn ways_of_finished(call: &Call) -> [String; 2] {
         let keeps = format!("{prune} keeps them: no retention.* is set");
         return [keeps, format!("{sessions} --older-than 30d drops old ones, --keep 0 all")];
     }
-    [format!("{prune} drops those that the settings let go"), format!("{sessions} --keep 0 drops them all")]
+    [format!("{prune} drops what the settings no longer keep"), format!("{sessions} --keep 0 drops them all")]
 }

@@ -220,9 +220,7 @@ impl<'s> Sources<'s> {
                         let (dir, name) = self.session.split(&place)?;
                         match dir.at(name).stat()? {
                             Some(_) => open(dir.at(name), &original.state)?,
-                            None => {
-                                Content::Gone("it is not kept any more: a rollback of what overwrote it has put it back".into())
-                            }
+                            None => Content::Gone("it is no longer kept: a rollback of what overwrote it has put it back".into()),
                         }
                     }
                     sort => {

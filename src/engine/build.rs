@@ -97,12 +97,9 @@ impl Draft<'_> {
         }
         let more = match kept.count() {
             0 => String::new(),
-            more => format!(", and so does what was at {} more", config::grouped(more as u64)),
+            more => format!(" (likewise {} more)", config::grouped(more as u64)),
         };
-        Ok(Some(format!(
-            "{}: what was there leaves the encrypted directory: it is kept in the store, which is not encrypted{more}",
-            first.path
-        )))
+        Ok(Some(format!("{}: the original is encrypted here, and is kept unencrypted in the store{more}", first.path)))
     }
 
     /// The user's own directories that lack `u+rwx` and are worked in, or go. Root needs none opened.
@@ -125,7 +122,7 @@ impl Draft<'_> {
             );
         }
         let loses = |directory: &Seen| !keeps_setgid(directory.state.meta.mode, directory.state.meta.gid);
-        let why = format!("opening it up for the work would take off its setgid bit, as you are not in its group; {BY_ROOT}");
+        let why = format!("you are not in its group, so opening it for the work would clear its setgid bit; {BY_ROOT}");
         let refused: Vec<_> =
             all.iter().filter(|(_, directory)| loses(directory)).map(|(path, _)| (path.to_string(), why.clone())).collect();
         if !refused.is_empty() {
@@ -141,7 +138,7 @@ impl Draft<'_> {
     fn find_places(&mut self, item: &mut Item, names: &mut Names) -> Result<(), Error> {
         let copies = item.beside.is_some();
         if copies && item.whole {
-            let why = "the directory that is there cannot be moved into the store, which lies elsewhere or on a file system that does not do so; move it away";
+            let why = "the directory there cannot be moved into the store, which is on another file system or one that cannot do this; move it away";
             return Err(refused_at(&item.path, why));
         }
         let mounts = self.reach.roots.mounts().iter().filter(|_| item.whole);
@@ -217,7 +214,7 @@ impl Draft<'_> {
     /// may work, such as /tmp, unless it lets in those whom the closed one keeps out.
     fn beside(&mut self, path: &AbsPath) -> Result<AbsPath, Error> {
         let (mut directory, mut closed, mut hides) = (self.not_missing(path.parent()), None, false);
-        let mut why_not = "nor above it: you may not write there".to_owned();
+        let mut why_not = " or above it: you may not write there".to_owned();
         while let Some(above) = directory {
             let opened = if self.leaving.contains(&above) { None } else { Some(self.reach.roots.directory(&above)) };
             if let Some(Err(error)) = &opened
@@ -236,7 +233,7 @@ impl Draft<'_> {
                         break;
                     }
                     if hides {
-                        why_not = format!("and nobody else may see it in {above}");
+                        why_not = format!(", and in {above} others could see it");
                         break;
                     }
                     return Ok(above);
@@ -253,7 +250,7 @@ impl Draft<'_> {
         let why = match closed {
             None => "no directory above it is there".into(),
             Some(closed) => {
-                format!("nothing can be made ready in {closed}, {why_not} (chmod u+w {} helps)", shell_word(closed.as_bytes()))
+                format!("cannot prepare it in {closed}{why_not} (chmod u+w {} helps)", shell_word(closed.as_bytes()))
             }
         };
         Err(refused_at(path, why))
@@ -429,7 +426,7 @@ pub(super) fn kept_bytes(items: &[Item], verb: Verb) -> u64 {
 fn shared_metadata(items: &[Item], verb: Verb) -> Option<String> {
     let set = items.iter().filter(|item| verb.inward() && item.act == Act::SetMeta);
     let (first, more) = of_several_names(items, set)?;
-    Some(format!("{first}: the file has other names, which get its mode, owner and time as well{more}"))
+    Some(format!("{first}: the file has other hard links, which get its mode, owner and time as well{more}"))
 }
 
 /// The note on files that are moved into the session and have names outside it (D12).
@@ -437,9 +434,7 @@ fn names_outside(items: &[Item], verb: Verb) -> Option<String> {
     let moved =
         items.iter().filter(|item| verb.inward() && item.moves() && matches!(item.kept, Kept::Blob { unlinked: false, .. }));
     let (first, more) = of_several_names(items, moved)?;
-    Some(format!(
-        "{first}: what was there has names outside the session: what is written under those changes the original that is kept{more}"
-    ))
+    Some(format!("{first}: the original has hard links outside the session: a write through one changes the kept original{more}"))
 }
 
 /// The first of `some` with names that do not go in the same operation, and how many more.
@@ -456,7 +451,7 @@ fn of_several_names<'a>(items: &[Item], some: impl Iterator<Item = &'a Item>) ->
     let first = paths.next()?;
     let more = match paths.count() {
         0 => String::new(),
-        more => format!(", and so it is with {} more", config::grouped(more as u64)),
+        more => format!(" (likewise {} more)", config::grouped(more as u64)),
     };
     Some((first, more))
 }

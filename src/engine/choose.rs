@@ -127,7 +127,7 @@ pub fn choose(session: &Session, changes: &Changes, paths: &[AbsPath], rules: &R
                 continue;
             }
             let path = &changes.list[other].path;
-            notes.push(format!("{path}: comes along, as it is the same file as one that was named (a hard link)"));
+            notes.push(format!("{path}: comes along, as it is a hard link to one that was named"));
             to_follow.push(other);
             let under: Vec<usize> = changes.under(path).filter(|k| (rules.may)(*k) && chosen.insert(*k)).collect();
             notes.extend(under.iter().map(|k| format!("{}: comes along, as it lies under {path}", changes.list[*k].path)));

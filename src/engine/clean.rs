@@ -26,7 +26,7 @@ use crate::session::store::Store;
 use crate::tree::look;
 
 /// The reason given for a name of recant's own that is not where it was made.
-pub(super) const STRAY: &str = "recant's own, and its directory is not where it was; if that was moved, remove this name there";
+pub(super) const STRAY: &str = "recant's temporary object; its directory is gone or was moved: if moved, remove the object there";
 
 fn stray(path: &AbsPath) -> Left {
     Left { path: path.clone(), why: STRAY.into() }

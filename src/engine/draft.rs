@@ -167,7 +167,7 @@ impl<'s> Draft<'s> {
             let Some(other) = set.insert(inode, item) else { continue };
             let (Some(one), Some(two)) = (&other.to, &item.to) else { continue };
             if one.state.meta_difference(&two.state).is_some() {
-                let why = format!("it is the same file as {}, and the session gives it other metadata than that", other.path);
+                let why = format!("it is a hard link to {}, for which the session has other metadata", other.path);
                 self.refused.push((item.path.to_string(), why));
             }
         }
@@ -182,7 +182,7 @@ impl<'s> Draft<'s> {
         let is_mounted = |point: &&AbsPath| self.reach.roots.mounts().iter().any(|mount| mount.point == **point);
         for point in self.session.header.mounts.iter().filter(|point| !is_mounted(point)) {
             if self.items.iter().any(|item| item.path != *point && item.path.is_under(point)) {
-                let why = "the file system that was mounted there is not: mount it, then try again (--force goes on without it)";
+                let why = "its file system is no longer mounted: mount it and try again (--force goes on without it)";
                 self.refused.push((point.to_string(), why.into()));
             }
         }
@@ -203,7 +203,7 @@ impl<'s> Draft<'s> {
             };
             if to.meta.mode & needed != needed {
                 let why = format!(
-                    "with mode {:04o} you could not look at it any more, and so not take it back: {rights} is needed; name the other paths alone",
+                    "with mode {:04o} you could no longer read it, so it could not be rolled back: it needs {rights}; or name only the other paths",
                     to.meta.mode
                 );
                 self.refused.push((item.path.to_string(), why));
@@ -220,7 +220,7 @@ impl<'s> Draft<'s> {
                 Some(top) if item.path.is_under(top) => {
                     // An object that is to go may go with it.
                     if item.to.is_some() && (item.act == Act::Stay || item.from.is_some()) {
-                        let why = "something in a directory that would give way whole (move that directory away)";
+                        let why = "an object in a directory that --force would move out whole (move that directory away)";
                         self.conflicts.push(Conflict::said(&item.path, "nothing", why));
                     }
                 }
@@ -242,7 +242,7 @@ impl<'s> Draft<'s> {
                 self.conflicts.push(Conflict::said(
                     &item.path,
                     "its directory",
-                    "none, or a link on the way to it (make it again first)",
+                    "none, or a symlink above it (make the directory first)",
                 ));
             }
         }

@@ -9,7 +9,7 @@ use crate::fs::path::AbsPath;
 
 /// The error for what cannot be done, seen before the first effect: paths and reasons.
 pub fn refused(rows: Vec<(String, String)>) -> Error {
-    Error::of_rows(Kind::Refused, "paths that stand against it", rows)
+    Error::of_rows(Kind::Refused, "paths that prevent it", rows)
 }
 
 /// The error for one path that cannot be done, seen before the first effect.
@@ -63,7 +63,7 @@ pub(super) fn unmounted(path: impl Display, why: impl Display, store: impl Displ
 /// The error if nothing tells whether an interrupted operation was sealed: the user decides.
 pub(super) fn undecided(path: impl Display, verb: &str, why: impl Display, id: impl Display) -> Error {
     let [undo, finish] = ["undo", "finish"].map(|option| command(format_args!("recover {id} --{option}")));
-    Error::at(Kind::Damaged, path, format_args!("it cannot be told whether the interrupted {verb} was done: {why}"))
+    Error::at(Kind::Damaged, path, format_args!("cannot tell whether the interrupted {verb} was done: {why}"))
         .with_state("nothing was touched; other sessions go on")
         .with_remedy(format!("{undo} takes back what was done; {finish} keeps it, if all was done"))
 }

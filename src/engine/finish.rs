@@ -117,10 +117,10 @@ fn add_names(
             free &= is_as_before(reach, &journal.items[*k], !directories.is_empty())?;
         }
         if free {
-            let why = "it is a name of a file that somebody has changed under another one, and is put as well";
+            let why = "it is a hard link to a file that somebody has changed, and is put with it";
             told.extend(directories.into_iter().chain([i]).map(|k| (k, why.to_owned())));
         } else {
-            let why = "it is a name of a file that somebody has changed under another one; what it held is there alone";
+            let why = "it is a hard link to a file that somebody has changed; its content is only there";
             lost.insert(i, why.to_owned());
         }
     }
@@ -200,7 +200,7 @@ pub(super) fn finish(
     let sealed = Session { dir, header: journal.head.header.clone() };
     notes.extend(settle(fs, store, &sealed, reach, journal, When::Recovering)?);
     if let Err(error) = reserve::keep_again(fs, &sealed) {
-        notes.push(format!("no room could be kept for the rollback of what is still in: {error}"));
+        notes.push(format!("could not reserve room for the rollback of what is still on the tree: {error}"));
     }
     Ok(notes)
 }

@@ -208,7 +208,7 @@ impl Journal {
             return Err(damaged("it is another session's, or of a later recant"));
         }
         if head.generation == u64::MAX {
-            return Err(damaged("no generation can follow on its own"));
+            return Err(damaged("its generation is the highest possible number"));
         }
         Ok(Some(Self::new(head, items)))
     }

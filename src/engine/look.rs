@@ -52,11 +52,11 @@ const BATCH: usize = 64;
 const WRITTEN: &str = "it was written to since by a process that had it open";
 const FILLED: &str = "something was put into it since by a process that worked in it";
 
-const MEANWHILE_BY_CLOCK: &str = "a change made meanwhile, or before: the clock was set back, or is another machine's";
+const MEANWHILE_BY_CLOCK: &str = "a change during or before the run: the clock was set back, or is another machine's";
 
 /// Bytes of a file that is read under its lease: in a moment, so that nobody waits for the lease.
 const SMALL: u64 = 1 << 20;
-const UNREADABLE: &str = "you may not read it, so that no checkpoint can be made of it";
+const UNREADABLE: &str = "you may not read it, so no checkpoint can keep it";
 const UNTOLD: &str = "cannot read it to check for changes; run as root, or chmod u+r it and use --force";
 
 /// Looks at all moves of a job, in two threads where there are many. Passes each to `take`, in path order.
@@ -195,7 +195,7 @@ impl<'r> Eye<'r> {
             Ok(None) => looked.verdict = self.judge_absent(&mv),
             Err(error) => match error.errno() {
                 Some(libc::EXDEV) => {
-                    looked.verdict = Verdict::Refused("a file system was mounted on the way to it meanwhile".into());
+                    looked.verdict = Verdict::Refused("a file system was mounted above it meanwhile".into());
                 }
                 Some(libc::EACCES) => looked.verdict = Verdict::Refused(closed(&mv.path)),
                 _ => return Err(error.into()),
@@ -345,7 +345,7 @@ impl<'r> Eye<'r> {
             return Ok(Err(why));
         }
         if stat.is_some_and(|stat| stat.locked) || parent.locked && mounted.is_none() {
-            let why = "it, or the directory that it lies in, is immutable or append-only (chattr -ia takes that off)";
+            let why = "it or its directory is immutable or append-only (chattr -ia clears that)";
             return Ok(Err(why.into()));
         }
         Ok(Ok(stat))
@@ -372,7 +372,7 @@ impl<'r> Eye<'r> {
                 None => return Ok(Verdict::AlreadySo),
             },
             Likeness::Differs(difference) => Conflict::of(&mv.path, &mv.from, &state_of(seen.as_ref()), difference),
-            Likeness::ReadToTell => Conflict::said(&mv.path, "content that is known", "content that cannot be told"),
+            Likeness::ReadToTell => Conflict::said(&mv.path, "content with a known hash", "content that cannot be compared"),
         };
         Ok(self.conflict(conflict))
     }
@@ -418,7 +418,7 @@ impl<'r> Eye<'r> {
     fn by_hand(&self, path: &AbsPath) -> String {
         let side = if self.verb.inward() { "" } else { " --before" };
         let (id, recant) = (self.session, recant());
-        format!("{recant} cat {id} {path}{side} > {path} writes it by hand; the other paths go by name")
+        format!("write it by hand: {recant} cat {id} {path}{side} > {path}; then name the other paths")
     }
 
     /// True if no record can keep it: metadata of another kind of object, or a directory in place of what was to go.

@@ -117,7 +117,7 @@ pub fn carry_out(
     let mut tried = once(fs, store, session, ask, effect, progress);
     keep_reserve_again(fs, session, effect, &mut tried);
     tried.map_err(|error| match error.io().and_then(std::io::Error::raw_os_error) {
-        Some(libc::EXDEV) => error.with_remedy("with RECANT_STORE on another file system than the path it goes by copies"),
+        Some(libc::EXDEV) => error.with_remedy("with RECANT_STORE on another file system than the path, recant copies instead"),
         _ => error,
     })
 }
@@ -138,7 +138,7 @@ fn keep_reserve_again(fs: &Fs, session: &Session, effect: Effect<'_>, tried: &mu
         && let Ok(report) = tried
     {
         // Beside an error this one matters less.
-        report.notes.push(format!("no room could be kept for the rollback of what is still in: {error}"));
+        report.notes.push(format!("could not reserve room for the rollback of what is still on the tree: {error}"));
     }
 }
 

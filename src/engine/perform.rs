@@ -14,7 +14,7 @@ use crate::tree::look::{self, Seen};
 use crate::tree::state::{Difference, Meta, What};
 
 /// The reason for a path that is done but for its time.
-pub(super) const UNTIMED: &str = "its time could not be set: the file system says that it is, and it is not";
+pub(super) const UNTIMED: &str = "its time could not be set, though the file system reported success";
 
 /// Checks that a time that was set has taken, on file systems that are not known to do what they say.
 pub(super) fn check_time(at: Entry<'_>, path: &AbsPath, wanted: Time, left: &mut Vec<(AbsPath, String)>) -> Result<(), Error> {
@@ -34,7 +34,7 @@ pub(super) fn perform(
 ) -> Result<Option<Time>, Error> {
     let target = match reach.path(step.path) {
         Err(error) if error.leads_nowhere() => {
-            let conflict = Conflict::said(step.path, "its directory", "none, or a link on the way to it");
+            let conflict = Conflict::said(step.path, "its directory", "none, or a symlink above it");
             return Err(conflict::refused(vec![conflict]));
         }
         other => other?,

@@ -147,7 +147,7 @@ pub(super) fn bytes_below(directory: &Rc<Dir>) -> u64 {
 
 /// The log's word for an operation that was sealed.
 pub(super) const DONE: &str = "done";
-/// The log's word for an operation that was undone but for what is sealed.
+/// The log's word for an operation that was undone except for what is sealed.
 const LEFT: &str = "left";
 /// The log's word for a line that tells what else came of an operation.
 const REPORTED: &str = "reported";

@@ -199,7 +199,7 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
         _ if journal.head.rest.is_some() => Ok(Sealed::No(store.put_header(fs, was)?)),
         Choice::Undo if settling_begun(fs, &dir, journal)? => Err(not_decided(
             dir.path().display(),
-            "it was done, and tidied up in part: it cannot be taken back here",
+            "it was done and partly settled: recover cannot undo it",
             format!("{recant} recover {} --finish", journal.head.session, recant = recant()),
         )),
         Choice::Undo => Ok(Sealed::No(store.put_header(fs, was)?)),
@@ -207,7 +207,7 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
             if !settling_begun(fs, &dir, journal)?
                 && let Some(path) = not_done(&mut Reach::new(&dir)?, journal)?
             {
-                let why = "it was not done here: not all can be kept";
+                let why = "it was not done here, so not all of it can be kept";
                 let remedy = format!("{recant} recover {} --undo", journal.head.session, recant = recant());
                 return Err(not_decided(path, why, remedy));
             }
@@ -292,7 +292,7 @@ fn undo(
     }
     // A rollback had freed it. Without room for it now, recovery has succeeded all the same.
     if let Err(error) = reserve::keep_again(fs, session) {
-        notes.push(format!("no room could be kept for the rollback of what is still in: {error}"));
+        notes.push(format!("could not reserve room for the rollback of what is still on the tree: {error}"));
     }
     Ok(Outcome::Undone)
 }
@@ -337,7 +337,7 @@ fn go_on(
 /// Writes the hashes again. What follows needs no room, and none of these lines.
 fn learn_again(fs: &Fs, session: &Session, journal: &Journal, notes: &mut Vec<String>) {
     if let Err(error) = records::learn_again(fs, session, journal) {
-        notes.push(format!("the hashes that it had taken are not kept, and its files may be called changed: {error}"));
+        notes.push(format!("its hashes could not be saved, so its files may be reported as changed: {error}"));
     }
 }
 

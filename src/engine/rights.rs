@@ -107,8 +107,8 @@ impl Draft<'_> {
         let is_copied = item.beside.is_some() && !matches!(item.kept, Kept::Uncovered { .. });
         let comes_as_it_is = item.planning.as_it_is || item.planning.owned && !item.fresh;
         let (from, to) = (item.from.as_ref().filter(|_| is_copied), item.to.as_ref().filter(|_| !comes_as_it_is));
-        let kept = "what is there, of which the store on another file system can keep only a copy,";
-        let made = [(from, kept), (to, "what is to be there")];
+        let kept = "the object there, of which the store can keep only a copy,";
+        let made = [(from, kept), (to, "the new object")];
         let foreign = made.into_iter().find_map(|(seen, what)| {
             let meta = &seen?.state.meta;
             if meta.uid != self.me.as_raw() {
@@ -169,13 +169,13 @@ pub(super) fn keeps_setgid(mode: u32, gid: u32) -> bool {
 fn lost_by_owner(from: &Meta, to: &Meta) -> Option<String> {
     if from.gid != to.gid && !has(CapabilitySet::CHOWN) {
         let foreign = [from.gid, to.gid].into_iter().find(|gid| !is_in_group(*gid));
-        return foreign.map(|gid| format!("it cannot be given to group {gid}, there or back, by who is not in it; {BY_ROOT}"));
+        return foreign.map(|gid| format!("you are not in group {gid}, so you cannot set or restore that group; {BY_ROOT}"));
     }
     let differs = |name: &[u8]| from.xattr(name) != to.xattr(name);
     let is_closed = [from, to].iter().any(|meta| meta.mode & 0o200 == 0);
     let is_set = from.mode != to.mode || differs(ACL) || is_closed && from.xattrs != to.xattrs;
     let bare = [from, to].into_iter().find(|meta| is_set && !keeps_setgid(meta.mode, meta.gid))?;
-    Some(format!("its setgid bit would be lost, there or back, as you are not in group {}; {BY_ROOT}", bare.gid))
+    Some(format!("you are not in group {}, so its setgid bit would be lost; {BY_ROOT}", bare.gid))
 }
 
 fn is_in_group(gid: u32) -> bool {

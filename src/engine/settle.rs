@@ -152,7 +152,7 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
         {
             let path = &item.path;
             notes.push(format!(
-                "{path}: what was there was written to after it was moved into the session; it is kept as it is now: {home}"
+                "{path}: the previous object was written to after it was moved into the session; {home} has it as it is now"
             ));
         }
         if let Some(spare) = places.spare {
@@ -240,12 +240,12 @@ fn close_again(fs: &Fs, journal: &Journal, path: &AbsPath, dir: &Dir) -> Result<
 /// The reason why the copy of an object is not enough: somebody has written to the object since, or still can (D12).
 fn still_needed(reach: &mut Reach, out: &Spot, from: &look::Seen, dressed: &Dressed) -> Result<Option<&'static str>, Error> {
     if written_since(reach, out, from, dressed)? {
-        return Ok(Some("it was written to while it was committed; what was there last"));
+        return Ok(Some("it was written to meanwhile; its last content"));
     }
     let is_file = stat_of(reach, out)?.is_some_and(|stat| stat.sort == Sort::File);
     let Some(named) = open(reach.spot(out))? else { return Ok(None) };
     let open = is_file && is_open_for_writing(&named)?;
-    Ok(open.then_some("a process has what was there open for writing; that, with what it writes,"))
+    Ok(open.then_some("a process still has the previous file open for writing; the file with its writes"))
 }
 
 /// Objects whose times recant itself has set since they were looked at.

@@ -45,7 +45,7 @@ pub(super) fn after_failure(
 /// The error when all was undone. `strays` were made ready and stay, or may lie in a directory that is not where it was.
 fn undone(why: Error, strays: &[Left]) -> Error {
     let undone = if !strays.is_empty() {
-        why.with_kind(Kind::LeftOut).with_state(format!("undone, but for this:\n{}", shown(strays)))
+        why.with_kind(Kind::LeftOut).with_state(format!("undone, except for this:\n{}", shown(strays)))
     } else if why.reason() == Some(&Reason::Stopped) {
         why
     } else {
@@ -58,7 +58,7 @@ fn undone(why: Error, strays: &[Left]) -> Error {
 fn left_behind(session: &Session, journal: &Journal, why: &Error, left: &[Left], strays: &[Left]) -> Error {
     let verb = journal.head.verb;
     let first = left.first().map(|left| &left.path);
-    let message = format!("{why}; undone but for:\n{}\n{}", shown(left), shown(strays));
+    let message = format!("{why}; undone except for:\n{}\n{}", shown(left), shown(strays));
     let rows = left.iter().chain(strays).map(|left| (left.path.to_string(), left.why.clone())).collect();
     let state = format!("there the {} is done, and what was there before is kept; all else is as it was", verb.word());
     Error::new(Kind::LeftOut, message)
@@ -96,7 +96,7 @@ pub(super) fn take_back_prepared(
         Err(error) => stuck(
             session.dir.path().display(),
             format!("{why}; and what was made ready could not be removed: {error}"),
-            "the tree is as it was but for temporary names beside the targets",
+            "the tree is as it was except for temporary names beside the targets",
         ),
     }
 }

@@ -153,7 +153,7 @@ fn undo_place(fs: &Fs, fresh: bool, step: &Step<'_>, found: &Found<'_>) -> Resul
     Ok(written)
 }
 
-const NO_DIRECTORY: &str = "the directory that it lay in is not there any more";
+const NO_DIRECTORY: &str = "its directory is gone";
 const OTHER: &str = "somebody put something else there; what was there before is kept";
 
 fn undo_replace(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<String>, Error> {

@@ -132,6 +132,6 @@ pub fn has_input(from: impl AsFd) -> io::Result<bool> {
 pub fn check() -> io::Result<()> {
     match came().filter(|_| STOPS.load(Ordering::Relaxed)) {
         None => Ok(()),
-        Some(signal) => Err(io::Error::other(format!("{signal} asked for an end"))),
+        Some(signal) => Err(io::Error::other(format!("stopped by {signal}"))),
     }
 }

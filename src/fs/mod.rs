@@ -138,7 +138,7 @@ impl Fs {
         }
         let linked = self.link(from, to).map_err(|error| match error.errno() {
             Some(libc::EPERM | libc::EOPNOTSUPP | libc::ENOSYS | libc::EMLINK) => {
-                io::Error::other("its file system can neither rename without replacing nor give a second name")
+                io::Error::other("its file system supports neither rename without replacement nor hard links")
             }
             _ => error.source,
         });

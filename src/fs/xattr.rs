@@ -23,11 +23,7 @@ pub struct TooLarge {
 
 impl std::fmt::Display for TooLarge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "this file system has no place for an extended attribute of {} bytes beside the others: {}",
-            self.size, self.name
-        )
+        write!(f, "this file system cannot store an extended attribute of {} bytes beside the others: {}", self.size, self.name)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::{Error, Kind, command};
 /// The input is no stream, or an incomplete one.
 pub fn broken(why: impl Display) -> Error {
     let again = command("session export ID > FILE");
-    Error::new(Kind::Refused, format!("the stream cannot be believed: {why}"))
+    Error::new(Kind::Refused, format!("the stream is damaged: {why}"))
         .with_remedy(format!("export the session once more: {again}"))
 }
 

@@ -97,7 +97,7 @@ fn may_move(session: &Session, with: With) -> Result<(), Error> {
             ("its checkpoint was pruned", format!("{recant} show {id} shows what is left", recant = recant()))
         }
         (Status::Pending | Status::RolledBack, With::Checkpoint) => (
-            "nothing of it is on the tree, so that there is no checkpoint",
+            "nothing of it is on the tree, so there is no checkpoint",
             format!("{recant} session export {id} > FILE", recant = recant()),
         ),
         (Status::Partial, With::Checkpoint) => {
@@ -120,7 +120,7 @@ fn refuse_lost(session: &Session, changes: &Changes, sides: &[Side]) -> Result<(
     let mut both = changes.list.iter().zip(sides);
     let lost = both.find(|(change, side)| **side == Side::Lost && is_file(&change.after) && !change.in_place());
     lost.map_or(Ok(()), |(change, _)| {
-        let why = format!("{}: what was committed here is lost: it had been changed when it was taken back", change.path);
+        let why = format!("{}: what was committed here is lost: somebody had changed it before the rollback", change.path);
         Err(not_now(session.id(), why).with_remedy("make the change again in another session"))
     })
 }

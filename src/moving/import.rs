@@ -144,7 +144,7 @@ pub fn import(fs: &Fs, store: &Store, from: &mut dyn Read, mapping: &Mapping) ->
 
 fn check_head(head: &Head) -> Result<(), Error> {
     if let Some(name) = &head.name {
-        id::check_name(name).map_err(|why| broken(format!("the session's name cannot be one: {why}")))?;
+        id::check_name(name).map_err(|why| broken(format!("the session's name is invalid: {why}")))?;
     }
     if u32::try_from(head.changes).is_err() {
         return Err(broken("it counts more changes than a session can have"));
@@ -308,11 +308,11 @@ impl<'a> Taking<'a> {
         }
         self.refuse_store(&change.path, change.before.object.as_ref(), change.after.as_ref())?;
         if matches!(change.before.object, Some(State { what: What::File { hash: None, .. }, .. })) {
-            return Err(broken(format!("{}: nothing tells which content was there before", change.path)));
+            return Err(broken(format!("{}: the hash of its content before the change is missing", change.path)));
         }
         change.before.print = None;
         if self.keeping.is_some() && matches!(change.after, Some(State { what: What::File { hash: None, .. }, .. })) {
-            return Err(broken(format!("{}: nothing tells which content is there now", change.path)));
+            return Err(broken(format!("{}: the hash of its content after the change is missing", change.path)));
         }
         if !is_file(&change) {
             // Any other object than a file is made from its record, each by itself.
@@ -391,9 +391,9 @@ impl<'a> Taking<'a> {
     }
 
     fn data(&mut self, at: u64, bytes: &[u8]) -> Result<(), Error> {
-        let Some(open) = &mut self.open else { return Err(broken("there is content that is of no change")) };
+        let Some(open) = &mut self.open else { return Err(broken("there is content without a change")) };
         let end = at.checked_add(bytes.len() as u64).filter(|end| *end <= open.size && at >= open.at && !bytes.is_empty());
-        let Some(end) = end else { return Err(broken("a piece of content does not lie where it could")) };
+        let Some(end) = end else { return Err(broken("a piece of content is out of place")) };
         open.skip(at);
         open.hasher.update(bytes);
         self.fs.write_at(&open.file, bytes, at, self.objects.at(b"."))?;
@@ -403,13 +403,13 @@ impl<'a> Taking<'a> {
     }
 
     fn sum(&mut self, told: Hash) -> Result<(), Error> {
-        let Some(mut open) = self.open.take() else { return Err(broken("there is a hash that is of no content")) };
+        let Some(mut open) = self.open.take() else { return Err(broken("there is a hash without content")) };
         if open.at < open.size {
             open.skip(open.size);
             self.fs.set_size(&open.file, open.size, self.objects.at(b"."))?;
         }
         if open.holes <= HOLES_HASHED && open.hasher.finish() != told {
-            return Err(broken("content has another hash than is told"));
+            return Err(broken("content does not match its hash"));
         }
         if self.unsynced.len() < MANY {
             self.unsynced.push(open.file);
@@ -425,7 +425,7 @@ impl<'a> Taking<'a> {
         if let Some(State { what: What::File { hash: known, .. }, .. }) = state
             && *known.get_or_insert(hash) != hash
         {
-            return Err(broken("content is not that which its change tells of"));
+            return Err(broken("content does not match the record of its change"));
         }
         self.held.insert(n, hash);
         Ok(())

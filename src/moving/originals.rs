@@ -40,15 +40,12 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
             && is_filled(session, &place, directory)?
         {
             let id = session.id();
-            return Err(not_now(
-                id,
-                format!("{}: the directory that is kept has something in it, which cannot go along", change.path),
-            )
-            .with_remedy(format!(
-                "{recant} rollback {id} {} --force takes that back first",
-                change.path,
-                recant = recant()
-            )));
+            return Err(not_now(id, format!("{}: the kept directory is not empty, and cannot be exported", change.path))
+                .with_remedy(format!(
+                    "{recant} rollback {id} {} --force takes that back first",
+                    change.path,
+                    recant = recant()
+                )));
         }
         change.before.object = state;
         change.before.print = None;
@@ -57,9 +54,7 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
         let id = session.id();
         return Err(not_now(
             id,
-            format!(
-                "{path}: what --force kept of it cannot be true together with the other originals, so that they cannot go along"
-            ),
+            format!("{path}: what --force kept of it contradicts the other originals, so they cannot be exported"),
         )
         .with_remedy(format!("{recant} rollback {id} {path} takes that back first", recant = recant())));
     }

@@ -191,7 +191,7 @@ impl<'r> Receiving<'r> {
                 let head = receiving.parse()?;
                 Ok((receiving, head))
             }
-            _ => Err(broken("it does not begin with what is told of the session")),
+            _ => Err(broken("it does not begin with the session's record")),
         }
     }
 
@@ -229,7 +229,7 @@ impl<'r> Receiving<'r> {
             END => {
                 let (told, hash) = (self.hash()?, so_far.finish());
                 if told != hash {
-                    return Err(broken("the hash at its end is not that of what came"));
+                    return Err(broken("the content before its end does not match the hash there"));
                 }
                 self.nothing_more()?;
                 Record::End(hash)
@@ -260,7 +260,7 @@ impl<'r> Receiving<'r> {
     }
 
     fn hash(&self) -> Result<Hash, Error> {
-        let bytes = <[u8; 32]>::try_from(&*self.body).map_err(|_| broken("a hash has not its length"))?;
+        let bytes = <[u8; 32]>::try_from(&*self.body).map_err(|_| broken("a hash has the wrong length"))?;
         Ok(Hash(bytes))
     }
 

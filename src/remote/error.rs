@@ -33,7 +33,7 @@ fn unheard(host: &str, what: impl Display, reason: Reason) -> Error {
 /// An error while the far side was at work, or may have been.
 fn cut(host: &str, what: impl Display, reason: Reason) -> Error {
     on(host, what, reason)
-        .with_state(format!("what {host} had begun it finishes or undoes by itself, by its own journal"))
+        .with_state(format!("{host} finishes or undoes by itself what it had begun"))
         .with_remedy(format!("recant -H {host} status tells what was done"))
 }
 
@@ -51,7 +51,7 @@ pub(super) fn mute(host: &str, silence: Duration) -> Error {
 
 /// The far side sent no hello, and other output without end.
 pub(super) fn noise(host: &str) -> Error {
-    unheard(host, "its login writes without end, and recant there does not come to speak", Reason::NoAnswer)
+    unheard(host, "its login scripts write without end, so recant there never answers", Reason::NoAnswer)
         .with_remedy(format!("ssh {host} true shows what its login scripts write"))
 }
 
@@ -102,7 +102,7 @@ pub(super) fn not_installed(host: &str, why: impl Display, remedy: impl Into<Str
 
 /// A request of so many bytes is too long for a command line or a frame; `over` names which.
 pub(super) fn too_long(bytes: usize, most: usize, over: &str) -> Error {
-    Error::new(Kind::Refused, format!("these words take {bytes} bytes; over {over} {most} are the most"))
+    Error::new(Kind::Refused, format!("the request takes {bytes} bytes; {over} carries at most {most}"))
 }
 
 /// The near side uses another protocol.
@@ -113,5 +113,5 @@ pub(super) fn other_protocol(theirs: u32) -> Error {
 
 /// The bytes that came are no valid request.
 pub(super) fn garbled(why: impl Display) -> Error {
-    Error::new(Kind::Refused, format!("the request is garbled: {why}"))
+    Error::new(Kind::Refused, format!("the request is invalid: {why}"))
 }

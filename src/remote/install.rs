@@ -243,7 +243,7 @@ fn refused(word: &str, host: &str) -> (String, String) {
         "room" => {
             (format!("it cannot be written below {path}: there may be no room"), format!("make room there, or {elsewhere}"))
         }
-        "hash" => ("there is no sha256sum, so that the copy cannot be checked".into(), by_hand(host, None)),
+        "hash" => ("there is no sha256sum, so the copy cannot be checked".into(), by_hand(host, None)),
         "copy" => (
             "the copy has another SHA-256 than the original".into(),
             "try again; the line or the disk there garbles what it is given".into(),

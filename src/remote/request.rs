@@ -193,7 +193,7 @@ mod tests {
     fn another_protocol_is_told_before_anything_else_is_read() {
         let said = |json: &[u8]| Request::parse(json).unwrap_err().to_string();
         assert_eq!(said(br#"{"protocol":9,"argv":{}}"#), other_protocol(9).to_string());
-        let is_garbled = |json: &[u8]| said(json).starts_with("the request is garbled: ");
+        let is_garbled = |json: &[u8]| said(json).starts_with("the request is invalid: ");
         let garbled = format!(r#"{{"protocol":{PROTOCOL},"argv":{{}}}}"#);
         assert!(is_garbled(garbled.as_bytes()));
         assert!(is_garbled(b"\xff"));
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_request_that_is_too_long_for_a_command_line_is_refused() {
         let error = request(&[&[b'x'; ON_COMMAND_LINE]]).word().unwrap_err().to_string();
-        assert!(error.ends_with("over a terminal 98304 are the most"), "{error}");
+        assert!(error.ends_with("bytes; a terminal carries at most 98304"), "{error}");
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub(super) fn bad_key(key: &str, why: &str) -> Error {
 pub(super) fn name_taken(name: &str, by: impl Display) -> Error {
     let rename = command(format_args!("session rename {by}"));
     Error::new(Kind::Refused, format!("the name {name:?} is taken by session {by}"))
-        .with_remedy(format!("take another one, or {rename} takes it away there"))
+        .with_remedy(format!("take another one, or {rename} removes it there"))
         .with_reason(Reason::Taken { by: by.to_string() })
 }
 
@@ -92,7 +92,7 @@ pub(super) fn not_emptied(given_up: impl Display, why: impl Into<Error>, remedy:
 
 /// The error if a session was changed, but perhaps not durably: `why` failed after its header had its name.
 pub(super) fn not_lasting(id: impl Display, why: Error) -> Error {
-    let state = format!("session {id} is as you asked, and may not be so any more after a power cut");
+    let state = format!("session {id} was changed as you asked, but a power cut may revert that");
     why.with_kind(Kind::LeftOut).with_state(state)
 }
 

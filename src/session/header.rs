@@ -259,7 +259,7 @@ impl Header {
         } else if self.generation == 0 && ever_in > 0 {
             Err("changes were in before anything was sealed")
         } else if self.generation == u64::MAX {
-            Err("no generation can follow on its own")
+            Err("its generation is the highest possible number")
         } else {
             Ok(())
         }

@@ -227,7 +227,7 @@ impl<'a> Desk<'a> {
         }
         let mounts = mounts::read().at("read", "/proc/self/mountinfo")?;
         if let Some(mount) = mounts::containing(&mounts, &path).filter(|mount| mount.is_kernels()) {
-            let why = format!("it lies in {}, mounted at {}: what is there is the kernel's", mount.fs_type, mount.point);
+            let why = format!("it lies in {}, mounted at {}: the files there are the kernel's", mount.fs_type, mount.point);
             return Err(refuse(act, &path, &why, None));
         }
         Ok(path)

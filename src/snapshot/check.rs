@@ -129,7 +129,7 @@ fn cut_off() -> Option<String> {
 }
 
 fn other() -> Option<String> {
-    Some("its content is not what was put there".into())
+    Some("its content does not match its record".into())
 }
 
 fn unread(error: &io::Error) -> Option<String> {

@@ -561,7 +561,7 @@ pub fn between(series: &Series, n: u64, m: Option<u64>, paths: &[AbsPath], with_
     }
     done.regroup(&names_then, &names_now, equal);
     if !rules_then.same_as(&rules_now, with_vcs) {
-        done.left.push((root(), "the two snapshots left out by different rules: some of this may be that".into()));
+        done.left.push((root(), "the two snapshots have different exclude rules: some differences may come from that".into()));
     }
     Ok(done)
 }

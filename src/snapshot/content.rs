@@ -350,7 +350,7 @@ impl<'a> Kept<'a> {
     }
 
     fn other_content(&self, path: &AbsPath) -> String {
-        format!("the content of {} is not what was put there", self.shown(path))
+        format!("the content of {} does not match its recorded hash", self.shown(path))
     }
 
     /// Returns the bytes of a file in a pack, checked against their hash; a large file is returned open and unread.
@@ -376,7 +376,7 @@ impl<'a> Kept<'a> {
         };
         match entry.at {
             None if size == 0 => Ok(Content::Small(Vec::new())),
-            None => Err(damaged(self.shown(&entry.path), "it is not said where its content lies")),
+            None => Err(damaged(self.shown(&entry.path), "the manifest does not say where its content is")),
             Some(At::Pack { pack, offset }) => {
                 let name = pack_name(pack);
                 let at = self.dir.at(&name);

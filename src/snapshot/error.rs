@@ -29,8 +29,7 @@ pub fn damaged(path: impl Display, why: impl Display) -> Error {
 pub fn heal() -> String {
     let [verify, create, prune] = ["verify", "create", "prune"].map(|verb| command(format_args!("snapshot {verb}")));
     format!(
-        "{verify} names the snapshots that are hit; {create} takes one that needs nothing of what is damaged, then {prune} --number N \
-         drops them"
+        "{verify} names the damaged snapshots; {create} takes one that does not depend on them, then {prune} --number N removes them"
     )
 }
 
@@ -48,7 +47,7 @@ pub(super) fn too_many(path: &AbsPath, count: u64, limit: u64, biggest: &[(Strin
     refused(path, format_args!("it holds {count} files and directories, more than the limit of {limit}{named}"))
         .with_reason(Reason::TooMany)
         .with_state("no snapshot was taken")
-        .with_remedy("--all takes it all the same, --max-files N sets the limit, --exclude GLOB or --preset dev leave things out")
+        .with_remedy("--all takes it anyway, --max-files N sets the limit, --exclude GLOB or --preset dev leave things out")
 }
 
 /// The text is no valid glob.
@@ -64,7 +63,7 @@ pub(super) fn refused(path: impl Display, why: impl Display) -> Error {
 /// A snapshot failed, and what was stored for it could not be removed, because of `left`.
 pub(super) fn unswept(failed: Error, left: &Error, directory: &AbsPath) -> Error {
     let state = format!("no snapshot was taken; what was stored for it stays in the store: {left}");
-    let prune = command(format_args!("snapshot prune {} takes it away", shell_word(directory.as_bytes())));
+    let prune = command(format_args!("snapshot prune {} removes it", shell_word(directory.as_bytes())));
     let remedy = failed.remedy().map_or_else(|| prune.clone(), |remedy| format!("{remedy}; {prune}"));
     failed.with_state(state).with_remedy(remedy)
 }

@@ -79,7 +79,7 @@ impl Compared {
                 (false, true) => return true,
                 (true, _) => left.push((d.path.clone(), format!("{EDITED}: no later snapshot has it as it is"))),
                 (false, false) => {
-                    left.push((d.path.clone(), "the directory that it lay in is not there any more, and stays so".into()))
+                    left.push((d.path.clone(), "its directory is gone, and this restore does not bring it back".into()))
                 }
             }
             kept.push((d.path.clone(), EDITED));
@@ -151,7 +151,7 @@ impl Compared {
             let held = if d.leaves_directory() { first_in(&d.path, kept, |(path, _)| path) } else { None };
             if let Some((path, why)) = held {
                 let path = whole(directory, path).unwrap_or_else(|_| path.clone());
-                left.push((d.path.clone(), format!("the directory stays, as {path} does: {why}")));
+                left.push((d.path.clone(), format!("the directory stays, because {path} stays: {why}")));
             }
             held.is_none()
         });

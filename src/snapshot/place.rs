@@ -56,7 +56,7 @@ pub fn refuse_broad(directory: &AbsPath, home: Option<&AbsPath>) -> Result<(), E
         let (kind, point) = (&mount.fs_type, &mount.point);
         return Err(refused(
             directory,
-            format!("it lies in {kind}, mounted at {point}: what is there is the kernel's, and cannot be brought back"),
+            format!("it lies in {kind}, mounted at {point}: the files there are the kernel's and cannot be restored"),
         ));
     }
     match mounts.iter().find(|mount| mount.is_kernels() && mount.point.is_under(directory)) {

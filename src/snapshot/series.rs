@@ -150,7 +150,7 @@ impl Series {
         let own = self.dir.stat()?;
         match named {
             Some(named) if named.inode() == own.inode() => Ok(Locked { _lock: lock }),
-            _ => Err(refused(&self.directory, "its snapshots were all dropped in this moment").with_remedy("try again")),
+            _ => Err(refused(&self.directory, "another recant has just removed all its snapshots").with_remedy("try again")),
         }
     }
 
@@ -291,9 +291,7 @@ impl<'a> Looking<'a> {
         let look = || manifest::open_base(dir, base).err().map(|error| error.to_string());
         match self.bases.entry(base).or_insert_with(look) {
             None => Ok(summary),
-            Some(why) => {
-                Err(damaged(dir.at(&name), format!("it tells the differences from snapshot {base}, which cannot be read: {why}")))
-            }
+            Some(why) => Err(damaged(dir.at(&name), format!("it is based on snapshot {base}, which cannot be read: {why}"))),
         }
     }
 }

@@ -76,7 +76,7 @@ impl<'a> Verifying<'a> {
 
     fn fault(&mut self, entry: &Entry, hash: Hash) -> Result<Option<String>, Error> {
         let Some(at) = entry.at else {
-            return Ok((entry.size() > 0).then(|| "it is not said where its content lies".into()));
+            return Ok((entry.size() > 0).then(|| "the manifest does not say where its content is".into()));
         };
         if let Some(known) = self.known.get(&(at, hash)) {
             return Ok(known.clone());

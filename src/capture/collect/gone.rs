@@ -25,7 +25,7 @@ impl Found<'_> {
         self.times.retain(|time| !mounts.iter().any(|mount| time.path.is_under(&mount.path)));
         let said = mounts.iter().map(|mount| {
             format!(
-                "{}: the command renamed or removed a directory that it is mounted in: what it changed there is not held; {}",
+                "{}: the command renamed or removed a directory above this mount: its changes in the mount are not held; {}",
                 mount.path,
                 self.where_it_lies(mount)
             )
@@ -37,8 +37,8 @@ impl Found<'_> {
     fn where_it_lies(&self, mount: &Place) -> String {
         let upper = mount.upper(b"");
         match upper.filter(|_| !self.facts.in_memory) {
-            Some(upper) => format!("it lies in {}/{}", self.facts.held.path().display(), Shown(&upper)),
-            None => "it lay in memory and is lost".into(),
+            Some(upper) => format!("they lie in {}/{}", self.facts.held.path().display(), Shown(&upper)),
+            None => "they lay in memory and are lost".into(),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::foreign::{Gone, marks_of};
 use super::same::same_content;
 use super::{Found, Linked};
 use crate::capture::layout::Route;
-use crate::error::{At, Error, IoError};
+use crate::error::{At, Error, IoError, shell_word};
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, DirectoryTime, Marks};
@@ -92,8 +92,9 @@ impl Found<'_> {
         }
         // The upper was made to look like it, so it is unknown who changed which.
         if differs && self.since(stat.ctime, self.start_for(path, None)).is_some() {
-            let text =
-                format!("{path}: somebody changed its metadata during the run: what the command changed of that is not held");
+            let text = format!(
+                "{path}: its metadata was also changed outside the run meanwhile: the command's changes to it are not held"
+            );
             self.warnings.push(text);
             return Ok(());
         }
@@ -121,7 +122,7 @@ impl Found<'_> {
         // A mount in a captured place has a place of its own, or was read-only in the run.
         if old.is_some_and(|stat| stat.mount_root) {
             if new.is_some() {
-                let text = format!("{path}: something is mounted there: what the command put in its place is not held");
+                let text = format!("{path}: it is a mount point: the command's replacement for it is not held");
                 self.warnings.push(text);
             }
             return Ok(None);
@@ -193,13 +194,13 @@ impl Found<'_> {
     /// Records a name in the user's own directory that is closed to that user, and was not in the run. A commit refuses it as long as that
     /// is so, and then finds what is there.
     fn unseen(&mut self, at: Entry<'_>, path: &AbsPath, new: Option<Stat>, hiding: Hiding) -> Result<Option<Down>, Error> {
-        const CLOSED: &str = "the directory that it lies in is closed to you on the tree";
+        const CLOSED: &str = "you may not enter its directory on the tree";
         let Some(new) = new else {
-            self.warnings.push(format!("{path}: {CLOSED}: that the command removed it is not held"));
+            self.warnings.push(format!("{path}: {CLOSED}: its removal by the command is not held"));
             self.hides.extend(hiding.whiteout.map(|_| path.clone()));
             return Ok(None);
         };
-        self.warnings.push(format!("{path}: {CLOSED}: what is there is not known, and it can't be committed"));
+        self.warnings.push(format!("{path}: {CLOSED}: what is there is unknown, so it can't be committed"));
         self.put(path, at, &new, None)?;
         Ok((new.sort == Sort::Directory).then_some(Down { has_real: false, hider: None, laid: false }))
     }
@@ -353,7 +354,8 @@ impl Found<'_> {
     /// Warns of a removed directory whose content was open to the command alone.
     fn warn_of_closed(&mut self, path: &AbsPath) {
         self.warnings.push(format!(
-            "{path}: it is closed to you on the tree: what is in it is not known, so that its removal can't be committed; with u+rx the command can be run again"
+            "{path}: you may not list it on the tree, so its removal can't be committed; chmod u+rx {} and run the command again",
+            shell_word(path.as_bytes())
         ));
     }
 

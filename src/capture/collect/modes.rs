@@ -195,7 +195,7 @@ fn parsed(line: &[u8]) -> Option<Closed> {
 }
 
 fn damaged(at: Entry<'_>) -> Error {
-    session::error::damaged(at, "it does not say which modes the command left")
+    session::error::damaged(at, "a line does not parse")
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ impl Found<'_> {
         if let (Some(real), false) = (&real, hider.is_none()) {
             match real.names() {
                 Ok(real) => names.extend(real.into_iter().map(|name| Name { name, in_upper: false })),
-                Err(error) => self.warnings.push(format!("{path}: what was in it can't be listed: {}", error.why())),
+                Err(error) => self.warnings.push(format!("{path}: cannot list its original content: {}", error.why())),
             }
         }
         // Of two equal names the upper's comes first and is kept.

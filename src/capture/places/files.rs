@@ -94,7 +94,7 @@ impl Making<'_> {
         // The copy goes into the overlay of the directory around it, if that has one; else it would have to go over the file.
         let has_around = || self.wanted.iter().any(|place| mount.point.is_under(place) && may_write(place));
         if self.route == Route::User && mount.is_deleted() && !has_around() {
-            return Some((How::Uncovered, "the file that is mounted there was deleted: it is held once it is mounted again"));
+            return Some((How::Uncovered, "the mounted file was deleted: mount it again to have it held"));
         }
         if self.route == Route::User && (stat.uid, stat.gid) != (uid, gid) {
             let why = "a mounted file of another user or group, which an ordinary user's capture cannot change";

@@ -77,7 +77,7 @@ impl Making<'_> {
     fn say_points(&mut self, path: &AbsPath, points: &[AbsPath]) {
         for point in points {
             if self.is_lost(point) {
-                let why = "what is mounted there was deleted, and can be shown nowhere else: umount it";
+                let why = "the mounted object was deleted, so the run cannot show it: umount it";
                 self.say(point, How::Hidden, why, false);
                 continue;
             }

@@ -10,16 +10,15 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
   recant commit last --dry-run
   recant commit last
   recant commit k3fa src/main.rs docs    these paths and what lies under them
-  recant commit last --confirm-within 5m taken back but for a recant confirm
+  recant commit last --confirm-within 5m rolled back unless confirmed in time
   recant commit last --strict            a conflict in ~/.cache stops it too
   recant -H web1,web2,web3 commit k3fa   on all of these machines, or on none
 
-What stands on the tree otherwise than the session found it is a conflict:
-nothing is done, and every such path is named. --force goes on; what it finds is
-what a rollback gives back (but for a directory that was not expected, which has to
-be moved away). In a place of commit.minor (caches, histories,
-temporary files) a path of a run that conflicts is left out, and the rest is
-committed: exit status 4.")]
+A path that the tree has otherwise than the session found it is a conflict:
+nothing is done, and every such path is named. --force goes on, and a rollback gives
+back what it found (except an unexpected directory: move that away). In a place
+of commit.minor (caches, histories, temporary files) a path of a run that
+conflicts is left out, and the rest is committed: exit status 4.")]
 pub struct Commit {
     /// The session, and what of it
     #[command(flatten)]
@@ -27,7 +26,7 @@ pub struct Commit {
     /// Go on over conflicts: what is found is kept, and a rollback gives it back
     #[arg(long)]
     pub force: bool,
-    /// Of a large directory that was deleted or renamed keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
+    /// For a large directory that was deleted or renamed: keep all (full), no content (partial), or refuse; else checkpoint.on_limit
     #[arg(long, value_name = "POLICY", hide_possible_values = true)]
     pub on_limit: Option<OnLimit>,
     /// Commit what a restart of the machine may have left incomplete
@@ -135,7 +134,7 @@ pub struct Redo {
     /// The session, and how.
     #[command(flatten)]
     pub back: Back,
-    /// Of a large directory that was deleted or renamed keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
+    /// For a large directory that was deleted or renamed: keep all (full), no content (partial), or refuse; else checkpoint.on_limit
     #[arg(long, value_name = "POLICY", hide_possible_values = true)]
     pub on_limit: Option<OnLimit>,
 }
@@ -146,17 +145,16 @@ pub struct Redo {
   recant recover                  undo or settle all that was interrupted; a run --in
                                   that was cut off becomes its session
   recant recover k3fa             this session's alone
-  recant recover k3fa --undo      take it back, where the session's header
-                                  cannot be read and so cannot tell
+  recant recover k3fa --undo      undo it, where the session's header is damaged
   recant recover k3fa --give-up-unmounted
                                   end it without a disk that is gone for good")]
 pub struct Recover {
     /// This session alone; else all
     pub id: Option<String>,
-    /// Where the session's header cannot tell: take back what was done
+    /// If the session's header is damaged: undo what was done
     #[arg(long, requires = "id", conflicts_with_all = ["finish", "give_up_unmounted"])]
     pub undo: bool,
-    /// Where the session's header cannot tell: keep what was done, if it is all of it. Of a run --in that was cut off: without a session
+    /// If the session's header is damaged: keep what was done, if complete. A run --in that was cut off ends without a session
     #[arg(long, requires = "id", conflicts_with = "give_up_unmounted")]
     pub finish: bool,
     /// End it without the file systems that are not mounted: they are gone for good

@@ -10,7 +10,7 @@ use clap::Args;
   recant diff
   recant diff k3fa src --stat
   recant diff last --name-only
-  recant diff k3fa --conflicts           what stands against commit or rollback
+  recant diff k3fa --conflicts           what prevents a commit or rollback
   recant diff last > /tmp/last.patch && patch -p1 -d / < /tmp/last.patch")]
 pub struct Diff {
     /// Id, its last part, a unique prefix, a name, or 'last'; else the last session
@@ -57,7 +57,7 @@ pub struct Cat {
     /// Content after it, which is the default
     #[arg(long, group = "side")]
     pub after: bool,
-    /// What a --force overwrote
+    /// Content that --force overwrote
     #[arg(long, group = "side")]
     pub displaced: bool,
 }
@@ -68,7 +68,7 @@ pub struct Cat {
   recant log
   recant log k3fa -n 5")]
 pub struct Log {
-    /// What was done with this session alone
+    /// Only the entries of this session
     pub id: Option<String>,
     /// The newest N lines; else output.paths (20), and with --json all
     #[arg(short = 'n', long, value_name = "N", value_parser = super::number::<usize>)]

@@ -163,7 +163,7 @@ Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.confi
   [snapshot]
   keep = 50                    kept of a directory, those of run --in too
   max_size = '5G'              bytes that they may take; the oldest go first
-  max_files = 50000            larger directories are refused but for --all
+  max_files = 50000            larger directories are refused without --all
   [remote]
   ssh = 'ssh -F ~/.ssh/other'  the program of -H, and its first arguments
   forks = 10                   machines that are worked on at once

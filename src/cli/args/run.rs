@@ -42,7 +42,7 @@ pub struct Run {
     /// Drop what the command changed
     #[arg(long)]
     pub discard: bool,
-    /// Of a large directory that was deleted or renamed keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
+    /// For a large directory that was deleted or renamed: keep all (full), no content (partial), or refuse; else checkpoint.on_limit
     #[arg(long, value_name = "POLICY", requires = "commit", hide_possible_values = true)]
     pub on_limit: Option<OnLimit>,
     /// Write 'id=...' into FILE before the command starts, and 'result=...' at the end

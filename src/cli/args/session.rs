@@ -100,7 +100,7 @@ pub struct Place {
 pub struct Delete {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
-    /// What to delete
+    /// The path to delete
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub path: PathBuf,
     /// A directory with all that is in it
@@ -134,9 +134,9 @@ pub struct Mkdir {
 pub struct Symlink {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
-    /// What the link says
+    /// The link's target
     pub target: OsString,
-    /// Where the link is
+    /// The path of the link
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub path: PathBuf,
     /// The rights to make or replace what is in the way
@@ -204,7 +204,7 @@ pub enum StatusWord {
     /// It was on the tree
     #[value(alias = "rolled_back")]
     RolledBack,
-    /// What it held is gone
+    /// Its changes are gone
     Discarded,
 }
 
@@ -308,7 +308,7 @@ pub struct Export {
   recant session import --map /home/ann/site=/srv/site < k3fa.recant
 
 Prints the id. The session is pending here: diff shows it, commit makes it real.
-What stands on the tree otherwise than the session found it is a conflict, and
+A path that the tree has otherwise than the session found it is a conflict, and
 named at once (exit status 3); the session is kept. The same stream once more
 changes nothing.")]
 pub struct Import {
@@ -322,7 +322,7 @@ pub struct Import {
 pub struct Prune {
     /// Ids or names of sessions: these, whatever a commit or rollback needs
     pub ids: Vec<String>,
-    /// What last changed longer ago: a number and s, m, h, d or w
+    /// Sessions last changed longer ago: a number and s, m, h, d or w
     #[arg(long, value_name = "AGE", value_parser = age, conflicts_with = "ids")]
     pub older_than: Option<i64>,
     /// All but the newest N

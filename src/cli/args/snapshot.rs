@@ -33,7 +33,7 @@ pub struct Of {
     /// The directory or file; else the project that you are in
     #[arg(value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     dir: Option<PathBuf>,
-    /// The same, as the other verbs name it
+    /// The directory or file, as in other verbs
     #[arg(long = "dir", id = "of", value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath, conflicts_with = "dir")]
     option: Option<PathBuf>,
 }
@@ -63,7 +63,7 @@ pub struct SnapshotCreate {
     /// Of which
     #[command(flatten)]
     pub of: Of,
-    /// What it is for
+    /// Its purpose
     #[arg(short, long)]
     pub message: Option<String>,
     /// A word to restore it by, of several the newest: letters, digits, '.', '_', '-', a letter first
@@ -203,7 +203,7 @@ pub struct SnapshotRestore {
     /// Go on over what changes meanwhile or is open for writing, and ask nothing
     #[arg(long, conflicts_with = "dry_run")]
     pub force: bool,
-    /// Say what would be done, or what stands against it, and change nothing
+    /// Say what would be done, or what prevents it, and change nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Keep no checkpoint of what was there: there is no way back then
@@ -231,8 +231,8 @@ pub struct SnapshotRestore {
   recant snapshot prune --number 3
   recant snapshot prune ~/src/old --all   all of them, also of a lost directory
 
-The newest stays, but for --all. Conditions that are given together all have to hold;
-without any, snapshot.keep and snapshot.max_size of the settings do.")]
+The newest stays, except with --all. Conditions that are given together all have
+to hold; without any, snapshot.keep and snapshot.max_size of the settings do.")]
 pub struct SnapshotPrune {
     /// Of which
     #[command(flatten)]
@@ -240,7 +240,7 @@ pub struct SnapshotPrune {
     /// All but the newest N
     #[arg(long, value_name = "N", value_parser = number::<usize>, allow_negative_numbers = true)]
     pub keep: Option<usize>,
-    /// What was taken longer ago: a number and s, m, h, d or w
+    /// Snapshots taken longer ago: a number and s, m, h, d or w
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub older_than: Option<i64>,
     /// The oldest, until the rest take no more than this, as in 500M or 2GiB

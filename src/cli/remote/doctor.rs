@@ -31,8 +31,7 @@ impl Far<'_> {
         let outcome = self.ways.link(target, SshSays::Through).carry_out(request, None, &mut sink);
         let took = begun.elapsed().as_millis();
         if out.is_text() {
-            let own =
-                if near.is_static { "static" } else { "not static, so that it cannot be put on other machines: make static" };
+            let own = if near.is_static { "static" } else { "not static, so it cannot be put on other machines: make static" };
             out.line(format_args!("here: recant {}, protocol {PROTOCOL}, {}, {own}", near.version, near.machine));
             out.line(format_args!("ssh: {}", near.ssh));
             if outcome.is_ok() {

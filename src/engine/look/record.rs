@@ -37,7 +37,7 @@ pub(super) fn unlooked(mv: &Move) -> Item {
 pub(super) fn stays(mv: Move, item: &mut Item) {
     let is_file = |object: &Object| matches!(object, Some(State { what: What::File { .. }, .. }));
     if !mv.in_place && is_file(&mv.from) {
-        item.kept = Kept::Uncovered { why: "it was not there any more when it was put back".into() };
+        item.kept = Kept::Uncovered { why: "it was already gone before the rollback".into() };
         if item.side == Side::Out {
             item.side = Side::Lost;
         }

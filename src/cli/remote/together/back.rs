@@ -112,7 +112,7 @@ struct Undoing<'a> {
 impl Undoing<'_> {
     fn fate(&self) -> Fate {
         let Some(request) = &self.request else {
-            let why = "a part of the session was on its tree before, so that it is not taken back by itself";
+            let why = "a part of the session was on its tree before, so it is not rolled back automatically";
             return Fate::Unknown(if self.was_lost { why.into() } else { format!("it is done there, and {why}") });
         };
         let ended = settled(self.fs, &self.link, request);

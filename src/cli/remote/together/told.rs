@@ -60,7 +60,7 @@ fn told(row: &Row, verb: job::Verb) -> (u8, &'static str, String) {
         Some(Fate::Done) => {
             let report = row.ended.as_ref().map_or(&Value::Null, Finished::json);
             if report.is_null() {
-                return (0, verb.past(), "what it says of it is too long, or no report".into());
+                return (0, verb.past(), "its report is missing or too long".into());
             }
             let paths = report["paths"].as_array().map_or(0, Vec::len) as u64;
             let left = left_out(report);
