@@ -168,6 +168,16 @@ impl Error {
         self
     }
 
+    /// Names `path` in place of `temporary`, the name of what is made ready for it.
+    pub fn instead_of(mut self, temporary: &str, path: impl Display) -> Self {
+        let path = path.to_string();
+        let (before, reason) = self.0.message.split_at(self.0.why);
+        let (before, reason) = (before.replace(temporary, &path), reason.replace(temporary, &path));
+        self.0.why = before.len();
+        self.0.message = before + &reason;
+        self.with_path(path)
+    }
+
     /// Sets what is true now, if that is more than that nothing was changed.
     pub fn with_state(mut self, state: impl Into<String>) -> Self {
         self.0.state = Some(state.into());
@@ -298,7 +308,7 @@ impl From<IoError> for Error {
 
 /// An I/O error with the path and the act: "PATH: cannot ACT: reason".
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: cannot {act}: {}", reason(source))]
+#[error("{path}: cannot {}: {}", whole(act), reason(source))]
 pub struct IoError {
     /// The path, escaped for display.
     pub path: String,
@@ -306,6 +316,13 @@ pub struct IoError {
     pub act: &'static str,
     /// The kernel's error.
     pub source: io::Error,
+}
+
+/// An act that ends in a preposition gets its object: "look at it".
+fn whole(act: &str) -> Cow<'_, str> {
+    let last = act.rsplit(' ').next().unwrap_or(act);
+    let is_open = ["of", "at", "with", "to", "on", "for", "in", "below", "by", "from"].contains(&last);
+    if is_open { Cow::Owned(format!("{act} it")) } else { Cow::Borrowed(act) }
 }
 
 impl IoError {

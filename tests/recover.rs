@@ -1423,3 +1423,24 @@ fn an_acl_that_somebody_sets_after_a_kill_is_named() {
         set.assert_same(&world.manifest(), &format!("killed before step {n}: {recovered}"));
     }
 }
+
+/// A prune may take what the recovery needs, and would count what is half done as it is.
+#[test]
+fn every_prune_recovers_first() {
+    for words in ["prune -y", "snapshot prune --keep 99", "session prune --keep 99 -y", "checkpoint prune --keep 99 -y"] {
+        let world = World::new();
+        world.write("a", "old").recant("snapshot create").ok();
+        let id = world.begin();
+        world.stage_write(&id, "a", "new");
+        for n in common::steps() {
+            world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run().with(137);
+            if !world.journals().is_empty() {
+                break;
+            }
+        }
+        let said = world.recant(words).ok();
+        assert!(said.stderr().contains("interrupted operation of session"), "{words}: {said}");
+        assert_eq!(world.journals().len(), 0, "{words}: {said}");
+        assert_eq!(world.read("a"), "old", "{words}");
+    }
+}

@@ -182,7 +182,8 @@ fn what_the_command_left_running_is_waited_for() {
 
 #[test]
 fn every_verb_that_changes_something_makes_it_first() {
-    for words in ["rollback last", "session new", "snapshot create", "run --in . -- true", "undo -y"] {
+    let prunes = ["prune -y", "snapshot prune --keep 99"];
+    for words in ["rollback last", "session new", "snapshot create", "run --in . -- true", "undo -y"].into_iter().chain(prunes) {
         let Some(world) = world() else { return };
         let before = world.manifest();
         killed_under_way(&world, &[]);

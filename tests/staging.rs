@@ -215,7 +215,7 @@ fn a_directory_that_is_deleted_can_be_written_into_with_p() {
     assert_snapshot!(world.call(["session", "write", &id, "d/new"]).stdin("3").run(), @r#"
     status 1
     --- stderr
-    recant: cannot write /world/tree/d: the directory is staged to be deleted
+    recant: cannot write /world/tree/d: it is staged to be deleted
             nothing was changed
             -p stages the missing directories too
     "#);

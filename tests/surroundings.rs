@@ -409,6 +409,7 @@ fn without_a_free_inode_an_operation_is_done_or_refused_and_never_half() {
         fill();
         let said = world.recant(&format!("commit {id}")).with(1);
         before.assert_same(&world.manifest(), &format!("{said}"));
+        assert!(!said.stderr().contains(".recant-"), "a person's path is named: {said}");
         std::fs::remove_dir_all(&ballast).expect("inodes again");
         world.recant(&format!("commit {id}")).ok();
         let after = world.manifest();

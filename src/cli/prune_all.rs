@@ -63,6 +63,9 @@ struct Plan {
 /// Prunes by the settings: retention.keep and retention.older_than, snapshot.keep and snapshot.max_size.
 pub fn prune(call: &Call, args: &args::PruneAll) -> Result<Ended, Problem> {
     let Some(store) = call.store()? else { return nothing(call, args.dry_run) };
+    if !args.dry_run {
+        call.prepare_to_change(store)?;
+    }
     let by_settings = args::Prune::by_settings(&call.config);
     let plan = Plan::of(call, store, &by_settings)?;
     if by_settings.older_than.is_none() && by_settings.keep.is_none() && call.out.is_text() {

@@ -27,7 +27,10 @@ pub fn prune(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
     if args.all {
         return drop_all(call, args);
     }
-    let (_, series) = snapshot::series(call, args.of.named())?;
+    let (store, series) = snapshot::series(call, args.of.named())?;
+    if !args.dry_run {
+        call.prepare_to_change(store)?;
+    }
     let which = which(call, args);
     let chosen = snapshot::chosen(call, &series, &which)?;
     if !args.dry_run && !chosen.is_empty() {
@@ -65,6 +68,9 @@ fn drop_all(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
     let (directory, series) = snapshot::found_by(call, args.of.named(), Series::unread)?;
     let none = || error::none(&directory);
     let (store, series) = (call.store()?.ok_or_else(none)?, series.ok_or_else(none)?);
+    if !args.dry_run {
+        call.prepare_to_change(store)?;
+    }
     let done = Pruned { gone: series.numbers()?, freed: prune::used(&series.dir)?, kept: None };
     if args.dry_run {
         return Ok(say(call, &directory, true, &done));

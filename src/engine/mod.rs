@@ -53,7 +53,7 @@ mod take_back;
 mod times;
 pub mod undo;
 
-use crate::error::{At, Error, Reason};
+use crate::error::{Error, Kind, Reason};
 use crate::fs::Fs;
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
@@ -160,7 +160,7 @@ fn once(
     }
     // From the first effect on, a signal no longer ends recant on the spot.
     let _noting = interrupt::note(Asked::Stops);
-    interrupt::check().at("begin with", session.id())?;
+    interrupt::check().map_err(|asked| Error::new(Kind::Refused, asked.to_string()))?;
     if !plan.is_inward() {
         reserve::free(fs, session)?;
     }

@@ -18,6 +18,7 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Inode, Sort, Stat};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
+use crate::session::id::Id;
 use crate::session::opened::Locked;
 use crate::session::store::Store;
 use crate::tree::look::{self, Seen};
@@ -76,7 +77,8 @@ impl Plan {
         let mut hands = Hands::new(fs, &mut self.reach, frame);
         for item in self.journal.items.iter_mut().filter(|item| item.moves()) {
             interrupt::check().at("go on with", &item.path)?;
-            hands.ready(item, &mut touched)?;
+            let path = item.path.clone();
+            hands.ready(item, &mut touched).map_err(|error| of_path(error, &path, &head.session))?;
         }
         let untimed = std::mem::take(&mut hands.untimed);
         self.told.left.extend(untimed.into_iter().map(|path| (path, UNTIMED.to_owned())));
@@ -339,6 +341,15 @@ impl<'a> Hands<'a> {
             known.insert(inode, spot.clone());
         }
         Ok(())
+    }
+}
+
+/// An error about what is made ready beside a path is one about the path: nobody knows the temporary name, and it goes.
+fn of_path(error: Error, path: &AbsPath, session: &Id) -> Error {
+    let mark = format!("/.recant-{session}-");
+    match error.path().filter(|at| at.contains(&mark)).map(str::to_owned) {
+        Some(temporary) => error.instead_of(&temporary, path),
+        None => error,
     }
 }
 

@@ -211,7 +211,7 @@ impl<'a> Desk<'a> {
                 }
                 None => {
                     let deleted = self.is_staged(&next);
-                    let why = if deleted { "the directory is staged to be deleted" } else { "the directory is missing" };
+                    let why = if deleted { "it is staged to be deleted" } else { "the directory is missing" };
                     let remedy = match act {
                         // Below a missing directory nothing can be deleted or get a mode.
                         "delete" | "change the mode of" => None,

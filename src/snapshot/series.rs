@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{busy, damaged, none, refused, unknown};
 use super::manifest::{self, Head, Reading, Tail};
-use crate::error::{At as _, Error, Kind};
+use crate::error::{Error, Kind};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::lock::Lock;
@@ -84,7 +84,7 @@ impl Series {
         let path = [SNAPSHOTS, b"/", key(directory).as_bytes()].concat();
         match store.dir.open_below(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            dir => Ok(Some(Self { dir: dir.at("open the snapshots of", directory)?, directory: directory.clone() })),
+            dir => Ok(Some(Self { dir: dir?, directory: directory.clone() })),
         }
     }
 
