@@ -54,8 +54,10 @@ class Scene:
         subprocess.run(["cp", "-a", os.path.join(origin, "tree"), os.path.join(origin, "store"), to], check=True)
 
     def reset(self):
-        for directory in [self.world.tree, self.world.store]:
+        for directory in [self.world.tree, self.world.store, self.world.home]:
             shutil.rmtree(directory)
+        # A run that is killed early leaves the caches that it made in the home: then a later one has other calls.
+        os.makedirs(self.world.home)
         self.copy(self.saved, self.world.at)
 
     def must(self, *words, kind="lost"):
