@@ -442,6 +442,12 @@ fn recant_alone_says_what_is_open_in_this_project_each_with_the_next_command() {
     let said = world.recant_in("web", "").ok().stdout();
     assert!(said.lines().count() <= 20 && said.lines().all(|line| line.chars().count() <= 80), "{said}");
     assert!(said.contains("and 2 more") && said.contains("and 4 more"), "{said}");
+    // Without its checkpoint nothing can be done with it but to remove its record.
+    world.recant(&format!("checkpoint prune {committed} -y")).ok();
+    assert!(!world.recant_in("web", "").ok().stdout().contains(&committed[16..]));
+    let said = world.recant(&format!("discard {committed}")).with(1);
+    assert!(said.stderr().contains(&format!("recant session prune {committed} removes its record")), "{said}");
+    world.recant(&format!("session prune {committed} -y")).ok();
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::scope::Scope;
 use super::{Call, Ended, Standing, cut_off, text};
 use crate::error::command;
 use crate::fs::path::AbsPath;
-use crate::session::header::{Header, Status};
+use crate::session::header::{Checkpoint, Header, Status};
 use crate::session::id::Id;
 use crate::session::prune::is_awaited;
 use crate::session::running;
@@ -96,10 +96,14 @@ pub fn here(call: &Call) -> Result<Ended, Problem> {
 fn row(store: &Store, header: &Header, interrupted: &[Id]) -> Result<Option<Row>, Problem> {
     let tail = header.id.tail();
     let status = Standing::of(store, header, interrupted)?.word;
+    // Nothing brings back what was there.
+    let is_pruned = header.checkpoint == Checkpoint::Pruned;
     let verbs: &'static [&'static str] = match header.status() {
         Status::Running if status == "running" => &["show"],
         Status::Running | Status::Pending => &["diff", "commit", "discard"],
+        Status::Partial if is_pruned => &["show", "commit"],
         Status::Partial => &["show", "commit", "rollback"],
+        Status::Committed if is_pruned => return Ok(None),
         Status::Committed => &["rollback"],
         // The rest was never on the tree, and is still held.
         Status::RolledBack if is_awaited(header) => &["commit", "discard"],

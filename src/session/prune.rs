@@ -150,6 +150,10 @@ pub fn refuse_discard(header: &Header) -> Result<(), Error> {
         let (why, remedy) = match status {
             Status::Discarded => ("it is discarded already".into(), None),
             Status::Running => ("a run of it is under way".into(), None),
+            Status::Committed if header.checkpoint == Checkpoint::Pruned => {
+                let remedy = command(format_args!("session prune {} removes its record", header.id));
+                ("it is committed, and its checkpoint was pruned: nothing is held".into(), Some(remedy))
+            }
             _ => {
                 let remedy = format!(
                     "{recant} rollback {id} first; or {recant} checkpoint prune {id} gives up its rollback",
