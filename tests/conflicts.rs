@@ -761,7 +761,7 @@ fn a_named_path_brings_no_metadata_of_the_directories_above_it_along() {
 #[test]
 fn force_is_named_only_where_it_goes_on_and_what_it_overwrote_is_found() {
     let (world, id) = scene();
-    let force = "--force goes on and keeps what it finds";
+    let force = "--force goes on, and keeps a copy of what it overwrites";
     world.write("modified", "theirs");
     assert!(world.recant(&format!("commit {id}")).with(3).stderr().contains(force));
     // Metadata cannot be set on something of another kind, nor does a file take the place of a full directory.

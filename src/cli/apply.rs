@@ -144,7 +144,7 @@ impl Subject<'_> {
 
     /// The remedy for conflicts. `forcible`: --force goes on over some of them; under --force none of these are left.
     fn remedy(self, forcible: bool) -> String {
-        let force = if forcible { "; --force goes on and keeps what it finds" } else { "" };
+        let force = if forcible { "; --force goes on, and keeps a copy of what it overwrites" } else { "" };
         match self {
             Subject::Session(_, id) => {
                 format!("{} shows both sides{force}", command(format_args!("diff {} --conflicts", id.tail())))

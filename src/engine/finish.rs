@@ -38,7 +38,7 @@ pub fn how_to_go_on(is_in: bool, id: &str, path: &AbsPath) -> String {
     let is_dir = path.as_path().symlink_metadata().is_ok_and(|found| found.is_dir());
     let first = if is_dir { "once what is there is moved away, " } else { "" };
     let path = shell_word(path.as_bytes());
-    format!("{first}{recant} {verb} {id} {path} --force {what}, and keeps what it finds", recant = recant())
+    format!("{first}{recant} {verb} {id} {path} --force {what}, and keeps a copy of what it overwrites", recant = recant())
 }
 
 /// The rest of `stays` if no object has to stay: modes of directories that were opened for the work, and of new ones that are gone again.
