@@ -216,6 +216,9 @@ impl<'a> Keeping<'a> {
         }
         let files = self.new_blobs.iter().chain(&self.pack).chain([manifest]).map(|file| (file, shown)).collect::<Vec<_>>();
         self.fs.sync_all(&files)?;
+        if self.pack.is_some() {
+            self.fs.sync_dir(self.dir)?; // D2 (directory: not caught here: few states show it): the pack's name before the manifest's
+        }
         if let Some(blobs) = self.blobs.as_ref().filter(|_| !self.new_blobs.is_empty()) {
             self.fs.sync_dir(blobs)?; // D2
         }
