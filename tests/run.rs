@@ -2480,9 +2480,7 @@ fn the_prompt_of_a_shell_says_in_which_session_it_runs() {
             let binary = desk.binary.to_str().unwrap();
             let words = ["-qec", &format!("{binary} shell"), "/dev/null"];
             let call = desk.give(desk.world.program("script", words)).env("SHELL", shell).env("TERM", "dumb");
-            let said = call.stdin("echo made > made\nexit\n").run();
-            // dash can't give the terminal back to a process group that its PIDs do not have (docs/DECISIONS.md, Capture), and ends with 2.
-            assert_eq!(said.status, if shell.ends_with("dash") { 2 } else { 0 }, "{said}");
+            let said = call.stdin("echo made > made\nexit\n").run().ok();
             let id = desk.ids().pop().unwrap();
             let wanted = format!("(recant {}) {}", &id[16..], if shell.ends_with("bash") { "mine> " } else { "" });
             assert!(said.stdout().contains(&wanted), "{:?}, {shell}: {wanted}: {said}", desk.who);

@@ -15,6 +15,7 @@ use super::messages::{Failed, Word, say};
 use super::orphans::{self, TakingIn};
 use super::space;
 use super::sys::{self, Signals, Waited};
+use super::terminal;
 use crate::error::{At, IoError};
 use crate::fs;
 use crate::fs::dir::Time;
@@ -34,6 +35,8 @@ pub(super) struct Orders<'a> {
     pub own_pids: bool,
     /// True if a confined command gets a /dev/shm of its own.
     pub own_shm: bool,
+    /// True if recant's group has the terminal.
+    pub in_front: bool,
     /// The part of the network that it can reach.
     pub network: Network,
     /// The command starts only when the clock of files is past this time.
@@ -227,7 +230,7 @@ fn wait_for_tick(past: Time) {
     }
 }
 
-/// Forks the command: the same process group, session and terminal as recant.
+/// Forks the command: the same session and terminal as recant, and the same process group, but for a [`terminal::needs_a_group`] shell.
 fn start(orders: &Orders<'_>, recant: &UnixStream) -> Result<i32, Word> {
     say(recant, &Word::Ready);
     if let Some(command) = sys::fork().at("fork", "the command").map_err(failed)? {
@@ -250,6 +253,10 @@ fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
         if ignored { sys::ignore(signal) } else { _ = sys::default_action(signal) }
     }
     crate::fs::interrupt::give_back();
+    if orders.own_pids && orders.in_front && terminal::needs_a_group(orders.argv) {
+        // All signals are blocked still, SIGTTOU too.
+        terminal::lead_a_group();
+    }
     orders.mask.set();
     crate::fs::umask::put_back();
     let error = sys::exec(orders.argv, orders.env);

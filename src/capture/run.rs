@@ -134,6 +134,7 @@ fn run_there(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event))
             terminal: Terminal::ours(),
             heard: Heard::nothing(),
         };
+        let in_front = run.terminal.is_some();
         let orders = |apart| Orders {
             ground,
             argv: &argv,
@@ -144,6 +145,7 @@ fn run_there(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event))
             // A confined command gets no PIDs of its own.
             own_pids: apart && ground.laid().is_some(),
             own_shm: apart && ground.laid().is_none(),
+            in_front,
             network: command.network,
             ready_after: ground.laid().map_or(started, Laid::ready_after),
         };

@@ -39,6 +39,21 @@ def a_shell_that_leaves_a_job():
     t.type("yes\n"); t.read(rb"got=yes"); t.end()
 
 
+def a_shell_that_gives_the_terminal_back():
+    # dash gives it back to the group that it found as it began, and fails if that has no number.
+    for words in ["shell", "run -- sh", "run -- sh -i"]:
+        t = Terminal("sh", "-c", f"trap : INT; {recant} {words}; echo status=$?; read answer; echo got=$answer")
+        t.type("PS1='> '; echo rea''dy\n"); t.read(rb"ready")
+        shell = t.foreground()
+        t.type("sleep 60\n"); t.until_runs("sleep")
+        t.type("\x1a"); t.read(rb"(Stopped|Suspended)"); t.until(shell)
+        t.type("fg\n"); t.until_runs("sleep")
+        t.type("\x03"); t.until(shell)
+        t.type("exit 5\n"); t.read(rb"status=5\r\n")
+        assert b"Cannot set" not in t.seen
+        t.type("yes\n"); t.read(rb"got=yes"); t.end()
+
+
 def a_window_that_changes():
     program = "import os,signal,time;signal.signal(signal.SIGWINCH,lambda *a:print('now',*os.get_terminal_size(0)));print('at',*os.get_terminal_size(0));\nwhile 1:time.sleep(.1)"
     t = run("python3", "-uc", program)
@@ -134,7 +149,7 @@ def su_to_another_user():
     t.read(rb"nobody.*Permission denied"); t.end(1)
 
 
-scenes = [(a_shell_with_job_control, "bash"), (a_shell_that_leaves_a_job, "bash"), (a_window_that_changes, "python3"), (a_window_that_is_closed, "sh"), (ctrl_c_before_the_command_is_there, "sh"), (less, "less"), (vim, "vim"), (tmux, "tmux"), (ssh, "ssh-agent")]
+scenes = [(a_shell_with_job_control, "bash"), (a_shell_that_leaves_a_job, "bash"), (a_shell_that_gives_the_terminal_back, "sh"), (a_window_that_changes, "python3"), (a_window_that_is_closed, "sh"), (ctrl_c_before_the_command_is_there, "sh"), (less, "less"), (vim, "vim"), (tmux, "tmux"), (ssh, "ssh-agent")]
 if root:
     scenes += [(sudo, "sudo"), (su_to_another_user, "su"), (a_pid_namespace_that_the_terminal_s_session_is_not_in, "unshare")]
 for scene, program in scenes:
