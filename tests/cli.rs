@@ -431,6 +431,31 @@ fn without_a_working_directory_absolute_paths_do() {
 }
 
 #[test]
+fn without_a_working_directory_a_verb_says_that_it_cannot_tell_the_project_and_a_name_is_enough() {
+    let world = World::new();
+    world.write("f", "old");
+    let id = world.edited("f");
+    let shell = |words: &str| {
+        let script = format!("mkdir gone && cd gone && rmdir ../gone && {} {words}", env!("CARGO_BIN_EXE_recant"));
+        world.program("sh", ["-c", &script]).run()
+    };
+    assert_snapshot!(shell(""), @r#"
+    status 1
+    --- stderr
+    recant: cannot tell which project this is: the working directory is gone
+            nothing was changed
+            cd into the project, or name a session by its ID (recant list --all)
+    "#);
+    let said = shell("").with(1);
+    for words in ["rollback last", "commit last", "undo -y", "discard --all -y", "list --here"] {
+        assert_eq!(shell(words).with(1).stderr(), said.stderr(), "{words}");
+    }
+    shell("show last").ok();
+    shell(&format!("commit {id}")).ok();
+    shell(&format!("rollback {id}")).ok();
+}
+
+#[test]
 #[cfg(feature = "crash-points")]
 fn what_takes_longer_than_a_moment_shows_how_far_it_is_on_a_terminal_alone() {
     let world = World::new();

@@ -837,17 +837,21 @@ fn a_working_directory_that_a_user_may_not_enter_is_told_from_one_that_is_gone()
     }
     let Some(desk) = Desk::new(|world| _ = world.mkdir("private/open").mkdir("gone")) else { return };
     desk.shell("chown -R 0:0 private && chmod 700 private");
-    let within = |directory: &str, before: &str| {
+    let within = |directory: &str, words: &str| {
         let user = format!("setpriv --reuid={USER} --regid={USER} --clear-groups");
-        let script = format!("cd {directory} && {before} && exec {user} \"$0\" run -- true");
+        let before = if directory == "gone" { "rmdir ../gone" } else { "true" };
+        let script = format!("cd {directory} && {before} && exec {user} \"$0\" {words}");
         desk.world.program("sh", ["-c", &script, env!("CARGO_BIN_EXE_recant")]).run()
     };
     for directory in ["private", "private/open"] {
-        let said = within(directory, "true").with(125);
+        let said = within(directory, "run -- true").with(125);
         let closed = format!("{}: you may not enter the working directory", desk.world.path(directory).display());
         assert!(said.stderr().contains(&closed) && !said.stderr().contains("no longer has a path"), "{directory}: {said}");
+        let said = within(directory, "list --here").with(1);
+        let closed = "cannot tell which project this is: you may not enter the working directory";
+        assert!(said.stderr().contains(closed), "{directory}: {said}");
     }
-    let said = within("gone", "rmdir ../gone").with(125);
+    let said = within("gone", "run -- true").with(125);
     assert!(said.stderr().contains("the working directory no longer has a path"), "{said}");
 }
 

@@ -402,7 +402,7 @@ impl Call {
         refuse_inside()?;
         let mut store = Store::open(&self.store_path()?)?;
         if let Some(store) = &mut store {
-            store.begins_in = working_directory().ok();
+            store.begins_in = crate::capture::plan::working_directory().ok();
         }
         Ok(self.store.get_or_init(|| store).as_ref())
     }
@@ -411,7 +411,7 @@ impl Call {
     fn made_store(&self) -> Result<Store, Problem> {
         refuse_inside()?;
         let mut store = Store::create(&self.fs, &self.store_path()?)?;
-        store.begins_in = working_directory().ok();
+        store.begins_in = crate::capture::plan::working_directory().ok();
         Ok(store)
     }
 
@@ -621,11 +621,6 @@ impl Standing {
         }
         text
     }
-}
-
-/// The working directory, as sessions record it.
-fn working_directory() -> Result<AbsPath, Problem> {
-    Ok(crate::capture::plan::working_directory()?)
 }
 
 /// The working directory.

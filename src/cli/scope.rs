@@ -2,9 +2,11 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::io::ErrorKind;
 
 use super::Call;
 use super::problem::Problem;
+use crate::error::command;
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::store::Store;
@@ -27,7 +29,8 @@ impl Scope {
 
     /// The project of the working directory. Errors: the directory is gone.
     pub fn here() -> Result<Self, Problem> {
-        Ok(Self { project: Some(project(&super::working_directory()?)), ..Self::everywhere() })
+        let dir = crate::capture::plan::working_directory().map_err(|_| unknown())?;
+        Ok(Self { project: Some(project(&dir)), ..Self::everywhere() })
     }
 
     /// The scope of every session, whichever project it belongs to.
@@ -51,6 +54,15 @@ impl Scope {
         let dir = begun_in(store, header)?;
         Some(self.known.borrow_mut().entry(dir).or_insert_with_key(project).clone())
     }
+}
+
+/// The error if there is no working directory to tell the project by.
+fn unknown() -> Problem {
+    let there = std::env::current_dir().and_then(|dir| dir.join(".").metadata());
+    let is_closed = there.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+    let why = if is_closed { "you may not enter the working directory" } else { "the working directory is gone" };
+    Problem::refused(format!("cannot tell which project this is: {why}"))
+        .remedy(format!("cd into the project, or name a session by its ID ({})", command("list --all")))
 }
 
 fn project(dir: &AbsPath) -> AbsPath {
