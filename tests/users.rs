@@ -855,6 +855,38 @@ fn a_working_directory_that_a_user_may_not_enter_is_told_from_one_that_is_gone()
     assert!(said.stderr().contains("the working directory no longer has a path"), "{said}");
 }
 
+#[test]
+fn diff_conflicts_names_what_a_commit_is_refused_for() {
+    if !is_root() {
+        return common::skip("a directory of somebody else: only root can set it up");
+    }
+    let Some(desk) = Desk::new(|world| _ = world.write("d/f", "old").write("d/g", "old").write("e/f", "old")) else { return };
+    let id = desk.staged(&["write ID d/f", "write ID d/g", "write ID e/f"]);
+    insta::assert_snapshot!(desk.recant(&format!("diff {id} --conflicts")), @r"
+    status 0
+    --- stderr
+    recant: session <id1>: no conflicts
+    ");
+    desk.shell("chown 0:0 d && chmod 755 d");
+    let why = "the directory is read-only for you (owner 0, mode 0755)";
+    let said = desk.recant(&format!("commit {id}")).with(1);
+    assert!(said.masked_err().contains(&format!("/world/tree/d: {why}")), "{said}");
+    insta::assert_snapshot!(desk.recant(&format!("diff {id} --conflicts")), @r"
+    status 0
+    --- stdout
+    # /world/tree/d: refused: the directory is read-only for you (owner 0, mode 0755)
+    --- stderr
+    recant: a commit would be refused for 1 path
+    ");
+    let named = |words: &str| desk.recant(&format!("diff {id} --conflicts --name-only {words}")).ok().stderr();
+    assert!(named("d/g").contains("refused for 1 path") && named("e").contains("no conflicts"));
+    let told = desk.recant(&format!("diff {id} --conflicts --json")).ok().json();
+    assert_eq!((&told["refused"][0]["why"], &told["refused"][0]["verb"]), (&why.into(), &"commit".into()), "{told}");
+    // Rights are looked at when all else is out of the way, by the commit as well.
+    desk.shell("rm e/f");
+    assert_eq!(desk.recant(&format!("diff {id} --conflicts --jsonl")).ok().json_lines().len(), 2);
+}
+
 /// As his shell would: the command that the message names opens it.
 #[cfg(feature = "crash-points")]
 #[test]

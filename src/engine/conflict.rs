@@ -27,6 +27,14 @@ pub struct Conflict {
     pub absent: bool,
 }
 
+/// All that stands against a job, but for damage.
+pub struct Hindrances {
+    /// In path order, each path once.
+    pub conflicts: Vec<Conflict>,
+    /// What cannot be done, and why: mostly paths and missing rights.
+    pub refused: Vec<(String, String)>,
+}
+
 impl Conflict {
     /// Makes a conflict from two states and their difference.
     pub fn of(path: &AbsPath, expected: &Object, found: &Object, difference: Difference) -> Self {

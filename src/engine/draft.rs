@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::conflict::{self, Conflict};
+use super::conflict::{self, Conflict, Hindrances};
 use super::error::{damaged, refused, refused_at};
 use super::file_system::Roads;
 use super::item::Item;
@@ -261,13 +261,14 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
-    /// The conflicts, whatever else is against the job.
-    pub fn into_conflicts(self) -> Vec<Conflict> {
-        let mut conflicts = each_once(self.conflicts);
+    /// Takes out the conflicts, whatever else is against the job, and what was refused.
+    pub fn hindrances(&mut self) -> Hindrances {
+        let mut conflicts = each_once(std::mem::take(&mut self.conflicts));
+        let refused = std::mem::take(&mut self.refused);
         // Refused and damaged paths were not sorted in, so that a directory that goes took them for somebody else's.
-        let other: HashSet<&str> = self.refused.iter().chain(&self.damaged).map(|(path, _)| &**path).collect();
+        let other: HashSet<&str> = refused.iter().chain(&self.damaged).map(|(path, _)| &**path).collect();
         conflicts.retain(|conflict| !other.contains(&*conflict.path.to_string()));
-        conflicts
+        Hindrances { conflicts, refused }
     }
 }
 

@@ -60,7 +60,7 @@ use crate::fs::path::AbsPath;
 use crate::session::opened::Locked;
 use crate::session::opened::Session;
 use crate::session::store::Store;
-use conflict::Conflict;
+use conflict::Hindrances;
 use job::Job;
 use plan::Plan;
 use report::Report;
@@ -122,10 +122,9 @@ pub fn carry_out(
     })
 }
 
-/// The conflicts that carrying a job out would meet now, in path order, each path once. Leaves out refusals and damage. Needs no lock and
-/// changes nothing.
-pub fn conflicts(session: &Session, job: Job) -> Result<Vec<Conflict>, Error> {
-    Plan::conflicts(session, job, &Unwatched)
+/// All that carrying a job out would meet now, but for damage. Needs no lock and changes nothing.
+pub fn hindrances(session: &Session, job: Job) -> Result<Hindrances, Error> {
+    Plan::hindrances(session, job, &Unwatched)
 }
 
 /// Keeps the reserve again that a rollback freed, for what is still in.

@@ -2,7 +2,7 @@
 //! is the journal to be.
 
 use super::Progress;
-use super::conflict::Conflict;
+use super::conflict::Hindrances;
 use super::draft::Draft;
 use super::job::{Job, Rest};
 use super::journal::Journal;
@@ -12,7 +12,7 @@ use super::report::{Report, Row};
 use crate::checkpoint::limits::Large;
 use crate::checkpoint::manifest::Kept;
 use crate::config;
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::fs::path::AbsPath;
 use crate::session::opened::Session;
 
@@ -34,11 +34,22 @@ impl Plan {
         draft.build(limits.as_ref(), rest)
     }
 
-    /// Every conflict that the job would meet, in path order, each path once. Unlike [`Plan::look`] it also finds them beside refusals
-    /// and damage, which it leaves out. Changes nothing.
-    pub fn conflicts(session: &Session, job: Job, progress: &dyn Progress) -> Result<Vec<Conflict>, Error> {
-        let (draft, _) = drafted(session, job, progress)?;
-        Ok(draft.into_conflicts())
+    /// All that stands against the job. Unlike [`Plan::look`] it finds conflicts beside refusals. Changes nothing.
+    pub fn hindrances(session: &Session, job: Job, progress: &dyn Progress) -> Result<Hindrances, Error> {
+        let limits = job.limits;
+        let (mut draft, rest) = drafted(session, job, progress)?;
+        let mut found = draft.hindrances();
+        // Rights and room are looked at when all that was seen before is out of the way.
+        if found.refused.is_empty()
+            && draft.damaged.is_empty()
+            && let Err(error) = draft.build(limits.as_ref(), rest)
+            && error.kind() == Kind::Refused
+        {
+            let (_, rows) = error.rows();
+            let own = || vec![(error.path().unwrap_or_default().to_owned(), error.why().to_owned())];
+            found.refused = if rows.is_empty() { own() } else { rows.to_vec() };
+        }
+        Ok(found)
     }
 
     /// True if there is nothing to do and nothing to write down. Directory times alone do not count.

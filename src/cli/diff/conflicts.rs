@@ -1,6 +1,7 @@
-//! `diff --conflicts`: the conflicts of a commit or rollback, path by path: what is on the tree now against what the verb would put there.
+//! `diff --conflicts`: what stands against a commit or rollback. Conflicts path by path: what is on the tree now against what the verb would
+//! put there. What the verb would refuse, as for missing rights, with its reason.
 //!
-//! The engine finds the conflicts ([`engine::conflicts`]), so that they are those of the verb itself.
+//! The engine finds both ([`engine::hindrances`]), so that they are those of the verb itself.
 
 use std::rc::Rc;
 
@@ -26,11 +27,29 @@ use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::state::{Object, State, printed};
 
-/// `{"schema":2,"session":…,"conflicts":[…]}`.
+/// `{"schema":2,"session":…,"conflicts":[…],"refused":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     session: &'a Id,
     conflicts: &'a [Row<'a>],
+    refused: &'a [Refused],
+}
+
+/// A line of `--jsonl`.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Line<'a> {
+    Conflict(&'a Row<'a>),
+    Refused(&'a Refused),
+}
+
+/// A path for which a verb would be refused, as no conflict is.
+#[derive(Serialize)]
+struct Refused {
+    /// As printed in messages.
+    path: String,
+    verb: &'static str,
+    why: String,
 }
 
 /// A conflict in JSON.
@@ -70,18 +89,20 @@ pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) ->
     let sides = session.sides(changes.list.len())?;
     let mut sources = Sources::of(session)?;
     let mut clashes = Vec::new();
-    for (verb, conflict) in asked_for(session, &changes, args, conflicts(store, session)?)? {
+    let (found, refused) = asked_for(session, &changes, args, hindrances(store, session)?)?;
+    for (verb, conflict) in found {
         clashes.push(Clash::of(verb, conflict, &changes, &sides, &mut sources)?);
     }
     if args.much.name_only {
-        return Ok(names(call, session.id(), &clashes));
+        return Ok(names(call, session.id(), &clashes, &refused));
     }
     let views = clashes.iter().map(|clash| clash.view(session.id(), &mut sources));
     if !call.out.is_text() {
         let views = if args.much.stat { Some(views.collect::<Result<Vec<_>, _>>()?) } else { None };
         let lines = |i: usize| views.as_ref().map(|views| Lines::of(&views[i]));
         let rows: Vec<Row<'_>> = clashes.iter().enumerate().map(|(i, clash)| clash.row(lines(i))).collect();
-        call.out.list(&Whole { session: session.id(), conflicts: &rows }, || &rows);
+        let lines = || rows.iter().map(Line::Conflict).chain(refused.iter().map(Line::Refused));
+        call.out.list(&Whole { session: session.id(), conflicts: &rows, refused: &refused }, lines);
         return Ok(Ended::Done);
     }
     call.out.page(call.config.pager.value.as_deref());
@@ -94,14 +115,24 @@ pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) ->
             patch::print(call, &view?);
         }
     }
-    say_how_many(call, session.id(), &clashes);
+    refused.iter().for_each(|Refused { path, why, .. }| patch::remark(call, &format!("{path}: refused: {why}")));
+    say_how_many(call, session.id(), &clashes, &refused);
     Ok(Ended::Done)
 }
 
-/// The conflicts of a commit of all that is out, and of a rollback of all that is in; in path order.
-fn conflicts(store: &Store, session: &Session) -> Result<Vec<(Verb, Conflict)>, Problem> {
+/// Conflicts, each with the verb that meets it; and what verbs would refuse.
+type Found = (Vec<(Verb, Conflict)>, Vec<Refused>);
+
+/// What stands against a commit of all that is out, and a rollback of all that is in. Conflicts in path order.
+fn hindrances(store: &Store, session: &Session) -> Result<Found, Problem> {
     let counts = session.header.counts;
-    let mut found = Vec::new();
+    let (mut found, mut refused) = (Vec::new(), Vec::new());
+    let mut add = |verb: Verb, job| -> Result<(), Problem> {
+        let met = engine::hindrances(session, job)?;
+        found.extend(met.conflicts.into_iter().map(|conflict| (verb, conflict)));
+        refused.extend(met.refused.into_iter().map(|(path, why)| Refused { path, verb: verb.word(), why }));
+        Ok(())
+    };
     if counts.inside < counts.changes {
         let request = Request {
             paths: &[],
@@ -111,28 +142,21 @@ fn conflicts(store: &Store, session: &Session) -> Result<Vec<(Verb, Conflict)>, 
             aside: &Aside::default(),
             accept_unsynced: true,
         };
-        let met = engine::conflicts(session, commit::commit(session, &request)?)?;
-        found.extend(met.into_iter().map(|conflict| (Verb::Commit, conflict)));
+        add(Verb::Commit, commit::commit(session, &request)?)?;
     }
     if counts.inside > 0 {
-        let met = engine::conflicts(session, crate::rollback::rollback(session, &[], OnConflict::Stop, &Aside::default())?)?;
-        found.extend(met.into_iter().map(|conflict| (Verb::Rollback, conflict)));
+        add(Verb::Rollback, crate::rollback::rollback(session, &[], OnConflict::Stop, &Aside::default())?)?;
     }
     found.sort_by(|(_, a), (_, b)| a.path.cmp(&b.path));
     let (verbs, mut conflicts): (Vec<Verb>, Vec<Conflict>) = found.into_iter().unzip();
     conflict::attribute(store, session.id(), &mut conflicts);
-    Ok(verbs.into_iter().zip(conflicts).collect())
+    Ok((verbs.into_iter().zip(conflicts).collect(), refused))
 }
 
-/// The conflicts at and below the paths that are named; all if none is.
-fn asked_for(
-    session: &Session,
-    changes: &Changes,
-    args: &args::Diff,
-    mut found: Vec<(Verb, Conflict)>,
-) -> Result<Vec<(Verb, Conflict)>, Problem> {
+/// What was found at and below the paths that are named, refusals also above them; all if none is.
+fn asked_for(session: &Session, changes: &Changes, args: &args::Diff, (mut found, mut refused): Found) -> Result<Found, Problem> {
     if args.paths.is_empty() {
-        return Ok(found);
+        return Ok((found, refused));
     }
     let paths = args.paths.iter().map(|path| place::named(path, changes)).collect::<Result<Vec<_>, _>>()?;
     let is_known =
@@ -141,7 +165,12 @@ fn asked_for(
         return Err(not_in_session(session.id(), changes, unknown));
     }
     found.retain(|(_, conflict)| paths.iter().any(|path| conflict.path.is_under(path)));
-    Ok(found)
+    // A directory in which names cannot change, or a file system.
+    refused.retain(|refused| {
+        let at = AbsPath::parse(refused.path.as_bytes());
+        at.map_or(true, |at| paths.iter().any(|path| at.is_under(path) || path.is_under(&at)))
+    });
+    Ok((found, refused))
 }
 
 impl<'c> Clash<'c> {
@@ -211,12 +240,12 @@ fn put(change: Option<&Change>, now: &Object, wanted: &Object) -> Object {
     }
 }
 
-fn names(call: &Call, id: &Id, clashes: &[Clash<'_>]) -> Ended {
+fn names(call: &Call, id: &Id, clashes: &[Clash<'_>], refused: &[Refused]) -> Ended {
     let paths: Vec<&AbsPath> = clashes.iter().map(|clash| &clash.conflict.path).collect();
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
         paths.iter().for_each(|path| call.out.line(path));
-        say_how_many(call, id, clashes);
+        say_how_many(call, id, clashes, refused);
     } else {
         let lines = paths.iter().map(|path| Names { paths: vec![path] });
         call.out.list(&Names { paths: paths.clone() }, || lines);
@@ -224,16 +253,21 @@ fn names(call: &Call, id: &Id, clashes: &[Clash<'_>]) -> Ended {
     Ended::Done
 }
 
-fn say_how_many(call: &Call, id: &Id, clashes: &[Clash<'_>]) {
-    if clashes.is_empty() {
+fn say_how_many(call: &Call, id: &Id, clashes: &[Clash<'_>], refused: &[Refused]) {
+    if clashes.is_empty() && refused.is_empty() {
         call.out.note(format_args!("session {id}: no conflicts"));
         return;
     }
     let of = |verb: Verb| clashes.iter().filter(|clash| clash.verb == verb).count() as u64;
+    let refused_by = |verb: Verb| refused.iter().filter(|refused| refused.verb == verb.word()).count() as u64;
     for (verb, what) in [(Verb::Commit, "is held"), (Verb::Rollback, "would be put back")] {
         if of(verb) > 0 {
             let conflicts = text::count(of(verb), "conflict");
             call.out.note(format_args!("{conflicts} for {}: - is {NOW}, + {what}", verb.word()));
+        }
+        if refused_by(verb) > 0 {
+            let paths = text::count(refused_by(verb), "path");
+            call.out.note(format_args!("a {} would be refused for {paths}", verb.word()));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::super::Call;
+use super::super::{Call, visible};
 use crate::diff::patch::{self, Part};
 use crate::diff::view::View;
 
@@ -15,6 +15,11 @@ pub fn print(call: &Call, view: &View) {
         };
         call.out.bytes(&painted(call, style(part), &line));
     });
+}
+
+/// Prints a remark that belongs to no patch.
+pub fn remark(call: &Call, text: &str) {
+    call.out.bytes(&painted(call, style(Part::Remark), format!("# {}", visible::message(text)).as_bytes()));
 }
 
 fn style(part: Part) -> Style {
