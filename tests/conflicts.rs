@@ -813,6 +813,50 @@ fn metadata_of_what_went_with_its_directory_is_a_conflict_that_a_dry_run_sees_to
     }
 }
 
+#[test]
+fn an_object_in_the_place_of_a_directory_is_to_be_moved_away_and_gives_way_by_force_to_one_of_the_session_s() {
+    for in_the_way in ["echo theirs > d", "ln -s elsewhere d"] {
+        // The session's own directory.
+        let world = World::new();
+        let id = world.begin();
+        world.stage_write(&id, "d/e/f", "new").stage_write(&id, "d/f", "new");
+        world.program("sh", ["-c", in_the_way]).run().ok();
+        let said = world.recant(&format!("commit {id}")).with(3);
+        let what = if in_the_way.starts_with("ln") { "symlink" } else { "file" };
+        assert_eq!(
+            said.masked_err(),
+            format!(
+                "d: conflict: expected nothing, found a {what}\n\
+                 d/e: conflict: expected its directory, found a {what} at /world/tree/d (move it away)\n\
+                 d/f: conflict: expected its directory, found a {what} at /world/tree/d (move it away)\n\
+                 recant: cannot commit <id1>: 3 conflicts\n        nothing was changed\n        \
+                 recant diff <id1~> --conflicts shows both sides; --force goes on, and keeps a copy of what it overwrites\n"
+            )
+        );
+        world.recant(&format!("commit {id} --force")).ok();
+        assert_eq!((&*world.read("d/e/f"), &*world.read("d/f")), ("new", "new"));
+        world.recant(&format!("rollback {id}")).ok();
+        assert!(world.path("d").symlink_metadata().is_ok_and(|found| !found.is_dir()), "{in_the_way}");
+
+        // One that was there before.
+        let world = World::new();
+        world.write("d/e/old", "old");
+        let id = world.begin();
+        world.stage_write(&id, "d/e/old", "new").stage_write(&id, "d/e/new", "new");
+        world.program("sh", ["-c", &format!("rm -r d; {in_the_way}")]).run().ok();
+        let (file, tree) = ("d/e/new: conflict: expected its directory, found a", "/world/tree");
+        for force in ["", " --force"] {
+            let said = world.recant(&format!("commit {id}{force}")).with(3);
+            let found = format!("{file} {what} at {tree}/d (move it away, and make the directory)\n");
+            assert!(said.masked_err().contains(&found), "{force}: {said}");
+            let remedy = format!("move {tree}/d away, and move it back; or mkdir -p {tree}/d/e, then --force does what can");
+            assert!(said.masked_err().contains(&remedy), "{force}: {said}");
+        }
+        world.program("sh", ["-c", "mv d away && mkdir -p d/e"]).run().ok();
+        world.recant(&format!("commit {id} --force")).ok();
+    }
+}
+
 /// What a commit finds by force becomes the `before` only where that can be true together with what is committed above and below it.
 #[test]
 fn a_forced_commit_beside_what_is_in_leaves_the_session_readable() {

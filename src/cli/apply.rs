@@ -430,7 +430,12 @@ fn refused(subject: Subject<'_>, session: &Session, error: Error) -> Problem {
             missing = format!("; {gone} is gone, moved or deleted");
         }
         let again = |gone: AbsPath| {
-            format!("move it back; or mkdir -p {}, then --force does what can be done", shell_word(gone.as_bytes()))
+            let made = format!("mkdir -p {}, then --force does what can be done", shell_word(gone.as_bytes()));
+            let is_directory = |path: &AbsPath| path.as_path().symlink_metadata().is_ok_and(|found| found.is_dir());
+            match gone.parent().filter(|above| !is_directory(above)) {
+                Some(obstacle) => format!("move {} away, and move it back; or {made}", shell_word(obstacle.as_bytes())),
+                None => format!("move it back; or {made}"),
+            }
         };
         let known = problem.remedy.take();
         problem.remedy = gone.map(again).or(known).or_else(|| Some(subject.remedy(forcible)));

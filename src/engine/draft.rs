@@ -16,6 +16,7 @@ use crate::fs::dir::{Inode, Sort};
 use crate::fs::path::AbsPath;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
+use crate::tree::state::sort_word;
 
 /// A plan in the making.
 pub(super) struct Draft<'s> {
@@ -35,6 +36,8 @@ pub(super) struct Draft<'s> {
     pub left: Vec<(AbsPath, String)>,
     pub notes: Vec<String>,
     pub conflicts: Vec<Conflict>,
+    /// Paths in conflict at which no directory was expected: if there are others below, one is to come.
+    coming: HashSet<AbsPath>,
     pub refused: Vec<(String, String)>,
     pub damaged: Vec<(String, String)>,
     pub sides: Vec<Side>,
@@ -55,6 +58,7 @@ impl<'s> Draft<'s> {
             left: Vec::new(),
             notes: Vec::new(),
             conflicts: Vec::new(),
+            coming: HashSet::new(),
             refused: Vec::new(),
             damaged: Vec::new(),
             sides,
@@ -74,7 +78,12 @@ impl<'s> Draft<'s> {
         self.notes.extend(note);
         match verdict {
             Verdict::Go | Verdict::Keep | Verdict::AlreadySo => self.items.push(item),
-            Verdict::Conflict(conflict) => self.conflicts.push(conflict),
+            Verdict::Conflict(conflict) => {
+                if item.planning.expected != Some(Sort::Directory) {
+                    self.coming.insert(item.path);
+                }
+                self.conflicts.push(conflict);
+            }
             Verdict::Refused(why) => self.refused.push((item.path.to_string(), why)),
             Verdict::Damaged(why) => self.damaged.push((item.path.to_string(), why)),
         }
@@ -230,8 +239,9 @@ impl<'s> Draft<'s> {
     }
 
     /// Checks that a path without a directory gets one that comes with it.
-    pub fn check_directories_that_come(&mut self) {
+    pub fn check_directories_that_come(&mut self) -> Result<(), Error> {
         let comes = |item: &&Item| item.act == Act::SetMeta || item.moves() && item.to.is_some();
+        let mut lost = Vec::new();
         for item in self.items.iter().filter(|item| !item.planning.in_directory).filter(comes) {
             let Some(parent) = item.path.parent() else { continue };
             let comes = self
@@ -239,13 +249,48 @@ impl<'s> Draft<'s> {
                 .binary_search_by(|other| other.path.cmp(&parent))
                 .is_ok_and(|at| self.items[at].moves() && self.items[at].becomes_directory());
             if !comes {
-                self.conflicts.push(Conflict::said(
-                    &item.path,
-                    "its directory",
-                    "none, or a symlink above it (make the directory first)",
-                ));
+                lost.push((item.path.clone(), parent));
             }
         }
+        let mut last: Option<(AbsPath, Option<(AbsPath, Sort)>)> = None;
+        for (path, parent) in lost {
+            let obstacle = match last.take() {
+                Some((of, known)) if of == parent => known,
+                Some((_, Some(known))) if parent.is_under(&known.0) => Some(known),
+                _ => self.obstacle(&parent)?,
+            };
+            self.conflicts.push(self.without_directory(&path, obstacle.as_ref()));
+            last = Some((parent, obstacle));
+        }
+        Ok(())
+    }
+
+    /// The conflict of a path that has no directory, as something else is in the place of one above it, or nothing.
+    fn without_directory(&self, path: &AbsPath, obstacle: Option<&(AbsPath, Sort)>) -> Conflict {
+        const DIRECTORY: &str = "its directory";
+        let Some((place, sort)) = obstacle else { return Conflict::said(path, DIRECTORY, "none (make the directory first)") };
+        let found = |remedy: &str| format!("a {} at {place} ({remedy})", sort_word(*sort));
+        // A directory of the session's comes there, once what is there gives way.
+        match self.conflicts.iter().find(|conflict| conflict.path == *place).filter(|_| self.coming.contains(place)) {
+            Some(above) => Conflict::said(path, DIRECTORY, &found("move it away")).forcible(above.forcible),
+            None => Conflict::said(path, DIRECTORY, &found("move it away, and make the directory")),
+        }
+    }
+
+    /// The topmost object from `directory` upwards that is no directory. `None` if it is there, or nothing is in its place.
+    fn obstacle(&mut self, directory: &AbsPath) -> Result<Option<(AbsPath, Sort)>, Error> {
+        let mut here = Some(directory.clone());
+        while let Some((at, above)) = here.take().and_then(|at| at.parent().map(|above| (at, above))) {
+            match self.reach.roots.directory(&above) {
+                Ok(dir) => {
+                    let found = dir.at(at.name()).stat()?.filter(|stat| stat.sort != Sort::Directory);
+                    return Ok(found.map(|stat| (at, stat.sort)));
+                }
+                Err(error) if error.leads_nowhere() => here = Some(above),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
     }
 
     pub fn fail_if_any(&mut self) -> Result<(), Error> {

@@ -100,7 +100,7 @@ fn drafted<'s>(session: &'s Session, mut job: Job, progress: &dyn Progress) -> R
     draft.check_shared_metadata(job.on_conflict);
     draft.check_metadata_of_names()?;
     draft.check_directories_that_go()?;
-    draft.check_directories_that_come();
+    draft.check_directories_that_come()?;
     draft.check_what_goes_along();
     draft.check_what_is_closed();
     draft.check_mounts(job.on_conflict);
