@@ -477,6 +477,29 @@ fn what_rules_left_out_before_a_run_is_none_of_its_session() {
 }
 
 #[test]
+fn what_cannot_be_read_is_named_once_and_the_first_twenty_of_many() {
+    // Not in /tmp, where a confined command may write.
+    let desk = Desk::on(Who::User, Path::new("/var/tmp"));
+    if !can_confine(&World::on(Path::new("/var/tmp"))) {
+        return;
+    }
+    desk.made("mkdir in; for n in $(seq 10 34); do echo $n > in/f$n; chmod 0 in/f$n; done; echo x > in/late");
+    let script = "echo new > in/new; rm in/f10; chmod 0 in/late";
+    let run = |options: &[&str]| {
+        let said = desk.call([&["run"], options, &["--in", "in", "--", "sh", "-c", script]].concat()).run().with(4);
+        said.masked_err().to_owned()
+    };
+    let said = run(&[]);
+    let lines = |word: &str| said.lines().filter(|line| line.contains(word)).count();
+    assert_eq!((lines("/in/f"), lines("… and 5 more: -v names them all")), (20, 1), "{said}");
+    assert_eq!((lines("what happens there cannot be taken back"), lines("25 paths named above")), (1, 1), "{said}");
+    // What the command itself closed was named by nobody before.
+    assert_eq!(lines("/in/late: not in both snapshots: permission denied"), 1, "{said}");
+    let all = run(&["-v"]);
+    assert_eq!(all.lines().filter(|line| line.contains("/in/f")).count(), 24, "{all}");
+}
+
+#[test]
 fn names_of_a_file_that_a_run_parts_are_one_file_again() {
     let world = World::on(Path::new("/var/tmp"));
     world

@@ -1,6 +1,7 @@
 //! Runs of `run --in` whose recant was killed. `recover`, and every verb that changes something, makes the session that the killed recant
 //! would have made of the changes.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -210,7 +211,7 @@ fn made(call: &Call, store: &Store, held: Held) -> Result<Outcome, Problem> {
     let mut own = Store::open(&store.path)?.ok_or_else(|| Problem::refused(format!("{}: the store is gone", store.path)))?;
     own.begins_in = record.cwd.clone();
     let (argv, name) = (record.words(), record.name.as_deref());
-    let Collected { session, left } = collect(call, &own, &watched, Ran { held, argv: &argv, name })?;
+    let Collected { session, left } = collect(call, &own, &watched, Ran { held, argv: &argv, name, named: &HashSet::new() })?;
     Ok(session.map_or(Outcome::Unchanged, |(_, changes)| Outcome::Made(changes, left)))
 }
 

@@ -298,6 +298,16 @@ impl Out {
         self.tell(Told::Warning, text);
     }
 
+    /// Warns of each line, as [`Self::warn`] does. As text the first `output.paths` do, and the others are counted.
+    pub fn warn_each(&self, lines: impl ExactSizeIterator<Item = String>) {
+        let limit = if self.is_text() { self.limit(false) } else { usize::MAX };
+        let (shown, more) = cut(lines.len(), limit);
+        lines.take(shown).for_each(|line| self.warn(line));
+        if more > 0 {
+            self.warn(format_args!("… and {} more: -v names them all", text::grouped(more as u64)));
+        }
+    }
+
     /// Writes a line to standard error without "recant: ". With JSON it is a note.
     pub fn say(&self, text: impl Display) {
         if self.is_text() { self.message(format!("{text}\n").as_bytes()) } else { self.tell(Told::Note, text) }

@@ -282,9 +282,7 @@ fn say_created(call: &Call, args: &SnapshotCreate, directory: &AbsPath, made: &M
     let left = made.left.iter().map(|(path, why)| Ok(Left { path: full(path)?, why: why.text().into() }));
     let left = left.collect::<Result<Vec<_>, Error>>()?;
     let repositories = made.repositories.iter().map(full).collect::<Result<Vec<_>, Error>>()?;
-    for Left { path, why } in &unread {
-        call.out.warn(format_args!("{path}: not in the snapshot: {why}"));
-    }
+    call.out.warn_each(unread.iter().map(|Left { path, why }| format!("{path}: not in the snapshot: {why}")));
     for Left { path, why } in &left {
         call.out.note(format_args!("{path}: not in the snapshot: {why}"));
     }

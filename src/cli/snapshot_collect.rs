@@ -41,6 +41,8 @@ pub struct Ran<'a> {
     pub argv: &'a [OsString],
     /// The name for its session.
     pub name: Option<&'a str>,
+    /// Paths that are named already as not in the snapshot before.
+    pub named: &'a HashSet<AbsPath>,
 }
 
 /// The result of collecting a command's changes.
@@ -91,7 +93,7 @@ pub fn collect(call: &Call, store: &Store, watched: &[Watched], run: Ran<'_>) ->
         steps.push(Step { series, compared, elsewhere });
         spared.push([Some(*before), after].into_iter().flatten().collect::<Vec<u64>>());
     }
-    left.iter().for_each(|(path, why)| call.out.warn(format_args!("{path}: {why}")));
+    say_left(call, &left, run.named);
     let count = steps.iter().map(|step| step.compared.differences.len() as u64).sum();
     let session = if count == 0 {
         None
@@ -110,6 +112,16 @@ pub fn collect(call: &Call, store: &Store, watched: &[Watched], run: Ran<'_>) ->
         }
     }
     Ok(Collected { session, left })
+}
+
+/// Names the paths of which nothing is recorded, but counts those that were named before the command.
+fn say_left(call: &Call, left: &[(AbsPath, String)], named: &HashSet<AbsPath>) {
+    let (known, new): (Vec<_>, Vec<_>) = left.iter().partition(|(path, _)| named.contains(path));
+    call.out.warn_each(new.iter().map(|(path, why)| format!("{path}: {why}")));
+    if !known.is_empty() {
+        let paths = text::count(known.len() as u64, "path");
+        call.out.warn(format_args!("{paths} named above: what the command did there is not in the session"));
+    }
 }
 
 /// Removes the run's record. An error is a warning: the session, if there is one, is made.

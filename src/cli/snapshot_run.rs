@@ -1,6 +1,7 @@
 //! `run --in`: a command on the real tree, between two snapshots of the directories that it may write to. The differences become a
 //! committed session.
 
+use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -47,7 +48,7 @@ pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
 /// Runs the command with the caches open.
 fn run_beside(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Caches) -> Result<Ended, Problem> {
     let begun = begin(call, args, directories, caches);
-    let Begun { store, watched, confinement, held, noting } = match begun {
+    let Begun { store, watched, unread, confinement, held, noting } = match begun {
         Ok(begun) => begun,
         Err(problem) => return Ok(not_started(&call.out, call.with_remedy(problem))),
     };
@@ -82,7 +83,7 @@ fn run_beside(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Cache
     // The changes are on the tree: the session for their rollback is made even if a signal came.
     let noting = interrupt::note(interrupt::Asked::GoesOn);
     let id = held.id.clone();
-    let ran = Ran { held, argv: &args.command, name: args.name.as_deref() };
+    let ran = Ran { held, argv: &args.command, name: args.name.as_deref(), named: &unread };
     let collected = collect(call, &store, &watched, ran);
     drop(noting);
     let Collected { session, left } = collected.map_err(|problem| with_way_back(problem, &id, &watched))?;
@@ -175,6 +176,8 @@ fn with_way_back(problem: Problem, id: &Id, watched: &[Watched]) -> Problem {
 struct Begun {
     store: Store,
     watched: Vec<Watched>,
+    /// The paths that the snapshots could not read, which are named by now.
+    unread: HashSet<AbsPath>,
     confinement: Confinement,
     /// The record of the run, until its session is made.
     held: Held,
@@ -211,7 +214,7 @@ fn begin(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Caches) ->
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
     let noting = interrupt::note(interrupt::Asked::Stops);
-    let mut watched = Vec::new();
+    let (mut watched, mut unread) = (Vec::new(), HashSet::new());
     for directory in directories {
         let series = Series::create(&call.fs, &store, &directory)?;
         let limit = Some(call.config.snapshot_max_files.value);
@@ -219,7 +222,7 @@ fn begin(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Caches) ->
         let rules = Source::Found(Rules { vcs: Some(Vcs::Kept), ..Rules::default() });
         let before = take(call, &store, &series, ("before", rules), limit, &args.command);
         let made = before.map_err(|problem| with_limit(problem, limit))?;
-        say_unread(call, &series.directory, &made)?;
+        unread.extend(say_unread(call, &series.directory, &made)?);
         watched.push(Watched { series, before: made.n, elsewhere: made.elsewhere });
     }
     say_where(call, args, &watched, caches);
@@ -237,7 +240,7 @@ fn begin(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Caches) ->
     let argv = args.command.iter().map(|word| Arg(word.as_bytes().to_vec())).collect();
     let made = caches.made.dirs().map(|dir| Arg(dir.as_os_str().as_bytes().to_vec())).collect();
     let held = running::begin(&call.fs, &store, Wanted { name: args.name.as_deref(), argv, directories, made })?;
-    Ok(Begun { store, watched, confinement, held, noting })
+    Ok(Begun { store, watched, unread, confinement, held, noting })
 }
 
 /// Says where the command may write, and which of that is in the session.
@@ -289,12 +292,14 @@ fn refuse_open_store(store: &AbsPath, confinement: &Confinement) -> Result<(), P
     Err(problem.remedy("use another store: --store DIR, RECANT_STORE"))
 }
 
-fn say_unread(call: &Call, directory: &AbsPath, made: &Made) -> Result<(), Problem> {
-    for (path, why) in &made.unread {
-        call.out.warn(format_args!(
-            "{}: not in the snapshot: {why}; what happens there cannot be taken back",
-            crate::snapshot::whole(directory, path)?
-        ));
+/// Names what the snapshot could not read. Returns the paths.
+fn say_unread(call: &Call, directory: &AbsPath, made: &Made) -> Result<Vec<AbsPath>, Problem> {
+    let paths = made.unread.iter().map(|(path, _)| Ok(crate::snapshot::whole(directory, path)?));
+    let paths = paths.collect::<Result<Vec<_>, Problem>>()?;
+    let line = |(path, (_, why)): (&AbsPath, &(AbsPath, String))| format!("{path}: not in the snapshot: {why}");
+    call.out.warn_each(paths.iter().zip(&made.unread).map(line));
+    if !paths.is_empty() {
+        call.out.warn("what happens there cannot be taken back");
     }
-    Ok(())
+    Ok(paths)
 }
