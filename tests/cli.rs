@@ -806,7 +806,10 @@ fn there_is_a_manual_page_for_every_verb() {
     --- stderr
     recant: none: cannot open the directory: no such file or directory
             nothing was changed
+            mkdir -p none
     "#);
+    // What is there, but no directory, is not made.
+    assert!(!world.write("file", "").recant("man --dir file").with(1).stderr().contains("mkdir"));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `completions` and `man`, from the same definition as the parser.
 
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use clap::CommandFactory;
@@ -9,7 +11,7 @@ use super::args::{self, Cli};
 use super::help::{self, GROUPS};
 use super::problem::Problem;
 use super::{Call, Ended};
-use crate::error::{At, Kind};
+use crate::error::{At, Kind, shell_word};
 use crate::fs::dir::Dir;
 
 /// Prints a shell's completions: for bash, zsh and fish a stub that asks recant (`complete`), for others what is known beforehand.
@@ -188,7 +190,15 @@ fn synopsis(command: &clap::Command) -> String {
 
 /// Writes `recant.1`, `recant-diff.1`, …: a page a verb, in place of those that are there.
 fn write_all(call: &Call, recant: &clap::Command, dir: &Path) -> Result<Ended, Problem> {
-    let directory = Dir::open(dir)?;
+    let directory = Dir::open(dir).map_err(|error| {
+        let make = format!("mkdir -p {}", shell_word(dir.as_os_str().as_bytes()));
+        let problem = Problem::from(error);
+        if dir.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            problem.remedy(make)
+        } else {
+            problem
+        }
+    })?;
     let mut todo = vec![recant];
     while let Some(command) = todo.pop() {
         todo.extend(command.get_subcommands().filter(|command| !command.is_hide_set()));
