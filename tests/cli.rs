@@ -571,7 +571,7 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
         text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join("\n")
     };
     assert_snapshot!(squeezed(world.recant("config").ok().masked_out()), @"
-    store.path /world/store environment ($RECANT_STORE)
+    store.path /world/store $RECANT_STORE
     store.warn_size 5.0 GiB default
     capture.also none default
     capture.pass none default
@@ -607,8 +607,18 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     remote.timeout 1m default
     output.paths 20 default
     color auto default
-    pager more environment ($PAGER)
+    pager more $PAGER
     ");
+    // In 80 columns, but for a value that is wider alone: it stays whole, and its source is on the next line.
+    let wide = format!("/{}", "x".repeat(50));
+    world.set("RECANT_STORE", &wide);
+    let said = world.recant("config").ok().stdout();
+    let mut lines = said.lines();
+    assert_eq!(lines.next().map(|line| line.split_whitespace().collect::<Vec<_>>()), Some(vec!["store.path", &wide]));
+    assert!(lines.next().is_some_and(|line| line.starts_with("     ") && line.ends_with("  $RECANT_STORE")), "{said}");
+    let home = world.root().join("home").display().to_string();
+    let too_wide = |line: &&str| line.replace(&home, "/home/me").chars().count() > 80;
+    assert_eq!(said.lines().find(too_wide), None, "{said}");
     world.unset("RECANT_STORE").unset("PAGER").set("NO_COLOR", "1");
     let rows = world.recant("config --jsonl").ok().json_lines();
     let row = |key: &str| rows.iter().find(|row| row["key"] == key).unwrap().clone();

@@ -7,8 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::problem::Problem;
-use super::text::{self, Side};
-use super::{Call, Ended};
+use super::{Call, Ended, text};
 use crate::config::{From, Remote, Set};
 
 /// `{"schema":2,"file":…,"found":…,"settings":[…]}`.
@@ -27,6 +26,9 @@ struct Row {
     from: String,
     #[serde(skip)]
     text: String,
+    /// The source, in a word.
+    #[serde(skip)]
+    source: String,
 }
 
 /// Prints the settings.
@@ -71,21 +73,43 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         Some(file) => call.out.note(format_args!("there is no file; it would be {}", file.display())),
         None => call.out.note("no home directory is known, so there is no file"),
     }
-    let lines: Vec<[String; 3]> = rows.iter().flat_map(lines).collect();
-    text::table([Side::Left, Side::Left, Side::Left], &lines).for_each(|line| call.out.line(line));
+    table(&rows, call.out.width()).for_each(|line| call.out.line(line));
     Ok(Ended::Done)
 }
 
-/// One line for each value of a list. The first has the key and the source.
-fn lines(row: &Row) -> Vec<[String; 3]> {
-    let first = |text: &str| [row.key.to_string(), text.to_owned(), row.from.clone()];
-    let next = |text: &str| [String::new(), text.to_owned(), String::new()];
-    let texts = row.text.split('\n').enumerate();
-    texts.map(|(n, text)| if n == 0 { first(text) } else { next(text) }).collect()
+/// Lines of key, value and source, one for each value of a list. A value that leaves no room for the source in `width` columns stays whole,
+/// and the source is on a line of its own.
+fn table(rows: &[Row], width: usize) -> impl Iterator<Item = String> {
+    let widest = |cell: fn(&Row) -> &str| rows.iter().map(|row| cell(row).chars().count()).max().unwrap_or(0);
+    let (key, from) = (widest(|row| &row.key), widest(|row| &row.source));
+    let room = width.saturating_sub(key + 2 + 2 + from);
+    let firsts = rows.iter().map(|row| row.first().chars().count());
+    let value = firsts.filter(|n| *n <= room).max().unwrap_or(0);
+    rows.iter().flat_map(move |row| {
+        let (first, source) = (row.first(), &row.source);
+        let fits = first.chars().count() <= value;
+        let head =
+            if fits { format!("{:<key$}  {first:<value$}  {source}", row.key) } else { format!("{:<key$}  {first}", row.key) };
+        let apart = (!fits).then(|| format!("{:<key$}  {:<value$}  {source}", "", ""));
+        let next = row.text.split('\n').skip(1).map(move |text| format!("{:<key$}  {text}", ""));
+        [head].into_iter().chain(apart).chain(next)
+    })
+}
+
+impl Row {
+    /// The first value of a list.
+    fn first(&self) -> &str {
+        self.text.split('\n').next().unwrap_or_default()
+    }
 }
 
 fn row(key: impl Into<Cow<'static, str>>, from: From, value: Value, text: String) -> Row {
-    Row { key: key.into(), value, from: from.to_string(), text }
+    let source = match from {
+        From::Environment(name) => format!("${name}"),
+        From::Option(name) => name.to_owned(),
+        From::Default | From::File => from.to_string(),
+    };
+    Row { key: key.into(), value, from: from.to_string(), text, source }
 }
 
 fn plain<T>(key: &'static str, set: &Set<T>, value: impl Fn(&T) -> Value) -> Row {
