@@ -1,5 +1,6 @@
 //! `completions` and `man`, from the same definition as the parser.
 
+use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -119,8 +120,10 @@ fn sections(text: &str) -> String {
             page.push_str(".EE\n.PP\n");
         }
         match indented {
-            Some(line) if is_example => page.push_str(&format!("{}\n", escaped(line))),
-            Some(line) => page.push_str(&format!(".PP\n.EX\n{}\n", escaped(line))),
+            Some(line) => {
+                page.push_str(if is_example { "" } else { ".PP\n.EX\n" });
+                in_two(line).for_each(|line| page.push_str(&format!("{}\n", escaped(&line))));
+            }
             None if line == "Examples:" => page.push_str(".SH EXAMPLES\n"),
             None if line == "Exit status:" => page.push_str(".SH \"EXIT STATUS\"\n"),
             None if line.is_empty() => page.push_str(".PP\n"),
@@ -136,6 +139,15 @@ fn sections(text: &str) -> String {
     }
     page.push_str(if is_example { ".EE\n" } else { "" });
     page
+}
+
+/// An example as it is, if it fits into a page of 80 columns: man indents by 7. Else what it does, two blanks apart, is on a line of its
+/// own.
+fn in_two(line: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    const WIDTH: usize = 73;
+    let parts = line.split_once("  ").filter(|(call, _)| line.chars().count() > WIDTH && !call.is_empty());
+    let (call, what) = parts.map_or((line, None), |(call, what)| (call, Some(format!("        {}", what.trim_start()))));
+    [Cow::Borrowed(call)].into_iter().chain(what.map(Cow::Owned))
 }
 
 /// The text of a line, escaped for roff.

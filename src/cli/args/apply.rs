@@ -10,7 +10,8 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
   recant commit last --dry-run
   recant commit last
   recant commit k3fa src/main.rs docs    these paths and what lies under them
-  recant commit last --confirm-within 5m rolled back unless confirmed in time
+  recant commit last --confirm-within 5m
+                                         rolled back unless confirmed
   recant commit last --strict            a conflict in ~/.cache stops it too
   recant -H web1,web2,web3 commit k3fa   on all of these machines, or on none
 
@@ -142,12 +143,12 @@ pub struct Redo {
 /// `recover`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  recant recover                  undo or settle all that was interrupted; a run --in
-                                  that was cut off becomes its session
+  recant recover                  undo or settle all that was interrupted;
+                                  a cut-off run --in becomes a session
   recant recover k3fa             this session's alone
   recant recover k3fa --undo      undo it, where the session's header is damaged
   recant recover k3fa --give-up-unmounted
-                                  end it without a disk that is gone for good")]
+                                  end it without a disk that is gone")]
 pub struct Recover {
     /// This session alone; else all
     pub id: Option<String>,

@@ -45,11 +45,11 @@ use crate::config;
                                   the same on another machine, over ssh
 
 Exit status:
-  0 done, 1 refused or failed: nothing changed, 2 usage, 3 conflict: nothing
-  changed, 4 done, but something named was left out, 5 the store is damaged,
-  6 busy: another recant holds it, 7 stuck: an operation can be neither
-  finished nor undone now; run: 125 not set up, 126 not executable, 127 not
-  found, 128+n ended or undone by signal n, else as the command"
+  0 done, 1 refused or failed: nothing changed, 2 usage, 3 conflict:
+  nothing changed, 4 done, but something named was left out, 5 the store
+  is damaged, 6 busy: another recant holds it, 7 stuck: an operation can be
+  neither finished nor undone now; run: 125 not set up, 126 not executable,
+  127 not found, 128+n ended or undone by signal n, else as the command"
 )]
 pub struct Cli {
     /// Options of all verbs.
@@ -321,7 +321,8 @@ pub struct Complete {
 /// `completions`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  recant completions bash > ~/.local/share/bash-completion/completions/recant
+  recant completions bash \\
+    > ~/.local/share/bash-completion/completions/recant
   recant completions fish > ~/.config/fish/completions/recant.fish")]
 pub struct Completions {
     /// The shell
