@@ -44,6 +44,21 @@ fn a_run_works_where_session_and_process_group_lie_outside_of_the_pid_namespace(
 }
 
 #[test]
+fn changes_of_the_mtime_or_of_metadata_alone_are_counted_in_words_that_say_so() {
+    each(|desk| {
+        desk.made("echo 1 > one; echo 2 > two; echo 3 > three");
+        let said = desk.run("touch -d @1 one two; chmod 600 three; echo > four").ok();
+        let counts = "1 created, 1 of metadata, 2 of the mtime alone";
+        assert!(said.stderr().contains(&format!("recant: {counts}\n")), "{said}");
+        let said = desk.run("touch -d @2 one two").ok();
+        assert!(said.stderr().contains("2 changes (2 of the mtime alone) held"), "{said}");
+        desk.recant("discard last").ok();
+        let said = desk.recant("show last").ok();
+        assert!(said.stdout().contains(&format!("changes     {counts}\n")), "{said}");
+    });
+}
+
+#[test]
 fn what_a_failed_command_changed_stays_pending_and_its_status_is_shown() {
     each(|desk| {
         let said = desk.run("echo half > half; exit 3").with(3);

@@ -569,8 +569,7 @@ fn sorts(held: &Held) -> String {
         Sort::Created => "created",
         Sort::Modified => "modified",
         Sort::Deleted => "deleted",
-        Sort::Metadata => "metadata",
-        Sort::Times => "times",
+        Sort::Metadata | Sort::Times => sort.counted(),
     };
     held.sorts.iter().map(|(sort, count)| format!("{} {}", text::grouped(*count), word(sort))).collect::<Vec<_>>().join(", ")
 }

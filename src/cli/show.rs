@@ -238,7 +238,7 @@ fn print_counts<'c>(call: &Call, changes: impl Iterator<Item = &'c Change>) {
         counts.iter_mut().filter(|(sort, _)| *sort == change.sort()).for_each(|(_, n)| *n += 1);
     }
     let counts = counts.iter().filter(|(_, n)| *n > 0);
-    let parts: Vec<String> = counts.map(|(sort, n)| format!("{} {}", text::grouped(*n), sort.word())).collect();
+    let parts: Vec<String> = counts.map(|(sort, n)| format!("{} {}", text::grouped(*n), sort.counted())).collect();
     let sum = if parts.is_empty() { "none".into() } else { parts.join(", ") };
     call.out.line(format_args!("{:<10}  {sum}", "changes"));
 }

@@ -90,6 +90,15 @@ impl Sort {
             Sort::Times => "times",
         }
     }
+
+    /// The word behind a number of such changes.
+    pub fn counted(self) -> &'static str {
+        match self {
+            Sort::Created | Sort::Modified | Sort::Deleted => self.word(),
+            Sort::Metadata => "of metadata",
+            Sort::Times => "of the mtime alone",
+        }
+    }
 }
 
 impl Change {
