@@ -856,6 +856,26 @@ fn a_working_directory_that_a_user_may_not_enter_is_told_from_one_that_is_gone()
 }
 
 #[test]
+fn a_directory_that_its_owner_has_closed_is_opened_for_the_work_and_that_is_said() {
+    let Some(desk) = Desk::new(|world| _ = world.write("d/f", "old").write("e/f", "old").write("own/f", "old")) else { return };
+    let id = desk.staged(&["write ID d/f", "write ID e/f", "write ID own/f", "chmod ID 0555 own"]);
+    desk.shell("chmod 555 d; chmod 500 e");
+    let line = "/world/tree/d: closed (mode 0555), but yours: it is opened for the work, and closed again (likewise 1 more)\n";
+    // Also by a rollback; one that the session itself has closed is as it is to be.
+    for verb in ["commit --dry-run", "commit", "rollback"] {
+        let said = desk.recant(&format!("{verb} {id}")).ok();
+        assert!(said.masked_err().contains(&format!("recant: {line}")), "{verb}: {said}");
+        assert_eq!(said.stderr().matches("is opened").count(), 1, "{verb}: {said}");
+        assert_eq!((desk.mode("d"), desk.mode("e")), (0o555, 0o500), "{verb}");
+    }
+    desk.shell("chmod 755 d e");
+    for verb in ["redo", "rollback"] {
+        let said = desk.recant(&format!("{verb} {id}")).ok();
+        assert!(!said.stderr().contains("is opened"), "{verb}: {said}");
+    }
+}
+
+#[test]
 fn diff_conflicts_names_what_a_commit_is_refused_for() {
     if !is_root() {
         return common::skip("a directory of somebody else: only root can set it up");

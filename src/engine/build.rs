@@ -45,6 +45,7 @@ impl Draft<'_> {
         }
         let directories = self.worked_in(&items)?;
         let mut opened = self.open_up(&directories, &mut items)?;
+        self.notes.extend(opens(&opened, &items));
         let mut names = Names::new(self.session, self.verb, generation)?;
         if self.verb == Verb::Commit {
             unfit(self.session, &mut items, generation)?;
@@ -420,6 +421,19 @@ pub(super) fn sizes_after(mut sizes: Sizes, verb: Verb, items: &[Item], kept: u6
 pub(super) fn kept_bytes(items: &[Item], verb: Verb) -> u64 {
     let kept = items.iter().filter(|item| verb.inward() && matches!(item.kept, Kept::Blob { .. }));
     kept.filter_map(|item| item.from.as_ref()).map(|from| from.blocks).sum()
+}
+
+/// The note on directories that their owner has closed, and the session has not: what is in them changes all the same.
+fn opens(opened: &[Opened], items: &[Item]) -> Option<String> {
+    let is_item = |path: &AbsPath| items.binary_search_by(|item| item.path.cmp(path)).is_ok_and(|at| items[at].act != Act::Stay);
+    let mut closed = opened.iter().filter(|opened| !is_item(&opened.path));
+    let Opened { path, directory } = closed.next()?;
+    let more = match closed.count() {
+        0 => String::new(),
+        more => format!(" (likewise {} more)", config::grouped(more as u64)),
+    };
+    let mode = directory.state.meta.mode;
+    Some(format!("{path}: closed (mode {mode:04o}), but yours: it is opened for the work, and closed again{more}"))
 }
 
 /// The note on files with other names: metadata that is set under one name is that of all.
