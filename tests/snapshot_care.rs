@@ -21,6 +21,18 @@ fn series(world: &World) -> PathBuf {
 }
 
 #[test]
+fn a_prune_without_conditions_names_the_settings_that_it_goes_by() {
+    let world = World::new();
+    world.config("[snapshot]\nkeep = 2\n").write("f", "0");
+    world.recant("snapshot create").ok();
+    let line = "recant: by the settings: snapshot.keep is 2, snapshot.max_size 5.0 GiB (default)\n";
+    for words in ["snapshot prune", "snapshot prune --dry-run"] {
+        assert!(world.recant(words).ok().stderr().starts_with(line), "{words}");
+    }
+    assert!(!world.recant("snapshot prune --keep 1").ok().stderr().contains("settings"));
+}
+
+#[test]
 fn status_counts_the_room_of_snapshots_and_names_what_is_damaged() {
     let world = World::new();
     world.write("a/f", vec![1; 300_000]).write("b/f", "1");

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::args::SnapshotPrune;
 use super::problem::Problem;
 use super::{Call, Ended, asked, snapshot, text};
+use crate::config::From;
 use crate::error::{Kind, recant};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
@@ -32,6 +33,17 @@ pub fn prune(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
         call.prepare_to_change(store)?;
     }
     let which = which(call, args);
+    if let Which::Settings(_) = which {
+        let (keep, max_size) = (&call.config.snapshot_keep, &call.config.snapshot_max_size);
+        let [keep, max_size] =
+            [(text::grouped(keep.value as u64), keep.from), (text::bytes(max_size.value), max_size.from)].map(|(value, from)| {
+                match from {
+                    From::File => value,
+                    from => format!("{value} ({from})"),
+                }
+            });
+        call.out.note(format_args!("by the settings: snapshot.keep is {keep}, snapshot.max_size {max_size}"));
+    }
     let chosen = snapshot::chosen(call, &series, &which)?;
     if !args.dry_run && !chosen.is_empty() {
         ask(call, &series, &chosen)?;
