@@ -404,6 +404,44 @@ fn a_directory_that_is_no_store_is_refused_without_a_word_on_its_rights() {
 }
 
 #[test]
+fn remedies_and_what_is_skipped_are_broken_on_a_terminal_alone_and_no_command_is() {
+    let world = World::new();
+    if world.program("script", ["-V"]).command().output().is_err() {
+        return common::skip("script makes the terminal");
+    }
+    let on_a_terminal = |words: &str| {
+        let command = format!("{} {words}", env!("CARGO_BIN_EXE_recant"));
+        world.program("script", ["-qec", &command, "/dev/null"]).run().stdout().replace('\r', "")
+    };
+    let id = world.begin();
+    world.stage_write(&id, "new/f", "mine").recant(&format!("commit {id}")).ok();
+    let others = ["one", "two", "three"].map(|name| format!("new/somebody-else-s-file-{name}"));
+    others.iter().for_each(|name| _ = world.write(name, "theirs"));
+    let [wide, narrow] = [
+        &*world.recant(&format!("rollback {id} --dry-run")).with(4).stdout(),
+        &*on_a_terminal(&format!("rollback {id} --dry-run")),
+    ]
+    .map(|said| {
+        said.lines()
+            .skip_while(|line| !line.starts_with("skipped"))
+            .take_while(|line| !line.starts_with("recant"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(wide.len(), 1, "{wide:?}");
+    assert!(narrow.len() > 2 && narrow[1..].iter().all(|line| line.starts_with("          ")), "{narrow:?}");
+    let words = |lines: &[String]| lines.iter().flat_map(|line| line.split_whitespace().map(str::to_owned)).collect::<Vec<_>>();
+    assert_eq!(words(&wide), words(&narrow));
+    // A path has no blank to be broken at.
+    let room = |line: &&String| line.chars().count() > 80 && line.trim().contains(' ');
+    assert_eq!(narrow.iter().find(room), None);
+    world.write("new/f", "theirs");
+    let said = on_a_terminal(&format!("rollback {id}"));
+    let remedy = "\n        recant diff XXXX --conflicts shows both sides; --force goes on, and\n        keeps a copy of what it overwrites\n";
+    assert!(said.ends_with(&remedy.replace("XXXX", &id[16..])), "{said}");
+}
+
+#[test]
 fn without_a_working_directory_absolute_paths_do() {
     let world = World::new();
     let id = world.begin();

@@ -542,7 +542,11 @@ fn whole_list(verb: Verb, tail: &str, dry_run: bool) -> String {
 
 /// Prints the paths that were left out, each with the reason.
 pub fn say_skipped<'a>(call: &Call, rows: impl ExactSizeIterator<Item = (&'a AbsPath, &'a str)>, all: bool, whole: &str) {
-    let row = |(path, why)| format!("{:<9} {}: {why}", "skipped", call.out.shown(path));
+    const SKIPPED: &str = "skipped";
+    let row = |(path, why)| {
+        let row = format!("{}: {why}", call.out.shown(path));
+        if call.out.is_for_people() { text::filled_after(SKIPPED, &row, 10) } else { format!("{SKIPPED:<10}{row}") }
+    };
     call.out.first_of(rows.map(row), all, whole);
 }
 

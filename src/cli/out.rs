@@ -147,6 +147,11 @@ impl Out {
         self.form == Form::Text
     }
 
+    /// True if results go to a terminal.
+    pub fn is_for_people(&self) -> bool {
+        self.terminals.get().0
+    }
+
     /// True if only what must not be missed is said.
     pub fn is_quiet(&self) -> bool {
         self.quiet

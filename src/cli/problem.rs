@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::shown::{Names, cut};
-use super::text::{filled, grouped};
+use super::text::{filled, filled_remedy, grouped};
 use super::visible;
 use crate::error::{Error, IoError, Kind, recant};
 use crate::fs::TooLarge;
@@ -140,7 +140,7 @@ impl Problem {
     }
 
     /// The text for standard error, without the last newline. Names the first `most` paths that prevent it, as people read them, and
-    /// counts the others. With `fill`, lines are at most 80 columns wide, but for the remedy, which may be a command.
+    /// counts the others. With `fill`, lines are at most 80 columns wide, but for commands.
     pub fn text(&self, color: bool, names: &Names, most: usize, fill: bool) -> String {
         let broken = |line: String| if fill { filled(&line) } else { line };
         let style = if color { Style::new().bold().fg_color(Some(AnsiColor::Red.into())) } else { Style::new() };
@@ -155,7 +155,8 @@ impl Problem {
         }
         text.push_str(&format!("{style}recant:{style:#} {}", broken(one_line(&self.message))));
         let state = self.state.as_deref().map(|state| broken(one_line(state)));
-        for line in state.into_iter().chain(self.remedy.as_deref().map(one_line)) {
+        let remedy = self.remedy.as_deref().map(one_line).map(|line| if fill { filled_remedy(&line) } else { line });
+        for line in state.into_iter().chain(remedy) {
             text.push_str("\n        ");
             text.push_str(&line);
         }

@@ -1,6 +1,6 @@
 //! Figures and tables as people read them.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 
 use chrono::{DateTime, Datelike, Local, Utc};
 
@@ -103,17 +103,56 @@ pub fn list(words: &[impl std::borrow::Borrow<str>]) -> String {
 
 /// Text for standard error after "recant: ", broken at blanks into lines of at most 80 characters. A longer word stays whole.
 pub fn filled(text: &str) -> String {
-    let mut lines: Vec<String> = Vec::new();
+    folded(text.split(' ').map(Cow::Borrowed), 8)
+}
+
+/// The same of a line that begins with `indent` columns of its own. Lines after the first begin there.
+pub fn filled_after(first: &str, text: &str, indent: usize) -> String {
+    format!("{first:<indent$}{}", folded(text.split(' ').map(Cow::Borrowed), indent))
+}
+
+/// A remedy, broken as [`filled`] does, but never within a command, so that it can be copied. One that is a command stays on its line.
+pub fn filled_remedy(text: &str) -> String {
+    /// Words with which commands of remedies begin.
+    const COMMANDS: [&str; 8] = ["recant", "mkdir", "chmod", "chown", "sudo", "mount", "umount", "ssh"];
+    let mut words: Vec<Cow<'_, str>> = Vec::new();
+    // The words that may still belong to the command: so many, or up to a stop. A quoted word may have blanks.
+    let (mut more, mut in_quotes) = (0, false);
     for word in text.split(' ') {
+        let is_over = word.ends_with([';', ',', ':', ')']);
+        match words.last_mut().filter(|_| more > 0 || in_quotes) {
+            Some(command) => {
+                command.to_mut().push(' ');
+                command.to_mut().push_str(word);
+                more -= usize::from(more > 0);
+                in_quotes |= word.starts_with('\'');
+                in_quotes &= !word.trim_end_matches([';', ',', ':', ')']).ends_with('\'');
+            }
+            None => {
+                words.push(word.into());
+                more = if COMMANDS.contains(&word.trim_start_matches('(')) { 5 } else { 0 };
+            }
+        }
+        if is_over && !in_quotes {
+            more = 0;
+        }
+    }
+    folded(words.into_iter(), 8)
+}
+
+/// Joins words with blanks in lines of at most 80 columns, which all begin at `indent`.
+fn folded<'w>(words: impl Iterator<Item = Cow<'w, str>>, indent: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= 72 => {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= 80 - indent => {
                 line.push(' ');
-                line.push_str(word);
+                line.push_str(&word);
             }
             _ => lines.push(word.into()),
         }
     }
-    lines.join("\n        ")
+    lines.join(&format!("\n{}", " ".repeat(indent)))
 }
 
 /// The alignment of a column.
@@ -208,6 +247,31 @@ mod tests {
         assert_eq!(filled("a b"), "a b");
         assert_eq!(filled(&format!("a {long} b")), format!("a\n        {long}\n        b"));
         assert!(filled(&"word ".repeat(60)).lines().all(|line| line.len() <= 80));
+    }
+
+    #[test]
+    fn a_remedy_is_broken_but_never_within_its_commands() {
+        for (remedy, want) in [
+            ("recant commit k3fa", "recant commit k3fa"),
+            (
+                "recant diff kvth --conflicts shows both sides; --force goes on, and keeps a copy of what it overwrites",
+                "recant diff kvth --conflicts shows both sides; --force goes on, and\n        keeps a copy of what it overwrites",
+            ),
+            (
+                "use another store, one that is yours; if it is yours (your user ID changed): sudo chown -R 54321 /world/store",
+                "use another store, one that is yours; if it is yours (your user ID\n        changed): sudo chown -R 54321 /world/store",
+            ),
+            (
+                "move it back, wherever it may be by now; or mkdir -p '/a b/c, d/e f/g', then --force does what can be done",
+                "move it back, wherever it may be by now; or mkdir -p '/a b/c, d/e f/g',\n        then --force does what can be done",
+            ),
+            (
+                "a command that comes at the end of its line is never parted: recant rollback k3fa",
+                "a command that comes at the end of its line is never parted:\n        recant rollback k3fa",
+            ),
+        ] {
+            assert_eq!(filled_remedy(remedy), want);
+        }
     }
 
     #[test]
