@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use recant::internals::{
-    AbsPath, Changes, Collected, Command, Confinement, Dir, Error, Event, Exit, Facts, Fs, Ground, Kind, Linger, Network, Pass,
-    Place, Plan, Request, Route, Time, collect, finish, inside, run, run_on, working_directory,
+    AbsPath, Collected, Command, Confinement, Dir, Error, Event, Exit, Facts, Fs, Ground, Kind, Linger, Net, Network, Numbers,
+    Pass, Place, Plan, Request, Route, Sealed, Time, collect, finish, inside, run, run_on, working_directory,
 };
 
 fn main() -> ExitCode {
@@ -56,8 +56,8 @@ fn attempt() -> Result<Exit, Error> {
         let started: Vec<(i64, u32)> = read(&store, "started");
         let started = Time { s: started[0].0, ns: started[0].1 };
         let places = read(&store, "places");
-        let known = Changes::default();
-        keep(&store, &collect(&facts(&held, &places, &store, started, &known), &Fs::new())?);
+        let over = Over::nothing();
+        keep(&store, &collect(&facts(&held, &places, &store, started, &over), &Fs::new())?);
         return Ok(Exit::Code(0));
     }
     let argv: Vec<OsString> = words.collect();
@@ -77,7 +77,7 @@ fn attempt() -> Result<Exit, Error> {
         hide: Vec::new(),
         scratch: Vec::new(),
         program: argv.first().cloned().unwrap_or_default(),
-        known: read::<Place>(&store, "places"),
+        known: Vec::new(),
         tag: "20260101-000000-test".into(),
         since: recant::internals::exact_now(),
     };
@@ -92,7 +92,11 @@ fn attempt() -> Result<Exit, Error> {
     for warning in plan.warnings() {
         eprintln!("warning: {warning}");
     }
-    let laid = plan.lay_out(&fs, &held, &read(&store, "places"))?;
+    for left in ["upper", "work"] {
+        fs.remove_all(held.at(left.as_bytes()))?;
+    }
+    let over = Over::nothing();
+    let laid = plan.lay_out(&fs, &held, &[], (1, &over.sealed))?;
     write(&store, "places", &laid.places());
     let before = recant::internals::now();
     write(&store, "started", &[(before.s, before.ns)]);
@@ -111,21 +115,21 @@ fn attempt() -> Result<Exit, Error> {
     if !ended.own_pids {
         eprintln!("without own PIDs");
     }
-    let (places, known) = (laid.places(), Changes::default());
+    let places = laid.places();
     keep(
         &store,
         &finish(
             &fs,
             ended.leaving,
-            &Facts { span: Some(ended.span), ..facts(&held, &places, &store, ended.span.start(), &known) },
+            &Facts { span: Some(ended.span), ..facts(&held, &places, &store, ended.span.start(), &over) },
         )?,
     );
     Ok(ended.exit)
 }
 
 fn keep(store: &AbsPath, collected: &Collected) {
-    write(store, "changes", &collected.changes.list);
-    write(store, "times", &collected.changes.directory_times);
+    write(store, "changes", &collected.own().list);
+    write(store, "times", &collected.own().directory_times);
     write(store, "warnings", &collected.warnings);
 }
 
@@ -139,18 +143,30 @@ fn read<T: serde::de::DeserializeOwned>(store: &AbsPath, name: &str) -> Vec<T> {
     text.lines().map(|line| serde_json::from_str(line).expect("what was written")).collect()
 }
 
-fn facts<'a>(held: &'a Dir, places: &'a [Place], store: &'a AbsPath, started: Time, known: &'a Changes) -> Facts<'a> {
+/// The steps that a run lies over.
+struct Over {
+    sealed: Sealed,
+    net: Net,
+}
+
+impl Over {
+    fn nothing() -> Self {
+        Self { sealed: Sealed::default(), net: Net::empty() }
+    }
+}
+
+fn facts<'a>(held: &'a Dir, places: &'a [Place], store: &'a AbsPath, started: Time, over: &'a Over) -> Facts<'a> {
     let route = Route::of(rustix::process::geteuid().as_raw());
-    let first = started;
     Facts {
         held,
         places,
         store,
         started,
-        first,
         span: None,
-        known,
-        hides: &[],
+        step: 1,
+        sealed: &over.sealed,
+        net: &over.net,
+        numbers: Numbers { changes: 0, from: 1 },
         scratch: &[],
         in_memory: false,
         cut_off: false,

@@ -45,7 +45,7 @@ pub fn main() -> ExitCode {
 #[cfg(feature = "crash-points")]
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::capture::collect::facts::Facts;
+    pub use crate::capture::collect::facts::{Facts, Numbers};
     pub use crate::capture::collect::{Collected, collect, finish};
     pub use crate::capture::command::{Command, Exit, Linger, Network};
     pub use crate::capture::confine::Confinement;
@@ -54,6 +54,7 @@ pub mod internals {
     pub use crate::capture::layout::{Pass, Request, Route};
     pub use crate::capture::plan::{Plan, working_directory};
     pub use crate::capture::run::{Event, run, run_on};
+    pub use crate::capture::sealed::Sealed;
     pub use crate::checkpoint::manifest::{Manifest, Original};
     pub use crate::engine::journal::{Draft, Journal};
     pub use crate::engine::step::Spot;
@@ -63,6 +64,7 @@ pub mod internals {
     pub use crate::fs::{Fs, exact_now, now};
     pub use crate::session::change::{Change, Changes, DirectoryTime, Sort};
     pub use crate::session::id::Id;
+    pub use crate::session::net::Net;
     pub use crate::session::opened::Session;
     pub use crate::session::run::Place;
     pub use crate::session::store::Store;

@@ -514,17 +514,6 @@ fn when_recant_is_killed_the_command_dies_and_what_it_wrote_can_be_collected() {
 }
 
 #[test]
-fn a_second_run_goes_on_where_the_first_ended() {
-    each(|world| {
-        world.made("echo a > file; echo b > other");
-        world.ran("echo one >> file; rm other");
-        assert_eq!(world.ran("cat file; ls; echo two >> file; echo n > new"), "a\none\nfile\n");
-        use Sort::{Created, Deleted, Modified};
-        assert_eq!(world.sorts(), sorts(&[("file", Modified), ("new", Created), ("other", Deleted)]), "{:?}", world.who);
-    });
-}
-
-#[test]
 fn background_children_are_waited_for_or_killed() {
     each(|world| {
         let output = world.run("(sleep 2.5; echo late > late) & exit 4");

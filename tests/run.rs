@@ -351,14 +351,15 @@ fn what_the_first_run_of_a_session_said_stays_said_in_the_further_ones() {
 fn what_somebody_changed_between_two_runs_of_a_session_is_a_conflict() {
     each(|desk| {
         desk.made("echo one > one; echo two > two; echo equal > equal; mkdir d; echo d > d/d");
-        // `equal` is copied up and no change in the end.
+        // `equal` is copied up and no change in the end: it does not stay in the session.
         desk.run("echo 1 > one; chmod 600 equal; chmod 644 equal; rm -r d").ok();
         let id = desk.id();
         desk.made("echo theirs > one; echo theirs > equal; echo theirs > d/new");
         desk.held(&format!("--session {id}"), "echo 2 > two").run().ok();
         let said = desk.recant(&format!("commit {id}")).with(3);
-        for name in ["one", "equal", "d/new"] {
-            assert!(said.stderr().lines().any(|line| line.starts_with(&format!("{name}: "))), "{name}: {said}");
+        for (name, is_conflict) in [("one", true), ("equal", false), ("d/new", true)] {
+            let is_named = said.stderr().lines().any(|line| line.starts_with(&format!("{name}: ")));
+            assert_eq!(is_named, is_conflict, "{name}: {said}");
         }
         assert_eq!(desk.world.read("one"), "theirs\n");
     });
@@ -367,12 +368,14 @@ fn what_somebody_changed_between_two_runs_of_a_session_is_a_conflict() {
 #[test]
 fn what_somebody_removed_or_replaced_between_two_runs_leaves_the_session_readable_and_is_a_conflict() {
     each(|desk| {
-        for (n, (theirs, second, conflict)) in [
-            ("rm -r c", "echo hi > unrelated", "c/d"),
-            ("rm -r c; echo theirs > c", "echo hi > unrelated", "c/d"),
-            ("rm -r c", "chmod 700 c; rm c/d", "c"),
-            ("rm e; mkdir e; echo theirs > e/x", "rm e; echo z > e", "e"),
-            ("rm -r c; mkdir -p c/d/f; echo theirs > c/d/f/g", "rm c/d; echo z > c/d", "c/d"),
+        // The last number: what a commit by force ends with. It leaves out what has no directory any more, and refuses where something that
+        // the session does not hold is in the way.
+        for (n, (theirs, second, conflict, forced)) in [
+            ("rm -r c", "echo hi > unrelated", "c/d", 4),
+            ("rm -r c; echo theirs > c", "echo hi > unrelated", "c/d", 4),
+            ("rm -r c", "chmod 700 c; rm c/d", "c", 4),
+            ("rm e; mkdir e; echo theirs > e/x", "rm e; echo z > e", "e", 3),
+            ("rm -r c; mkdir -p c/d/f; echo theirs > c/d/f/g", "rm c/d; echo z > c/d", "c/d", 3),
         ]
         .iter()
         .enumerate()
@@ -386,7 +389,12 @@ fn what_somebody_removed_or_replaced_between_two_runs_leaves_the_session_readabl
             let said = desk.recant(&format!("commit {id}")).with(3);
             assert!(said.stderr().contains(&format!("{n}/{conflict}: ")), "{theirs}: {said}");
             desk.world.manifest().assert_same(&changed, theirs);
-            desk.recant(&format!("commit {id} --force")).ok();
+            desk.recant(&format!("commit {id} --force")).with(*forced);
+            if *forced == 3 {
+                desk.world.manifest().assert_same(&changed, theirs);
+                desk.recant(&format!("discard {id}")).ok();
+                continue;
+            }
             assert_eq!(desk.world.read(format!("{n}/other")), "other\n", "{theirs}");
             desk.recant(&format!("rollback {id}")).ok();
             desk.world.manifest().assert_same(&changed, theirs);
@@ -415,18 +423,41 @@ fn what_a_later_run_saw_and_then_took_away_renamed_or_replaced_is_no_conflict() 
     });
 }
 
-/// What the first run left in its upper hides the tree from the second without being a change.
+/// A copy that is no change does not stay in the first run's upper, so that the second sees what somebody put there.
+#[test]
+fn what_the_first_run_did_not_change_in_the_end_is_seen_by_the_second_as_it_is() {
+    each(|desk| {
+        for (n, (first, second)) in [
+            ("true <> f", "rm f"),
+            ("true <> f", "mv g f"),
+            ("echo x > f; echo f > f; touch -d 2001-01-01 f", "rm f"),
+            ("ln f h; rm h", "rm f"),
+        ]
+        .iter()
+        .enumerate()
+        {
+            desk.made(&format!("mkdir -p {n}; cd {n}; echo f > f; echo g > g; touch -d 2001-01-01 f"));
+            desk.run(&format!("cd {n}; {first}; echo first > other")).ok();
+            let id = desk.ids().pop().unwrap();
+            desk.made(&format!("cd {n}; echo theirs > f"));
+            let now = desk.world.manifest();
+            let said = desk.held(&format!("--session {id}"), &format!("cd {n}; cat f; {second}")).run().ok();
+            assert_eq!(said.stdout(), "theirs\n", "{first}");
+            desk.recant(&format!("commit {id}")).ok();
+            desk.recant(&format!("rollback {id}")).ok();
+            desk.world.manifest().assert_same(&now, "taken back");
+        }
+    });
+}
+
+/// A directory that the first run made anew hides the tree from the second without being a change.
 #[test]
 fn what_a_later_run_could_not_see_and_took_away_is_a_conflict() {
     each(|desk| {
         for (n, (first, outside, second)) in [
             ("rmdir d; mkdir d", "echo theirs > d/x", "rmdir d"),
             ("rmdir d; mkdir d", "echo theirs > d/x", "rmdir d; mkdir d; echo mine > d/x"),
-            ("true <> f", "echo theirs > f", "rm f"),
-            ("true <> f", "echo theirs > f", "mv g f"),
-            ("echo x > f; echo f > f; touch -d 2001-01-01 f", "echo theirs > f", "rm f"),
             ("rm -r full", "echo theirs > full/x", "mkdir full; echo mine > full/x"),
-            ("ln f h; rm h", "echo theirs > f", "rm f"),
         ]
         .iter()
         .enumerate()
@@ -453,7 +484,7 @@ fn a_session_that_is_named_is_begun_by_its_first_run_and_gone_on_in_by_the_other
         let id = desk.id();
         assert!(said.stderr().starts_with(&format!("recant: new session {}, named work\n", &id[16..])), "{said}");
         let said = desk.held("--session work", "cat one; echo 2 > two").run().ok();
-        let goes_on = format!("recant: session {}: 1 path changed, 2 changes in all\n", &id[16..]);
+        let goes_on = format!("recant: step 2 of session {}: 1 change (1 created), 2 in all\n", &id[16..]);
         assert_eq!((said.stdout(), said.stderr()), ("1\n".into(), goes_on));
         // By its id, and as the newest, it is the same session; `shell` names it likewise.
         desk.held(&format!("--session {}", &id[16..]), "cat two; echo 3 > three").run().ok();
@@ -2018,17 +2049,18 @@ fn a_loop_of_commands_in_one_session_is_told_once_how_to_go_on_and_then_what_is_
         let said = desk.give(desk.world.program("sh", ["-c", &script])).run().ok();
         let id = desk.id();
         let tail = &id[16..];
-        let new = |changed: &str, all: u64| format!("recant: session {tail}: {changed}, {all} changes in all\n");
+        let new =
+            |step: u64, changes: &str, all: u64| format!("recant: step {step} of session {tail}: {changes}, {all} in all\n");
         let mut wanted = format!("recant: new session {tail}, named job\n");
         wanted.push_str(&format!("recant: 1 change (1 created) held in session {tail}\n"));
         wanted.push_str(&format!("recant: recant diff {tail}    recant commit {tail}    recant discard {tail}\n"));
-        (2..=10).for_each(|all| wanted.push_str(&new("1 path changed", all)));
+        (2..=10).for_each(|step| wanted.push_str(&new(step, "1 change (1 created)", step)));
         assert_eq!(said.stderr(), wanted);
         // What is changed once more is counted, and so is what is no change any more.
         let said = desk.held("--session job", "echo more >> 0; rm 2").run().ok();
-        assert_eq!(said.stderr(), new("2 paths changed", 9));
+        assert_eq!(said.stderr(), new(11, "2 changes (1 modified, 1 deleted)", 9));
         let said = desk.held("--session job", "rm 0 4 6 8 10 12 14 16 18").run().ok();
-        assert_eq!(said.stderr(), new("9 paths changed", 0));
+        assert_eq!(said.stderr(), new(12, "9 changes (9 deleted)", 0));
     });
 }
 
@@ -2454,7 +2486,7 @@ fn what_changed_below_a_session_is_named_before_a_command_goes_on_in_it() {
         assert_eq!(said.stdout(), "held\nnew\nheld\n");
         assert_eq!(said.stderr().matches(": changed on the tree since the session held it").count(), 5, "{said}");
         assert!(said.stderr().contains("so did 3 other paths"), "{said}");
-        assert!(said.stderr().find("changed on the tree") < said.stderr().find("1 path changed, "), "{said}");
+        assert!(said.stderr().find("changed on the tree") < said.stderr().find("1 change (1 created), "), "{said}");
     });
 }
 
@@ -2642,11 +2674,15 @@ fn a_run_that_goes_on_leaves_what_was_held_durable_at_every_moment() {
         let lines: Vec<&str> = text.lines().collect();
         let mut named = 0;
         for (i, line) in lines.iter().enumerate().filter(|(_, line)| line.contains("renameat") && line.contains(".new")) {
+            // A power cut that takes the note of the command leaves the session at its last step.
+            if line.contains("/step.") {
+                continue;
+            }
             let made = (0..i).rev().find(|k| !lines[*k].contains("renameat") && !lines[*k].contains("sync")).unwrap();
             assert!(lines[made..i].iter().any(|line| line.contains("sync")), "{line}: not synced before:\n{text}");
             named += 1;
         }
-        assert!(named >= 5, "{named}:\n{text}");
+        assert!(named >= 2, "{named}:\n{text}");
     });
 }
 

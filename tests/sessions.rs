@@ -381,7 +381,7 @@ fn a_session_that_needs_a_newer_recant_is_shown_and_not_changed() {
         world.write(&at, text.replacen(r#""schema":1"#, &format!(r#""schema":1{fields}"#), 1));
     };
     for id in [&pending, &committed] {
-        put(id, r#","reader":2,"later":[1]"#);
+        put(id, r#","reader":3,"later":[1]"#);
     }
     let before = world.manifest();
     let header = |id: &str| std::fs::read(world.session(id).join("session.json")).expect("the header");
@@ -407,7 +407,7 @@ fn a_session_that_needs_a_newer_recant_is_shown_and_not_changed() {
     // What does not say so may be passed over, and stays.
     for id in [&pending, &committed] {
         let at = world.session(id).join("session.json");
-        let text = std::fs::read_to_string(&at).expect("the header").replace(r#""reader":2"#, r#""reader":1"#);
+        let text = std::fs::read_to_string(&at).expect("the header").replace(r#""reader":3"#, r#""reader":2"#);
         world.write(&at, text);
     }
     world.recant(&format!("commit {pending}")).ok();

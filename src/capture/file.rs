@@ -11,39 +11,40 @@ use crate::session::run::{FileCopy, Place};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::Fingerprint;
 
-/// Lays the copy in the place's upper, and notes in the place what was copied. A copy that an earlier run of the session wrote to stays as
-/// it is. Returns the bytes that the copy takes.
+/// Lays the copy in the place's upper of a step, and notes in the place what was copied: what an earlier step made of the file, in `sealed`,
+/// else the file itself. Returns the bytes that the copy takes.
 ///
 /// Errors: the outer one is of the store, which may be full; the inner one is of the original, which the command can do without.
-pub(super) fn lay(fs: &Fs, uppers: &Dir, place: &mut Place, route: Route) -> Result<Result<u64, IoError>, Error> {
-    let number = place.k.to_string();
-    let upper = directory(fs, uppers.at(number.as_bytes()))?;
+pub(super) fn lay(
+    fs: &Fs,
+    (uppers, sealed): (&Dir, Option<&Dir>),
+    (place, step): (&mut Place, u32),
+    route: Route,
+) -> Result<Result<u64, IoError>, Error> {
+    let upper = place.upper_name(step);
+    let upper = directory(fs, uppers.at(&upper))?;
     let original = match Original::open(&place.path) {
         Ok(original) => original,
         Err(error) => return Ok(Err(error)),
     };
     let Some((_, name)) = place.path.split() else { return Ok(Ok(0)) };
     let at = upper.at(name);
-    if let (Some(file), Some(stat)) = (&place.file, at.stat()?) {
-        if !is(&file.copy, &stat) || is(&file.original, &original.stat) {
-            return Ok(Ok(original.stat.blocks * 512));
-        }
-        fs.unlink(at)?;
-    }
+    let sealed = sealed.map(|dir| Original::of(dir.at(name))).transpose()?;
+    let source = sealed.as_ref().unwrap_or(&original);
     let to = fs.create(at, 0o600)?;
-    let copied = fs.copy(&original.file, &to, at).at("copy the mounted file", &place.path);
+    let copied = fs.copy(&source.file, &to, at).at("copy the mounted file", &place.path);
     let dressed = match copied {
         // A full store stops the run as a whole: the command would write there.
         Err(error) if is_full(&error) => return Err(error.into()),
         Err(error) => Err(error),
-        Ok(_) => original.dress(fs, &to, at, route).at("give its metadata to a copy of", &place.path),
+        Ok(_) => source.dress(fs, &to, at, route).at("give its metadata to a copy of", &place.path),
     };
     if let Err(error) = dressed {
         fs.unlink(at)?;
         return Ok(Err(error));
     }
     let stat = stat_of(&to).at("look at", at)?;
-    place.mtime = Some(original.stat.mtime);
+    place.mtime = Some(source.stat.mtime);
     place.file = Some(FileCopy { original: original.seen.print, copy: look::fingerprint(&stat) });
     Ok(Ok(stat.blocks * 512))
 }

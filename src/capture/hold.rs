@@ -11,17 +11,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
+use std::time::Instant;
 
-use super::collect::facts::Facts;
-use super::collect::modes::{self, Closed};
-use super::collect::{clear_left_alone, clear_scratch, clear_work, collect, finish};
+use super::blocks::merge_many;
+use super::collect::compose::Composed;
+use super::collect::facts::{Facts, Numbers};
+use super::collect::modes;
+use super::collect::{Collected, clear, clear_work, collect, finish};
 use super::command::{Command, Exit};
 use super::error::{not_started, uncollected};
 use super::layout::Route;
 use super::memory::{self, Memory};
+use super::pieces::parted;
 use super::plan::{Laid, Plan};
 use super::refused;
 use super::run::{Event, Leaving, run};
+use super::sealed::Sealed;
 use crate::error::{At, Error};
 use crate::fs::dir::Dir;
 use crate::fs::interrupt::{self, Asked};
@@ -30,9 +35,12 @@ use crate::fs::path::AbsPath;
 use crate::fs::{Fs, Span};
 use crate::session::change::{Changes, Sort};
 use crate::session::header::{Counts, Header, Sizes};
-use crate::session::opened::{Locked, part};
+use crate::session::net::Net;
+use crate::session::opened::{Locked, Session, part};
 use crate::session::run::{Arg, Coverage, Ending, How, Run, boot_id};
+use crate::session::steps::Step;
 use crate::session::store::Store;
+use crate::tree::json;
 use crate::tree::state::State;
 
 /// A run that is over and collected.
@@ -40,11 +48,13 @@ use crate::tree::state::State;
 pub struct Held {
     /// How the command ended.
     pub exit: Exit,
-    /// The number of changes in the session; 0 if the run left nothing.
+    /// The number of net changes in the session; 0 if it holds nothing.
     pub changes: u64,
-    /// The number of paths that changed against what the session held before.
+    /// The step that the run became; `None` if it changed nothing.
+    pub step: Option<u32>,
+    /// The number of paths that the run changed.
     pub news: u64,
-    /// The number of changes of each sort.
+    /// The number of its changes of each sort.
     pub sorts: BTreeMap<Sort, u64>,
     /// The coverage table: each place and what became of changes there.
     pub coverage: Vec<Coverage>,
@@ -82,11 +92,15 @@ fn held(
     hear: &mut dyn FnMut(Event),
 ) -> Result<Held, Error> {
     let held = part(&session.dir, b"held")?;
-    let (earlier, before) = (session.run()?, session.header.clone());
+    let earlier = if session.header.lines > 0 { session.run()? } else { None };
     let known = earlier.as_ref().map_or(&[][..], |run| &run.places);
-    plan.refuse_unseen(known, &session.changes_as_written()?)?;
+    let net = Net::open(session)?;
+    plan.refuse_unseen(known, &net)?;
+    let (step, mut sealed) = (session.header.next_step(), Sealed::of(&held, session.header.chain())?);
+    merge_many(fs, &held, (plan.route(), known), &mut sealed, || session.steps())?;
     let memory = memory_for(&held, plan.route(), command, session.id().as_str(), hear)?;
-    let laid = plan.lay_out(fs, memory.as_ref().map_or(&held, |memory| &memory.root), known)?;
+    modes::forget(fs, &held, &known.iter().map(|place| place.upper_name(step)).collect::<Vec<_>>())?;
+    let laid = plan.lay_out(fs, memory.as_ref().map_or(&held, |memory| &memory.root), known, (step, &sealed))?;
     let held = match &memory {
         Some(memory) => memory.root.open_below(b"").at("open", "uppers in memory")?,
         None => held,
@@ -95,11 +109,11 @@ fn held(
     let mut coverage = laid.coverage().to_vec();
     let mut record = record_of(command, cwd, &laid, earlier.as_ref());
 
-    let mut closed = Vec::new();
+    let began = Instant::now();
     let ended = begin(fs, session, &record, start_of(&command.argv)).and_then(|()| {
-        // U2: after the record is written, so that a session cut off from here on is collected anew.
+        // U2: after the record is written, so that a session cut off from here on is collected.
         if earlier.is_some() {
-            closed = modes::give_back(fs, &held)?;
+            modes::give_back(fs, &held)?;
         }
         run(&laid, command, &mut |event| {
             if let Event::Uncovered(path, why) = &event {
@@ -109,15 +123,16 @@ fn held(
             hear(event);
         })
     });
-    let ended = match (ended, &earlier) {
-        (Ok(ended), _) => ended,
-        (Err(error), None) => return Err(error),
-        (Err(error), Some(earlier)) => {
-            let back = Run { places: record.places, ..earlier.clone() };
-            go_back(fs, session, &held, &back, before, &closed)?;
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(error) => {
+            if earlier.is_some() {
+                forget(fs, session, &held, &record)?;
+            }
             return Err(error);
         }
     };
+    record.took = u64::try_from(began.elapsed().as_nanos()).ok();
     record.coverage = coverage.clone();
     record.keep_of(earlier.as_ref());
     record.ending = Some(match ended.exit {
@@ -132,12 +147,25 @@ fn held(
     // A request to end must not leave the command's changes in doubt, or lose them with the memory that they lie in.
     let _noting = interrupt::note(Asked::GoesOn);
     record.note(&ended.outputs);
-    let collected = collect_ran(fs, store, session, &mut record, ended.leaving, (laid.memory.is_some(), ended.span), &held);
+    let below = Over { net: &net, sealed: &sealed, step };
+    let collected =
+        collect_ran(fs, store, session, &mut record, ended.leaving, (laid.memory.is_some(), ended.span), (&held, below));
     match collected {
-        Ok(Ran { news, sorts, dropped, mut warnings }) => {
+        Ok(Ran { changes, news, sorts, dropped, mut warnings }) => {
             warnings.extend(ended.outputs);
-            let changes = sorts.values().sum();
-            Ok(Held { exit: ended.exit, changes, news, sorts, coverage, warnings, refused, dropped, too_much: ended.too_much })
+            let step = (news > 0).then_some(step);
+            Ok(Held {
+                exit: ended.exit,
+                changes,
+                step,
+                news,
+                sorts,
+                coverage,
+                warnings,
+                refused,
+                dropped,
+                too_much: ended.too_much,
+            })
         }
         // From here on the command has run: whatever fails, the session stays, and the next verb that names it collects it.
         Err(why) => Err(uncollected(session.id(), Some(ended.exit), laid.memory.is_some(), &why)),
@@ -153,11 +181,11 @@ fn record_of(command: &Command, cwd: &AbsPath, laid: &Laid, earlier: Option<&Run
         started: laid.started(),
         first: earlier.map(Run::first),
         ending: None,
+        took: None,
         boot: boot_id(),
         places: merged(earlier.map_or(&[], |run| &run.places), laid.places()),
         coverage: laid.coverage().to_vec(),
         notes: Vec::new(),
-        hides: earlier.map(|run| run.hides.clone()).unwrap_or_default(),
         scratch: laid.scratch().to_vec(),
         in_memory: laid.memory.is_some(),
         extra: Default::default(),
@@ -166,26 +194,27 @@ fn record_of(command: &Command, cwd: &AbsPath, laid: &Laid, earlier: Option<&Run
     record
 }
 
-/// Restores the session as the run before left it, since the command was not started. What the set-up made stays recorded, as a further run
-/// finds it there: uppers, and fresh copies of mounted files.
-fn go_back(fs: &Fs, session: &mut Locked, held: &Dir, back: &Run, before: Header, closed: &[Closed]) -> Result<(), Error> {
-    modes::open_again(fs, held, closed)?;
-    clear_work(fs, held, &back.places)?;
-    if !closed.is_empty() {
-        // No header may make the session pending while its content is closed (U2, D7).
-        fs.sync_fs(&session.dir)?;
+/// Makes a session that a command was to go on in what it was before: the command was not started, or left nothing.
+fn forget(fs: &Fs, session: &mut Locked, held: &Dir, record: &Run) -> Result<(), Error> {
+    let step = session.header.next_step();
+    for place in &record.places {
+        let upper = [b"upper/", &*place.upper_name(step)].concat();
+        let (above, name) = parted(&upper);
+        let above = held.open_below(above)?;
+        fs.remove_all(above.at(name))?;
     }
-    session.keep_run(fs, back, before)
+    clear_work(fs, held, &record.places)?;
+    modes::open_again(fs, held)?;
+    session.end_going_on(fs)
 }
 
-/// Notes that a command runs in the session. What the session holds already is durable, so the files replaced here must be too (D1).
+/// Notes that a command runs in the session.
 fn begin(fs: &Fs, session: &mut Locked, record: &Run, command: String) -> Result<(), Error> {
-    let mut header = session.header.clone();
-    (header.uncollected, header.command) = (true, Some(command));
     if session.header.lines > 0 {
-        return session.keep_run(fs, record, header);
+        return session.note_going_on(fs, record);
     }
-    let is_noted = session.header.uncollected && session.header.command == header.command;
+    let is_noted = session.header.uncollected && session.header.command.as_ref() == Some(&command);
+    let header = Header { uncollected: true, command: Some(command), ..session.header.clone() };
     session.note_run(fs, record)?;
     if is_noted { Ok(()) } else { session.save_later(fs, header) }
 }
@@ -208,13 +237,23 @@ fn memory_for(
 
 /// The changes collected from a run that has ended.
 struct Ran {
-    /// The number of paths that changed against what was held before.
+    /// The number of net changes in the session.
+    changes: u64,
+    /// The number of paths that the run changed.
     news: u64,
-    /// The number of changes of each sort.
+    /// The number of its changes of each sort.
     sorts: BTreeMap<Sort, u64>,
     /// The number of changes that were dropped.
     dropped: u64,
     warnings: Vec<String>,
+}
+
+/// The steps that a run lies over, and its own number.
+#[derive(Clone, Copy)]
+struct Over<'a> {
+    net: &'a Net,
+    sealed: &'a Sealed,
+    step: u32,
 }
 
 fn collect_ran(
@@ -224,37 +263,40 @@ fn collect_ran(
     record: &mut Run,
     leaving: Leaving,
     (in_memory, span): (bool, Span),
-    held: &Dir,
+    (held, over): (&Dir, Over<'_>),
 ) -> Result<Ran, Error> {
-    let known = session.changes_as_written()?;
-    let mut collected = finish(fs, leaving, &Facts { span: Some(span), ..facts(held, record, store, &known) })?;
+    let collected = finish(fs, leaving, &Facts { span: Some(span), ..facts(held, record, store, session, over)? })?;
     if in_memory {
-        memory::carry(fs, session, held, record, &collected.changes)?;
+        memory::carry(fs, session, held, record, collected.own())?;
     }
     record.note(&collected.warnings);
-    record.hides = std::mem::take(&mut collected.hides);
-    let mut sorts = BTreeMap::new();
-    collected.changes.list.iter().for_each(|change| *sorts.entry(change.sort()).or_insert(0) += 1);
-    let news = known.differing(&collected.changes);
-    keep(fs, session, record, &collected.changes, false)?;
-    Ok(Ran { news, sorts, dropped: collected.dropped, warnings: collected.warnings })
+    let (sorts, news) = (Step::count(&collected.own().list), collected.own().list.len() as u64);
+    let (dropped, warnings) = (collected.dropped, collected.warnings.clone());
+    keep(fs, session, held, (record, over.net), &collected, false)?;
+    Ok(Ran { changes: session.header.counts.changes, news, sorts, dropped, warnings })
 }
 
-fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Changes) -> Facts<'a> {
-    Facts {
+fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, session: &Session, over: Over<'a>) -> Result<Facts<'a>, Error> {
+    let header = &session.header;
+    let too_many = |_| crate::session::error::not_now(session.id(), "it holds more changes than can be numbered");
+    // The first step's are numbered from 1; each line since then has a number of its own.
+    let lines = if over.step > 1 { header.lines } else { 0 };
+    let from = u32::try_from(lines + 1).map_err(too_many)?;
+    Ok(Facts {
         held,
         places: &record.places,
         store: &store.path,
         started: record.started,
-        first: record.first(),
         span: None,
-        known,
-        hides: &record.hides,
+        step: over.step,
+        sealed: over.sealed,
+        net: over.net,
+        numbers: Numbers { changes: if over.step > 1 { header.counts.changes } else { 0 }, from },
         scratch: &record.scratch,
         in_memory: record.in_memory,
         cut_off: record.may_lack(),
         route: Route::of(record.uid),
-    }
+    })
 }
 
 /// Collects the run of a session whose recant was killed; the caller holds its lock, so nothing of the run is left. A run of another boot
@@ -266,6 +308,9 @@ pub fn collect_ended(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64
 
 fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {
     let held = part(&session.dir, b"held")?;
+    if session.is_going_on()? {
+        return collect_going_on(fs, store, session, &held);
+    }
     let Some(mut record) = session.run()? else {
         // recant was killed before the command could start; or the power failed, and the record was lost.
         let at = session.dir.at(b"run.json");
@@ -280,18 +325,62 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
         return keep_carried(fs, session, &record);
     }
     let unsynced = record.may_lack();
+    let collected = collected(fs, store, session, &held, (&mut record, &Net::empty(), &Sealed::default(), 1))?;
+    // What an older recant held from earlier commands of the session: they all wrote to the same uppers.
     let known = session.changes_as_written()?;
-    let facts = facts(&held, &record, store, &known);
-    let mut collected = collect(&facts, fs)?;
-    clear_scratch(fs, &facts, &collected)?;
-    clear_left_alone(fs, &facts, &collected)?;
-    clear_work(fs, &held, &record.places)?;
-    record.note(&collected.warnings);
-    record.hides = std::mem::take(&mut collected.hides);
-    match keep(fs, session, &record, &collected.changes, unsynced)? {
-        0 if session.header.uncollected => keep_nothing(fs, session, unsynced),
-        changes => Ok(changes),
+    let mut own = collected.composed.added.own;
+    for change in &mut own.list {
+        if let Some(known) = known.at(&change.path) {
+            (change.before, change.marks.foreign, change.marks.by_clock) =
+                (known.before.clone(), known.marks.foreign, known.marks.by_clock);
+        }
     }
+    keep_first(fs, session, &record, &own, unsynced)?;
+    if session.header.uncollected { keep_nothing(fs, session, unsynced) } else { Ok(session.header.counts.changes) }
+}
+
+/// Collects a command that went on in the session. If a power cut took its record, the session stands at its last step.
+fn collect_going_on(fs: &Fs, store: &Store, session: &mut Locked, held: &Dir) -> Result<u64, Error> {
+    match session.going_on()? {
+        Some(mut record) => {
+            let earlier = session.run()?;
+            record.keep_of(earlier.as_ref());
+            collect_into(fs, store, session, held, &mut record)?;
+        }
+        None => {
+            if let Some(record) = session.run()? {
+                forget(fs, session, held, &record)?;
+            }
+        }
+    }
+    session.end_going_on(fs)?;
+    Ok(session.header.counts.changes)
+}
+
+fn collect_into(fs: &Fs, store: &Store, session: &mut Locked, held: &Dir, record: &mut Run) -> Result<(), Error> {
+    let unsynced = record.may_lack();
+    let (net, sealed) = (Net::open(session)?, Sealed::of(held, session.header.chain())?);
+    let step = session.header.next_step();
+    let collected = collected(fs, store, session, held, (record, &net, &sealed, step))?;
+    keep(fs, session, held, (record, &net), &collected, unsynced)
+}
+
+/// Collects what a killed recant left as a step over others.
+fn collected(
+    fs: &Fs,
+    store: &Store,
+    session: &Session,
+    held: &Dir,
+    (record, net, sealed, step): (&mut Run, &Net, &Sealed, u32),
+) -> Result<Collected, Error> {
+    let collected = {
+        let facts = facts(held, record, store, session, Over { net, sealed, step })?;
+        let collected = collect(&facts, fs)?;
+        clear(fs, &facts, &collected)?;
+        collected
+    };
+    record.note(&collected.warnings);
+    Ok(collected)
 }
 
 /// Keeps a run in memory whose recant, or machine, was stopped right before the header got its name: the session has what the uppers held;
@@ -303,7 +392,8 @@ fn keep_carried(fs: &Fs, session: &mut Locked, record: &Run) -> Result<u64, Erro
         return Err(crate::session::error::damaged(at, why));
     }
     let changes = session.changes_as_written()?;
-    keep(fs, session, record, &changes, false)
+    keep_first(fs, session, record, &changes, false)?;
+    Ok(changes.list.len() as u64)
 }
 
 /// The name under which an unreadable record is set aside.
@@ -318,13 +408,88 @@ fn keep_nothing(fs: &Fs, session: &mut Locked, unsynced: bool) -> Result<u64, Er
     Ok(0)
 }
 
-/// Writes what was collected into the session: lines, run.json, and last, durably, the header that makes it pending. The overlays were
+/// Writes what was collected into the session, as its first changes or as a further step. A run that left nothing leaves no step.
+fn keep(
+    fs: &Fs,
+    session: &mut Locked,
+    held: &Dir,
+    (record, net): (&Run, &Net),
+    collected: &Collected,
+    unsynced: bool,
+) -> Result<(), Error> {
+    let Composed { added, changes } = &collected.composed;
+    if session.header.lines == 0 {
+        return keep_first(fs, session, record, &added.own, unsynced);
+    }
+    if added.own.list.is_empty() {
+        note_without_step(fs, session, record)?;
+        return forget(fs, session, held, record);
+    }
+    clear_unused(fs, held, record, session.header.next_step(), &added.own)?;
+    let step = Step {
+        n: 0,
+        on: session.header.head(),
+        argv: record.argv.clone(),
+        cwd: record.cwd.clone(),
+        uid: record.uid,
+        started: record.started,
+        took: record.took,
+        ending: record.ending,
+        unsynced,
+        sorts: Step::count(&added.own.list),
+        held: size_of(&added.own),
+        bytes: 0,
+        extra: Default::default(),
+    };
+    let mut mounts = session.header.mounts.clone();
+    mounts.extend(mounts_of(&added.own)?);
+    mounts.sort();
+    mounts.dedup();
+    session.add_step(fs, net, (step, added), record, (*changes, mounts))
+}
+
+/// Notes what a command did that is no change of a file, though it makes no step: which places it had real, for one.
+fn note_without_step(fs: &Fs, session: &Locked, record: &Run) -> Result<(), Error> {
+    let Some(earlier) = session.run()? else { return Ok(()) };
+    let is_passed = |row: &&Coverage| row.how == How::Passed;
+    let known = |row: &Coverage| earlier.coverage.iter().filter(is_passed).any(|known| known.path == row.path);
+    let is_told = |note: &String| earlier.notes.iter().any(|known| note.ends_with(known.as_str()));
+    if record.coverage.iter().filter(is_passed).all(known) && record.notes.iter().all(is_told) {
+        return Ok(());
+    }
+    let told = Run { coverage: record.coverage.clone(), notes: record.notes.clone(), ..earlier };
+    // D1: it replaces the one that tells where the session's content lies.
+    Ok(fs.replace(session.dir.at(b"run.json"), &json::text(&told))?)
+}
+
+/// Removes the step's uppers of places in which it changed nothing: each upper is one more layer for the next commands.
+fn clear_unused(fs: &Fs, held: &Dir, record: &Run, step: u32, own: &Changes) -> Result<(), Error> {
+    let uppers = held.at(b"upper").open_dir()?;
+    let mut used = BTreeSet::new();
+    let paths = own.list.iter().map(|change| &change.path).chain(own.directory_times.iter().map(|time| &time.path));
+    for path in paths {
+        let innermost = record.places.iter().filter(|place| path.is_under(&place.path)).max_by_key(|place| place.path.depth());
+        used.extend(innermost.map(|place| place.k));
+    }
+    for place in record.places.iter().filter(|place| !used.contains(&place.k)) {
+        let name = place.upper_name(step);
+        fs.remove_all(uppers.at(&name))?;
+    }
+    Ok(())
+}
+
+/// The bytes of content of changes.
+fn size_of(changes: &Changes) -> u64 {
+    changes.list.iter().filter_map(|change| change.after.as_ref()).map(State::size).sum()
+}
+
+/// Writes the first changes of a session: lines, run.json, and last, durably, the header that makes it pending. The overlays were
 /// volatile, so nothing of the uppers is synced yet: one sync of the store's file system makes all of it durable before the header gets its
 /// name. The session's directory was opened before the command began, so no error of its writes is missed (docs/ARCHITECTURE.md, D7).
-fn keep(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes, unsynced: bool) -> Result<u64, Error> {
+fn keep_first(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes, unsynced: bool) -> Result<(), Error> {
     let count = changes.list.len() as u64;
-    if count == 0 && session.header.lines == 0 {
-        return Ok(0);
+    if count == 0 {
+        return Ok(());
     }
     session.complete(fs)?;
     let lines = count + changes.directory_times.len() as u64;
@@ -336,10 +501,8 @@ fn keep(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes, unsynced
     header.counts = Counts { changes: count, inside: 0, ever_in: 0 };
     header.mark = None;
     header.mounts = mounts_of(changes)?;
-    let held = changes.list.iter().filter_map(|change| change.after.as_ref()).map(State::size).sum();
-    header.sizes = Sizes { held, ..Sizes::default() };
-    session.save_after_all(fs, written, record, header)?;
-    Ok(count)
+    header.sizes = Sizes { held: size_of(changes), ..Sizes::default() };
+    session.save_after_all(fs, written, record, header)
 }
 
 /// The mount points of the file systems that hold these paths, without `/`, sorted.

@@ -125,6 +125,8 @@ pub(super) struct Layer {
     pub work: Dir,
     /// The overlay's lower in place of the real directory: for a file an empty one, for a split directory a made-up one.
     pub lower: Option<Dir>,
+    /// The uppers of earlier steps, over that, the newest first.
+    pub sealed: Vec<Dir>,
     /// The bytes that the copy of a file takes in the upper before the command starts.
     pub copied: u64,
     /// The pieces of a split directory.
@@ -157,6 +159,21 @@ fn is_first_namespace() -> bool {
     use std::os::unix::fs::MetadataExt;
     // Unknown without /proc; no run can be set up then.
     std::fs::metadata("/proc/self/ns/user").is_ok_and(|namespace| namespace.ino() == FIRST)
+}
+
+impl Route {
+    /// The start of the names of the xattrs in which overlayfs keeps its notes.
+    pub(super) fn notes(self) -> &'static str {
+        match self {
+            Self::Root => "trusted.overlay.",
+            Self::User => "user.overlay.",
+        }
+    }
+}
+
+/// True if a directory with these xattrs hides what lies below it (overlayfs.rst, "whiteouts and opaque directories").
+pub(super) fn is_opaque(route: Route, xattrs: &[(Vec<u8>, Vec<u8>)]) -> bool {
+    xattrs.iter().any(|(name, value)| name.strip_prefix(route.notes().as_bytes()) == Some(b"opaque") && value == b"y")
 }
 
 /// True for an xattr in which overlayfs keeps its own notes.

@@ -70,7 +70,7 @@ pub fn carry(fs: &Fs, session: &Session, memory: &Dir, run: &Run, changes: &Chan
         if !is_file || change.in_place() {
             continue;
         }
-        let Some(path) = run.upper_of(&change.path) else { continue };
+        let Some(path) = run.upper_of(change.step, &change.path) else { continue };
         let file = memory.open_file_below(&path).at("open what is held of", &change.path)?;
         let stat = crate::fs::dir::stat_of(&file).at("look at what is held of", &change.path)?;
         let name = object_name(change.n);

@@ -22,6 +22,8 @@
 //! `scratch` drops changes of scratch places; `limit` measures what is written, `ahead` has it written out early; `terminal` is taken back
 //! from the command; `confine` is the way without namespaces: it holds nothing, and denies writes except below some directories.
 
+mod blocks;
+mod closed;
 pub mod collect;
 pub mod command;
 pub mod confine;
@@ -32,6 +34,7 @@ pub mod error;
 mod feed;
 mod file;
 mod filter;
+pub mod fork;
 pub mod ground;
 pub mod hold;
 mod ids;
@@ -40,6 +43,7 @@ pub mod inside;
 pub mod layout;
 mod limit;
 mod memory;
+mod merge;
 mod messages;
 mod orphans;
 mod phase;
@@ -52,6 +56,7 @@ mod refused;
 mod rights;
 pub mod run;
 mod scratch;
+pub mod sealed;
 mod space;
 mod split;
 mod sys;

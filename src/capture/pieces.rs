@@ -1,6 +1,8 @@
 //! The pieces of a directory that can't be a lower, as data: `places::split` chooses them, `split` lays them out, `space::split` mounts
 //! them.
 
+use std::rc::Rc;
+
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
 
@@ -37,9 +39,17 @@ pub(super) struct LaidSplit {
     /// The paths that could not be copied, with the reason: they are shown read-only.
     pub uncopied: Vec<(AbsPath, String)>,
     /// The pieces that are to be mounted.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<LaidPiece>,
     /// The work directory of each overlay, named by the number of its piece.
     pub works: Dir,
+}
+
+/// A piece that is to be mounted.
+#[derive(Debug)]
+pub(super) struct LaidPiece {
+    pub piece: Piece,
+    /// Its directories in the uppers of earlier steps, the newest first.
+    pub sealed: Vec<Rc<Dir>>,
 }
 
 /// The note in the upper of a directory that was made for it (P3): the mtime that it was given, `SECONDS.NS`. It has overlayfs' prefix, so

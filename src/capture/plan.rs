@@ -12,6 +12,7 @@ use super::ids::{Ids, remedy};
 use super::layout::{Layer, Need, Request, Route, Target, directory};
 use super::memory::Memory;
 use super::places::{Notice, Places, may_write, stat};
+use super::sealed::Sealed;
 use super::split;
 use super::upper::dress;
 use crate::error::{At, Error, reason};
@@ -19,7 +20,7 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Stat, Time};
 use crate::fs::mounts;
 use crate::fs::path::{AbsPath, Shown};
-use crate::session::change::Changes;
+use crate::session::net::Net;
 use crate::session::run::{Coverage, Place};
 
 /// The mounts of a run.
@@ -126,34 +127,32 @@ impl Plan {
 
     /// Refuses a session with a change that the command could not see: at a mounted file that gets no copy this time, or below something
     /// that was mounted since.
-    pub fn refuse_unseen(&self, known: &[Place], changes: &Changes) -> Result<(), Error> {
-        if changes.list.is_empty() {
-            return Ok(());
-        }
-        let mounts = mounts::read()?;
-        for change in &changes.list {
-            let path = &change.path;
-            let place = known.iter().filter(|place| path.is_under(&place.path)).max_by_key(|place| place.path.depth());
-            let Some(place) = place.filter(|_| !self.hidden.iter().any(|hidden| path.is_under(hidden))) else { continue };
+    pub fn refuse_unseen(&self, known: &[Place], net: &Net) -> Result<(), Error> {
+        let is_seen = |path: &AbsPath| !self.hidden.iter().any(|hidden| path.is_under(hidden));
+        let innermost = |path: &AbsPath| known.iter().filter(|place| path.is_under(&place.path)).max_by_key(|p| p.path.depth());
+        for place in known.iter().filter(|place| place.file.is_some() && is_seen(&place.path)) {
             let is_copied = |target: &Target| target.path == place.path && target.sort == Sort::File;
-            if place.file.is_some() && !self.targets.iter().any(is_copied) {
+            if !self.targets.iter().any(is_copied) && !net.under(&place.path)?.is_empty() {
                 let row = self.coverage.iter().find(|row| row.path == place.path);
                 let why = row.and_then(|row| row.why.clone()).unwrap_or_else(|| "the file is gone".into());
-                return Err(not_shown(path, &why, None));
+                return Err(not_shown(&place.path, &why, None));
             }
-            let over = mounts::containing(&mounts, path).map(|mount| &mount.point);
-            if let Some(over) = over.filter(|over| **over != place.path && over.is_under(&place.path)) {
-                let why = "something was mounted over it since";
-                return Err(not_shown(path, why, Some(over)));
+        }
+        for mount in mounts::read()? {
+            let over = &mount.point;
+            let Some(place) = innermost(over).filter(|place| place.path != *over) else { continue };
+            let hidden =
+                net.under(over)?.into_iter().find(|change| innermost(&change.path) == Some(place) && is_seen(&change.path));
+            if let Some(change) = hidden {
+                return Err(not_shown(&change.path, "something was mounted over it since", Some(over)));
             }
         }
         Ok(())
     }
 
-    /// Makes the upper and work directories below `held`. A place of `known` keeps its upper and what is in it; its work directory is made
-    /// anew. Each new upper looks like the directory that it covers, since the overlay's top shows the upper's owner, mode, times and
-    /// xattrs.
-    pub fn lay_out(mut self, fs: &Fs, held: &Dir, known: &[Place]) -> Result<Laid, Error> {
+    /// Makes the upper and work directories of a step below `held`, over the `sealed` uppers of earlier ones. A place of `known` keeps its
+    /// number. Each upper looks like the directory that it covers, since the overlay's top shows the upper's owner, mode, times and xattrs.
+    pub fn lay_out(mut self, fs: &Fs, held: &Dir, known: &[Place], (step, sealed): (u32, &Sealed)) -> Result<Laid, Error> {
         let (uppers, works) = (directory(fs, held.at(b"upper"))?, directory(fs, held.at(b"work"))?);
         let mut free = known.iter().map(|place| place.k + 1).max().unwrap_or(0);
         let (mut layers, mut uncovered) = (Vec::with_capacity(self.targets.len()), Vec::new());
@@ -164,11 +163,18 @@ impl Plan {
                 free += 1;
                 Place { path: target.path.clone(), k: free - 1, mtime: None, file: None }
             });
-            let number = place.k.to_string();
-            let (upper, work) = (uppers.at(number.as_bytes()), works.at(number.as_bytes()));
+            let (number, name) = (place.k.to_string(), place.upper_name(step));
+            let (upper, work) = (uppers.at(&name), works.at(number.as_bytes()));
+            // What an interrupted run left; a volatile overlay's mark in its work directory forbids the next mount (overlayfs.rst, "Volatile
+            // mount").
+            if step > 1 {
+                fs.remove_all(upper)?;
+                fs.remove_all(work)?;
+            }
+            let below = sealed.below(held, &place, self.route)?;
             let mut copied = 0;
             if is_file {
-                match file::lay(fs, &uppers, &mut place, self.route)? {
+                match file::lay(fs, (&uppers, below.first()), (&mut place, step), self.route)? {
                     Ok(bytes) => copied = bytes,
                     Err(error) if target.need == Need::Must => return Err(error.into()),
                     Err(error) => {
@@ -176,14 +182,13 @@ impl Plan {
                         continue;
                     }
                 }
-            } else if earlier.is_none() {
-                // A set-up that failed may have left one of that number.
-                if !known.is_empty() {
-                    fs.remove_all(upper)?;
-                }
+            } else {
                 fs.mkdir(upper, 0o700)?;
-                let covered = Dir::open(target.path.as_path()).at("open the directory to capture", &target.path);
-                match covered.and_then(|covered| dress(fs, self.route, &self.ids, upper, &covered)) {
+                let shows = match below.first() {
+                    Some(sealed) => sealed.again(),
+                    None => Dir::open(target.path.as_path()).at("open the directory to capture", &target.path),
+                };
+                match shows.and_then(|shows| dress(fs, self.route, &self.ids, upper, (&shows, sealed))) {
                     // It was removed, or its disk died, and nobody asked for it: what is there now is read-only.
                     Err(error)
                         if target.need != Need::Must
@@ -195,10 +200,6 @@ impl Plan {
                     dressed => place.mtime = Some(dressed?),
                 }
             }
-            // A volatile overlay leaves a mark in its work directory that forbids the next mount (overlayfs.rst, "Volatile mount").
-            if !known.is_empty() {
-                fs.remove_all(work)?;
-            }
             fs.mkdir(work, 0o700)?;
             let upper = upper.open_dir()?;
             let mut work = work.open_dir()?;
@@ -207,13 +208,15 @@ impl Plan {
                 let made_up = directory(fs, work.at(b"lower"))?;
                 if let Some(pieces) = &target.split {
                     let works = directory(fs, work.at(b"works"))?;
-                    let mut laid = split::lay(fs, &self.ids, pieces, &target.path, (&upper, &made_up, works))?;
+                    let mut laid = split::lay(fs, &self.ids, pieces, &target.path, (sealed, &below), (&upper, &made_up, works))?;
                     uncovered.append(&mut laid.uncopied);
                     split = Some(laid);
                 }
                 (lower, work) = (Some(made_up), directory(fs, work.at(b"work"))?);
             }
-            layers.push(Layer { place, upper, work, lower, copied, split });
+            // The copy of a mounted file is all that its overlay shows.
+            let sealed = if is_file { Vec::new() } else { below };
+            layers.push(Layer { place, upper, work, lower, sealed, copied, split });
             self.targets.push(target);
         }
         Ok(Laid { plan: self, layers, memory: None, uncovered })

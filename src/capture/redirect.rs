@@ -11,8 +11,10 @@
 
 use std::rc::Rc;
 
+use super::collect::below::Below;
 use super::collect::facts::{Facts, full_path, tops};
 use super::layout::is_whiteout;
+use super::pieces::parted;
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
@@ -20,6 +22,7 @@ use crate::fs::path::AbsPath;
 
 /// The note in a renamed directory: the lower place of its rest.
 pub(super) const REDIRECT: &[u8] = b"trusted.overlay.redirect";
+const PREFIX: &[u8] = b"trusted.overlay.";
 const OPAQUE: &[u8] = b"trusted.overlay.opaque";
 const ORIGIN: &[u8] = b"trusted.overlay.origin";
 /// recant's own note: the time of a directory before names were put into it. It has overlayfs' prefix, so it is never content.
@@ -31,8 +34,8 @@ pub(super) fn fill(facts: &Facts<'_>, fs: &Fs, warnings: &mut Vec<String>) -> Re
     // A hard-linked object is made once under its number here, and linked to each of its names.
     let links = directory(fs, room.at(b"links"))?;
     for place in facts.places.iter().filter(|place| place.file.is_none()) {
-        let Some((upper, Some(real))) = tops(facts, place)? else { continue };
-        let mut filling = Filling { facts, fs, place: &place.path, upper, real, room: &room, links: &links, warnings };
+        let Some((upper, below)) = tops(facts, place)? else { continue };
+        let mut filling = Filling { facts, fs, place: &place.path, upper, tops: below, room: &room, links: &links, warnings };
         filling.all()?;
     }
     fs.remove_all(facts.held.at(b"fill"))?;
@@ -52,7 +55,7 @@ struct Filling<'a> {
     fs: &'a Fs,
     place: &'a AbsPath,
     upper: Rc<Dir>,
-    real: Rc<Dir>,
+    tops: Below,
     room: &'a Dir,
     links: &'a Dir,
     warnings: &'a mut Vec<String>,
@@ -129,30 +132,28 @@ impl Filling<'_> {
     }
 
     fn is_there(&self, lower: &[u8]) -> Result<bool, Error> {
-        match self.real.open_below(lower) {
-            Ok(_) => Ok(true),
-            // W1: over a link or a mount it leads nowhere either.
-            Err(error) if error.leads_nowhere() || error.errno() == Some(libc::EXDEV) => Ok(false),
-            // Other errors, such as too few descriptors: it may be there, and its content is to be held.
-            Err(error) => Err(error.into()),
-        }
+        // W1: over a link or a mount it leads nowhere either. With an error, such as too few descriptors, it may be there, and its content is
+        // to be held.
+        Ok(!self.tops.descend(lower)?.is_nowhere())
     }
 
     /// Copies the visible rest of a directory's lower into it.
     fn complete(&mut self, found: &Found, lower: &[u8], upper: &Dir, mut names: Vec<Vec<u8>>) -> Result<(), Error> {
         names.sort();
-        let real = self.real.open_below(lower)?;
-        let mut missing = real.names()?;
-        missing.sort();
+        let below = self.tops.descend(lower)?;
+        let mut missing = below.all_names()?;
         missing.retain(|name| names.binary_search(name).is_err());
         let own = upper.at(b".");
         if upper.xattrs()?.iter().all(|(name, _)| name != MTIME) {
             let mtime = upper.stat()?.mtime;
             self.fs.set_xattr(own, MTIME, format!("{}.{}", { mtime.s }, mtime.ns).as_bytes())?;
         }
-        for (name, value) in real.xattrs()? {
-            if let Some(name) = escaped(&name) {
-                self.fs.set_xattr(own, &name, &value)?;
+        // A sealed upper's are in the copied-up directory already.
+        if let Some((real, false)) = below.top() {
+            for (name, value) in real.xattrs()? {
+                if let Some(name) = escaped(&name) {
+                    self.fs.set_xattr(own, &name, &value)?;
+                }
             }
         }
         for name in missing {
@@ -167,17 +168,18 @@ impl Filling<'_> {
         Ok(())
     }
 
-    /// Copies the real object at `top`, with all below it, into `room`. False if there was nothing to copy.
+    /// Copies the object below at `top`, with all under it, into `room`. False if there was nothing to copy.
     fn copy(&mut self, top: &[u8], name: &[u8]) -> Result<bool, Error> {
         let mut todo = vec![(top.to_vec(), name.to_vec())];
         let mut directories: Vec<(Vec<u8>, Stat, Xattrs)> = Vec::new();
         let mut any = false;
         while let Some((from, to)) = todo.pop() {
             let full = full_path(self.place, &from);
-            let (dir, last) = self.open(&self.real, &from)?;
-            let at = dir.at(last);
+            let (above, last) = parted(&from);
+            let above = self.tops.descend(above)?;
             // It was removed meanwhile: the real tree shows that deletion.
-            let Some(stat) = at.stat()? else { continue };
+            let Some(old) = above.at(last)? else { continue };
+            let (at, stat) = (old.at(last), old.stat);
             if full.is_under(self.facts.store) || stat.mount_root {
                 self.warnings.push(format!("{full}: it cannot move with the renamed directory that holds it"));
                 continue;
@@ -189,15 +191,13 @@ impl Filling<'_> {
                 self.warnings.push(text);
                 continue;
             }
-            let xattrs: Xattrs = at.xattrs()?;
-            let xattrs = xattrs.into_iter().map(|(name, value)| (escaped(&name).unwrap_or(name), value)).collect();
+            let xattrs = shown(at.xattrs()?, old.is_held);
             let (parent, last) = self.open(self.room, &to)?;
             let new = parent.at(last);
             any = true;
             if stat.sort == Sort::Directory {
                 self.fs.mkdir(new, 0o700)?;
-                let below = at.open_dir()?;
-                for name in below.names()? {
+                for name in above.enter(at.name)?.all_names()? {
                     todo.push((joined(&from, &name), joined(&to, &name)));
                 }
                 directories.push((to, stat, xattrs));
@@ -291,10 +291,19 @@ impl Filling<'_> {
 
 type Xattrs = Vec<(Vec<u8>, Vec<u8>)>;
 
+/// The xattrs that an object gets in an upper: overlayfs' own notes in a sealed one are not its content.
+fn shown(xattrs: Xattrs, is_held: bool) -> Xattrs {
+    let shown = xattrs.into_iter().filter_map(|(name, value)| match is_held {
+        true if name.starts_with(PREFIX) && !name[PREFIX.len()..].starts_with(b"overlay.") => None,
+        true => Some((name, value)),
+        false => Some((escaped(&name).unwrap_or(name), value)),
+    });
+    shown.collect()
+}
+
 /// The name of an xattr with overlayfs' prefix as it stands in an upper, where it is content ("Nesting overlayfs mounts" in overlayfs.rst).
 /// `None` for any other.
 fn escaped(name: &[u8]) -> Option<Vec<u8>> {
-    const PREFIX: &[u8] = b"trusted.overlay.";
     Some([PREFIX, b"overlay.", name.strip_prefix(PREFIX)?].concat())
 }
 

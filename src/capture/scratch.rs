@@ -23,7 +23,7 @@ pub(super) struct Dropped {
 }
 
 /// Takes the changes in scratch places out of those of a run.
-pub(super) fn take_out(changes: &mut Changes, hides: &mut Vec<AbsPath>, scratch: &[AbsPath]) -> Dropped {
+pub(super) fn take_out(changes: &mut Changes, needless: &mut Vec<AbsPath>, scratch: &[AbsPath]) -> Dropped {
     let mut dropped = Dropped::default();
     for place in scratch {
         match gone_above(changes, place) {
@@ -39,7 +39,7 @@ pub(super) fn take_out(changes: &mut Changes, hides: &mut Vec<AbsPath>, scratch:
     changes.list.retain(|change| !is_scratch(&change.path));
     dropped.changes = (count - changes.list.len()) as u64;
     changes.directory_times.retain(|time| !is_scratch(&time.path));
-    hides.retain(|path| !is_scratch(path));
+    needless.retain(|path| !is_scratch(path));
     let mut n = 1..;
     changes.list.iter_mut().zip(&mut n).for_each(|(change, n)| change.n = n);
     dropped
@@ -52,8 +52,8 @@ fn gone_above(changes: &Changes, place: &AbsPath) -> Option<AbsPath> {
     above.filter_map(|path| changes.at(&path)).find(is_gone).map(|change| change.path.clone())
 }
 
-/// Removes the scratch places' part from the uppers; what is gone already is fine.
-pub(super) fn clear(fs: &Fs, held: &Dir, places: &[Place], scratch: &[AbsPath]) -> Result<(), Error> {
+/// Removes the scratch places' part from the uppers of a step; what is gone already is fine.
+pub(super) fn clear(fs: &Fs, held: &Dir, (places, step): (&[Place], u32), scratch: &[AbsPath]) -> Result<(), Error> {
     let Ok(uppers) = held.at(b"upper").open_dir() else { return Ok(()) };
     let mut cleared = HashSet::new();
     for place in scratch {
@@ -63,7 +63,7 @@ pub(super) fn clear(fs: &Fs, held: &Dir, places: &[Place], scratch: &[AbsPath]) 
         for captured in holds.into_iter().chain(within) {
             let below = place.below(&captured.path).unwrap_or_default().to_vec();
             if cleared.insert((captured.k, below.clone())) {
-                clear_one(fs, &uppers, captured, &below)?;
+                clear_one(fs, &uppers, (captured, step), &below)?;
             }
         }
     }
@@ -71,9 +71,8 @@ pub(super) fn clear(fs: &Fs, held: &Dir, places: &[Place], scratch: &[AbsPath]) 
 }
 
 /// Clears `below` in the upper of a place: all of the upper if `below` is empty.
-fn clear_one(fs: &Fs, uppers: &Dir, captured: &Place, below: &[u8]) -> Result<(), Error> {
-    let number = captured.k.to_string();
-    let upper = match uppers.open_below(number.as_bytes()) {
+fn clear_one(fs: &Fs, uppers: &Dir, (captured, step): (&Place, u32), below: &[u8]) -> Result<(), Error> {
+    let upper = match uppers.open_below(&captured.upper_name(step)) {
         Err(error) if error.leads_nowhere() => return Ok(()),
         upper => upper.at("open the upper directory of", &captured.path)?,
     };

@@ -19,23 +19,26 @@
 //!   change, whatever becomes of the directory, and it is removed at the run's end.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use rustix::io::Errno;
 
+use super::collect::below::Below;
 use super::collect::facts::full_path;
 use super::file::{self, Original};
 use super::ids::Ids;
-use super::layout::{Route, is_whiteout};
-use super::pieces::{As, LAID, LaidSplit, Piece, Split, laid_at, parted};
+use super::layout::Route;
+use super::pieces::{As, LAID, LaidPiece, LaidSplit, Piece, Split, laid_at, parted};
+use super::sealed::Sealed;
 use super::upper::dress;
 use crate::error::{At, Error, IoError, reason};
 use crate::fs::Fs;
 use crate::fs::device_number::Dev;
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
+use crate::fs::dir::{Dir, Sort, Time};
 use crate::fs::path::AbsPath;
 
 /// Makes the lower of a split directory and the uppers below its own. `lower` and `works` are empty. Leaves out what has vanished, and what
-/// the upper hides already from an earlier run of the session.
+/// the uppers of earlier steps, `below`, hide.
 ///
 /// Errors: of the store, which may be full, and of the directory itself.
 pub(super) fn lay(
@@ -43,11 +46,14 @@ pub(super) fn lay(
     ids: &Ids,
     split: &Split,
     covered: &AbsPath,
+    (sealed, below): (&Sealed, &[Dir]),
     (upper, lower, works): (&Dir, &Dir, Dir),
 ) -> Result<LaidSplit, Error> {
     let again = |dir: &Dir| dir.open_below(b"");
     let real = Dir::open(covered.as_path()).at("open the directory to capture", covered)?;
-    let mut levels = HashMap::from([(Vec::new(), Level::of(ids, real, again(upper)?, again(lower)?)?)]);
+    let below = below.iter().map(|dir| again(dir).map(Rc::new)).collect::<Result<_, _>>()?;
+    let below = Below::new(Route::User, below, None);
+    let mut levels = HashMap::from([(Vec::new(), Level::of((ids, sealed), real, below, again(upper)?, again(lower)?)?)]);
     let (mut pieces, mut uncopied) = (Vec::new(), Vec::new());
     for piece in &split.0 {
         let (above, name) = parted(&piece.below);
@@ -65,11 +71,13 @@ pub(super) fn lay(
             let work = works.at(number.as_bytes());
             fs.mkdir(work, 0o700)?;
         }
+        let sealed = level.over.enter(name)?.held().to_vec();
         if as_what == As::Split {
             let below = level.below(name)?;
             levels.insert(piece.below.clone(), below);
         }
-        pieces.push(Piece { below: piece.below.clone(), as_what });
+        let piece = Piece { below: piece.below.clone(), as_what };
+        pieces.push(LaidPiece { piece, sealed });
     }
     for Level { upper, mtime, .. } in levels.values() {
         // The entries made in it are not the command's doing.
@@ -82,6 +90,9 @@ pub(super) fn lay(
 struct Level<'a> {
     ids: &'a Ids,
     real: Dir,
+    sealed: &'a Sealed,
+    /// Its directories in the uppers of earlier steps.
+    over: Below,
     upper: Dir,
     lower: Dir,
     /// The mtime of the upper.
@@ -89,23 +100,21 @@ struct Level<'a> {
 }
 
 impl<'a> Level<'a> {
-    fn of(ids: &'a Ids, real: Dir, upper: Dir, lower: Dir) -> Result<Self, Error> {
+    fn of((ids, sealed): (&'a Ids, &'a Sealed), real: Dir, over: Below, upper: Dir, lower: Dir) -> Result<Self, Error> {
         let mtime = upper.stat()?.mtime;
-        Ok(Self { ids, real, upper, lower, mtime })
+        Ok(Self { ids, real, sealed, over, upper, lower, mtime })
     }
 
     /// Lays one name. Returns what it became; `None` if it is not needed.
     fn lay(&self, fs: &Fs, name: &[u8], as_what: As, say: &mut dyn FnMut(&IoError)) -> Result<Option<As>, Error> {
-        let (upper, lower) = (self.upper.at(name), self.lower.at(name));
-        let new = upper.stat()?;
-        if let Some(stat) = &new
-            && hides(upper, stat)?
-        {
+        let lower = self.lower.at(name);
+        if self.over.hides(name)? {
             return Ok(None);
         }
+        let is_sealed = self.over.enter(name)?.is_held();
         match as_what {
-            // A directory from an earlier run of the session lies over what is now a file.
-            As::Copy | As::Real { directory: false } if new.is_some() => Ok(None),
+            // A directory from an earlier step lies over what is now a file.
+            As::Copy | As::Real { directory: false } if is_sealed => Ok(None),
             As::Copy => match self.copy(fs, name) {
                 Ok(()) => Ok(Some(As::Copy)),
                 Err(error) if file::is_full(&error) => Err(error.into()),
@@ -120,9 +129,9 @@ impl<'a> Level<'a> {
                     self.stand_in(fs, name, As::Real { directory: false }).map(Some)
                 }
             },
-            As::Real { directory: true } if new.is_none() => self.stand_in(fs, name, as_what).map(Some),
+            As::Real { directory: true } if !is_sealed => self.stand_in(fs, name, as_what).map(Some),
             As::Overlay | As::Split | As::Real { directory: true } => {
-                if new.is_none() && !self.make_upper(fs, name)? {
+                if !self.make_upper(fs, name)? {
                     let gone = self.real.at(name).stat().is_ok_and(|stat| stat.is_none());
                     let real = As::Real { directory: true };
                     return if gone { Ok(None) } else { self.stand_in(fs, name, real).map(Some) };
@@ -150,11 +159,16 @@ impl<'a> Level<'a> {
     fn make_upper(&self, fs: &Fs, name: &[u8]) -> Result<bool, Error> {
         let at = self.upper.at(name);
         fs.mkdir(at, 0o700)?;
-        let dressed = self.real.at(name).open_dir().at("open the directory to capture", self.real.at(name)).and_then(|real| {
-            let mtime = real.stat().at("look at the directory to capture", self.real.at(name))?.mtime;
+        let over = self.over.enter(name)?;
+        let shows = match over.held().first() {
+            Some(sealed) => sealed.again(),
+            None => self.real.at(name).open_dir().at("open the directory to capture", self.real.at(name)),
+        };
+        let dressed = shows.and_then(|shows| {
+            let mtime = shows.stat().at("look at the directory to capture", self.real.at(name))?.mtime;
             // Before the mode, which may deny it to the owner.
             fs.set_xattr(at, &[b"user.overlay.", LAID.as_bytes()].concat(), &laid_at(mtime))?;
-            dress(fs, Route::User, self.ids, at, &real)
+            dress(fs, Route::User, self.ids, at, (&shows, self.sealed))
         });
         match dressed {
             Ok(_) => Ok(true),
@@ -186,14 +200,6 @@ impl<'a> Level<'a> {
 
     fn below(&self, name: &[u8]) -> Result<Self, Error> {
         let open = |dir: &Dir| dir.at(name).open_dir();
-        Self::of(self.ids, open(&self.real)?, open(&self.upper)?, open(&self.lower)?)
+        Self::of((self.ids, self.sealed), open(&self.real)?, self.over.enter(name)?, open(&self.upper)?, open(&self.lower)?)
     }
-}
-
-/// Tells whether an upper's object hides all that a lower could have: anything but a merged directory does.
-fn hides(at: Entry<'_>, stat: &Stat) -> Result<bool, IoError> {
-    if is_whiteout(stat) || stat.sort != Sort::Directory {
-        return Ok(true);
-    }
-    Ok(at.xattrs()?.iter().any(|(name, value)| name == b"user.overlay.opaque" && value == b"y"))
 }

@@ -2,12 +2,13 @@
 
 use super::ids::Ids;
 use super::layout::{Route, is_overlay_xattr};
+use super::sealed::Sealed;
 use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Time};
 
-/// Makes an upper look like the directory that it covers; returns the mtime that it set.
-pub(super) fn dress(fs: &Fs, route: Route, ids: &Ids, upper: Entry<'_>, dir: &Dir) -> Result<Time, IoError> {
+/// Makes an upper look like the directory that it covers, which may lie in a sealed upper; returns the mtime that it set.
+pub(super) fn dress(fs: &Fs, route: Route, ids: &Ids, upper: Entry<'_>, (dir, sealed): (&Dir, &Sealed)) -> Result<Time, IoError> {
     let covered = dir.path().display();
     let stat = dir.stat().at("look at the directory to capture", &covered)?;
     if route == Route::Root {
@@ -26,7 +27,7 @@ pub(super) fn dress(fs: &Fs, route: Route, ids: &Ids, upper: Entry<'_>, dir: &Di
             other => other?,
         }
     }
-    fs.set_mode(upper, stat.mode)?;
+    fs.set_mode(upper, sealed.as_left(&stat))?;
     fs.set_mtime(upper, stat.mtime)?;
     Ok(stat.mtime)
 }

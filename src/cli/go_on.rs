@@ -129,10 +129,24 @@ fn take_up(call: &Call, store: &Store, id: &Id) -> Result<Begun, Problem> {
         collect::collect(call, store, &mut session)?;
     }
     let in_memory = session.run()?.is_some_and(|run| run.in_memory);
-    match refusal(&session.header, in_memory) {
-        None => Ok(Begun { session, fresh: false, told: false }),
-        Some((why, remedy)) => Err(Problem::refused(format!("cannot go on in session {id}: {why}")).remedy(remedy)),
-    }
+    refuse(&session.header, in_memory, Want::GoOn)?;
+    Ok(Begun { session, fresh: false, told: false })
+}
+
+/// Refuses a session whose steps cannot be gone on from.
+pub fn refuse(header: &Header, in_memory: bool, want: Want) -> Result<(), Problem> {
+    let Some((why, remedy)) = refusal(header, in_memory) else { return Ok(()) };
+    let (act, id) = (
+        match want {
+            Want::Rewind => "rewind",
+            Want::Fork => "fork",
+            _ => "go on in",
+        },
+        &header.id,
+    );
+    let problem = Problem::refused(format!("cannot {act} session {id}: {why}"));
+    // Another session is no remedy for one that is to be rewound.
+    Err(if want == Want::GoOn { problem.remedy(remedy) } else { problem })
 }
 
 fn is_running(id: &Id) -> Problem {

@@ -12,6 +12,7 @@ use crate::error::{Error, command, recant};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
+use crate::session::net::Net;
 use crate::session::opened::Session;
 use crate::session::run::{Coverage, How};
 use crate::session::sides::Side;
@@ -76,13 +77,15 @@ pub fn once(call: &Call, store: &Store, cwd: &AbsPath, about: &str, text: &str) 
 /// The most paths that are named.
 const NAMED: usize = 5;
 
-/// Warns, before a command goes on in a session, of paths that have changed on the tree since the session held them. The command sees
-/// what the session holds; a commit will find conflicts there.
+/// The most paths that are looked at before a command goes on in a session: it must not cost more, the more the session holds.
+const LOOKED_AT: usize = 256;
+
+/// Warns, before a command goes on in a session, of paths that have changed on the tree since the session held them, as far as a look at
+/// some of them tells. The command sees what the session holds; a commit will find conflicts there.
 pub fn changed_below(call: &Call, session: &Session) -> Result<(), Problem> {
-    let changes = session.changes()?;
+    let changes = Net::open(session)?.some(LOOKED_AT)?;
     let mut sources = Sources::of(session)?;
     let changed: Vec<&AbsPath> = changes
-        .list
         .iter()
         .filter(|change| sources.on_tree(change, Side::Never) == OnTree::Changed)
         .map(|change| &change.path)

@@ -48,6 +48,7 @@ mod prune;
 mod prune_all;
 mod recover;
 mod remote;
+mod rewind;
 mod run;
 mod scope;
 mod show;
@@ -219,6 +220,8 @@ fn effects(verb: &Verb) -> Effects {
             SnapshotVerb::Restore(args) => args.dry_run,
             SnapshotVerb::Prune(args) => args.dry_run,
         },
+        Verb::Rewind(args) => args.dry_run,
+        Verb::Fork(args) => args.dry_run,
         Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) | Verb::Confirm(_) => false,
         Verb::List(_) | Verb::Show(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) | Verb::Status => true,
         Verb::Here | Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
@@ -324,6 +327,8 @@ impl Call {
             Verb::Show(args) => show::show(self, &args),
             Verb::Discard(args) => discard::discard(self, &args),
             Verb::Diff(args) => diff::diff(self, &args),
+            Verb::Rewind(args) => rewind::rewind(self, &args),
+            Verb::Fork(args) => rewind::fork(self, &args),
             Verb::Commit(args) => apply::commit(self, &args),
             Verb::Confirm(args) => confirm::confirm(self, &args),
             Verb::Rollback(args) => apply::rollback(self, &args),

@@ -36,6 +36,8 @@ use crate::session::store::Store;
 pub struct RunDocument<'a> {
     /// `null` if the session is gone, as it held nothing.
     session: Option<&'a Id>,
+    /// The step that it became; `null` if it changed nothing, and with `--in`.
+    step: Option<u32>,
     result: &'static str,
     ending: Ending,
     changes: u64,
@@ -53,7 +55,18 @@ impl<'a> RunDocument<'a> {
     /// The document of a `run --in`.
     pub fn confined(session: Option<&'a Id>, result: &'static str, ending: Ending, changes: u64, network: bool) -> Self {
         let beyond_files = Beyond { network, passed: Vec::new() };
-        Self { session, result, ending, changes, beyond_files, warnings: &[], refused: &[], dropped: 0, too_much: None }
+        Self {
+            session,
+            step: None,
+            result,
+            ending,
+            changes,
+            beyond_files,
+            warnings: &[],
+            refused: &[],
+            dropped: 0,
+            too_much: None,
+        }
     }
 }
 
@@ -514,7 +527,9 @@ fn end(call: &Call, store: &Store, begun: Begun, held: &Held, args: &args::Run) 
         let (changes, warnings, refused) = (held.changes, &held.warnings[..], &held.refused[..]);
         let (dropped, too_much) = (held.dropped, held.too_much);
         let session = (!gone).then_some(&id);
-        call.out.document(&RunDocument { session, result, ending, changes, beyond_files, warnings, refused, dropped, too_much });
+        let step = held.step.filter(|_| !gone);
+        let told = RunDocument { session, step, result, ending, changes, beyond_files, warnings, refused, dropped, too_much };
+        call.out.document(&told);
     }
     Ok((result, ended))
 }
@@ -540,9 +555,9 @@ fn say_held(note: &impl Fn(String), held: &Held, id: &Id, exit: u8) {
 
 /// Says what a further command changed in its session; nothing if it changed nothing. What to do next was said when the session began.
 fn say_news(note: &impl Fn(String), held: &Held, id: &Id, exit: u8) {
-    if held.news > 0 {
-        let (news, all) = (text::count(held.news, "path"), text::count(held.changes, "change"));
-        note(format!("session {}: {news} changed, {all} in all{}", id.tail(), exited(exit)));
+    if let Some(step) = held.step {
+        let (news, all) = (text::count(held.news, "change"), text::grouped(held.changes));
+        note(format!("step {step} of session {}: {news} ({}), {all} in all{}", id.tail(), sorts(held), exited(exit)));
     }
 }
 

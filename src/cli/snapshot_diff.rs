@@ -167,6 +167,8 @@ fn change(series: &Series, difference: &Difference) -> Result<Change, Problem> {
         before: Before { object: difference.then.clone(), print: None },
         after: difference.now.clone(),
         marks,
+        step: None,
+        from: None,
         extra: Default::default(),
     })
 }

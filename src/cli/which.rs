@@ -31,6 +31,10 @@ pub enum Want {
     Stage,
     /// To run a further command in it.
     GoOn,
+    /// To make it stand at another step.
+    Rewind,
+    /// To begin another session as it is at a step.
+    Fork,
     /// To change something else about it: its name, or what the store keeps of it.
     Tend,
 }
@@ -54,7 +58,7 @@ impl Want {
             return false;
         }
         if header.uncollected {
-            return matches!(self, Want::Look | Want::Commit | Want::Discard | Want::GoOn | Want::Tend);
+            return !matches!(self, Want::RollBack | Want::Redo | Want::Confirm | Want::Stage);
         }
         let is_final = header.checkpoint == Checkpoint::Pruned && counts.inside > 0;
         match self {
@@ -68,7 +72,9 @@ impl Want {
             // An unreadable record counts; the verb reports it.
             Want::Confirm => !matches!(confirm::read(store, &header.id), Ok(None)),
             Want::Stage => header.origin == Origin::Staged && counts.ever_in == 0,
-            Want::GoOn => header.origin == Origin::Captured && counts.changes > 0 && counts.ever_in == 0,
+            Want::GoOn | Want::Rewind | Want::Fork => {
+                header.origin == Origin::Captured && (counts.changes > 0 || header.steps.is_some()) && counts.ever_in == 0
+            }
         }
     }
 
@@ -83,6 +89,8 @@ impl Want {
             Want::Confirm => "confirmed",
             Want::Stage => "staged in",
             Want::GoOn => "gone on in",
+            Want::Rewind => "rewound",
+            Want::Fork => "forked",
             Want::Tend => "changed",
         }
     }
@@ -97,6 +105,8 @@ impl Want {
             Want::Confirm => format!("confirm {id}"),
             Want::Stage => format!("session write {id} PATH"),
             Want::GoOn => format!("run --session {id} -- COMMAND"),
+            Want::Rewind => format!("rewind {id} STEP"),
+            Want::Fork => format!("fork {id}"),
             Want::Look | Want::Tend => format!("show {id}"),
         })
     }
@@ -205,7 +215,7 @@ pub fn meant(call: &Call, key: &str, want: Want) -> Option<Id> {
 /// True if a session could be `last`, or has to be named as passed over.
 fn counts(want: Want, header: &Header) -> bool {
     let empty_desk = want == Want::Stage && header.origin == Origin::Staged;
-    header.discarded.is_none() && (header.counts.changes > 0 || header.uncollected || empty_desk)
+    header.discarded.is_none() && (header.counts.changes > 0 || header.steps.is_some() || header.uncollected || empty_desk)
 }
 
 /// The header of a session after its run is collected, if that was cut off and the verb could act on its changes: else an older session

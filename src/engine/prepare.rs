@@ -65,6 +65,9 @@ impl Plan {
             directories: Vec::new(),
             many: false,
         };
+        if let Some(uppers) = session.remove_blocks(fs)? {
+            touched.directory(&Rc::new(uppers)); // D2: a name that came back would be one of what lies on the tree
+        }
         let spot = displaced(self.journal.head.generation + 1);
         if draft.made.contains(&spot) {
             let named = self.reach.spot(&spot)?;

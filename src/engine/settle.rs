@@ -329,7 +329,8 @@ fn filled(item: &Item, kept: &Spot) -> String {
 /// that were no change.
 fn forget_uppers(fs: &Fs, session: &Session) -> Result<(), Error> {
     let header = &session.header;
-    if header.origin != Origin::Captured || header.counts.ever_in < header.counts.changes {
+    // What other steps hold stays until it is pruned.
+    if header.origin != Origin::Captured || header.counts.ever_in < header.counts.changes || header.steps.is_some() {
         return Ok(());
     }
     for below in [&b"held/upper"[..], b"held/work"] {

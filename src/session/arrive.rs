@@ -19,6 +19,11 @@ pub struct Arriving {
 }
 
 impl Arriving {
+    /// The id that it is to have.
+    pub fn id(&self) -> &Id {
+        &self.id
+    }
+
     fn temp(&self) -> Vec<u8> {
         temp(&self.id)
     }
@@ -33,6 +38,19 @@ impl Store {
     pub fn has(&self, id: &Id) -> Result<bool, Error> {
         let at = self.sessions().at(id.as_str().as_bytes());
         Ok(at.stat()?.is_some())
+    }
+
+    /// Makes the directory of a session that is to come, with an id of its own.
+    pub fn expect_new(&self, fs: &Fs) -> Result<Arriving, Error> {
+        let (headers, _) = self.every_header()?;
+        let id = self.draw_id(&headers, None)?;
+        self.expect(fs, &id)
+    }
+
+    /// Refuses a name that a session begun here may not get.
+    pub fn refuse_taken(&self, name: &str) -> Result<(), Error> {
+        let (headers, _) = self.every_header()?;
+        self.name_is_free(&headers, name, self.begins_in.as_ref()).map(drop)
     }
 
     /// Makes the directory of a session that is to come. Removes what an interrupted import of that id left.

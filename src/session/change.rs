@@ -58,13 +58,19 @@ pub struct Change {
     /// Further facts.
     #[serde(default)]
     pub marks: Marks,
+    /// The step whose upper holds the `after` of a captured change; missing for the first step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u32>,
+    /// In a step's own list: the earlier step whose upper holds the `before`; missing if that was on the tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u32>,
     /// Fields of a later recant, kept as they are.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
 /// The kind of a change, in a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sort {
     /// Nothing was there.
@@ -97,6 +103,18 @@ impl Sort {
             Sort::Created | Sort::Modified | Sort::Deleted => self.word(),
             Sort::Metadata => "of metadata",
             Sort::Times => "of the mtime alone",
+        }
+    }
+}
+
+impl Line {
+    /// The path that it is about; `None` for a line about the file.
+    pub fn path(&self) -> Option<&AbsPath> {
+        match self {
+            Self::Change(change) => Some(&change.path),
+            Self::None { path, .. } => Some(path),
+            Self::DirectoryTime(time) => Some(&time.path),
+            Self::Rewritten { .. } => None,
         }
     }
 }
@@ -156,7 +174,7 @@ pub struct DirectoryTime {
 pub enum Line {
     /// A change. The last line for a path wins.
     Change(Box<Change>),
-    /// The path is back to its `before`.
+    /// The path is back to its `before`, and its time is no matter either.
     None {
         /// The number that this staging took.
         n: u32,
@@ -172,6 +190,9 @@ pub enum Line {
         lines: u64,
         /// The number of lines that follow and were written with this one.
         follow: u64,
+        /// The offset in bytes where these end; missing in files of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        end: Option<u64>,
     },
 }
 
@@ -313,6 +334,8 @@ mod tests {
             before: Before { object: object(before), print: None },
             after: object(after),
             marks: Marks::default(),
+            step: None,
+            from: None,
             extra: Map::new(),
         };
         for (what, changes, fits) in [

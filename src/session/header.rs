@@ -66,8 +66,52 @@ impl Sizes {
     }
 }
 
-/// The highest number of [`Header::reader`] by which this recant changes sessions; the first one.
-pub const KNOWN: u32 = 1;
+/// The highest number of [`Header::reader`] by which this recant changes sessions. 2 came with [`Steps`].
+pub const KNOWN: u32 = 2;
+
+/// The steps of a session in which more than one command ran: see [`super::steps`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Steps {
+    /// The numbers of the steps from the first to the head, each of which stands on the one before: ranges, both ends included. Empty at
+    /// step 0.
+    pub chain: Vec<(u32, u32)>,
+    /// The highest number that a step has had.
+    pub last: u32,
+    /// The bytes of `steps.jsonl` that count.
+    pub bytes: u64,
+}
+
+impl Steps {
+    /// The numbers of the steps up to the head, the oldest first.
+    pub fn numbers(&self) -> impl DoubleEndedIterator<Item = u32> {
+        self.chain.iter().flat_map(|(from, to)| *from..=*to)
+    }
+
+    /// The step at which the session stands; 0 is the tree as it was.
+    pub fn head(&self) -> u32 {
+        self.chain.last().map_or(0, |(_, to)| *to)
+    }
+
+    /// Moves the head on to the next step, which gets the next number.
+    pub fn push(&mut self) {
+        self.last += 1;
+        match self.chain.last_mut() {
+            Some((_, to)) if *to + 1 == self.last => *to += 1,
+            _ => self.chain.push((self.last, self.last)),
+        }
+    }
+
+    /// Sets the chain to these numbers, the oldest first.
+    pub fn set(&mut self, numbers: impl IntoIterator<Item = u32>) {
+        self.chain.clear();
+        for n in numbers {
+            match self.chain.last_mut() {
+                Some((_, to)) if *to + 1 == n => *to = n,
+                _ => self.chain.push((n, n)),
+            }
+        }
+    }
+}
 
 /// A path at which an interrupted operation could not be undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,6 +164,9 @@ pub struct Header {
     pub begun: bool,
     /// The number of whole lines of `changes.jsonl` that count.
     pub lines: u64,
+    /// Its steps; missing as long as it has one at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Steps>,
     /// The number of changes, in all and by place.
     pub counts: Counts,
     /// Its sizes in bytes.
@@ -206,6 +253,7 @@ impl Header {
             unsynced: false,
             begun: false,
             lines: 0,
+            steps: None,
             counts: Counts::default(),
             sizes: Sizes::default(),
             generation: 0,
@@ -218,6 +266,29 @@ impl Header {
             left: Vec::new(),
             extra: Map::new(),
         }
+    }
+
+    /// The numbers of the steps up to the head, the oldest first.
+    pub fn chain(&self) -> Vec<u32> {
+        match &self.steps {
+            Some(steps) => steps.numbers().collect(),
+            None => (self.lines > 0).then_some(1).into_iter().collect(),
+        }
+    }
+
+    /// The step at which it stands; 0 is the tree as it was.
+    pub fn head(&self) -> u32 {
+        self.steps.as_ref().map_or(u32::from(self.lines > 0), Steps::head)
+    }
+
+    /// The number that the next step gets.
+    pub fn next_step(&self) -> u32 {
+        1 + self.steps.as_ref().map_or(u32::from(self.lines > 0), |steps| steps.last)
+    }
+
+    /// The name, in the session's directory, of the record of a command that goes on in it: it counts as long as its step is the next one.
+    pub(super) fn going_on(&self) -> Vec<u8> {
+        format!("step.{}.json", self.next_step()).into_bytes()
     }
 
     /// Computes the status from the counts.

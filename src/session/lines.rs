@@ -1,6 +1,7 @@
 //! `changes.jsonl`: numbered changes, a line each. Staging appends to it: the last line for a path wins, and the header counts the lines.
 //! A capture rewrites it as a whole, and so does a commit with the hashes that planning took.
 
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
@@ -50,7 +51,7 @@ impl Session {
             reading.lines = Some(lines);
             return Ok(reading);
         }
-        let mut net = Net::default();
+        let mut net = Last::default();
         while let Some(line) = lines.next()? {
             net.take(line);
         }
@@ -64,7 +65,7 @@ impl Session {
     pub fn changes_as_written(&self) -> Result<Changes, Error> {
         let at = self.dir.at(b"changes.jsonl");
         let Some((file, _)) = open_own(at)? else { return Ok(Changes::default()) };
-        let mut net = Net::default();
+        let mut net = Last::default();
         for (line, number) in BufReader::with_capacity(64 << 10, file).split(b'\n').zip(1_u64..) {
             let line = serde_json::from_slice(&line.at("read", at)?);
             let why = |error| damaged(at, format!("line {number}: {error}"));
@@ -85,9 +86,17 @@ impl Session {
         self.write_anew(fs, changes, lines)?.name(fs, &self.dir)
     }
 
+    /// Writes the first changes of a session that is to come, and `run.json`; durably, with all that was written on the store's file system
+    /// since the session's directory was opened (D1, D7).
+    pub fn write_first(&self, fs: &Fs, changes: &Changes, lines: u64, run: &Run) -> Result<(), Error> {
+        self.write_anew(fs, changes, lines)?.name(fs, &self.dir)?;
+        fs.replace_later(self.dir.at(b"run.json"), &json::text(run))?;
+        Ok(fs.sync_fs(&self.dir)?)
+    }
+
     /// Writes `changes.jsonl` anew under another name; the caller syncs it and gives it its name.
     pub fn write_anew(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<Written, Error> {
-        let mut writing = Writing::begin(fs, &self.dir, lines, (changes.list.len() + changes.directory_times.len()) as u64)?;
+        let mut writing = Writing::begin(fs, &self.dir, lines)?;
         for change in &changes.list {
             writing.change(change)?;
         }
@@ -102,7 +111,7 @@ impl Session {
         mut teach: impl FnMut(usize, &mut Change) -> Result<(), E>,
     ) -> Result<Written, E> {
         let mut reading = self.read_changes()?;
-        let mut writing = Writing::begin(fs, &self.dir, self.header.lines, 0)?;
+        let mut writing = Writing::begin(fs, &self.dir, self.header.lines)?;
         let mut index = 0;
         while let Some(mut change) = reading.next()? {
             teach(index, &mut change)?;
@@ -121,9 +130,10 @@ struct Writing<'a> {
     dir: &'a Dir,
     file: std::fs::File,
     buffer: Vec<u8>,
+    /// The length in bytes of all that was written and is in the buffer.
+    end: u64,
     lines: u64,
     follow: u64,
-    told: u64,
 }
 
 /// A `changes.jsonl` written whole under another name; not durable yet.
@@ -148,12 +158,12 @@ impl Written {
 }
 
 impl<'a> Writing<'a> {
-    fn begin(fs: &'a Fs, dir: &'a Dir, lines: u64, follow: u64) -> Result<Self, Error> {
+    fn begin(fs: &'a Fs, dir: &'a Dir, lines: u64) -> Result<Self, Error> {
         let temp = dir.at(NEW);
         fs.unlink_if_there(temp)?;
         let file = fs.create(temp, 0o600)?;
-        let buffer = first_line(lines, follow);
-        Ok(Self { fs, dir, file, buffer, lines, follow: 0, told: follow })
+        let buffer = first_line(lines, 0, 0);
+        Ok(Self { fs, dir, file, end: buffer.len() as u64, buffer, lines, follow: 0 })
     }
 
     fn change(&mut self, change: &Change) -> Result<(), Error> {
@@ -161,8 +171,9 @@ impl<'a> Writing<'a> {
     }
 
     fn line(&mut self, line: &LineRef<'_>) -> Result<(), Error> {
+        let before = self.buffer.len();
         json::append_line(&mut self.buffer, line);
-        self.follow += 1;
+        (self.follow, self.end) = (self.follow + 1, self.end + (self.buffer.len() - before) as u64);
         if self.buffer.len() > 1 << 18 { self.flush() } else { Ok(()) }
     }
 
@@ -172,14 +183,17 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// Ends the file. The first line tells how many follow: if that was not known, it is written once more, with the same length.
+    /// Ends the file. The first line, which tells how many follow and where they end, is written once more, with the same length.
     fn end(mut self, times: &[DirectoryTime]) -> Result<Written, Error> {
         for time in times {
             self.line(&LineRef::DirectoryTime(time))?;
         }
-        self.flush()?;
-        if self.told != self.follow {
-            let first = first_line(self.lines, self.follow);
+        let first = first_line(self.lines, self.follow, self.end);
+        if self.end == self.buffer.len() as u64 {
+            self.buffer[..first.len()].copy_from_slice(&first);
+            self.flush()?;
+        } else {
+            self.flush()?;
             self.fs.write_at(&self.file, &first, 0, self.dir.at(NEW))?;
         }
         Ok(Written { file: self.file })
@@ -187,9 +201,9 @@ impl<'a> Writing<'a> {
 }
 
 /// Makes the first line, always of the same length: JSON may be followed by spaces.
-fn first_line(lines: u64, follow: u64) -> Vec<u8> {
-    let mut line = json::text(&Line::Rewritten { lines, follow });
-    line.resize(96, b' ');
+fn first_line(lines: u64, follow: u64, end: u64) -> Vec<u8> {
+    let mut line = json::text(&Line::Rewritten { lines, follow, end: Some(end) });
+    line.resize(112, b' ');
     line.push(b'\n');
     line
 }
@@ -258,7 +272,7 @@ impl Locked {
             }
             end += got as u64;
             match serde_json::from_slice(&text) {
-                Ok(Line::Rewritten { lines, follow }) if first => (counted, owed) = (lines, follow),
+                Ok(Line::Rewritten { lines, follow, .. }) if first => (counted, owed) = (lines, follow),
                 _ if owed > 0 => owed -= 1,
                 _ => counted += 1,
             }
@@ -347,7 +361,7 @@ impl Lines {
     /// True if the file was written as a whole, and nothing was appended since: then each path has one line, in path order.
     fn is_whole(&mut self) -> Result<bool, Error> {
         match self.read()? {
-            Line::Rewritten { lines, follow } => {
+            Line::Rewritten { lines, follow, .. } => {
                 (self.counted, self.owed) = (lines, follow);
                 Ok(lines >= self.counts)
             }
@@ -404,48 +418,59 @@ enum LineRef<'a> {
     DirectoryTime(&'a DirectoryTime),
 }
 
-/// Collects net changes: the last line for a path counts.
+/// Net changes, put together from lines: the last line for a path counts.
 #[derive(Default)]
-struct Net {
-    lines: Vec<Last>,
-    directory_times: Vec<DirectoryTime>,
+pub(super) struct Last {
+    paths: BTreeMap<AbsPath, AtPath>,
 }
 
-enum Last {
-    Change(Box<Change>),
-    None(AbsPath),
+/// All that the lines so far say of one path; `None` if they say nothing.
+#[derive(Debug, Clone, Default)]
+pub(super) struct AtPath {
+    /// Its change; the inner `None` if it has none any more.
+    pub change: Option<Option<Change>>,
+    /// Its time as a directory that is no change; the inner `None` if that is no matter any more.
+    pub time: Option<Option<DirectoryTime>>,
 }
 
 impl Last {
-    fn path(&self) -> &AbsPath {
-        match self {
-            Last::Change(change) => &change.path,
-            Last::None(path) => path,
-        }
-    }
-}
-
-impl Net {
-    fn take(&mut self, line: Line) {
+    /// Adds a line.
+    pub fn take(&mut self, line: Line) {
+        let Some(path) = line.path().cloned() else { return };
+        let at = self.paths.entry(path).or_default();
         match line {
-            Line::Change(change) => self.lines.push(Last::Change(change)),
-            Line::None { path, .. } => self.lines.push(Last::None(path)),
-            Line::DirectoryTime(time) => self.directory_times.push(time),
+            // The time of a directory that is a change is in the change.
+            Line::Change(change) => (at.change, at.time) = (Some(Some(*change)), Some(None)),
+            Line::None { .. } => (at.change, at.time) = (Some(None), Some(None)),
+            Line::DirectoryTime(time) => at.time = Some(Some(time)),
             Line::Rewritten { .. } => {}
         }
     }
 
-    fn finish(self) -> Changes {
-        let (mut lines, mut directory_times) = (self.lines, self.directory_times);
-        directory_times.sort_by(|a, b| a.path.cmp(&b.path));
-        // Stable, so that the last line for a path comes first among those for that path.
-        lines.reverse();
-        lines.sort_by(|a, b| a.path().cmp(b.path()));
-        lines.dedup_by(|later, kept| later.path() == kept.path());
-        let net = lines.into_iter().filter_map(|line| match line {
-            Last::Change(change) => Some(*change),
-            Last::None(_) => None,
-        });
-        Changes { list: net.collect(), directory_times }
+    /// All that was said of a path.
+    pub fn at(&self, path: &AbsPath) -> Option<&AtPath> {
+        self.paths.get(path)
+    }
+
+    /// The paths of which something was said as of changes, in path order.
+    pub fn changed(&self) -> impl Iterator<Item = (&AbsPath, &Option<Change>)> {
+        self.paths.iter().filter_map(|(path, at)| Some((path, at.change.as_ref()?)))
+    }
+
+    /// All that was said at and under a path, in path order.
+    pub fn under<'p>(&'p self, path: &'p AbsPath) -> impl Iterator<Item = (&'p AbsPath, &'p AtPath)> {
+        self.paths.range(path..).take_while(move |(at, _)| at.is_under(path))
+    }
+
+    /// The net changes. The time of a directory that did not change is left out, unless names in it did: a commit puts it back then.
+    pub fn finish(self) -> Changes {
+        let mut changes = Changes::default();
+        for AtPath { change, time } in self.paths.into_values() {
+            changes.list.extend(change.flatten());
+            changes.directory_times.extend(time.flatten());
+        }
+        let parents: HashSet<AbsPath> = changes.list.iter().filter_map(|change| change.path.parent()).collect();
+        changes.directory_times.retain(|time| time.before != time.after || parents.contains(&time.path));
+        changes
     }
 }

@@ -145,9 +145,24 @@ impl Session {
         run.map(Some).map_err(|error| damaged(at, error))
     }
 
+    /// Reads the record of a command that goes on in the session and is not collected. `None` if there is none, or a power cut garbled it.
+    pub fn going_on(&self) -> Result<Option<Run>, Error> {
+        let bytes = read_small(self.dir.at(&self.header.going_on()), 16 << 20)?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+
+    /// True if the record of such a command is there, readable or not.
+    pub fn is_going_on(&self) -> Result<bool, Error> {
+        Ok(self.dir.at(&self.header.going_on()).stat()?.is_some())
+    }
+
     /// True if a run of another boot was never collected: what it wrote may not have reached the disk.
     pub fn of_another_boot(&self) -> Result<bool, Error> {
-        Ok(self.run()?.is_some_and(|run| run.may_lack()))
+        let run = match self.going_on()? {
+            Some(run) => Some(run),
+            None => self.run()?,
+        };
+        Ok(run.is_some_and(|run| run.may_lack()))
     }
 
     /// The place of the content of a change's `after`, below the session's directory: in its upper or among the held objects. `None` if
@@ -156,7 +171,9 @@ impl Session {
         match (side, run) {
             (Side::In | Side::Lost, _) => None,
             _ if change.after.is_none() || change.in_place() => None,
-            (Side::Never, Some(run)) if !run.in_memory => run.upper_of(&change.path).map(|upper| [b"held/", &*upper].concat()),
+            (Side::Never, Some(run)) if !run.in_memory => {
+                run.upper_of(change.step, &change.path).map(|upper| [b"held/", &*upper].concat())
+            }
             // An object without content is made from its record, unless its names are to be one object.
             (Side::Never, _) if !change.marks.linked && !change.after.as_ref().is_some_and(State::is_file) => None,
             _ => Some(object_name(change.n)),
@@ -244,6 +261,40 @@ impl Locked {
         self.save(fs, header)
     }
 
+    /// Notes that a command goes on in the session, without waiting for the disk: after a power cut the session stands at its last step.
+    pub fn note_going_on(&mut self, fs: &Fs, run: &Run) -> Result<(), Error> {
+        let name = self.header.going_on();
+        fs.replace_later(self.dir.at(&name), &json::text(run))?;
+        self.session.header.uncollected = true;
+        Ok(())
+    }
+
+    /// Ends that: the session is as it was before the command.
+    pub fn end_going_on(&mut self, fs: &Fs) -> Result<(), Error> {
+        let name = self.header.going_on();
+        fs.unlink_if_there(self.dir.at(&name))?;
+        self.session.header.uncollected = false;
+        Ok(())
+    }
+
+    /// Replaces the header by one in which `run.json`, and the lines that were appended to `files`, count: durably, with all else that was
+    /// written on the store's file system since the session was opened (D1, D2, D7). After a power cut the session is as it was before, or
+    /// as it is now.
+    pub(super) fn save_step(&mut self, fs: &Fs, run: &Run, mut header: Header) -> Result<(), Error> {
+        header.changed = crate::fs::now();
+        let (run_at, at) = (self.dir.at(b"run.json"), self.dir.at(b"session.json"));
+        fs.write_beside(run_at, &json::text(run))?;
+        fs.write_beside(at, &header_bytes(&header))?;
+        fs.sync_fs(&self.dir)?; // D1, D2, D7
+        fs.name_beside(run_at)?;
+        fs.name_beside(at)?;
+        fs.sync_dir(&self.dir)?; // D2: the step was said to be held
+        let name = self.header.going_on();
+        self.session.header = header;
+        // It counts no more: its step is not the next one.
+        Ok(fs.unlink_if_there(self.dir.at(&name))?)
+    }
+
     /// Writes `run.json` without waiting for the disk.
     pub fn note_run(&self, fs: &Fs, run: &Run) -> Result<(), Error> {
         let at = self.dir.at(b"run.json");
@@ -282,7 +333,15 @@ pub(super) fn read_header(dir: &Dir, id: &Id, is_journaled: impl FnOnce() -> Res
     if !bytes.as_deref().is_some_and(is_json) && is_uncollected(dir)? && !is_journaled()? {
         return cut_off_header(dir, id);
     }
-    parse_header(&bytes.ok_or_else(|| garbled("it is missing"))?, id).map_err(|why| garbled(&why))
+    let mut header = parse_header(&bytes.ok_or_else(|| garbled("it is missing"))?, id).map_err(|why| garbled(&why))?;
+    header.uncollected |= is_going_on(&header, |name| Ok(dir.at(name).stat()?.is_some()))?;
+    Ok(header)
+}
+
+/// True if a command goes on in a session, or has, and is not collected: `is_there` tells whether a name is in the session's directory.
+pub(super) fn is_going_on(header: &Header, is_there: impl FnOnce(&[u8]) -> Result<bool, Error>) -> Result<bool, Error> {
+    let could = header.origin == Origin::Captured && header.lines > 0 && header.generation == 0 && header.discarded.is_none();
+    Ok(could && is_there(&header.going_on())?)
 }
 
 /// True if it is whole JSON. Files of recant's own are written whole and, except in a run under way, durable before they get their names.

@@ -12,7 +12,7 @@ use crate::tree::time;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arg(#[serde(with = "path::bytes")] pub Vec<u8>);
 
-/// A captured place: its changes lie in `held/upper/<k>`.
+/// A captured place: what the first step changed in it lies in `held/upper/<k>`, what step n changed in `held/upper/<k>.<n>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The captured directory.
@@ -37,9 +37,14 @@ pub struct FileCopy {
 }
 
 impl Place {
-    /// The path, below the session's directory `held`, of what is captured at `below` the place. `None` if the place has no such path.
-    pub fn upper(&self, below: &[u8]) -> Option<Vec<u8>> {
-        let upper = format!("upper/{}", self.k).into_bytes();
+    /// The name of the place's upper of a step, in `held/upper`.
+    pub fn upper_name(&self, step: u32) -> Vec<u8> {
+        if step <= 1 { format!("{}", self.k) } else { format!("{}.{step}", self.k) }.into_bytes()
+    }
+
+    /// The path, below the session's directory `held`, of what a step captured at `below` the place. `None` if the place has no such path.
+    pub fn upper(&self, step: u32, below: &[u8]) -> Option<Vec<u8>> {
+        let upper = [b"upper/", &*self.upper_name(step)].concat();
         let below = match &self.file {
             None => below,
             Some(_) if below.is_empty() => self.path.split()?.1,
@@ -111,6 +116,9 @@ pub struct Run {
     /// The end of the command; missing while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
+    /// The time that it took, in ns; missing if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took: Option<u64>,
     /// The boot that it ran in: /proc/sys/kernel/random/boot_id.
     pub boot: String,
     /// The captured places.
@@ -121,9 +129,6 @@ pub struct Run {
     /// Notes on what the run did that is no change of a file, or that could not be held.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// Paths where the uppers hide the tree, beside those of changes: a further run does not see what somebody does there.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hides: Vec<AbsPath>,
     /// Places whose changes are dropped at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scratch: Vec<AbsPath>,
@@ -185,11 +190,11 @@ impl Run {
         self.in_memory && self.ending.is_none()
     }
 
-    /// The place of what was captured at `path`, below the session's directory `held`.
-    pub fn upper_of(&self, path: &AbsPath) -> Option<Vec<u8>> {
+    /// The place of what a step captured at `path`, below the session's directory `held`.
+    pub fn upper_of(&self, step: Option<u32>, path: &AbsPath) -> Option<Vec<u8>> {
         let places = self.places.iter().filter_map(|place| {
             let below = path.below(&place.path)?;
-            Some((below.len(), place.upper(below)?))
+            Some((below.len(), place.upper(step.unwrap_or(1), below)?))
         });
         // The innermost one: a mount below a captured place has an upper of its own.
         places.min_by_key(|(length, _)| *length).map(|(_, upper)| upper)

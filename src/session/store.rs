@@ -9,7 +9,9 @@ use super::error::{
 use super::header::{Header, Origin, Status};
 use super::id::{self, Id};
 use super::opened::{Locked, Session, header_bytes, part, read_small};
-use super::opened::{RUN_DIRECTORIES, SESSION_DIRECTORIES, mkdir_if_missing, parse_header, read_header, split, write_header};
+use super::opened::{
+    RUN_DIRECTORIES, SESSION_DIRECTORIES, is_going_on, mkdir_if_missing, parse_header, read_header, split, write_header,
+};
 use crate::config::edits;
 use crate::error::{At, Error, IoError, Kind, command, shell_word};
 use crate::fs::Fs;
@@ -217,8 +219,13 @@ impl Store {
         if let Ok(mut file) = self.sessions.open_file_below(path.as_bytes())
             && let Ok(size) = file.read(buffer)
             && size < buffer.len()
-            && let Ok(header) = parse_header(&buffer[..size], id)
+            && let Ok(mut header) = parse_header(&buffer[..size], id)
         {
+            let is_there = |name: &[u8]| {
+                let dir = self.sessions.open_below(id.as_str().as_bytes())?;
+                Ok(dir.at(name).stat()?.is_some())
+            };
+            header.uncollected |= is_going_on(&header, is_there)?;
             return Ok(header);
         }
         Ok(self.session(id)?.header)

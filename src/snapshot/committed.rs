@@ -89,6 +89,8 @@ fn change(series: &Series, difference: &Difference, n: u32) -> Result<Change, Er
         before: Before { object: difference.then.clone(), print: None },
         after: difference.now.clone(),
         marks: Marks { linked: difference.regrouped, ..Marks::default() },
+        step: None,
+        from: None,
         extra: Default::default(),
     })
 }

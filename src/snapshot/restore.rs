@@ -174,6 +174,8 @@ fn change(series: &Series, difference: &Difference, n: u32) -> Result<Change, Er
         before: Before { object: difference.now.clone(), print: difference.print },
         after: difference.then.clone(),
         marks: Marks { linked: difference.regrouped || is_one_of_several(difference), ..Marks::default() },
+        step: None,
+        from: None,
         extra: Default::default(),
     })
 }

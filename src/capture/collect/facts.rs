@@ -3,16 +3,18 @@
 use std::io;
 use std::rc::Rc;
 
-use crate::capture::layout::Route;
+use super::below::Below;
+use crate::capture::layout::{Route, is_opaque};
+use crate::capture::sealed::Sealed;
 use crate::error::{At, Error};
 use crate::fs::Span;
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
-use crate::session::change::Changes;
+use crate::session::net::Net;
 use crate::session::run::Place;
 
 /// The facts of a run: from `run.json`, or from the run that just ended.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Facts<'a> {
     /// The session's `held` directory, with `upper/<k>` in it.
     pub held: &'a Dir,
@@ -22,14 +24,16 @@ pub struct Facts<'a> {
     pub store: &'a AbsPath,
     /// The time when the command started: what has a later ctime on the tree changed during the run.
     pub started: Time,
-    /// The time when the session's first command started; equal to `started` in a session of one run.
-    pub first: Time,
     /// The time that the command took; `None` if that is no longer known.
     pub span: Option<Span>,
-    /// The changes that earlier runs of the session left: their paths keep the `before` that they had then.
-    pub known: &'a Changes,
-    /// Other paths where the uppers of earlier runs hide the tree, in path order: [`Collected::hides`](super::Collected::hides).
-    pub hides: &'a [AbsPath],
+    /// The step that the run is.
+    pub step: u32,
+    /// The uppers of the steps that it lies over.
+    pub sealed: &'a Sealed,
+    /// The changes that these steps left.
+    pub net: &'a Net,
+    /// The number of these, and the first free number of a change.
+    pub numbers: Numbers,
     /// Places whose changes are dropped.
     pub scratch: &'a [AbsPath],
     /// True if the uppers lie in memory, and go with the run.
@@ -40,9 +44,34 @@ pub struct Facts<'a> {
     pub route: Route,
 }
 
-/// The upper of a place, and the real directory, each if it is there.
-#[expect(clippy::type_complexity, reason = "a pair of directories, each with its own way to be missing")]
-pub(in crate::capture) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, Option<Rc<Dir>>)>, Error> {
+/// The numbers that a step's changes go on from.
+#[derive(Debug, Clone, Copy)]
+pub struct Numbers {
+    /// The number of net changes before.
+    pub changes: u64,
+    /// The first free number of a change.
+    pub from: u32,
+}
+
+impl Facts<'_> {
+    /// No directory below an upper.
+    pub(super) fn nowhere(&self) -> Below {
+        Below::new(self.route, Vec::new(), None)
+    }
+
+    /// The tops of what lies below the upper of a place.
+    pub(super) fn below(&self, place: &Place, real: Option<Rc<Dir>>) -> Result<Below, Error> {
+        let held = self.sealed.below(self.held, place, self.route)?;
+        let hides = match held.last() {
+            Some(last) => is_opaque(self.route, &last.xattrs()?),
+            None => false,
+        };
+        Ok(Below::new(self.route, held.into_iter().map(Rc::new).collect(), real.filter(|_| !hides)))
+    }
+}
+
+/// The upper of a place, and what lies below it, if the upper is there.
+pub(in crate::capture) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, Below)>, Error> {
     let root = Dir::open("/".as_ref())?;
     let Some(upper) = upper_of(facts, place)?.map(Rc::new) else { return Ok(None) };
     let real = match root.open_across(&place.path.as_bytes()[1..]) {
@@ -52,12 +81,12 @@ pub(in crate::capture) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Optio
         Err(_) if upper.is_empty()? => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    Ok(Some((upper, real)))
+    Ok(Some((upper, facts.below(place, real)?)))
 }
 
 pub(super) fn upper_of(facts: &Facts<'_>, place: &Place) -> Result<Option<Dir>, Error> {
-    let path = format!("upper/{}", place.k);
-    match facts.held.open_below(path.as_bytes()) {
+    let path = [b"upper/", &*place.upper_name(facts.step)].concat();
+    match facts.held.open_below(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         upper => Ok(Some(upper.at("open the upper directory of", &place.path)?)),
     }

@@ -1,8 +1,9 @@
 //! Compares the copy of a mounted file with the original.
 
 use super::Found;
+use super::below::Old;
 use super::facts::upper_of;
-use super::judge::{change, with_hash};
+use super::judge::{change, is_equal, with_hash};
 use super::same::same_content;
 use crate::capture::file::is;
 use crate::error::{At, Error};
@@ -24,34 +25,34 @@ impl Found<'_> {
             return Ok(());
         }
         let new = self.modes.open_up(new)?;
-        let root = Dir::open("/".as_ref())?;
-        let parent = match root.open_across(&directory[1..]) {
-            Err(error) if error.leads_nowhere() => None,
-            parent => Some(parent?),
-        };
-        let old = match &parent {
-            Some(parent) => parent.at(name).stat()?.map(|stat| (parent.at(name), stat)),
-            None => None,
-        };
+        let sealed = self.facts.sealed.below(self.facts.held, place, self.facts.route)?;
         let mut after = self.upper_state(look::seen(at, &new).at("look at the upper of", path)?.state);
-        // The path has another file, or this one was written to, since the copy was made: perhaps one run of the session after the first.
-        let foreign = old.is_none_or(|(_, stat)| !is(&file.original, &stat));
+        let root = Dir::open("/".as_ref())?;
+        let (old, is_held) = match sealed.into_iter().next() {
+            Some(sealed) => (Some(sealed), true),
+            None => match root.open_across(&directory[1..]) {
+                Err(error) if error.leads_nowhere() => (None, false),
+                parent => (Some(parent?), false),
+            },
+        };
+        let old = old.map(|dir| dir.at(name).stat().map(|stat| stat.map(|stat| (dir, stat)))).transpose()?.flatten();
+        // The path has another file, or this one was written to, since the copy was made.
+        let foreign = !is_held && old.as_ref().is_none_or(|(_, stat)| !is(&file.original, stat));
         let mut marks = Marks { foreign, ..Marks::default() };
         let mut equal = false;
-        let before = match old {
+        let before = match &old {
             None => None,
-            Some((real, stat)) => {
-                let before = self.real(real, &stat)?;
+            Some((dir, stat)) => {
+                let below = dir.at(name);
+                let before = self.old_state(path, below, &Old { dir: dir.again()?.into(), stat: *stat, is_held })?;
                 self.keep_unseen(&before.state, &mut after);
-                marks.same_content = stat.sort == Sort::File && same_content(&before.state, &after, real, at);
-                equal = marks.same_content
-                    && before.state.meta_difference(&after).is_none()
-                    && before.state.meta.mtime == after.meta.mtime;
-                Some(with_hash(before, real)?)
+                marks.same_content = stat.sort == Sort::File && same_content(&before.state, &after, below, at);
+                equal = marks.same_content && is_equal(&before.state, &after);
+                Some(if is_held { before } else { with_hash(before, below)? })
             }
         };
         if !equal {
-            self.list.push(change(path, before, Some(after), marks));
+            self.list.push(change(path, before, Some(after), marks, is_held));
         }
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! Finds what somebody else changed on the tree during the run: a conflict at commit, whatever the run did there.
 
 use super::Found;
+use super::below::Old;
 use crate::error::IoError;
 use crate::fs::Sign;
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
+use crate::fs::dir::{Dir, Entry, Sort, Time};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Marks};
 use crate::tree::hash::Hash;
@@ -33,12 +34,14 @@ impl Found<'_> {
         }
     }
 
-    /// Marks whether the real object changed since the start of the command that changed it in the upper, where that is known: what an
-    /// earlier run of the session removed or copied up hid later changes from this one. A directory's ctime moves with its mtime when names
-    /// in it change, which is no change of the directory itself.
-    pub(super) fn marks(&self, path: &AbsPath, real: &Stat, upper: Option<&Stat>) -> Marks {
-        let start = self.start_for(path, upper);
-        let since = |time: Time| self.since(time, start);
+    /// Marks whether a real object changed since the command started. A directory's ctime moves with its mtime when names in it change,
+    /// which is no change of the directory itself.
+    pub(super) fn marks(&self, old: &Old) -> Marks {
+        if old.is_held {
+            return Marks::default();
+        }
+        let real = &old.stat;
+        let since = |time: Time| self.since(time);
         let sign = match real.sort {
             Sort::Directory => real.btime.and_then(since).or_else(|| since(real.ctime).filter(|_| real.ctime != real.mtime)),
             _ => since(real.ctime),
@@ -46,30 +49,15 @@ impl Found<'_> {
         marks_of(sign)
     }
 
-    /// The sign that a time on the tree gives of somebody's change since `start`.
-    pub(super) fn since(&self, time: Time, start: Time) -> Option<Sign> {
-        let sign = Some(Sign::During).filter(|_| time > start)?;
-        let told = self.facts.span.map_or(Some(sign), |span| span.sign(time));
-        // A change hidden by an earlier run may be older than this run.
-        told.or_else(|| (start < self.facts.started).then_some(Sign::Perhaps))
-    }
-
-    /// The time from which a change at `path` was not seen: this run's start, if its `upper` (an object, or what removed a name: each mount
-    /// has whiteouts of its own) is of this run and no earlier run hid the path from it; else the first run's.
-    pub(super) fn start_for(&self, path: &AbsPath, upper: Option<&Stat>) -> Time {
-        let of_this_run = upper.and_then(|stat| stat.btime).is_some_and(|made| made > self.facts.started);
-        if of_this_run && !self.was_hidden(path) { self.facts.started } else { self.facts.first }
-    }
-
-    /// Tells whether the uppers of earlier runs may have hidden the object at a path.
-    fn was_hidden(&self, path: &AbsPath) -> bool {
-        let hides = |path: &AbsPath| self.facts.known.at(path).is_some() || self.facts.hides.binary_search(path).is_ok();
-        self.facts.first != self.facts.started && std::iter::successors(Some(path.clone()), AbsPath::parent).any(|at| hides(&at))
+    /// The sign that a time on the tree gives of somebody's change since the command started.
+    pub(super) fn since(&self, time: Time) -> Option<Sign> {
+        let sign = Some(Sign::During).filter(|_| time > self.facts.started)?;
+        self.facts.span.map_or(Some(sign), |span| span.sign(time))
     }
 
     /// Tells whether an object of the upper was copied up from a real one that is gone, in a directory whose names changed during the run.
-    pub(super) fn was_removed_meanwhile(&self, path: &AbsPath, at: Entry<'_>, upper: &Stat, real: &Dir) -> Result<bool, IoError> {
-        if self.since(real.stat()?.mtime, self.start_for(path, Some(upper))).is_none() {
+    pub(super) fn was_removed_meanwhile(&self, at: Entry<'_>, real: &Dir) -> Result<bool, IoError> {
+        if self.since(real.stat()?.mtime).is_none() {
             return Ok(false);
         }
         Ok(at.xattrs()?.iter().any(|(name, _)| name.as_slice() == self.note("origin")))
@@ -91,6 +79,6 @@ impl Gone {
             let parent = root.open_across(parent.strip_prefix(b"/")?).ok()?;
             Some(look::hash(parent.at(name)).ok()?.0 == self.hash?)
         };
-        alike && (self.state.sort() != Sort::File || same().unwrap_or(false))
+        alike && (self.state.sort() != Sort::File || deleted.from.is_some() || same().unwrap_or(false))
     }
 }

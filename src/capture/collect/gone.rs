@@ -35,7 +35,7 @@ impl Found<'_> {
     }
 
     fn where_it_lies(&self, mount: &Place) -> String {
-        let upper = mount.upper(b"");
+        let upper = mount.upper(self.facts.step, b"");
         match upper.filter(|_| !self.facts.in_memory) {
             Some(upper) => format!("they lie in {}/{}", self.facts.held.path().display(), Shown(&upper)),
             None => "they lay in memory and are lost".into(),

@@ -5,6 +5,8 @@ use std::rc::Rc;
 
 use serde_json::Map;
 
+use super::below::{Below, Old};
+use super::compose::HELD;
 use super::facts::full_path;
 use super::foreign::{Gone, marks_of};
 use super::same::same_content;
@@ -20,9 +22,9 @@ use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, State};
 use crate::tree::walk::Walk;
 
-/// The way to go on in a directory: with a real one or not, and the directory that hid its names in the run, if one did.
+/// The way to go on in a directory: with one below it or not, and the directory that hid its names in the run, if one did.
 pub(super) struct Down {
-    pub has_real: bool,
+    pub is_merged: bool,
     pub hider: Option<Stat>,
     /// True if its upper was made before the command started, for an overlay of its own.
     pub laid: bool,
@@ -46,8 +48,8 @@ impl Found<'_> {
     /// Opens up an upper whose directory the command closed, before it is opened to be read.
     pub(super) fn open_top(&mut self, place: &Place) -> Result<(), Error> {
         let uppers = self.facts.held.at(b"upper").open_dir()?;
-        let number = place.k.to_string();
-        let at = uppers.at(number.as_bytes());
+        let name = place.upper_name(self.facts.step);
+        let at = uppers.at(&name);
         if let Some(stat) = at.stat().at("look at the upper of", &place.path)? {
             self.modes.open_up(stat)?;
         }
@@ -55,14 +57,29 @@ impl Found<'_> {
     }
 
     /// Compares the captured directory itself.
-    pub(super) fn top(&mut self, place: &Place, upper: &Dir, real: Option<&Rc<Dir>>) -> Result<(), Error> {
-        let Some(real) = real else { return Ok(()) };
+    pub(super) fn top(&mut self, place: &Place, upper: &Dir, tops: &Below) -> Result<(), Error> {
+        let Some((old, is_held)) = tops.top() else { return Ok(()) };
         let path = &place.path;
-        let before = look::directory(real)?;
+        let stat = old.stat()?;
+        let before = match is_held {
+            true => self.held_state(path, look::directory(old).at("look at a sealed upper of", path)?, &stat)?,
+            false => look::directory(old)?,
+        };
+        let before = self.as_covered(tops, before, is_held)?;
         let after = look::directory(upper).at("look at the upper of", path)?.state;
         let new = self.modes.open_up(upper.stat().at("look at the upper of", path)?)?;
-        let stat = real.stat()?;
-        self.covered(path, place.mtime, (before, &stat), (after, &new, upper))
+        self.covered(path, place.mtime, (before, &stat, is_held), (after, &new, upper))
+    }
+
+    /// The state of a covered directory's sealed upper: a user's has only what the user may set, so the rest is the real one's.
+    fn as_covered(&self, below: &Below, mut before: Seen, is_held: bool) -> Result<Seen, Error> {
+        if let (true, Route::User, Some(real)) = (is_held, self.facts.route, below.real()) {
+            let real = look::directory(real)?.state.meta;
+            let Meta { mode, mtime, .. } = before.state.meta;
+            let mode = if real.uid == rustix::process::geteuid().as_raw() { mode } else { real.mode };
+            before.state.meta = Meta { mode, mtime, ..real };
+        }
+        Ok(before)
     }
 
     /// Compares a directory that an overlay covered: mode, owner, xattrs and times. Its upper was made to look like it, with the mtime
@@ -71,7 +88,7 @@ impl Found<'_> {
         &mut self,
         path: &AbsPath,
         laid: Option<Time>,
-        (before, stat): (Seen, &Stat),
+        (before, stat, is_held): (Seen, &Stat, bool),
         (after, new, upper): (State, &Stat, &Dir),
     ) -> Result<(), Error> {
         let mut after = self.upper_state(after);
@@ -91,7 +108,7 @@ impl Found<'_> {
             return Ok(());
         }
         // The upper was made to look like it, so it is unknown who changed which.
-        if differs && self.since(stat.ctime, self.start_for(path, None)).is_some() {
+        if differs && !is_held && self.since(stat.ctime).is_some() {
             let text = format!(
                 "{path}: its metadata was also changed outside the run meanwhile: the command's changes to it are not held"
             );
@@ -102,7 +119,7 @@ impl Found<'_> {
         if !differs && laid == Some(after.meta.mtime) {
             after.meta.mtime = before.state.meta.mtime;
         }
-        self.directory(path, before, stat, new, after);
+        self.directory(path, (before, stat, is_held), after);
         Ok(())
     }
 
@@ -112,78 +129,81 @@ impl Found<'_> {
         at: Entry<'_>,
         path: &AbsPath,
         new: Option<Stat>,
-        real: Option<&Rc<Dir>>,
+        below: &Below,
         hiding: Hiding,
     ) -> Result<Option<Down>, Error> {
-        let old = match real.map(|dir| dir.at(at.name).stat()).transpose() {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return self.unseen(at, path, new, hiding),
-            old => old?.flatten(),
+        let old = match below.at(at.name) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return self.unseen(at, path, new),
+            old => old?,
         };
         // A mount in a captured place has a place of its own, or was read-only in the run.
-        if old.is_some_and(|stat| stat.mount_root) {
+        if old.as_ref().is_some_and(|old| old.stat.mount_root) {
             if new.is_some() {
                 let text = format!("{path}: it is a mount point: the command's replacement for it is not held");
                 self.warnings.push(text);
             }
             return Ok(None);
         }
-        let old = old.and_then(|stat| Some((real?, stat)));
-        if let Some((dir, _)) = old {
-            self.fs.between_readings(dir.at(at.name))?;
+        if let Some(old) = &old {
+            self.fs.between_readings(old.at(at.name))?;
         }
-        match self.judge(at, path, (new, old), real, hiding) {
+        match self.judge(at, path, (new, old.as_ref()), below, hiding) {
             // It has gone since the first look: look once more. Nothing was noted yet: all reading comes before.
             Err(error)
-                if error.io().is_some_and(leads_nowhere) && old.is_some_and(|(dir, stat)| has_gone(dir.at(at.name), &stat)) =>
+                if error.io().is_some_and(leads_nowhere)
+                    && old.is_some_and(|old| !old.is_held && has_gone(old.at(at.name), &old.stat)) =>
             {
-                self.name(at, path, new, real, hiding)
+                self.name(at, path, new, below, hiding)
             }
             judged => judged,
         }
     }
 
-    /// Records what became of a name: `old` is the tree's object.
+    /// Records what became of a name: `old` is the object below.
     fn judge(
         &mut self,
         at: Entry<'_>,
         path: &AbsPath,
-        (new, old): (Option<Stat>, Option<(&Rc<Dir>, Stat)>),
-        real: Option<&Rc<Dir>>,
+        (new, old): (Option<Stat>, Option<&Old>),
+        below: &Below,
         hiding: Hiding,
     ) -> Result<Option<Down>, Error> {
         match (new, old) {
             (None, None) => {
-                self.hides.extend(hiding.whiteout.map(|_| path.clone()));
+                self.needless.extend(hiding.whiteout.map(|_| path.clone()));
                 Ok(None)
             }
-            (None, Some((dir, stat))) => {
-                self.deleted(path, dir, at.name, &stat, hiding.whiteout.or(hiding.above))?;
+            (None, Some(old)) => {
+                self.delete_one(path, old.at(at.name), old)?;
+                if old.stat.sort == Sort::Directory {
+                    self.deleted_below(path, below, at.name, old)?;
+                }
                 Ok(None)
             }
             (Some(new), None) => {
                 if self.is_left_alone(at, &new).at("look at the upper of", path)? {
-                    return Ok(Some(Down { has_real: false, hider: None, laid: true }));
+                    return Ok(Some(Down { is_merged: false, hider: None, laid: true }));
                 }
-                self.appeared(path, at, &new, real)?;
-                Ok((new.sort == Sort::Directory).then_some(Down { has_real: false, hider: None, laid: false }))
+                self.appeared(path, at, &new, below.real())?;
+                Ok((new.sort == Sort::Directory).then_some(Down { is_merged: false, hider: None, laid: false }))
             }
-            (Some(new), Some((dir, old))) => match (new.sort == Sort::Directory, old.sort == Sort::Directory) {
+            (Some(new), Some(old)) => match (new.sort == Sort::Directory, old.stat.sort == Sort::Directory) {
                 (true, true) => {
-                    let down = self.directory_in_both(path, (at, &new), (dir.at(at.name), &old))?;
+                    let down = self.directory_in_both(path, (at, &new), old, below)?;
                     Ok(Some(Down { hider: hiding.above.or(down.hider), ..down }))
                 }
                 // Somebody has put something else where the run's own upper covered a directory.
                 (true, false) if self.is_left_alone(at, &new).at("look at the upper of", path)? => {
-                    Ok(Some(Down { has_real: false, hider: None, laid: true }))
+                    Ok(Some(Down { is_merged: false, hider: None, laid: true }))
                 }
                 (true, false) => {
-                    self.put(path, at, &new, Some((dir.at(at.name), &old)))?;
-                    Ok(Some(Down { has_real: false, hider: None, laid: false }))
+                    self.put(path, at, &new, Some(old))?;
+                    Ok(Some(Down { is_merged: false, hider: None, laid: false }))
                 }
                 (false, was_dir) => {
-                    self.put(path, at, &new, Some((dir.at(at.name), &old)))?;
+                    self.put(path, at, &new, Some(old))?;
                     if was_dir {
-                        self.deleted_below(path, dir, at.name, Some(new))?;
+                        self.deleted_below(path, below, at.name, old)?;
                     }
                     Ok(None)
                 }
@@ -193,21 +213,20 @@ impl Found<'_> {
 
     /// Records a name in the user's own directory that is closed to that user, and was not in the run. A commit refuses it as long as that
     /// is so, and then finds what is there.
-    fn unseen(&mut self, at: Entry<'_>, path: &AbsPath, new: Option<Stat>, hiding: Hiding) -> Result<Option<Down>, Error> {
+    fn unseen(&mut self, at: Entry<'_>, path: &AbsPath, new: Option<Stat>) -> Result<Option<Down>, Error> {
         const CLOSED: &str = "you may not enter its directory on the tree";
         let Some(new) = new else {
             self.warnings.push(format!("{path}: {CLOSED}: its removal by the command is not held"));
-            self.hides.extend(hiding.whiteout.map(|_| path.clone()));
             return Ok(None);
         };
         self.warnings.push(format!("{path}: {CLOSED}: what is there is unknown, so it can't be committed"));
         self.put(path, at, &new, None)?;
-        Ok((new.sort == Sort::Directory).then_some(Down { has_real: false, hider: None, laid: false }))
+        Ok((new.sort == Sort::Directory).then_some(Down { is_merged: false, hider: None, laid: false }))
     }
 
     /// Records an object of the upper where the tree has none.
     fn appeared(&mut self, path: &AbsPath, at: Entry<'_>, new: &Stat, real: Option<&Rc<Dir>>) -> Result<(), Error> {
-        let removed = real.map(|dir| self.was_removed_meanwhile(path, at, new, dir)).transpose();
+        let removed = real.map(|dir| self.was_removed_meanwhile(at, dir)).transpose();
         if removed.at("look at the upper of", path)?.unwrap_or(false) {
             let state = look::seen(at, new).at("look at the upper of", path)?.state;
             let hash = if new.sort == Sort::File { hash(at).at("read the upper of", path)? } else { None };
@@ -216,122 +235,140 @@ impl Found<'_> {
         self.put(path, at, new, None)
     }
 
-    /// Compares a directory of the upper with the tree's.
+    /// Compares a directory of the upper with the one below.
     fn directory_in_both(
         &mut self,
         path: &AbsPath,
         (at, new): (Entry<'_>, &Stat),
-        (real, old): (Entry<'_>, &Stat),
+        old: &Old,
+        below: &Below,
     ) -> Result<Down, Error> {
-        let before = self.real(real, old)?;
+        let before = self.old_state(path, old.at(at.name), old)?;
         let seen = look::seen(at, new).at("look at the upper of", path)?;
         let laid = self.laid_time(&seen.state.meta);
         if laid.is_some() {
             let upper = at.open_dir()?;
-            self.covered(path, laid, (before, old), (seen.state, new, &upper))?;
-            return Ok(Down { has_real: true, hider: None, laid: true });
+            let before = self.as_covered(&below.enter(at.name)?, before, old.is_held)?;
+            self.covered(path, laid, (before, &old.stat, old.is_held), (seen.state, new, &upper))?;
+            return Ok(Down { is_merged: true, hider: None, laid: true });
         }
         self.warn_of_flags(path, &seen.state);
         let (opaque, lost) = (self.is_opaque_state(&seen.state), self.lost(&seen.state));
         let made_afresh = seen.state.meta.xattr(&self.note("origin")).is_none();
-        let by_both = made_afresh && old.btime.is_some_and(|made| self.since(made, self.start_for(path, Some(new))).is_some());
+        let by_both = made_afresh && !old.is_held && old.stat.btime.is_some_and(|made| self.since(made).is_some());
         let mut after = self.upper_state(seen.state);
         if !made_afresh {
             self.keep_unseen(&before.state, &mut after);
         }
         if lost || by_both {
             let marks = Marks { foreign: true, ..Marks::default() };
-            self.list.push(change(path, Some(before), Some(after), marks));
+            self.list.push(change(path, Some(before), Some(after), marks, old.is_held));
         } else {
-            self.directory(path, before, old, new, after);
+            self.directory(path, (before, &old.stat, old.is_held), after);
         }
-        let hides = opaque || lost;
-        if hides {
-            self.hides.push(path.clone());
-        }
-        Ok(Down { has_real: true, hider: hides.then_some(*new), laid: false })
+        Ok(Down { is_merged: true, hider: (opaque || lost).then_some(*new), laid: false })
     }
 
     /// Records a directory that was there and is: a change of its metadata, or its time (many of these are dropped at the end).
-    fn directory(&mut self, path: &AbsPath, before: Seen, old: &Stat, new: &Stat, after: State) {
+    fn directory(&mut self, path: &AbsPath, (before, old, is_held): (Seen, &Stat, bool), after: State) {
         if before.state.meta_difference(&after).is_some() {
             // A directory that was copied up, say to hold a new name, hides later changes of its metadata by somebody else. Equal times
             // prove nothing here: a chmod followed by a new name leaves them equal.
-            let marks = marks_of(self.since(old.ctime, self.start_for(path, Some(new))));
-            self.list.push(change(path, Some(before), Some(after), marks));
-        } else if self.since(old.mtime, self.facts.started).is_none() {
+            let sign = if is_held { None } else { self.since(old.ctime) };
+            self.list.push(change(path, Some(before), Some(after), marks_of(sign), is_held));
+        } else if is_held || self.since(old.mtime).is_none() {
             let (before, after) = (before.state.meta.mtime, after.meta.mtime);
             self.times.push(DirectoryTime { path: path.clone(), before, after });
+            if is_held {
+                self.held_times.insert(path.clone());
+            }
         }
     }
 
-    /// Records an object of the upper where the tree has nothing or another object; drops it if they are equal.
-    fn put(&mut self, path: &AbsPath, at: Entry<'_>, new: &Stat, old: Option<(Entry<'_>, &Stat)>) -> Result<(), Error> {
+    /// Records an object of the upper where nothing or another object lies below; drops it if they are equal.
+    fn put(&mut self, path: &AbsPath, at: Entry<'_>, new: &Stat, old: Option<&Old>) -> Result<(), Error> {
         let seen = look::seen(at, new).at("look at the upper of", path)?;
         let lost = self.lost(&seen.state);
         let is_copied_up = seen.state.meta.xattr(&self.note("origin")).is_some();
-        let before = match old {
-            Some((real, stat)) => Some(self.before(path, real, stat)?),
-            None => None,
-        };
+        let before = old.map(|old| self.before(path, old.at(at.name), old)).transpose()?;
         self.warn_of_flags(path, &seen.state);
         let mut after = self.upper_state(seen.state);
         look::learn_meaning(at, path, &mut after).at("read the upper of", path)?;
-        let mut marks = old.map(|(_, stat)| self.marks(path, stat, Some(new))).unwrap_or_default();
+        let is_held = old.is_some_and(|old| old.is_held);
+        let mut marks = old.map(|old| self.marks(old)).unwrap_or_default();
         if lost {
             (marks.foreign, marks.by_clock) = (true, false);
         }
+        // The real names of one file; those in a sealed upper part.
+        let links = old.filter(|old| !old.is_held && old.stat.sort == Sort::File && old.stat.nlink > 1).map(|old| old.stat);
         let (mut equal, mut same) = (false, false);
-        if let (Some(before), Some((real, stat))) = (&before, old) {
+        if let (Some(before), Some(old)) = (&before, old) {
             // The copy of one of several names has no such note.
-            if before.state.sort() == after.sort() && (is_copied_up || stat.nlink > 1) {
+            if before.state.sort() == after.sort() && (is_copied_up || old.stat.nlink > 1) {
                 self.keep_unseen(&before.state, &mut after);
             }
-            same = before.state.sort() == after.sort() && same_content(&before.state, &after, real, at);
-            let same_meta = before.state.meta_difference(&after).is_none();
-            // git rewrites its index to remember what it has seen: that is no difference, and neither is its time.
-            let same_time = before.state.meta.mtime == after.meta.mtime || before.state.means_same(&after);
-            equal = same && same_meta && same_time;
-            marks.link_broken = stat.sort == Sort::File && stat.nlink > 1 && !same;
+            same = before.state.sort() == after.sort() && same_content(&before.state, &after, old.at(at.name), at);
+            equal = same && is_equal(&before.state, &after);
+            marks.link_broken = links.is_some() && !same;
             // For symlinks and the like the states themselves show it.
             marks.same_content = same && after.sort() == Sort::File;
-            if stat.sort == Sort::File && stat.nlink > 1 {
+            if let Some(stat) = links {
                 self.names.entry((stat.dev, stat.ino)).or_default().push(path.clone());
             }
         }
         let is_linked = new.nlink > 1 && new.sort != Sort::Directory;
         if is_linked {
-            let change = change(path, before, Some(after), marks);
-            let has_others = old.is_some_and(|(_, stat)| stat.sort == Sort::File && stat.nlink > 1);
-            self.groups.entry((new.dev, new.ino)).or_default().push(Linked { change, moves: !same, counts: !equal, has_others });
+            let change = change(path, before, Some(after), marks, is_held);
+            self.groups.entry((new.dev, new.ino)).or_default().push(Linked {
+                change,
+                moves: !same,
+                counts: !equal,
+                has_others: links.is_some(),
+            });
         } else if equal {
-            self.hides.push(path.clone());
+            self.needless.push(path.clone());
         } else {
-            self.list.push(change(path, before, Some(after), marks));
+            self.list.push(change(path, before, Some(after), marks, is_held));
         }
         Ok(())
     }
 
-    /// Records a name that is gone, hidden by `hider`: every path under it is a change of its own.
-    fn deleted(&mut self, path: &AbsPath, dir: &Rc<Dir>, name: &[u8], stat: &Stat, hider: Option<Stat>) -> Result<(), Error> {
-        self.delete_one(path, dir.at(name), stat, hider)?;
-        if stat.sort == Sort::Directory {
-            self.deleted_below(path, dir, name, hider)?;
-        }
-        Ok(())
-    }
-
-    fn deleted_below(&mut self, path: &AbsPath, dir: &Rc<Dir>, name: &[u8], hider: Option<Stat>) -> Result<(), Error> {
-        if dir.at(name).is_closed() {
+    /// Records all under a name that is gone: every path is a change of its own.
+    fn deleted_below(&mut self, path: &AbsPath, below: &Below, name: &[u8], old: &Old) -> Result<(), Error> {
+        if !old.is_held && old.at(name).is_closed() {
             self.warn_of_closed(path);
             return Ok(());
         }
-        let top = match dir.open_below(name) {
-            // Its deletion is noted already: a commit finds that somebody else has removed it.
-            Err(error) if error.leads_nowhere() => return Ok(()),
-            top => Rc::new(top?),
-        };
-        let walk = Walk::under(top)?.past_closed();
+        // A real one that leads nowhere by now: its deletion is noted already, and a commit finds that somebody else has removed it.
+        let mut todo = vec![(path.clone(), below.enter(name)?)];
+        while let Some((path, below)) = todo.pop() {
+            if !below.is_held() {
+                if let Some(real) = below.real() {
+                    self.deleted_below_real(&path, real)?;
+                }
+                continue;
+            }
+            let warnings = &mut self.warnings;
+            let names = below.names(|error| {
+                warnings.push(format!("{path}: cannot list its original content: {}", error.why()));
+            })?;
+            for name in names {
+                let full = full_path(&path, &name);
+                let Some(old) = below.at(&name)? else { continue };
+                if old.stat.mount_root || full.is_under(self.facts.store) {
+                    continue;
+                }
+                self.delete_one(&full, old.at(&name), &old)?;
+                if old.stat.sort == Sort::Directory {
+                    todo.push((full, below.enter(&name)?));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn deleted_below_real(&mut self, path: &AbsPath, top: &Rc<Dir>) -> Result<(), Error> {
+        let walk = Walk::under(top.clone())?.past_closed();
         let mount = walk.mount();
         for found in walk {
             let found = found?;
@@ -339,7 +376,8 @@ impl Found<'_> {
             if found.stat.mount != mount || full.is_under(self.facts.store) {
                 continue;
             }
-            match self.delete_one(&full, found.dir.at(found.name()), &found.stat, hider) {
+            let old = Old { dir: found.dir.clone(), stat: found.stat, is_held: false };
+            match self.delete_one(&full, old.at(found.name()), &old) {
                 // Somebody else has removed it since: nothing was left for the command to remove.
                 Err(error) if error.io().is_some_and(leads_nowhere) => continue,
                 done => done?,
@@ -359,24 +397,50 @@ impl Found<'_> {
         ));
     }
 
-    fn delete_one(&mut self, path: &AbsPath, at: Entry<'_>, stat: &Stat, hider: Option<Stat>) -> Result<(), Error> {
-        let before = self.before(path, at, stat)?;
-        let marks = self.marks(path, stat, hider.as_ref());
-        self.list.push(change(path, Some(before), None, marks));
+    fn delete_one(&mut self, path: &AbsPath, at: Entry<'_>, old: &Old) -> Result<(), Error> {
+        let before = self.before(path, at, old)?;
+        let marks = self.marks(old);
+        self.list.push(change(path, Some(before), None, marks, old.is_held));
         Ok(())
     }
 
-    /// The full state of an object of the tree.
-    fn before(&self, path: &AbsPath, at: Entry<'_>, stat: &Stat) -> Result<Seen, Error> {
-        let mut before = self.real(at, stat)?;
+    /// The full state of an object below.
+    fn before(&self, path: &AbsPath, at: Entry<'_>, old: &Old) -> Result<Seen, Error> {
+        let mut before = self.old_state(path, at, old)?;
         look::learn_meaning(at, path, &mut before.state)?;
-        Ok(with_hash(before, at)?)
+        Ok(if old.is_held { before } else { with_hash(before, at)? })
+    }
+
+    /// The state of an object below.
+    pub(super) fn old_state(&self, path: &AbsPath, at: Entry<'_>, old: &Old) -> Result<Seen, Error> {
+        match old.is_held {
+            true => self.held_state(path, look::seen(at, &old.stat).at("look at the sealed upper of", path)?, &old.stat),
+            false => Ok(self.real(at, &old.stat)?),
+        }
+    }
+
+    /// The state of an object of a sealed upper, as the command saw it.
+    fn held_state(&self, path: &AbsPath, mut seen: Seen, stat: &Stat) -> Result<Seen, Error> {
+        seen.state = self.upper_state(seen.state);
+        seen.state.meta.mode = self.modes.as_left(stat);
+        if let Some(Some(known)) = self.facts.net.at(path)?.map(|change| change.after) {
+            self.keep_unseen(&known, &mut seen.state);
+        }
+        Ok(seen)
     }
 }
 
-pub(super) fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>, marks: Marks) -> Change {
+/// Tells whether two states of one content are equal. git rewrites its index to remember what it has seen: that is no difference, and
+/// neither is its time.
+pub(super) fn is_equal(before: &State, after: &State) -> bool {
+    let same_time = before.meta.mtime == after.meta.mtime || before.means_same(after);
+    before.meta_difference(after).is_none() && same_time
+}
+
+pub(super) fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>, marks: Marks, is_held: bool) -> Change {
     let (object, print) = before.map_or((None, None), |seen| (Some(seen.state), Some(seen.print)));
-    Change { n: 0, path: path.clone(), before: Before { object, print }, after, marks, extra: Map::new() }
+    let (print, from) = if is_held { (None, Some(HELD)) } else { (print, None) };
+    Change { n: 0, path: path.clone(), before: Before { object, print }, after, marks, step: None, from, extra: Map::new() }
 }
 
 /// Adds the content's hash where the fingerprint proves nothing: its ctime is too young, or the file lies on overlayfs, where any change of

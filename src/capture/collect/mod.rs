@@ -1,5 +1,5 @@
-//! Reads the uppers of a run into changes: compares each object of an upper with the real one. The real tree is the overlay's lower again,
-//! now that the mounts are gone.
+//! Reads the uppers of a run into changes: compares each object of an upper with the one below it, in a sealed upper or on the real tree.
+//! That tree is the overlay's lowest layer again, now that the mounts are gone.
 //!
 //! Takes stored facts alone, so that what a killed recant left is read in the same way. No recursion, and paths only below held
 //! directories: neither depth nor length of a path is a limit. Comparing decides, never overlayfs' notes: an upper holds files equal to
@@ -7,18 +7,20 @@
 //! there is no other sign: whiteouts, opaque directories, and `origin`.
 //!
 //! Files: `facts` is what is known of the run; `walk` goes through an upper; `judge` compares one name, `file` a mounted file; `gone` drops
-//! changes in mounts whose directory the command removed; `laid` knows uppers made before the command; `known` keeps what earlier runs
-//! found; `modes` opens up what the command closed; `foreign` finds what others changed meanwhile; `notes` reads overlayfs' notes; `same`
-//! compares content.
+//! changes in mounts whose directory the command removed; `laid` knows uppers made before the command; `below` is what a run's upper lies
+//! over; `compose` adds the changes to those of earlier steps; `modes` opens up what the command closed; `foreign` finds what others changed
+//! meanwhile; `needless` removes what is no change; `notes` reads overlayfs' notes; `same` compares content.
 
+pub(super) mod below;
+pub mod compose;
 pub mod facts;
 mod file;
 mod foreign;
 mod gone;
 mod judge;
-mod known;
 mod laid;
 pub(super) mod modes;
+mod needless;
 mod notes;
 mod same;
 mod walk;
@@ -36,6 +38,7 @@ use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, DirectoryTime};
 use crate::session::run::Place;
+use compose::Composed;
 use facts::{Facts, tops};
 use foreign::Gone;
 use laid::LaidUpper;
@@ -44,11 +47,8 @@ use modes::Modes;
 /// The changes that a run left.
 #[derive(Debug, Default)]
 pub struct Collected {
-    /// The net changes in path order, numbered from 1, and the times of directories that are no changes.
-    pub changes: Changes,
-    /// Paths where the uppers hide the tree from a further run in the session though they are no change, in path order: written and again
-    /// equal, removed by somebody else too, or a directory made anew.
-    pub hides: Vec<AbsPath>,
+    /// Its changes, numbered, with the net ones.
+    pub composed: Composed,
     /// Facts that no change can tell, one line each, for people.
     pub warnings: Vec<String>,
     /// The number of changes in scratch places that were dropped.
@@ -57,38 +57,42 @@ pub struct Collected {
     scratch: Vec<AbsPath>,
     /// Uppers that hold nothing, below `held`, innermost first.
     left_alone: Vec<Vec<u8>>,
+    /// Objects of the upper that are no change, as paths: written and again equal, or removed by somebody else too.
+    needless: Vec<AbsPath>,
 }
 
 impl Collected {
+    /// The run's own changes.
+    pub fn own(&self) -> &Changes {
+        &self.composed.added.own
+    }
+
     /// True if the run left nothing at all.
     pub fn is_empty(&self) -> bool {
-        self.changes.list.is_empty() && self.changes.directory_times.is_empty()
+        self.own().list.is_empty() && self.own().directory_times.is_empty()
     }
 }
 
-/// Collects a run that ended under this recant: reads the uppers, clears the work directories. Syncs nothing.
+/// Collects a run that ended under this recant: reads the uppers, removes from them what is no change. Syncs nothing.
 pub fn finish(fs: &Fs, leaving: Leaving, facts: &Facts<'_>) -> Result<Collected, Error> {
     let found = read(facts, fs)?;
     // Reading needs no unmounted uppers, as they are still. What is changed below must belong to no overlay.
     leaving.wait()?;
     let collected = filled(found, facts, fs)?;
-    clear_scratch(fs, facts, &collected)?;
-    // Else the session is removed, or the next run in it clears them.
+    // Else they are removed as a whole.
     if !collected.is_empty() {
-        clear_left_alone(fs, facts, &collected)?;
-        clear_work(fs, facts.held, facts.places)?;
+        clear(fs, facts, &collected)?;
     }
     Ok(collected)
 }
 
-/// Removes the dropped changes from the uppers, so that a further run in the session does not see them. Done again after a crash.
-pub fn clear_scratch(fs: &Fs, facts: &Facts<'_>, collected: &Collected) -> Result<(), Error> {
-    scratch::clear(fs, facts.held, facts.places, &collected.scratch)
-}
-
-/// Removes the uppers that hold nothing of the run. Done again after a crash.
-pub fn clear_left_alone(fs: &Fs, facts: &Facts<'_>, collected: &Collected) -> Result<(), Error> {
-    laid::clear(fs, facts.held, &collected.left_alone)
+/// Removes from the run's uppers what is no change of it, so that a further command sees the tree there: what was dropped, uppers that hold
+/// nothing, needless copies. Also what overlayfs left in the work directories. Done again after a crash.
+pub fn clear(fs: &Fs, facts: &Facts<'_>, collected: &Collected) -> Result<(), Error> {
+    scratch::clear(fs, facts.held, (facts.places, facts.step), &collected.scratch)?;
+    needless::clear(fs, facts, &collected.needless)?;
+    laid::clear(fs, facts.held, &collected.left_alone)?;
+    clear_work(fs, facts.held, facts.places)
 }
 
 /// Removes what overlayfs left in the work directories; a volatile mount's mark there forbids the next mount.
@@ -115,27 +119,27 @@ pub fn collect(facts: &Facts<'_>, fs: &Fs) -> Result<Collected, Error> {
 
 fn filled(found: Found<'_>, facts: &Facts<'_>, fs: &Fs) -> Result<Collected, Error> {
     if !found.redirected.get() {
-        return Ok(found.into_collected());
+        return found.into_collected();
     }
     let mut warnings = Vec::new();
     redirect::fill(facts, fs, &mut warnings)?;
     let mut found = read(facts, fs)?;
     found.warnings.append(&mut warnings);
-    Ok(found.into_collected())
+    found.into_collected()
 }
 
 fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
-    modes::give_back(fs, facts.held)?;
     let mut found = Found {
         facts,
         fs,
-        modes: Modes::new(fs, facts.held),
+        modes: Modes::new(fs, facts)?,
         list: Vec::new(),
         times: Vec::new(),
         warnings: Vec::new(),
         groups: HashMap::new(),
         gone: Vec::new(),
-        hides: Vec::new(),
+        needless: Vec::new(),
+        held_times: HashSet::new(),
         laid: Vec::new(),
         names: HashMap::new(),
         redirected: Cell::new(false),
@@ -146,8 +150,8 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
             continue;
         }
         found.open_top(place)?;
-        if let Some((upper, real)) = tops(facts, place)? {
-            found.place(place, &upper, real.as_ref())?;
+        if let Some((upper, below)) = tops(facts, place)? {
+            found.place(place, &upper, &below)?;
         }
     }
     Ok(found)
@@ -165,8 +169,10 @@ struct Found<'a> {
     groups: HashMap<(Dev, u64), Vec<Linked>>,
     /// Copied-up objects whose original is gone: see [`Found::mark_removed`].
     gone: Vec<Gone>,
-    /// See [`Collected::hides`].
-    hides: Vec<AbsPath>,
+    /// See [`Collected::needless`].
+    needless: Vec<AbsPath>,
+    /// The directories whose time before is that of a sealed upper.
+    held_times: HashSet<AbsPath>,
     /// Uppers that were made before the command, each directory before its content.
     laid: Vec<LaidUpper>,
     /// Real files with several names: the names that changed.
@@ -186,7 +192,7 @@ struct Linked {
 }
 
 impl Found<'_> {
-    fn into_collected(mut self) -> Collected {
+    fn into_collected(mut self) -> Result<Collected, Error> {
         for mut group in std::mem::take(&mut self.groups).into_values() {
             // A link made in the run: each name of the object is put, so that they share it on the tree too.
             if group.iter().any(|linked| linked.moves) {
@@ -199,28 +205,24 @@ impl Found<'_> {
             } else {
                 let (changed, equal): (Vec<_>, Vec<_>) = group.into_iter().partition(|linked| linked.counts);
                 self.list.extend(changed.into_iter().map(|linked| linked.change));
-                self.hides.extend(equal.into_iter().map(|linked| linked.change.path));
+                self.needless.extend(equal.into_iter().map(|linked| linked.change.path));
             }
         }
         self.list.sort_by(|a, b| a.path.cmp(&b.path));
         self.settle_links();
         self.mark_removed();
-        self.keep_known();
         self.drop_below_gone();
-        for (change, n) in self.list.iter_mut().zip(1..) {
-            change.n = n;
-        }
         // A directory whose names change keeps a time that was put back. One with nothing different is left out.
         let parents: HashSet<AbsPath> = self.list.iter().filter_map(|change| change.path.parent()).collect();
         self.times.retain(|time| time.before != time.after || parents.contains(&time.path));
         self.times.sort_by(|a, b| a.path.cmp(&b.path));
-        self.hides.sort();
         let left_alone = self.left_alone();
-        let mut changes = Changes { list: self.list, directory_times: self.times };
-        let dropped = scratch::take_out(&mut changes, &mut self.hides, self.facts.scratch);
+        let mut own = Changes { list: self.list, directory_times: self.times };
+        let dropped = scratch::take_out(&mut own, &mut self.needless, self.facts.scratch);
         self.warnings.extend(dropped.kept);
-        let (hides, warnings) = (self.hides, self.warnings);
-        Collected { changes, hides, warnings, dropped: dropped.changes, scratch: dropped.places, left_alone }
+        let composed = compose::compose(self.facts, own, &self.held_times)?;
+        let (needless, warnings) = (self.needless, self.warnings);
+        Ok(Collected { composed, needless, warnings, dropped: dropped.changes, scratch: dropped.places, left_alone })
     }
 
     /// Reduces the changes of a file with several names. Such a file has one metadata: if all names got the same, one name's change is
@@ -242,7 +244,6 @@ impl Found<'_> {
             }
         }
         follow.sort_unstable();
-        self.hides.extend(follow.iter().map(|i| self.list[*i].path.clone()));
         let mut i = 0..;
         self.list.retain(|_| i.next().is_none_or(|i| follow.binary_search(&i).is_err()));
     }

@@ -2,63 +2,60 @@
 //! without `u+r`, directories without `u+rx`. Root needs none of this.
 //!
 //! - **U1** The mode is noted in `held/upper/modes`, durably, before it is changed. So a collecting that fails or is cut off, even by a
-//!   power cut, begins anew from the modes that the command left. The first closed object therefore starts a search of all the uppers: one
-//!   sync covers all that it finds, and one more what lay in closed directories.
-//! - **U2** They stay opened up while the session is pending (a change has the intended mode, and a commit sets it). A further run gets the
-//!   modes as they were, and then the notes are removed.
+//!   power cut, knows the modes that the command left. The first closed object therefore starts a search of all the run's uppers: one sync
+//!   covers all that it finds, and one more what lay in closed directories.
+//! - **U2** They stay opened up while the session is pending (a change has the intended mode, and a commit sets it). The notes stay too: a
+//!   further command finds the modes as they were, and then all is opened up again.
 //! - **U3** A note is untrusted: it leads to a name below `held/upper`, over no link.
 
 use std::collections::HashMap;
-use std::io::ErrorKind;
 
-use serde::{Deserialize, Serialize};
-
-use crate::error::{At, Error, IoError};
+use super::facts::Facts;
+use crate::capture::closed::{Closed, NOTES, notes_of};
+use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::device_number::Dev;
-use crate::fs::dir::{Dir, Entry, Sort, Stat};
-use crate::fs::path;
-use crate::session;
-use crate::tree::json;
+use crate::fs::dir::{Dir, Sort, Stat};
 
-const NOTES: &[u8] = b"modes";
-
-/// One line of the notes.
-#[derive(Debug, Serialize, Deserialize)]
-struct Note {
-    /// The path below `held/upper`.
-    #[serde(with = "path::bytes")]
-    at: Vec<u8>,
-    /// The mode that the command left, octal.
-    mode: String,
-}
-
-impl Note {
-    fn of(below: &[u8], mode: u32) -> Vec<u8> {
-        json::line(&Self { at: below.to_vec(), mode: format!("{mode:04o}") })
-    }
-}
-
-/// The closed objects in the uppers of one collecting.
+/// The closed objects in the uppers of a session.
 pub(super) struct Modes<'a> {
     fs: &'a Fs,
     held: &'a Dir,
-    /// The modes that the command left, once something closed was met: an object has one mode under all its names.
-    left: Option<HashMap<(Dev, u64), u32>>,
+    /// The names of the run's uppers.
+    uppers: Vec<Vec<u8>>,
+    /// The modes that commands left: an object has one mode under all its names.
+    left: HashMap<(Dev, u64), u32>,
+    /// True once the run's uppers were searched.
+    searched: bool,
 }
 
 impl<'a> Modes<'a> {
-    pub fn new(fs: &'a Fs, held: &'a Dir) -> Self {
-        Self { fs, held, left: None }
+    /// Reads the notes, and opens up what they name: a further command had it closed again.
+    pub fn new(fs: &'a Fs, facts: &Facts<'a>) -> Result<Self, Error> {
+        let uppers = facts.places.iter().map(|place| place.upper_name(facts.step)).collect();
+        let mut left = HashMap::new();
+        if let Some((dir, noted)) = notes_of(facts.held)? {
+            for closed in &noted {
+                if let Some(stat) = closed.set(fs, &dir, |stat| closed.mode | needed(stat.sort))? {
+                    left.insert((stat.dev, stat.ino), closed.mode);
+                }
+            }
+        }
+        Ok(Self { fs, held: facts.held, uppers, left, searched: false })
     }
 
-    /// Opens up all uppers, if the owner may not read this object. Returns its state with the mode that the command left.
+    /// Opens up all of the run's uppers, if the owner may not read this object. Returns its state with the mode that the command left.
     pub fn open_up(&mut self, stat: Stat) -> Result<Stat, Error> {
-        if self.left.is_none() && is_closed(&stat) {
-            self.left = Some(open_all(self.fs, self.held)?);
+        if !self.searched && is_closed(&stat) {
+            self.searched = true;
+            open_all(self.fs, self.held, &self.uppers, &mut self.left)?;
         }
-        let left = self.left.as_ref().and_then(|left| left.get(&(stat.dev, stat.ino)));
-        Ok(Stat { mode: left.copied().unwrap_or(stat.mode), ..stat })
+        Ok(Stat { mode: self.as_left(&stat), ..stat })
+    }
+
+    /// The mode that the command left.
+    pub fn as_left(&self, stat: &Stat) -> u32 {
+        self.left.get(&(stat.dev, stat.ino)).copied().unwrap_or(stat.mode)
     }
 }
 
@@ -76,32 +73,57 @@ fn needed(sort: Sort) -> u32 {
     }
 }
 
-/// Opens up all that is closed in the uppers, and returns the mode that each had.
-fn open_all(fs: &Fs, held: &Dir) -> Result<HashMap<(Dev, u64), u32>, Error> {
+/// Opens up all that is closed in these uppers, and adds the mode that each had.
+fn open_all(fs: &Fs, held: &Dir, names: &[Vec<u8>], left: &mut HashMap<(Dev, u64), u32>) -> Result<(), Error> {
     let uppers = held.at(b"upper").open_dir()?;
-    let mut left = HashMap::new();
-    let mut directories = vec![Vec::new()];
+    let (mut closed, mut inside, mut directories) = (Vec::new(), Vec::new(), Vec::new());
+    for name in names {
+        let Some(stat) = uppers.at(name).stat()? else { continue };
+        let found = Looked { stat, below: name.clone() };
+        found.take(left, (&mut closed, &mut inside, &mut directories));
+    }
+    open(fs, &uppers, &closed)?;
+    directories.append(&mut inside);
     while !directories.is_empty() {
         let (mut closed, mut inside) = (Vec::new(), Vec::new());
         while let Some(directory) = directories.pop() {
             let dir = uppers.open_below(&directory)?;
             for name in dir.names()? {
                 let Some(stat) = dir.at(&name).stat()? else { continue };
-                let below = if directory.is_empty() { name } else { [&directory[..], b"/", &name].concat() };
-                let is_closed = is_closed(&stat);
-                if stat.sort == Sort::Directory {
-                    if is_closed { &mut inside } else { &mut directories }.push(below.clone());
-                }
-                if is_closed && left.insert((stat.dev, stat.ino), stat.mode).is_none() {
-                    closed.push(Closed { below, mode: stat.mode });
-                }
+                let found = Looked { stat, below: [&directory[..], b"/", &name].concat() };
+                found.take(left, (&mut closed, &mut inside, &mut directories));
             }
         }
         open(fs, &uppers, &closed)?;
         // Their content can be listed now.
         directories = inside;
     }
-    Ok(left)
+    Ok(())
+}
+
+/// An object of an upper.
+struct Looked {
+    stat: Stat,
+    /// Its path below `held/upper`.
+    below: Vec<u8>,
+}
+
+impl Looked {
+    /// Sorts it in: among what is closed, and, if it is a directory, among the closed or the open ones.
+    fn take(
+        self,
+        left: &mut HashMap<(Dev, u64), u32>,
+        (closed, inside, directories): (&mut Vec<Closed>, &mut Vec<Vec<u8>>, &mut Vec<Vec<u8>>),
+    ) {
+        let Self { stat, below } = self;
+        let is_closed = is_closed(&stat);
+        if stat.sort == Sort::Directory {
+            if is_closed { inside } else { directories }.push(below.clone());
+        }
+        if is_closed && left.insert((stat.dev, stat.ino), stat.mode).is_none() {
+            closed.push(Closed { below, mode: stat.mode });
+        }
+    }
 }
 
 /// Notes the closed objects, and opens them up: a directory before its content.
@@ -111,113 +133,46 @@ fn open(fs: &Fs, uppers: &Dir, closed: &[Closed]) -> Result<(), Error> {
     }
     let at = uppers.at(NOTES);
     let notes = fs.append(at)?;
-    let lines = closed.iter().flat_map(|closed| Note::of(&closed.below, closed.mode));
+    let lines = closed.iter().flat_map(|closed| closed.note());
     fs.write(&notes, &lines.collect::<Vec<u8>>(), at)?;
     // U1, D1, D2: without these a directory could have another mode after a power cut, and nothing would say which one it had.
     fs.sync(&notes, at)?;
     fs.sync_dir(uppers)?;
     for closed in closed {
-        let opened = |stat: &Stat| closed.mode | needed(stat.sort);
-        closed.set(fs, uppers, opened)?;
+        closed.set(fs, uppers, |stat| closed.mode | needed(stat.sort))?;
     }
     Ok(())
 }
 
-/// An object that was opened up.
-#[derive(Debug)]
-pub(in crate::capture) struct Closed {
-    /// The path below `held/upper`.
-    below: Vec<u8>,
-    /// The mode that the command left.
-    mode: u32,
-}
-
-impl Closed {
-    fn set(&self, fs: &Fs, uppers: &Dir, mode: impl FnOnce(&Stat) -> u32) -> Result<(), IoError> {
-        let cut = self.below.iter().rposition(|b| *b == b'/');
-        let (directory, name) = cut.map_or((&[][..], &self.below[..]), |cut| (&self.below[..cut], &self.below[cut + 1..]));
-        let dir = uppers.open_below(directory)?;
-        let at = dir.at(name);
-        match at.stat()? {
-            Some(stat) => fs.set_mode(at, mode(&stat)),
-            None => Ok(()),
+/// Gives all that was opened up in a session's uppers the modes that commands left, for a further command.
+pub(in crate::capture) fn give_back(fs: &Fs, held: &Dir) -> Result<(), Error> {
+    if let Some((uppers, noted)) = notes_of(held)? {
+        // In reverse order: a directory is opened up before its content.
+        for closed in noted.iter().rev() {
+            closed.set(fs, &uppers, |_| closed.mode)?;
         }
     }
+    Ok(())
 }
 
-/// Restores the command's modes on all that was opened up in a session's uppers. Returns these objects, a directory before its content.
-pub(in crate::capture) fn give_back(fs: &Fs, held: &Dir) -> Result<Vec<Closed>, Error> {
-    let uppers = match held.at(b"upper").open_dir() {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        uppers => uppers?,
-    };
-    let at = uppers.at(NOTES);
-    let noted = noted(at)?;
-    // In reverse order: a directory is opened up before its content.
-    for closed in noted.iter().rev() {
-        match closed.set(fs, &uppers, |_| closed.mode) {
-            // Closed again, or removed, before this was cut off last time.
-            Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound) => {}
-            done => done?,
+/// Opens up again what was closed for a command that is over and left nothing, or was not started.
+pub(in crate::capture) fn open_again(fs: &Fs, held: &Dir) -> Result<(), Error> {
+    if let Some((uppers, noted)) = notes_of(held)? {
+        for closed in &noted {
+            closed.set(fs, &uppers, |stat| closed.mode | needed(stat.sort))?;
         }
     }
-    fs.unlink_if_there(at)?;
-    Ok(noted)
+    Ok(())
 }
 
-/// Opens up again what was closed for a command that was not started.
-pub(in crate::capture) fn open_again(fs: &Fs, held: &Dir, closed: &[Closed]) -> Result<(), Error> {
-    let uppers = held.at(b"upper").open_dir()?;
-    open(fs, &uppers, closed)
-}
-
-/// Each path below `held/upper` that was opened up, with the mode that it had.
-fn noted(at: Entry<'_>) -> Result<Vec<Closed>, Error> {
-    let mut bytes = Vec::new();
-    match at.open_file() {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        file => std::io::Read::read_to_end(&mut file?, &mut bytes).at("read", at)?,
-    };
-    // What follows the last newline was cut off before anything was opened up for it.
-    let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
-    let lines = bytes[..whole].split(|b| *b == b'\n').filter(|line| !line.is_empty());
-    lines.map(|line| parsed(line).ok_or_else(|| damaged(at))).collect()
-}
-
-/// Parses a line. U3: the path is an upper, which has a number, or a name in one.
-fn parsed(line: &[u8]) -> Option<Closed> {
-    let Note { at, mode } = serde_json::from_slice(line).ok()?;
-    let mode = u32::from_str_radix(&mode, 8).ok().filter(|mode| *mode <= 0o7777)?;
-    let good = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && !part.contains(&0);
-    let mut parts = at.split(|b| *b == b'/');
-    let is_upper = parts.next().is_some_and(|k| !k.is_empty() && k.iter().all(u8::is_ascii_digit));
-    (is_upper && parts.all(good)).then_some(Closed { below: at, mode })
-}
-
-fn damaged(at: Entry<'_>) -> Error {
-    session::error::damaged(at, "a line does not parse")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_note_leads_below_the_uppers_or_is_damage() {
-        for (line, good) in [
-            (&br#"{"at":"0/a/b","mode":"0200"}"#[..], true),
-            (br#"{"at":"0","mode":"0200"}"#, true),
-            (br#"{"at":"modes","mode":"0200"}"#, false),
-            (br#"{"at":"","mode":"0200"}"#, false),
-            (br#"{"at":"../a","mode":"0200"}"#, false),
-            (br#"{"at":"0/../../a","mode":"0200"}"#, false),
-            (br#"{"at":"/etc/passwd","mode":"0200"}"#, false),
-            (br#"{"at":"0//a","mode":"0200"}"#, false),
-            (br#"{"at":"0/a","mode":"10000"}"#, false),
-            (br#"{"at":"0/a","mode":"rw"}"#, false),
-            (br#"{"at":"0/a"}"#, false),
-        ] {
-            assert_eq!(parsed(line).is_some(), good, "{}", line.escape_ascii());
-        }
+/// Removes the notes of uppers that are about to be made anew, by their names in `held/upper`.
+pub(in crate::capture) fn forget(fs: &Fs, held: &Dir, names: &[Vec<u8>]) -> Result<(), Error> {
+    let Some((uppers, mut noted)) = notes_of(held)? else { return Ok(()) };
+    let count = noted.len();
+    noted.retain(|closed| !names.iter().any(|name| closed.below.split(|b| *b == b'/').next() == Some(name)));
+    if noted.len() < count {
+        let lines = noted.iter().flat_map(|closed| closed.note());
+        fs.replace(uppers.at(NOTES), &lines.collect::<Vec<u8>>())?;
     }
+    Ok(())
 }

@@ -13,19 +13,12 @@ use crate::tree::state::{Meta, State, What};
 
 impl Found<'_> {
     fn prefix(&self) -> &'static str {
-        match self.facts.route {
-            Route::Root => "trusted.overlay.",
-            Route::User => "user.overlay.",
-        }
+        self.facts.route.notes()
     }
 
     /// The xattr in which overlayfs notes something.
     pub(super) fn note(&self, what: &str) -> Vec<u8> {
         [self.prefix(), what].concat().into_bytes()
-    }
-
-    pub(super) fn is_opaque(&self, xattrs: &[(Vec<u8>, Vec<u8>)]) -> bool {
-        xattrs.iter().any(|(name, value)| *name == self.note("opaque") && value == b"y")
     }
 
     pub(super) fn is_opaque_state(&self, state: &State) -> bool {

@@ -1,12 +1,13 @@
-//! The walk through an upper, directory by directory, each with the real one that it was merged with.
+//! The walk through an upper, directory by directory, each with what it was merged with.
 
 use std::rc::Rc;
 
 use super::Found;
+use super::below::Below;
 use super::facts::full_path;
 use super::judge::{Down, Hiding};
 use super::laid::LaidUpper;
-use crate::capture::layout::is_whiteout;
+use crate::capture::layout::{is_opaque, is_whiteout};
 use crate::error::{At, Error, IoError};
 use crate::fs::dir::{Dir, Stat};
 use crate::fs::path::AbsPath;
@@ -17,12 +18,20 @@ struct Level {
     /// The length of its path below the place.
     length: usize,
     upper: Option<Rc<Dir>>,
-    /// True if a real directory exists at this path.
-    has_real: bool,
-    real: Option<Rc<Dir>>,
-    /// The opaque directory, this one or one above, that hid the names which only the real directory has. `None`: they were seen.
+    /// The parts of what lies below it at this path.
+    parts: Parts,
+    below: Option<Below>,
+    /// The opaque directory, this one or one above, that hid the names which only lie below. `None`: they were seen.
     hider: Option<Stat>,
     names: std::vec::IntoIter<Name>,
+}
+
+/// The parts that a directory below a run's upper has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    None,
+    RealAlone,
+    Held,
 }
 
 struct Name {
@@ -35,12 +44,12 @@ const OPEN_LEVELS: usize = 64;
 
 impl Found<'_> {
     /// Reads one place.
-    pub(super) fn place(&mut self, place: &Place, upper: &Rc<Dir>, real: Option<&Rc<Dir>>) -> Result<(), Error> {
-        self.top(place, upper, real)?;
+    pub(super) fn place(&mut self, place: &Place, upper: &Rc<Dir>, tops: &Below) -> Result<(), Error> {
+        self.top(place, upper, tops)?;
         let mut path = Vec::new();
-        let opaque = self.is_opaque(&upper.xattrs().at("read the extended attributes", &place.path)?);
+        let opaque = is_opaque(self.facts.route, &upper.xattrs().at("read the extended attributes", &place.path)?);
         let hider = if opaque { Some(upper.stat().at("look at the upper of", &place.path)?) } else { None };
-        let mut levels = vec![self.level(upper.clone(), real.cloned(), 0, hider, &place.path)?];
+        let mut levels = vec![self.level(upper.clone(), tops.clone(), 0, hider, &place.path)?];
         while let Some(level) = levels.last_mut() {
             path.truncate(level.length);
             let Some(name) = level.names.next() else {
@@ -49,11 +58,7 @@ impl Found<'_> {
             };
             // Opened again if the way down is longer than the directories that stay open.
             let dir = reopened(&mut level.upper, upper, &path).at("open the directory", &place.path)?;
-            let below = match (level.has_real, real) {
-                (true, Some(top)) => reopened(&mut level.real, top, &path).map(Some).or_else(absent_is_none),
-                _ => Ok(None),
-            };
-            let below = below?;
+            let below = level.below(tops, &path)?;
             if !path.is_empty() {
                 path.push(b'/');
             }
@@ -68,51 +73,65 @@ impl Found<'_> {
             let whiteout = new.filter(is_whiteout);
             let new = new.filter(|stat| !is_whiteout(stat));
             let new = new.map(|stat| self.modes.open_up(stat)).transpose()?;
-            let down = self.name(at, &full, new, below.as_ref(), Hiding { whiteout, above: hider })?;
-            let Some(Down { has_real, hider, laid }) = down else { continue };
-            if let Some(upper) = place.upper(&path).filter(|_| laid) {
-                self.laid.push(LaidUpper { path: full.clone(), upper });
+            let down = self.name(at, &full, new, &below, Hiding { whiteout, above: hider })?;
+            let Some(Down { is_merged, hider, laid }) = down else { continue };
+            if laid {
+                self.laid.extend(place.upper(self.facts.step, &path).map(|upper| LaidUpper { path: full.clone(), upper }));
             }
             let upper_below = Rc::new(at.open_dir()?);
-            let real_below = match below.filter(|_| has_real) {
-                // It may have gone since the last look.
-                Some(real) => {
-                    let opened = real.open_below(&name.name).map(Some).or_else(absent_is_none);
-                    opened?.map(Rc::new)
-                }
-                None => None,
-            };
-            let level = self.level(upper_below, real_below, path.len(), hider, &full)?;
+            // It may have gone since the last look.
+            let below = if is_merged { below.enter(&name.name)? } else { self.facts.nowhere() };
+            let level = self.level(upper_below, below, path.len(), hider, &full)?;
             if let Some(far) = levels.len().checked_sub(OPEN_LEVELS) {
-                (levels[far].upper, levels[far].real) = (None, None);
+                (levels[far].upper, levels[far].below) = (None, None);
             }
             levels.push(level);
         }
         Ok(())
     }
 
-    /// The names to look at in a directory: the upper's, and the real ones too if the run did not see them.
+    /// The names to look at in a directory: the upper's, and those below too if the run did not see them.
     fn level(
         &mut self,
         upper: Rc<Dir>,
-        real: Option<Rc<Dir>>,
+        below: Below,
         length: usize,
         hider: Option<Stat>,
         path: &AbsPath,
     ) -> Result<Level, Error> {
         let mut names: Vec<Name> =
             upper.names().at("list the upper of", path)?.into_iter().map(|name| Name { name, in_upper: true }).collect();
-        if let (Some(real), false) = (&real, hider.is_none()) {
-            match real.names() {
-                Ok(real) => names.extend(real.into_iter().map(|name| Name { name, in_upper: false })),
-                Err(error) => self.warnings.push(format!("{path}: cannot list its original content: {}", error.why())),
-            }
+        if hider.is_some() {
+            let hidden = below.names(|error| {
+                self.warnings.push(format!("{path}: cannot list its original content: {}", error.why()));
+            });
+            names.extend(hidden?.into_iter().map(|name| Name { name, in_upper: false }));
         }
         // Of two equal names the upper's comes first and is kept.
         names.sort_by(|a, b| a.name.cmp(&b.name).then(b.in_upper.cmp(&a.in_upper)));
         names.dedup_by(|a, b| a.name == b.name);
-        let has_real = real.is_some();
-        Ok(Level { length, upper: Some(upper), has_real, real, hider, names: names.into_iter() })
+        let parts = match (below.is_nowhere(), below.is_held()) {
+            (true, _) => Parts::None,
+            (_, true) => Parts::Held,
+            (_, false) => Parts::RealAlone,
+        };
+        Ok(Level { length, upper: Some(upper), parts, below: Some(below), hider, names: names.into_iter() })
+    }
+}
+
+impl Level {
+    /// What lies below, opened again if it was closed: `path` is that of the directory below the place.
+    fn below(&mut self, tops: &Below, path: &[u8]) -> Result<Below, IoError> {
+        if let Some(below) = &self.below {
+            return Ok(below.clone());
+        }
+        let below = match self.parts {
+            Parts::None => tops.nowhere(),
+            Parts::RealAlone => tops.descend_real(path)?,
+            Parts::Held => tops.descend(path)?,
+        };
+        self.below = Some(below.clone());
+        Ok(below)
     }
 }
 
@@ -124,8 +143,4 @@ fn reopened(held: &mut Option<Rc<Dir>>, top: &Rc<Dir>, below: &[u8]) -> Result<R
     let dir = Rc::new(top.open_below(below)?);
     *held = Some(dir.clone());
     Ok(dir)
-}
-
-fn absent_is_none<T>(error: IoError) -> Result<Option<T>, IoError> {
-    if error.leads_nowhere() { Ok(None) } else { Err(error) }
 }

@@ -10,7 +10,7 @@ use super::mounting::{attach_as, directory_at};
 use super::{Layers, Uncovered, opened_here, overlay_of};
 use crate::capture::collect::facts::full_path;
 use crate::capture::layout::{Attached, Need, Target};
-use crate::capture::pieces::{As, LaidSplit, Piece};
+use crate::capture::pieces::{As, LaidPiece, LaidSplit, Piece};
 use crate::capture::plan::Plan;
 use crate::capture::sys;
 use crate::error::{At, IoError, reason};
@@ -36,12 +36,13 @@ pub(super) fn ready<'a>(
     let works = opened_here(&split.works).at("open the work directories of", &target.path)?;
     let mut ready = Vec::with_capacity(split.pieces.len());
     // The inner ones first: the kernel warns of each upper that lies in one already in use.
-    for (number, piece) in split.pieces.iter().enumerate().rev() {
+    for (number, laid) in split.pieces.iter().enumerate().rev() {
+        let piece = &laid.piece;
         let path = full_path(&target.path, &piece.below);
         let overlay = match piece.as_what {
             As::Mount { .. } | As::Real { .. } | As::Copy => None,
             As::Overlay | As::Split => {
-                let made = Layers::of_piece(piece, &path, number, layers, &works);
+                let made = Layers::of_piece(laid, &path, number, layers, &works);
                 match made.and_then(|layers| overlay_of(plan, target, &path, &layers)) {
                     Ok(overlay) => Some(overlay),
                     // It vanished: nothing is there to be captured or shown.
@@ -61,13 +62,19 @@ pub(super) fn ready<'a>(
 }
 
 impl Layers {
-    fn of_piece(piece: &Piece, path: &AbsPath, number: usize, above: &Layers, works: &OwnedFd) -> Result<Self, IoError> {
-        let lower = match piece.as_what {
-            As::Split => below(&above.lower, &piece.below),
+    fn of_piece(laid: &LaidPiece, path: &AbsPath, number: usize, above: &Layers, works: &OwnedFd) -> Result<Self, IoError> {
+        let LaidPiece { piece, sealed } = laid;
+        let mut lowers = Vec::with_capacity(sealed.len() + 1);
+        for sealed in sealed {
+            lowers.push(opened_here(sealed).at("open the sealed upper of", path)?);
+        }
+        let lower = match (piece.as_what, above.lowers.last()) {
+            (As::Split, Some(made_up)) => below(made_up, &piece.below),
             _ => directory_at(path),
         };
+        lowers.push(lower.at("open the directory to capture", path)?);
         Ok(Self {
-            lower: lower.at("open the directory to capture", path)?,
+            lowers,
             upper: below(&above.upper, &piece.below).at("open the upper directory of", path)?,
             work: below(works, number.to_string().as_bytes()).at("open the work directory of", path)?,
         })

@@ -16,8 +16,8 @@ pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, Undo, What};
 pub use look::{Cat, Diff, Log};
 pub use run::{Doctor, Run, Shell};
 pub use session::{
-    CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Export, Import, List, Mkdir, New, Prune, PruneAll,
-    Rename, SessionVerb, Show, Symlink, Write,
+    CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Export, Fork, Import, List, Mkdir, New, Prune,
+    PruneAll, Rename, Rewind, SessionVerb, Show, Symlink, Write,
 };
 pub use snapshot::{
     SnapshotCreate, SnapshotDiff, SnapshotList, SnapshotPrune, SnapshotRestore, SnapshotShow, SnapshotVerb, SnapshotVerify,
@@ -207,6 +207,10 @@ pub enum Verb {
     Discard(Discard),
     /// Show a session's changes as a patch
     Diff(Diff),
+    /// Make a session stand at another of its steps, earlier or later
+    Rewind(Rewind),
+    /// Begin a further session as one is at a step
+    Fork(Fork),
     /// Make a session's changes real, with a checkpoint to go back to
     Commit(Commit),
     /// Let a commit that was made with --confirm-within stay

@@ -269,6 +269,51 @@ pub struct Discard {
     pub all: bool,
 }
 
+/// `rewind`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant steps k3fa                      which steps there are
+  recant rewind k3fa 3                   as it was after step 3
+  recant rewind k3fa 7                   and forward again
+  recant rewind k3fa 0 --dry-run
+
+The other steps stay. The next command goes on at the step at which the session
+stands; if that has a later one, it begins a branch. Nothing on the tree is
+touched.")]
+pub struct Rewind {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+    /// The number of the step; 0 is the tree as it was
+    #[arg(value_name = "STEP", value_parser = super::number::<u32>)]
+    pub step: u32,
+    /// Only tell what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// `fork`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant fork k3fa -n other              begins as k3fa is now
+  recant fork k3fa 3 -n other            begins as k3fa was after step 3
+  recant run --session other -- make test
+  recant diff k3fa --with other
+
+Both sessions live on by themselves. What the new one begins with is its step 1.")]
+pub struct Fork {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+    /// The number of the step; else the one at which the session stands
+    #[arg(value_name = "STEP", value_parser = super::number::<u32>)]
+    pub step: Option<u32>,
+    /// The name of the new session
+    #[arg(short, long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Only tell what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
 /// `session rename`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

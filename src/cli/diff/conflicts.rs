@@ -195,6 +195,8 @@ impl<'c> Clash<'c> {
             before: Before { object: now.clone(), print: None },
             after: put(change.map(|(change, _)| change), &now, &wanted),
             marks: Marks { same_content: change.is_some_and(|(change, _)| change.in_place()), ..Marks::default() },
+            step: None,
+            from: None,
             extra: Default::default(),
         };
         Ok(Self { conflict, verb, change, now, wanted, shown })

@@ -1,0 +1,33 @@
+//! Copies what a session holds at one of its steps, as the only upper of each place of another session.
+
+use super::closed;
+use super::layout::Route;
+use super::merge::{By, merge};
+use super::sealed::Sealed;
+use crate::error::Error;
+use crate::fs::Fs;
+use crate::fs::dir::Dir;
+use crate::session::opened::{Session, part};
+use crate::session::run::Run;
+
+/// Fills `held`, that of a session that is to come, with what the steps `chain` (the oldest first) of `from` show. Nothing is shared, so that
+/// what one session puts on the tree has no other name in the store. Syncs nothing.
+///
+/// # Errors
+/// A system call failed.
+pub fn fill(fs: &Fs, from: &Session, run: &Run, chain: Vec<u32>, held: &Dir) -> Result<(), Error> {
+    let route = Route::of(run.uid);
+    let from = part(&from.dir, b"held")?;
+    let sealed = Sealed::of(&from, chain)?;
+    let uppers = held.at(b"upper").open_dir()?;
+    for place in &run.places {
+        let below = sealed.below(&from, place, route)?;
+        if below.is_empty() {
+            continue;
+        }
+        let name = place.upper_name(1);
+        let notes = merge(fs, (route, &sealed), below, (uppers.at(&name), &name), By::Copy)?;
+        closed::append(fs, &uppers, &notes)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,447 @@
+//! Steps: what each command of a session changed, in the order in which they ended. `steps.jsonl` has a record for each, followed by its
+//! lines. It is appended to alone: the header counts the bytes, so that what a killed recant left behind them is nothing.
+//!
+//! A step's own list says what it changed against the step that it stands on. The net changes at a step are the last line for each path
+//! along its chain. So a line of the list stands for both, but where an earlier step had changed the path: there a `net` line follows.
+//!
+//! A session in which one command ran has no such file: its step 1 is told by `run.json` and `changes.jsonl`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::change::{Change, Changes, DirectoryTime, Line, Sort};
+use super::error::{damaged, not_now};
+use super::header::{Header, Origin, Steps};
+use super::lines::Last;
+use super::net::Net;
+use super::opened::{Locked, Session, open_own, part};
+use super::run::{Arg, Ending, Run};
+use crate::error::{At, Error, command};
+use crate::fs::Fs;
+use crate::fs::dir::{Dir, Entry, Time};
+use crate::fs::path::AbsPath;
+use crate::tree::time;
+
+/// The name of the file, in the session's directory.
+pub(super) const FILE: &[u8] = b"steps.jsonl";
+
+/// The record of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Its number, from 1 on; never used again.
+    pub n: u32,
+    /// The step that it stands on; 0 is the tree as it was.
+    pub on: u32,
+    /// The command and its arguments.
+    pub argv: Vec<Arg>,
+    /// The working directory.
+    pub cwd: AbsPath,
+    /// The user who ran it.
+    pub uid: u32,
+    /// The time when the command started.
+    #[serde(with = "time")]
+    pub started: Time,
+    /// The time that it took, in ns; missing if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took: Option<u64>,
+    /// The end of the command; missing if recant was killed before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
+    /// True if the machine went down before it was durable: content may be missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsynced: bool,
+    /// The number of changes of each sort.
+    pub sorts: BTreeMap<Sort, u64>,
+    /// Bytes of content that its upper holds.
+    #[serde(default)]
+    pub held: u64,
+    /// The bytes of its lines, which follow.
+    pub bytes: u64,
+    /// Fields of a later recant, kept as they are.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Step {
+    /// The number of paths that it changed.
+    pub fn changes(&self) -> u64 {
+        self.sorts.values().sum()
+    }
+
+    /// Counts the changes of each sort.
+    pub fn count(list: &[Change]) -> BTreeMap<Sort, u64> {
+        let mut sorts = BTreeMap::new();
+        list.iter().for_each(|change| *sorts.entry(change.sort()).or_insert(0) += 1);
+        sorts
+    }
+
+    /// The record of the only step of a session, as its run and changes tell it.
+    pub fn first(run: &Run, header: &Header, changes: &Changes) -> Self {
+        Self {
+            n: 1,
+            on: 0,
+            argv: run.argv.clone(),
+            cwd: run.cwd.clone(),
+            uid: run.uid,
+            started: run.started,
+            took: run.took,
+            ending: run.ending,
+            unsynced: header.unsynced,
+            sorts: Self::count(&changes.list),
+            held: header.sizes.held,
+            bytes: 0,
+            extra: Map::new(),
+        }
+    }
+}
+
+/// A line of `steps.jsonl`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StepLine {
+    /// The record of a step, before its lines.
+    Step(Box<Step>),
+    /// A change against the step below.
+    Change(Box<Change>),
+    /// The time of a directory that is no change of the step.
+    #[serde(rename = "folder_time")]
+    DirectoryTime(DirectoryTime),
+    /// The net line of a path, in place of the step's own.
+    Net(Line),
+}
+
+/// What a step adds to a session.
+#[derive(Debug, Default)]
+pub struct Added {
+    /// Its changes against the step that it stands on, in path order.
+    pub own: Changes,
+    /// The net lines of the paths that an earlier step had changed. For all others the own ones count.
+    pub net: Vec<Line>,
+}
+
+impl Added {
+    /// The lines of the step in `steps.jsonl`.
+    fn lines(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for change in &self.own.list {
+            crate::tree::json::append_line(&mut bytes, &LineRef::Change(change));
+        }
+        for time in &self.own.directory_times {
+            crate::tree::json::append_line(&mut bytes, &LineRef::DirectoryTime(time));
+        }
+        for line in &self.net {
+            crate::tree::json::append_line(&mut bytes, &LineRef::Net(line));
+        }
+        bytes
+    }
+
+    /// The record and the lines of the step. Sets the record's length.
+    pub fn text(&self, step: &mut Step) -> Vec<u8> {
+        let lines = self.lines();
+        step.bytes = lines.len() as u64;
+        let mut bytes = crate::tree::json::line(&LineRef::Step(step));
+        bytes.extend_from_slice(&lines);
+        bytes
+    }
+
+    /// The lines that make the net changes of the session those at this step, in place of those below it.
+    pub fn net_lines(&self) -> Vec<Line> {
+        let of_net: std::collections::HashSet<&AbsPath> = self.net.iter().filter_map(Line::path).collect();
+        let own = self.own.list.iter().filter(|change| change.from.is_none() && !of_net.contains(&change.path));
+        let times = self.own.directory_times.iter().filter(|time| !of_net.contains(&time.path));
+        let own = own.map(|change| Line::Change(Box::new(change.clone())));
+        own.chain(times.map(|time| Line::DirectoryTime(time.clone()))).chain(self.net.iter().cloned()).collect()
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum LineRef<'a> {
+    Step(&'a Step),
+    Change(&'a Change),
+    #[serde(rename = "folder_time")]
+    DirectoryTime(&'a DirectoryTime),
+    Net(&'a Line),
+}
+
+/// The steps of a session, in the order of their numbers.
+#[derive(Debug)]
+pub struct StepList {
+    /// The records.
+    pub steps: Vec<Step>,
+    /// Where the lines of each begin in `steps.jsonl`, in bytes; `None` for the only step of a session without that file.
+    starts: Vec<Option<u64>>,
+    file: Option<File>,
+    shown: String,
+}
+
+impl Session {
+    /// Reads the records of its steps. A session that was staged by hand has none.
+    ///
+    /// # Errors
+    /// A file of the session cannot be read.
+    pub fn steps(&self) -> Result<StepList, Error> {
+        let at = self.dir.at(FILE);
+        let mut list = StepList { steps: Vec::new(), starts: Vec::new(), file: None, shown: at.to_string() };
+        let Some(of_header) = &self.header.steps else {
+            if let Some(run) = self.run()?.filter(|_| self.header.lines > 0 && self.header.origin == Origin::Captured) {
+                list.steps.push(Step::first(&run, &self.header, &self.changes()?));
+                list.starts.push(None);
+            }
+            return Ok(list);
+        };
+        let Some((file, _)) = open_own(at)? else { return Err(damaged(at, "it is missing")) };
+        let mut reader = BufReader::new(file.try_clone().at("open again", at)?);
+        let (mut text, mut offset) = (Vec::new(), 0);
+        while offset < of_header.bytes {
+            text.clear();
+            let got = reader.read_until(b'\n', &mut text).at("read", at)?;
+            let step = match serde_json::from_slice(&text) {
+                Ok(StepLine::Step(step)) if text.last() == Some(&b'\n') => *step,
+                Ok(_) => return Err(damaged(at, "a step is shorter than its record says")),
+                Err(error) => return Err(damaged(at, error)),
+            };
+            offset += got as u64;
+            list.starts.push(Some(offset));
+            offset += step.bytes;
+            reader.seek_relative(i64::try_from(step.bytes).unwrap_or(i64::MAX)).at("read", at)?;
+            list.steps.push(step);
+        }
+        list.file = Some(file);
+        Ok(list)
+    }
+}
+
+impl Locked {
+    /// Adds a step at which the session then stands, durably, and replaces `run.json`. `net` is what the session held before; `changes` is the
+    /// number of net changes after, with the mount points of their file systems. The upper of the step was written to since the session was opened.
+    ///
+    /// # Errors
+    /// A system call failed: the session is as it was before, and the step is still to be added.
+    pub fn add_step(
+        &mut self,
+        fs: &Fs,
+        net: &Net,
+        (mut step, added): (Step, &Added),
+        run: &Run,
+        (changes, mounts): (u64, Vec<AbsPath>),
+    ) -> Result<(), Error> {
+        let mut header = Header { uncollected: false, mark: None, mounts, ..self.header.clone() };
+        let (mut of_header, mut records) = match header.steps.take() {
+            Some(steps) => (steps, Vec::new()),
+            None => self.first_record()?,
+        };
+        of_header.push();
+        step.n = of_header.last;
+        records.extend(added.text(&mut step));
+        append(fs, self.dir.at(FILE), of_header.bytes, &records)?;
+        of_header.bytes += records.len() as u64;
+        let lines = added.net_lines();
+        append(
+            fs,
+            self.dir.at(b"changes.jsonl"),
+            net.end(),
+            &lines.iter().map(crate::tree::json::line).collect::<Vec<_>>().concat(),
+        )?;
+        header.unsynced |= step.unsynced;
+        header.lines += lines.len() as u64;
+        header.counts.changes = changes;
+        header.sizes.held += step.held;
+        (header.steps, header.reader) = (Some(of_header), header.reader.max(Some(STEPS_READER)));
+        self.save_step(fs, run, header)?;
+        if net.is_long_with(lines.len() as u64) { self.rewrite(fs, &self.changes()?, self.header.lines) } else { Ok(()) }
+    }
+
+    /// Makes the session stand at step `n`, 0 being the tree as it was; durably. The other steps stay.
+    ///
+    /// # Errors
+    /// There is no such step; it is gone with older ones; a system call failed, and the session is as it was.
+    pub fn rewind(&mut self, fs: &Fs, list: &StepList, n: u32) -> Result<(), Error> {
+        if n > 0 {
+            list.get(&self.header, n)?;
+        }
+        let (now, then) = (self.changes()?, list.net(self, n)?);
+        let lines = differing(&now, &then);
+        let mut header = Header { mark: None, ..self.header.clone() };
+        let (mut of_header, records) = match header.steps.take() {
+            Some(steps) => (steps, Vec::new()),
+            None => self.first_record()?,
+        };
+        let net = Net::open(self)?;
+        let mut files = Vec::new();
+        for (name, end, bytes) in [
+            (FILE, of_header.bytes, records),
+            (&b"changes.jsonl"[..], net.end(), lines.iter().map(crate::tree::json::line).collect::<Vec<_>>().concat()),
+        ] {
+            of_header.bytes += if name == FILE { bytes.len() as u64 } else { 0 };
+            files.push(append(fs, self.dir.at(name), end, &bytes)?);
+        }
+        let chain = list.chain(n);
+        header.unsynced = list.steps.iter().any(|step| step.unsynced && chain.contains(&step.n));
+        of_header.set(chain);
+        header.lines += lines.len() as u64;
+        header.counts.changes = then.list.len() as u64;
+        (header.steps, header.reader) = (Some(of_header), header.reader.max(Some(STEPS_READER)));
+        let own = self.dir.path().to_owned();
+        let files: Vec<_> = files.iter().map(|file| (file, &*own)).collect();
+        // D1, D2: the lines are durable before the header that counts them.
+        self.save_at_last(fs, header, &files, &[])?;
+        if net.is_long_with(lines.len() as u64) { self.rewrite(fs, &then, self.header.lines) } else { Ok(()) }
+    }
+
+    /// The record of a session's only step, and what a header then says of its steps.
+    fn first_record(&self) -> Result<(Steps, Vec<u8>), Error> {
+        let Some(run) = self.run()? else { return Ok((Steps::default(), Vec::new())) };
+        let own = self.changes()?;
+        let mut step = Step::first(&run, &self.header, &own);
+        let records = Added { own, net: Vec::new() }.text(&mut step);
+        Ok((Steps { chain: vec![(1, 1)], last: 1, bytes: 0 }, records))
+    }
+}
+
+/// The number of [`Header::reader`] that a session with steps needs: an older recant would take one step's upper for all.
+const STEPS_READER: u32 = 2;
+
+/// The lines that make the net changes `then` out of `now`.
+fn differing(now: &Changes, then: &Changes) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let time_at = |changes: &Changes, path: &AbsPath| {
+        changes.directory_times.binary_search_by(|time| time.path.cmp(path)).ok().map(|i| changes.directory_times[i].clone())
+    };
+    let gone = now.list.iter().filter(|change| then.at(&change.path).is_none());
+    lines.extend(gone.map(|change| Line::None { n: change.n, path: change.path.clone() }));
+    // A line that ends a time ends a change, too; one that is a change has no time.
+    let timeless = now.directory_times.iter().filter(|time| time_at(then, &time.path).is_none() && then.at(&time.path).is_none());
+    lines.extend(timeless.map(|time| Line::None { n: 0, path: time.path.clone() }));
+    let new = then.list.iter().filter(|change| now.at(&change.path) != Some(change));
+    lines.extend(new.map(|change| Line::Change(Box::new(change.clone()))));
+    let new = then.directory_times.iter().filter(|time| time_at(now, &time.path).as_ref() != Some(time));
+    lines.extend(new.map(|time| Line::DirectoryTime(time.clone())));
+    lines
+}
+
+/// True for the name of a block in `held/upper`, finished or not: merged uppers of steps, made of links, which go at any time.
+pub fn is_block(name: &[u8]) -> bool {
+    name.contains(&b'-')
+}
+
+impl Session {
+    /// Removes the blocks of its uppers: what a commit puts on the tree may have no other name in the store. Returns the directory that they
+    /// lay in, to be synced, if there were any.
+    ///
+    /// # Errors
+    /// A system call failed.
+    pub fn remove_blocks(&self, fs: &Fs) -> Result<Option<Dir>, Error> {
+        if self.header.steps.is_none() {
+            return Ok(None);
+        }
+        let uppers = part(&self.dir, b"held/upper")?;
+        let mut names = uppers.names()?;
+        names.retain(|name| is_block(name));
+        for name in &names {
+            fs.remove_all(uppers.at(name))?;
+        }
+        Ok((!names.is_empty()).then_some(uppers))
+    }
+}
+
+/// Puts bytes behind the first `end` ones of a file, in place of what an interrupted recant left there. The caller syncs.
+fn append(fs: &Fs, at: Entry<'_>, end: u64, bytes: &[u8]) -> Result<File, Error> {
+    let file = fs.append(at)?;
+    if crate::fs::dir::stat_of(&file).at("look at", at)?.size > end {
+        fs.set_size(&file, end, at)?;
+    }
+    fs.write(&file, bytes, at)?;
+    Ok(file)
+}
+
+impl StepList {
+    /// The step of that number.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn get(&self, header: &Header, n: u32) -> Result<&Step, Error> {
+        self.index(n).map(|i| &self.steps[i]).ok_or_else(|| {
+            let id = &header.id;
+            not_now(id, format!("it has no step {n}"))
+                .with_remedy(format!("{} lists them", command(format_args!("steps {}", id.tail()))))
+        })
+    }
+
+    fn index(&self, n: u32) -> Option<usize> {
+        self.steps.binary_search_by_key(&n, |step| step.n).ok()
+    }
+
+    /// The numbers of the steps from the first to `n`, each of which stands on the one before. Empty for 0.
+    pub fn chain(&self, n: u32) -> Vec<u32> {
+        let mut chain = Vec::new();
+        let mut at = self.index(n);
+        while let Some(i) = at {
+            chain.push(self.steps[i].n);
+            // A step stands on an older one: no garbled record can make this endless.
+            at = self.index(self.steps[i].on).filter(|below| *below < i);
+        }
+        chain.reverse();
+        chain
+    }
+
+    /// The changes of a step against the one that it stands on.
+    ///
+    /// # Errors
+    /// Its lines cannot be read.
+    pub fn own(&self, session: &Session, n: u32) -> Result<Changes, Error> {
+        let mut own = Changes::default();
+        self.read(session, n, |line| match line {
+            StepLine::Change(change) => own.list.push(*change),
+            StepLine::DirectoryTime(time) => own.directory_times.push(time),
+            StepLine::Net(_) | StepLine::Step(_) => {}
+        })?;
+        Ok(own)
+    }
+
+    /// The net changes from the tree as it was to step `n`.
+    ///
+    /// # Errors
+    /// The lines of a step cannot be read.
+    pub fn net(&self, session: &Session, n: u32) -> Result<Changes, Error> {
+        let mut last = Last::default();
+        for n in self.chain(n) {
+            self.read(session, n, |line| match line {
+                StepLine::Change(change) if change.from.is_none() => last.take(Line::Change(change)),
+                StepLine::DirectoryTime(time) => last.take(Line::DirectoryTime(time)),
+                StepLine::Net(line) => last.take(line),
+                StepLine::Change(_) | StepLine::Step(_) => {}
+            })?;
+        }
+        Ok(last.finish())
+    }
+
+    fn read(&self, session: &Session, n: u32, mut take: impl FnMut(StepLine)) -> Result<(), Error> {
+        let Some(i) = self.index(n) else { return Ok(()) };
+        let (Some(start), Some(file)) = (self.starts[i], &self.file) else {
+            let changes = session.changes()?;
+            changes.list.into_iter().for_each(|change| take(StepLine::Change(Box::new(change))));
+            changes.directory_times.into_iter().for_each(|time| take(StepLine::DirectoryTime(time)));
+            return Ok(());
+        };
+        let mut file = file.try_clone().at("open again", &self.shown)?;
+        file.seek(SeekFrom::Start(start)).at("read", &self.shown)?;
+        let lines = BufReader::new(file.take(self.steps[i].bytes));
+        for line in lines.split(b'\n') {
+            let line = serde_json::from_slice(&line.at("read", &self.shown)?);
+            take(line.map_err(|error| damaged(&self.shown, format!("the lines of step {n}: {error}")))?);
+        }
+        Ok(())
+    }
+
+    /// The steps that stand on each step, the oldest first.
+    pub fn above(&self) -> HashMap<u32, Vec<u32>> {
+        let mut above: HashMap<u32, Vec<u32>> = HashMap::new();
+        self.steps.iter().for_each(|step| above.entry(step.on).or_default().push(step.n));
+        above
+    }
+}
