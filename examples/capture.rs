@@ -168,6 +168,7 @@ fn facts<'a>(held: &'a Dir, places: &'a [Place], store: &'a AbsPath, started: Ti
         net: &over.net,
         numbers: Numbers { changes: 0, from: 1 },
         scratch: &[],
+        looks: false,
         in_memory: false,
         cut_off: false,
         route,

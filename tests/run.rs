@@ -677,7 +677,9 @@ fn a_killed_recant_takes_the_command_along_and_what_it_wrote_is_collected_by_the
             let text = desk.world.read("id");
             desk.world.remove("id");
             let id = text.lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
-            assert!(desk.recant(&format!("diff {id}")).status != 0, "it is under way");
+            let so_far = desk.recant(&format!("{} {id}", if verb == "commit" { "diff" } else { verb })).ok();
+            assert!(so_far.stderr().contains("this is what it has changed so far"), "{so_far}");
+            assert!(so_far.stdout().contains("d/made") && so_far.stdout().contains("old"), "{so_far}");
             let listed = desk.recant("list").ok();
             assert!(!listed.stdout().contains("ended"), "it is under way: {listed}");
             waiting.kill();

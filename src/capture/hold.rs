@@ -17,7 +17,7 @@ use super::blocks::merge_many;
 use super::collect::compose::Composed;
 use super::collect::facts::{Facts, Numbers};
 use super::collect::modes;
-use super::collect::{Collected, clear, clear_work, collect, finish};
+use super::collect::{Collected, clear, clear_work, collect, finish, read_so_far};
 use super::command::{Command, Exit};
 use super::error::{not_started, uncollected};
 use super::layout::Route;
@@ -293,10 +293,33 @@ fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, session: &Session
         net: over.net,
         numbers: Numbers { changes: if over.step > 1 { header.counts.changes } else { 0 }, from },
         scratch: &record.scratch,
+        looks: false,
         in_memory: record.in_memory,
         cut_off: record.may_lack(),
         route: Route::of(record.uid),
     })
+}
+
+/// Looks at what a command that runs in a session has changed so far: the session with these changes. Nothing is changed for it, no lock is
+/// taken, and a file that is being written is shown as it is.
+///
+/// # Errors
+/// What the session holds cannot be read. What runs in memory cannot be looked at from outside.
+pub fn look(fs: &Fs, store: &Store, session: Session) -> Result<(Session, Vec<String>), Error> {
+    let record = match session.going_on()? {
+        Some(run) => Some(run),
+        None => session.run()?,
+    };
+    let Some(run) = record else { return Ok((session, Vec::new())) };
+    if run.in_memory {
+        return Ok((session, vec!["what the command writes lies in memory, where only the command can see it".into()]));
+    }
+    let held = part(&session.dir, b"held")?;
+    let (net, sealed) = (Net::open(&session)?, Sealed::of(&held, session.header.chain())?);
+    let over = Over { net: &net, sealed: &sealed, step: session.header.next_step() };
+    let found = read_so_far(fs, &Facts { looks: true, ..facts(&held, &run, store, &session, over)? })?;
+    let changes = session.changes()?.with(found.composed.added.net_lines());
+    Ok((session.running(run, changes), found.warnings))
 }
 
 /// Collects the run of a session whose recant was killed; the caller holds its lock, so nothing of the run is left. A run of another boot

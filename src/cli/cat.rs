@@ -15,7 +15,7 @@ use crate::tree::state::{State, What, sort_word};
 
 /// Prints the content before or after the session; of a symlink its target.
 pub fn cat(call: &Call, args: &args::Cat) -> Result<Ended, Problem> {
-    let (store, session) = call.session(Some(&args.id))?;
+    let (store, session) = call.looked_at(Some(&args.id))?;
     call.believed(store, &session, cat_of(call, args, &session))
 }
 

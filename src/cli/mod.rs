@@ -446,6 +446,20 @@ impl Call {
         Ok((store, session))
     }
 
+    /// Opens a session to look at. If a command runs in it, with what that has changed so far.
+    fn looked_at(&self, key: Option<&str>) -> Result<(&Store, Session), Problem> {
+        let store = self.store_with(key.unwrap_or("last"))?;
+        let id = self.find(store, key, Want::Look)?;
+        let session = store.session(&id)?;
+        if !session.header.uncollected || !session.is_held()? {
+            return self.session(Some(id.as_str()));
+        }
+        let (session, warnings) = crate::capture::hold::look(&self.fs, store, session)?;
+        self.out.note(format_args!("a command runs in session {}: this is what it has changed so far", id.tail()));
+        warnings.iter().for_each(|warning| self.out.warn(warning));
+        Ok((store, session))
+    }
+
     /// Opens a session to change, and locks it; what crashes left is settled first (V2).
     fn locked(&self, key: &str, want: Want) -> Result<(&Store, Locked), Problem> {
         let store = self.store_with(key)?;
@@ -463,6 +477,9 @@ impl Call {
     /// Judges what a reader of a session found. If another recant was at work meanwhile, an error is no damage: to a reader, an object on
     /// its way lies at neither of its two places.
     fn believed(&self, store: &Store, session: &Session, found: Result<Ended, Problem>) -> Result<Ended, Problem> {
+        if session.is_so_far() {
+            return found;
+        }
         if !store.is_at_work(session) {
             if found.is_err() {
                 // What an interrupted operation left half done is no damage.

@@ -158,7 +158,7 @@ fn made(
         header.mounts = of.header.mounts.clone();
         let note = format!("forked from session {} at step {step}", of.id());
         let run = Run { notes: [&run.notes[..], &[note]].concat(), ..run.clone() };
-        let session = Session { dir: arriving.dir.again()?, header };
+        let session = Session::new(arriving.dir.again()?, header);
         session.write_first(fs, &changes, lines, &run)?;
         Ok::<_, crate::error::Error>(session.header)
     })();

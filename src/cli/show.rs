@@ -85,7 +85,7 @@ pub fn side_word(side: Side) -> &'static str {
 
 /// Shows a session.
 pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
-    let (store, session) = call.session(args.id.as_deref())?;
+    let (store, session) = call.looked_at(args.id.as_deref())?;
     let header = &session.header;
     let standing = Standing::of(store, header, &super::cut_off(store, store.journaled()?))?;
     let run = session.run()?;

@@ -197,7 +197,7 @@ pub(super) fn finish(
     rename_header(fs, session)?; // E4
     notes.extend(make_seal_last(fs, store, session, journal)?);
     let dir = session.dir.open_below(b"")?;
-    let sealed = Session { dir, header: journal.head.header.clone() };
+    let sealed = Session::new(dir, journal.head.header.clone());
     notes.extend(settle(fs, store, &sealed, reach, journal, When::Recovering)?);
     if let Err(error) = reserve::keep_again(fs, &sealed) {
         notes.push(format!("could not reserve room for the rollback of what is still on the tree: {error}"));

@@ -223,7 +223,7 @@ fn receive(
         fs.replace(at, &crate::tree::json::text(&run_of(history)))?;
     }
     let own = dir.open_below(b"")?;
-    Session { dir: own, header: header.clone() }.rewrite(fs, &changes, header.lines)?;
+    Session::new(own, header.clone()).rewrite(fs, &changes, header.lines)?;
     Ok(header)
 }
 

@@ -92,7 +92,7 @@ impl Store {
         // D2: the session's own name.
         fs.sync_dir(self.sessions())?;
         let dir = self.session_dir(&header.id)?;
-        Ok((Locked::new(Session { dir, header }, arriving.lock), taken))
+        Ok((Locked::new(Session::new(dir, header), arriving.lock), taken))
     }
 
     fn name(&self, fs: &Fs, arriving: &Arriving, header: &mut Header) -> Result<Option<String>, Error> {

@@ -42,6 +42,10 @@ impl Session {
             given: 0,
             of: self.header.counts.changes,
         };
+        if let Some(changes) = self.changes_so_far() {
+            (reading.net, reading.directory_times) = (changes.list.clone().into_iter(), changes.directory_times.clone());
+            return Ok(reading);
+        }
         if self.header.lines == 0 {
             return Ok(reading);
         }
@@ -416,6 +420,17 @@ enum LineRef<'a> {
     Change(&'a Change),
     #[serde(rename = "folder_time")]
     DirectoryTime(&'a DirectoryTime),
+}
+
+impl Changes {
+    /// These changes with further lines: the last one for a path counts.
+    pub fn with(self, lines: Vec<Line>) -> Self {
+        let mut last = Last::default();
+        self.list.into_iter().for_each(|change| last.take(Line::Change(Box::new(change))));
+        self.directory_times.into_iter().for_each(|time| last.take(Line::DirectoryTime(time)));
+        lines.into_iter().for_each(|line| last.take(line));
+        last.finish()
+    }
 }
 
 /// Net changes, put together from lines: the last line for a path counts.

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::change::{Change, object_name};
+use super::change::{Change, Changes, object_name};
 use super::error::{damaged, garbled, not_lasting, not_now};
-use super::header::{Header, KNOWN, Origin};
+use super::header::{Counts, Header, KNOWN, Origin};
 use super::id::Id;
 use super::run::Run;
 use super::sides::{self, Side};
@@ -25,6 +25,8 @@ pub struct Session {
     pub dir: Dir,
     /// Its header.
     pub header: Header,
+    /// Its record and changes as a command that runs in it has them so far, where they were looked at.
+    so_far: Option<Box<(Run, Changes)>>,
 }
 
 /// A session that nobody else can change while this is held.
@@ -77,6 +79,28 @@ pub fn part(session: &Dir, at: &[u8]) -> Result<Dir, Error> {
 }
 
 impl Session {
+    /// A session as its directory and header tell it.
+    pub fn new(dir: Dir, header: Header) -> Self {
+        Self { dir, header, so_far: None }
+    }
+
+    /// The session as a command that runs in it has it so far: to be looked at, not to be changed.
+    pub fn running(self, run: Run, changes: Changes) -> Self {
+        let count = changes.list.len() as u64;
+        let header = Header { lines: count.max(1), counts: Counts { changes: count, ..self.header.counts }, ..self.header };
+        Self { dir: self.dir, header, so_far: Some(Box::new((run, changes))) }
+    }
+
+    /// True if it is one that [`Session::running`] made.
+    pub fn is_so_far(&self) -> bool {
+        self.so_far.is_some()
+    }
+
+    /// Its changes so far, of a session that [`Session::running`] made.
+    pub(super) fn changes_so_far(&self) -> Option<&Changes> {
+        self.so_far.as_ref().map(|so_far| &so_far.1)
+    }
+
     /// Checks that the directories in which an operation keeps and finds objects exist.
     ///
     /// # Errors
@@ -135,6 +159,9 @@ impl Session {
 
     /// Reads the facts about the run; `None` for a session staged by hand.
     pub fn run(&self) -> Result<Option<Run>, Error> {
+        if let Some(so_far) = &self.so_far {
+            return Ok(Some(so_far.0.clone()));
+        }
         let at = self.dir.at(b"run.json");
         let Some(bytes) = read_small(at, 16 << 20)? else { return Ok(None) };
         if !is_json(&bytes) && self.header.uncollected && is_uncollected(&self.dir)? {

@@ -302,7 +302,7 @@ impl Store {
     pub fn session(&self, id: &Id) -> Result<Session, Error> {
         let dir = self.session_dir(id)?;
         let header = self.header_in(&dir, id)?;
-        Ok(Session { dir, header })
+        Ok(Session::new(dir, header))
     }
 
     /// True if another recant works in a session, or has since it was opened: what was read of it meanwhile may be half old, half new. An
@@ -323,7 +323,7 @@ impl Store {
     pub fn put_header(&self, fs: &Fs, header: &Header) -> Result<Session, Error> {
         let dir = self.session_dir(&header.id)?;
         write_header(fs, &dir, header)?;
-        Ok(Session { dir, header: header.clone() })
+        Ok(Session::new(dir, header.clone()))
     }
 
     /// Opens a session and takes its lock; fails at once if another recant holds it.
@@ -333,7 +333,7 @@ impl Store {
         let lock = lock.ok_or_else(|| busy(format!("session {id}")))?;
         // Read under the lock: a header read earlier may be old.
         let header = self.header_in(&dir, id)?;
-        let session = Session { dir, header };
+        let session = Session::new(dir, header);
         session.check_known()?;
         Ok(Locked::new(session, lock))
     }
@@ -426,7 +426,7 @@ impl Store {
                 fs.sync_dir(&self.sessions)?;
             }
             let dir = self.session_dir(&id)?;
-            return Ok(Locked::new(Session { dir, header }, lock));
+            return Ok(Locked::new(Session::new(dir, header), lock));
         }
     }
 

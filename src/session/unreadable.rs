@@ -54,7 +54,7 @@ impl Remains {
         let dir = self.dir.open_below(b"")?;
         // A session needs a header; nothing here depends on what it says.
         let header = Header::new(self.id.clone(), 0, Origin::Staged, Time::default());
-        Session { dir, header }.changes_as_written()
+        Session::new(dir, header).changes_as_written()
     }
 
     /// Counts objects other than directories below one of its directories (`held`, say), and their bytes on disk. A missing directory has

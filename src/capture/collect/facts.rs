@@ -36,6 +36,8 @@ pub struct Facts<'a> {
     pub numbers: Numbers,
     /// Places whose changes are dropped.
     pub scratch: &'a [AbsPath],
+    /// True if the command still runs: nothing is changed below the session, and what cannot be read is left out.
+    pub looks: bool,
     /// True if the uppers lie in memory, and go with the run.
     pub in_memory: bool,
     /// True if the machine went down before the run was collected: some of what it wrote may be lost.

@@ -117,6 +117,11 @@ pub fn collect(facts: &Facts<'_>, fs: &Fs) -> Result<Collected, Error> {
     filled(read(facts, fs)?, facts, fs)
 }
 
+/// Reads the uppers of a command that still runs, as far as they can be read. Changes nothing.
+pub fn read_so_far(fs: &Fs, facts: &Facts<'_>) -> Result<Collected, Error> {
+    read(facts, fs)?.into_collected()
+}
+
 fn filled(found: Found<'_>, facts: &Facts<'_>, fs: &Fs) -> Result<Collected, Error> {
     if !found.redirected.get() {
         return found.into_collected();
@@ -149,7 +154,9 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
             found.file(place)?;
             continue;
         }
-        found.open_top(place)?;
+        if !facts.looks {
+            found.open_top(place)?;
+        }
         if let Some((upper, below)) = tops(facts, place)? {
             found.place(place, &upper, &below)?;
         }

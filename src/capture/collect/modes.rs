@@ -33,6 +33,9 @@ impl<'a> Modes<'a> {
     /// Reads the notes, and opens up what they name: a further command had it closed again.
     pub fn new(fs: &'a Fs, facts: &Facts<'a>) -> Result<Self, Error> {
         let uppers = facts.places.iter().map(|place| place.upper_name(facts.step)).collect();
+        if facts.looks {
+            return Ok(Self { fs, held: facts.held, uppers, left: HashMap::new(), searched: true });
+        }
         let mut left = HashMap::new();
         if let Some((dir, noted)) = notes_of(facts.held)? {
             for closed in &noted {

@@ -35,7 +35,7 @@ impl Found<'_> {
         if lost {
             self.redirected.set(true);
         }
-        lost
+        lost && !self.facts.looks
     }
 
     /// Warns of chattr +i and +a on a copied-up object: overlayfs keeps them in a note and does not set them.

@@ -9,7 +9,7 @@ use super::judge::{Down, Hiding};
 use super::laid::LaidUpper;
 use crate::capture::layout::{is_opaque, is_whiteout};
 use crate::error::{At, Error, IoError};
-use crate::fs::dir::{Dir, Stat};
+use crate::fs::dir::{Dir, Stat, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::run::Place;
 
@@ -73,12 +73,14 @@ impl Found<'_> {
             let whiteout = new.filter(is_whiteout);
             let new = new.filter(|stat| !is_whiteout(stat));
             let new = new.map(|stat| self.modes.open_up(stat)).transpose()?;
-            let down = self.name(at, &full, new, &below, Hiding { whiteout, above: hider })?;
-            let Some(Down { is_merged, hider, laid }) = down else { continue };
+            let down = self.name(at, &full, new, &below, Hiding { whiteout, above: hider });
+            let Some(Down { is_merged, hider, laid }) = self.unless_it_moves(&full, down)?.flatten() else { continue };
             if laid {
                 self.laid.extend(place.upper(self.facts.step, &path).map(|upper| LaidUpper { path: full.clone(), upper }));
             }
-            let upper_below = Rc::new(at.open_dir()?);
+            let Some(upper_below) = self.unless_it_moves(&full, at.open_dir().map_err(Error::from))?.map(Rc::new) else {
+                continue;
+            };
             // It may have gone since the last look.
             let below = if is_merged { below.enter(&name.name)? } else { self.facts.nowhere() };
             let level = self.level(upper_below, below, path.len(), hider, &full)?;
@@ -88,6 +90,21 @@ impl Found<'_> {
             levels.push(level);
         }
         Ok(())
+    }
+
+    /// What was read of a name. `None` if the command, which still runs, has removed it meanwhile, or closed it to everybody.
+    fn unless_it_moves<T>(&mut self, path: &AbsPath, read: Result<T, Error>) -> Result<Option<T>, Error> {
+        let Err(error) = &read else { return read.map(Some) };
+        let closed = error.io().is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
+        match error.io() {
+            Some(why) if self.facts.looks && (closed || leads_nowhere(why)) => {
+                if closed {
+                    self.warnings.push(format!("{path}: the command has closed it: it is not shown while that runs"));
+                }
+                Ok(None)
+            }
+            _ => read.map(Some),
+        }
     }
 
     /// The names to look at in a directory: the upper's, and those below too if the run did not see them.

@@ -72,7 +72,7 @@ struct Names<'a> {
 
 /// Shows a session's changes.
 pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Problem> {
-    let (store, session) = call.session(args.id.as_deref()).map_err(|problem| or_a_path(problem, args))?;
+    let (store, session) = call.looked_at(args.id.as_deref()).map_err(|problem| or_a_path(problem, args))?;
     let header = &session.header;
     if header.status() == Status::Discarded {
         return Err(Problem::refused(format!("session {} is discarded: what it held is gone", header.id)));
