@@ -640,6 +640,8 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     snapshot.keep 50 default
     snapshot.max_size 5.0 GiB default
     snapshot.max_files 50000 default
+    steps.keep 200 default
+    steps.max_size 2.0 GiB default
     remote.ssh ssh default
     remote.forks 10 default
     remote.timeout 1m default

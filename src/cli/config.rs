@@ -55,6 +55,8 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         plain("snapshot.keep", &config.snapshot_keep, |n| json!(n)),
         bytes("snapshot.max_size", &config.snapshot_max_size),
         plain("snapshot.max_files", &config.snapshot_max_files, |n| json!(n)),
+        plain("steps.keep", &config.steps_keep, |n| json!(n)),
+        bytes("steps.max_size", &config.steps_max_size),
         row("remote.ssh", config.ssh.from, json!(config.ssh.value), config.ssh.value.join(" ")),
         plain("remote.forks", &config.forks, |n| json!(n)),
         row("remote.timeout", config.timeout.from, json!(config.timeout.value), age(config.timeout.value.map(Into::into))),

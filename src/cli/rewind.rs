@@ -50,9 +50,7 @@ pub fn rewind(call: &Call, args: &args::Rewind) -> Result<Ended, Problem> {
     let (store, mut session, _) = pending(call, &args.id, Want::Rewind)?;
     let (list, was) = (session.steps()?, session.header.head());
     let step = args.step;
-    if step > 0 {
-        list.get(&session.header, step)?;
-    }
+    list.check(&session.header, step)?;
     let changes = list.net(&session, step)?.list.len() as u64;
     if !args.dry_run {
         interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
@@ -84,9 +82,7 @@ pub fn fork(call: &Call, args: &args::Fork) -> Result<Ended, Problem> {
     let (store, session, run) = pending(call, &args.id, Want::Fork)?;
     let list = session.steps()?;
     let step = args.step.unwrap_or(session.header.head());
-    if step > 0 {
-        list.get(&session.header, step)?;
-    }
+    list.check(&session.header, step)?;
     if step == 0 {
         let begins = command("run --session NAME -- COMMAND");
         return Err(Problem::refused("step 0 is the tree as it was: a session of it holds nothing")

@@ -26,7 +26,8 @@ use crate::fs::path::AbsPath;
 use crate::session::change::{Changes, Sort};
 use crate::session::header::Origin;
 use crate::session::id::Id;
-use crate::session::opened::Session;
+use crate::session::merged::Keep;
+use crate::session::opened::{Locked, Session};
 use crate::session::prune;
 use crate::session::run::{Coverage, Ending, How};
 use crate::session::store::Store;
@@ -200,11 +201,29 @@ fn finish(
     if Route::here() == Route::User && matches!(held.exit, Exit::Code(code) if code != 0) {
         hints::once(call, store, &working_directory()?, "cross-device link", EXDEV)?;
     }
+    let mut begun = begun;
+    if held.step.is_some_and(|step| step > 1) {
+        merge_oldest(call, &mut begun.session)?;
+    }
     let (result, ended) = end(call, store, begun, held, args)?;
     if let Some(mut file) = id_file {
         file.result(result)?;
     }
     Ok(ended)
+}
+
+/// Merges steps of which there are too many by the settings. Says so the first time that one can no longer be gone back to.
+fn merge_oldest(call: &Call, session: &mut Locked) -> Result<(), Problem> {
+    let is_first = session.header.steps.as_ref().is_some_and(|steps| steps.floor == 0);
+    let (steps, bytes) = (call.config.steps_keep.value, call.config.steps_max_size.value);
+    let merged = session.merge_oldest(&call.fs, Keep { steps, bytes })?;
+    let floor = session.header.steps.as_ref().map_or(0, |steps| steps.floor);
+    if merged > 0 {
+        let (id, bytes) = (session.id().tail(), text::bytes(bytes));
+        let said = format!("session {id}: step {floor} is the oldest to go back to (steps.keep {steps}, steps.max_size {bytes})");
+        if is_first { call.out.note(said) } else { call.out.detail(said) }
+    }
+    Ok(())
 }
 
 fn start(

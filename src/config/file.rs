@@ -22,6 +22,7 @@ struct File {
     agent: AgentTable,
     retention: RetentionTable,
     snapshot: SnapshotTable,
+    steps: StepsTable,
     remote: RemoteTable,
     output: OutputTable,
     remotes: BTreeMap<String, Remote>,
@@ -80,6 +81,13 @@ struct SnapshotTable {
     keep: Option<usize>,
     max_size: Option<Amount>,
     max_files: Option<u64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct StepsTable {
+    keep: Option<usize>,
+    max_size: Option<Amount>,
 }
 
 #[derive(Deserialize, Default)]
@@ -178,6 +186,8 @@ impl Config {
             older_than: Set::of(older_than.map_err(|why| value("retention.older_than", why))?.map(Some), None),
             snapshot_keep: Set::of(file.snapshot.keep, 50),
             snapshot_max_size: Set::of(bytes("snapshot.max_size", file.snapshot.max_size)?, 5 << 30),
+            steps_keep: Set::of(file.steps.keep, 200),
+            steps_max_size: Set::of(bytes("steps.max_size", file.steps.max_size)?, 2 << 30),
             snapshot_max_files: Set::of(file.snapshot.max_files, 50_000),
             ssh: Set::of(ssh, vec!["ssh".into()]),
             forks: Set::of(file.remote.forks, 10),

@@ -4,7 +4,7 @@ use super::wrong::unknown_key;
 use crate::error::Error;
 
 /// Every key that the file may have. NAME is any word.
-const KEYS: [&str; 29] = [
+const KEYS: [&str; 31] = [
     "store.path",
     "store.warn_size",
     "capture.also",
@@ -23,6 +23,8 @@ const KEYS: [&str; 29] = [
     "snapshot.keep",
     "snapshot.max_size",
     "snapshot.max_files",
+    "steps.keep",
+    "steps.max_size",
     "remote.ssh",
     "remote.forks",
     "remote.timeout",

@@ -222,6 +222,10 @@ pub struct Config {
     pub snapshot_keep: Set<usize>,
     /// `snapshot.max_size`: bytes that they may take; the oldest go first.
     pub snapshot_max_size: Set<u64>,
+    /// `steps.keep`: the number of steps of a session that can be gone back to.
+    pub steps_keep: Set<usize>,
+    /// `steps.max_size`: bytes that they may hold; the oldest are merged.
+    pub steps_max_size: Set<u64>,
     /// `snapshot.max_files`: directories with more files and directories are refused unless asked for.
     pub snapshot_max_files: Set<u64>,
     /// `remote.ssh`: the program, and its first arguments.

@@ -79,6 +79,13 @@ pub struct Steps {
     pub last: u32,
     /// The bytes of `steps.jsonl` that count.
     pub bytes: u64,
+    /// The oldest step that can be gone back to, if older ones were merged into it: `session::merged`. 0 if none were.
+    #[serde(default, skip_serializing_if = "is_none_merged")]
+    pub floor: u32,
+}
+
+fn is_none_merged(floor: &u32) -> bool {
+    *floor == 0
 }
 
 impl Steps {

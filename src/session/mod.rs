@@ -17,6 +17,7 @@ pub mod id;
 pub mod inherit;
 pub mod lines;
 pub mod log;
+pub mod merged;
 pub mod net;
 pub mod opened;
 pub mod prune;

@@ -261,9 +261,7 @@ impl Locked {
     /// # Errors
     /// There is no such step; it is gone with older ones; a system call failed, and the session is as it was.
     pub fn rewind(&mut self, fs: &Fs, list: &StepList, n: u32) -> Result<(), Error> {
-        if n > 0 {
-            list.get(&self.header, n)?;
-        }
+        list.check(&self.header, n)?;
         let (now, then) = (self.changes()?, list.net(self, n)?);
         let lines = differing(&now, &then);
         let mut header = Header { mark: None, ..self.header.clone() };
@@ -299,7 +297,7 @@ impl Locked {
         let own = self.changes()?;
         let mut step = Step::first(&run, &self.header, &own);
         let records = Added { own, net: Vec::new() }.text(&mut step);
-        Ok((Steps { chain: vec![(1, 1)], last: 1, bytes: 0 }, records))
+        Ok((Steps { chain: vec![(1, 1)], last: 1, bytes: 0, floor: 0 }, records))
     }
 }
 
@@ -370,6 +368,22 @@ impl StepList {
             not_now(id, format!("it has no step {n}"))
                 .with_remedy(format!("{} lists them", command(format_args!("steps {}", id.tail()))))
         })
+    }
+
+    /// Checks that a session can go back to step `n`; 0 is the tree as it was.
+    ///
+    /// # Errors
+    /// There is no such step, or it was merged into a later one.
+    pub fn check(&self, header: &Header, n: u32) -> Result<(), Error> {
+        let floor = header.steps.as_ref().map_or(0, |steps| steps.floor);
+        if n > 0 {
+            self.get(header, n)?;
+        }
+        if floor == 0 || n == 0 || self.chain(n).contains(&floor) {
+            return Ok(());
+        }
+        let why = format!("step {n} was merged into step {floor}: it can no longer be gone back to");
+        Err(not_now(&header.id, why).with_remedy("steps.keep and steps.max_size of the settings say how many are kept"))
     }
 
     fn index(&self, n: u32) -> Option<usize> {

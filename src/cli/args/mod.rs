@@ -164,6 +164,9 @@ Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.confi
   keep = 50                    kept of a directory, those of run --in too
   max_size = '5G'              bytes that they may take; the oldest go first
   max_files = 50000            larger directories are refused without --all
+  [steps]
+  keep = 200                   steps of a session that can be gone back to
+  max_size = '2G'              bytes that they may hold; older ones are merged
   [remote]
   ssh = 'ssh -F ~/.ssh/other'  the program of -H, and its first arguments
   forks = 10                   machines that are worked on at once

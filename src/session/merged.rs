@@ -1,0 +1,138 @@
+//! Merges the oldest steps of a session into one, which ends going back to them: what only they held is removed. Their records stay.
+//!
+//! Their uppers stay too, without the files that later ones of them had replaced: what shows at the newest of them is as before.
+
+use std::collections::HashSet;
+
+use super::header::{Header, Steps};
+use super::opened::{Locked, part};
+use super::run::Run;
+use super::steps::{Step, StepList};
+use crate::error::Error;
+use crate::fs::Fs;
+use crate::fs::dir::Sort;
+
+/// How many steps are kept to go back to, and how many bytes they may hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Keep {
+    /// The number of steps.
+    pub steps: usize,
+    /// Bytes of content.
+    pub bytes: u64,
+}
+
+impl Locked {
+    /// Merges the oldest steps if there are more than are to be kept; some more are left until then, so that not each command has to. Returns
+    /// the number of steps that can no longer be gone back to.
+    ///
+    /// # Errors
+    /// A system call failed: what the session holds is as before, and what was to be freed may be there still.
+    pub fn merge_oldest(&mut self, fs: &Fs, keep: Keep) -> Result<usize, Error> {
+        let Some(steps) = &self.header.steps else { return Ok(0) };
+        let most = keep.steps.max(1);
+        let many = usize::try_from(steps.last - steps.floor).unwrap_or(usize::MAX) > most + most / 8;
+        if !many && self.header.sizes.held <= keep.bytes {
+            return Ok(0);
+        }
+        let (list, Some(run)) = (self.steps()?, self.run()?) else { return Ok(0) };
+        let Some(floor) = floor(&list.steps, steps, keep) else { return Ok(0) };
+        let from = steps.floor;
+        let gone: Vec<u32> =
+            list.steps.iter().map(|step| step.n).filter(|n| *n > from && !list.chain(*n).contains(&floor)).collect();
+        let mut header = self.header.clone();
+        let freed = self.freed(&list, (from, floor), &gone)?;
+        header.sizes.held = header.sizes.held.saturating_sub(freed.bytes);
+        header.steps = header.steps.map(|steps| Steps { floor, ..steps });
+        // I12: what says that nobody goes back to them goes first, durably.
+        self.save(fs, header)?;
+        self.remove_freed(fs, &run, &freed)?;
+        Ok(gone.len())
+    }
+
+    /// What only the steps below `floor` held, beside what was freed with those up to `from`.
+    fn freed(&self, list: &StepList, (from, floor): (u32, u32), gone: &[u32]) -> Result<Freed, Error> {
+        let chain: HashSet<u32> = list.chain(floor).into_iter().collect();
+        let mut freed = Freed { whole: gone.iter().copied().filter(|n| !chain.contains(n)).collect(), ..Freed::default() };
+        freed.bytes = list.steps.iter().filter(|step| freed.whole.contains(&step.n)).map(|step| step.held).sum();
+        for step in list.steps.iter().filter(|step| chain.contains(&step.n) && step.n > from) {
+            for change in list.own(self, step.n)?.list {
+                let (Some(held_by), Some(before)) = (change.from, &change.before.object) else { continue };
+                // A directory shows through, and a new one lies over the file that it replaced.
+                if !before.is_dir() && !change.after.as_ref().is_some_and(|after| after.is_dir()) {
+                    freed.bytes += before.size();
+                    freed.replaced.push((held_by, change.path));
+                }
+            }
+        }
+        Ok(freed)
+    }
+
+    fn remove_freed(&self, fs: &Fs, run: &Run, freed: &Freed) -> Result<(), Error> {
+        let held = part(&self.dir, b"held")?;
+        let uppers = part(&self.dir, b"held/upper")?;
+        // Blocks are made of links: they would keep the bytes.
+        self.remove_blocks(fs)?;
+        for step in &freed.whole {
+            for place in &run.places {
+                let name = place.upper_name(*step);
+                fs.remove_all(uppers.at(&name))?;
+            }
+        }
+        for (step, path) in &freed.replaced {
+            let Some(upper) = run.upper_of(Some(*step), path) else { continue };
+            let cut = upper.iter().rposition(|b| *b == b'/').unwrap_or(0);
+            let dir = match held.open_below(&upper[..cut]) {
+                // It went with a directory above, or before this was cut off last time.
+                Err(error) if error.leads_nowhere() => continue,
+                dir => dir?,
+            };
+            let at = dir.at(&upper[cut + 1..]);
+            if at.stat()?.is_some_and(|stat| stat.sort != Sort::Directory) {
+                let mtime = dir.stat()?.mtime;
+                fs.unlink(at)?;
+                fs.set_mtime(dir.at(b"."), mtime)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What only merged steps held.
+#[derive(Debug, Default)]
+struct Freed {
+    /// Steps of branches that nobody can go back to any more.
+    whole: Vec<u32>,
+    /// Steps, each with a path at which a later one replaced what it held.
+    replaced: Vec<(u32, crate::fs::path::AbsPath)>,
+    /// Bytes of all of that.
+    bytes: u64,
+}
+
+/// The oldest step of the session's chain with which not too many are kept: itself, and all that stand on it. `None` if it is the oldest
+/// already.
+fn floor(list: &[Step], steps: &Steps, keep: Keep) -> Option<u32> {
+    let chain: Vec<u32> = steps.numbers().filter(|n| *n >= steps.floor).collect();
+    for n in &chain {
+        let mut kept = HashSet::from([*n]);
+        let (mut count, mut bytes) = (1, 0);
+        for step in list.iter().filter(|step| step.n > *n) {
+            if kept.contains(&step.on) {
+                kept.insert(step.n);
+                (count, bytes) = (count + 1, bytes + step.held);
+            }
+        }
+        if count <= keep.steps.max(1) && bytes <= keep.bytes || Some(n) == chain.last() {
+            return Some(*n).filter(|n| Some(n) != chain.first());
+        }
+    }
+    None
+}
+
+/// The steps that can be gone back to: the oldest of them stands for those before it.
+pub fn kept(header: &Header, steps: Vec<Step>) -> Vec<Step> {
+    let floor = header.steps.as_ref().map_or(0, |steps| steps.floor);
+    let mut kept = HashSet::from([floor]);
+    let is_kept = |step: &Step| floor == 0 || step.n == floor || kept.contains(&step.on) && kept.insert(step.n);
+    let mut is_kept = is_kept;
+    steps.into_iter().filter(|step| is_kept(step)).collect()
+}
