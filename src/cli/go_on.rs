@@ -1,11 +1,14 @@
 //! The session that a command's changes go to: a new one, or a pending one in which the command goes on.
 
+use std::time::{Duration, Instant};
+
 use super::Call;
 use super::collect;
 use super::problem::Problem;
 use super::scope::Scope;
 use super::which::Want;
 use crate::error::{Error, Kind, Reason, command};
+use crate::fs::interrupt;
 use crate::session::header::{Header, Origin, Status};
 use crate::session::id::{self, Id};
 use crate::session::opened::Locked;
@@ -16,8 +19,8 @@ use crate::session::store::Store;
 pub enum Aim<'a> {
     /// A new session, with this name or none.
     New(Option<&'a str>),
-    /// `--session`: a session that exists, or a new one with this name.
-    Named(&'a str),
+    /// `--session`: a session that exists, or a new one with this name. Waits so long for a command that runs in it.
+    Named(&'a str, Duration),
     /// A session that has to exist.
     There(&'a str),
 }
@@ -38,8 +41,8 @@ pub struct Begun {
 pub fn begin(call: &Call, store: &Store, aim: Aim<'_>, command: &str) -> Result<Begun, Problem> {
     match aim {
         Aim::New(name) => new(call, store, name, command).map_err(|error| or_go_on(store, name, error)),
-        Aim::There(key) => take_up(call, store, &call.find(store, Some(key), Want::GoOn)?),
-        Aim::Named(key) => named(call, store, key, command),
+        Aim::There(key) => take_up(call, store, &call.find(store, Some(key), Want::GoOn)?, Duration::ZERO),
+        Aim::Named(key, wait) => named(call, store, (key, wait), command),
     }
 }
 
@@ -64,9 +67,9 @@ fn or_go_on(store: &Store, name: Option<&str>, error: Error) -> Problem {
     }
 }
 
-fn named(call: &Call, store: &Store, key: &str, command: &str) -> Result<Begun, Problem> {
+fn named(call: &Call, store: &Store, (key, wait): (&str, Duration), command: &str) -> Result<Begun, Problem> {
     if let Some(found) = find(call, store, key)? {
-        return take_up(call, store, &found);
+        return take_up(call, store, &found, wait);
     }
     match new(call, store, Some(key), command) {
         Ok(begun) => {
@@ -75,7 +78,7 @@ fn named(call: &Call, store: &Store, key: &str, command: &str) -> Result<Begun, 
         }
         // Another run with the same words has taken the name meanwhile.
         Err(error) if matches!(error.reason(), Some(Reason::Taken { .. })) => match find(call, store, key)? {
-            Some(found) => take_up(call, store, &found),
+            Some(found) => take_up(call, store, &found, wait),
             None => Err(error.into()),
         },
         Err(error) => Err(error.into()),
@@ -117,8 +120,8 @@ fn no_name(key: &str, why: &str) -> Problem {
 }
 
 /// Locks a session that exists, for a command that goes on in it.
-fn take_up(call: &Call, store: &Store, id: &Id) -> Result<Begun, Problem> {
-    let mut session = store.lock_session(&call.fs, id).map_err(|error| match error {
+fn take_up(call: &Call, store: &Store, id: &Id, wait: Duration) -> Result<Begun, Problem> {
+    let mut session = locked(call, store, id, wait)?.map_err(|error| match error {
         error if error.kind() == Kind::Busy && store.session(id).is_ok_and(|session| session.header.uncollected) => {
             is_running(id)
         }
@@ -149,10 +152,28 @@ pub fn refuse(header: &Header, in_memory: bool, want: Want) -> Result<(), Proble
     Err(if want == Want::GoOn { problem.remedy(remedy) } else { problem })
 }
 
+/// Locks a session; waits so long for a command that runs in it.
+fn locked(call: &Call, store: &Store, id: &Id, wait: Duration) -> Result<Result<Locked, Error>, Problem> {
+    let start = Instant::now();
+    let mut told = false;
+    loop {
+        let locked = store.lock_session(&call.fs, id);
+        let is_busy = locked.as_ref().is_err_and(|error| error.kind() == Kind::Busy);
+        if !is_busy || start.elapsed() >= wait {
+            return Ok(locked);
+        }
+        if !std::mem::replace(&mut told, true) {
+            call.out.note(format_args!("waiting for the command that runs in session {}", id.tail()));
+        }
+        interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 fn is_running(id: &Id) -> Problem {
     let message = format!("cannot go on in session {id}: a command is running in it");
     Problem { state: Some("nothing was changed".into()), ..Problem::new(Kind::Busy, message) }
-        .remedy("let that end first, or name another session")
+        .remedy("let that end first (--wait TIME waits for it), or name another session")
 }
 
 /// The reason why no command can go on in a session, and what to do instead.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -87,7 +88,7 @@ pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
         return exec(&args.command);
     }
     let aim = match &args.session {
-        Some(key) => Aim::Named(key),
+        Some(key) => Aim::Named(key, Duration::from_secs(args.wait.and_then(|wait| u64::try_from(wait).ok()).unwrap_or(0))),
         None => Aim::New(args.name.as_deref()),
     };
     outcome(call, attempt(call, &Asked { args, aim, prompt: Prompt::Own }))
@@ -323,7 +324,7 @@ pub fn shell(call: &Call, args: &args::Shell) -> Result<Ended, Problem> {
     }
     let aim = match (&args.id, &args.session) {
         (Some(key), _) => Aim::There(key),
-        (None, Some(key)) => Aim::Named(key),
+        (None, Some(key)) => Aim::Named(key, Duration::ZERO),
         (None, None) => Aim::New(None),
     };
     outcome(call, attempt(call, &Asked { args: &run_args, aim, prompt: Prompt::Session }))
@@ -334,6 +335,7 @@ fn nothing(command: Vec<OsString>) -> args::Run {
     args::Run {
         name: None,
         session: None,
+        wait: None,
         inside: Vec::new(),
         commit: false,
         discard: false,

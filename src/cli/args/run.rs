@@ -32,6 +32,9 @@ pub struct Run {
     /// Go on in the pending session of that name; where there is none, begin one. An id means the session that has it
     #[arg(long, value_name = "NAME")]
     pub session: Option<String>,
+    /// With --session: wait so long for a command that runs in it, as in 30s or 5m
+    #[arg(long, value_name = "TIME", requires = "session", value_parser = crate::config::age)]
+    pub wait: Option<i64>,
     /// Run on the real tree, writing to DIR, --pass, download caches (capture.caches) and /tmp alone; what changes in DIR is a committed
     /// session. The store has to lie elsewhere
     #[arg(long = "in", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
