@@ -5,6 +5,8 @@ mod common;
 mod ssh;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::process::Stdio;
 
 use common::{World, name};
 use serde_json::Value;
@@ -243,12 +245,22 @@ fn every_document_has_the_shape_that_the_page_says() {
         let said = world.call(["run", "--json", "--", "sh", "-c", "echo x > made; exit 3"]).run().with(3);
         shapes.check("run result", &last_line(&said.stderr()));
         shapes.check("show", &run("show").ok().json());
+        let mut goes_on =
+            world.call(["run", "--session", "last", "--", "sh", "-c", "echo y > made; echo ready; read go || true"]).command();
+        let mut goes_on = goes_on.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("recant runs");
+        goes_on.stdout.as_mut().expect("a pipe").read_exact(&mut [0; 6]).expect("it is ready");
+        let running = run("steps").ok().json();
+        assert_eq!((&running["running"]["n"], &running["head"]), (&2.into(), &1.into()));
+        shapes.check("steps", &running);
+        drop(goes_on.stdin.take());
+        assert!(goes_on.wait().expect("it ends").success());
+        shapes.check("steps", &run("steps").ok().json());
         shapes.check("doctor", &run("doctor").ok().json());
         let said = world.call(["run", "--json", "--", "true"]).run().ok();
         shapes.check("run result", &last_line(&said.stderr()));
         shapes.check("error", &last_line(&world.call(["run", "--json", "--", "no-such-command"]).run().with(127).stderr()));
     } else {
-        shapes.seen.extend(["run".to_owned(), "run result".to_owned(), "doctor".to_owned()]);
+        shapes.seen.extend(["run", "run result", "doctor", "steps"].map(str::to_owned));
     }
     let mut world = World::new();
     if let Some(net) = ssh::Net::new(&mut world) {

@@ -21,7 +21,7 @@ pub struct Group {
 /// All visible verbs, each in one group.
 pub const GROUPS: [Group; 6] = [
     Group { title: "Hold", verbs: &["run", "shell", "session"], calls: &[], told_in_short: true },
-    Group { title: "Look", verbs: &["list", "show", "diff", "cat", "status", "log"], calls: &[], told_in_short: true },
+    Group { title: "Look", verbs: &["list", "show", "steps", "diff", "cat", "status", "log"], calls: &[], told_in_short: true },
     Group {
         title: "Make real and take back",
         verbs: &["commit", "confirm", "rollback", "undo", "redo", "discard"],

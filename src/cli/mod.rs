@@ -30,6 +30,7 @@ pub mod exit;
 mod far;
 mod gate;
 mod go_on;
+mod graph;
 mod help;
 mod hints;
 mod history;
@@ -64,6 +65,7 @@ mod snapshot_verify;
 mod spool;
 mod stage;
 mod status;
+mod steps;
 mod text;
 mod undo;
 mod visible;
@@ -223,7 +225,8 @@ fn effects(verb: &Verb) -> Effects {
         Verb::Rewind(args) => args.dry_run,
         Verb::Fork(args) => args.dry_run,
         Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) | Verb::Confirm(_) => false,
-        Verb::List(_) | Verb::Show(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) | Verb::Status => true,
+        Verb::List(_) | Verb::Show(_) | Verb::Steps(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) => true,
+        Verb::Status => true,
         Verb::Here | Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
         Verb::Far(_) | Verb::Complete(_) => true,
     };
@@ -240,9 +243,10 @@ fn not_begun(out: &Out, verb: &Verb, problem: Problem) -> Result<Ended, Problem>
 
 /// True for a verb that only reads and shows what is in the store, but for `status`, which reports all by itself.
 fn is_of_store(verb: &Verb) -> bool {
-    let looks =
-        matches!(verb, Verb::List(_) | Verb::Show(_) | Verb::Diff(_) | Verb::Cat(_) | Verb::Log(_) | Verb::Checkpoint { .. });
-    looks || matches!(verb, Verb::Session { verb: SessionVerb::List(_) | SessionVerb::Show(_) })
+    let looks = matches!(verb, Verb::List(_) | Verb::Show(_) | Verb::Steps(_) | Verb::Diff(_) | Verb::Cat(_) | Verb::Log(_));
+    looks
+        || matches!(verb, Verb::Checkpoint { .. })
+        || matches!(verb, Verb::Session { verb: SessionVerb::List(_) | SessionVerb::Show(_) })
 }
 
 fn finish(out: &Out, ended: Result<Ended, Problem>, effects: Effects) -> Ended {
@@ -326,6 +330,7 @@ impl Call {
             Verb::List(args) => list::list(self, &args),
             Verb::Show(args) => show::show(self, &args),
             Verb::Discard(args) => discard::discard(self, &args),
+            Verb::Steps(args) => steps::steps(self, &args),
             Verb::Diff(args) => diff::diff(self, &args),
             Verb::Rewind(args) => rewind::rewind(self, &args),
             Verb::Fork(args) => rewind::fork(self, &args),

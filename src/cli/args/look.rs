@@ -1,8 +1,25 @@
-//! Verbs that look at sessions: `diff`, `cat`, `log`.
+//! Verbs that look at sessions: `steps`, `diff`, `cat`, `log`.
 
 use std::path::PathBuf;
 
 use clap::Args;
+
+/// `steps`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant steps
+  recant steps k3fa --all
+
+A step is one command of run --session NAME that changed something. It stands
+on the step below it; step 0 is the tree as it was. The head is the step at
+which the session stands. +3 ~1 -2: so many paths created, modified, deleted.")]
+pub struct Steps {
+    /// Id, its last part, a unique prefix, a name, or 'last'; else the last session
+    pub id: Option<String>,
+    /// All steps; else the newest output.paths (20)
+    #[arg(long)]
+    pub all: bool,
+}
 
 /// `diff`.
 #[derive(Debug, Args)]

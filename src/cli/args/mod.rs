@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, Undo, What};
-pub use look::{Cat, Diff, Log};
+pub use look::{Cat, Diff, Log, Steps};
 pub use run::{Doctor, Run, Shell};
 pub use session::{
     CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Export, Fork, Import, List, Mkdir, New, Prune,
@@ -208,6 +208,8 @@ pub enum Verb {
     Show(Show),
     /// Drop what a session holds
     Discard(Discard),
+    /// Show the steps of a session: which command changed how much
+    Steps(Steps),
     /// Show a session's changes as a patch
     Diff(Diff),
     /// Make a session stand at another of its steps, earlier or later

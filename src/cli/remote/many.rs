@@ -102,6 +102,7 @@ fn named(verb: &Verb) -> Vec<&String> {
         Verb::Confirm(args) => vec![&args.id],
         Verb::Cat(args) => vec![&args.id],
         Verb::Recover(args) => args.id.iter().collect(),
+        Verb::Steps(args) => args.id.iter().collect(),
         Verb::Diff(args) => args.id.iter().collect(),
         Verb::Log(args) => args.id.iter().collect(),
         Verb::Show(args) | Verb::Session { verb: SessionVerb::Show(args) } => args.id.iter().collect(),

@@ -78,7 +78,7 @@ fn ask_undo(call: &Call, machines: usize) -> Result<(), Problem> {
 /// Tells whether a verb's output may be long.
 fn pages(verb: &Verb) -> bool {
     match verb {
-        Verb::List(_) | Verb::Show(_) | Verb::Diff(_) | Verb::Log(_) | Verb::Checkpoint { .. } => true,
+        Verb::List(_) | Verb::Show(_) | Verb::Steps(_) | Verb::Diff(_) | Verb::Log(_) | Verb::Checkpoint { .. } => true,
         Verb::Session { verb } => matches!(verb, SessionVerb::List(_) | SessionVerb::Show(_)),
         Verb::Snapshot { verb } => {
             matches!(verb, SnapshotVerb::List(_) | SnapshotVerb::Show(_) | SnapshotVerb::Diff(_) | SnapshotVerb::Verify(_))

@@ -1,0 +1,228 @@
+//! `steps`: the steps of a session as a tree, the newest first, a line each. Changes nothing; a command that runs in the session is shown too.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use super::graph::{self, Row as Line};
+use super::list::SessionRow;
+use super::problem::Problem;
+use super::shown::{cut, cut_off};
+use super::text::{self, Flexible, Side};
+use super::which::Want;
+use super::{Call, Ended, Standing, args, collect, is_held};
+use crate::error::command;
+use crate::fs::dir::Time;
+use crate::fs::path::{AbsPath, Shown};
+use crate::session::change::Sort;
+use crate::session::opened::Session;
+use crate::session::run::{Arg, Ending, Run};
+use crate::session::steps::{Step, StepList};
+use crate::session::store::Store;
+use crate::tree::time;
+
+/// A step in JSON.
+#[derive(Serialize)]
+struct Row<'a> {
+    n: u32,
+    /// The step that it stands on; 0 is the tree as it was.
+    on: u32,
+    head: bool,
+    argv: &'a [Arg],
+    cwd: &'a AbsPath,
+    uid: u32,
+    #[serde(with = "time")]
+    started: Time,
+    took_ns: Option<u64>,
+    /// `null` if recant was killed before the end of the command.
+    ending: Option<Ending>,
+    unsynced: bool,
+    changes: BTreeMap<Sort, u64>,
+    held_bytes: u64,
+}
+
+/// A command that runs in the session.
+#[derive(Serialize)]
+struct Running<'a> {
+    /// The number of the step that it makes if it changes something.
+    n: u32,
+    on: u32,
+    argv: &'a [Arg],
+    cwd: &'a AbsPath,
+    uid: u32,
+    #[serde(with = "time")]
+    started: Time,
+}
+
+/// `{"schema":2,"session":{…},"head":n,"steps":[…],"running":{…}}`.
+#[derive(Serialize)]
+struct Whole<'a> {
+    session: SessionRow<'a>,
+    head: u32,
+    steps: &'a [Row<'a>],
+    running: Option<Running<'a>>,
+}
+
+/// The steps of a session, and its running command.
+struct Found {
+    list: StepList,
+    /// The number of the step at which it stands.
+    head: u32,
+    /// The command, with the number that its step will have.
+    running: Option<(u32, Run)>,
+    /// It came from another store: what its steps stood on stayed there.
+    imported: bool,
+}
+
+/// Shows the steps of a session.
+pub fn steps(call: &Call, args: &args::Steps) -> Result<Ended, Problem> {
+    let (store, session) = session(call, args.id.as_deref())?;
+    let header = &session.header;
+    let running = if header.uncollected { running(&session)? } else { None };
+    let list = if running.is_some() { session.steps()? } else { of(&session)? };
+    let found = Found { list, head: header.head(), running, imported: header.imported.is_some() };
+    if call.out.is_text() {
+        call.out.page(call.config.pager.value.as_deref());
+        print(call, args, &session, &found);
+        return Ok(Ended::Done);
+    }
+    let standing = Standing::of(store, header, &super::cut_off(store, store.journaled()?))?;
+    let rows: Vec<Row> = found.list.steps.iter().rev().map(|step| Row::new(step, found.head)).collect();
+    let running = found.running.as_ref().map(|(n, run)| Running::new(*n, found.head, run));
+    let whole = Whole { session: SessionRow::new(header, standing), head: found.head, steps: &rows, running };
+    call.out.list(&whole, || &rows);
+    Ok(Ended::Done)
+}
+
+/// Opens a session to read what its ended commands did: another may run in it.
+pub fn session<'c>(call: &'c Call, key: Option<&str>) -> Result<(&'c Store, Session), Problem> {
+    let store = call.store_with(key.unwrap_or("last"))?;
+    let id = call.find(store, key, Want::Look)?;
+    let mut session = store.session(&id)?;
+    if session.header.uncollected && !is_held(&session) {
+        collect::collect_ended(call, store, &id)?;
+        session = store.session(&id)?;
+    }
+    Ok((store, session))
+}
+
+/// The steps of a session.
+///
+/// # Errors
+/// It has none: its changes were not held in a run.
+pub fn of(session: &Session) -> Result<StepList, Problem> {
+    let list = session.steps()?;
+    if !list.steps.is_empty() || session.header.steps.is_some() {
+        return Ok(list);
+    }
+    let id = session.id();
+    let problem = Problem::refused(format!("session {id} has no steps: its changes were not held in a run"));
+    Err(problem.remedy(format!("{} shows what it holds", command(format_args!("show {}", id.tail())))))
+}
+
+/// The command that runs in a session, with the number that its step will have.
+fn running(session: &Session) -> Result<Option<(u32, Run)>, Problem> {
+    let header = &session.header;
+    let run = if header.lines > 0 { session.going_on()? } else { session.run()? };
+    Ok(run.map(|run| (header.next_step(), run)))
+}
+
+impl<'a> Row<'a> {
+    fn new(step: &'a Step, head: u32) -> Self {
+        let sorts = [Sort::Created, Sort::Modified, Sort::Deleted, Sort::Metadata, Sort::Times];
+        Self {
+            n: step.n,
+            on: step.on,
+            head: step.n == head,
+            argv: &step.argv,
+            cwd: &step.cwd,
+            uid: step.uid,
+            started: step.started,
+            took_ns: step.took,
+            ending: step.ending,
+            unsynced: step.unsynced,
+            changes: sorts.into_iter().map(|sort| (sort, count(step, sort))).collect(),
+            held_bytes: step.held,
+        }
+    }
+}
+
+impl<'a> Running<'a> {
+    fn new(n: u32, on: u32, run: &'a Run) -> Self {
+        Self { n, on, argv: &run.argv, cwd: &run.cwd, uid: run.uid, started: run.started }
+    }
+}
+
+fn print(call: &Call, args: &args::Steps, session: &Session, found: &Found) {
+    let (lines, more) = lines(found, call.out.limit(args.all));
+    let steps: HashMap<u32, &Step> = found.list.steps.iter().map(|step| (step.n, step)).collect();
+    let room = call.out.width() / 3;
+    let mut rows: Vec<[String; 5]> = lines
+        .iter()
+        .map(|Line { graph, n }| {
+            let Some(n) = n else { return row(cut_off(graph, room)) };
+            let head = if *n == found.head { " (head)" } else { "" };
+            let first = format!("{} {}{head}", cut_off(graph, room), text::grouped(u64::from(*n)));
+            match (steps.get(n), &found.running) {
+                (Some(step), _) => of_step(first, step),
+                (None, Some((running, run))) if running == n => {
+                    [first, text::day(run.started), "running".into(), String::new(), words(&run.argv)]
+                }
+                _ => [first, String::new(), String::new(), String::new(), "the tree as it was".into()],
+            }
+        })
+        .collect();
+    text::fit(&mut rows, call.out.width(), &[Flexible::words(4, 8)]);
+    text::table([Side::Left; 5], &rows).for_each(|line| call.out.line(line));
+    if more > 0 {
+        call.out.line(text::more(more, &command(format_args!("steps {} --all", session.id().tail()))));
+    }
+}
+
+/// The lines of the tree, with at most `limit` steps, and the number of the steps that are left out.
+fn lines(found: &Found, limit: usize) -> (Vec<Line>, usize) {
+    let mut stands: Vec<(u32, u32)> = found.list.steps.iter().map(|step| (step.n, step.on)).collect();
+    stands.extend(found.running.as_ref().map(|(n, _)| (*n, found.head)));
+    let mut lines = graph::rows(&stands);
+    if found.imported {
+        lines.pop();
+    }
+    let is_step = |line: &&Line| line.n.is_some();
+    let (first, more) = cut(lines.iter().filter(is_step).count(), limit);
+    if more > 0 {
+        let behind = lines.iter().enumerate().filter(|(_, line)| is_step(line)).nth(first).map_or(lines.len(), |(i, _)| i);
+        lines.truncate(behind);
+    }
+    (lines, more)
+}
+
+fn row(first: String) -> [String; 5] {
+    [first, String::new(), String::new(), String::new(), String::new()]
+}
+
+fn of_step(first: String, step: &Step) -> [String; 5] {
+    let ending = match step.ending {
+        Some(Ending::Exited(0)) => String::new(),
+        Some(Ending::Exited(status)) => format!("exit {status}"),
+        Some(Ending::Signaled(signal)) => format!("signal {signal}"),
+        None => "cut off".into(),
+    };
+    let ending = match (step.unsynced, ending.is_empty()) {
+        (false, _) => ending,
+        (true, true) => "unsynced".into(),
+        (true, false) => format!("{ending}, unsynced"),
+    };
+    let modified = [Sort::Modified, Sort::Metadata, Sort::Times].map(|sort| count(step, sort)).iter().sum();
+    let counts = [('+', count(step, Sort::Created)), ('~', modified), ('-', count(step, Sort::Deleted))];
+    let counts = counts.iter().filter(|(_, n)| *n > 0).map(|(sign, n)| format!("{sign}{}", text::grouped(*n)));
+    [first, text::day(step.started), ending, counts.collect::<Vec<_>>().join(" "), words(&step.argv)]
+}
+
+fn count(step: &Step, sort: Sort) -> u64 {
+    step.sorts.get(&sort).copied().unwrap_or(0)
+}
+
+/// A command as a line has it.
+pub fn words(argv: &[Arg]) -> String {
+    argv.iter().map(|Arg(word)| Shown(word).to_string()).collect::<Vec<_>>().join(" ")
+}
