@@ -23,10 +23,34 @@ pub struct Renames {
     to: HashMap<usize, usize>,
 }
 
+/// An end of a change.
+#[derive(Debug, Clone, Copy)]
+pub enum End {
+    /// The object that was there.
+    Before,
+    /// The object that is there after it.
+    After,
+}
+
+/// Opens the content at an end of a change, which is named by its index.
+type Open<'o> = dyn FnMut(usize, End) -> Result<Content, Error> + 'o;
+
 impl Renames {
     /// Finds the renames among the changes of a session. Reads content only if a created and a deleted file have the same size, and no
     /// hash is recorded.
     pub fn find(changes: &[Change], sides: &[Side], sources: &mut Sources<'_>) -> Result<Self, Error> {
+        Self::find_by(changes, &mut |i, end| {
+            let (change, side) = (&changes[i], sides[i]);
+            let on_tree = sources.on_tree(change, side);
+            match end {
+                End::Before => sources.before(change, side, &on_tree),
+                End::After => sources.after(change, side, &on_tree),
+            }
+        })
+    }
+
+    /// Finds the renames among any changes. `open` opens their contents.
+    pub fn find_by(changes: &[Change], open: &mut Open<'_>) -> Result<Self, Error> {
         let mut of_size: HashMap<u64, (Vec<usize>, Vec<usize>)> = HashMap::new();
         // The name of a hard link is a further name of its file, not a new one for another.
         for (i, change) in changes.iter().enumerate().filter(|(_, change)| !change.marks.linked) {
@@ -48,28 +72,21 @@ impl Renames {
                 continue;
             }
             left -= cost;
-            found.pair(changes, sides, sources, &old, &new)?;
+            found.pair(changes, open, &old, &new)?;
         }
         Ok(found)
     }
 
     /// Pairs files of one size by their content. If several are equal, those with the same time or the same last name go first.
-    fn pair(
-        &mut self,
-        changes: &[Change],
-        sides: &[Side],
-        sources: &mut Sources<'_>,
-        old: &[usize],
-        new: &[usize],
-    ) -> Result<(), Error> {
+    fn pair(&mut self, changes: &[Change], open: &mut Open<'_>, old: &[usize], new: &[usize]) -> Result<(), Error> {
         let mut originals: HashMap<Hash, BTreeSet<usize>> = HashMap::new();
         for i in old {
-            if let Some(hash) = hash(&changes[*i], sides[*i], sources, End::Before)? {
+            if let Some(hash) = hash(changes, *i, End::Before, open)? {
                 originals.entry(hash).or_default().insert(*i);
             }
         }
         for i in new {
-            let Some(hash) = hash(&changes[*i], sides[*i], sources, End::After)? else { continue };
+            let Some(hash) = hash(changes, *i, End::After, open)? else { continue };
             let Some(alike) = originals.get_mut(&hash) else { continue };
             let likeness = |old: &usize| {
                 let (old, new) = (&changes[*old], &changes[*i]);
@@ -100,13 +117,9 @@ fn file(object: &Object) -> Option<&State> {
     object.as_ref().filter(|state| matches!(state.what, crate::tree::state::What::File { .. }))
 }
 
-enum End {
-    Before,
-    After,
-}
-
 /// The hash of an end of a change, recorded or computed. `None` if the content is not available.
-fn hash(change: &Change, side: Side, sources: &mut Sources<'_>, end: End) -> Result<Option<Hash>, Error> {
+fn hash(changes: &[Change], i: usize, end: End, open: &mut Open<'_>) -> Result<Option<Hash>, Error> {
+    let change = &changes[i];
     let object = match end {
         End::Before => &change.before.object,
         End::After => &change.after,
@@ -114,12 +127,7 @@ fn hash(change: &Change, side: Side, sources: &mut Sources<'_>, end: End) -> Res
     if let Some(hash) = object.as_ref().and_then(State::hash) {
         return Ok(Some(hash));
     }
-    let on_tree = sources.on_tree(change, side);
-    let content = match end {
-        End::Before => sources.before(change, side, &on_tree)?,
-        End::After => sources.after(change, side, &on_tree)?,
-    };
-    match content {
+    match open(i, end)? {
         Content::File(file) => Ok(Some(look::hash_of(&file).at("read", &change.path)?.0)),
         Content::Gone(_) => Ok(None),
     }

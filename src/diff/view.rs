@@ -88,20 +88,24 @@ pub struct View<'c> {
 }
 
 impl<'c> View<'c> {
-    /// Looks at a change, and reads its content if `read` is set.
-    pub fn of(change: &'c Change, side: Side, sources: &mut Sources<'_>, read: bool) -> Result<Self, Error> {
-        let on_tree = sources.on_tree(change, side);
-        let conflict = on_tree == OnTree::Changed || (change.marks.foreign && !side.is_in());
-        let mut view = Self {
+    fn new(change: &'c Change) -> Self {
+        Self {
             path: &change.path,
             old: half(&change.before.object),
             new: half(&change.after),
             whole: true,
-            conflict,
+            conflict: false,
             remarks: remarks(change),
             rights: rights(change),
             labels: None,
-        };
+        }
+    }
+
+    /// Looks at a change, and reads its content if `read` is set.
+    pub fn of(change: &'c Change, side: Side, sources: &mut Sources<'_>, read: bool) -> Result<Self, Error> {
+        let on_tree = sources.on_tree(change, side);
+        let conflict = on_tree == OnTree::Changed || (change.marks.foreign && !side.is_in());
+        let mut view = Self { conflict, ..Self::new(change) };
         if change.marks.foreign {
             view.remark("changed by others while the command ran: conflict");
         }
@@ -113,24 +117,13 @@ impl<'c> View<'c> {
             let after = |sources: &mut Sources<'_>| sources.after(change, side, &on_tree);
             view.fill(sources, before, after)?;
         }
-        if !view.whole {
-            view.remarks.insert(0, format!("{}, not shown", change.sort().word()));
-        }
+        view.say_if_not_shown(change);
         Ok(view)
     }
 
     /// Makes the view of a change whose two contents were read elsewhere. `fits`: they are small enough to be shown.
     pub fn between(change: &'c Change, old: Option<Vec<u8>>, new: Option<Vec<u8>>, fits: bool) -> Self {
-        let mut view = Self {
-            path: &change.path,
-            old: half(&change.before.object),
-            new: half(&change.after),
-            whole: true,
-            conflict: false,
-            remarks: remarks(change),
-            rights: rights(change),
-            labels: None,
-        };
+        let mut view = Self::new(change);
         for (half, content) in [(&mut view.old, old), (&mut view.new, new)] {
             if let (Half::Blob { bytes, .. }, Some(content)) = (half, content) {
                 *bytes = Some(content);
@@ -155,16 +148,8 @@ impl<'c> View<'c> {
         new: impl FnOnce(&mut Sources<'s>) -> Result<Content, Error>,
     ) -> Result<Self, Error> {
         let (now, wanted) = (&change.before.object, &change.after);
-        let mut view = Self {
-            path: &change.path,
-            old: half(now),
-            new: half(wanted),
-            whole: true,
-            conflict: true,
-            remarks: vec![why.into()],
-            rights: rights(change),
-            labels: Some((labels.0.into(), labels.1.into())),
-        };
+        let labels_of_both = Some((labels.0.into(), labels.1.into()));
+        let mut view = Self { conflict: true, remarks: vec![why.into()], labels: labels_of_both, ..Self::new(change) };
         match (now, wanted) {
             (Some(now), Some(wanted)) if now.sort() == wanted.sort() => view.remarks.extend(remarks(change)),
             _ => {
@@ -204,11 +189,17 @@ impl<'c> View<'c> {
         self.remarks.extend(lines);
     }
 
-    fn fill<'s>(
+    fn say_if_not_shown(&mut self, change: &Change) {
+        if !self.whole {
+            self.remarks.insert(0, format!("{}, not shown", change.sort().word()));
+        }
+    }
+
+    fn fill<S>(
         &mut self,
-        sources: &mut Sources<'s>,
-        before: impl FnOnce(&mut Sources<'s>) -> Result<Content, Error>,
-        after: impl FnOnce(&mut Sources<'s>) -> Result<Content, Error>,
+        sources: &mut S,
+        before: impl FnOnce(&mut S) -> Result<Content, Error>,
+        after: impl FnOnce(&mut S) -> Result<Content, Error>,
     ) -> Result<(), Error> {
         let (old, new) = (self.old.size(), self.new.size());
         if old > TEXT_LIMIT || new > TEXT_LIMIT {
