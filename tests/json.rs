@@ -242,6 +242,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("snapshot restore", &run("snapshot restore last --dir snap --with-vcs").ok().json());
 
     if common::can_run() {
+        let other = world.edited("other");
         let said = world.call(["run", "--json", "--", "sh", "-c", "echo x > made; exit 3"]).run().with(3);
         shapes.check("run result", &last_line(&said.stderr()));
         shapes.check("show", &run("show").ok().json());
@@ -255,12 +256,15 @@ fn every_document_has_the_shape_that_the_page_says() {
         drop(goes_on.stdin.take());
         assert!(goes_on.wait().expect("it ends").success());
         shapes.check("steps", &run("steps").ok().json());
+        for words in ["diff --step 2", "diff --since 1 --stat", &format!("diff --with {other}")] {
+            shapes.check("diff of states", &run(words).ok().json());
+        }
         shapes.check("doctor", &run("doctor").ok().json());
         let said = world.call(["run", "--json", "--", "true"]).run().ok();
         shapes.check("run result", &last_line(&said.stderr()));
         shapes.check("error", &last_line(&world.call(["run", "--json", "--", "no-such-command"]).run().with(127).stderr()));
     } else {
-        shapes.seen.extend(["run", "run result", "doctor", "steps"].map(str::to_owned));
+        shapes.seen.extend(["run", "run result", "doctor", "steps", "diff of states"].map(str::to_owned));
     }
     let mut world = World::new();
     if let Some(net) = ssh::Net::new(&mut world) {

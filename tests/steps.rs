@@ -1,4 +1,4 @@
-//! The steps of a session, as a tree.
+//! The steps of a session: the tree of them, what each changed, and what differs between two states.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![expect(clippy::disallowed_methods, reason = "tests set up real files")]
 
@@ -6,7 +6,9 @@ mod common;
 #[path = "common/desk.rs"]
 mod desk;
 
-use common::Said;
+use std::path::{Path, PathBuf};
+
+use common::{Said, manifest};
 use desk::{Desk, Who, each, is_root};
 use insta::assert_snapshot;
 
@@ -43,6 +45,11 @@ fn tree(said: &Said) -> String {
     times.iter().fold(text.clone(), |text, time| text.replace(time, "Mar 01 10:15"))
 }
 
+#[track_caller]
+fn diff(desk: &Desk, words: &str) -> String {
+    desk.recant(&format!("diff s {words}")).ok().stdout()
+}
+
 #[test]
 fn steps_are_shown_the_newest_first_with_the_head_marked() {
     let desk = &own();
@@ -76,6 +83,25 @@ fn a_session_of_one_command_has_one_step() {
     * 1 (head)  Mar 01 10:15  signal 9  +1  sh -c echo x > f; kill -9 $$
     * 0                                     the tree as it was
     ");
+    let whole = desk.recant("diff").ok().stdout();
+    assert!(whole.contains("+x\n"), "{whole}");
+    assert_eq!(desk.recant("diff last --step 1").ok().stdout(), whole);
+}
+
+#[test]
+fn of_a_step_that_was_cut_off_or_may_lack_content_that_is_said() {
+    each(|desk| {
+        stepped(desk, &["echo 1 > a"]);
+        let header = desk.world.session(&desk.id()).join("session.json");
+        let text = std::fs::read_to_string(&header).unwrap();
+        std::fs::write(&header, text.replace(r#""lines":"#, r#""unsynced":true,"lines":"#)).unwrap();
+        desk.start("--session s", "echo 2 > a; echo ready; read go").kill();
+        let said = desk.recant("steps s").ok();
+        let lines: Vec<String> = tree(&said).lines().map(str::to_owned).collect();
+        assert!(lines[0].starts_with("* 2 (head)  Mar 01 10:15  cut off "), "{said}");
+        assert!(lines[1].starts_with("* 1         Mar 01 10:15  unsynced "), "{said}");
+        assert!(desk.recant("diff s --step 1").ok().stderr().contains("the machine went down"));
+    });
 }
 
 #[test]
@@ -115,6 +141,318 @@ fn a_branch_is_drawn() {
     assert!(tree(&desk.recant("steps s")).contains("| * 3 (head)"), "the head is that of the chain");
 }
 
+/// Each patch is applied on top of the one before: the last state is that of a commit.
+#[test]
+fn the_patches_of_all_steps_lead_from_the_tree_to_the_head() {
+    each(|desk| {
+        if !desk::has("git") {
+            return;
+        }
+        scene(desk);
+        let states: Vec<PathBuf> = (0..=SCRIPTS.len()).map(|n| desk.world.root().join(format!("state{n}"))).collect();
+        let copied = |from: &Path, to: &Path| {
+            assert!(std::process::Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap().success())
+        };
+        copied(&desk.world.tree(), &states[0]);
+        for n in 1..states.len() {
+            copied(&states[n - 1], &states[n]);
+            apply(desk, &states[n], &diff(desk, &format!("--step {n}")));
+        }
+        let files = |directory: &Path| {
+            let rows = manifest(directory).0.into_iter().filter(|(_, row)| row.content != "directory");
+            rows.map(|(path, row)| (path.escape_ascii().to_string(), row.content)).collect::<Vec<_>>()
+        };
+        let head = files(&states[SCRIPTS.len()]);
+        for (n, state) in states.iter().enumerate() {
+            let patch = diff(desk, &format!("--since {n}"));
+            apply(desk, state, &patch);
+            assert_eq!(files(state), head, "from step {n} to the head:\n{patch}");
+        }
+        desk.recant("commit s").ok();
+        assert_eq!(files(&desk.world.tree()), head);
+    });
+}
+
+/// Applies a patch of the tree's files to a copy of them.
+fn apply(desk: &Desk, copy: &Path, patch: &str) {
+    let tree = desk.world.tree();
+    let patch = patch.replace(&format!("{}/", tree.display()), "/");
+    if !patch.is_empty() {
+        desk.world.program("git", ["apply", "-p1", "-"]).cwd(copy).stdin(patch).run().ok();
+    }
+}
+
+#[test]
+fn a_step_shows_what_it_changed_against_the_one_below() {
+    let desk = &own();
+    scene(desk);
+    assert_snapshot!(desk.recant("diff s --step 2").ok().masked_out(), @"
+    # /world/tree/d/in: renamed to /world/tree/d/moved
+    diff --git a/world/tree/d/in b/world/tree/d/in
+    deleted file mode 100644
+    --- a/world/tree/d/in
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -in
+    # /world/tree/d/moved: mode 0700
+    # /world/tree/d/moved: renamed from /world/tree/d/in
+    diff --git a/world/tree/d/moved b/world/tree/d/moved
+    new file mode 100755
+    --- /dev/null
+    +++ b/world/tree/d/moved
+    @@ -0,0 +1 @@
+    +in
+    diff --git a/world/tree/gone b/world/tree/gone
+    deleted file mode 100644
+    --- a/world/tree/gone
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -gone
+    diff --git a/world/tree/kept b/world/tree/kept
+    --- a/world/tree/kept
+    +++ b/world/tree/kept
+    @@ -1,2 +1,3 @@
+     1
+     2
+    +3
+    diff --git a/world/tree/made b/world/tree/made
+    deleted file mode 100644
+    --- a/world/tree/made
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -new
+    diff --git a/world/tree/twice b/world/tree/twice
+    new file mode 100644
+    --- /dev/null
+    +++ b/world/tree/twice
+    @@ -0,0 +1 @@
+    +again
+    ");
+    assert_snapshot!(desk.recant("diff s --since 4").ok().masked_out(), @r"
+    diff --git a/world/tree/kept b/world/tree/kept
+    --- a/world/tree/kept
+    +++ b/world/tree/kept
+    @@ -1,3 +1,4 @@
+     1
+     2
+     3
+    +5
+    diff --git a/world/tree/link b/world/tree/link
+    deleted file mode 120000
+    --- a/world/tree/link
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -kept
+    \ No newline at end of file
+    diff --git a/world/tree/link b/world/tree/link
+    new file mode 100644
+    --- /dev/null
+    +++ b/world/tree/link
+    @@ -0,0 +1 @@
+    +last
+    ");
+    assert_snapshot!(desk.recant("diff s --step 2 --stat made kept"), @"
+    status 0
+    --- stdout
+     kept | 1 +
+     made | 1 -
+     2 files changed, 1 insertion(+), 1 deletion(-)
+    ");
+    assert_snapshot!(desk.recant("diff s --since 4 --name-only").ok().masked_out(), @"
+    /world/tree/kept
+    /world/tree/link
+    ");
+    let told = desk.recant("diff s --step 2 --json made").ok().json();
+    assert_eq!(
+        (&told["from"]["step"], &told["to"]["step"], &told["changes"][0]["change"]),
+        (&1.into(), &2.into(), &"deleted".into())
+    );
+}
+
+#[test]
+fn what_is_no_step_or_no_path_of_one_is_refused() {
+    let desk = &own();
+    stepped(desk, &["echo 1 > a", "echo 2 > b"]);
+    assert_snapshot!(desk.recant("diff s --step 3"), @"
+    status 1
+    --- stderr
+    recant: session <id1>: it has no step 3
+            nothing was changed
+            recant steps <id1~> lists them
+    ");
+    desk.recant("diff s --since 3").with(1);
+    desk.recant("diff s --step 0").with(1);
+    assert_snapshot!(desk.recant("diff s --since 2"), @"
+    status 0
+    --- stderr
+    recant: step 2 is the head: nothing came after it
+    ");
+    assert!(diff(desk, "--step 2 a").is_empty(), "another step changed it");
+    desk.recant("diff s --step 2 nothing").with(1);
+    for words in ["--step 1 --since 1", "--step 1 --with s", "--since 1 --conflicts", "--step x", "--with"] {
+        desk.recant(&format!("diff s {words}")).with(2);
+    }
+    let staged = desk.recant("session new").id();
+    assert_snapshot!(desk.recant(&format!("steps {staged}")), @"
+    status 1
+    --- stderr
+    recant: session <id2> has no steps: its changes were not held in a run
+            nothing was changed
+            recant show <id2~> shows what it holds
+    ");
+    desk.recant(&format!("diff {staged} --step 1")).with(1);
+    desk.recant("discard s -y").ok();
+    desk.recant("diff s --step 1").with(1);
+    assert_eq!(desk.recant("steps s").ok().stdout().lines().count(), 3, "what was done is still told");
+}
+
+#[test]
+fn what_steps_wrote_is_shown_after_a_commit_and_a_rollback_where_it_is_still_there_and_never_something_else() {
+    each(|desk| {
+        scene(desk);
+        let ways: Vec<String> = (1..=5).map(|n| format!("--step {n}")).chain((0..=5).map(|n| format!("--since {n}"))).collect();
+        let before: Vec<String> = ways.iter().map(|way| diff(desk, way)).collect();
+        for verb in ["commit", "rollback", "redo"] {
+            desk.recant(&format!("{verb} s")).ok();
+            for (way, before) in ways.iter().zip(&before) {
+                let now = diff(desk, way);
+                let is_told = |line: &str| line.starts_with('#') || before.lines().any(|known| known == line);
+                assert!(now.lines().all(is_told), "{verb}, {way}: {now}");
+            }
+            // The head's content is on the tree, or among the held objects, and what was before it there too.
+            assert_eq!(diff(desk, "--since 0"), before[5], "{verb}");
+            assert!(diff(desk, "--step 4").contains("+deep\n"), "{verb}");
+        }
+        desk.bare(&desk.world.tree(), "echo theirs > kept");
+        let said = diff(desk, "--step 5 kept");
+        assert!(said.contains("kept: modified, not shown") && said.contains("changed on the tree"), "{said}");
+        assert!(ways.iter().all(|way| !diff(desk, way).contains("theirs")), "it is of no step");
+    });
+}
+
+#[test]
+fn content_that_is_gone_or_is_not_what_was_recorded_is_not_shown() {
+    each(|desk| {
+        desk.made_before("echo old > f", "f");
+        stepped(desk, &["echo one > f; echo 1 > g", "echo two > f"]);
+        let id = desk.id();
+        let uppers = desk.world.session(&id).join("held/upper");
+        let find = |name: &str| {
+            let found = desk.world.program("find", [uppers.to_str().unwrap(), "-name", name, "-type", "f"]).run().ok().stdout();
+            found.lines().map(PathBuf::from).collect::<Vec<_>>()
+        };
+        let of_first =
+            find("f").into_iter().find(|path| std::fs::read(path).unwrap() == b"one\n").expect("the content of step 1");
+        std::fs::write(&of_first, "bad\n").unwrap();
+        let said = diff(desk, "--step 2");
+        assert!(
+            said.contains("f: modified, not shown")
+                && said.contains("what step 1 wrote is no longer held")
+                && !said.contains("bad"),
+            "{said}"
+        );
+        std::fs::remove_file(&of_first).unwrap();
+        desk.recant("diff s --step 2").with(5);
+        desk.recant("commit s").ok();
+        let said = diff(desk, "--step 2");
+        assert!(said.contains("what step 1 wrote is no longer held"), "{said}");
+        assert!(diff(desk, "--step 1 g").contains("+1\n"));
+        desk.bare(&desk.world.tree(), "echo x > h");
+        stepped_in(desk, "t", "echo y > h");
+        desk.bare(&desk.world.tree(), "echo z > h");
+        let said = desk.recant("diff t --step 1").ok().stdout();
+        assert!(said.contains("the tree holds something else by now") && !said.contains("\n-z"), "{said}");
+    });
+}
+
+/// Contents that nobody changed are equal whatever became of them since.
+#[test]
+fn of_changed_metadata_the_metadata_is_shown_though_the_tree_holds_another_content_by_now() {
+    each(|desk| {
+        desk.made_before("echo old > f", "f");
+        stepped(desk, &["chmod 600 f", "chmod 640 f"]);
+        stepped_in(desk, "t", "chmod 700 f");
+        desk.bare(&desk.world.tree(), "echo theirs > f");
+        for (words, shown) in [
+            ("--step 2", "0600 -> 0640"),
+            ("--since 1", "0600 -> 0640"),
+            ("--since 0", "0644 -> 0640"),
+            ("--with t", "0640 -> 0700"),
+        ] {
+            let said = diff(desk, words);
+            assert!(said.contains(shown) && !said.contains("not shown") && !said.contains("theirs"), "{words}: {said}");
+        }
+    });
+}
+
+fn stepped_in(desk: &Desk, session: &str, script: &str) {
+    desk.held(&format!("--session {session}"), script).run().ok();
+}
+
+#[test]
+fn two_sessions_are_compared_head_with_head() {
+    let desk = &own();
+    desk.made_before("echo old > both; echo keep > same; echo x > mode", "mode");
+    stepped_in(desk, "a", "echo first > both; echo alike > same; echo mine > a");
+    stepped_in(desk, "a", "echo mine > a; echo one >> both; chmod 600 mode");
+    stepped_in(desk, "b", "echo second > both; echo alike > same; touch -d 2020-01-01 same; echo hers > b; echo y >> mode");
+    for session in ["a", "b"] {
+        desk.recant(&format!("show {session}")).ok();
+    }
+    assert_snapshot!(desk.recant("diff a --with b"), @"
+    status 0
+    --- stdout
+    diff --git a/world/tree/a b/world/tree/a
+    deleted file mode 100644
+    --- a/world/tree/a
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -mine
+    diff --git a/world/tree/b b/world/tree/b
+    new file mode 100644
+    --- /dev/null
+    +++ b/world/tree/b
+    @@ -0,0 +1 @@
+    +hers
+    diff --git a/world/tree/both b/world/tree/both
+    --- a/world/tree/both
+    +++ b/world/tree/both
+    @@ -1,2 +1 @@
+    -first
+    -one
+    +second
+    # /world/tree/mode: mode 0600 -> 0644
+    diff --git a/world/tree/mode b/world/tree/mode
+    --- a/world/tree/mode
+    +++ b/world/tree/mode
+    @@ -1 +1,2 @@
+     x
+    +y
+    --- stderr
+    recant: 1 change of the mtime alone (--all lists them)
+    recant: 5 paths differ: - is session <id1~>, + is session <id2~>
+    ");
+    assert_snapshot!(desk.recant("diff b --with a --stat").ok().masked_out(), @"
+    a    | 1 +
+    b    | 1 -
+    both | 3 ++-
+    mode | 1 -
+    4 files changed, 3 insertions(+), 3 deletions(-)
+    ");
+    assert_eq!(desk.recant("diff a --with b --name-only --all").ok().stdout().lines().count(), 5, "times too");
+    assert_snapshot!(desk.recant("diff a --with a"), @"
+    status 0
+    --- stderr
+    recant: sessions <id1> and <id1> hold the same
+    ");
+    assert_eq!(desk.recant("diff a --with b b").ok().stdout().lines().count(), 6);
+    let said = desk.recant("diff a --with b").ok().stdout();
+    desk.recant("commit a").ok();
+    assert_eq!(desk.recant("diff a --with b").ok().stdout(), said, "what a commit moved is the same");
+    desk.recant("discard b -y").ok();
+    desk.recant("diff a --with b").with(1);
+}
+
 #[test]
 fn a_command_that_runs_is_marked_and_the_steps_before_it_are_shown() {
     let desk = &own();
@@ -126,6 +464,7 @@ fn a_command_that_runs_is_marked_and_the_steps_before_it_are_shown() {
     * 1         Mar 01 10:15           +1  sh -c echo 1 > a
     * 0                                    the tree as it was
     ");
+    assert!(diff(desk, "--step 2").contains("+2\n"));
     waiting.go();
     assert!(tree(&desk.recant("steps s").ok()).starts_with("* 3 (head)"));
     let id = desk.id();
@@ -148,4 +487,23 @@ fn of_a_session_that_was_imported_the_head_alone_is_shown() {
     let map = format!("{}={}", desk.world.tree().display(), there.world.tree().display());
     there.call(["session", "import", "--map", &map]).stdin(&stream).run().ok();
     assert_snapshot!(tree(&there.recant("steps s")), @"* 1 (head)  Mar 01 10:15  exit 3  +1  sh -c echo 2 > a; exit 3");
+    assert!(there.recant("diff s --step 1").ok().stdout().contains("+2\n"));
+    there.recant("diff s --step 2").with(1);
+}
+
+#[test]
+fn numbers_of_steps_are_offered_with_their_commands() {
+    each(|desk| {
+        stepped(desk, &["echo 1 > a", "echo 2 > a"]);
+        let offers = |words: &[&str]| {
+            let at = (words.len() - 1).to_string();
+            desk.call(["complete", "zsh", &at, "--"].into_iter().chain(words.iter().copied())).run().ok().stdout()
+        };
+        let all = "words\n2\tsh -c echo 2 > a\n1\tsh -c echo 1 > a\n";
+        assert_eq!(offers(&["recant", "diff", "s", "--step", ""]), all);
+        assert_eq!(offers(&["recant", "diff", "--since", ""]), all);
+        assert_eq!(offers(&["recant", "diff", "s", "--step", "1"]), "words\n1\tsh -c echo 1 > a\n");
+        assert!(offers(&["recant", "diff", "s", "--with", ""]).contains("\ns\t"));
+        assert!(offers(&["recant", "steps", ""]).contains("\ns\t"));
+    });
 }

@@ -17,11 +17,12 @@ use super::args::{self, Cli};
 use super::out::{Form, Out};
 use super::place::{self, Place};
 use super::scope::Scope;
-use super::{Effects, Ended, finish, snapshot, text};
+use super::{Effects, Ended, finish, snapshot, steps, text};
 use crate::config::{Color, Config, From as Origin};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
+use crate::session::opened::Session;
 use crate::session::store::Store;
 use crate::snapshot::series::Series;
 
@@ -102,6 +103,8 @@ enum Source {
     Sessions,
     /// Paths of the session that is named earlier.
     PathsOfSession,
+    /// Steps of the session that is named earlier.
+    Steps,
     Snapshots,
     Hosts,
     Verbs,
@@ -116,7 +119,8 @@ fn source(verb: &str, arg: &Arg) -> Option<Source> {
     Some(match (verb, arg.get_id().as_str()) {
         (_, "host") => Source::Hosts,
         ("run", "command") => Source::Command,
-        ("run", "session") | (_, "id" | "ids") => Source::Sessions,
+        ("run", "session") | ("diff", "with") | (_, "id" | "ids") => Source::Sessions,
+        ("diff", "step" | "since") => Source::Steps,
         ("man", "verb") => Source::Verbs,
         (_, "key" | "other" | "number") if verb.starts_with("snapshot ") => Source::Snapshots,
         ("commit" | "rollback" | "undo" | "redo" | "diff" | "cat" | "show" | "discard", "path" | "paths") => {
@@ -202,6 +206,7 @@ impl Typing {
         let offers = match source {
             Source::Sessions => self.sessions(verb, word),
             Source::PathsOfSession => self.paths(verb, word),
+            Source::Steps => self.steps(verb, word),
             Source::Snapshots => self.snapshots(word),
             Source::Hosts => hosts(word),
             Source::Verbs => Some(verbs(word)),
@@ -251,20 +256,33 @@ impl Typing {
         Some(last.into_iter().chain(of_all).filter(|(key, _)| key.starts_with(word)).map(offer).take(MOST).collect())
     }
 
-    /// Paths of the session's changes, one directory level at a time.
-    fn paths(&self, verb: &str, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
+    /// The session that is named, or that the verb takes without a name.
+    fn session(&self, verb: &str) -> Option<Session> {
         let store = self.store()?;
         let id = match self.id.as_deref() {
             None | Some("last") => newest_for(verb, &store)?,
             Some(key) => store.find(key, |_| true).ok()?,
         };
+        store.session(&id).ok()
+    }
+
+    /// Paths of the session's changes, one directory level at a time.
+    fn paths(&self, verb: &str, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
         let cwd = std::env::current_dir().ok()?.into_os_string().into_vec();
-        let mut reading = store.session(&id).ok()?.read_changes().ok()?;
+        let mut reading = self.session(verb)?.read_changes().ok()?;
         let mut paths = Vec::new();
         while let Some(change) = reading.next().ok().flatten().filter(|_| paths.len() < CHANGES) {
             paths.push(as_typed(&change.path, &cwd, word.as_bytes()));
         }
         Some(parts(&paths, word.as_bytes()).into_iter().map(OsString::from_vec).map(CompletionCandidate::new).collect())
+    }
+
+    /// Numbers of the session's steps with their commands, the newest first.
+    fn steps(&self, verb: &str, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
+        let word = word.to_str()?;
+        let list = self.session(verb)?.steps().ok()?;
+        let of_all = list.steps.iter().rev().map(|step| (step.n.to_string(), steps::words(&step.argv)));
+        Some(of_all.filter(|(n, _)| n.starts_with(word)).map(offer).take(MOST).collect())
     }
 
     /// Numbers and labels, the newest first.

@@ -5,4 +5,5 @@
 pub mod patch;
 pub mod renames;
 pub mod sources;
+pub mod steps;
 pub mod view;

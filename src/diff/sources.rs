@@ -6,8 +6,7 @@ use std::fs::File;
 use std::rc::Rc;
 
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
-use crate::error::Error;
-use crate::error::{At, IoError};
+use crate::error::{At, Error, IoError, Kind};
 use crate::fs::dir::{Dir, Entry, Sort, stat_of};
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::roots::Roots;
@@ -152,6 +151,26 @@ impl<'s> Sources<'s> {
                 open(dir.at(name), &change.after)
             }
             None => self.read_tree(change, side, on_tree),
+        }
+    }
+
+    /// The content that a step wrote at `path`, from its upper; `object` is what was recorded of it. What no commit put on the tree may have
+    /// been let go since then.
+    pub fn written(&self, step: u32, path: &AbsPath, object: &Object) -> Result<Content, Error> {
+        let gone = || Content::Gone(format!("what step {step} wrote is no longer held"));
+        let Some(held) = self.run.as_ref().filter(|run| !run.in_memory).and_then(|run| run.upper_of(Some(step), path)) else {
+            return Ok(gone());
+        };
+        let held = [b"held/", &*held].concat();
+        let found = self.session.split(&held).and_then(|(dir, name)| open(dir.at(name), object));
+        match found {
+            Ok(Content::File(file)) => {
+                let mtime = stat_of(&file).at("look at", path)?.mtime;
+                let is_it = object.as_ref().is_some_and(|state| state.meta.mtime == mtime);
+                Ok(if is_it { Content::File(file) } else { gone() })
+            }
+            Err(error) if error.kind() == Kind::Damaged && self.session.header.generation > 0 => Ok(gone()),
+            found => found,
         }
     }
 

@@ -137,6 +137,24 @@ impl<'c> View<'c> {
         view
     }
 
+    /// Makes the view of a change between two states of sessions. `old` and `new` open its contents.
+    pub fn of_states<S>(
+        change: &'c Change,
+        states: &mut S,
+        old: impl FnOnce(&mut S) -> Result<Content, Error>,
+        new: impl FnOnce(&mut S) -> Result<Content, Error>,
+    ) -> Result<Self, Error> {
+        let mut view = Self::new(change);
+        if change.marks.foreign {
+            view.remark("changed by others while the command ran");
+        }
+        if !change.in_place() {
+            view.fill(states, old, new)?;
+        }
+        view.say_if_not_shown(change);
+        Ok(view)
+    }
+
     /// Makes the view of two objects at a path, `before` and `after` of a change made for this. `labels` name them; the reason for their
     /// conflict becomes a remark. `old` and `new` read their contents.
     pub fn of_two<'s>(

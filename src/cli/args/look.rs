@@ -9,6 +9,7 @@ use clap::Args;
 #[command(after_help = "Examples:
   recant steps
   recant steps k3fa --all
+  recant diff k3fa --step 4              what step 4 changed
 
 A step is one command of run --session NAME that changed something. It stands
 on the step below it; step 0 is the tree as it was. The head is the step at
@@ -28,6 +29,9 @@ pub struct Steps {
   recant diff k3fa src --stat
   recant diff last --name-only
   recant diff k3fa --conflicts           what prevents a commit or rollback
+  recant diff k3fa --step 4              what its step 4 changed
+  recant diff k3fa --since 4             and what came after that
+  recant diff k3fa --with 9xqd           two attempts
   recant diff last > /tmp/last.patch && patch -p1 -d / < /tmp/last.patch")]
 pub struct Diff {
     /// Id, its last part, a unique prefix, a name, or 'last'; else the last session
@@ -36,8 +40,17 @@ pub struct Diff {
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
     /// Only what commit or rollback would stop at: '-' is on the tree now, '+' is what it would put there
-    #[arg(long)]
+    #[arg(long, group = "sides")]
     pub conflicts: bool,
+    /// Only what this step changed
+    #[arg(long, value_name = "N", group = "sides", value_parser = super::number::<u32>)]
+    pub step: Option<u32>,
+    /// Only what came after this step, up to the head; 0 is the tree as it was
+    #[arg(long, value_name = "N", group = "sides", value_parser = super::number::<u32>)]
+    pub since: Option<u32>,
+    /// Compare two sessions: '-' is ID, '+' is this one; what one of them does not change is compared with what was there before
+    #[arg(long, value_name = "ID", group = "sides")]
+    pub with: Option<String>,
     /// The extent of the output.
     #[command(flatten)]
     pub much: Much,

@@ -6,6 +6,7 @@
 mod conflicts;
 pub mod patch;
 pub mod stat;
+mod steps;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -72,13 +73,24 @@ struct Names<'a> {
 
 /// Shows a session's changes.
 pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Problem> {
-    let (store, session) = call.looked_at(args.id.as_deref()).map_err(|problem| or_a_path(problem, args))?;
-    let header = &session.header;
-    if header.status() == Status::Discarded {
-        return Err(Problem::refused(format!("session {} is discarded: what it held is gone", header.id)));
-    }
-    let shown = if args.conflicts { conflicts::diff(call, args, store, &session) } else { diff_of(call, args, store, &session) };
+    let of_steps = args.step.is_some() || args.since.is_some();
+    let key = args.id.as_deref();
+    let found = if of_steps { super::steps::session(call, key) } else { call.looked_at(key) };
+    let (store, session) = found.map_err(|problem| or_a_path(problem, args))?;
+    refuse_discarded(&session)?;
+    let shown = match &args.with {
+        Some(other) => steps::between(call, args, &session, other),
+        None if of_steps => steps::diff(call, args, &session),
+        None if args.conflicts => conflicts::diff(call, args, store, &session),
+        None => diff_of(call, args, store, &session),
+    };
     call.believed(store, &session, shown)
+}
+
+fn refuse_discarded(session: &Session) -> Result<(), Problem> {
+    let is_discarded = session.header.status() == Status::Discarded;
+    let refused = || Problem::refused(format!("session {} is discarded: what it held is gone", session.id()));
+    if is_discarded { Err(refused()) } else { Ok(()) }
 }
 
 fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> Result<Ended, Problem> {
@@ -87,11 +99,11 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
     let sides = session.sides(changes.list.len())?;
     let wanted = chosen(session.id(), &changes, &args.paths)?;
     if header.unsynced {
-        call.out.warn("the machine went down before the content was on the disk: files may be empty or cut");
+        call.out.warn(UNSYNCED);
     }
     let listed: Vec<(&Change, Side)> = wanted.iter().map(|i| (&changes.list[*i], sides[*i])).collect();
     if args.much.name_only {
-        return Ok(names(call, args, &listed));
+        return Ok(names(call, args, listed.iter().map(|(change, _)| *change)));
     }
     let mut sources = Sources::of(session)?;
     let renames = Renames::find(&changes.list, &sides, &mut sources)?;
@@ -118,6 +130,8 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
     Ok(Ended::Done)
 }
 
+const UNSYNCED: &str = "the machine went down before the content was on the disk: files may be empty or cut";
+
 /// Says that `recant diff src` names a path, if no session has that name.
 fn or_a_path(problem: Problem, args: &args::Diff) -> Problem {
     match &args.id {
@@ -128,8 +142,8 @@ fn or_a_path(problem: Problem, args: &args::Diff) -> Problem {
     }
 }
 
-fn names(call: &Call, args: &args::Diff, listed: &[(&Change, Side)]) -> Ended {
-    let paths = listed.iter().map(|(change, _)| *change).filter(|change| args.much.all || change.sort() != Sort::Times);
+fn names<'c>(call: &Call, args: &args::Diff, listed: impl Iterator<Item = &'c Change>) -> Ended {
+    let paths = listed.filter(|change| args.much.all || change.sort() != Sort::Times);
     let paths: Vec<&AbsPath> = paths.map(|change| &change.path).collect();
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
@@ -175,9 +189,15 @@ fn print(
 
 /// This call with other options.
 fn again(args: &args::Diff, session: &str, options: &str) -> String {
-    let conflicts = if args.conflicts { " --conflicts" } else { "" };
+    let sides = match args {
+        args::Diff { conflicts: true, .. } => " --conflicts".into(),
+        args::Diff { step: Some(n), .. } => format!(" --step {n}"),
+        args::Diff { since: Some(n), .. } => format!(" --since {n}"),
+        args::Diff { with: Some(other), .. } => format!(" --with {other}"),
+        _ => String::new(),
+    };
     let paths = args.paths.iter().map(|path| format!(" {}", Shown(path.as_os_str().as_bytes()))).collect::<String>();
-    command(format_args!("diff {session}{conflicts}{paths}{options}"))
+    command(format_args!("diff {session}{sides}{paths}{options}"))
 }
 
 /// Tells how to see what changed on the tree since.

@@ -103,7 +103,7 @@ fn named(verb: &Verb) -> Vec<&String> {
         Verb::Cat(args) => vec![&args.id],
         Verb::Recover(args) => args.id.iter().collect(),
         Verb::Steps(args) => args.id.iter().collect(),
-        Verb::Diff(args) => args.id.iter().collect(),
+        Verb::Diff(args) => args.id.iter().chain(&args.with).collect(),
         Verb::Log(args) => args.id.iter().collect(),
         Verb::Show(args) | Verb::Session { verb: SessionVerb::Show(args) } => args.id.iter().collect(),
         Verb::Session { verb: SessionVerb::Write(args) } => vec![&args.id],

@@ -1,0 +1,199 @@
+//! `diff --step`, `--since` and `--with`: what a step changed, what came after one, and in what the heads of two sessions differ.
+
+use serde::Serialize;
+
+use super::super::chosen::not_in_session;
+use super::super::problem::Problem;
+use super::super::{Call, Ended, args, place};
+use super::super::{steps, text};
+use super::{Lines, patch, refuse_discarded, stat};
+use crate::diff::renames::{End, Renames};
+use crate::diff::steps::{Differences, States};
+use crate::diff::view::View;
+use crate::fs::path::AbsPath;
+use crate::session::change::{Change, Changes, Sort};
+use crate::session::id::Id;
+use crate::session::opened::Session;
+use crate::tree::state::{Object, printed};
+
+/// `{"schema":2,"from":{…},"to":{…},"changes":[…]}`.
+#[derive(Serialize)]
+struct Whole<'a> {
+    from: Point<'a>,
+    to: Point<'a>,
+    changes: &'a [Row<'a>],
+}
+
+/// A step at which a session stands, or stood.
+#[derive(Clone, Copy, Serialize)]
+struct Point<'a> {
+    session: &'a Id,
+    step: u32,
+}
+
+/// A change in JSON.
+#[derive(Serialize)]
+struct Row<'a> {
+    path: &'a AbsPath,
+    change: Sort,
+    #[serde(serialize_with = "printed")]
+    before: &'a Object,
+    #[serde(serialize_with = "printed")]
+    after: &'a Object,
+    /// The path at which what was created here was deleted.
+    renamed_from: Option<&'a AbsPath>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<Lines>,
+}
+
+/// The differences between two points.
+struct Compared<'c, 's> {
+    from: Point<'c>,
+    to: Point<'c>,
+    states: States<'s>,
+    differences: Differences<'c>,
+    /// The names of the two sides, if they are of two sessions.
+    sides: Option<[&'c str; 2]>,
+    /// The words if nothing differs.
+    none: String,
+}
+
+/// Shows what a step changed, or what came after it.
+pub fn diff(call: &Call, args: &args::Diff, session: &Session) -> Result<Ended, Problem> {
+    let header = &session.header;
+    let list = steps::of(session)?;
+    let head = session.changes()?;
+    let mut states = States::of([(session, &head)])?;
+    let at = |step: u32| Point { session: &header.id, step };
+    if let Some(n) = args.step {
+        let step = list.get(header, n)?;
+        say_unsynced(call, step.unsynced);
+        let own = list.own(session, n)?;
+        let differences = Differences::of_step(&own);
+        let none = format!("step {n} changed no path");
+        let mut compared = Compared { from: at(step.on), to: at(n), states, differences, sides: None, none };
+        return print(call, args, [&own, &head], &mut compared);
+    }
+    let n = args.since.unwrap_or(0);
+    if n > 0 {
+        list.get(header, n)?;
+    }
+    say_unsynced(call, header.unsynced);
+    let then = list.net(session, n)?;
+    let differences = states.between(&then, &head)?;
+    let none = match header.head() {
+        head if head == n => format!("step {n} is the head: nothing came after it"),
+        head => format!("step {n} and the head, step {head}, hold the same"),
+    };
+    let mut compared = Compared { from: at(n), to: at(header.head()), states, differences, sides: None, none };
+    print(call, args, [&then, &head], &mut compared)
+}
+
+/// Shows in what the heads of two sessions differ.
+pub fn between(call: &Call, args: &args::Diff, session: &Session, other: &str) -> Result<Ended, Problem> {
+    let (store, other) = call.session(Some(other))?;
+    refuse_discarded(&other)?;
+    let shown = between_two(call, args, session, &other);
+    call.believed(store, &other, shown)
+}
+
+fn between_two(call: &Call, args: &args::Diff, old: &Session, new: &Session) -> Result<Ended, Problem> {
+    say_unsynced(call, old.header.unsynced || new.header.unsynced);
+    let (changes, others) = (old.changes()?, new.changes()?);
+    let mut states = States::of([(old, &changes), (new, &others)])?;
+    let differences = states.between(&changes, &others)?;
+    let [from, to] = [old, new].map(|session| Point { session: session.id(), step: session.header.head() });
+    let sides = Some([old.id().tail(), new.id().tail()]);
+    let none = format!("sessions {} and {} hold the same", old.id(), new.id());
+    print(call, args, [&changes, &others], &mut Compared { from, to, states, differences, sides, none })
+}
+
+fn say_unsynced(call: &Call, unsynced: bool) {
+    if unsynced {
+        call.out.warn(super::UNSYNCED);
+    }
+}
+
+/// Prints the differences at and below the paths that are named. `known` are lists in which a path may be.
+fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: &mut Compared<'_, '_>) -> Result<Ended, Problem> {
+    let Compared { from, to, states, differences, sides, none } = compared;
+    let changes = &differences.changes.list;
+    let chosen = chosen(args, from.session, known, &differences.changes)?;
+    if args.much.name_only {
+        return Ok(super::names(call, args, chosen.iter().map(|i| &changes[*i])));
+    }
+    let renames = Renames::find_by(changes, &mut |i, end| states.open(differences, i, end))?;
+    if !call.out.is_text() {
+        let mut rows = Vec::with_capacity(chosen.len());
+        for i in chosen {
+            let lines = if args.much.stat { Some(Lines::of(&view(states, differences, i)?)) } else { None };
+            let Change { path, before, after, .. } = &changes[i];
+            let (change, renamed_from) = (changes[i].sort(), renames.from(changes, i));
+            rows.push(Row { path, change, before: &before.object, after, renamed_from, lines });
+        }
+        call.out.list(&Whole { from: *from, to: *to, changes: &rows }, || &rows);
+        return Ok(Ended::Done);
+    }
+    call.out.page(call.config.pager.value.as_deref());
+    let (listed, times): (Vec<usize>, Vec<usize>) =
+        chosen.into_iter().partition(|i| args.much.all || changes[*i].sort() != Sort::Times);
+    let mut rows = Vec::new();
+    for i in &listed {
+        if call.out.is_closed() {
+            break;
+        }
+        let mut view = view(states, differences, *i)?;
+        if args.much.stat {
+            rows.push(stat::row(call, &view));
+            continue;
+        }
+        view.remarks.extend(renames.from(changes, *i).map(|from| format!("renamed from {from}")));
+        view.remarks.extend(renames.to(changes, *i).map(|to| format!("renamed to {to}")));
+        patch::print(call, &view);
+    }
+    if args.much.stat && !changes.is_empty() {
+        stat::table(call, &rows, args.much.all, &super::again(args, from.session.tail(), " --stat --all"));
+    }
+    if !times.is_empty() {
+        call.out.note(super::times_folded(times.len() as u64));
+    }
+    match sides {
+        _ if changes.is_empty() => call.out.note(none),
+        Some([old, new]) => {
+            let paths = text::count((listed.len() + times.len()) as u64, "path");
+            call.out.note(format_args!("{paths} differ: - is session {old}, + is session {new}"));
+        }
+        None => {}
+    }
+    Ok(Ended::Done)
+}
+
+/// The indexes of the differences at and below the paths that are named, of all if none is. A path in which the two states do not differ
+/// may be in `known`.
+fn chosen(args: &args::Diff, id: &Id, known: [&Changes; 2], differing: &Changes) -> Result<Vec<usize>, Problem> {
+    let mut chosen = Vec::new();
+    for path in &args.paths {
+        // A path is resolved by what a list has, unless it is in none.
+        let mut found = Vec::with_capacity(3);
+        for list in [differing, known[0], known[1]] {
+            let named = place::named(path, list)?;
+            found.push((!list.under(&named).is_empty(), named));
+        }
+        match found.iter().find(|(is_known, _)| *is_known) {
+            Some((_, named)) => chosen.extend(differing.under(named)),
+            None => return Err(not_in_session(id, known[1], &found[2].1)),
+        }
+    }
+    if args.paths.is_empty() {
+        chosen.extend(0..differing.list.len());
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    Ok(chosen)
+}
+
+fn view<'d>(states: &mut States<'_>, differences: &'d Differences<'_>, i: usize) -> Result<View<'d>, Problem> {
+    let old = |states: &mut States<'_>| states.open(differences, i, End::Before);
+    let new = |states: &mut States<'_>| states.open(differences, i, End::After);
+    Ok(View::of_states(&differences.changes.list[i], states, old, new)?)
+}
