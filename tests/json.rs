@@ -256,6 +256,14 @@ fn every_document_has_the_shape_that_the_page_says() {
         drop(goes_on.stdin.take());
         assert!(goes_on.wait().expect("it ends").success());
         shapes.check("steps", &run("steps").ok().json());
+        for words in ["rewind last 1 --dry-run", "rewind last 1"] {
+            shapes.check("rewind", &run(words).ok().json());
+        }
+        for words in ["fork last 2 --dry-run", "fork last 2 -n forked"] {
+            shapes.check("fork", &run(words).ok().json());
+        }
+        run("discard forked -y").ok();
+        run("rewind last 2").ok();
         for words in ["diff --step 2", "diff --since 1 --stat", &format!("diff --with {other}")] {
             shapes.check("diff of states", &run(words).ok().json());
         }
@@ -264,7 +272,7 @@ fn every_document_has_the_shape_that_the_page_says() {
         shapes.check("run result", &last_line(&said.stderr()));
         shapes.check("error", &last_line(&world.call(["run", "--json", "--", "no-such-command"]).run().with(127).stderr()));
     } else {
-        shapes.seen.extend(["run", "run result", "doctor", "steps", "diff of states"].map(str::to_owned));
+        shapes.seen.extend(["run", "run result", "doctor", "steps", "rewind", "fork", "diff of states"].map(str::to_owned));
     }
     let mut world = World::new();
     if let Some(net) = ssh::Net::new(&mut world) {

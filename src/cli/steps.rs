@@ -15,6 +15,7 @@ use crate::error::command;
 use crate::fs::dir::Time;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::Sort;
+use crate::session::merged;
 use crate::session::opened::Session;
 use crate::session::run::{Arg, Ending, Run};
 use crate::session::steps::{Step, StepList};
@@ -65,7 +66,10 @@ struct Whole<'a> {
 
 /// The steps of a session, and its running command.
 struct Found {
-    list: StepList,
+    /// Those that can be gone back to.
+    steps: Vec<Step>,
+    /// The number of older ones, which were merged into the first.
+    merged: usize,
     /// The number of the step at which it stands.
     head: u32,
     /// The command, with the number that its step will have.
@@ -80,14 +84,17 @@ pub fn steps(call: &Call, args: &args::Steps) -> Result<Ended, Problem> {
     let header = &session.header;
     let running = if header.uncollected { running(&session)? } else { None };
     let list = if running.is_some() { session.steps()? } else { of(&session)? };
-    let found = Found { list, head: header.head(), running, imported: header.imported.is_some() };
+    let all = list.steps.len();
+    let steps = merged::kept(header, list.steps);
+    let merged = if header.steps.as_ref().is_some_and(|steps| steps.floor > 0) { all - steps.len() } else { 0 };
+    let found = Found { steps, merged, head: header.head(), running, imported: header.imported.is_some() };
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
         print(call, args, &session, &found);
         return Ok(Ended::Done);
     }
     let standing = Standing::of(store, header, &super::cut_off(store, store.journaled()?))?;
-    let rows: Vec<Row> = found.list.steps.iter().rev().map(|step| Row::new(step, found.head)).collect();
+    let rows: Vec<Row> = found.steps.iter().rev().map(|step| Row::new(step, found.head)).collect();
     let running = found.running.as_ref().map(|(n, run)| Running::new(*n, found.head, run));
     let whole = Whole { session: SessionRow::new(header, standing), head: found.head, steps: &rows, running };
     call.out.list(&whole, || &rows);
@@ -155,7 +162,7 @@ impl<'a> Running<'a> {
 
 fn print(call: &Call, args: &args::Steps, session: &Session, found: &Found) {
     let (lines, more) = lines(found, call.out.limit(args.all));
-    let steps: HashMap<u32, &Step> = found.list.steps.iter().map(|step| (step.n, step)).collect();
+    let steps: HashMap<u32, &Step> = found.steps.iter().map(|step| (step.n, step)).collect();
     let room = call.out.width() / 3;
     let mut rows: Vec<[String; 5]> = lines
         .iter()
@@ -176,12 +183,22 @@ fn print(call: &Call, args: &args::Steps, session: &Session, found: &Found) {
     text::table([Side::Left; 5], &rows).for_each(|line| call.out.line(line));
     if more > 0 {
         call.out.line(text::more(more, &command(format_args!("steps {} --all", session.id().tail()))));
+    } else if found.merged > 0
+        && let Some(oldest) = found.steps.first()
+    {
+        let count = text::count(found.merged as u64, "step");
+        call.out.line(format_args!("{count} merged into step {}: what they were is in it, and cannot be gone back to", oldest.n));
     }
 }
 
 /// The lines of the tree, with at most `limit` steps, and the number of the steps that are left out.
 fn lines(found: &Found, limit: usize) -> (Vec<Line>, usize) {
-    let mut stands: Vec<(u32, u32)> = found.list.steps.iter().map(|step| (step.n, step.on)).collect();
+    let mut stands: Vec<(u32, u32)> = found.steps.iter().map(|step| (step.n, step.on)).collect();
+    if found.merged > 0
+        && let Some((_, on)) = stands.first_mut()
+    {
+        *on = 0;
+    }
     stands.extend(found.running.as_ref().map(|(n, _)| (*n, found.head)));
     let mut lines = graph::rows(&stands);
     if found.imported {
