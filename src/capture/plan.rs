@@ -138,11 +138,20 @@ impl Plan {
                 return Err(not_shown(&place.path, &why, None));
             }
         }
-        for mount in mounts::read()? {
-            let over = &mount.point;
+        let mut mounts: Vec<AbsPath> = mounts::read()?.into_iter().map(|mount| mount.point).collect();
+        mounts.sort();
+        // Nothing is held under these, nor under a mount in them.
+        let mut free: Option<&AbsPath> = None;
+        for over in &mounts {
+            if free.is_some_and(|free| over.is_under(free)) {
+                continue;
+            }
             let Some(place) = innermost(over).filter(|place| place.path != *over) else { continue };
-            let hidden =
-                net.under(over)?.into_iter().find(|change| innermost(&change.path) == Some(place) && is_seen(&change.path));
+            let under = net.under(over)?;
+            if under.is_empty() {
+                free = Some(over);
+            }
+            let hidden = under.into_iter().find(|change| innermost(&change.path) == Some(place) && is_seen(&change.path));
             if let Some(change) = hidden {
                 return Err(not_shown(&change.path, "something was mounted over it since", Some(over)));
             }

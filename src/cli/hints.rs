@@ -78,7 +78,7 @@ pub fn once(call: &Call, store: &Store, cwd: &AbsPath, about: &str, text: &str) 
 const NAMED: usize = 5;
 
 /// The most paths that are looked at before a command goes on in a session: it must not cost more, the more the session holds.
-const LOOKED_AT: usize = 256;
+const LOOKED_AT: usize = 100;
 
 /// Warns, before a command goes on in a session, of paths that have changed on the tree since the session held them, as far as a look at
 /// some of them tells. The command sees what the session holds; a commit will find conflicts there.

@@ -15,7 +15,10 @@ use crate::error::{At, Error};
 use crate::fs::path::AbsPath;
 
 /// The bytes that are read at a time while searching; a line that is longer takes several reads.
-const PIECE: usize = 4096;
+const PIECE: usize = 16 << 10;
+
+/// The bytes of sorted lines up to which all are read at once: that costs less than to search them.
+const FEW: u64 = 512 << 10;
 
 /// The net changes of a session, open for searching.
 pub struct Net {
@@ -33,6 +36,8 @@ pub struct Net {
     end: u64,
     /// The sorted lines, once they were read.
     all: OnceCell<Last>,
+    /// Their bytes, likewise.
+    few: OnceCell<Vec<u8>>,
 }
 
 /// A line's place in the order of the sorted part.
@@ -41,8 +46,8 @@ type Key<'p> = (bool, &'p AbsPath);
 impl Net {
     /// The net changes of a session that holds none.
     pub fn empty() -> Self {
-        let (tail, all) = (Last::default(), OnceCell::new());
-        Self { shown: String::new(), file: None, sorted: (0, 0), many: 0, tail, more: 0, end: 0, all }
+        let (tail, all, few) = (Last::default(), OnceCell::new(), OnceCell::new());
+        Self { shown: String::new(), file: None, sorted: (0, 0), many: 0, tail, more: 0, end: 0, all, few }
     }
 
     /// Opens the net changes that the header counts.
@@ -109,11 +114,10 @@ impl Net {
             return Ok(());
         }
         let mut all = Last::default();
-        let mut at = self.sorted.0;
-        while let Some((end, line)) = self.line_at(at)? {
+        self.scan(self.sorted.0, |line| {
             all.take(line);
-            at = end;
-        }
+            true
+        })?;
         self.all.get_or_init(|| all);
         Ok(())
     }
@@ -129,8 +133,8 @@ impl Net {
         if let Some(all) = self.all.get() {
             return Ok(all.at(path).and_then(|at| at.change.clone()).flatten());
         }
-        match self.first_from((false, path))? {
-            Some((_, Line::Change(change))) if change.path == *path => Ok(Some(*change)),
+        match self.sorted_at((false, path))? {
+            Some(Line::Change(change)) if change.path == *path => Ok(Some(*change)),
             _ => Ok(None),
         }
     }
@@ -146,8 +150,8 @@ impl Net {
         if let Some(all) = self.all.get() {
             return Ok(all.at(path).and_then(|at| at.time.clone()).flatten());
         }
-        match self.first_from((true, path))? {
-            Some((_, Line::DirectoryTime(time))) if time.path == *path => Ok(Some(time)),
+        match self.sorted_at((true, path))? {
+            Some(Line::DirectoryTime(time)) if time.path == *path => Ok(Some(time)),
             _ => Ok(None),
         }
     }
@@ -158,13 +162,14 @@ impl Net {
     /// The file cannot be read.
     pub fn under(&self, path: &AbsPath) -> Result<Vec<Change>, Error> {
         let mut found = BTreeMap::new();
-        let mut next = self.first_from((false, path))?;
-        while let Some((end, Line::Change(change))) = next {
-            if !change.path.is_under(path) {
-                break;
-            }
-            found.insert(change.path.clone(), Some(*change));
-            next = self.line_at(end)?;
+        if let Some(start) = self.first_from((false, path))? {
+            self.scan(start, |line| match line {
+                Line::Change(change) if change.path.is_under(path) => {
+                    found.insert(change.path.clone(), Some(*change));
+                    true
+                }
+                _ => false,
+            })?;
         }
         for (path, at) in self.tail.under(path) {
             if let Some(change) = &at.change {
@@ -182,21 +187,21 @@ impl Net {
         let appended = self.tail.changed().take(count);
         let mut found: BTreeMap<AbsPath, Option<Change>> =
             appended.map(|(path, change)| (path.clone(), change.clone())).collect();
-        let mut at = self.sorted.0;
-        while found.len() < count
-            && let Some((end, Line::Change(change))) = self.line_at(at)?
-        {
-            found.entry(change.path.clone()).or_insert(Some(*change));
-            at = end;
-        }
+        self.scan(self.sorted.0, |line| match line {
+            Line::Change(change) if found.len() < count => {
+                found.entry(change.path.clone()).or_insert(Some(*change));
+                true
+            }
+            _ => false,
+        })?;
         Ok(found.into_values().flatten().collect())
     }
 
-    /// The first sorted line at or behind `key`, with the offset where it ends.
-    fn first_from(&self, key: Key<'_>) -> Result<Option<(u64, Line)>, Error> {
+    /// The start of the first sorted line at or behind `key`.
+    fn first_from(&self, key: Key<'_>) -> Result<Option<u64>, Error> {
         // Some line begins at `low` and is before the key, or `low` is the start; none that begins at or behind `high` is.
         let (mut low, mut high) = self.sorted;
-        while high.saturating_sub(low) > PIECE as u64 {
+        while high.saturating_sub(low) > 1024 {
             let middle = low + (high - low) / 2;
             match self.start_behind(middle)? {
                 Some(start) if start < high => match self.line_at(start)? {
@@ -209,11 +214,33 @@ impl Net {
         let mut at = low;
         while let Some((end, line)) = self.line_at(at)? {
             if !is_before(&line, key) {
-                return Ok(Some((end, line)));
+                return Ok(Some(at));
             }
             at = end;
         }
         Ok(None)
+    }
+
+    /// The sorted line at `key`.
+    fn sorted_at(&self, key: Key<'_>) -> Result<Option<Line>, Error> {
+        let Some(start) = self.first_from(key)? else { return Ok(None) };
+        Ok(self.line_at(start)?.map(|(_, line)| line))
+    }
+
+    /// Reads sorted lines in order from the one that begins at `start`, as long as `take` asks for more.
+    fn scan(&self, start: u64, mut take: impl FnMut(Line) -> bool) -> Result<(), Error> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let mut file = file.try_clone().at("open again", &self.shown)?;
+        file.seek(SeekFrom::Start(start)).at("read", &self.shown)?;
+        let mut reader = BufReader::with_capacity(PIECE, file);
+        let (mut text, mut at) = (Vec::new(), start);
+        while at < self.sorted.1 {
+            at += self.line(&mut reader, &mut text)?;
+            if !take(self.parsed(&text)?) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// The start of the first line that begins behind `offset`; `None` if that is behind the sorted part.
@@ -248,6 +275,11 @@ impl Net {
     /// Reads a piece of the sorted part, one byte at least.
     fn read(&self, at: u64) -> Result<Vec<u8>, Error> {
         let room = usize::try_from(self.sorted.1.saturating_sub(at)).unwrap_or(PIECE).min(PIECE);
+        if self.sorted.1 <= FEW {
+            let whole = self.whole()?;
+            let from = usize::try_from(at).unwrap_or(usize::MAX);
+            return whole.get(from..from + room).map(<[u8]>::to_vec).ok_or_else(|| self.damaged("it ends too early"));
+        }
         let mut piece = vec![0; room];
         let got = match &self.file {
             Some(file) => file.read_at(&mut piece, at).at("read", &self.shown)?,
@@ -258,6 +290,18 @@ impl Net {
         }
         piece.truncate(got);
         Ok(piece)
+    }
+
+    /// All up to the end of the sorted lines.
+    fn whole(&self) -> Result<&[u8], Error> {
+        if let Some(whole) = self.few.get() {
+            return Ok(whole);
+        }
+        let mut whole = vec![0; usize::try_from(self.sorted.1).unwrap_or(0)];
+        if let Some(file) = &self.file {
+            file.read_exact_at(&mut whole, 0).at("read", &self.shown)?;
+        }
+        Ok(self.few.get_or_init(|| whole))
     }
 
     /// Reads a line of the tail, and returns its length in bytes.

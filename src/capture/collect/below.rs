@@ -2,11 +2,12 @@
 //! overlayfs merges its lower directories (overlayfs.rst, "Multiple lower layers").
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::rc::Rc;
 
 use crate::capture::layout::{Route, is_opaque, is_whiteout};
 use crate::error::IoError;
-use crate::fs::dir::{Dir, Entry, Sort, Stat};
+use crate::fs::dir::{self, Dir, Sort, Stat};
 
 /// A directory below a run's upper.
 #[derive(Debug, Clone)]
@@ -30,7 +31,7 @@ pub(in crate::capture) struct Old {
 
 impl Old {
     /// The object, by its name in the directory.
-    pub fn at<'a>(&'a self, name: &'a [u8]) -> Entry<'a> {
+    pub fn at<'a>(&'a self, name: &'a [u8]) -> dir::Entry<'a> {
         self.dir.at(name)
     }
 }
@@ -160,9 +161,9 @@ impl Below {
         let mut names: BTreeMap<Vec<u8>, bool> = BTreeMap::new();
         for dir in &self.held {
             for name in dir.names()? {
-                if !names.contains_key(&name) {
-                    let shows = dir.at(&name).stat()?.is_some_and(|stat| !is_whiteout(&stat));
-                    names.insert(name, shows);
+                if let Entry::Vacant(free) = names.entry(name) {
+                    let shows = dir.at(free.key()).stat()?.is_some_and(|stat| !is_whiteout(&stat));
+                    free.insert(shows);
                 }
             }
         }
