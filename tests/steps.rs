@@ -9,7 +9,7 @@ mod desk;
 use std::path::{Path, PathBuf};
 
 use common::{Said, manifest};
-use desk::{Desk, Who, each, is_root};
+use desk::{Desk, Who, each, is_root, until};
 use insta::assert_snapshot;
 
 /// A desk of the user who runs the tests, where what is said is the same for all.
@@ -96,6 +96,8 @@ fn of_a_step_that_was_cut_off_or_may_lack_content_that_is_said() {
         let text = std::fs::read_to_string(&header).unwrap();
         std::fs::write(&header, text.replace(r#""lines":"#, r#""unsynced":true,"lines":"#)).unwrap();
         desk.start("--session s", "echo 2 > a; echo ready; read go").kill();
+        // Its init ends what it has started before anybody collects it.
+        until("the run is collected", || !desk.recant("steps s").stdout().contains("running"));
         let said = desk.recant("steps s").ok();
         let lines: Vec<String> = tree(&said).lines().map(str::to_owned).collect();
         assert!(lines[0].starts_with("* 2 (head)  Mar 01 10:15  cut off "), "{said}");
