@@ -467,6 +467,12 @@ fn a_command_that_runs_is_marked_and_the_steps_before_it_are_shown() {
     * 0                                    the tree as it was
     ");
     assert!(diff(desk, "--step 2").contains("+2\n"));
+    stepped_in(desk, "t", "echo 4 > a");
+    for (words, shown) in [("diff s --with t", "-2\n+4\n"), ("diff t --with s", "-4\n+2\n")] {
+        let said = desk.recant(words).ok();
+        assert!(said.stdout().contains(shown), "{words}: {said}");
+    }
+    desk.recant("session prune t").ok();
     waiting.go();
     assert!(tree(&desk.recant("steps s").ok()).starts_with("* 3 (head)"));
     let id = desk.id();

@@ -91,7 +91,7 @@ pub fn diff(call: &Call, args: &args::Diff, session: &Session) -> Result<Ended, 
 
 /// Shows in what the heads of two sessions differ.
 pub fn between(call: &Call, args: &args::Diff, session: &Session, other: &str) -> Result<Ended, Problem> {
-    let (store, other) = call.session(Some(other))?;
+    let (store, other) = call.looked_at(Some(other))?;
     refuse_discarded(&other)?;
     let shown = between_two(call, args, session, &other);
     call.believed(store, &other, shown)
