@@ -22,7 +22,9 @@ pub(super) fn lay(
     route: Route,
 ) -> Result<Result<u64, IoError>, Error> {
     let upper = place.upper_name(step);
-    let upper = directory(fs, uppers.at(&upper))?;
+    let upper = uppers.at(&upper);
+    fs.remove_all(upper)?;
+    let upper = directory(fs, upper)?;
     let original = match Original::open(&place.path) {
         Ok(original) => original,
         Err(error) => return Ok(Err(error)),

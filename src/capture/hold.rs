@@ -38,7 +38,7 @@ use crate::session::header::{Counts, Header, Sizes};
 use crate::session::net::Net;
 use crate::session::opened::{Locked, Session, part};
 use crate::session::run::{Arg, Coverage, Ending, How, Run, boot_id};
-use crate::session::steps::Step;
+use crate::session::steps::{Step, Told};
 use crate::session::store::Store;
 use crate::tree::json;
 use crate::tree::state::State;
@@ -468,7 +468,7 @@ fn keep(
     mounts.extend(mounts_of(&added.own)?);
     mounts.sort();
     mounts.dedup();
-    session.add_step(fs, net, (step, added), record, (*changes, mounts))
+    session.add_step(fs, net, (step, added), record, Told { changes: *changes, mounts })
 }
 
 /// Notes what a command did that is no change of a file, though it makes no step: which places it had real, for one.
@@ -554,7 +554,5 @@ fn merged(known: &[crate::session::run::Place], now: Vec<crate::session::run::Pl
 
 /// The start of the command line, for listings: at most 200 characters, one line.
 pub fn start_of(argv: &[OsString]) -> String {
-    let words: Vec<String> = argv.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
-    let line = words.join(" ");
-    line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
+    crate::session::run::start_of(argv.iter().map(|word| word.as_bytes()))
 }

@@ -53,7 +53,7 @@ pub(super) fn merge(
 struct Level {
     /// Its path below `held/upper`.
     below: Vec<u8>,
-    /// What it shows, the newest first: none lies below an opaque one.
+    /// The directories that it shows, the newest first: none lies below an opaque one.
     uppers: Vec<Dir>,
     /// True if it hides what lies below all of these.
     hides: bool,

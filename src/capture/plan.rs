@@ -17,7 +17,7 @@ use super::split;
 use super::upper::dress;
 use crate::error::{At, Error, reason};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort, Stat, Time};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::mounts;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::net::Net;
@@ -174,12 +174,6 @@ impl Plan {
             });
             let (number, name) = (place.k.to_string(), place.upper_name(step));
             let (upper, work) = (uppers.at(&name), works.at(number.as_bytes()));
-            // What an interrupted run left; a volatile overlay's mark in its work directory forbids the next mount (overlayfs.rst, "Volatile
-            // mount").
-            if step > 1 {
-                fs.remove_all(upper)?;
-                fs.remove_all(work)?;
-            }
             let below = sealed.below(held, &place, self.route)?;
             let mut copied = 0;
             if is_file {
@@ -192,7 +186,7 @@ impl Plan {
                     }
                 }
             } else {
-                fs.mkdir(upper, 0o700)?;
+                make_anew(fs, upper)?;
                 let shows = match below.first() {
                     Some(sealed) => sealed.again(),
                     None => Dir::open(target.path.as_path()).at("open the directory to capture", &target.path),
@@ -209,7 +203,7 @@ impl Plan {
                     dressed => place.mtime = Some(dressed?),
                 }
             }
-            fs.mkdir(work, 0o700)?;
+            make_anew(fs, work)?;
             let upper = upper.open_dir()?;
             let mut work = work.open_dir()?;
             let (mut lower, mut split) = (None, None);
@@ -316,6 +310,18 @@ impl Laid {
     /// The coverage table: each place and what happens to changes there.
     pub fn coverage(&self) -> &[Coverage] {
         self.plan.coverage()
+    }
+}
+
+/// Makes a directory. Removes what an interrupted run left of that name: a volatile overlay's mark in its work directory forbids the next
+/// mount (overlayfs.rst, "Volatile mount").
+fn make_anew(fs: &Fs, at: Entry<'_>) -> Result<(), Error> {
+    match fs.mkdir(at, 0o700) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            fs.remove_all(at)?;
+            Ok(fs.mkdir(at, 0o700)?)
+        }
+        made => Ok(made?),
     }
 }
 

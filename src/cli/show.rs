@@ -19,6 +19,7 @@ use crate::session::header::{Checkpoint, Header, Status};
 use crate::session::opened::Session;
 use crate::session::run::{Ending, How, Run};
 use crate::session::sides::Side;
+use crate::session::steps::Step;
 use crate::tree::state::{Object, printed, sort_word};
 
 /// A change in the JSON of `show` and `diff`.
@@ -88,7 +89,7 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     let (store, session) = call.looked_at(args.id.as_deref())?;
     let header = &session.header;
     let standing = Standing::of(store, header, &super::cut_off(store, store.journaled()?))?;
-    let run = session.run()?;
+    let run = at_head(&session, session.run()?)?;
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
     let renames = renames(call, &session, &changes.list, &sides);
@@ -111,6 +112,24 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     }
     print_coverage(call, header, run.as_ref(), args.all);
     Ok(Ended::Done)
+}
+
+/// The record of the command at the head: a session that was rewound stands at an earlier one than the last.
+fn at_head(session: &Session, run: Option<Run>) -> Result<Option<Run>, Problem> {
+    let head = session.header.head();
+    let is_rewound = session.header.steps.as_ref().is_some_and(|steps| steps.last != head);
+    if !is_rewound || session.is_so_far() {
+        return Ok(run);
+    }
+    let Some(run) = run else { return Ok(None) };
+    let list = session.steps()?;
+    Ok(Some(match list.steps.into_iter().find(|step| step.n == head) {
+        Some(step) => {
+            let Step { argv, cwd, uid, started, took, ending, .. } = step;
+            Run { argv, cwd, uid, started, took, ending, ..run }
+        }
+        None => run,
+    }))
 }
 
 /// The indexes of the changes that are listed: not a renamed file under its old name and, unless `all` is set, none of the mtime alone.

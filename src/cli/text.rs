@@ -106,7 +106,7 @@ pub fn filled(text: &str) -> String {
     folded(text.split(' ').map(Cow::Borrowed), 8)
 }
 
-/// The same of a line that begins with `indent` columns of its own. Lines after the first begin there.
+/// Fills a line that begins with `indent` columns of its own. Lines after the first begin there.
 pub fn filled_after(first: &str, text: &str, indent: usize) -> String {
     format!("{first:<indent$}{}", folded(text.split(' ').map(Cow::Borrowed), indent))
 }

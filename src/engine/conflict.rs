@@ -31,7 +31,7 @@ pub struct Conflict {
 pub struct Hindrances {
     /// In path order, each path once.
     pub conflicts: Vec<Conflict>,
-    /// What cannot be done, and why: mostly paths and missing rights.
+    /// All that cannot be done, and why: mostly paths and missing rights.
     pub refused: Vec<(String, String)>,
 }
 

@@ -49,7 +49,7 @@ impl Locked {
         Ok(gone.len())
     }
 
-    /// What only the steps below `floor` held, beside what was freed with those up to `from`.
+    /// All that only the steps below `floor` held, beside what was freed with those up to `from`.
     fn freed(&self, list: &StepList, (from, floor): (u32, u32), gone: &[u32]) -> Result<Freed, Error> {
         let chain: HashSet<u32> = list.chain(floor).into_iter().collect();
         let mut freed = Freed { whole: gone.iter().copied().filter(|n| !chain.contains(n)).collect(), ..Freed::default() };
@@ -97,7 +97,7 @@ impl Locked {
     }
 }
 
-/// What only merged steps held.
+/// All that only merged steps held.
 #[derive(Debug, Default)]
 struct Freed {
     /// Steps of branches that nobody can go back to any more.

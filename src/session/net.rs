@@ -24,7 +24,7 @@ const FEW: u64 = 512 << 10;
 pub struct Net {
     shown: String,
     file: Option<File>,
-    /// Where the sorted lines begin and end, in bytes: all changes in path order, then all times in path order.
+    /// The offsets in bytes at which the sorted lines begin and end: all changes in path order, then all times in path order.
     sorted: (u64, u64),
     /// The number of sorted lines.
     many: u64,
@@ -32,7 +32,7 @@ pub struct Net {
     tail: Last,
     /// The number of these lines.
     more: u64,
-    /// Where the lines that count end, in bytes.
+    /// The offset in bytes at which the lines that count end.
     end: u64,
     /// The sorted lines, once they were read.
     all: OnceCell<Last>,
@@ -95,7 +95,7 @@ impl Net {
         Ok(net)
     }
 
-    /// Where the lines that count end, in bytes from the file's start.
+    /// The offset in bytes at which the lines that count end.
     pub fn end(&self) -> u64 {
         self.end
     }

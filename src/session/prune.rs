@@ -32,9 +32,10 @@ impl Which {
     }
 }
 
-/// True if a commit may still be wanted: it holds changes that were never committed.
+/// True if a commit may still be wanted: it holds changes that were never committed, or steps to go back to.
 pub fn is_awaited(header: &Header) -> bool {
-    header.discarded.is_none() && header.counts.ever_in < header.counts.changes
+    let has_steps = header.steps.is_some() && header.generation == 0;
+    header.discarded.is_none() && (header.counts.ever_in < header.counts.changes || has_steps)
 }
 
 /// True if a rollback could still need this session's checkpoint: something of it is on the tree.

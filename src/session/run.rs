@@ -201,6 +201,13 @@ impl Run {
     }
 }
 
+/// The start of the command line, for listings: at most 200 characters, one line.
+pub fn start_of<'w>(words: impl Iterator<Item = &'w [u8]>) -> String {
+    let words: Vec<String> = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    let line = words.join(" ");
+    line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
+}
+
 /// True if `boot` is the id of this boot. An id that is unknown, then or now, is not: recant then says what may be lost.
 pub fn is_this_boot(boot: &str) -> bool {
     !boot.is_empty() && boot == boot_id()

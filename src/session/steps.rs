@@ -19,7 +19,7 @@ use super::header::{Header, Origin, Steps};
 use super::lines::Last;
 use super::net::Net;
 use super::opened::{Locked, Session, open_own, part};
-use super::run::{Arg, Ending, Run};
+use super::run::{Arg, Ending, Run, start_of};
 use crate::error::{At, Error, command};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Time};
@@ -114,7 +114,7 @@ enum StepLine {
     Net(Line),
 }
 
-/// What a step adds to a session.
+/// The changes that a step adds to a session.
 #[derive(Debug, Default)]
 pub struct Added {
     /// Its changes against the step that it stands on, in path order.
@@ -216,9 +216,18 @@ impl Session {
     }
 }
 
+/// All that the header of a session says of what it holds.
+#[derive(Debug)]
+pub struct Told {
+    /// The number of net changes.
+    pub changes: u64,
+    /// The mount points of the file systems that hold their paths.
+    pub mounts: Vec<AbsPath>,
+}
+
 impl Locked {
-    /// Adds a step at which the session then stands, durably, and replaces `run.json`. `net` is what the session held before; `changes` is the
-    /// number of net changes after, with the mount points of their file systems. The upper of the step was written to since the session was opened.
+    /// Adds a step at which the session then stands, durably, and replaces `run.json`. `net` is what the session held before; `told` is what
+    /// the header says of it. The upper of the step was written to since the session was opened.
     ///
     /// # Errors
     /// A system call failed: the session is as it was before, and the step is still to be added.
@@ -228,9 +237,11 @@ impl Locked {
         net: &Net,
         (mut step, added): (Step, &Added),
         run: &Run,
-        (changes, mounts): (u64, Vec<AbsPath>),
+        told: Told,
     ) -> Result<(), Error> {
-        let mut header = Header { uncollected: false, mark: None, mounts, ..self.header.clone() };
+        let Told { changes, mounts } = told;
+        let command = Some(start_of(step.argv.iter().map(|Arg(word)| &**word)));
+        let mut header = Header { uncollected: false, mark: None, mounts, command, ..self.header.clone() };
         let (mut of_header, mut records) = match header.steps.take() {
             Some(steps) => (steps, Vec::new()),
             None => self.first_record()?,
@@ -279,6 +290,9 @@ impl Locked {
             files.push(append(fs, self.dir.at(name), end, &bytes)?);
         }
         let chain = list.chain(n);
+        if let Some(step) = list.steps.iter().find(|step| step.n == n) {
+            header.command = Some(start_of(step.argv.iter().map(|Arg(word)| &**word)));
+        }
         header.unsynced = list.steps.iter().any(|step| step.unsynced && chain.contains(&step.n));
         of_header.set(chain);
         header.lines += lines.len() as u64;

@@ -9,6 +9,9 @@ use crate::capture::layout::{Route, is_opaque, is_whiteout};
 use crate::error::IoError;
 use crate::fs::dir::{self, Dir, Sort, Stat};
 
+/// Marks a change whose `before` lies in a sealed upper, until it is known in which one.
+pub(super) const HELD: u32 = 0;
+
 /// A directory below a run's upper.
 #[derive(Debug, Clone)]
 pub(in crate::capture) struct Below {

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
+use super::below::HELD;
 use super::facts::Facts;
 use super::judge::{is_equal, with_hash};
 use super::same::same_content;
@@ -16,9 +17,6 @@ use crate::session::change::{Before, Change, Changes, DirectoryTime, Line, Marks
 use crate::session::steps::Added;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Likeness, State};
-
-/// Marks a change whose `before` lies in a sealed upper, until it is known in which one.
-pub(super) const HELD: u32 = 0;
 
 /// A step's changes, and the number of net changes in the session with them.
 #[derive(Debug, Default)]

@@ -5,8 +5,7 @@ use std::rc::Rc;
 
 use serde_json::Map;
 
-use super::below::{Below, Old};
-use super::compose::HELD;
+use super::below::{Below, HELD, Old};
 use super::facts::full_path;
 use super::foreign::{Gone, marks_of};
 use super::same::same_content;

@@ -92,7 +92,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// What was read of a name. `None` if the command, which still runs, has removed it meanwhile, or closed it to everybody.
+    /// Takes the result of reading a name. `None` if the command, which still runs, has removed it meanwhile, or closed it to everybody.
     fn unless_it_moves<T>(&mut self, path: &AbsPath, read: Result<T, Error>) -> Result<Option<T>, Error> {
         let Err(error) = &read else { return read.map(Some) };
         let closed = error.io().is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
@@ -137,7 +137,7 @@ impl Found<'_> {
 }
 
 impl Level {
-    /// What lies below, opened again if it was closed: `path` is that of the directory below the place.
+    /// The directory below, opened again if it was closed: `path` is that of the directory below the place.
     fn below(&mut self, tops: &Below, path: &[u8]) -> Result<Below, IoError> {
         if let Some(below) = &self.below {
             return Ok(below.clone());

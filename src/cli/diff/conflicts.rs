@@ -123,7 +123,7 @@ pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) ->
 /// Conflicts, each with the verb that meets it; and what verbs would refuse.
 type Found = (Vec<(Verb, Conflict)>, Vec<Refused>);
 
-/// What stands against a commit of all that is out, and a rollback of all that is in. Conflicts in path order.
+/// All that stands against a commit of all that is out, and a rollback of all that is in. Conflicts in path order.
 fn hindrances(store: &Store, session: &Session) -> Result<Found, Problem> {
     let counts = session.header.counts;
     let (mut found, mut refused) = (Vec::new(), Vec::new());
@@ -153,7 +153,7 @@ fn hindrances(store: &Store, session: &Session) -> Result<Found, Problem> {
     Ok((verbs.into_iter().zip(conflicts).collect(), refused))
 }
 
-/// What was found at and below the paths that are named, refusals also above them; all if none is.
+/// All that was found at and below the paths that are named, refusals also above them; all if none is.
 fn asked_for(session: &Session, changes: &Changes, args: &args::Diff, (mut found, mut refused): Found) -> Result<Found, Problem> {
     if args.paths.is_empty() {
         return Ok((found, refused));
