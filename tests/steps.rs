@@ -515,3 +515,102 @@ fn numbers_of_steps_are_offered_with_their_commands() {
         assert!(offers(&["recant", "steps", ""]).contains("\ns\t"));
     });
 }
+
+#[test]
+fn the_oldest_steps_are_merged_as_the_settings_say_and_what_only_they_held_goes() {
+    each(|desk| {
+        desk.made("echo base > base");
+        desk.world.config("[steps]\nkeep = 4\n");
+        let script = |n: u32| format!("head -c 300000 /dev/urandom > big; echo {n} >> log; rm -rf d; mkdir d; echo {n} > d/{n}");
+        let said: Vec<String> = (1..=12).map(|n| desk.held("--session s", &script(n)).run().ok().stderr()).collect();
+        let oldest = |text: &String| text.contains("is the oldest to go back to (steps.keep 4,");
+        assert_eq!(said.iter().filter(|text| oldest(text)).count(), 1, "it is said once: {said:?}");
+        let id = desk.id();
+        let files = || {
+            let upper = desk.world.session(&id).join("held/upper");
+            let all = walkdir::WalkDir::new(upper).into_iter().map(|entry| entry.unwrap());
+            all.filter(|entry| entry.file_name() == "big").count()
+        };
+        // Those of the steps that are kept, and of the one that holds the merged ones.
+        assert!((4..=5).contains(&files()), "{}", files());
+        let listed = desk.recant("steps s").ok().stdout();
+        assert!(listed.contains("steps merged into step 8: "), "{listed}");
+        assert_eq!(listed.lines().filter(|line| line.starts_with('*')).count(), 6, "five steps and the tree: {listed}");
+        let seen = || desk.held("--session s", "tr '\\n' ' ' < log; ls d").run().ok().stdout();
+        assert_eq!(seen(), "1 2 3 4 5 6 7 8 9 10 11 12 12\n");
+        let said = desk.recant("rewind s 3").with(1);
+        assert!(said.stderr().contains("step 3 was merged into step 8"), "{said}");
+        desk.recant("rewind s 9").ok();
+        assert_eq!(seen(), "1 2 3 4 5 6 7 8 9 9\n");
+        desk.recant("rewind s 8").ok();
+        assert_eq!(seen(), "1 2 3 4 5 6 7 8 8\n");
+        desk.recant("commit s").ok();
+        assert_eq!(desk.world.read("log"), "1\n2\n3\n4\n5\n6\n7\n8\n");
+        desk.recant("rollback s").ok();
+    });
+}
+
+#[test]
+fn steps_that_hold_too_much_are_merged_too() {
+    let desk = &own();
+    desk.world.config("[steps]\nmax_size = '1M'\n");
+    (1..=6).for_each(|_| drop(desk.held("--session s", "head -c 400000 /dev/urandom > big").run().ok()));
+    let said = desk.recant("rewind s 1").with(1);
+    assert!(said.stderr().contains("step 1 was merged into step"), "{said}");
+    desk.recant("rewind s 5").ok();
+}
+
+#[test]
+fn a_command_waits_for_the_one_that_runs_in_its_session_if_asked_to() {
+    let desk = &own();
+    stepped(desk, &["echo 1 > one"]);
+    let waiting = desk.start("--session s", "echo 2 > two; echo ready; read go");
+    let refused = desk.held("--session s", "true").run().with(125);
+    assert!(refused.stderr().contains("a command is running in it") && refused.stderr().contains("--wait TIME"), "{refused}");
+    let refused = desk.held("--session s --wait 1s", "true").run().with(125);
+    assert!(refused.stderr().contains("waiting for the command that runs in session"), "{refused}");
+    let mut third = desk.held("--session s --wait 60s", "cat one two").command();
+    let third = third.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    waiting.go();
+    let ended = third.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&ended.stdout), "1\n2\n", "{ended:?}");
+}
+
+#[test]
+fn a_running_command_is_looked_at_and_not_disturbed() {
+    each(|desk| {
+        desk.made("echo base > base; echo gone > gone; mkdir d; echo x > d/x");
+        stepped(desk, &["echo 1 > one"]);
+        let script = "echo 2 > two; echo more >> base; rm gone one; echo half > part; echo ready; read go; echo end >> part";
+        let waiting = desk.start("--session s", script);
+        let id = desk.id();
+        let store = desk.world.session(&id);
+        let before = manifest(&store);
+        let told = desk.recant(&format!("diff {id} --json")).ok().json();
+        assert_eq!(told["session"]["status"], "running");
+        let paths: Vec<&str> = told["changes"].as_array().unwrap().iter().map(|row| row["path"].as_str().unwrap()).collect();
+        let names: Vec<&str> = paths.iter().map(|path| path.rsplit('/').next().unwrap()).collect();
+        assert_eq!(names, ["base", "gone", "part", "two"]);
+        assert!(desk.recant("diff s").ok().stdout().contains("+half"));
+        assert_eq!(desk.recant("cat s part").ok().stdout(), "half\n");
+        assert!(desk.recant("show s").ok().stdout().contains("status      running"));
+        assert!(desk.recant("show s --json").ok().json()["run"].get("ending").is_none());
+        for words in ["commit s", "discard s -y", "rewind s 1", "fork s"] {
+            desk.recant(words).with(6);
+        }
+        before.assert_same(&manifest(&store), "only looked at");
+        waiting.go();
+        assert_eq!(desk.recant("cat s part").ok().stdout(), "half\nend\n");
+        assert_eq!(desk.recant("show s --json").ok().json()["run"]["ending"]["exited"], 0);
+    });
+}
+
+#[test]
+fn a_session_that_stands_at_the_tree_as_it_was_is_pending_all_the_same_and_no_prune_takes_it() {
+    let desk = &own();
+    stepped(desk, &["echo 1 > one", "echo 2 > two"]);
+    desk.recant("rewind s 0").ok();
+    desk.recant("session prune --keep 0").ok();
+    assert_eq!(desk.recant("rewind s 2 --json").ok().json()["changes"], 2);
+    assert_eq!(desk.held("--session s", "cat one two").run().ok().stdout(), "1\n2\n");
+}

@@ -173,7 +173,7 @@ enum LineRef<'a> {
 pub struct StepList {
     /// The records.
     pub steps: Vec<Step>,
-    /// Where the lines of each begin in `steps.jsonl`, in bytes; `None` for the only step of a session without that file.
+    /// The offset in bytes at which the lines of each begin in `steps.jsonl`; `None` for the only step of a session without that file.
     starts: Vec<Option<u64>>,
     file: Option<File>,
     shown: String,
