@@ -196,11 +196,11 @@ impl Found<'_> {
                     Ok(Some(Down { is_merged: false, hider: None, laid: true }))
                 }
                 (true, false) => {
-                    self.put(path, at, &new, Some(old))?;
+                    self.put(path, at, &new, Some(old), false)?;
                     Ok(Some(Down { is_merged: false, hider: None, laid: false }))
                 }
                 (false, was_dir) => {
-                    self.put(path, at, &new, Some(old))?;
+                    self.put(path, at, &new, Some(old), hiding.above.is_some())?;
                     if was_dir {
                         self.deleted_below(path, below, at.name, old)?;
                     }
@@ -219,7 +219,7 @@ impl Found<'_> {
             return Ok(None);
         };
         self.warnings.push(format!("{path}: {CLOSED}: what is there is unknown, so it can't be committed"));
-        self.put(path, at, &new, None)?;
+        self.put(path, at, &new, None, false)?;
         Ok((new.sort == Sort::Directory).then_some(Down { is_merged: false, hider: None, laid: false }))
     }
 
@@ -231,7 +231,7 @@ impl Found<'_> {
             let hash = if new.sort == Sort::File { hash(at).at("read the upper of", path)? } else { None };
             self.gone.push(Gone { path: path.clone(), state, hash });
         }
-        self.put(path, at, new, None)
+        self.put(path, at, new, None, false)
     }
 
     /// Compares a directory of the upper with the one below.
@@ -284,8 +284,9 @@ impl Found<'_> {
         }
     }
 
-    /// Records an object of the upper where nothing or another object lies below; drops it if they are equal.
-    fn put(&mut self, path: &AbsPath, at: Entry<'_>, new: &Stat, old: Option<&Old>) -> Result<(), Error> {
+    /// Records an object of the upper where nothing or another object lies below; drops it if they are equal. One that is `hidden` below by an
+    /// opaque directory of the upper stays there: nothing would show in its place.
+    fn put(&mut self, path: &AbsPath, at: Entry<'_>, new: &Stat, old: Option<&Old>, hidden: bool) -> Result<(), Error> {
         let seen = look::seen(at, new).at("look at the upper of", path)?;
         let lost = self.lost(&seen.state);
         let is_copied_up = seen.state.meta.xattr(&self.note("origin")).is_some();
@@ -322,10 +323,11 @@ impl Found<'_> {
                 change,
                 moves: !same,
                 counts: !equal,
+                hidden,
                 has_others: links.is_some(),
             });
         } else if equal {
-            self.needless.push(path.clone());
+            self.needless.extend((!hidden).then(|| path.clone()));
         } else {
             self.list.push(change(path, before, Some(after), marks, is_held));
         }

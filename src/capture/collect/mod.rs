@@ -194,6 +194,8 @@ struct Linked {
     moves: bool,
     /// True if it is a change even without the link.
     counts: bool,
+    /// True if an opaque directory of the upper hides what lies below.
+    hidden: bool,
     /// True if the original has further names, from which this one parts if it gets another object.
     has_others: bool,
 }
@@ -212,7 +214,7 @@ impl Found<'_> {
             } else {
                 let (changed, equal): (Vec<_>, Vec<_>) = group.into_iter().partition(|linked| linked.counts);
                 self.list.extend(changed.into_iter().map(|linked| linked.change));
-                self.needless.extend(equal.into_iter().map(|linked| linked.change.path));
+                self.needless.extend(equal.into_iter().filter(|linked| !linked.hidden).map(|linked| linked.change.path));
             }
         }
         self.list.sort_by(|a, b| a.path.cmp(&b.path));
