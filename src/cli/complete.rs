@@ -120,7 +120,7 @@ fn source(verb: &str, arg: &Arg) -> Option<Source> {
         (_, "host") => Source::Hosts,
         ("run", "command") => Source::Command,
         ("run", "session") | ("diff", "with") | (_, "id" | "ids") => Source::Sessions,
-        ("diff", "step" | "since") => Source::Steps,
+        ("diff", "step" | "since") | ("rewind" | "fork", "step") => Source::Steps,
         ("man", "verb") => Source::Verbs,
         (_, "key" | "other" | "number") if verb.starts_with("snapshot ") => Source::Snapshots,
         ("commit" | "rollback" | "undo" | "redo" | "diff" | "cat" | "show" | "discard", "path" | "paths") => {
@@ -326,6 +326,7 @@ fn about(header: &Header) -> String {
 fn is_for(verb: &str, status: Status) -> bool {
     match verb {
         "commit" | "discard" | "run" | "shell" | "session export" => matches!(status, Status::Pending | Status::Partial),
+        "rewind" | "fork" => status == Status::Pending,
         "rollback" | "undo" | "confirm" => matches!(status, Status::Committed | Status::Partial),
         "redo" => matches!(status, Status::RolledBack | Status::Partial),
         _ => true,
