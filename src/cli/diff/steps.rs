@@ -160,8 +160,9 @@ fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: &mut Co
     match sides {
         _ if changes.is_empty() => call.out.note(none),
         Some([old, new]) => {
-            let paths = text::count((listed.len() + times.len()) as u64, "path");
-            call.out.note(format_args!("{paths} differ: - is session {old}, + is session {new}"));
+            let n = (listed.len() + times.len()) as u64;
+            let differ = if n == 1 { "differs" } else { "differ" };
+            call.out.note(format_args!("{} {differ}: - is session {old}, + is session {new}", text::count(n, "path")));
         }
         None => {}
     }
