@@ -617,3 +617,34 @@ fn a_session_that_stands_at_the_tree_as_it_was_is_pending_all_the_same_and_no_pr
     assert_eq!(desk.recant("rewind s 2 --json").ok().json()["changes"], 2);
     assert_eq!(desk.held("--session s", "cat one two").run().ok().stdout(), "1\n2\n");
 }
+
+#[test]
+fn the_example_of_three_attempts_commits_the_best_and_leaves_nothing_else() {
+    each(|desk| {
+        let temporary = desk.world.root().join("temporary");
+        desk.bare(desk.world.root(), "mkdir temporary");
+        let attempts = |words: &[&str]| {
+            let script = include_str!("../examples/attempts.sh");
+            let call = desk.give(desk.world.program("bash", ["-c", script, "attempts.sh"].iter().chain(words)));
+            call.env("RECANT", &desk.binary).env("TMPDIR", &temporary).run().ok()
+        };
+        attempts(&["there"]);
+        let project = desk.world.path("there/project");
+        let found = manifest(&project).0.into_keys().map(|path| String::from_utf8(path).unwrap()).collect::<Vec<_>>();
+        assert_eq!(found, [".", "slug", "tests", "tests/cases", "tests/run"]);
+        let slug = std::fs::read_to_string(project.join("slug")).unwrap();
+        assert!(slug.ends_with("| tr -cs 'a-z0-9\\n' - | sed 's/^-//; s/-$//'\n"), "{slug}");
+        desk.bare(&project, "sh tests/run");
+        let store = desk.world.path("there/store");
+        let rows = desk.recant(&format!("--store {} list --all --jsonl", store.display())).ok().json_lines();
+        let sessions = rows.iter().map(|row| (row["name"].as_str().unwrap(), row["status"].as_str().unwrap()));
+        assert_eq!(
+            sessions.collect::<Vec<_>>(),
+            [("three", "committed"), ("two", "discarded"), ("one", "discarded"), ("task", "discarded")]
+        );
+        // Without a directory of its own nothing is left.
+        let said = attempts(&[]);
+        assert!(said.stdout().ends_with("\nwhat-now\n"), "{said}");
+        assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
+    });
+}

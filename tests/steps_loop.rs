@@ -23,8 +23,8 @@ const SETUP: &str = "
 
 /// What is written to: nothing that waits.
 const NAMES: [&str; 23] = [
-    "f1", "f2", "g1", "g2", "d1", "d2", "d1/x", "d1/s", "d1/s/y", "d1/new", "n1", "n2", "n1/a", "n1/b", "n1/c/d", "l1", "sl", "full",
-    "full/1", "full/9", "d2/z", "e1", "e2",
+    "f1", "f2", "g1", "g2", "d1", "d2", "d1/x", "d1/s", "d1/s/y", "d1/new", "n1", "n2", "n1/a", "n1/b", "n1/c/d", "l1", "sl",
+    "full", "full/1", "full/9", "d2/z", "e1", "e2",
 ];
 
 /// Names of FIFOs.
@@ -130,7 +130,8 @@ fn deed(dice: &mut Dice, who: Who) -> String {
         16 => format!("rm -f {0}; mkfifo {0}", pipe(dice)),
         17 => format!("mv -T {} {}", pipe(dice), pipe(dice)),
         // Back to what it was, but for its times.
-        18 => "rm -rf t/full; mkdir t/full; for i in 1 2 3; do echo $i > t/full/$i; done; touch -d 2020-01-01 t/full/* t/full".into(),
+        18 => "rm -rf t/full; mkdir t/full; for i in 1 2 3; do echo $i > t/full/$i; done; touch -d 2020-01-01 t/full/* t/full"
+            .into(),
         19 => format!("setfattr -n user.r -v {digit} {a}"),
         20 => format!("setfattr -x user.r {a}"),
         21 => format!("sed -i s/1/7/ {a}"),
