@@ -15,6 +15,15 @@ fn without_mounts(output: &str) -> String {
     output.split_inclusive('\n').filter(ours).collect()
 }
 
+/// A text with one time in all listings (`Mar 01 10:15`).
+fn with_one_time(mut text: String) -> String {
+    let digits: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    for (at, _) in digits.match_indices(" 00 00:00") {
+        text.replace_range(at - 3..at + 9, "Mmm 00 00:00");
+    }
+    text
+}
+
 /// A command, the lines that make it up, and what is shown below it.
 struct Shown {
     command: String,
@@ -70,7 +79,7 @@ fn readme_shows_what_recant_says() {
     // Other people's mounts below the places that are held are told once.
     let outputs: Vec<String> = outputs.iter().map(|output| without_mounts(output)).collect();
     let found: String = shown.iter().zip(outputs).map(|(shown, output)| format!("$ {}\n{output}", shown.command)).collect();
-    assert_same(&expected, &found);
+    assert_same(&with_one_time(expected), &with_one_time(found));
 }
 
 fn assert_same(expected: &str, found: &str) {
