@@ -538,6 +538,8 @@ fn the_oldest_steps_are_merged_as_the_settings_say_and_what_only_they_held_goes(
         assert!((4..=5).contains(&files()), "{}", files());
         let listed = desk.recant("steps s").ok().stdout();
         assert!(listed.contains("steps merged into step 8: "), "{listed}");
+        let status = desk.recant("status").ok().stdout();
+        assert!(status.contains("steps        5 of 1 session (steps.keep 4, steps.max_size 2.0 GiB of each)"), "{status}");
         assert_eq!(listed.lines().filter(|line| line.starts_with('*')).count(), 6, "five steps and the tree: {listed}");
         let seen = || desk.held("--session s", "tr '\\n' ' ' < log; ls d").run().ok().stdout();
         assert_eq!(seen(), "1 2 3 4 5 6 7 8 9 10 11 12 12\n");

@@ -23,6 +23,7 @@ use crate::snapshot::series::{Broken, Series};
 struct Whole<'a> {
     store: StoreRow<'a>,
     sessions: Counts,
+    steps: Steps,
     snapshots: &'a Snapshots,
     interrupted: &'a [Id],
     /// Sessions with paths where an interrupted operation could not be taken back; `list` has the paths.
@@ -53,6 +54,25 @@ struct Counts {
     partial: usize,
     rolled_back: usize,
     discarded: usize,
+}
+
+/// The steps of sessions in which more than one command ran.
+#[derive(Default, Clone, Copy, Serialize)]
+struct Steps {
+    /// The number of these sessions.
+    sessions: u64,
+    /// The number of their steps, but for those that were merged into others.
+    steps: u64,
+}
+
+impl Steps {
+    fn of(headers: &[Header]) -> Self {
+        let steps = headers.iter().filter(|header| header.discarded.is_none()).filter_map(|header| header.steps.as_ref());
+        steps.fold(Self::default(), |sum, of| Self {
+            sessions: sum.sessions + 1,
+            steps: sum.steps + u64::from(of.last - of.floor.saturating_sub(1)),
+        })
+    }
 }
 
 /// Snapshots of all directories.
@@ -146,7 +166,15 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
     let warn_bytes = call.config.warn_size.value;
     let row = StoreRow { path: &path, exists: store.is_some(), bytes, warn_bytes, too_large: bytes > warn_bytes };
     if call.out.is_text() {
-        print(call, store, &row, (&counts, &snapshots), (&journaled, &left), &unconfirmed, (&prunable, &old));
+        print(
+            call,
+            store,
+            &row,
+            (&counts, Steps::of(&headers), &snapshots),
+            (&journaled, &left),
+            &unconfirmed,
+            (&prunable, &old),
+        );
         snapshots.damaged.iter().for_each(|Left { path, why }| call.out.warn(format_args!("{path}: {why}")));
     }
     let mut damaged = Damaged::say_all(call, &broken);
@@ -158,6 +186,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
         call.out.document(&Whole {
             store: row,
             sessions: counts,
+            steps: Steps::of(&headers),
             snapshots: &snapshots,
             interrupted: &journaled,
             left: left.iter().map(|header| &header.id).collect(),
@@ -222,7 +251,7 @@ fn print(
     call: &Call,
     opened: Option<&Store>,
     store: &StoreRow,
-    (counts, snapshots): (&Counts, &Snapshots),
+    (counts, steps, snapshots): (&Counts, Steps, &Snapshots),
     (journaled, left): (&[Id], &[&Header]),
     unconfirmed: &[Waiting],
     (prunable, old): (&Prunable, &[&Header]),
@@ -241,6 +270,12 @@ fn print(
     let parts: Vec<String> =
         counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{} {word}", text::grouped(*n as u64))).collect();
     call.out.line(format_args!("sessions     {}", if parts.is_empty() { "none".into() } else { parts.join(", ") }));
+    if steps.sessions > 0 {
+        let (keep, bytes) = (call.config.steps_keep.value, text::bytes(call.config.steps_max_size.value));
+        let of = text::count(steps.sessions, "session");
+        let steps = text::grouped(steps.steps);
+        call.out.line(format_args!("steps        {steps} of {of} (steps.keep {keep}, steps.max_size {bytes} of each)"));
+    }
     if snapshots.directories > 0 {
         let Snapshots { directories, directories_gone, snapshots, bytes, .. } = *snapshots;
         let gone = if directories_gone > 0 { format!(", {directories_gone} not there now") } else { String::new() };
