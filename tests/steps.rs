@@ -650,3 +650,21 @@ fn the_example_of_three_attempts_commits_the_best_and_leaves_nothing_else() {
         assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
     });
 }
+
+/// What a power cut leaves of the note of a command, which nobody waits for: an empty file.
+#[test]
+fn a_session_whose_command_s_note_is_empty_stands_at_its_last_step_and_that_is_said() {
+    let desk = &own();
+    stepped(desk, &["echo 1 > one", "echo 2 > two"]);
+    let waiting = desk.start("--session s", "echo 3 > three; echo ready; read go");
+    let id = desk.id();
+    waiting.kill();
+    until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
+    desk.world.write(desk.world.session(&id).join("step.3.json"), "");
+    let said = desk.recant("diff s --name-only").ok();
+    assert!(said.stderr().contains("is lost; the session stands at step 2"), "{said}");
+    assert_eq!(said.stdout().lines().count(), 2, "{said}");
+    assert_eq!(desk.held("--session s", "ls; echo 4 > four").run().ok().stdout(), "one\ntwo\n");
+    desk.recant("commit s").ok();
+    assert_eq!(desk.world.read("four"), "4\n");
+}

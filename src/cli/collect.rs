@@ -25,8 +25,17 @@ pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Problem>
 
 /// Collects the run of a session whose lock is held.
 pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Problem> {
+    // A power cut took the note of a command that went on in the session: nothing tells any more where that wrote.
+    let is_dropped = locked.is_going_on()? && locked.going_on()?.is_none();
     let changes = collect_into(&call.fs, store, locked)?;
     let id = locked.id();
+    if is_dropped {
+        call.out.warn(format_args!(
+            "the machine went down while a command ran in session {id}: what that had changed is lost; the session stands at step {}",
+            locked.header.head()
+        ));
+        return Ok(());
+    }
     if locked.run()?.is_some_and(|run| run.is_lost()) {
         call.out.warn(format_args!("the run of session {id} was cut off; what it had changed lay in memory and is lost"));
         return Ok(());
