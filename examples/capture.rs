@@ -65,7 +65,7 @@ fn attempt() -> Result<Exit, Error> {
         let passes: Vec<PathBuf> = passes.into_iter().map(|pass| pass.path).collect();
         let confinement = Confinement::make(&dirs, &passes, Network::Open)?;
         eprintln!("not denied: {}", confinement.not_denied().join("; "));
-        let command = Command { argv, env: Vec::new(), linger, network: Network::Open, max_size: None };
+        let command = Command { argv, env: Vec::new(), linger, network: Network::Open, joins: false, max_size: None };
         return Ok(run_on(Ground::Confined(&confinement), &command, &mut |_| {})?.exit);
     }
     let request = Request {
@@ -96,22 +96,21 @@ fn attempt() -> Result<Exit, Error> {
         fs.remove_all(held.at(left.as_bytes()))?;
     }
     let over = Over::nothing();
-    let laid = plan.lay_out(&fs, &held, &[], (1, &over.sealed))?;
+    let laid = plan.lay_out(&fs, &held, &[], (1, &over.sealed, None))?;
     write(&store, "places", &laid.places());
     let before = recant::internals::now();
     write(&store, "started", &[(before.s, before.ns)]);
-    let ended =
-        run(
-            &laid,
-            &Command { argv, env: Vec::new(), linger, network: Network::Open, max_size: None },
-            &mut |event| match event {
-                Event::SettingUp | Event::InMemory(_) => {}
-                Event::Lingering(names) => eprintln!("still running: {}", names.join(" ")),
-                Event::Uncovered(path, why) => eprintln!("uncovered: {path}: {why}"),
-                Event::NoGroups(why) => eprintln!("without further groups: {why}"),
-                Event::NotFed(why) => eprintln!("input not read to its end: {why}"),
-            },
-        )?;
+    let ended = run(
+        &laid,
+        &Command { argv, env: Vec::new(), linger, network: Network::Open, joins: false, max_size: None },
+        &mut |event| match event {
+            Event::SettingUp | Event::InMemory(_) => {}
+            Event::Lingering(names) => eprintln!("still running: {}", names.join(" ")),
+            Event::Uncovered(path, why) => eprintln!("uncovered: {path}: {why}"),
+            Event::NoGroups(why) => eprintln!("without further groups: {why}"),
+            Event::NotFed(why) => eprintln!("input not read to its end: {why}"),
+        },
+    )?;
     if !ended.own_pids {
         eprintln!("without own PIDs");
     }

@@ -13,6 +13,8 @@ pub struct Command {
     pub linger: Linger,
     /// The part of the network that it can reach.
     pub network: Network,
+    /// True if it goes on in the upper of the step at the head, in place of that step.
+    pub joins: bool,
     /// The most bytes that it may write; then it is ended.
     pub max_size: Option<u64>,
 }

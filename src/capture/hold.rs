@@ -33,12 +33,12 @@ use crate::fs::interrupt::{self, Asked};
 use crate::fs::mounts;
 use crate::fs::path::AbsPath;
 use crate::fs::{Fs, Span};
-use crate::session::change::{Changes, Sort};
+use crate::session::change::{Change, Changes, Sort};
 use crate::session::header::{Counts, Header, Sizes};
 use crate::session::net::Net;
 use crate::session::opened::{Locked, Session, part};
 use crate::session::run::{Arg, Coverage, Ending, How, Run, boot_id};
-use crate::session::steps::{Step, Told};
+use crate::session::steps::{Base, Step, Told};
 use crate::session::store::Store;
 use crate::tree::json;
 use crate::tree::state::State;
@@ -96,11 +96,15 @@ fn held(
     let known = earlier.as_ref().map_or(&[][..], |run| &run.places);
     let net = Net::open(session)?;
     plan.refuse_unseen(known, &net)?;
-    let (step, mut sealed) = (session.header.next_step(), Sealed::of(&held, session.header.chain())?);
+    let head = session.header.head();
+    let joined = Some(head).filter(|head| command.joins && *head > 0);
+    let base = joined.map(|head| below(session, head)).transpose()?;
+    let chain = base.as_ref().map_or_else(|| session.header.chain(), |base| base.chain.clone());
+    let (step, mut sealed) = (session.header.next_step(), Sealed::of(&held, chain)?);
     merge_many(fs, &held, (plan.route(), known), &mut sealed, || session.steps())?;
     let memory = memory_for(&held, plan.route(), command, session.id().as_str(), hear)?;
     modes::forget(fs, &held, &known.iter().map(|place| place.upper_name(step)).collect::<Vec<_>>())?;
-    let laid = plan.lay_out(fs, memory.as_ref().map_or(&held, |memory| &memory.root), known, (step, &sealed))?;
+    let laid = plan.lay_out(fs, memory.as_ref().map_or(&held, |memory| &memory.root), known, (step, &sealed, joined))?;
     let held = match &memory {
         Some(memory) => memory.root.open_below(b"").at("open", "uppers in memory")?,
         None => held,
@@ -108,6 +112,7 @@ fn held(
     let laid = laid.in_memory(memory);
     let mut coverage = laid.coverage().to_vec();
     let mut record = record_of(command, cwd, &laid, earlier.as_ref());
+    record.on = base.as_ref().map(|base| base.chain.last().copied().unwrap_or(0));
 
     let began = Instant::now();
     let ended = begin(fs, session, &record, start_of(&command.argv)).and_then(|()| {
@@ -147,13 +152,14 @@ fn held(
     // A request to end must not leave the command's changes in doubt, or lose them with the memory that they lie in.
     let _noting = interrupt::note(Asked::GoesOn);
     record.note(&ended.outputs);
-    let below = Over { net: &net, sealed: &sealed, step };
+    let net_below = base.as_ref().map(|base| Net::of(&base.changes));
+    let below = Over { net: net_below.as_ref().unwrap_or(&net), sealed: &sealed, step, base: base.as_ref() };
     let collected =
         collect_ran(fs, store, session, &mut record, ended.leaving, (laid.memory.is_some(), ended.span), (&held, below));
     match collected {
         Ok(Ran { changes, news, sorts, dropped, mut warnings }) => {
             warnings.extend(ended.outputs);
-            let step = (news > 0).then_some(step);
+            let step = Some(step).filter(|step| session.header.head() == *step);
             Ok(Held {
                 exit: ended.exit,
                 changes,
@@ -172,6 +178,12 @@ fn held(
     }
 }
 
+/// The step below the one at the head.
+fn below(session: &Session, head: u32) -> Result<Base, Error> {
+    let on = session.steps()?.get(&session.header, head)?.on;
+    Base::at(session, on)
+}
+
 /// The record of a run that begins.
 fn record_of(command: &Command, cwd: &AbsPath, laid: &Laid, earlier: Option<&Run>) -> Run {
     let mut record = Run {
@@ -182,6 +194,7 @@ fn record_of(command: &Command, cwd: &AbsPath, laid: &Laid, earlier: Option<&Run
         first: earlier.map(Run::first),
         ending: None,
         took: None,
+        on: None,
         boot: boot_id(),
         places: merged(earlier.map_or(&[], |run| &run.places), laid.places()),
         coverage: laid.coverage().to_vec(),
@@ -254,6 +267,8 @@ struct Over<'a> {
     net: &'a Net,
     sealed: &'a Sealed,
     step: u32,
+    /// The step that it stands on, where that is not the one at the head.
+    base: Option<&'a Base>,
 }
 
 fn collect_ran(
@@ -272,7 +287,7 @@ fn collect_ran(
     record.note(&collected.warnings);
     let (sorts, news) = (Step::count(&collected.own().list), collected.own().list.len() as u64);
     let (dropped, warnings) = (collected.dropped, collected.warnings.clone());
-    keep(fs, session, held, (record, over.net), &collected, false)?;
+    keep(fs, session, held, (record, over.base), &collected, false)?;
     Ok(Ran { changes: session.header.counts.changes, news, sorts, dropped, warnings })
 }
 
@@ -281,6 +296,7 @@ fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, session: &Session
     let too_many = |_| crate::session::error::not_now(session.id(), "it holds more changes than can be numbered");
     // The first step's are numbered from 1; each line since then has a number of its own.
     let lines = if over.step > 1 { header.lines } else { 0 };
+    let count = over.base.map_or(header.counts.changes, |base| base.changes.list.len() as u64);
     let from = u32::try_from(lines + 1).map_err(too_many)?;
     Ok(Facts {
         held,
@@ -291,7 +307,7 @@ fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, session: &Session
         step: over.step,
         sealed: over.sealed,
         net: over.net,
-        numbers: Numbers { changes: if over.step > 1 { header.counts.changes } else { 0 }, from },
+        numbers: Numbers { changes: if over.step > 1 { count } else { 0 }, from },
         scratch: &record.scratch,
         looks: false,
         in_memory: record.in_memory,
@@ -315,10 +331,13 @@ pub fn look(fs: &Fs, store: &Store, session: Session) -> Result<(Session, Vec<St
         return Ok((session, vec!["what the command writes lies in memory, where only the command can see it".into()]));
     }
     let held = part(&session.dir, b"held")?;
-    let (net, sealed) = (Net::open(&session)?, Sealed::of(&held, session.header.chain())?);
-    let over = Over { net: &net, sealed: &sealed, step: session.header.next_step() };
+    let base = run.on.map(|on| Base::at(&session, on)).transpose()?;
+    let net = base.as_ref().map_or_else(|| Net::open(&session), |base| Ok(Net::of(&base.changes)))?;
+    let sealed = Sealed::of(&held, base.as_ref().map_or_else(|| session.header.chain(), |base| base.chain.clone()))?;
+    let over = Over { net: &net, sealed: &sealed, step: session.header.next_step(), base: base.as_ref() };
     let found = read_so_far(fs, &Facts { looks: true, ..facts(&held, &run, store, &session, over)? })?;
-    let changes = session.changes()?.with(found.composed.added.net_lines());
+    let below = base.map_or_else(|| session.changes(), |base| Ok(base.changes))?;
+    let changes = below.with(found.composed.added.net_lines());
     Ok((session.running(run, changes), found.warnings))
 }
 
@@ -348,7 +367,7 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
         return keep_carried(fs, session, &record);
     }
     let unsynced = record.may_lack();
-    let collected = collected(fs, store, session, &held, (&mut record, &Net::empty(), &Sealed::default(), 1))?;
+    let collected = collected(fs, store, session, &held, (&mut record, &Net::empty(), &Sealed::default(), None))?;
     // What an older recant held from earlier commands of the session: they all wrote to the same uppers.
     let known = session.changes_as_written()?;
     let mut own = collected.composed.added.own;
@@ -382,10 +401,11 @@ fn collect_going_on(fs: &Fs, store: &Store, session: &mut Locked, held: &Dir) ->
 
 fn collect_into(fs: &Fs, store: &Store, session: &mut Locked, held: &Dir, record: &mut Run) -> Result<(), Error> {
     let unsynced = record.may_lack();
-    let (net, sealed) = (Net::open(session)?, Sealed::of(held, session.header.chain())?);
-    let step = session.header.next_step();
-    let collected = collected(fs, store, session, held, (record, &net, &sealed, step))?;
-    keep(fs, session, held, (record, &net), &collected, unsynced)
+    let base = record.on.map(|on| Base::at(session, on)).transpose()?;
+    let net = base.as_ref().map_or_else(|| Net::open(session), |base| Ok(Net::of(&base.changes)))?;
+    let sealed = Sealed::of(held, base.as_ref().map_or_else(|| session.header.chain(), |base| base.chain.clone()))?;
+    let collected = collected(fs, store, session, held, (record, &net, &sealed, base.as_ref()))?;
+    keep(fs, session, held, (record, base.as_ref()), &collected, unsynced)
 }
 
 /// Collects what a killed recant left as a step over others.
@@ -394,10 +414,11 @@ fn collected(
     store: &Store,
     session: &Session,
     held: &Dir,
-    (record, net, sealed, step): (&mut Run, &Net, &Sealed, u32),
+    (record, net, sealed, base): (&mut Run, &Net, &Sealed, Option<&Base>),
 ) -> Result<Collected, Error> {
     let collected = {
-        let facts = facts(held, record, store, session, Over { net, sealed, step })?;
+        let step = if session.is_going_on()? { session.header.next_step() } else { 1 };
+        let facts = facts(held, record, store, session, Over { net, sealed, step, base })?;
         let collected = collect(&facts, fs)?;
         clear(fs, &facts, &collected)?;
         collected
@@ -436,7 +457,7 @@ fn keep(
     fs: &Fs,
     session: &mut Locked,
     held: &Dir,
-    (record, net): (&Run, &Net),
+    (record, base): (&Run, Option<&Base>),
     collected: &Collected,
     unsynced: bool,
 ) -> Result<(), Error> {
@@ -444,14 +465,14 @@ fn keep(
     if session.header.lines == 0 {
         return keep_first(fs, session, record, &added.own, unsynced);
     }
-    if added.own.list.is_empty() {
+    if base.is_none() && added.own.list.is_empty() || base.is_some() && is_as_head(session, &added.own)? {
         note_without_step(fs, session, record)?;
         return forget(fs, session, held, record);
     }
     clear_unused(fs, held, record, session.header.next_step(), &added.own)?;
     let step = Step {
         n: 0,
-        on: session.header.head(),
+        on: base.map_or(session.header.head(), |base| base.chain.last().copied().unwrap_or(0)),
         argv: record.argv.clone(),
         cwd: record.cwd.clone(),
         uid: record.uid,
@@ -468,7 +489,14 @@ fn keep(
     mounts.extend(mounts_of(&added.own)?);
     mounts.sort();
     mounts.dedup();
-    session.add_step(fs, net, (step, added), record, Told { changes: *changes, mounts })
+    session.add_step(fs, &Net::open(session)?, (step, added), record, (Told { changes: *changes, mounts }, base))
+}
+
+/// Tells whether a command that went on in the upper of the head's step left that as it was.
+fn is_as_head(session: &Session, own: &Changes) -> Result<bool, Error> {
+    let head = session.steps()?.own(session, session.header.head())?;
+    let same = |(a, b): (&Change, &Change)| a.path == b.path && a.after == b.after;
+    Ok(head.list.len() == own.list.len() && head.list.iter().zip(&own.list).all(same))
 }
 
 /// Notes what a command did that is no change of a file, though it makes no step: which places it had real, for one.

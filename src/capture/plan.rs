@@ -5,12 +5,14 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
+use super::closed;
 use super::covers::Cover;
 use super::error::{gains_rights, not_shown, not_started, unmapped};
 use super::file;
 use super::ids::{Ids, remedy};
 use super::layout::{Layer, Need, Request, Route, Target, directory};
 use super::memory::Memory;
+use super::merge::{By, merge};
 use super::places::{Notice, Places, may_write, stat};
 use super::sealed::Sealed;
 use super::split;
@@ -160,8 +162,14 @@ impl Plan {
     }
 
     /// Makes the upper and work directories of a step below `held`, over the `sealed` uppers of earlier ones. A place of `known` keeps its
-    /// number. Each upper looks like the directory that it covers, since the overlay's top shows the upper's owner, mode, times and xattrs.
-    pub fn lay_out(mut self, fs: &Fs, held: &Dir, known: &[Place], (step, sealed): (u32, &Sealed)) -> Result<Laid, Error> {
+    /// number. The uppers begin as those of the step `joined`, if there is one. Else each upper looks like the directory that it covers, since the overlay's top shows the upper's owner, mode, times and xattrs.
+    pub fn lay_out(
+        mut self,
+        fs: &Fs,
+        held: &Dir,
+        known: &[Place],
+        (step, sealed, joined): (u32, &Sealed, Option<u32>),
+    ) -> Result<Laid, Error> {
         let (uppers, works) = (directory(fs, held.at(b"upper"))?, directory(fs, held.at(b"work"))?);
         let mut free = known.iter().map(|place| place.k + 1).max().unwrap_or(0);
         let (mut layers, mut uncovered) = (Vec::with_capacity(self.targets.len()), Vec::new());
@@ -175,9 +183,16 @@ impl Plan {
             let (number, name) = (place.k.to_string(), place.upper_name(step));
             let (upper, work) = (uppers.at(&name), works.at(number.as_bytes()));
             let below = sealed.below(held, &place, self.route)?;
+            let begins = match joined.map(|step| place.upper_name(step)) {
+                Some(joined) => Some(uppers.at(&joined))
+                    .filter(|at| at.stat().is_ok_and(|stat| stat.is_some()))
+                    .map(|at| at.open_dir())
+                    .transpose()?,
+                None => None,
+            };
             let mut copied = 0;
             if is_file {
-                match file::lay(fs, (&uppers, below.first()), (&mut place, step), self.route)? {
+                match file::lay(fs, (&uppers, begins.as_ref().or(below.first())), (&mut place, step), self.route)? {
                     Ok(bytes) => copied = bytes,
                     Err(error) if target.need == Need::Must => return Err(error.into()),
                     Err(error) => {
@@ -185,6 +200,12 @@ impl Plan {
                         continue;
                     }
                 }
+            } else if let Some(begins) = begins {
+                fs.remove_all(upper)?;
+                let notes = merge(fs, (self.route, sealed), vec![begins], (upper, &name), By::Copy)?;
+                closed::append(fs, &uppers, &notes)?;
+                // What the joined step made of its time counts.
+                place.mtime = None;
             } else {
                 make_anew(fs, upper)?;
                 let shows = match below.first() {

@@ -27,14 +27,14 @@ use super::collect::below::Below;
 use super::collect::facts::full_path;
 use super::file::{self, Original};
 use super::ids::Ids;
-use super::layout::Route;
+use super::layout::{Route, is_opaque};
 use super::pieces::{As, LAID, LaidPiece, LaidSplit, Piece, Split, laid_at, parted};
 use super::sealed::Sealed;
 use super::upper::dress;
 use crate::error::{At, Error, IoError, reason};
 use crate::fs::Fs;
 use crate::fs::device_number::Dev;
-use crate::fs::dir::{Dir, Sort, Time};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 
 /// Makes the lower of a split directory and the uppers below its own. `lower` and `works` are empty. Leaves out what has vanished, and what
@@ -111,7 +111,13 @@ impl<'a> Level<'a> {
         if self.over.hides(name)? {
             return Ok(None);
         }
-        let is_sealed = self.over.enter(name)?.is_held();
+        let new = self.upper.at(name).stat()?;
+        if let Some(stat) = &new
+            && hides(self.upper.at(name), stat)?
+        {
+            return Ok(None);
+        }
+        let is_sealed = new.is_some() || self.over.enter(name)?.is_held();
         match as_what {
             // A directory from an earlier step lies over what is now a file.
             As::Copy | As::Real { directory: false } if is_sealed => Ok(None),
@@ -131,7 +137,7 @@ impl<'a> Level<'a> {
             },
             As::Real { directory: true } if !is_sealed => self.stand_in(fs, name, as_what).map(Some),
             As::Overlay | As::Split | As::Real { directory: true } => {
-                if !self.make_upper(fs, name)? {
+                if new.is_none() && !self.make_upper(fs, name)? {
                     let gone = self.real.at(name).stat().is_ok_and(|stat| stat.is_none());
                     let real = As::Real { directory: true };
                     return if gone { Ok(None) } else { self.stand_in(fs, name, real).map(Some) };
@@ -202,4 +208,9 @@ impl<'a> Level<'a> {
         let open = |dir: &Dir| dir.at(name).open_dir();
         Self::of((self.ids, self.sealed), open(&self.real)?, self.over.enter(name)?, open(&self.upper)?, open(&self.lower)?)
     }
+}
+
+/// Tells whether an upper's object hides all that lies below it: anything but a merged directory does.
+fn hides(at: Entry<'_>, stat: &Stat) -> Result<bool, IoError> {
+    Ok(stat.sort != Sort::Directory || is_opaque(Route::User, &at.xattrs()?))
 }

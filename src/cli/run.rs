@@ -257,7 +257,7 @@ fn start(
         hints::changed_below(call, session)?;
     }
     let network = network(args);
-    let command = Command { argv, env, linger, network, max_size: args.max_size };
+    let command = Command { argv, env, linger, network, joins: args.one_upper, max_size: args.max_size };
     let id = session.id().clone();
     let mut hear = |event| match event {
         Event::SettingUp => {
@@ -336,6 +336,7 @@ fn nothing(command: Vec<OsString>) -> args::Run {
         name: None,
         session: None,
         wait: None,
+        one_upper: false,
         inside: Vec::new(),
         commit: false,
         discard: false,
@@ -378,8 +379,14 @@ pub fn attempt_nothing(call: &Call) -> Result<Tried, Problem> {
         Err(problem) => tried.problem = Some(problem),
         Ok(plan) => {
             tried.coverage = plan.coverage().to_vec();
-            let command =
-                Command { argv: command, env: Vec::new(), linger: Linger::Wait, network: Network::Open, max_size: None };
+            let command = Command {
+                argv: command,
+                env: Vec::new(),
+                linger: Linger::Wait,
+                network: Network::Open,
+                joins: false,
+                max_size: None,
+            };
             let mut hear = |event| match event {
                 Event::Uncovered(path, why) => {
                     let rows = tried.coverage.iter_mut().filter(|row| row.path == path);

@@ -237,6 +237,7 @@ fn run_of(history: &History) -> Run {
         first: None,
         ending: history.ending,
         took: None,
+        on: None,
         boot: String::new(),
         places: Vec::new(),
         coverage: Vec::new(),

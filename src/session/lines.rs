@@ -425,9 +425,7 @@ enum LineRef<'a> {
 impl Changes {
     /// These changes with further lines: the last one for a path counts.
     pub fn with(self, lines: Vec<Line>) -> Self {
-        let mut last = Last::default();
-        self.list.into_iter().for_each(|change| last.take(Line::Change(Box::new(change))));
-        self.directory_times.into_iter().for_each(|time| last.take(Line::DirectoryTime(time)));
+        let mut last = Last::of(self);
         lines.into_iter().for_each(|line| last.take(line));
         last.finish()
     }
@@ -449,6 +447,14 @@ pub(super) struct AtPath {
 }
 
 impl Last {
+    /// All that a list of changes says.
+    pub fn of(changes: Changes) -> Self {
+        let mut last = Self::default();
+        changes.list.into_iter().for_each(|change| last.take(Line::Change(Box::new(change))));
+        changes.directory_times.into_iter().for_each(|time| last.take(Line::DirectoryTime(time)));
+        last
+    }
+
     /// Adds a line.
     pub fn take(&mut self, line: Line) {
         let Some(path) = line.path().cloned() else { return };

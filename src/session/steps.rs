@@ -216,6 +216,27 @@ impl Session {
     }
 }
 
+/// A step below the head, on which another one is to stand.
+#[derive(Debug)]
+pub struct Base {
+    /// The numbers of the steps from the first to this one.
+    pub chain: Vec<u32>,
+    /// The net changes at it.
+    pub changes: Changes,
+}
+
+impl Base {
+    /// The step `n` of a session; 0 is the tree as it was.
+    ///
+    /// # Errors
+    /// There is no such step, or its lines cannot be read.
+    pub fn at(session: &Session, n: u32) -> Result<Self, Error> {
+        let list = session.steps()?;
+        list.check(&session.header, n)?;
+        Ok(Self { chain: list.chain(n), changes: list.net(session, n)? })
+    }
+}
+
 /// All that the header of a session says of what it holds.
 #[derive(Debug)]
 pub struct Told {
@@ -227,7 +248,7 @@ pub struct Told {
 
 impl Locked {
     /// Adds a step at which the session then stands, durably, and replaces `run.json`. `net` is what the session held before; `told` is what
-    /// the header says of it. The upper of the step was written to since the session was opened.
+    /// the header says of it. With a `base` the step stands on that one, and not on the head. The upper of the step was written to since the session was opened.
     ///
     /// # Errors
     /// A system call failed: the session is as it was before, and the step is still to be added.
@@ -237,7 +258,7 @@ impl Locked {
         net: &Net,
         (mut step, added): (Step, &Added),
         run: &Run,
-        told: Told,
+        (told, base): (Told, Option<&Base>),
     ) -> Result<(), Error> {
         let Told { changes, mounts } = told;
         let command = Some(start_of(step.argv.iter().map(|Arg(word)| &**word)));
@@ -246,12 +267,18 @@ impl Locked {
             Some(steps) => (steps, Vec::new()),
             None => self.first_record()?,
         };
+        let lines = match base {
+            None => added.net_lines(),
+            Some(base) => {
+                of_header.set(base.chain.iter().copied());
+                differing(&self.changes()?, &base.changes.clone().with(added.net_lines()))
+            }
+        };
         of_header.push();
         step.n = of_header.last;
         records.extend(added.text(&mut step));
         append(fs, self.dir.at(FILE), of_header.bytes, &records)?;
         of_header.bytes += records.len() as u64;
-        let lines = added.net_lines();
         append(
             fs,
             self.dir.at(b"changes.jsonl"),
