@@ -20,7 +20,8 @@ import time
 
 import programs
 import remote
-from measuring import clock, do, median_ms, say, spread
+import steps
+from measuring import clock, commits, do, median_ms, say, spread
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 # files, bytes of each, directories; one in how many is changed, deleted, created
@@ -31,7 +32,7 @@ TREES = {
     # For snapshots, and asked for by name: half an hour a round, and 40 GiB at most.
     "million": (1_000_000, 64, 20_000, (10, 50, 20)),
 }
-PARTS = ["main", "snap", "one", "list", "memory", "run", "programs", "remote"]
+PARTS = ["main", "snap", "one", "list", "memory", "run", "steps", "programs", "remote"]
 
 
 def main():
@@ -436,11 +437,7 @@ class Bench:
     def list(self):
         say("  1,000 sessions")
         repo, file = f"{self.top}/repo", f"{self.top}/file"
-        do("git", "init", "-q", repo)
-        stream = "".join(
-            f"commit refs/heads/m\ncommitter A <a@example.org> {1_600_000_000 + i} +0000\ndata 8\nchange {i % 10}\n" for i in range(1000)
-        )
-        do("git", "fast-import", "--quiet", cwd=repo, input=stream)
+        commits(repo)
         put(file, b"1")
         for i in range(1000):
             session = do(self.args.recant, "session", "new", env=self.env)
@@ -484,6 +481,14 @@ class Bench:
             print("\nskipped: programs in a run: this recant has no run")
             return
         yield from programs.measure(self, self.args.rounds if self.args.quick else max(7, self.args.rounds))
+
+    # sessions that grow
+
+    def steps(self):
+        if not self.can_run:
+            print("\nskipped: steps of a session: this recant has no run")
+            return
+        yield from steps.measure(self, 10 if self.args.quick else max(50, self.args.rounds))
 
     # other machines
 
@@ -795,6 +800,7 @@ TITLES = {
     "list": "1,000 sessions, 1,000 commits of git",
     "memory": "100,000 changes",
     "run": "A command that does nothing",
+    "steps": "Steps of a session",
     "programs": "What people run, held",
     "remote": "Other machines, over one shared connection each, on this one",
 }

@@ -8,12 +8,12 @@ import tempfile
 import time
 
 
-def clock(*command, cwd=None, env=None):
+def clock(*command, **more):
     """Seconds of one process, from its start to its end. Nothing waits to be written at its start."""
     os.sync()
     with tempfile.TemporaryFile() as errors:
         begun = time.perf_counter()
-        child = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, **more)
         child.wait()
         seconds = time.perf_counter() - begun
         if child.returncode:
@@ -27,6 +27,15 @@ def do(*command, **more):
     if done.returncode:
         sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stderr}")
     return done.stdout.strip()
+
+
+def commits(repo, **more):
+    """A repository with 1,000 commits on branch m."""
+    do("git", "init", "-q", repo, **more)
+    stream = "".join(
+        f"commit refs/heads/m\ncommitter A <a@example.org> {1_600_000_000 + i} +0000\ndata 8\nchange {i % 10}\n" for i in range(1000)
+    )
+    do("git", "fast-import", "--quiet", **(more | {"cwd": repo, "input": stream}))
 
 
 def say(text):
