@@ -149,11 +149,13 @@ impl Plan {
                 continue;
             }
             let Some(place) = innermost(over).filter(|place| place.path != *over) else { continue };
-            let under = net.under(over)?;
-            if under.is_empty() {
+            // What lies in a place below the mount is seen there.
+            let inner = known.iter().filter(|inner| *inner != place && inner.path.is_under(over)).map(|inner| &inner.path);
+            let inner: Vec<&AbsPath> = inner.chain(self.hidden.iter().filter(|hidden| hidden.is_under(over))).collect();
+            let hidden = net.find_under(over, &inner)?;
+            if hidden.is_none() && inner.is_empty() {
                 free = Some(over);
             }
-            let hidden = under.into_iter().find(|change| innermost(&change.path) == Some(place) && is_seen(&change.path));
             if let Some(change) = hidden {
                 return Err(not_shown(&change.path, "something was mounted over it since", Some(over)));
             }

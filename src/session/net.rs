@@ -186,6 +186,34 @@ impl Net {
         Ok(found.into_values().flatten().collect())
     }
 
+    /// The first change at or under a path that is not at or under one of `but`; none of those is looked at.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn find_under(&self, path: &AbsPath, but: &[&AbsPath]) -> Result<Option<Change>, Error> {
+        let is_out = |path: &AbsPath| but.iter().any(|but| path.is_under(but));
+        let appended = self.tail.under(path).find_map(|(path, at)| at.change.clone().flatten().filter(|_| !is_out(path)));
+        if appended.is_some() {
+            return Ok(appended);
+        }
+        let mut start = self.first_from((false, path))?;
+        while let Some(at) = start
+            && let Some((end, Line::Change(change))) = self.line_at(at)?
+            && change.path.is_under(path)
+        {
+            start = match but.iter().find(|but| change.path.is_under(but)) {
+                Some(but) => self.first_behind(|line| match line {
+                    Line::Change(change) => change.path < **but || change.path.is_under(but),
+                    _ => false,
+                })?,
+                // It is none any more.
+                None if self.tail.at(&change.path).is_some_and(|at| at.change.is_some()) => Some(end),
+                None => return Ok(Some(*change)),
+            };
+        }
+        Ok(None)
+    }
+
     /// At most so many changes, in path order: those that were appended, then the first sorted ones.
     ///
     /// # Errors
@@ -206,13 +234,18 @@ impl Net {
 
     /// The start of the first sorted line at or behind `key`.
     fn first_from(&self, key: Key<'_>) -> Result<Option<u64>, Error> {
-        // Some line begins at `low` and is before the key, or `low` is the start; none that begins at or behind `high` is.
+        self.first_behind(|line| is_before(line, key))
+    }
+
+    /// The start of the first sorted line that is not `before`: all that are come first.
+    fn first_behind(&self, before: impl Fn(&Line) -> bool) -> Result<Option<u64>, Error> {
+        // Some line begins at `low` and is before, or `low` is the start; none that begins at or behind `high` is.
         let (mut low, mut high) = self.sorted;
         while high.saturating_sub(low) > 1024 {
             let middle = low + (high - low) / 2;
             match self.start_behind(middle)? {
                 Some(start) if start < high => match self.line_at(start)? {
-                    Some((_, line)) if is_before(&line, key) => low = start,
+                    Some((_, line)) if before(&line) => low = start,
                     _ => high = middle,
                 },
                 _ => high = middle,
@@ -220,7 +253,7 @@ impl Net {
         }
         let mut at = low;
         while let Some((end, line)) = self.line_at(at)? {
-            if !is_before(&line, key) {
+            if !before(&line) {
                 return Ok(Some(at));
             }
             at = end;
