@@ -18,6 +18,7 @@ mod record;
 mod recovered;
 mod run;
 mod snapshots;
+mod steps;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -12,11 +12,11 @@ use super::model::{Cut, Loss};
 use super::record::{Key, Object, Record, Renamed, Step};
 use super::{LOSSES, Scene, assert_needed, cuts, leave_each_out, rebuild, states, timeless};
 
-const FIRST: &str =
+pub(super) const FIRST: &str =
     "echo more >> edited; mkdir -p new/deep; seq 3000 > new/deep/file; rm gone; ln -s to new/link; chmod 640 moded";
-const SECOND: &str = "seq 100 >> new/deep/file; echo other > other; mv -f other full/a";
+pub(super) const SECOND: &str = "seq 100 >> new/deep/file; echo other > other; mv -f other full/a";
 /// Each time that it is done the same.
-const TIMES: &str = "find . -newermt 2020-01-01 -exec touch -h -d 2005-05-05 {} +";
+pub(super) const TIMES: &str = "find . -newermt 2020-01-01 -exec touch -h -d 2005-05-05 {} +";
 
 /// A run on a scene that is ready for it.
 struct Held<'s> {
@@ -31,7 +31,7 @@ struct Held<'s> {
 }
 
 /// A world on a disk: what lies in /dev/shm is not captured. With a store that its first run made.
-fn scene() -> Option<Scene> {
+pub(super) fn scene() -> Option<Scene> {
     if !common::can_run() {
         common::skip("the end of a run under power cuts: no run works here");
         return None;
@@ -118,13 +118,18 @@ impl<'s> Held<'s> {
         self.judge(at_end).map_err(|why| format!("{what}{why}"))
     }
 
-    /// It is another boot now.
+    /// It is another boot now, for the last command that ended and for one that goes on.
     fn boot(&self) {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("this boot");
         for id in self.sessions() {
-            let path = self.scene.store.join("sessions").join(id).join("run.json");
-            let Ok(text) = std::fs::read_to_string(&path) else { continue };
-            let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("this boot");
-            std::fs::write(&path, text.replace(boot.trim(), "another")).expect("another boot");
+            let session = self.scene.store.join("sessions").join(id);
+            for name in std::fs::read_dir(&session).expect("a session").map(|entry| entry.expect("a name").file_name()) {
+                let path = session.join(&name);
+                let name = name.to_string_lossy();
+                let is_record = name == "run.json" || name.starts_with("step.") && name.ends_with(".json");
+                let Some(text) = is_record.then(|| std::fs::read_to_string(&path).ok()).flatten() else { continue };
+                std::fs::write(&path, text.replace(boot.trim(), "another")).expect("another boot");
+            }
         }
     }
 
