@@ -112,7 +112,8 @@ fn what_is_committed_has_no_other_name_in_the_store() {
             assert!(!blocks(&desk, &id).is_empty(), "{:?}: it has blocks", desk.who);
             for words in words {
                 desk.recant(words).ok();
-                let tree: Vec<_> = files(&desk.world.tree()).iter().map(|path| (path.clone(), path.metadata().unwrap())).collect();
+                let tree: Vec<_> =
+                    files(&desk.world.tree()).iter().map(|path| (path.clone(), path.metadata().unwrap())).collect();
                 let inodes: BTreeSet<_> = tree.iter().map(|(_, meta)| (meta.dev(), meta.ino())).collect();
                 for (path, meta) in &tree {
                     assert_eq!(meta.nlink(), 1, "{:?}: {what}, {words}: {}", desk.who, path.display());

@@ -42,7 +42,9 @@ impl Scene {
             "mkdir -p t/d/s t/full; echo one > t/one; echo x > t/d/x; echo y > t/d/s/y; for i in 1 2 3; do echo $i > t/full/$i; done
              find t -depth -exec touch -h -d 2020-01-01 {} +",
         );
-        scene.points.push(Point { view: scene.desk.call(["run", "--", "sh", "-c", VIEW]).run().ok().stdout(), changes: "[]".into() });
+        scene
+            .points
+            .push(Point { view: scene.desk.call(["run", "--", "sh", "-c", VIEW]).run().ok().stdout(), changes: "[]".into() });
         for (i, command) in commands.iter().enumerate() {
             scene.go_on(command).ok();
             // Before anything else runs in it, which may merge.
@@ -158,7 +160,7 @@ impl Scene {
     fn sweep(&self, words: &[String], order: &str, every: usize, judge: impl Fn(&Said) -> Result<(), String>) -> usize {
         let steps = self.steps(words);
         // The last ones all: there the header gets its name.
-        let is_due = |n: usize| n % every == 0 || n + 4 > steps;
+        let is_due = |n: usize| n.is_multiple_of(every) || n + 4 > steps;
         for n in (1..=steps + 1).filter(|n| is_due(*n)) {
             self.reset();
             let order = order.replace('N', &n.to_string());
@@ -331,6 +333,7 @@ fn the_collecting_by_the_next_verb_killed_or_failing_at_a_step_is_done_by_the_on
 #[ignore = "minutes: every step of all of these"]
 fn so_it_is_at_every_step() {
     if common::can_run() {
-        each(|desk| [sweep_few, sweep_many, sweep_rewind, sweep_fork, sweep_collecting].map(|sweep| sweep(desk.who, [1, 3])).into_iter().collect());
+        let sweeps = [sweep_few, sweep_many, sweep_rewind, sweep_fork, sweep_collecting];
+        each(|desk| sweeps.iter().for_each(|sweep| sweep(desk.who, [1, 3])));
     }
 }

@@ -42,7 +42,7 @@ impl<'s> Stepping<'s> {
         let state = Cut::new(&record, n, without, &BTreeMap::new()).state(loss, &mut Dice(seed));
         rebuild::rebuild(&state, &[scene.world.tree(), scene.store.clone()], &scene.pools);
         let what = format!("{:?} cut before step {n} of {all}, {loss:?}; lost:\n  {}\n", self.words, state.lost);
-        self.judge(at_end, seed % 2 == 0).map_err(|why| format!("{what}{why}"))
+        self.judge(at_end, seed.is_multiple_of(2)).map_err(|why| format!("{what}{why}"))
     }
 
     fn judge(&self, at_end: bool, the_fork: bool) -> Result<(), String> {
@@ -127,7 +127,10 @@ fn after_a_power_cut_a_session_stands_at_the_step_it_was_at_or_at_the_other() {
             }
         }
         let end = stepping.whole.steps.len() + 1;
-        LOSSES.into_iter().zip(7..).for_each(|(loss, seed)| stepping.cut(end, None, loss, seed).unwrap_or_else(|why| panic!("{why}")));
+        LOSSES
+            .into_iter()
+            .zip(7..)
+            .for_each(|(loss, seed)| stepping.cut(end, None, loss, seed).unwrap_or_else(|why| panic!("{why}")));
         println!("{:?}: {} states at {} syncs", stepping.words, cuts.len() * states, cuts.len());
     });
 }
