@@ -2,6 +2,7 @@
 //! (overlayfs.rst, "whiteouts and opaque directories").
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
 
 use super::closed::Closed;
 use super::layout::{Route, is_opaque, is_whiteout};
@@ -29,7 +30,8 @@ pub(super) fn merge(
     (to, name): (Entry<'_>, &[u8]),
     by: By,
 ) -> Result<Vec<Closed>, Error> {
-    let mut merging = Merging { fs, route, sealed, by, made: HashMap::new(), closed: Vec::new() };
+    let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let mut merging = Merging { fs, route, sealed, by, made: HashMap::new(), closed: Vec::new(), own };
     fs.mkdir(to, 0o700)?;
     let hides = match uppers.last() {
         Some(last) => is_opaque(route, &last.xattrs()?),
@@ -68,6 +70,8 @@ struct Merging<'a> {
     /// Copies of objects with several names: the directory and name of the first.
     made: HashMap<(Dev, u64), (Dir, Vec<u8>)>,
     closed: Vec<Closed>,
+    /// The ids that what is made here has: not to be set again.
+    own: (u32, u32),
 }
 
 impl Merging<'_> {
@@ -132,6 +136,7 @@ impl Merging<'_> {
             Sort::File => {
                 let file = self.fs.create(to, 0o600)?;
                 self.fs.copy(&at.open_file()?, &file, to)?;
+                self.set_of(at, stat, (&file, to))?;
             }
             Sort::Symlink => self.fs.symlink(&at.read_link()?, to)?,
             sort => self.fs.mknod(to, sort, 0o600, stat.rdev)?,
@@ -139,7 +144,9 @@ impl Merging<'_> {
         if is_whiteout(stat) {
             return Ok(());
         }
-        self.set(at, stat, to)?;
+        if stat.sort != Sort::File {
+            self.set(at, stat, to)?;
+        }
         self.note(stat, [&*level.below, b"/", to.name].concat());
         if stat.nlink > 1 {
             self.made.insert(key, (level.dir.again()?, to.name.to_vec()));
@@ -162,10 +169,21 @@ impl Merging<'_> {
         Ok(())
     }
 
+    /// Sets the metadata of a file that was just made, as [`Self::set`] does: by its descriptor, which saves looking its name up again.
+    fn set_of(&self, from: Entry<'_>, stat: &Stat, (file, to): (&File, Entry<'_>)) -> Result<(), Error> {
+        if (stat.uid, stat.gid) != self.own {
+            self.fs.set_owner_of(file, stat.uid, stat.gid, to)?;
+        }
+        for (name, value) in from.xattrs()? {
+            self.fs.set_xattr_of(file, &name, &value, to)?;
+        }
+        self.fs.set_mode_of(file, stat.mode, to)?;
+        Ok(self.fs.set_mtime_of(file, stat.mtime, to)?)
+    }
+
     /// Sets the metadata, overlayfs' notes among it: owner first, as that clears setuid and capabilities; the time last.
     fn set(&self, from: Entry<'_>, stat: &Stat, to: Entry<'_>) -> Result<(), Error> {
-        let is_own = (stat.uid, stat.gid) == (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        if !is_own {
+        if (stat.uid, stat.gid) != self.own {
             self.fs.set_owner(to, stat.uid, stat.gid)?;
         }
         for (name, value) in from.xattrs()? {

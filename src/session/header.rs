@@ -298,6 +298,11 @@ impl Header {
         format!("step.{}.json", self.next_step()).into_bytes()
     }
 
+    /// The name that it had for the last step.
+    pub(super) fn went_on(&self) -> Vec<u8> {
+        format!("step.{}.json", self.next_step() - 1).into_bytes()
+    }
+
     /// Computes the status from the counts.
     pub fn status(&self) -> Status {
         let Counts { changes, inside, ever_in } = self.counts;

@@ -292,6 +292,9 @@ impl Locked {
     pub fn note_going_on(&mut self, fs: &Fs, run: &Run) -> Result<(), Error> {
         let name = self.header.going_on();
         fs.replace_later(self.dir.at(&name), &json::text(run))?;
+        // Left if recant was killed right after the last one was added: it counts no more.
+        let last = self.header.went_on();
+        fs.unlink_if_there(self.dir.at(&last))?;
         self.session.header.uncollected = true;
         Ok(())
     }
