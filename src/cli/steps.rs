@@ -1,6 +1,6 @@
 //! `steps`: the steps of a session as a tree, the newest first, a line each. Changes nothing; a command that runs in the session is shown too.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -15,7 +15,6 @@ use crate::error::command;
 use crate::fs::dir::Time;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::Sort;
-use crate::session::merged;
 use crate::session::opened::Session;
 use crate::session::run::{Arg, Ending, Run};
 use crate::session::steps::{Step, StepList};
@@ -68,8 +67,8 @@ struct Whole<'a> {
 struct Found {
     /// Those that can be gone back to.
     steps: Vec<Step>,
-    /// The number of older ones, which were merged into the first.
-    merged: usize,
+    /// The number of older ones.
+    gone: usize,
     /// The number of the step at which it stands.
     head: u32,
     /// The command, with the number that its step will have.
@@ -85,9 +84,9 @@ pub fn steps(call: &Call, args: &args::Steps) -> Result<Ended, Problem> {
     let running = if header.uncollected { running(&session)? } else { None };
     let list = if running.is_some() { session.steps()? } else { of(&session)? };
     let all = list.steps.len();
-    let steps = merged::kept(header, list.steps);
-    let merged = if header.steps.as_ref().is_some_and(|steps| steps.floor > 0) { all - steps.len() } else { 0 };
-    let found = Found { steps, merged, head: header.head(), running, imported: header.imported.is_some() };
+    let steps: Vec<Step> = list.steps.iter().filter(|step| list.is_kept(header, step.n)).cloned().collect();
+    let gone = all - steps.len();
+    let found = Found { steps, gone, head: header.head(), running, imported: header.imported.is_some() };
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
         print(call, args, &session, &found);
@@ -183,22 +182,18 @@ fn print(call: &Call, args: &args::Steps, session: &Session, found: &Found) {
     text::table([Side::Left; 5], &rows).for_each(|line| call.out.line(line));
     if more > 0 {
         call.out.line(text::more(more, &command(format_args!("steps {} --all", session.id().tail()))));
-    } else if found.merged > 0
-        && let Some(oldest) = found.steps.first()
-    {
-        let count = text::count(found.merged as u64, "step");
-        call.out.line(format_args!("{count} merged into step {}: what they were is in it, and cannot be gone back to", oldest.n));
+    } else if found.gone > 0 {
+        let count = text::count(found.gone as u64, "older step");
+        call.out.line(format_args!("{count} cannot be gone back to any more (steps.keep, steps.max_size)"));
     }
 }
 
 /// The lines of the tree, with at most `limit` steps, and the number of the steps that are left out.
 fn lines(found: &Found, limit: usize) -> (Vec<Line>, usize) {
     let mut stands: Vec<(u32, u32)> = found.steps.iter().map(|step| (step.n, step.on)).collect();
-    if found.merged > 0
-        && let Some((_, on)) = stands.first_mut()
-    {
-        *on = 0;
-    }
+    // The oldest one stands on what is gone.
+    let kept: HashSet<u32> = found.steps.iter().map(|step| step.n).collect();
+    stands.iter_mut().filter(|(_, on)| !kept.contains(on) && *on != found.head).for_each(|(_, on)| *on = 0);
     stands.extend(found.running.as_ref().map(|(n, _)| (*n, found.head)));
     let mut lines = graph::rows(&stands);
     if found.imported {

@@ -1,13 +1,14 @@
-//! Merges the oldest steps of a session into one, which ends going back to them: what only they held is removed. Their records stay.
+//! Merges the oldest steps of a session into one, which ends going back to them: what only they held is removed. Their records stay. A branch
+//! is let go once all of it is older than what is kept; until then its steps, and those below it, stay.
 //!
 //! Their uppers stay too, without the files that later ones of them had replaced: what shows at the newest of them is as before.
 
 use std::collections::HashSet;
 
-use super::header::{Header, Steps};
+use super::header::Steps;
 use super::opened::{Locked, part};
 use super::run::Run;
-use super::steps::{Step, StepList};
+use super::steps::StepList;
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::Sort;
@@ -35,26 +36,30 @@ impl Locked {
             return Ok(0);
         }
         let (list, Some(run)) = (self.steps()?, self.run()?) else { return Ok(0) };
-        let Some(floor) = floor(&list.steps, steps, keep) else { return Ok(0) };
-        let from = steps.floor;
-        let gone: Vec<u32> =
-            list.steps.iter().map(|step| step.n).filter(|n| *n > from && !list.chain(*n).contains(&floor)).collect();
+        let Some(floor) = floor(&list, steps, keep) else { return Ok(0) };
+        let freed = self.freed(&list, floor)?;
+        let gone =
+            list.steps.iter().filter(|step| list.is_kept(&self.header, step.n) && !list.chain(step.n).contains(&floor)).count();
         let mut header = self.header.clone();
-        let freed = self.freed(&list, (from, floor), &gone)?;
         header.sizes.held = header.sizes.held.saturating_sub(freed.bytes);
         header.steps = header.steps.map(|steps| Steps { floor, ..steps });
         // I12: what says that nobody goes back to them goes first, durably.
         self.save(fs, header)?;
         self.remove_freed(fs, &run, &freed)?;
-        Ok(gone.len())
+        Ok(gone)
     }
 
-    /// All that only the steps below `floor` held, beside what was freed with those up to `from`.
-    fn freed(&self, list: &StepList, (from, floor): (u32, u32), gone: &[u32]) -> Result<Freed, Error> {
-        let chain: HashSet<u32> = list.chain(floor).into_iter().collect();
-        let mut freed = Freed { whole: gone.iter().copied().filter(|n| !chain.contains(n)).collect(), ..Freed::default() };
-        freed.bytes = list.steps.iter().filter(|step| freed.whole.contains(&step.n)).map(|step| step.held).sum();
-        for step in list.steps.iter().filter(|step| chain.contains(&step.n) && step.n > from) {
+    /// What nobody can go back to once `floor` is the oldest step, beside what was freed before.
+    fn freed(&self, list: &StepList, floor: u32) -> Result<Freed, Error> {
+        let old = self.header.steps.as_ref().map_or(0, |steps| steps.floor);
+        let (before, chain): (HashSet<u32>, HashSet<u32>) =
+            (list.chain(old).into_iter().collect(), list.chain(floor).into_iter().collect());
+        let mut freed = Freed::default();
+        for step in list.steps.iter().filter(|step| !chain.contains(&step.n) && !list.chain(step.n).contains(&floor)) {
+            freed.whole.push(step.n);
+            freed.bytes += if list.is_kept(&self.header, step.n) { step.held } else { 0 };
+        }
+        for step in list.steps.iter().filter(|step| chain.contains(&step.n) && !before.contains(&step.n)) {
             for change in list.own(self, step.n)?.list {
                 let (Some(held_by), Some(before)) = (change.from, &change.before.object) else { continue };
                 // A directory shows through, and a new one lies over the file that it replaced.
@@ -108,31 +113,22 @@ struct Freed {
     bytes: u64,
 }
 
-/// The oldest step of the session's chain with which not too many are kept: itself, and all that stand on it. `None` if it is the oldest
-/// already.
-fn floor(list: &[Step], steps: &Steps, keep: Keep) -> Option<u32> {
-    let chain: Vec<u32> = steps.numbers().filter(|n| *n >= steps.floor).collect();
-    for n in &chain {
-        let mut kept = HashSet::from([*n]);
-        let (mut count, mut bytes) = (1, 0);
-        for step in list.iter().filter(|step| step.n > *n) {
-            if kept.contains(&step.on) {
-                kept.insert(step.n);
-                (count, bytes) = (count + 1, bytes + step.held);
-            }
-        }
-        if count <= keep.steps.max(1) && bytes <= keep.bytes || Some(n) == chain.last() {
-            return Some(*n).filter(|n| Some(n) != chain.first());
-        }
+/// The oldest step to keep: the newest one on which all that are to be kept stand. These are the newest ones, of all branches, as many as
+/// may be. `None` if it is the oldest already, or there is none: then nothing is let go until a branch is too old.
+fn floor(list: &StepList, steps: &Steps, keep: Keep) -> Option<u32> {
+    let (mut count, mut bytes) = (0, 0);
+    let kept = list.steps.iter().rev().take_while(|step| {
+        (count, bytes) = (count + 1, bytes + step.held);
+        count == 1 || count <= keep.steps && bytes <= keep.bytes
+    });
+    let mut common: Option<Vec<u32>> = None;
+    for chain in kept.map(|step| list.chain(step.n)) {
+        common = Some(match common {
+            None => chain,
+            Some(common) => common.into_iter().zip(chain).take_while(|(a, b)| a == b).map(|(n, _)| n).collect(),
+        });
     }
-    None
-}
-
-/// The steps that can be gone back to: the oldest of them stands for those before it.
-pub fn kept(header: &Header, steps: Vec<Step>) -> Vec<Step> {
-    let floor = header.steps.as_ref().map_or(0, |steps| steps.floor);
-    let mut kept = HashSet::from([floor]);
-    let is_kept = |step: &Step| floor == 0 || step.n == floor || kept.contains(&step.on) && kept.insert(step.n);
-    let mut is_kept = is_kept;
-    steps.into_iter().filter(|step| is_kept(step)).collect()
+    let floor = *common?.last()?;
+    let is_first = list.chain(floor).first() == Some(&floor);
+    Some(floor).filter(|floor| *floor != steps.floor && !(is_first && steps.floor == 0))
 }

@@ -416,15 +416,22 @@ impl StepList {
     /// # Errors
     /// There is no such step, or it was merged into a later one.
     pub fn check(&self, header: &Header, n: u32) -> Result<(), Error> {
-        let floor = header.steps.as_ref().map_or(0, |steps| steps.floor);
         if n > 0 {
             self.get(header, n)?;
         }
-        if floor == 0 || n == 0 || self.chain(n).contains(&floor) {
+        if n == 0 || self.is_kept(header, n) {
             return Ok(());
         }
-        let why = format!("step {n} was merged into step {floor}: it can no longer be gone back to");
+        let floor = header.steps.as_ref().map_or(0, |steps| steps.floor);
+        let why = format!("step {n} is gone: {floor} is the oldest");
         Err(not_now(&header.id, why).with_remedy("steps.keep and steps.max_size of the settings say how many are kept"))
+    }
+
+    /// True if step `n` can be gone back to: it stands on the oldest one that is kept, or is that, or is of a branch that was begun anew since.
+    pub fn is_kept(&self, header: &Header, n: u32) -> bool {
+        let floor = header.steps.as_ref().map_or(0, |steps| steps.floor);
+        let chain = self.chain(n);
+        chain.contains(&floor) || chain.first().is_some_and(|first| *first > floor)
     }
 
     fn index(&self, n: u32) -> Option<usize> {

@@ -67,6 +67,7 @@ pub fn diff(call: &Call, args: &args::Diff, session: &Session) -> Result<Ended, 
     let at = |step: u32| Point { session: &header.id, step };
     if let Some(n) = args.step {
         let step = list.get(header, n)?;
+        list.check(header, n)?;
         say_unsynced(call, step.unsynced);
         let own = list.own(session, n)?;
         let differences = Differences::of_step(&own);
@@ -75,9 +76,7 @@ pub fn diff(call: &Call, args: &args::Diff, session: &Session) -> Result<Ended, 
         return print(call, args, [&own, &head], &mut compared);
     }
     let n = args.since.unwrap_or(0);
-    if n > 0 {
-        list.get(header, n)?;
-    }
+    list.check(header, n)?;
     say_unsynced(call, header.unsynced);
     let then = list.net(session, n)?;
     let differences = states.between(&then, &head)?;
