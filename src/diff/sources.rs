@@ -147,8 +147,11 @@ impl<'s> Sources<'s> {
         }
         match Session::held_at(change, side, self.run.as_ref()) {
             Some(held) => {
-                let (dir, name) = self.session.split(&held)?;
-                open(dir.at(name), &change.after)
+                let opened = self.session.split(&held).and_then(|(dir, name)| open(dir.at(name), &change.after));
+                match opened {
+                    Err(_) if self.session.is_so_far() => Ok(Content::Gone("the command has changed it meanwhile".into())),
+                    opened => opened,
+                }
             }
             None => self.read_tree(change, side, on_tree),
         }
@@ -169,9 +172,15 @@ impl<'s> Sources<'s> {
                 let is_it = object.as_ref().is_some_and(|state| state.meta.mtime == mtime);
                 Ok(if is_it { Content::File(file) } else { gone() })
             }
-            Err(error) if error.kind() == Kind::Damaged && self.session.header.generation > 0 => Ok(gone()),
+            Err(error) if error.kind() == Kind::Damaged && self.lets_go() => Ok(gone()),
             found => found,
         }
+    }
+
+    /// True if contents of steps may have been let go: after a commit, or as older steps were merged.
+    fn lets_go(&self) -> bool {
+        let header = &self.session.header;
+        header.generation > 0 || header.steps.as_ref().is_some_and(|steps| steps.floor > 0) || self.session.is_so_far()
     }
 
     /// The original of a change that is in, from the checkpoint.

@@ -57,8 +57,11 @@ impl Found<'_> {
                 continue;
             };
             // Opened again if the way down is longer than the directories that stay open.
-            let dir = reopened(&mut level.upper, upper, &path).at("open the directory", &place.path)?;
-            let below = level.below(tops, &path)?;
+            let opened = reopened(&mut level.upper, upper, &path).at("open the directory", &place.path);
+            let below = level.below(tops, &path);
+            let full = full_path(&place.path, &path);
+            let Some(dir) = self.unless_it_moves(&full, opened.map_err(Error::from))? else { continue };
+            let Some(below) = self.unless_it_moves(&full, below.map_err(Error::from))? else { continue };
             if !path.is_empty() {
                 path.push(b'/');
             }
@@ -83,7 +86,8 @@ impl Found<'_> {
             };
             // It may have gone since the last look.
             let below = if is_merged { below.enter(&name.name)? } else { self.facts.nowhere() };
-            let level = self.level(upper_below, below, path.len(), hider, &full)?;
+            let level = self.level(upper_below, below, path.len(), hider, &full);
+            let Some(level) = self.unless_it_moves(&full, level)? else { continue };
             if let Some(far) = levels.len().checked_sub(OPEN_LEVELS) {
                 (levels[far].upper, levels[far].below) = (None, None);
             }
