@@ -14,8 +14,8 @@ use crate::session::header::{Counts, Header, Origin, Sizes};
 use crate::session::id::{self, Id};
 use crate::session::log;
 use crate::session::opened::{Locked, Session};
-use crate::session::run::Run;
-use crate::session::steps::StepList;
+use crate::session::run::{Arg, Run, start_of};
+use crate::session::steps::{Step, StepList};
 use crate::session::store::Store;
 use crate::tree::state::State;
 
@@ -145,7 +145,8 @@ fn made(
         let lines = (changes.list.len() + changes.directory_times.len()) as u64;
         let mut header = Header::new(arriving.id().clone(), 0, Origin::Captured, crate::fs::now());
         header.name = name.map(Into::into);
-        header.command = of.header.command.clone();
+        let begins = list.get(&of.header, step)?;
+        header.command = Some(start_of(begins.argv.iter().map(|Arg(word)| &**word)));
         header.unsynced = list.steps.iter().any(|step| step.unsynced && chain.contains(&step.n));
         header.lines = lines;
         header.counts = Counts { changes: changes.list.len() as u64, inside: 0, ever_in: 0 };
@@ -153,7 +154,9 @@ fn made(
             Sizes { held: changes.list.iter().filter_map(|c| c.after.as_ref()).map(State::size).sum(), ..Sizes::default() };
         header.mounts = of.header.mounts.clone();
         let note = format!("forked from session {} at step {step}", of.id());
-        let run = Run { notes: [&run.notes[..], &[note]].concat(), ..run.clone() };
+        let Step { argv, cwd, uid, started, took, ending, .. } = begins.clone();
+        let notes = [&run.notes[..], &[note]].concat();
+        let run = Run { argv, cwd, uid, started, took, ending, notes, on: None, ..run.clone() };
         let session = Session::new(arriving.dir.again()?, header);
         session.write_first(fs, &changes, lines, &run)?;
         Ok::<_, crate::error::Error>(session.header)
