@@ -77,7 +77,9 @@ pub fn here(call: &Call) -> Result<Ended, Problem> {
     let interrupted = Interrupted { operations, runs: running::cut_off(store)? };
     let (unconfirmed, _) = awaited::waiting(store)?;
     let is_here = |header: &&Header| here.has(store, header);
-    let of_use = |header: &&Header| header.discarded.is_none() && (header.counts.changes > 0 || header.uncollected);
+    let of_use = |header: &&Header| {
+        header.discarded.is_none() && (header.counts.changes > 0 || header.steps.is_some() || header.uncollected)
+    };
     let (near, far): (Vec<&Header>, Vec<&Header>) = headers.iter().rev().filter(of_use).partition(is_here);
     let rows = near
         .iter()

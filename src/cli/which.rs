@@ -62,7 +62,7 @@ impl Want {
         }
         let is_final = header.checkpoint == Checkpoint::Pruned && counts.inside > 0;
         match self {
-            Want::Look | Want::Tend => counts.changes > 0,
+            Want::Look | Want::Tend => counts.changes > 0 || header.steps.is_some(),
             // What was rolled back is committed again by redo, or by its id.
             Want::Commit => is_awaited(header) && !is_final,
             Want::RollBack => counts.inside > 0 && !is_final,

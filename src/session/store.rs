@@ -246,7 +246,9 @@ impl Store {
 
     /// The newest session that has a change, or may have one, as its run was not collected. Not one of `but`.
     pub fn newest(&self, but: &[Id]) -> Result<Header, Error> {
-        let of_use = |h: &Header| (h.counts.changes > 0 || h.uncollected) && h.discarded.is_none() && !but.contains(&h.id);
+        let of_use = |h: &Header| {
+            (h.counts.changes > 0 || h.steps.is_some() || h.uncollected) && h.discarded.is_none() && !but.contains(&h.id)
+        };
         let (headers, _) = self.headers()?;
         headers.into_iter().rev().find(of_use).ok_or_else(|| {
             not_now("last", "there is no session that has a change").with_remedy(command("list --all shows all sessions"))
