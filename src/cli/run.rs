@@ -221,7 +221,7 @@ fn merge_oldest(call: &Call, session: &mut Locked) -> Result<(), Problem> {
     let floor = session.header.steps.as_ref().map_or(0, |steps| steps.floor);
     if merged > 0 {
         let (id, bytes) = (session.id().tail(), text::bytes(bytes));
-        let said = format!("session {id}: step {floor} is the oldest to go back to (steps.keep {steps}, steps.max_size {bytes})");
+        let said = format!("session {id}: step {floor} is the oldest by steps.keep {steps}, steps.max_size {bytes}");
         if is_first { call.out.note(said) } else { call.out.detail(said) }
     }
     Ok(())
@@ -506,7 +506,20 @@ fn end(call: &Call, store: &Store, begun: Begun, held: &Held, args: &args::Run) 
         call.out.warn(format_args!("the command wrote {}, which is more than --max-size {max}", text::bytes(written)));
     }
     let mut gone = false;
-    let (result, ended) = if held.changes == 0 {
+    let (result, ended) = if args.discard && !fresh {
+        if let Some(step) = held.step {
+            let list = session.steps()?;
+            let on = list.get(&session.header, step)?.on;
+            session.rewind(&call.fs, &list, on)?;
+            note(format!(
+                "{} dropped; session {} stands at step {on}{}",
+                text::count(held.news, "change"),
+                id.tail(),
+                exited(exit)
+            ));
+        }
+        ("discarded", ended)
+    } else if held.changes == 0 {
         if fresh {
             store.remove_session(&call.fs, session)?;
             gone = true;
