@@ -268,6 +268,24 @@ fn minor(call: &Call, session: &Locked) -> Result<Option<Denied>, Error> {
     Ok(Some(std::rc::Rc::new(move |path: &AbsPath| named(path) && !(works_there && path.is_under(&project)))))
 }
 
+/// Says which steps a commit leaves behind: those that are not below the head can be gone back to only until then.
+fn say_left_behind(call: &Call, session: &Session) -> Result<(), Problem> {
+    let header = &session.header;
+    let Some(steps) = header.steps.as_ref().filter(|steps| header.generation == 0 && steps.last != steps.head()) else {
+        return Ok(());
+    };
+    let (list, chain) = (session.steps()?, header.chain());
+    let behind: Vec<u32> =
+        list.steps.iter().map(|step| step.n).filter(|n| list.is_kept(header, *n) && !chain.contains(n)).collect();
+    if let Some(newest) = behind.last() {
+        let (id, head) = (header.id.tail(), steps.head());
+        let count = text::count(behind.len() as u64, "step");
+        let fork = command(format_args!("fork {id} {newest}"));
+        call.out.note(format_args!("session {id} stands at step {head}, {count} left behind ({fork} keeps one)"));
+    }
+    Ok(())
+}
+
 fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<Ended, Problem> {
     let said = Said { dry_run: what.dry_run, all };
     meant::refuse_namesake(call, what, act.verb)?;
@@ -289,6 +307,9 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     }
     if act.verb != Verb::Rollback && !said.dry_run {
         awaited::refuse_more(store, &session, act.verb)?;
+    }
+    if act.verb == Verb::Commit {
+        say_left_behind(call, &session)?;
     }
     let within = match act.within {
         Some(seconds) if awaited::arm(call, store, &session, seconds)? => Some(seconds),
