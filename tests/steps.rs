@@ -526,7 +526,7 @@ fn the_oldest_steps_are_merged_as_the_settings_say_and_what_only_they_held_goes(
         desk.world.config("[steps]\nkeep = 4\n");
         let script = |n: u32| format!("head -c 300000 /dev/urandom > big; echo {n} >> log; rm -rf d; mkdir d; echo {n} > d/{n}");
         let said: Vec<String> = (1..=12).map(|n| desk.held("--session s", &script(n)).run().ok().stderr()).collect();
-        let oldest = |text: &String| text.contains("is the oldest to go back to (steps.keep 4,");
+        let oldest = |text: &String| text.contains("is the oldest by steps.keep 4,");
         assert_eq!(said.iter().filter(|text| oldest(text)).count(), 1, "it is said once: {said:?}");
         let id = desk.id();
         let files = || {
@@ -537,14 +537,14 @@ fn the_oldest_steps_are_merged_as_the_settings_say_and_what_only_they_held_goes(
         // Those of the steps that are kept, and of the one that holds the merged ones.
         assert!((4..=5).contains(&files()), "{}", files());
         let listed = desk.recant("steps s").ok().stdout();
-        assert!(listed.contains("steps merged into step 8: "), "{listed}");
+        assert!(listed.contains("7 older steps cannot be gone back to any more"), "{listed}");
         let status = desk.recant("status").ok().stdout();
         assert!(status.contains("steps        5 of 1 session (steps.keep 4, steps.max_size 2.0 GiB of each)"), "{status}");
         assert_eq!(listed.lines().filter(|line| line.starts_with('*')).count(), 6, "five steps and the tree: {listed}");
         let seen = || desk.held("--session s", "tr '\\n' ' ' < log; ls d").run().ok().stdout();
         assert_eq!(seen(), "1 2 3 4 5 6 7 8 9 10 11 12 12\n");
         let said = desk.recant("rewind s 3").with(1);
-        assert!(said.stderr().contains("step 3 was merged into step 8"), "{said}");
+        assert!(said.stderr().contains("step 3 is gone: 8 is the oldest"), "{said}");
         desk.recant("rewind s 9").ok();
         assert_eq!(seen(), "1 2 3 4 5 6 7 8 9 9\n");
         desk.recant("rewind s 8").ok();
@@ -561,7 +561,7 @@ fn steps_that_hold_too_much_are_merged_too() {
     desk.world.config("[steps]\nmax_size = '1M'\n");
     (1..=6).for_each(|_| drop(desk.held("--session s", "head -c 400000 /dev/urandom > big").run().ok()));
     let said = desk.recant("rewind s 1").with(1);
-    assert!(said.stderr().contains("step 1 was merged into step"), "{said}");
+    assert!(said.stderr().contains("step 1 is gone: "), "{said}");
     desk.recant("rewind s 5").ok();
 }
 
@@ -716,4 +716,58 @@ fn a_killed_command_in_the_upper_of_the_last_one_is_collected_in_its_place() {
         desk.recant("rewind s 2").ok();
         assert_eq!(desk.recant("cat s link").ok().stdout(), "2\n");
     });
+}
+
+/// A branch from an early step takes none of the newest steps away, whichever branch they are of.
+#[test]
+fn the_newest_steps_of_all_branches_are_kept() {
+    let desk = &own();
+    desk.world.config("[steps]\nkeep = 8\n");
+    let script = |n: u32| format!("echo {n} > f; echo {n} > n{n}");
+    (1..=8).for_each(|n| drop(desk.held("--session s", &script(n)).run().ok()));
+    desk.recant("rewind s 2").ok();
+    desk.held("--session s", &script(9)).run().ok();
+    let seen = |n: u32| {
+        desk.recant(&format!("rewind s {n}")).ok();
+        desk.held("--session s", "cat f; ls").run().ok().stdout()
+    };
+    assert_eq!(seen(8), "8\nf\nn1\nn2\nn3\nn4\nn5\nn6\nn7\nn8\n");
+    assert_eq!(seen(9), "9\nf\nn1\nn2\nn9\n");
+    // One that begins at the tree as it was is kept too, and can be forked, whatever was merged before.
+    (10..=20).for_each(|n| drop(desk.held("--session s", &script(n)).run().ok()));
+    desk.recant("rewind s 8").with(1);
+    desk.recant("rewind s 0").ok();
+    desk.held("--session s", "echo new > f").run().ok();
+    desk.recant("fork s -n forked").ok();
+    desk.recant("rewind s 20").ok();
+    desk.recant("rewind s 21").ok();
+    let listed = desk.recant("steps s").ok().stdout();
+    assert!(listed.contains("* 21 (head)") && listed.contains(" 20 "), "{listed}");
+    // With the newest steps all on the new branch, what the old one held goes.
+    (22..=40).for_each(|n| drop(desk.held("--session s", &script(n)).run().ok()));
+    let gone = desk.recant("rewind s 20").with(1);
+    assert!(gone.stderr().contains("step 20 is gone: "), "{gone}");
+    let gone = desk.recant("diff s --step 20").with(1);
+    assert!(gone.stderr().contains("step 20 is gone: "), "{gone}");
+    desk.recant("diff s --step 40").ok();
+    let uppers = std::fs::read_dir(desk.world.session(&desk.ids()[0]).join("held/upper")).unwrap();
+    let old = uppers.filter(|entry| entry.as_ref().unwrap().file_name().to_str().unwrap().ends_with(".20")).count();
+    assert_eq!(old, 0);
+    assert!(seen(40).starts_with("40\n"));
+}
+
+#[test]
+fn a_command_that_is_discarded_takes_no_earlier_step_with_it() {
+    let desk = &own();
+    stepped(desk, &["echo work > work"]);
+    let said = desk.held("--session s --discard", "echo try > try; rm work").run().ok();
+    assert!(said.stderr().contains("2 changes dropped; session") && said.stderr().contains("stands at step 1"), "{said}");
+    desk.held("--session s --discard", "true").run().ok();
+    assert_eq!(desk.held("--session s", "ls").run().ok().stdout(), "work\n");
+    desk.recant("rewind s 2").ok();
+    assert_eq!(desk.held("--session s", "ls").run().ok().stdout(), "try\n");
+    // A commit at an earlier step says what stays behind.
+    desk.recant("rewind s 1").ok();
+    let said = desk.recant("commit s").ok();
+    assert!(said.stderr().contains("stands at step 1, 1 step left behind (recant fork"), "{said}");
 }
