@@ -20,7 +20,7 @@ pub struct Group {
 
 /// All visible verbs, each in one group.
 pub const GROUPS: [Group; 6] = [
-    Group { title: "Hold", verbs: &["run", "shell", "session"], calls: &[], told_in_short: true },
+    Group { title: "Hold", verbs: &["run", "shell", "rewind", "fork", "session"], calls: &[], told_in_short: true },
     Group { title: "Look", verbs: &["list", "show", "steps", "diff", "cat", "status", "log"], calls: &[], told_in_short: true },
     Group {
         title: "Make real and take back",
