@@ -771,3 +771,28 @@ fn a_command_that_is_discarded_takes_no_earlier_step_with_it() {
     let said = desk.recant("commit s").ok();
     assert!(said.stderr().contains("stands at step 1, 1 step left behind (recant fork"), "{said}");
 }
+
+#[test]
+fn a_session_is_forked_at_a_step_and_what_holds_nothing_is_not() {
+    each(|desk| {
+        desk.made("echo base > base");
+        stepped(desk, &["echo 1 > one; ln one link", "echo 2 >> one; exit 3", "rm one link"]);
+        desk.recant("fork s 1 -n first").ok();
+        let told = desk.recant("steps first --json").ok().json();
+        assert_eq!(told["steps"][0]["ending"]["exited"], 0, "the command of that step: {told}");
+        assert_eq!(desk.held("--session first", "cat one; stat -c %h one; echo more > more").run().ok().stdout(), "1\n2\n");
+        // Each lives on by itself.
+        desk.recant("rewind s 2").ok();
+        assert_eq!(desk.held("--session s", "cat one; ls").run().ok().stdout(), "1\n2\nbase\nlink\none\n");
+        desk.recant("commit first").ok();
+        desk.made("echo theirs >> one");
+        assert_eq!(desk.held("--session s", "cat one link").run().ok().stdout(), "1\n2\n1\n");
+        for words in ["fork s 0", "fork s 3"] {
+            let said = desk.recant(words).with(1);
+            assert!(said.stderr().contains("holds nothing that a session could begin with"), "{said}");
+        }
+        desk.recant("fork s 7").with(1);
+        let taken = desk.recant("fork s 2 -n s").with(1);
+        assert!(taken.stderr().contains("nothing was changed"), "{taken}");
+    });
+}

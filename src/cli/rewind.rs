@@ -83,12 +83,12 @@ pub fn fork(call: &Call, args: &args::Fork) -> Result<Ended, Problem> {
     let list = session.steps()?;
     let step = args.step.unwrap_or(session.header.head());
     list.check(&session.header, step)?;
-    if step == 0 {
-        let begins = command("run --session NAME -- COMMAND");
-        return Err(Problem::refused("step 0 is the tree as it was: a session of it holds nothing")
-            .remedy(format!("{begins} begins one")));
-    }
     let changes = list.net(&session, step)?;
+    if changes.list.is_empty() {
+        let begins = command("run --session NAME -- COMMAND");
+        let held = format!("step {step} of session {} holds nothing that a session could begin with", session.id());
+        return Err(Problem::refused(held).remedy(format!("{begins} begins one")));
+    }
     let count = changes.list.len() as u64;
     let mut forked = Forked { session: None, of: session.id().clone(), step, changes: count, dry_run: args.dry_run };
     if !args.dry_run {
