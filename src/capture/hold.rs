@@ -20,6 +20,7 @@ use super::collect::modes;
 use super::collect::{Collected, clear, clear_work, collect, finish, read_so_far};
 use super::command::{Command, Exit};
 use super::error::{not_started, uncollected};
+use super::file;
 use super::layout::Route;
 use super::memory::{self, Memory};
 use super::pieces::parted;
@@ -463,6 +464,10 @@ fn keep(
 ) -> Result<(), Error> {
     let Composed { added, changes } = &collected.composed;
     if session.header.lines == 0 {
+        // A copy that the command left alone would stand for the file in the next steps.
+        if record.places.iter().any(|place| place.file.is_some()) && !record.in_memory && !added.own.list.is_empty() {
+            clear_unused(fs, held, record, 1, &added.own)?;
+        }
         return keep_first(fs, session, record, &added.own, unsynced);
     }
     if base.is_none() && added.own.list.is_empty() || base.is_some() && is_as_head(session, &added.own)? {
@@ -513,7 +518,8 @@ fn note_without_step(fs: &Fs, session: &Locked, record: &Run) -> Result<(), Erro
     Ok(fs.replace(session.dir.at(b"run.json"), &json::text(&told))?)
 }
 
-/// Removes the step's uppers of places in which it changed nothing: each upper is one more layer for the next commands.
+/// Removes the step's uppers that hold nothing, and copies of mounted files that it left alone: each upper is one more layer for the next
+/// commands. What it wrote below a directory that it renamed or removed stays, as that was said to lie there.
 fn clear_unused(fs: &Fs, held: &Dir, record: &Run, step: u32, own: &Changes) -> Result<(), Error> {
     let uppers = held.at(b"upper").open_dir()?;
     let mut used = BTreeSet::new();
@@ -524,7 +530,17 @@ fn clear_unused(fs: &Fs, held: &Dir, record: &Run, step: u32, own: &Changes) -> 
     }
     for place in record.places.iter().filter(|place| !used.contains(&place.k)) {
         let name = place.upper_name(step);
-        fs.remove_all(uppers.at(&name))?;
+        let upper = match uppers.at(&name).open_dir() {
+            Err(error) if error.leads_nowhere() => continue,
+            upper => upper?,
+        };
+        let is_needless = match (&place.file, place.path.split()) {
+            (Some(file), Some((_, name))) => upper.at(name).stat()?.is_none_or(|stat| file::is(&file.copy, &stat)),
+            _ => upper.is_empty()?,
+        };
+        if is_needless {
+            fs.remove_all(uppers.at(&name))?;
+        }
     }
     Ok(())
 }
