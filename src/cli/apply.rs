@@ -275,9 +275,8 @@ fn say_left_behind(call: &Call, session: &Session) -> Result<(), Problem> {
         return Ok(());
     };
     let (list, chain) = (session.steps()?, header.chain());
-    let behind: Vec<u32> =
-        list.steps.iter().map(|step| step.n).filter(|n| list.is_kept(header, *n) && !chain.contains(n)).collect();
-    if let Some(newest) = behind.last() {
+    let behind: Vec<u32> = list.kept(header).into_iter().filter(|n| !chain.contains(n)).collect();
+    if let Some(newest) = behind.iter().max() {
         let (id, head) = (header.id.tail(), steps.head());
         let count = text::count(behind.len() as u64, "step");
         let fork = command(format_args!("fork {id} {newest}"));

@@ -84,7 +84,8 @@ pub fn steps(call: &Call, args: &args::Steps) -> Result<Ended, Problem> {
     let running = if header.uncollected { running(&session)? } else { None };
     let list = if running.is_some() { session.steps()? } else { of(&session)? };
     let all = list.steps.len();
-    let steps: Vec<Step> = list.steps.iter().filter(|step| list.is_kept(header, step.n)).cloned().collect();
+    let kept = list.kept(header);
+    let steps: Vec<Step> = list.steps.into_iter().filter(|step| kept.contains(&step.n)).collect();
     let gone = all - steps.len();
     let found = Found { steps, gone, head: header.head(), running, imported: header.imported.is_some() };
     if call.out.is_text() {

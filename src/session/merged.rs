@@ -38,8 +38,7 @@ impl Locked {
         let (list, Some(run)) = (self.steps()?, self.run()?) else { return Ok(0) };
         let Some(floor) = floor(&list, steps, keep) else { return Ok(0) };
         let freed = self.freed(&list, floor)?;
-        let gone =
-            list.steps.iter().filter(|step| list.is_kept(&self.header, step.n) && !list.chain(step.n).contains(&floor)).count();
+        let gone = list.kept(&self.header).difference(&list.standing_on(floor)).count();
         let mut header = self.header.clone();
         header.sizes.held = header.sizes.held.saturating_sub(freed.bytes);
         header.steps = header.steps.map(|steps| Steps { floor, ..steps });
@@ -55,9 +54,10 @@ impl Locked {
         let (before, chain): (HashSet<u32>, HashSet<u32>) =
             (list.chain(old).into_iter().collect(), list.chain(floor).into_iter().collect());
         let mut freed = Freed::default();
-        for step in list.steps.iter().filter(|step| !chain.contains(&step.n) && !list.chain(step.n).contains(&floor)) {
+        let (kept, stays) = (list.kept(&self.header), list.standing_on(floor));
+        for step in list.steps.iter().filter(|step| !chain.contains(&step.n) && !stays.contains(&step.n)) {
             freed.whole.push(step.n);
-            freed.bytes += if list.is_kept(&self.header, step.n) { step.held } else { 0 };
+            freed.bytes += if kept.contains(&step.n) { step.held } else { 0 };
         }
         for step in list.steps.iter().filter(|step| chain.contains(&step.n) && !before.contains(&step.n)) {
             for change in list.own(self, step.n)?.list {

@@ -6,7 +6,7 @@
 //!
 //! A session in which one command ran has no such file: its step 1 is told by `run.json` and `changes.jsonl`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
@@ -150,7 +150,7 @@ impl Added {
 
     /// The lines that make the net changes of the session those at this step, in place of those below it.
     pub fn net_lines(&self) -> Vec<Line> {
-        let of_net: std::collections::HashSet<&AbsPath> = self.net.iter().filter_map(Line::path).collect();
+        let of_net: HashSet<&AbsPath> = self.net.iter().filter_map(Line::path).collect();
         let own = self.own.list.iter().filter(|change| change.from.is_none() && !of_net.contains(&change.path));
         let times = self.own.directory_times.iter().filter(|time| !of_net.contains(&time.path));
         let own = own.map(|change| Line::Change(Box::new(change.clone())));
@@ -419,7 +419,7 @@ impl StepList {
         if n > 0 {
             self.get(header, n)?;
         }
-        if n == 0 || self.is_kept(header, n) {
+        if n == 0 || self.kept(header).contains(&n) {
             return Ok(());
         }
         let floor = header.steps.as_ref().map_or(0, |steps| steps.floor);
@@ -427,11 +427,26 @@ impl StepList {
         Err(not_now(&header.id, why).with_remedy("steps.keep and steps.max_size of the settings say how many are kept"))
     }
 
-    /// True if step `n` can be gone back to: it stands on the oldest one that is kept, or is that, or is of a branch that was begun anew since.
-    pub fn is_kept(&self, header: &Header, n: u32) -> bool {
+    /// The steps that can be gone back to: the oldest one that is kept, all that stand on it, and branches that were begun anew since.
+    pub fn kept(&self, header: &Header) -> HashSet<u32> {
         let floor = header.steps.as_ref().map_or(0, |steps| steps.floor);
-        let chain = self.chain(n);
-        chain.contains(&floor) || chain.first().is_some_and(|first| *first > floor)
+        self.grown(|step| step.n == floor || step.on == 0 && step.n > floor)
+    }
+
+    /// A step and all that stand on it.
+    pub fn standing_on(&self, n: u32) -> HashSet<u32> {
+        self.grown(|step| step.n == n)
+    }
+
+    /// The steps that are roots, and all that stand on these. A step has a higher number than the one that it stands on.
+    fn grown(&self, is_root: impl Fn(&Step) -> bool) -> HashSet<u32> {
+        let mut grown = HashSet::new();
+        for step in &self.steps {
+            if is_root(step) || grown.contains(&step.on) {
+                grown.insert(step.n);
+            }
+        }
+        grown
     }
 
     fn index(&self, n: u32) -> Option<usize> {
