@@ -48,7 +48,7 @@ impl Locked {
         Ok(gone)
     }
 
-    /// What nobody can go back to once `floor` is the oldest step, beside what was freed before.
+    /// All that nobody can go back to once `floor` is the oldest step, beside what was freed before.
     fn freed(&self, list: &StepList, floor: u32) -> Result<Freed, Error> {
         let old = self.header.steps.as_ref().map_or(0, |steps| steps.floor);
         let (before, chain): (HashSet<u32>, HashSet<u32>) =
