@@ -1,7 +1,7 @@
 //! Random commands in a session of steps, and the same ones bare in a copy of the tree (tests/README.md, F51): a command in the session sees
 //! what it sees bare, each step can be gone back to, and the net changes are those of one run that did everything.
 //!
-//! `RECANT_SEED=n` plays one seed alone, `RECANT_ROUNDS=n` so many for each user.
+//! `RECANT_SEED=n` plays one seed alone, `RECANT_ROUNDS=n` so many for each user, `RECANT_STEPS=n` so many commands in a line.
 #![allow(clippy::print_stderr, reason = "the seed is said")]
 
 mod common;
@@ -281,7 +281,7 @@ fn play(desk: &Desk, seed: u64) {
     let mut pair = Pair { desk, bare, seed, done: Vec::new(), seen: BTreeMap::new() };
 
     // A line of steps, long enough for blocks, and a branch from somewhere in it.
-    let (many, mut branch) = (20 + dice.below(8), None);
+    let (many, mut branch) = (number("RECANT_STEPS").map_or_else(|| 20 + dice.below(8), |many| many as usize), None);
     let at = dice.below(many);
     for i in 0..many {
         let deeds: Vec<String> = (0..dice.of(&[1, 1, 2, 3])).map(|_| deed(dice, desk.who)).collect();

@@ -239,13 +239,6 @@ impl Changes {
         }
     }
 
-    /// Counts the paths that are a change in only one of two lists, or are to hold something else in each.
-    pub fn differing(&self, other: &Self) -> u64 {
-        let unlike = |change: &&Change, list: &Self| list.at(&change.path).is_none_or(|same| same.after != change.after);
-        let gone = self.list.iter().filter(|change| other.at(&change.path).is_none()).count();
-        (gone + other.list.iter().filter(|change| unlike(change, self)).count()) as u64
-    }
-
     /// The first path that cannot be true together with those before it, and why.
     pub fn contradiction(&self) -> Option<(&AbsPath, &'static str)> {
         let mut above = Vec::new();

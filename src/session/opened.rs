@@ -276,18 +276,6 @@ impl Locked {
         Ok(())
     }
 
-    /// Replaces `run.json` and header of a session that goes on, durably.
-    pub fn keep_run(&mut self, fs: &Fs, run: &Run, header: Header) -> Result<(), Error> {
-        let at = self.dir.at(b"run.json");
-        let beside = self.dir.at(b"run.json.new");
-        fs.write_beside(at, &json::text(run))?;
-        // D1: it replaces the one that tells where the session's content lies.
-        fs.sync_at(beside)?;
-        fs.name_beside(at)?;
-        // Its name becomes durable with the header's: until then there is no command (D2).
-        self.save(fs, header)
-    }
-
     /// Notes that a command goes on in the session, without waiting for the disk: after a power cut the session stands at its last step.
     pub fn note_going_on(&mut self, fs: &Fs, run: &Run) -> Result<(), Error> {
         let name = self.header.going_on();

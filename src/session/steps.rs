@@ -6,7 +6,7 @@
 //!
 //! A session in which one command ran has no such file: its step 1 is told by `run.json` and `changes.jsonl`.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
@@ -513,12 +513,5 @@ impl StepList {
             take(line.map_err(|error| damaged(&self.shown, format!("the lines of step {n}: {error}")))?);
         }
         Ok(())
-    }
-
-    /// The steps that stand on each step, the oldest first.
-    pub fn above(&self) -> HashMap<u32, Vec<u32>> {
-        let mut above: HashMap<u32, Vec<u32>> = HashMap::new();
-        self.steps.iter().for_each(|step| above.entry(step.on).or_default().push(step.n));
-        above
     }
 }
