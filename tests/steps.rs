@@ -601,7 +601,8 @@ fn a_running_command_is_looked_at_and_not_disturbed() {
         assert!(desk.recant("show s").ok().stdout().contains("status      running"));
         assert!(desk.recant("show s --json").ok().json()["run"].get("ending").is_none());
         for words in ["commit s", "discard s -y", "rewind s 1", "fork s"] {
-            desk.recant(words).with(6);
+            let refused = desk.recant(words).with(6);
+            assert!(refused.stderr().contains("a command is running in session"), "{words}: {refused}");
         }
         before.assert_same(&manifest(&store), "only looked at");
         waiting.go();

@@ -79,6 +79,12 @@ pub fn busy(what: impl Display) -> Error {
         .with_state("nothing was changed; try again when it has ended")
 }
 
+/// The error if a command runs in session `id`.
+pub(super) fn running(id: impl Display) -> Error {
+    Error::new(Kind::Busy, format!("a command is running in session {id}"))
+        .with_state("nothing was changed; try again when it has ended")
+}
+
 /// The error for a session that is not in a state for this.
 pub fn not_now(id: impl Display, why: impl Display) -> Error {
     Error::new(Kind::Refused, format!("session {id}: {why}"))

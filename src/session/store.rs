@@ -4,7 +4,8 @@ use std::thread::{Builder, ScopedJoinHandle};
 use std::time::Duration;
 
 use super::error::{
-    ambiguous, bad_key, busy, damaged, name_is_id, name_taken, no_store, not_emptied, not_now, not_safe, other_format, unknown,
+    ambiguous, bad_key, busy, damaged, name_is_id, name_taken, no_store, not_emptied, not_now, not_safe, other_format, running,
+    unknown,
 };
 use super::header::{Header, Origin, Status};
 use super::id::{self, Id};
@@ -332,7 +333,9 @@ impl Store {
     pub fn lock_session(&self, fs: &Fs, id: &Id) -> Result<Locked, Error> {
         let dir = self.session_dir(id)?;
         let lock = Lock::take_unless_held(fs, dir.at(b"lock"))?;
-        let lock = lock.ok_or_else(|| busy(format!("session {id}")))?;
+        // A header that cannot be read tells of no command.
+        let runs = || self.header_in(&dir, id).is_ok_and(|header| header.uncollected);
+        let lock = lock.ok_or_else(|| if runs() { running(id) } else { busy(format!("session {id}")) })?;
         // Read under the lock: a header read earlier may be old.
         let header = self.header_in(&dir, id)?;
         let session = Session::new(dir, header);
