@@ -136,3 +136,19 @@ fn what_is_committed_has_no_other_name_in_the_store() {
         }
     });
 }
+
+#[test]
+fn directories_that_a_command_closed_are_closed_in_a_block_too() {
+    if !common::can_run() {
+        return;
+    }
+    each(|desk| {
+        desk.made("mkdir t");
+        let closing = "mkdir -p t/d/in t/e/in; echo x > t/d/in/x; chmod 644 t/d/in; chmod 600 t/d; chmod 200 t/e/in; chmod 0 t/e";
+        desk.held("--session w -q", closing).run().ok();
+        (1..=40).for_each(|n| drop(desk.held("--session w -q", &format!("echo {n} > t/{n}")).run().ok()));
+        let look = "stat -c '%a %n' t/d t/e; chmod 700 t/d t/e; stat -c '%a %n' t/d/in t/e/in; chmod 700 t/d/in; cat t/d/in/x";
+        let seen = desk.held("--session w -q", look).run().ok().stdout();
+        assert_eq!(seen, "600 t/d\n0 t/e\n644 t/d/in\n200 t/e/in\nx\n", "{:?}", desk.who);
+    });
+}

@@ -49,28 +49,31 @@ impl Closed {
 
     /// Sets its mode, if it is there and has another. Returns its stat from before.
     pub fn set(&self, fs: &Fs, uppers: &Dir, mode: impl FnOnce(&Stat) -> u32) -> Result<Option<Stat>, IoError> {
-        let (directory, name) = parted(&self.below);
-        let Some(dir) = opened(uppers, directory)? else { return Ok(None) };
-        let at = dir.at(name);
-        let Some(stat) = at.stat()? else { return Ok(None) };
+        let Some((dir, stat)) = found(uppers, &self.below)? else { return Ok(None) };
         let mode = mode(&stat);
         if mode != stat.mode {
-            fs.set_mode(at, mode)?;
+            fs.set_mode(dir.at(parted(&self.below).1), mode)?;
         }
         Ok(Some(stat))
     }
 
     fn stat(&self, uppers: &Dir) -> Result<Option<Stat>, IoError> {
-        let (directory, name) = parted(&self.below);
-        opened(uppers, directory)?.map_or(Ok(None), |dir| dir.at(name).stat())
+        Ok(found(uppers, &self.below)?.map(|(_, stat)| stat))
     }
 }
 
-/// A directory below the uppers. `None` if it is closed again, or was removed, before this was cut off last time; or was put on the tree.
-fn opened(uppers: &Dir, below: &[u8]) -> Result<Option<Dir>, IoError> {
-    match uppers.open_below(below) {
+/// An object below the uppers, and its directory. `None` if that is closed again, or it was removed, before this was cut off last time; or was
+/// put on the tree.
+fn found(uppers: &Dir, below: &[u8]) -> Result<Option<(Dir, Stat)>, IoError> {
+    let (directory, name) = parted(below);
+    let look = || -> Result<_, IoError> {
+        let dir = uppers.open_below(directory)?;
+        let stat = dir.at(name).stat()?;
+        Ok(stat.map(|stat| (dir, stat)))
+    };
+    match look() {
         Err(error) if error.kind() == ErrorKind::PermissionDenied || error.leads_nowhere() => Ok(None),
-        dir => dir.map(Some),
+        found => found,
     }
 }
 

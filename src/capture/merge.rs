@@ -48,6 +48,8 @@ pub(super) fn merge(
     for level in done.iter().rev() {
         merging.dress(level)?;
     }
+    // A directory before its content, as whoever closes them goes the other way.
+    merging.closed.reverse();
     Ok(merging.closed)
 }
 
