@@ -115,7 +115,8 @@ fn deed(dice: &mut Dice, who: Who) -> String {
         4 => format!("mkdir -p {a}"),
         5 => format!("mv {a} {b}"),
         6 => format!("mv -T {a} {b}"),
-        7 => format!("cp -a {a} {b}"),
+        // All that -a does but links: with them cp replaces a file of more names than one, as those of merged uppers seem to be.
+        7 => format!("cp -PR --preserve=mode,ownership,timestamps,xattr {a} {b}"),
         // In a user's overlay the names of a file of the tree are two inodes, and one may show an old size: a file of its own.
         8 | 9 if who == Who::User => format!("rm -f {a}; echo {digit} > {a}; ln -f {a} {b}; echo {digit} >> {a}"),
         8 => format!("ln -f {a} {b}"),
