@@ -26,7 +26,7 @@ use super::memory::{self, Memory};
 use super::pieces::parted;
 use super::plan::{Laid, Plan};
 use super::refused;
-use super::run::{Event, Leaving, run};
+use super::run::{Ended, Event, Leaving, run};
 use super::sealed::Sealed;
 use crate::error::{At, Error};
 use crate::fs::dir::Dir;
@@ -116,20 +116,7 @@ fn held(
     record.on = base.as_ref().map(|base| base.chain.last().copied().unwrap_or(0));
 
     let began = Instant::now();
-    let ended = begin(fs, session, &record, start_of(&command.argv)).and_then(|()| {
-        // U2: after the record is written, so that a session cut off from here on is collected.
-        if earlier.is_some() {
-            modes::give_back(fs, &held)?;
-        }
-        run(&laid, command, &mut |event| {
-            if let Event::Uncovered(path, why) = &event {
-                let rows = coverage.iter_mut().filter(|row| row.path == *path);
-                rows.for_each(|row| (row.how, row.why) = (How::Uncovered, Some(why.clone())));
-            }
-            hear(event);
-        })
-    });
-    let ended = match ended {
+    let ended = match start(fs, session, (&record, &laid, &held), command, &mut coverage, hear) {
         Ok(ended) => ended,
         Err(error) => {
             if earlier.is_some() {
@@ -206,6 +193,29 @@ fn record_of(command: &Command, cwd: &AbsPath, laid: &Laid, earlier: Option<&Run
     };
     record.keep_of(earlier);
     record
+}
+
+/// Notes that a command runs in the session, and runs it. What turns out not to be covered becomes so in `coverage`.
+fn start(
+    fs: &Fs,
+    session: &mut Locked,
+    (record, laid, held): (&Run, &Laid, &Dir),
+    command: &Command,
+    coverage: &mut [Coverage],
+    hear: &mut dyn FnMut(Event),
+) -> Result<Ended, Error> {
+    begin(fs, session, record, start_of(&command.argv))?;
+    // U2: after the record is written, so that a session cut off from here on is collected.
+    if record.first.is_some() {
+        modes::give_back(fs, held)?;
+    }
+    run(laid, command, &mut |event| {
+        if let Event::Uncovered(path, why) = &event {
+            let rows = coverage.iter_mut().filter(|row| row.path == *path);
+            rows.for_each(|row| (row.how, row.why) = (How::Uncovered, Some(why.clone())));
+        }
+        hear(event);
+    })
 }
 
 /// Makes a session that a command was to go on in what it was before: the command was not started, or left nothing.

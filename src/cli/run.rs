@@ -508,15 +508,9 @@ fn end(call: &Call, store: &Store, begun: Begun, held: &Held, args: &args::Run) 
     let mut gone = false;
     let (result, ended) = if args.discard && !fresh {
         if let Some(step) = held.step {
-            let list = session.steps()?;
-            let on = list.get(&session.header, step)?.on;
-            session.rewind(&call.fs, &list, on)?;
-            note(format!(
-                "{} dropped; session {} stands at step {on}{}",
-                text::count(held.news, "change"),
-                id.tail(),
-                exited(exit)
-            ));
+            let on = drop_step(call, &mut session, step)?;
+            let dropped = text::count(held.news, "change");
+            note(format!("{dropped} dropped; session {} stands at step {on}{}", id.tail(), exited(exit)));
         }
         ("discarded", ended)
     } else if held.changes == 0 {
@@ -559,20 +553,32 @@ fn end(call: &Call, store: &Store, begun: Begun, held: &Held, args: &args::Run) 
         hints::beyond_files(call, held, network(args), fresh);
     }
     if !is_text {
-        let ending = match held.exit {
-            Exit::Code(code) => Ending::Exited(code.into()),
-            Exit::Signal(signal) => Ending::Signaled(signal),
-        };
-        let passed = held.coverage.iter().filter(|row| row.how == How::Passed).map(|row| &row.path);
-        let beyond_files = Beyond { network: network(args) == Network::Open, passed: passed.collect() };
-        let (changes, warnings, refused) = (held.changes, &held.warnings[..], &held.refused[..]);
-        let (dropped, too_much) = (held.dropped, held.too_much);
-        let session = (!gone).then_some(&id);
-        let step = held.step.filter(|_| !gone);
-        let told = RunDocument { session, step, result, ending, changes, beyond_files, warnings, refused, dropped, too_much };
-        call.out.document(&told);
+        document(call, held, args, (!gone).then_some(&id), result);
     }
     Ok((result, ended))
+}
+
+/// Goes back from the step that a command became, which is to be dropped; returns the number of the one that it stands on.
+fn drop_step(call: &Call, session: &mut Locked, step: u32) -> Result<u32, Problem> {
+    let list = session.steps()?;
+    let on = list.get(&session.header, step)?.on;
+    session.rewind(&call.fs, &list, on)?;
+    Ok(on)
+}
+
+/// Prints the JSON of a run. `session`: `None` where it is gone.
+fn document(call: &Call, held: &Held, args: &args::Run, session: Option<&Id>, result: &'static str) {
+    let ending = match held.exit {
+        Exit::Code(code) => Ending::Exited(code.into()),
+        Exit::Signal(signal) => Ending::Signaled(signal),
+    };
+    let passed = held.coverage.iter().filter(|row| row.how == How::Passed).map(|row| &row.path);
+    let beyond_files = Beyond { network: network(args) == Network::Open, passed: passed.collect() };
+    let (changes, warnings, refused) = (held.changes, &held.warnings[..], &held.refused[..]);
+    let (dropped, too_much) = (held.dropped, held.too_much);
+    let step = held.step.filter(|_| session.is_some());
+    let told = RunDocument { session, step, result, ending, changes, beyond_files, warnings, refused, dropped, too_much };
+    call.out.document(&told);
 }
 
 /// The error of the commit after a run, with the ways to go on.
