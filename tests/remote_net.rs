@@ -50,14 +50,14 @@ fn staged(world: &World, hosts: &[Host]) -> String {
 
 #[test]
 fn a_commit_on_three_machines_is_on_all_and_on_none_where_the_network_of_one_is_down() {
-    let Some((world, hosts)) = scene(["web1", "web2", "web3"], "3s") else { return };
+    let Some((world, hosts)) = scene(["web1", "web2", "web3"], "8s") else { return };
     let id = staged(&world, &hosts);
     let before: Vec<Manifest> = hosts.iter().map(tree).collect();
     let all = |verb: &str| -> Said { world.call(["-H", "web1,web2,web3", verb, &id]).run() };
     hosts[1].plug(false);
     let said = all("commit");
     assert_ne!(said.status, 0, "{said}");
-    assert!(said.stdout().contains("web2: no answer for 3 s"), "{said}");
+    assert!(said.stdout().contains("web2: no answer for 8 s"), "{said}");
     // Nor was it done there and taken back.
     for name in ["web1", "web3"] {
         assert!(said.stdout().contains(&format!("{name}  not begun")), "{said}");
@@ -81,7 +81,7 @@ fn a_commit_on_three_machines_is_on_all_and_on_none_where_the_network_of_one_is_
 #[cfg(feature = "crash-points")]
 #[test]
 fn a_network_that_goes_away_in_the_middle_decides_nothing() {
-    let Some((world, [host])) = scene(["web1"], "2s") else { return };
+    let Some((world, [host])) = scene(["web1"], "6s") else { return };
     let hosts = [host];
     let id = staged(&world, &hosts);
     let [host] = &hosts;
