@@ -596,6 +596,21 @@ fn a_running_command_is_looked_at_and_not_disturbed() {
         let paths: Vec<&str> = told["changes"].as_array().unwrap().iter().map(|row| row["path"].as_str().unwrap()).collect();
         let names: Vec<&str> = paths.iter().map(|path| path.rsplit('/').next().unwrap()).collect();
         assert_eq!(names, ["base", "gone", "part", "two"]);
+        let changes = |told: &serde_json::Value| (told["changes"].clone(), told["status"].clone());
+        let so_far = || (4.into(), "running".into());
+        assert_eq!(changes(&desk.recant("list --json").ok().json()["sessions"][0]), so_far());
+        assert_eq!(changes(&desk.recant("--json").ok().json()["sessions"][0]), so_far());
+        let listed =
+            |path: &str| desk.recant(&format!("list --path {path} --json")).ok().json()["sessions"].as_array().unwrap().len();
+        assert_eq!((listed("two"), listed("one")), (1, 0));
+        let running = &desk.recant("status --json").ok().json()["running"];
+        assert_eq!((running[0]["session"].as_str(), &running[0]["changes"]), (Some(&*id), &4.into()));
+        let of_step = desk.recant("diff s --step 2 --name-only").ok();
+        assert_eq!(of_step.stdout().lines().count(), 5, "it deleted what step 1 had created: {of_step}");
+        assert!(of_step.stderr().contains("this is what it has changed so far"), "{of_step}");
+        assert_eq!(desk.recant("diff s --since 1").ok().stdout(), desk.recant("diff s --step 2").ok().stdout());
+        let sealed = desk.recant("diff s --step 1 --name-only").ok();
+        assert!(sealed.stdout().ends_with("one\n") && sealed.stderr().is_empty(), "{sealed}");
         assert!(desk.recant("diff s").ok().stdout().contains("+half"));
         assert_eq!(desk.recant("cat s part").ok().stdout(), "half\n");
         assert!(desk.recant("show s").ok().stdout().contains("status      running"));

@@ -1,4 +1,5 @@
-//! `recant` alone: how things stand in this project, each with its next command. Reads headers and names of journals only.
+//! `recant` alone: how things stand in this project, each with its next command. Reads headers, names of journals, and the
+//! changes of commands that run.
 
 use serde::Serialize;
 
@@ -83,7 +84,7 @@ pub fn here(call: &Call) -> Result<Ended, Problem> {
     let (near, far): (Vec<&Header>, Vec<&Header>) = headers.iter().rev().filter(of_use).partition(is_here);
     let rows = near
         .iter()
-        .filter_map(|header| row(store, header, &interrupted.operations).transpose())
+        .filter_map(|header| row(call, store, header, &interrupted.operations).transpose())
         .collect::<Result<Vec<_>, _>>()?;
     let elsewhere = far.iter().filter(|header| header.status() == Status::Pending).count();
     if !broken.is_empty() {
@@ -95,13 +96,13 @@ pub fn here(call: &Call) -> Result<Ended, Problem> {
 }
 
 /// The row of a session; `None` if nothing is left to do with it.
-fn row(store: &Store, header: &Header, interrupted: &[Id]) -> Result<Option<Row>, Problem> {
+fn row(call: &Call, store: &Store, header: &Header, interrupted: &[Id]) -> Result<Option<Row>, Problem> {
     let tail = header.id.tail();
     let status = Standing::of(store, header, interrupted)?.word;
     // Nothing brings back what was there.
     let is_pruned = header.checkpoint == Checkpoint::Pruned;
     let verbs: &'static [&'static str] = match header.status() {
-        Status::Running if status == "running" => &["show"],
+        Status::Running if status == "running" => &["diff"],
         Status::Running | Status::Pending => &["diff", "commit", "discard"],
         Status::Partial if is_pruned => &["show", "commit"],
         Status::Partial => &["show", "commit", "rollback"],
@@ -112,11 +113,13 @@ fn row(store: &Store, header: &Header, interrupted: &[Id]) -> Result<Option<Row>
         Status::RolledBack if !header.left.is_empty() => &["show", "redo"],
         Status::RolledBack | Status::Discarded => return Ok(None),
     };
+    let so_far = call.listed_so_far(store, header);
+    let changes = so_far.map_or(header.counts.changes, |session| session.header.counts.changes);
     Ok(Some(Row {
         id: header.id.clone(),
         name: header.name.clone(),
         status,
-        changes: header.counts.changes,
+        changes,
         left: header.left.len(),
         never_in: header.counts.changes.saturating_sub(header.counts.ever_in),
         command: header.command.clone(),
@@ -205,7 +208,7 @@ impl Row {
     fn what(&self) -> String {
         let of = self.name.as_ref().or(self.command.as_ref()).map(|of| format!("  {}", shown(of))).unwrap_or_default();
         let held = match self.status {
-            "running" => "under way".into(),
+            "running" => format!("{} so far", text::count(self.changes, "change")),
             "rolled_back" => {
                 format!("{} of {} never committed", text::grouped(self.never_in), text::count(self.changes, "change"))
             }

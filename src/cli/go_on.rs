@@ -149,7 +149,13 @@ pub fn refuse(header: &Header, in_memory: bool, want: Want) -> Result<(), Proble
     );
     let problem = Problem::refused(format!("cannot {act} session {id}: {why}"));
     // Another session is no remedy for one that is to be rewound.
-    Err(if want == Want::GoOn { problem.remedy(remedy) } else { problem })
+    let shows = || format!("{} still shows what a step changed", command(format_args!("diff {} --step N", id.tail())));
+    let has_steps = matches!(header.status(), Status::Partial | Status::Committed | Status::RolledBack);
+    Err(match want {
+        Want::GoOn => problem.remedy(remedy),
+        _ if has_steps && header.origin == Origin::Captured => problem.remedy(shows()),
+        _ => problem,
+    })
 }
 
 /// Locks a session; waits so long for a command that runs in it.

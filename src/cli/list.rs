@@ -1,4 +1,5 @@
-//! `list`: sessions of this project or of all, the newest first, a line each. Reads headers only, unless a path is given.
+//! `list`: sessions of this project or of all, the newest first, a line each. Reads headers, the changes of commands that
+//! run and, if a path is given, those of all.
 
 use std::collections::HashMap;
 
@@ -15,6 +16,7 @@ use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::header::{Checkpoint, Header, Left, Origin};
 use crate::session::id::Id;
+use crate::session::opened::Session;
 use crate::session::store::{Broken, Store};
 use crate::tree::time;
 
@@ -145,7 +147,7 @@ pub fn list(call: &Call, args: &args::List) -> Result<Ended, Problem> {
     let scope = scope(call, args)?;
     let mut found = match call.store()? {
         None => Found::default(),
-        Some(store) => find(store, args, &scope)?,
+        Some(store) => find(call, store, args, &scope)?,
     };
     let damaged = Damaged::say_all(call, &found.broken);
     let limit = args.limit.unwrap_or(if call.out.is_text() { call.out.limit(false) } else { 0 });
@@ -179,8 +181,8 @@ fn scope(call: &Call, args: &args::List) -> Result<Scope, Problem> {
     }
 }
 
-/// Finds the sessions, newest first. Reads headers alone if no path is given.
-fn find(store: &Store, args: &args::List, scope: &Scope) -> Result<Found, Problem> {
+/// Finds the sessions, newest first. Reads headers alone if no path is given, and the changes of commands that run.
+fn find(call: &Call, store: &Store, args: &args::List, scope: &Scope) -> Result<Found, Problem> {
     let (headers, broken) = store.headers()?;
     let journaled = cut_off(store, store.journaled()?);
     let path = args.path.as_deref().map(|path| place::named(path, &Changes::default())).transpose()?;
@@ -199,8 +201,10 @@ fn find(store: &Store, args: &args::List, scope: &Scope) -> Result<Found, Proble
         if !args.status.is_empty() && !args.status.iter().any(|status| status.word() == standing.word) {
             continue;
         }
+        let so_far = call.listed_so_far(store, &header);
         if let Some(path) = &path {
-            match store.session(&header.id).and_then(|session| session.changes()) {
+            let opened = so_far.as_ref().map_or_else(|| store.session(&header.id)?.changes(), Session::changes);
+            match opened {
                 Ok(changes) if changes.under(path).is_empty() => continue,
                 Ok(_) => {}
                 Err(error) => {
@@ -215,6 +219,7 @@ fn find(store: &Store, args: &args::List, scope: &Scope) -> Result<Found, Proble
             continue;
         }
         let project = if scope.project.is_none() { scope.project_of(store, &header) } else { None };
+        let header = so_far.map_or(header, |session| session.header);
         found.listed.push(Listed { header, standing, project });
     }
     Ok(found)

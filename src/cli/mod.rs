@@ -455,14 +455,35 @@ impl Call {
     fn looked_at(&self, key: Option<&str>) -> Result<(&Store, Session), Problem> {
         let store = self.store_with(key.unwrap_or("last"))?;
         let id = self.find(store, key, Want::Look)?;
-        let session = store.session(&id)?;
-        if !session.header.uncollected || !session.is_held()? {
-            return self.session(Some(id.as_str()));
-        }
-        let (session, warnings) = crate::capture::hold::look(&self.fs, store, session)?;
-        self.out.note(format_args!("a command runs in session {}: this is what it has changed so far", id.tail()));
+        let Some((session, warnings)) = self.so_far(store, &id)? else { return self.session(Some(id.as_str())) };
+        diff::say_running(self, &session);
         warnings.iter().for_each(|warning| self.out.warn(warning));
         Ok((store, session))
+    }
+
+    /// A session as the command that runs in it has it so far, with warnings; `None` if none runs in it.
+    fn so_far(&self, store: &Store, id: &Id) -> Result<Option<(Session, Vec<String>)>, Problem> {
+        let session = store.session(id)?;
+        if !session.header.uncollected || !session.is_held()? {
+            return Ok(None);
+        }
+        Ok(Some(crate::capture::hold::look(&self.fs, store, session)?))
+    }
+
+    /// A session as [`Self::so_far`] has it, for a list of many: it warns of an error, and the session stays as it was before its command.
+    fn listed_so_far(&self, store: &Store, header: &Header) -> Option<Session> {
+        if !header.uncollected || header.discarded.is_some() {
+            return None;
+        }
+        let so_far = self.so_far(store, &header.id).unwrap_or_else(|problem| {
+            let id = &header.id;
+            self.out.warn(format_args!(
+                "session {id}: the changes of the command that runs in it are not counted: {}",
+                problem.message
+            ));
+            None
+        });
+        so_far.map(|(session, _)| session)
     }
 
     /// Opens a session to change, and locks it; what crashes left is settled first (V2).

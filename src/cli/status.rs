@@ -1,4 +1,5 @@
-//! `status`: how things stand, and what to do about it. Reads headers, heads of snapshots and names of journals only.
+//! `status`: how things stand, and what to do about it. Reads headers, heads of snapshots, names of journals, and the
+//! changes of commands that run.
 
 use serde::Serialize;
 
@@ -12,6 +13,7 @@ use crate::error::{Kind, command};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
+use crate::session::opened::Session;
 use crate::session::prune;
 use crate::session::running;
 use crate::session::store::Store;
@@ -24,6 +26,8 @@ struct Whole<'a> {
     store: StoreRow<'a>,
     sessions: Counts,
     steps: Steps,
+    /// Sessions in which a command runs.
+    running: &'a [Running],
     snapshots: &'a Snapshots,
     interrupted: &'a [Id],
     /// Sessions with paths where an interrupted operation could not be taken back; `list` has the paths.
@@ -63,6 +67,25 @@ struct Steps {
     sessions: u64,
     /// The number of their steps, but for those that were merged into others.
     steps: u64,
+}
+
+/// A session in which a command runs, with what it has changed so far.
+#[derive(Serialize)]
+struct Running {
+    session: Id,
+    changes: u64,
+}
+
+impl Running {
+    fn all(call: &Call, store: &Store, headers: &[Header]) -> Vec<Self> {
+        let so_far = headers.iter().filter_map(|header| call.listed_so_far(store, header));
+        so_far.map(|Session { header, .. }| Self { session: header.id, changes: header.counts.changes }).collect()
+    }
+
+    fn print(&self, call: &Call) {
+        let (id, changes) = (self.session.tail(), text::count(self.changes, "change"));
+        call.out.line(format_args!("running      {id}, {changes} so far: {}", command(format_args!("diff {id}"))));
+    }
 }
 
 impl Steps {
@@ -157,6 +180,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
             Status::Discarded => counts.discarded += 1,
         }
     }
+    let running = store.map(|store| Running::all(call, store, &headers)).unwrap_or_default();
     let old = old(&headers);
     let left: Vec<&Header> = headers.iter().filter(|header| !header.left.is_empty()).collect();
     let (unconfirmed, unreadable) = store.map_or(Ok(Default::default()), awaited::waiting)?;
@@ -171,6 +195,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
             store,
             &row,
             (&counts, Steps::of(&headers), &snapshots),
+            &running,
             (&journaled, &left),
             &unconfirmed,
             (&prunable, &old),
@@ -187,6 +212,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
             store: row,
             sessions: counts,
             steps: Steps::of(&headers),
+            running: &running,
             snapshots: &snapshots,
             interrupted: &journaled,
             left: left.iter().map(|header| &header.id).collect(),
@@ -252,6 +278,7 @@ fn print(
     opened: Option<&Store>,
     store: &StoreRow,
     (counts, steps, snapshots): (&Counts, Steps, &Snapshots),
+    running: &[Running],
     (journaled, left): (&[Id], &[&Header]),
     unconfirmed: &[Waiting],
     (prunable, old): (&Prunable, &[&Header]),
@@ -283,6 +310,7 @@ fn print(
         let snapshots = text::grouped(snapshots as u64);
         call.out.line(format_args!("snapshots    {snapshots} of {directories}{gone} ({bytes})"));
     }
+    running.iter().for_each(|running| running.print(call));
     print_old(call, old);
     for id in journaled {
         let what = opened.and_then(|store| cut_runs::would(store, id).or_else(|| recover::would(store, id)));

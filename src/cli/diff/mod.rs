@@ -8,6 +8,8 @@ pub mod patch;
 pub mod stat;
 mod steps;
 
+pub use steps::say_running;
+
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -78,9 +80,11 @@ pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Problem> {
     let found = if of_steps { super::steps::session(call, key) } else { call.looked_at(key) };
     let (store, session) = found.map_err(|problem| or_a_path(problem, args))?;
     refuse_discarded(&session)?;
+    if of_steps {
+        return steps::diff(call, args, store, &session);
+    }
     let shown = match &args.with {
         Some(other) => steps::between(call, args, &session, other),
-        None if of_steps => steps::diff(call, args, &session),
         None if args.conflicts => conflicts::diff(call, args, store, &session),
         None => diff_of(call, args, store, &session),
     };

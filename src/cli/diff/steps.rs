@@ -14,6 +14,7 @@ use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, Sort};
 use crate::session::id::Id;
 use crate::session::opened::Session;
+use crate::session::store::Store;
 use crate::tree::state::{Object, printed};
 
 /// `{"schema":2,"from":{…},"to":{…},"changes":[…]}`.
@@ -58,34 +59,58 @@ struct Compared<'c, 's> {
     none: String,
 }
 
-/// Shows what a step changed, or what came after it.
-pub fn diff(call: &Call, args: &args::Diff, session: &Session) -> Result<Ended, Problem> {
-    let header = &session.header;
-    let list = steps::of(session)?;
-    let head = session.changes()?;
-    let mut states = States::of([(session, &head)])?;
-    let at = |step: u32| Point { session: &header.id, step };
-    if let Some(n) = args.step {
+/// Shows what a step changed, or what came after it: the changes so far of a command that runs included.
+pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> Result<Ended, Problem> {
+    let so_far = call.so_far(store, session.id())?.map(|(so_far, _)| so_far);
+    let shown = diff_of(call, args, session, so_far.as_ref());
+    call.believed(store, so_far.as_ref().unwrap_or(session), shown)
+}
+
+fn diff_of(call: &Call, args: &args::Diff, sealed: &Session, so_far: Option<&Session>) -> Result<Ended, Problem> {
+    let latest = so_far.unwrap_or(sealed);
+    // The first command of a session is told by what it has changed so far, a further one by a look at its own upper.
+    let session = if sealed.header.lines == 0 { latest } else { sealed };
+    let (header, list, head) = (&session.header, steps::of(session)?, latest.changes()?);
+    let running = so_far.filter(|_| sealed.header.lines > 0).map(|_| header.next_step());
+    let last = running.unwrap_or(header.head());
+    if so_far.is_some() && args.step.is_none_or(|n| n == last) {
+        say_running(call, session);
+    }
+    let mut states = States::of([(latest, &head)])?;
+    if let Some(n) = args.step.filter(|n| running != Some(*n)) {
         let step = list.get(header, n)?;
         list.check(header, n)?;
         say_unsynced(call, step.unsynced);
         let own = list.own(session, n)?;
         let differences = Differences::of_step(&own);
-        let none = format!("step {n} changed no path");
-        let mut compared = Compared { from: at(step.on), to: at(n), states, differences, sides: None, none };
-        return print(call, args, [&own, &head], &mut compared);
+        let (from, to, none) = (at(session, step.on), at(session, n), format!("step {n} changed no path"));
+        return print(call, args, [&own, &head], &mut Compared { from, to, states, differences, sides: None, none });
     }
-    let n = args.since.unwrap_or(0);
-    list.check(header, n)?;
-    say_unsynced(call, header.unsynced);
-    let then = list.net(session, n)?;
-    let differences = states.between(&then, &head)?;
-    let none = match header.head() {
-        head if head == n => format!("step {n} is the head: nothing came after it"),
-        head => format!("step {n} and the head, step {head}, hold the same"),
+    let from = match args.step {
+        Some(_) => latest.run()?.and_then(|run| run.on).unwrap_or(header.head()),
+        None => args.since.unwrap_or(0),
     };
-    let mut compared = Compared { from: at(n), to: at(header.head()), states, differences, sides: None, none };
-    print(call, args, [&then, &head], &mut compared)
+    list.check(header, from)?;
+    say_unsynced(call, header.unsynced);
+    let then = list.net(session, from)?;
+    let differences = states.between(&then, &head)?;
+    let none = match args.step {
+        Some(n) => format!("step {n} has changed no path so far"),
+        None if from == last => format!("step {from} is the head: nothing came after it"),
+        None => format!("step {from} and the head, step {last}, hold the same"),
+    };
+    let (from, to) = (at(session, from), at(session, last));
+    print(call, args, [&then, &head], &mut Compared { from, to, states, differences, sides: None, none })
+}
+
+fn at(session: &Session, step: u32) -> Point<'_> {
+    Point { session: session.id(), step }
+}
+
+/// Says that what is shown is not the last word.
+pub fn say_running(call: &Call, session: &Session) {
+    let id = session.id().tail();
+    call.out.note(format_args!("a command runs in session {id}: this is what it has changed so far"));
 }
 
 /// Shows in what the heads of two sessions differ.
@@ -101,7 +126,7 @@ fn between_two(call: &Call, args: &args::Diff, old: &Session, new: &Session) -> 
     let (changes, others) = (old.changes()?, new.changes()?);
     let mut states = States::of([(old, &changes), (new, &others)])?;
     let differences = states.between(&changes, &others)?;
-    let [from, to] = [old, new].map(|session| Point { session: session.id(), step: session.header.head() });
+    let [from, to] = [old, new].map(|session| at(session, session.header.head()));
     let sides = Some([old.id().tail(), new.id().tail()]);
     let none = format!("sessions {} and {} hold the same", old.id(), new.id());
     print(call, args, [&changes, &others], &mut Compared { from, to, states, differences, sides, none })
