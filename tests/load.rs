@@ -181,9 +181,13 @@ fn deep_wide_and_long(levels: usize, names: usize, path: usize) {
 
 /// How many system calls recant makes for `verb`, without those for memory and waiting, and what std checks in a debug build alone.
 fn calls(world: &World, verb: &str) -> u64 {
+    calls_of(world, &[verb, "last", "-q"])
+}
+
+fn calls_of(world: &World, words: &[&str]) -> u64 {
     let at = world.root().join("calls");
-    let words = ["-f", "-c", "-o", at.to_str().expect("a plain path"), env!("CARGO_BIN_EXE_recant"), verb, "last", "-q"];
-    world.program("strace", words).run().ok();
+    let strace = ["-f", "-c", "-o", at.to_str().expect("a plain path"), env!("CARGO_BIN_EXE_recant")];
+    world.program("strace", [&strace, words].concat()).run().ok();
     let table = std::fs::read_to_string(&at).expect("what strace counted");
     let row = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -238,6 +242,33 @@ fn a_path_costs_few_system_calls() {
         let most = if verb == "commit" { 150 } else { 130 };
         assert!(tenths <= most, "{verb}: {tenths} tenths of a call a path");
     }
+}
+
+/// The calls of 16 steps each, as the uppers of so many are merged at once.
+#[test]
+fn a_step_takes_as_many_calls_after_two_hundred_others_as_after_twenty() {
+    const MEASURED: usize = 16;
+    if !can_run() || std::process::Command::new("strace").arg("-V").output().is_err() {
+        return skip("the calls of a step: recant run or strace is missing here");
+    }
+    let world = World::new();
+    let calls_from = |first: usize| -> u64 {
+        (first..first + MEASURED)
+            .map(|n| calls_of(&world, &["run", "-q", "--session", "s", "--", "sh", "-c", &format!("echo {n} > f{}", n % 20)]))
+            .sum()
+    };
+    let go_to = |n: usize, from: usize| {
+        for n in from..n {
+            world.call(["run", "-q", "--session", "s", "--", "sh", "-c", &format!("echo {n} > f{}", n % 20)]).run().ok();
+        }
+    };
+    go_to(20, 0);
+    let early = calls_from(20);
+    go_to(200, 20 + MEASURED);
+    let late = calls_from(200);
+    println!("a step: {} calls after 20 others, {} after 200", early / MEASURED as u64, late / MEASURED as u64);
+    assert!(late * 10 <= early * 11, "a step: {early} calls for {MEASURED} after 20 others, {late} after 200");
+    assert_eq!(world.recant("steps s --json").ok().json()["head"], 200 + MEASURED);
 }
 
 /// Each 256 MiB that are read take 2,048 calls.

@@ -147,6 +147,8 @@ fn deed(dice: &mut Dice, who: Who) -> String {
 struct Seen {
     view: View,
     changes: Value,
+    /// The command that made it.
+    script: String,
 }
 
 /// A session of steps, and a copy of its tree in which the same commands run bare.
@@ -231,7 +233,20 @@ impl Pair<'_> {
         let view = self.view("w");
         assert_same(&wanted.settled(), &view.settled(), &self.told());
         assert!(head == self.head(), "{}: to look made a step", self.told());
-        self.seen.insert(head, Seen { view, changes: self.shown("w")["changes"].clone() });
+        let script = self.seen.remove(&head).map_or_else(|| self.done.last().cloned().unwrap_or_default(), |seen| seen.script);
+        self.seen.insert(head, Seen { view, changes: self.shown("w")["changes"].clone(), script });
+    }
+
+    /// `steps` shows each step that was seen, with its command, and no other.
+    fn steps_are_shown(&self) {
+        let told = self.desk.recant("steps w --json").ok().json();
+        let argv = |row: &Value| row["argv"].as_array().and_then(|argv| argv.last()).and_then(Value::as_str).map(str::to_owned);
+        let rows = told["steps"].as_array().expect("steps").iter();
+        let shown: BTreeMap<u64, String> =
+            rows.map(|row| (row["n"].as_u64().expect("a number"), argv(row).unwrap_or_default())).collect();
+        let seen = self.seen.iter().filter(|(n, _)| **n > 0).map(|(n, seen)| (*n, seen.script.clone()));
+        assert_eq!(shown, seen.collect(), "{}", self.told());
+        assert_eq!(told["head"], self.head(), "{}", self.told());
     }
 
     /// Gone back, or forward, to a step, the session shows what was seen then, and holds the same changes.
@@ -267,7 +282,8 @@ fn settled_changes(changes: &Value) -> String {
     rows.map(|row| format!("{} {} {} -> {}\n", row["path"], row["change"], state(&row["before"]), state(&row["after"]))).collect()
 }
 
-fn play(desk: &Desk, seed: u64) {
+/// Plays a line of so many commands; without a number, of 20 to 27.
+fn play(desk: &Desk, seed: u64, many: Option<usize>) {
     eprintln!("seed {seed} as {:?}", desk.who);
     let mut dice = Dice(seed);
     let dice = &mut dice;
@@ -282,7 +298,7 @@ fn play(desk: &Desk, seed: u64) {
     let mut pair = Pair { desk, bare, seed, done: Vec::new(), seen: BTreeMap::new() };
 
     // A line of steps, long enough for blocks, and a branch from somewhere in it.
-    let (many, mut branch) = (number("RECANT_STEPS").map_or_else(|| 20 + dice.below(8), |many| many as usize), None);
+    let (many, mut branch) = (many.unwrap_or_else(|| 20 + dice.below(8)), None);
     let at = dice.below(many);
     for i in 0..many {
         let deeds: Vec<String> = (0..dice.of(&[1, 1, 2, 3])).map(|_| deed(dice, desk.who)).collect();
@@ -325,6 +341,7 @@ fn play(desk: &Desk, seed: u64) {
     }
 
     // Every step, forward and backward.
+    pair.steps_are_shown();
     let head = pair.head();
     let mut steps: Vec<u64> = pair.seen.keys().copied().collect();
     while !steps.is_empty() {
@@ -360,13 +377,22 @@ fn every_step_shows_what_was_seen_then_and_the_net_changes_are_those_of_one_run(
     if !common::can_run() {
         return;
     }
+    let many = number("RECANT_STEPS").map(|many| many as usize);
     each(|desk| {
         let seeds = match (number("RECANT_SEED"), number("RECANT_ROUNDS")) {
             (Some(seed), _) => seed..seed + 1,
             (None, rounds) => 1..1 + rounds.unwrap_or(3),
         };
         for seed in seeds {
-            play(&Desk::new(desk.who), seed);
+            play(&Desk::new(desk.who), seed, many);
         }
     });
+}
+
+#[test]
+#[ignore = "takes a minute: a long line"]
+fn a_line_of_two_hundred_commands_is_as_they_are_bare() {
+    if common::can_run() {
+        each(|desk| play(desk, number("RECANT_SEED").unwrap_or(7), Some(200)));
+    }
 }
