@@ -13,6 +13,8 @@
 // The rooms, and the way of the data: capture or stage → changes → plan → journal → apply → settle → report.
 // docs/ARCHITECTURE.md says what each room does, and which others it may use.
 mod api;
+#[cfg_attr(not(any(test, feature = "crash-points")), expect(dead_code, reason = "the verbs that choose and merge are to come"))]
+mod blocks;
 mod capture;
 mod checkpoint;
 mod cli;
@@ -45,6 +47,8 @@ pub fn main() -> ExitCode {
 #[cfg(feature = "crash-points")]
 #[doc(hidden)]
 pub mod internals {
+    pub use crate::blocks::between::{Blocks, Whole};
+    pub use crate::blocks::block::Block;
     pub use crate::capture::collect::facts::{Facts, Numbers};
     pub use crate::capture::collect::{Collected, collect, finish};
     pub use crate::capture::command::{Command, Exit, Linger, Network};

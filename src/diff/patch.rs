@@ -1,10 +1,11 @@
 //! A change as a patch with git's headers: git-diff(1), "Generating patch text with -p".
 
-use std::time::{Duration, Instant};
-
-use similar::{Algorithm, DiffOp};
+use std::time::Duration;
 
 use super::view::{Half, View};
+use crate::blocks::between::Blocks;
+use crate::blocks::block::Block;
+use crate::blocks::lines;
 use crate::fs::path::{AbsPath, Shown};
 
 /// Lines around a hunk.
@@ -84,7 +85,7 @@ fn write_one(take: &mut Take<'_>, view: &View, old: &Half, new: &Half) {
         Half::Blob { .. } => name.to_vec(),
     };
     let (from, to) = (side(old, &a), side(new, &b));
-    if is_binary(was) || is_binary(is) {
+    if lines::is_binary(was) || lines::is_binary(is) {
         take(Part::Note, &[b"Binary files ", &*from, b" and ", &*to, b" differ"].concat());
         return;
     }
@@ -101,40 +102,34 @@ fn write_one(take: &mut Take<'_>, view: &View, old: &Half, new: &Half) {
     hunks(take, was, is);
 }
 
-fn is_binary(bytes: &[u8]) -> bool {
-    bytes[..bytes.len().min(8000)].contains(&0)
-}
-
 fn hunks(take: &mut Take<'_>, was: &[u8], is: &[u8]) {
-    let (old, new) = (lines(was), lines(is));
-    for group in similar::group_diff_ops(compared(&old, &new), CONTEXT) {
-        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
-        let range = |from: usize, to: usize| match to - from {
-            0 => format!("{from},0"),
-            1 => format!("{}", from + 1),
-            n => format!("{},{n}", from + 1),
-        };
-        let left = range(first.old_range().start, last.old_range().end);
-        let right = range(first.new_range().start, last.new_range().end);
-        take(Part::Place, format!("@@ -{left} +{right} @@").as_bytes());
-        for op in &group {
-            match op {
-                DiffOp::Equal { .. } => write_lines(take, Part::Both, b" ", &old[op.old_range()]),
-                _ => {
-                    write_lines(take, Part::Old, b"-", &old[op.old_range()]);
-                    write_lines(take, Part::New, b"+", &new[op.new_range()]);
-                }
-            }
-        }
+    let blocks = Blocks::roughly(was, is, PATIENCE);
+    for near in blocks.list().chunk_by(|a, b| b.old.start - a.old.end <= 2 * CONTEXT) {
+        hunk(take, &blocks, near);
     }
 }
 
-fn compared(old: &[&[u8]], new: &[&[u8]]) -> Vec<DiffOp> {
-    similar::capture_diff_slices_deadline(Algorithm::Myers, old, new, Some(Instant::now() + PATIENCE))
-}
-
-fn lines(bytes: &[u8]) -> Vec<&[u8]> {
-    bytes.split_inclusive(|b| *b == b'\n').collect()
+/// Blocks that share their context, as one hunk.
+fn hunk(take: &mut Take<'_>, blocks: &Blocks<'_>, near: &[Block]) {
+    let (Some(first), Some(last)) = (near.first(), near.last()) else { return };
+    let before = first.old.start.min(CONTEXT);
+    let after = (blocks.old_lines().len() - last.old.end).min(CONTEXT);
+    let range = |from: usize, to: usize| match to - from {
+        0 => format!("{from},0"),
+        1 => format!("{}", from + 1),
+        n => format!("{},{n}", from + 1),
+    };
+    let left = range(first.old.start - before, last.old.end + after);
+    let right = range(first.new.start - before, last.new.end + after);
+    take(Part::Place, format!("@@ -{left} +{right} @@").as_bytes());
+    let mut at = first.old.start - before;
+    for block in near {
+        write_lines(take, Part::Both, b" ", &blocks.old_lines()[at..block.old.start]);
+        write_lines(take, Part::Old, b"-", blocks.removed(block));
+        write_lines(take, Part::New, b"+", blocks.added(block));
+        at = block.old.end;
+    }
+    write_lines(take, Part::Both, b" ", &blocks.old_lines()[at..at + after]);
 }
 
 fn write_lines(take: &mut Take<'_>, part: Part, sign: &[u8], lines: &[&[u8]]) {
@@ -153,17 +148,11 @@ pub fn counts(view: &View) -> Option<(usize, usize)> {
         return None;
     }
     let (Some(was), Some(is)) = (view.old.bytes(), view.new.bytes()) else { return Some((0, 0)) };
-    let (old, new) = (lines(was), lines(is));
     if view.old.mode().is_some_and(|old| view.new.mode().is_some_and(|new| (old == "120000") != (new == "120000"))) {
-        return Some((new.len(), old.len()));
+        return Some((lines::split(is).len(), lines::split(was).len()));
     }
-    let mut sum = (0, 0);
-    for op in compared(&old, &new) {
-        if !matches!(op, DiffOp::Equal { .. }) {
-            sum = (sum.0 + op.new_range().len(), sum.1 + op.old_range().len());
-        }
-    }
-    Some(sum)
+    let blocks = Blocks::roughly(was, is, PATIENCE);
+    Some(blocks.list().iter().fold((0, 0), |sum, block| (sum.0 + block.new.len(), sum.1 + block.old.len())))
 }
 
 /// A path below `/` with git's prefix. With odd characters it is, as everywhere, in double quotes with C escapes, which git reads.

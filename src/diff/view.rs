@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use super::sources::{Content, OnTree, Sources};
+use crate::blocks::lines;
 use crate::config;
 use crate::error::Error;
 use crate::fs::path::{AbsPath, Shown};
@@ -17,9 +18,6 @@ pub const TEXT_LIMIT: u64 = 8 << 20;
 
 /// The most entries of a git index that are named.
 const ENTRIES: usize = 20;
-
-/// A NUL among this many first bytes makes content binary, as for git.
-const BINARY_PROBE: usize = 8000;
 
 /// A side of a patch.
 #[derive(Debug, PartialEq, Eq)]
@@ -63,7 +61,7 @@ impl Half {
     }
 
     fn is_binary(&self) -> bool {
-        self.bytes().is_some_and(|bytes| bytes[..bytes.len().min(BINARY_PROBE)].contains(&0))
+        self.bytes().is_some_and(lines::is_binary)
     }
 }
 

@@ -1,0 +1,11 @@
+//! Two contents by lines: the blocks in which they differ.
+//!
+//! In: bytes. Out: ranges of lines, and bytes. Pure: touches no file, prints nothing, uses no other room.
+//! - Every byte is kept, whatever the encoding: a line is what ends with LF or with the content, a CR before LF is a part of it.
+//! - Equal contents always have equal blocks, as people name them by number: what takes too long has none.
+
+pub mod between;
+pub mod block;
+mod compare;
+pub mod lines;
+mod slide;
