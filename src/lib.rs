@@ -49,6 +49,11 @@ pub fn main() -> ExitCode {
 pub mod internals {
     pub use crate::blocks::between::{Blocks, Whole};
     pub use crate::blocks::block::Block;
+    pub use crate::blocks::choice::{Choice, Part};
+    pub use crate::blocks::lines::split;
+    pub use crate::blocks::merge::{Conflict, Merged, merge};
+    pub use crate::blocks::numbers;
+    pub use crate::blocks::words::{Marks, words};
     pub use crate::capture::collect::facts::{Facts, Numbers};
     pub use crate::capture::collect::{Collected, collect, finish};
     pub use crate::capture::command::{Command, Exit, Linger, Network};

@@ -1,4 +1,4 @@
-//! The one place where lists of lines are compared.
+//! The one place where lists of lines or words are compared.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Two contents by lines: the blocks in which they differ.
+//! Two contents by lines: the blocks in which they differ, any part of them applied or taken out, three contents merged, changed words.
 //!
 //! In: bytes. Out: ranges of lines, and bytes. Pure: touches no file, prints nothing, uses no other room.
 //! - Every byte is kept, whatever the encoding: a line is what ends with LF or with the content, a CR before LF is a part of it.
@@ -6,6 +6,10 @@
 
 pub mod between;
 pub mod block;
+pub mod choice;
 mod compare;
 pub mod lines;
+pub mod merge;
+pub mod numbers;
 mod slide;
+pub mod words;
