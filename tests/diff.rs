@@ -2,6 +2,9 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
 use common::{World, name};
 use insta::assert_snapshot;
 
@@ -516,4 +519,35 @@ fn the_owner_of_what_is_new_and_the_rights_that_it_gives_are_shown_with_the_coun
     8 files changed, 7 insertions(+)
     ");
     common::way("an owner, setuid, setgid or capability that nobody sees", "Root", "diff", "closed");
+}
+
+#[test]
+fn the_first_patch_is_printed_before_the_last_file_is_read_for_its_rename_too() {
+    if !common::can_run() {
+        return;
+    }
+    let world = World::new();
+    world.write("gone", "a twin\n").write("last", "old\n");
+    // The first is more than a pipe holds, so that recant waits for its reader.
+    let script = "seq 100000 > first; rm gone; echo a twin > made; echo begun > last";
+    world.call(["run", "-q", "-n", "large", "--", "sh", "-c", script]).run().ok();
+    let held = |name: &str| {
+        let found = world.program("find", [world.store().to_str().unwrap(), "-type", "f", "-name", name]).run().ok().stdout();
+        std::path::PathBuf::from(found.strip_suffix('\n').expect("a held file"))
+    };
+    assert!(world.recant("diff large").ok().stdout().contains("made: renamed from"));
+    let mut child = world.call(["diff", "large"]).command().stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::with_capacity(16, child.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert!(line.starts_with("diff --git") && line.ends_with("/first\n"), "{line}");
+    // Other content of the same length in the store: none of it was read yet.
+    world.write(held("last"), "later\n").write(held("made"), "others\n");
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).unwrap();
+    assert!(child.wait().unwrap().success());
+    let rest: Vec<&str> =
+        rest.lines().filter(|line| line.starts_with(['#', '-', '+']) && !line.contains(char::is_numeric)).collect();
+    let rest = rest.join("\n");
+    assert!(rest.contains("+later") && rest.contains("+others") && !rest.contains("renamed"), "{rest}");
 }

@@ -75,3 +75,21 @@ fn a_file_of_128_mib_takes_no_memory_of_its_own() {
     }
     assert_eq!(std::fs::metadata(world.path("large")).expect("the file").len(), 128 << 20);
 }
+
+#[test]
+fn a_patch_of_100_mb_is_never_in_memory_as_a_whole() {
+    if !can_run() {
+        return skip("memory of a large patch: recant run does not work here");
+    }
+    let world = World::new();
+    // 5,000 files of 20 KB, a fifth of them moved: all are of one size.
+    let make = "big=$(seq -f %0199.0f 1 100); for d in $(seq 50); do mkdir $d; for f in $(seq 100); do echo \"$d $f\" >$d/$f; echo \"$big\" >>$d/$f; done; done";
+    world.program("sh", ["-ec", make]).run().ok();
+    let change = "for d in $(seq 11 50); do for f in $(seq 100); do echo end >>$d/$f; done; done; for d in $(seq 10); do mv $d moved-$d; done";
+    world.call(["run", "-q", "-n", "large", "--", "sh", "-ec", change]).run().ok();
+    for form in ["", "--color=always"] {
+        let said = within(&world, SHOWN_KIB, &format!("diff large {form} | wc -c")).ok();
+        let count: usize = said.stdout().trim().parse().expect("a number");
+        assert!(count > 20_000_000, "{form}: {said}");
+    }
+}

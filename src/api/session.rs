@@ -288,8 +288,9 @@ impl Store {
             let changes = session.changes()?.list;
             let sides = session.sides(changes.len())?;
             let mut sources = Sources::of(session)?;
-            let renames = Renames::find(&changes, &sides, &mut sources)?;
+            let mut renames = Renames::of(&changes);
             for (i, (change, side)) in changes.iter().zip(&sides).enumerate() {
+                renames.learn(&changes, i, &mut |i, end| sources.open(&changes[i], sides[i], end))?;
                 let mut view = View::of(change, *side, &mut sources, true)?;
                 view.remarks.extend(renames.from(&changes, i).map(|from| format!("renamed from {from}")));
                 view.remarks.extend(renames.to(&changes, i).map(|to| format!("renamed to {to}")));

@@ -1,11 +1,10 @@
 //! Finds deleted files that were created again under another name, by their content. Underneath both stay a deletion and a creation: this
 //! is for people.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::sources::{Content, Sources};
-use crate::error::At;
-use crate::error::Error;
+use super::sources::{Content, End, Sources};
+use crate::error::{At, Error};
 use crate::fs::path::AbsPath;
 use crate::session::change::Change;
 use crate::session::sides::Side;
@@ -21,82 +20,81 @@ const READ: u64 = 64 << 20;
 pub struct Renames {
     from: HashMap<usize, usize>,
     to: HashMap<usize, usize>,
+    /// Files of one size that are not compared yet.
+    waiting: HashMap<u64, Group>,
 }
 
-/// An end of a change.
-#[derive(Debug, Clone, Copy)]
-pub enum End {
-    /// The object that was there.
-    Before,
-    /// The object that is there after it.
-    After,
+/// Deleted and created files.
+#[derive(Debug, Default)]
+struct Group {
+    old: Vec<usize>,
+    new: Vec<usize>,
 }
 
 /// Opens the content at an end of a change, which is named by its index.
-type Open<'o> = dyn FnMut(usize, End) -> Result<Content, Error> + 'o;
+pub type Open<'o> = dyn FnMut(usize, End) -> Result<Content, Error> + 'o;
 
 impl Renames {
     /// Finds the renames among the changes of a session. Reads content only if a created and a deleted file have the same size, and no
     /// hash is recorded.
     pub fn find(changes: &[Change], sides: &[Side], sources: &mut Sources<'_>) -> Result<Self, Error> {
-        Self::find_by(changes, &mut |i, end| {
-            let (change, side) = (&changes[i], sides[i]);
-            let on_tree = sources.on_tree(change, side);
-            match end {
-                End::Before => sources.before(change, side, &on_tree),
-                End::After => sources.after(change, side, &on_tree),
-            }
-        })
+        Self::find_by(changes, &mut |i, end| sources.open(&changes[i], sides[i], end))
     }
 
     /// Finds the renames among any changes. `open` opens their contents.
     pub fn find_by(changes: &[Change], open: &mut Open<'_>) -> Result<Self, Error> {
-        let mut of_size: HashMap<u64, (Vec<usize>, Vec<usize>)> = HashMap::new();
-        // The name of a hard link is a further name of its file, not a new one for another.
-        for (i, change) in changes.iter().enumerate().filter(|(_, change)| !change.marks.linked) {
-            match (file(&change.before.object), file(&change.after)) {
-                (Some(old), _) if change.after.is_none() => of_size.entry(old.size()).or_default().0.push(i),
-                (_, Some(new)) if change.before.object.is_none() => of_size.entry(new.size()).or_default().1.push(i),
-                _ => {}
-            }
-        }
-        let mut found = Self::default();
-        let mut left = READ;
-        // All empty files have the same content.
-        let mut sizes: Vec<_> =
-            of_size.into_iter().filter(|(size, (old, new))| *size > 0 && !old.is_empty() && !new.is_empty()).collect();
-        sizes.sort_unstable();
-        for (size, (old, new)) in sizes {
-            let cost = size * (old.len() + new.len()) as u64;
-            if cost > left {
-                continue;
-            }
-            left -= cost;
-            found.pair(changes, open, &old, &new)?;
+        let mut found = Self::of(changes);
+        let waiting: BTreeMap<u64, Group> = std::mem::take(&mut found.waiting).into_iter().collect();
+        for group in waiting.into_values() {
+            found.pair(changes, open, group)?;
         }
         Ok(found)
     }
 
+    /// The files that may be renamed, by the list of changes alone: [`Self::learn`] reads their contents. Small files go first.
+    pub fn of(changes: &[Change]) -> Self {
+        let mut of_size: BTreeMap<u64, Group> = BTreeMap::new();
+        for (i, old, size) in candidates(changes) {
+            let group = of_size.entry(size).or_default();
+            if old { group.old.push(i) } else { group.new.push(i) }
+        }
+        let mut left = READ;
+        let fits = |(size, group): &(u64, Group)| {
+            let count = group.old.len() + group.new.len();
+            let cost = size * count as u64;
+            let fits = !group.old.is_empty() && !group.new.is_empty() && cost <= left;
+            left -= if fits { cost } else { 0 };
+            fits
+        };
+        Self { waiting: of_size.into_iter().filter(fits).collect(), ..Self::default() }
+    }
+
+    /// Finds the rename of one change, if it is one: reads the files that could be its other end.
+    pub fn learn(&mut self, changes: &[Change], i: usize, open: &mut Open<'_>) -> Result<(), Error> {
+        let group = candidate(&changes[i]).and_then(|(_, size)| self.waiting.remove(&size));
+        group.map_or(Ok(()), |group| self.pair(changes, open, group))
+    }
+
     /// Pairs files of one size by their content. If several are equal, those with the same time or the same last name go first.
-    fn pair(&mut self, changes: &[Change], open: &mut Open<'_>, old: &[usize], new: &[usize]) -> Result<(), Error> {
+    fn pair(&mut self, changes: &[Change], open: &mut Open<'_>, group: Group) -> Result<(), Error> {
         let mut originals: HashMap<Hash, BTreeSet<usize>> = HashMap::new();
-        for i in old {
-            if let Some(hash) = hash(changes, *i, End::Before, open)? {
-                originals.entry(hash).or_default().insert(*i);
+        for i in group.old {
+            if let Some(hash) = hash(changes, i, End::Before, open)? {
+                originals.entry(hash).or_default().insert(i);
             }
         }
-        for i in new {
-            let Some(hash) = hash(changes, *i, End::After, open)? else { continue };
+        for i in group.new {
+            let Some(hash) = hash(changes, i, End::After, open)? else { continue };
             let Some(alike) = originals.get_mut(&hash) else { continue };
             let likeness = |old: &usize| {
-                let (old, new) = (&changes[*old], &changes[*i]);
+                let (old, new) = (&changes[*old], &changes[i]);
                 let mtime = |object: &Object| object.as_ref().map(|state| state.meta.mtime);
                 (mtime(&old.before.object) == mtime(&new.after), old.path.name() == new.path.name())
             };
             if let Some(best) = alike.iter().copied().max_by_key(likeness) {
                 alike.remove(&best);
-                self.from.insert(*i, best);
-                self.to.insert(best, *i);
+                self.from.insert(i, best);
+                self.to.insert(best, i);
             }
         }
         Ok(())
@@ -111,6 +109,21 @@ impl Renames {
     pub fn to<'c>(&self, changes: &'c [Change], old: usize) -> Option<&'c AbsPath> {
         self.to.get(&old).map(|new| &changes[*new].path)
     }
+}
+
+/// The files that may be an end of a rename: the index of the change, whether it is the deleted one, bytes.
+fn candidates(changes: &[Change]) -> impl Iterator<Item = (usize, bool, u64)> + '_ {
+    changes.iter().enumerate().filter_map(|(i, change)| candidate(change).map(|(old, size)| (i, old, size)))
+}
+
+/// All empty files have the same content, and the name of a hard link is a further name of its file, not a new one for another.
+fn candidate(change: &Change) -> Option<(bool, u64)> {
+    let found = match (file(&change.before.object), file(&change.after)) {
+        (Some(old), _) if change.after.is_none() => (true, old.size()),
+        (_, Some(new)) if change.before.object.is_none() => (false, new.size()),
+        _ => return None,
+    };
+    Some(found).filter(|(_, size)| *size > 0 && !change.marks.linked)
 }
 
 fn file(object: &Object) -> Option<&State> {

@@ -26,6 +26,15 @@ pub enum Content {
     Gone(String),
 }
 
+/// An end of a change.
+#[derive(Debug, Clone, Copy)]
+pub enum End {
+    /// The object that was there.
+    Before,
+    /// The object that is there after it.
+    After,
+}
+
 /// The state of the tree at a change's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OnTree {
@@ -129,6 +138,15 @@ impl<'s> Sources<'s> {
             Ok((_, Likeness::Same)) => OnTree::AsRecorded,
             Ok(_) => OnTree::Changed,
             Err(error) => OnTree::Unseen(error.why()),
+        }
+    }
+
+    /// The content at an end of a change.
+    pub fn open(&mut self, change: &Change, side: Side, end: End) -> Result<Content, Error> {
+        let on_tree = self.on_tree(change, side);
+        match end {
+            End::Before => self.before(change, side, &on_tree),
+            End::After => self.after(change, side, &on_tree),
         }
     }
 

@@ -5,8 +5,7 @@
 
 use std::cmp::Ordering;
 
-use super::renames::End;
-use super::sources::{Content, OnTree, Sources};
+use super::sources::{Content, End, OnTree, Sources};
 use crate::error::{At, Error};
 use crate::session::change::{Before, Change, Changes, Marks};
 use crate::session::opened::Session;

@@ -110,15 +110,15 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
         return Ok(names(call, args, listed.iter().map(|(change, _)| *change)));
     }
     let mut sources = Sources::of(session)?;
-    let renames = Renames::find(&changes.list, &sides, &mut sources)?;
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
         return if args.much.stat {
             stat::print(call, args, &listed, &mut sources)
         } else {
-            print(call, args, &changes.list, &wanted, &sides, &renames, &mut sources)
+            print(call, args, &changes.list, &wanted, &sides, &mut sources)
         };
     }
+    let renames = Renames::find(&changes.list, &sides, &mut sources)?;
     let mut told = Vec::with_capacity(wanted.len());
     for i in &wanted {
         let view = View::of(&changes.list[*i], sides[*i], &mut sources, args.much.stat)?;
@@ -165,10 +165,9 @@ fn print(
     changes: &[Change],
     wanted: &[usize],
     sides: &[Side],
-    renames: &Renames,
     sources: &mut Sources,
 ) -> Result<Ended, Problem> {
-    let (mut times, mut conflicts) = (0, 0);
+    let (mut times, mut conflicts, mut renames) = (0, 0, Renames::of(changes));
     for i in wanted {
         let change = &changes[*i];
         if change.sort() == Sort::Times && !args.much.all {
@@ -179,6 +178,7 @@ fn print(
             break;
         }
         let mut view = View::of(change, sides[*i], sources, true)?;
+        renames.learn(changes, *i, &mut |i, end| sources.open(&changes[i], sides[i], end))?;
         view.remarks.extend(renames.from(changes, *i).map(|from| format!("renamed from {from}")));
         view.remarks.extend(renames.to(changes, *i).map(|to| format!("renamed to {to}")));
         conflicts += u64::from(view.conflict);

@@ -7,7 +7,8 @@ use super::super::problem::Problem;
 use super::super::{Call, Ended, args, place};
 use super::super::{steps, text};
 use super::{Lines, patch, refuse_discarded, stat};
-use crate::diff::renames::{End, Renames};
+use crate::diff::renames::Renames;
+use crate::diff::sources::End;
 use crate::diff::steps::{Differences, States};
 use crate::diff::view::View;
 use crate::fs::path::AbsPath;
@@ -146,8 +147,8 @@ fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: &mut Co
     if args.much.name_only {
         return Ok(super::names(call, args, chosen.iter().map(|i| &changes[*i])));
     }
-    let renames = Renames::find_by(changes, &mut |i, end| states.open(differences, i, end))?;
     if !call.out.is_text() {
+        let renames = Renames::find_by(changes, &mut |i, end| states.open(differences, i, end))?;
         let mut rows = Vec::with_capacity(chosen.len());
         for i in chosen {
             let lines = if args.much.stat { Some(Lines::of(&view(states, differences, i)?)) } else { None };
@@ -161,7 +162,7 @@ fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: &mut Co
     call.out.page(call.config.pager.value.as_deref());
     let (listed, times): (Vec<usize>, Vec<usize>) =
         chosen.into_iter().partition(|i| args.much.all || changes[*i].sort() != Sort::Times);
-    let mut rows = Vec::new();
+    let (mut rows, mut renames) = (Vec::new(), Renames::of(changes));
     for i in &listed {
         if call.out.is_closed() {
             break;
@@ -171,6 +172,7 @@ fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: &mut Co
             rows.push(stat::row(call, &view));
             continue;
         }
+        renames.learn(changes, *i, &mut |i, end| states.open(differences, i, end))?;
         view.remarks.extend(renames.from(changes, *i).map(|from| format!("renamed from {from}")));
         view.remarks.extend(renames.to(changes, *i).map(|to| format!("renamed to {to}")));
         patch::print(call, &view);
