@@ -646,6 +646,8 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     remote.forks 10 default
     remote.timeout 1m default
     output.paths 20 default
+    diff.pager more $PAGER
+    diff.tool none default
     color auto default
     pager more $PAGER
     ");

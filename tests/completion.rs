@@ -106,6 +106,14 @@ fn before_a_run_s_command_options_are_offered_and_behind_it_the_command_s() {
 }
 
 #[test]
+fn programs_that_show_a_difference_are_offered_and_others_are_taken() {
+    let (world, ..) = scene();
+    assert_eq!(values(&world, &["recant", "diff", "--tool", "vimdi"]), ["vimdiff"]);
+    assert_eq!(values(&world, &["recant", "snapshot", "diff", "1", "--tool=me"]), ["--tool=meld"]);
+    assert_eq!(values(&world, &["recant", "diff", "--find"]), ["--find-renames"]);
+}
+
+#[test]
 fn the_paths_of_the_session_are_offered_a_directory_at_a_time_and_files_where_it_has_none() {
     let (world, ..) = scene();
     assert_eq!(

@@ -142,7 +142,7 @@ fn what_a_patch_cannot_say_stands_in_remarks() {
 }
 
 #[test]
-fn git_apply_makes_of_the_tree_what_commit_makes_of_it() {
+fn git_apply_makes_of_the_tree_what_commit_makes_of_it_in_each_form_of_the_patch() {
     let world = World::new();
     if !world.program("git", ["--version"]).run().stdout().starts_with("git") {
         common::skip("git is not installed");
@@ -152,6 +152,8 @@ fn git_apply_makes_of_the_tree_what_commit_makes_of_it() {
     world.write("to-link", "content\n").symlink("target", "to-file").symlink("target", "link").write("emptied", "x");
     world.write("quote\"d", "1\n").write("back\\slash", "1\n").write("new\nline", "1\n").write("tab\tbed", "1\n");
     world.write(name(b"latin-\xe4"), "1\n").write("trailing ", "1\n").write("ünïcode", "1\n");
+    world.write("moved", numbered(0..50)).write("moved away/a b", numbered(100..150)).write("as it is", "the same\n");
+    world.chmod("as it is", 0o755);
     let id = world.begin();
     let lines = numbered(0..100).replace("line 10\n", "").replace("line 50\n", "fifty\nand more\n").replace("line 99\n", "end");
     world.stage_write(&id, "changed", lines).stage_write(&id, "no-newline", "a\nb\n").stage_write(&id, "fresh/a b/c", "new\n");
@@ -164,19 +166,36 @@ fn git_apply_makes_of_the_tree_what_commit_makes_of_it() {
     world.call(["session", "chmod", &id, "0755", "tool"]).run().ok();
     world.call(["session", "symlink", &id, "target", "to-link"]).run().ok();
     world.call(["session", "symlink", &id, "elsewhere", "link"]).run().ok();
-    let patch = world.call(["diff", &id]).run().ok().out;
+    for gone in ["moved", "moved away", "as it is"] {
+        world.call(["session", "delete", "-r", &id, gone]).run().ok();
+    }
+    world.stage_write(&id, "moved here", numbered(0..50).replace("line 20\n", "twenty\n")).stage_write(&id, "same", "the same\n");
+    world.stage_write(&id, "new \"place\"/a", numbered(100..150).replace("line 149\n", "end"));
+    let forms: [(&[&str], &[&str]); 5] = [
+        (&[], &[]),
+        (&["-U0"], &["--unidiff-zero"]),
+        (&["-U", "10"], &[]),
+        (&["--find-renames"], &[]),
+        (&["--find-renames=30%", "--unified=0"], &["--unidiff-zero"]),
+    ];
+    let patches = forms.map(|(form, how)| (world.call([&["diff", &*id], form].concat()).run().ok().out, how));
+    let renames = |patch: &[u8]| String::from_utf8_lossy(patch).lines().filter(|line| line.starts_with("rename from")).count();
+    assert_eq!(patches.each_ref().map(|(patch, _)| renames(patch)), [0, 0, 0, 3, 3]);
 
-    // A second tree, whose paths below its root are the same as the real ones below `/`.
-    let copy = world.root().join("copy");
-    let inside = copy.join(world.tree().strip_prefix("/").unwrap());
-    world.mkdir(inside.parent().unwrap());
-    world.program("cp", [name(b"-a"), world.tree().into_os_string(), inside.clone().into_os_string()]).run().ok();
-    let git = |args: &[&str], input: &[u8]| {
-        world.program("git", args).cwd(&copy).stdin(input).env("GIT_CEILING_DIRECTORIES", world.root()).run()
-    };
-    git(&["init", "-q"], b"").ok();
-    let applied = git(&["apply", "--whitespace=nowarn", "-"], &patch);
-    assert_eq!((applied.status, &*applied.stderr()), (0, ""), "{}", String::from_utf8_lossy(&patch));
+    // Further trees, whose paths below their roots are the same as the real ones below `/`.
+    let below = world.tree().strip_prefix("/").unwrap().to_owned();
+    for (n, (patch, how)) in patches.iter().enumerate() {
+        let copy = world.root().join(format!("copy-{n}"));
+        let inside = copy.join(&below);
+        world.mkdir(inside.parent().unwrap());
+        world.program("cp", [name(b"-a"), world.tree().into_os_string(), inside.into_os_string()]).run().ok();
+        let git = |args: &[&str], input: &[u8]| {
+            world.program("git", args).cwd(&copy).stdin(input).env("GIT_CEILING_DIRECTORIES", world.root()).run()
+        };
+        git(&["init", "-q"], b"").ok();
+        let applied = git(&[&["apply", "--whitespace=nowarn"], *how, &["-"]].concat(), patch);
+        assert_eq!((applied.status, &*applied.stderr()), (0, ""), "{}", String::from_utf8_lossy(patch));
+    }
 
     world.call(["commit", &id]).run().ok();
     // git keeps no owner, no time and no empty directory.
@@ -186,7 +205,11 @@ fn git_apply_makes_of_the_tree_what_commit_makes_of_it() {
         manifest.0.values_mut().for_each(|row| (row.mtime, row.mode) = ((0, 0), row.mode & 0o100));
         manifest
     };
-    plain(&world.tree()).assert_same(&plain(&inside), "git made something else of the patch than commit did");
+    for (n, (form, _)) in forms.iter().enumerate() {
+        let inside = world.root().join(format!("copy-{n}")).join(&below);
+        plain(&world.tree())
+            .assert_same(&plain(&inside), &format!("{form:?}: git made something else of the patch than commit did"));
+    }
 }
 
 #[test]

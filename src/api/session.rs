@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::SystemTime;
 
 use super::{Error, Store, absolute, path_of};
-use crate::diff::patch;
+use crate::diff::patch::{self, Form};
 use crate::diff::renames::Renames;
 use crate::diff::sources::Sources;
 use crate::diff::view::View;
@@ -295,9 +295,9 @@ impl Store {
                 view.remarks.extend(renames.from(&changes, i).map(|from| format!("renamed from {from}")));
                 view.remarks.extend(renames.to(&changes, i).map(|to| format!("renamed to {to}")));
                 let mut written = Ok(());
-                patch::write(&view, &mut |_, line| {
+                patch::write(&view, Form::default(), &mut |line| {
                     if written.is_ok() {
-                        written = to.write_all(&[line, b"\n"].concat());
+                        written = line.iter().try_for_each(|span| to.write_all(&span.text)).and_then(|()| to.write_all(b"\n"));
                     }
                 });
                 written.at("write", "the patch").map_err(crate::error::Error::from)?;

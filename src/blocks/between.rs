@@ -45,6 +45,15 @@ impl<'c> Blocks<'c> {
         Self::until(end_of(limit), old, new)
     }
 
+    /// As [`roughly`](Self::roughly), with `key` of each line in place of it: lines with equal keys count as the same.
+    pub fn roughly_by(old: &'c [u8], new: &'c [u8], limit: Duration, key: impl Fn(&[u8]) -> Vec<u8>) -> Self {
+        let (old, new) = (lines::split(old), lines::split(new));
+        let [olds, news]: [Vec<Vec<u8>>; 2] = [&old, &new].map(|lines| lines.iter().map(|line| key(line)).collect());
+        let [before, after]: [Vec<&[u8]>; 2] = [&olds, &news].map(|keys| keys.iter().map(Vec::as_slice).collect());
+        let list = compare(&before, &after, end_of(limit));
+        Self { old, new, list }
+    }
+
     fn until(end: Option<Instant>, old: &'c [u8], new: &'c [u8]) -> Self {
         let (old, new) = (lines::split(old), lines::split(new));
         let list = compare(&old, &new, end);

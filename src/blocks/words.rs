@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::block::Block;
 use super::compare::compare;
 
 /// The most bytes of both sides together that are compared by words: nobody reads more of them at a glance.
@@ -24,12 +25,25 @@ pub fn words(old: &[&[u8]], new: &[&[u8]]) -> Option<Marks> {
         return None;
     }
     let [before, after]: [Vec<&[u8]>; 2] = [old, new].map(|lines| lines.iter().flat_map(|line| tokens(line)).collect());
-    let changes = compare(&before, &after, None);
+    let changes = joined(compare(&before, &after, None), &before);
     let (went, came): (Vec<_>, Vec<_>) = changes.into_iter().map(|change| (change.old, change.new)).unzip();
     Some(Marks { old: marks(old, &went), new: marks(new, &came) })
 }
 
-/// What a line is compared by: words, runs of blanks, its end, and each other byte by itself.
+/// Joins changes with blanks alone between them: 'a b' that became 'c d' is one.
+fn joined(changes: Vec<Block>, before: &[&[u8]]) -> Vec<Block> {
+    let are_blanks = |tokens: &[&[u8]]| tokens.iter().all(|token| kind(token[0]) == Kind::Blank);
+    let mut joined: Vec<Block> = Vec::new();
+    for change in changes {
+        match joined.last_mut().filter(|last| are_blanks(&before[last.old.end..change.old.start])) {
+            Some(last) => *last = Block { old: last.old.start..change.old.end, new: last.new.start..change.new.end },
+            None => joined.push(change),
+        }
+    }
+    joined
+}
+
+/// The parts that a line is compared by: words, runs of blanks, its end, and each other byte by itself.
 fn tokens(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.chunk_by(|a, b| kind(*a) == kind(*b) && kind(*a) != Kind::Sign)
 }

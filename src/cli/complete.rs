@@ -14,6 +14,7 @@ use clap::{Arg, ArgMatches, Command, CommandFactory, ValueHint};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, complete as offers};
 
 use super::args::{self, Cli};
+use super::diff::tool;
 use super::out::{Form, Out};
 use super::place::{self, Place};
 use super::scope::Scope;
@@ -108,6 +109,8 @@ enum Source {
     Snapshots,
     Hosts,
     Verbs,
+    /// Programs that show differences.
+    Tools,
     Files,
     Directories,
     /// A command and its arguments, which the shell knows.
@@ -122,6 +125,7 @@ fn source(verb: &str, arg: &Arg) -> Option<Source> {
         ("run", "session") | ("diff", "with") | (_, "id" | "ids") => Source::Sessions,
         ("diff", "step" | "since") | ("rewind" | "fork", "step") => Source::Steps,
         ("man", "verb") => Source::Verbs,
+        (_, "tool") => Source::Tools,
         (_, "key" | "other" | "number") if verb.starts_with("snapshot ") => Source::Snapshots,
         ("commit" | "rollback" | "undo" | "redo" | "diff" | "cat" | "show" | "discard", "path" | "paths") => {
             Source::PathsOfSession
@@ -210,6 +214,7 @@ impl Typing {
             Source::Snapshots => self.snapshots(word),
             Source::Hosts => hosts(word),
             Source::Verbs => Some(verbs(word)),
+            Source::Tools => Some(tools(word)),
             Source::Files | Source::Directories | Source::Command => None,
         };
         offers.unwrap_or_default()
@@ -385,6 +390,11 @@ fn verbs(word: &OsStr) -> Vec<CompletionCandidate> {
     let seen = command.get_subcommands().filter(|verb| !verb.is_hide_set());
     let fits = seen.filter(|verb| word.to_str().is_some_and(|word| verb.get_name().starts_with(word)));
     fits.map(|verb| CompletionCandidate::new(verb.get_name()).help(verb.get_about().cloned())).collect()
+}
+
+fn tools(word: &OsStr) -> Vec<CompletionCandidate> {
+    let fits = tool::NAMES.into_iter().filter(|name| word.to_str().is_some_and(|word| name.starts_with(word)));
+    fits.map(CompletionCandidate::new).collect()
 }
 
 /// The settings, or the defaults if they cannot be read.

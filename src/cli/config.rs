@@ -61,8 +61,13 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         plain("remote.forks", &config.forks, |n| json!(n)),
         row("remote.timeout", config.timeout.from, json!(config.timeout.value), age(config.timeout.value.map(Into::into))),
         plain("output.paths", &config.output_paths, |n| json!(n)),
+        match &config.diff_pager.value {
+            Some(_) => plain("diff.pager", &config.diff_pager, |pager| json!(pager)),
+            None => pager("diff.pager", call),
+        },
+        plain("diff.tool", &config.diff_tool, |tool| json!(tool)),
         color(call),
-        pager(call),
+        pager("pager", call),
     ];
     rows.extend(config.remotes.iter().map(|(name, remote)| machine(name, remote)));
     if !call.out.is_text() {
@@ -164,10 +169,10 @@ fn machine(name: &str, remote: &Remote) -> Row {
     row(format!("remotes.{name}"), From::File, json!(text), text)
 }
 
-fn pager(call: &Call) -> Row {
+fn pager(key: &'static str, call: &Call) -> Row {
     let set = &call.config.pager;
     match std::env::var("PAGER") {
-        Ok(pager) if set.value.is_none() => row("pager", From::Environment("PAGER"), json!(pager), pager),
-        _ => plain("pager", set, |pager| json!(pager.as_deref().unwrap_or("less"))),
+        Ok(pager) if set.value.is_none() => row(key, From::Environment("PAGER"), json!(pager), pager),
+        _ => plain(key, set, |pager| json!(pager.as_deref().unwrap_or("less"))),
     }
 }

@@ -152,6 +152,11 @@ impl Out {
         self.terminals.get().0
     }
 
+    /// True if colour is wanted on standard output.
+    pub fn is_colored(&self) -> bool {
+        self.color
+    }
+
     /// True if only what must not be missed is said.
     pub fn is_quiet(&self) -> bool {
         self.quiet

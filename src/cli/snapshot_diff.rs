@@ -6,22 +6,23 @@ use std::os::unix::ffi::OsStrExt;
 use serde::Serialize;
 
 use super::args::SnapshotDiff;
-use super::diff::{patch, stat};
+use super::diff::showing::{self, Showing};
+use super::diff::{self, Between};
 use super::problem::Problem;
 use super::snapshot::{Left, dir, inner, of_key, series_of};
 use super::{Call, Ended, text};
-use crate::diff::patch::counts;
+use crate::diff::patch::{Form, counts};
 use crate::diff::view::{TEXT_LIMIT, View};
 use crate::error::Error;
 use crate::error::{At as _, command, recant};
 use crate::fs::path::{AbsPath, Shown};
-use crate::session::change::{Before, Change, Marks, Sort};
+use crate::session::change::{Before, Change, Marks};
 use crate::snapshot::compare::{self, Compared, Difference, Terms};
 use crate::snapshot::content::{Content, Kept};
 use crate::snapshot::manifest::{At, Entry};
 use crate::snapshot::series::Series;
 use crate::snapshot::whole;
-use crate::tree::state::{Object, State, What, printed};
+use crate::tree::state::{Object, State, What};
 
 /// `{"schema":2,"directory":…,"n":…,"m":…,"changes":[…],"left":[…]}`.
 #[derive(Serialize)]
@@ -36,26 +37,17 @@ struct Whole<'a> {
 /// A change in JSON.
 #[derive(Serialize)]
 pub struct Row<'a> {
-    path: &'a AbsPath,
-    change: Sort,
-    #[serde(serialize_with = "printed")]
-    before: &'a Object,
-    #[serde(serialize_with = "printed")]
-    after: &'a Object,
+    #[serde(flatten)]
+    change: Between<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     insertions: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     deletions: Option<usize>,
 }
 
-/// `{"schema":2,"paths":[…]}`.
-#[derive(Serialize)]
-struct Names<'a> {
-    paths: Vec<&'a AbsPath>,
-}
-
 /// Shows the differences.
 pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Problem> {
+    showing::check(call, &args.much)?;
     let (store, series) = series_of(call, args.dir.as_deref(), &args.key, &args.paths)?;
     let meant = |key: &str| {
         of_key(&series, key, &format!("{recant} snapshot diff last{} -- {key}", dir(&series.directory), recant = recant()))
@@ -103,59 +95,51 @@ fn print(
     for difference in &compared.differences {
         changes.push((change(series, difference)?, difference));
     }
-    let all = args.much.all || !call.out.is_text();
-    let listed: Vec<_> = changes.iter().filter(|(change, _)| all || change.sort() != Sort::Times).collect();
+    let listed: Vec<_> = changes.iter().filter(|(change, _)| !call.out.is_text() || args.much.lists(change)).collect();
     let mut left = Vec::new();
     for (path, why) in &compared.left {
         left.push(Left { path: whole(&series.directory, path)?, why: why.clone() });
     }
     left.iter().for_each(|Left { path, why }| call.out.note(format_args!("{path}: not compared: {why}")));
     if args.much.name_only {
-        let paths: Vec<&AbsPath> = listed.iter().map(|(change, _)| &change.path).collect();
-        if call.out.is_text() {
-            paths.iter().for_each(|path| call.out.line(path));
-        } else {
-            call.out.document(&Names { paths });
-        }
-        return Ok(Ended::Done);
+        return Ok(diff::names(call, listed.iter().map(|(change, _)| change)));
     }
     let mut kept = Kept::of(&series.dir, &series.directory);
     if !call.out.is_text() {
         let mut rows = Vec::with_capacity(listed.len());
         for (change, difference) in &listed {
             let counts = match args.much.stat {
-                true => counts(&view(series, &mut kept, change, difference)?),
+                true => counts(&view(series, &mut kept, change, difference)?, Form::default()),
                 false => None,
             };
-            let (path, before, after) = (&change.path, &change.before.object, &change.after);
-            let (insertions, deletions) = (counts.map(|counts| counts.0), counts.map(|counts| counts.1));
-            rows.push(Row { path, change: change.sort(), before, after, insertions, deletions });
+            let (insertions, deletions) = counts.unzip();
+            rows.push(Row { change: Between::of(change), insertions, deletions });
         }
         call.out.list(&Whole { directory: &series.directory, n, m, changes: &rows, left }, || &rows);
         return Ok(Ended::Done);
     }
-    call.out.page(call.config.pager.value.as_deref());
-    let mut rows = Vec::new();
+    let mut showing = Showing::begin(call, &args.much)?;
     for (change, difference) in &listed {
-        let view = view(series, &mut kept, change, difference)?;
-        if args.much.stat {
-            rows.push(stat::row(call, &view));
-        } else {
-            patch::print(call, &view);
+        if call.out.is_closed() {
+            break;
         }
+        showing.add(&view(series, &mut kept, change, difference)?)?;
     }
-    if args.much.stat {
-        let between = m.map(|m| format!(" {m}")).unwrap_or_default();
-        let paths: String = args.paths.iter().map(|path| format!(" {}", Shown(path.as_os_str().as_bytes()))).collect();
-        let paths = if paths.is_empty() { paths } else { format!(" --{paths}") };
-        let whole = command(format_args!("snapshot diff {n}{between}{} --stat --all{paths}", dir(&series.directory)));
-        stat::table(call, &rows, args.much.all, &whole);
-    }
+    showing.end(|options| again(args, series, n, m, options))?;
     let times = changes.len() - listed.len();
     if times > 0 {
         call.out.note(format_args!("{} of the mtime alone (--all lists them)", text::count(times as u64, "change")));
     }
     Ok(Ended::Done)
+}
+
+/// This call with other options.
+fn again(args: &SnapshotDiff, series: &Series, n: u64, m: Option<u64>, options: &str) -> String {
+    let between = m.map(|m| format!(" {m}")).unwrap_or_default();
+    let space = if args.much.form.ignore_space { " -w" } else { "" };
+    let paths: String = args.paths.iter().map(|path| format!(" {}", Shown(path.as_os_str().as_bytes()))).collect();
+    let paths = if paths.is_empty() { paths } else { format!(" --{paths}") };
+    command(format_args!("snapshot diff {n}{between}{}{space}{options}{paths}", dir(&series.directory)))
 }
 
 /// The change from the snapshot to what is there now: the reverse of a restore.

@@ -67,12 +67,12 @@ fn sign(c: char) -> String {
     }
 }
 
-/// The length of a sequence that sets a style of recant's own lines: bold, underlined, a colour but black and white, or none.
+/// The length of a sequence that sets a style of recant's own lines: bold, underlined, reversed, a colour but black and white, or none.
 /// Other styles may hide text.
 fn own_color(bytes: &[u8]) -> usize {
     let Some(rest) = bytes.strip_prefix(b"\x1b[") else { return 0 };
     let Some(end) = rest.iter().position(|b| !b.is_ascii_digit() && *b != b';') else { return 0 };
-    let known = |number: &[u8]| matches!(number, b"" | b"0" | b"1" | b"4" | [b'3', b'1'..=b'6']);
+    let known = |number: &[u8]| matches!(number, b"" | b"0" | b"1" | b"4" | b"7" | [b'3', b'1'..=b'6']);
     if rest[end] == b'm' && rest[..end].split(|b| *b == b';').all(known) { end + 3 } else { 0 }
 }
 
@@ -99,6 +99,7 @@ mod tests {
     fn of_another_machine_s_words_recant_s_colours_stay() {
         for (given, want) in [
             (&b"\x1b[1m\x1b[31m-a\x1b[0m\n"[..], &b"\x1b[1m\x1b[31m-a\x1b[0m\n"[..]),
+            (b"\x1b[7m\x1b[31mword\x1b[0m", b"\x1b[7m\x1b[31mword\x1b[0m"),
             (b"\x1b[8mgone\x1b[m", b"^[[8mgone\x1b[m"),
             (b"\x1b[30;40mx\x1b[2K\x1b]52;c;AA==\x07", b"^[[30;40mx^[[2K^[]52;c;AA==^G"),
             (b"\x1b[31", b"^[[31"),

@@ -25,6 +25,7 @@ struct File {
     steps: StepsTable,
     remote: RemoteTable,
     output: OutputTable,
+    diff: DiffTable,
     remotes: BTreeMap<String, Remote>,
     color: Option<Color>,
     pager: Option<String>,
@@ -94,6 +95,13 @@ struct StepsTable {
 #[serde(default)]
 struct OutputTable {
     paths: Option<usize>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct DiffTable {
+    pager: Option<String>,
+    tool: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -193,6 +201,8 @@ impl Config {
             forks: Set::of(file.remote.forks, 10),
             timeout: Set::of(timeout.map_err(|why| value("remote.timeout", why))?, Some(60)),
             remotes: file.remotes,
+            diff_pager: Set::of(file.diff.pager.map(Some), None),
+            diff_tool: Set::of(file.diff.tool.map(Some), None),
             output_paths: Set::of(file.output.paths, OUTPUT_PATHS),
             color: Set::of(file.color, Color::Auto),
             pager: Set::of(file.pager.map(Some), None),

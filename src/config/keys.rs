@@ -4,7 +4,7 @@ use super::wrong::unknown_key;
 use crate::error::Error;
 
 /// Every key that the file may have. NAME is any word.
-const KEYS: [&str; 31] = [
+const KEYS: [&str; 33] = [
     "store.path",
     "store.warn_size",
     "capture.also",
@@ -34,6 +34,8 @@ const KEYS: [&str; 31] = [
     "remotes.NAME.store",
     "remotes.NAME.sudo",
     "output.paths",
+    "diff.pager",
+    "diff.tool",
     "color",
     "pager",
 ];

@@ -242,9 +242,18 @@ pub struct Config {
     pub color: Set<Color>,
     /// `pager`: a shell command; empty for none.
     pub pager: Set<Option<String>>,
+    /// `diff.pager`: one for differences alone.
+    pub diff_pager: Set<Option<String>>,
+    /// `diff.tool`: the program that `diff --tool` shows differences in, if the call names none.
+    pub diff_tool: Set<Option<String>>,
 }
 
 impl Config {
+    /// The pager of differences, if one is set.
+    pub fn pager_of_diff(&self) -> Option<&str> {
+        self.diff_pager.value.as_deref().or(self.pager.value.as_deref())
+    }
+
     /// The settings without a file, which are those of an empty file. `home` replaces `~/` in the defaults.
     pub fn defaults(file: Option<PathBuf>, home: Option<&Path>) -> Self {
         let name = file.as_deref().unwrap_or(Path::new("config.toml")).to_path_buf();

@@ -2,8 +2,11 @@
 //!
 //! In: a session and its changes. Out: lines of a patch as git has them, and remarks for what a patch cannot say. Reads only. Never prints.
 
+mod inline;
+mod likeness;
 pub mod patch;
 pub mod renames;
 pub mod sources;
+pub mod span;
 pub mod steps;
 pub mod view;

@@ -1,45 +1,52 @@
 //! A change as a patch with git's headers: git-diff(1), "Generating patch text with -p".
 
+use std::ops::Range;
 use std::time::Duration;
 
+use super::inline;
+use super::span::{Part, Span, Take, pieces};
 use super::view::{Half, View};
 use crate::blocks::between::Blocks;
 use crate::blocks::block::Block;
 use crate::blocks::lines;
+use crate::blocks::words::{Marks, words};
 use crate::fs::path::{AbsPath, Shown};
 
-/// Lines around a hunk.
-const CONTEXT: usize = 3;
+/// The form of a patch.
+#[derive(Debug, Clone, Copy)]
+pub struct Form {
+    /// Lines around a hunk.
+    pub context: usize,
+    /// True if white space does not count. The patch need not apply then.
+    pub ignore_space: bool,
+    /// The words in which lines differ.
+    pub words: Words,
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        Self { context: 3, ignore_space: false, words: Words::Unmarked }
+    }
+}
+
+/// The words in which lines differ from those that replace them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Words {
+    /// Not told: a patch.
+    Unmarked,
+    /// Marked spans of the lines of a patch.
+    Marked,
+    /// Both sides in one line, as `[-old-]{+new+}`, without a sign before it: git's `--word-diff`. No patch.
+    Inline,
+}
 
 /// After this time the rest of two contents counts as replaced: the patch is right, but may be longer than needed.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The kind of a line in a patch, for its colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// A remark, skipped by programs that read patches.
-    Remark,
-    /// A line of a file's head.
-    Head,
-    /// The place of a hunk.
-    Place,
-    /// A line of both sides, after a blank.
-    Both,
-    /// A line of the old side, after `-`.
-    Old,
-    /// A line of the new side, after `+`.
-    New,
-    /// A line in place of others, or about the last one.
-    Note,
-}
-
-/// Takes the lines of a patch, each without its end.
-type Take<'t> = dyn FnMut(Part, &[u8]) + 't;
-
 /// Passes the remarks, then the patch, to `take`, line by line.
-pub fn write(view: &View, take: &mut Take<'_>) {
+pub fn write(view: &View, form: Form, take: &mut Take<'_>) {
     for remark in &view.remarks {
-        take(Part::Remark, format!("# {}: {remark}", view.path).as_bytes());
+        take(&[Span::plain(Part::Remark, format!("# {}: {remark}", view.path).into_bytes())]);
     }
     if !view.whole {
         return;
@@ -49,23 +56,24 @@ pub fn write(view: &View, take: &mut Take<'_>) {
         (None, None) => {}
         // As git does: a link that becomes a file is removed and made again.
         (Some(_), Some(_)) if link(&view.old) != link(&view.new) => {
-            write_one(take, view, &view.old, &Half::Absent);
-            write_one(take, view, &Half::Absent, &view.new);
+            write_one(take, view, form, &view.old, &Half::Absent);
+            write_one(take, view, form, &Half::Absent, &view.new);
         }
-        _ => write_one(take, view, &view.old, &view.new),
+        _ => write_one(take, view, form, &view.old, &view.new),
     }
 }
 
-fn write_one(take: &mut Take<'_>, view: &View, old: &Half, new: &Half) {
+fn write_one(take: &mut Take<'_>, view: &View, form: Form, old: &Half, new: &Half) {
     let same_mode = old.mode() == new.mode();
     // Only metadata differs: no content was read.
     let same = old.bytes().is_none() && new.bytes().is_none()
-        || old.bytes() == new.bytes() && old.mode().is_some() && new.mode().is_some();
-    if same && same_mode {
+        || old.mode().is_some() && new.mode().is_some() && are_same(form, old, new);
+    if same && same_mode && view.from.is_none() {
         return;
     }
-    let (a, b) = (quoted(b"a/", view.path), quoted(b"b/", view.path));
-    let mut head = |bytes: &[&[u8]]| take(Part::Head, &bytes.concat());
+    let from = view.from.as_ref();
+    let (a, b) = (quoted(b"a/", from.map_or(view.path, |from| from.path)), quoted(b"b/", view.path));
+    let mut head = |bytes: &[&[u8]]| take(&[Span::plain(Part::Head, bytes.concat())]);
     head(&[b"diff --git ", &a, b" ", &b]);
     match (old.mode(), new.mode()) {
         (None, Some(mode)) => head(&[b"new file mode ", mode.as_bytes()]),
@@ -75,6 +83,11 @@ fn write_one(take: &mut Take<'_>, view: &View, old: &Half, new: &Half) {
             head(&[b"new mode ", is.as_bytes()]);
         }
         _ => {}
+    }
+    if let Some(from) = from {
+        head(&[b"similarity index ", from.similarity.to_string().as_bytes(), b"%"]);
+        head(&[b"rename from ", &quoted(b"", from.path)]);
+        head(&[b"rename to ", &quoted(b"", view.path)]);
     }
     let (Some(was), Some(is)) = (old.bytes(), new.bytes()) else { return };
     if same || was.is_empty() && is.is_empty() {
@@ -86,7 +99,7 @@ fn write_one(take: &mut Take<'_>, view: &View, old: &Half, new: &Half) {
     };
     let (from, to) = (side(old, &a), side(new, &b));
     if lines::is_binary(was) || lines::is_binary(is) {
-        take(Part::Note, &[b"Binary files ", &*from, b" and ", &*to, b" differ"].concat());
+        take(&[Span::plain(Part::Note, [b"Binary files ", &*from, b" and ", &*to, b" differ"].concat())]);
         return;
     }
     // A name with a blank in it ends with a tab, so that nothing after it can count as a part of it. git-apply(1) and patch(1) ignore
@@ -99,21 +112,34 @@ fn write_one(take: &mut Take<'_>, view: &View, old: &Half, new: &Half) {
     let labels = view.labels.as_ref();
     head(&[b"--- ", &from, end(&from, labels.map(|labels| &labels.0)).as_bytes()]);
     head(&[b"+++ ", &to, end(&to, labels.map(|labels| &labels.1)).as_bytes()]);
-    hunks(take, was, is);
+    hunks(take, form, was, is);
 }
 
-fn hunks(take: &mut Take<'_>, was: &[u8], is: &[u8]) {
-    let blocks = Blocks::roughly(was, is, PATIENCE);
-    for near in blocks.list().chunk_by(|a, b| b.old.start - a.old.end <= 2 * CONTEXT) {
-        hunk(take, &blocks, near);
+/// True if two contents are the same, in this form.
+fn are_same(form: Form, old: &Half, new: &Half) -> bool {
+    old.bytes() == new.bytes() || form.ignore_space && differ_in_space(old, new)
+}
+
+/// The blocks between two contents, in this form.
+fn blocks<'c>(form: Form, was: &'c [u8], is: &'c [u8]) -> Blocks<'c> {
+    match form.ignore_space {
+        true => Blocks::roughly_by(was, is, PATIENCE, without_space),
+        false => Blocks::roughly(was, is, PATIENCE),
+    }
+}
+
+fn hunks(take: &mut Take<'_>, form: Form, was: &[u8], is: &[u8]) {
+    let blocks = blocks(form, was, is);
+    for near in blocks.list().chunk_by(|a, b| b.old.start - a.old.end <= 2 * form.context) {
+        hunk(take, form, &blocks, near);
     }
 }
 
 /// Blocks that share their context, as one hunk.
-fn hunk(take: &mut Take<'_>, blocks: &Blocks<'_>, near: &[Block]) {
+fn hunk(take: &mut Take<'_>, form: Form, blocks: &Blocks<'_>, near: &[Block]) {
     let (Some(first), Some(last)) = (near.first(), near.last()) else { return };
-    let before = first.old.start.min(CONTEXT);
-    let after = (blocks.old_lines().len() - last.old.end).min(CONTEXT);
+    let before = first.old.start.min(form.context);
+    let after = (blocks.old_lines().len() - last.old.end).min(form.context);
     let range = |from: usize, to: usize| match to - from {
         0 => format!("{from},0"),
         1 => format!("{}", from + 1),
@@ -121,29 +147,77 @@ fn hunk(take: &mut Take<'_>, blocks: &Blocks<'_>, near: &[Block]) {
     };
     let left = range(first.old.start - before, last.old.end + after);
     let right = range(first.new.start - before, last.new.end + after);
-    take(Part::Place, format!("@@ -{left} +{right} @@").as_bytes());
-    let mut at = first.old.start - before;
+    take(&[Span::plain(Part::Place, format!("@@ -{left} +{right} @@").into_bytes())]);
+    let mut at = first.new.start - before;
     for block in near {
-        write_lines(take, Part::Both, b" ", &blocks.old_lines()[at..block.old.start]);
-        write_lines(take, Part::Old, b"-", blocks.removed(block));
-        write_lines(take, Part::New, b"+", blocks.added(block));
-        at = block.old.end;
+        write_same(take, form, &blocks.new_lines()[at..block.new.start]);
+        write_changed(take, form, blocks.removed(block), blocks.added(block));
+        at = block.new.end;
     }
-    write_lines(take, Part::Both, b" ", &blocks.old_lines()[at..at + after]);
+    write_same(take, form, &blocks.new_lines()[at..at + after]);
 }
 
-fn write_lines(take: &mut Take<'_>, part: Part, sign: &[u8], lines: &[&[u8]]) {
-    for line in lines {
+fn without_space(line: &[u8]) -> Vec<u8> {
+    line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
+}
+
+/// True if two texts differ, but not in a line without its white space.
+fn differ_in_space(old: &Half, new: &Half) -> bool {
+    let (Some(was), Some(is)) = (old.bytes(), new.bytes()) else { return false };
+    let bare = |bytes| lines::split(bytes).into_iter().map(without_space);
+    was != is && !lines::is_binary(was) && !lines::is_binary(is) && bare(was).eq(bare(is))
+}
+
+/// True if white space is all that differs at a path: nothing of it is shown if that does not count.
+pub fn differs_in_space_alone(view: &View) -> bool {
+    let same_mode = view.old.mode().is_some() && view.old.mode() == view.new.mode();
+    view.whole && same_mode && view.remarks.is_empty() && view.from.is_none() && differ_in_space(&view.old, &view.new)
+}
+
+fn write_same(take: &mut Take<'_>, form: Form, lines: &[&[u8]]) {
+    match form.words {
+        Words::Inline => inline::write_same(take, lines),
+        Words::Unmarked | Words::Marked => write_lines(take, Part::Both, b" ", lines, None),
+    }
+}
+
+fn write_changed(take: &mut Take<'_>, form: Form, old: &[&[u8]], new: &[&[u8]]) {
+    let is_replaced = form.words != Words::Unmarked && !old.is_empty() && !new.is_empty();
+    let marks = if is_replaced { words(old, new) } else { None };
+    if form.words == Words::Inline {
+        return inline::write_changed(take, old, new, marks.as_ref());
+    }
+    let marks = marks.filter(|marks| tell(marks, old, new));
+    write_lines(take, Part::Old, b"-", old, marks.as_ref().map(|marks| &*marks.old));
+    write_lines(take, Part::New, b"+", new, marks.as_ref().map(|marks| &*marks.new));
+}
+
+/// True if marks tell more than the lines alone: most of these is the same.
+fn tell(marks: &Marks, old: &[&[u8]], new: &[&[u8]]) -> bool {
+    let marked: usize = marks.old.iter().chain(&marks.new).flatten().map(ExactSizeIterator::len).sum();
+    let all: usize = old.iter().chain(new).map(|line| line.len()).sum();
+    marked * 2 < all
+}
+
+fn write_lines(take: &mut Take<'_>, part: Part, sign: &[u8], lines: &[&[u8]], marks: Option<&[Vec<Range<usize>>]>) {
+    for (n, line) in lines.iter().enumerate() {
         let text = line.strip_suffix(b"\n");
-        take(part, &[sign, text.unwrap_or(line)].concat());
+        let mut spans = vec![Span::plain(part, sign.to_vec())];
+        for (marked, piece) in pieces(text.unwrap_or(line), marks.map_or(&[], |marks| &marks[n])) {
+            match spans.last_mut().filter(|last| last.marked == marked) {
+                Some(last) => last.text.extend(piece),
+                None => spans.push(Span { part, marked, text: piece.to_vec() }),
+            }
+        }
+        take(&spans);
         if text.is_none() {
-            take(Part::Note, b"\\ No newline at end of file");
+            take(&[Span::plain(Part::Note, b"\\ No newline at end of file".to_vec())]);
         }
     }
 }
 
 /// Insertions and deletions; `None` if lines cannot be counted.
-pub fn counts(view: &View) -> Option<(usize, usize)> {
+pub fn counts(view: &View, form: Form) -> Option<(usize, usize)> {
     if !view.whole || view.is_binary() {
         return None;
     }
@@ -151,11 +225,12 @@ pub fn counts(view: &View) -> Option<(usize, usize)> {
     if view.old.mode().is_some_and(|old| view.new.mode().is_some_and(|new| (old == "120000") != (new == "120000"))) {
         return Some((lines::split(is).len(), lines::split(was).len()));
     }
-    let blocks = Blocks::roughly(was, is, PATIENCE);
+    let blocks = blocks(form, was, is);
     Some(blocks.list().iter().fold((0, 0), |sum, block| (sum.0 + block.new.len(), sum.1 + block.old.len())))
 }
 
-/// A path below `/` with git's prefix. With odd characters it is, as everywhere, in double quotes with C escapes, which git reads.
+/// A path below `/` with git's prefix, if it has one. With odd characters it is, as everywhere, in double quotes with C escapes, which git
+/// reads.
 fn quoted(prefix: &[u8], path: &AbsPath) -> Vec<u8> {
     let name = [prefix, &path.as_bytes()[1..]].concat();
     Shown(&name).to_string().into_bytes()

@@ -1,8 +1,10 @@
 //! Finds deleted files that were created again under another name, by their content. Underneath both stay a deletion and a creation: this
 //! is for people.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::likeness::{Contents, most, percent};
 use super::sources::{Content, End, Sources};
 use crate::error::{At, Error};
 use crate::fs::path::AbsPath;
@@ -15,10 +17,14 @@ use crate::tree::state::{Object, State};
 /// The most bytes that are read to find renames. If it takes more, the two files are listed as they are.
 const READ: u64 = 64 << 20;
 
+/// The most pairs of files that are compared to find those that are alike, as in git.
+const PAIRS: usize = 1_000_000;
+
 /// Pairs of changes, by index.
 #[derive(Debug, Default)]
 pub struct Renames {
-    from: HashMap<usize, usize>,
+    /// Of a created file the deleted one, and their likeness in percent.
+    from: HashMap<usize, (usize, u8)>,
     to: HashMap<usize, usize>,
     /// Files of one size that are not compared yet.
     waiting: HashMap<u64, Group>,
@@ -93,21 +99,79 @@ impl Renames {
             };
             if let Some(best) = alike.iter().copied().max_by_key(likeness) {
                 alike.remove(&best);
-                self.from.insert(i, best);
-                self.to.insert(best, i);
+                self.join(best, i, 100);
             }
         }
         Ok(())
     }
 
+    fn join(&mut self, old: usize, new: usize, percent: u8) {
+        self.from.insert(new, (old, percent));
+        self.to.insert(old, new);
+    }
+
+    /// Pairs the other files of which at least `least` percent stayed, those that are most alike first. False, and nothing is read, if they
+    /// are too many or too large.
+    pub fn find_alike(&mut self, changes: &[Change], least: u8, open: &mut Open<'_>) -> Result<bool, Error> {
+        let is_left = |(i, ..): &(usize, bool, u64)| !self.from.contains_key(i) && !self.to.contains_key(i);
+        let (old, new): (Vec<_>, Vec<_>) = candidates(changes).filter(is_left).partition(|(_, old, _)| *old);
+        if old.is_empty() || new.is_empty() {
+            return Ok(true);
+        }
+        let bytes: u64 = old.iter().chain(&new).map(|(_, _, size)| size).sum();
+        if bytes > READ || old.len() * new.len() > PAIRS {
+            return Ok(false);
+        }
+        let mut read = |files: Vec<(usize, bool, u64)>| -> Result<Vec<(usize, Contents)>, Error> {
+            let mut found = Vec::new();
+            for (i, old, _) in files {
+                if let Content::File(file) = open(i, if old { End::Before } else { End::After })? {
+                    found.push((i, Contents::of(&file).at("read", &changes[i].path)?));
+                }
+            }
+            Ok(found)
+        };
+        let (old, new) = (read(old)?, read(new)?);
+        let mut pairs = Vec::new();
+        for (i, created) in &new {
+            for (j, deleted) in &old {
+                if most(deleted, created) < u64::from(least) {
+                    continue;
+                }
+                let percent = percent(deleted, created);
+                if percent >= least {
+                    let same_name = changes[*j].path.name() == changes[*i].path.name();
+                    pairs.push((Reverse((percent, same_name)), *j, *i));
+                }
+            }
+        }
+        pairs.sort_unstable();
+        for (Reverse((percent, _)), old, new) in pairs {
+            if !self.to.contains_key(&old) && !self.from.contains_key(&new) {
+                self.join(old, new, percent);
+            }
+        }
+        Ok(true)
+    }
+
     /// The earlier path of a created file.
     pub fn from<'c>(&self, changes: &'c [Change], new: usize) -> Option<&'c AbsPath> {
-        self.from.get(&new).map(|old| &changes[*old].path)
+        self.from.get(&new).map(|(old, _)| &changes[*old].path)
     }
 
     /// The later path of a deleted file.
     pub fn to<'c>(&self, changes: &'c [Change], old: usize) -> Option<&'c AbsPath> {
         self.to.get(&old).map(|new| &changes[*new].path)
+    }
+
+    /// The deletion that a creation is the other end of, and the part of the content that stayed, in percent.
+    pub fn deleted(&self, new: usize) -> Option<(usize, u8)> {
+        self.from.get(&new).copied()
+    }
+
+    /// The creation that a deletion is the other end of.
+    pub fn created(&self, old: usize) -> Option<usize> {
+        self.to.get(&old).copied()
     }
 }
 

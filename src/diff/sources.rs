@@ -112,11 +112,6 @@ impl<'s> Sources<'s> {
         Ok(Self { session, run: session.run()?, originals: Originals::of(session)?, roots })
     }
 
-    /// The session's short name, for commands to type.
-    pub fn tail(&self) -> &'s str {
-        self.session.id().tail()
-    }
-
     /// Tells whether the tree still holds what the session recorded there.
     pub fn on_tree(&mut self, change: &Change, side: Side) -> OnTree {
         let (expected, print) = match side {

@@ -65,10 +65,20 @@ impl Half {
     }
 }
 
+/// The file that a rename made another of.
+pub struct Renamed<'c> {
+    /// Its path.
+    pub path: &'c AbsPath,
+    /// The part of the content that stayed, in percent.
+    pub similarity: u8,
+}
+
 /// A change, ready to be shown.
 pub struct View<'c> {
     /// The path.
     pub path: &'c AbsPath,
+    /// The file that was renamed to the path, if it is shown as such.
+    pub from: Option<Renamed<'c>>,
     /// Before.
     pub old: Half,
     /// After.
@@ -89,6 +99,7 @@ impl<'c> View<'c> {
     fn new(change: &'c Change) -> Self {
         Self {
             path: &change.path,
+            from: None,
             old: half(&change.before.object),
             new: half(&change.after),
             whole: true,
@@ -97,6 +108,23 @@ impl<'c> View<'c> {
             rights: rights(change),
             labels: None,
         }
+    }
+
+    /// Joins the views of a deletion and a creation, both whole, to that of a rename.
+    pub fn renamed(old: Self, new: Self, deleted: &'c Change, created: &'c Change, similarity: u8) -> Self {
+        let change = Change { before: deleted.before.clone(), ..created.clone() };
+        let mut view = Self {
+            from: Some(Renamed { path: &deleted.path, similarity }),
+            old: old.old,
+            conflict: old.conflict || new.conflict,
+            remarks: remarks(&change),
+            rights: rights(&change),
+            ..new
+        };
+        // What stands against it: conflicts, and what others did.
+        let of_created = remarks(created);
+        old.remarks.iter().chain(new.remarks.iter().filter(|text| !of_created.contains(text))).for_each(|text| view.remark(text));
+        view
     }
 
     /// Looks at a change, and reads its content if `read` is set.

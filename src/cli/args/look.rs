@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::session::change::{Change, Sort};
+
 /// `steps`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -32,7 +34,21 @@ pub struct Steps {
   recant diff k3fa --step 4              what its step 4 changed
   recant diff k3fa --since 4             and what came after that
   recant diff k3fa --with 9xqd           two attempts
-  recant diff last > /tmp/last.patch && patch -p1 -d / < /tmp/last.patch")]
+  recant diff --word-diff                which words differ
+  recant diff -U 10 -w                   more around, and blanks do not count
+  recant diff --find-renames=70%         with what was renamed and edited
+  recant diff --tool meld                side by side
+  recant diff last > /tmp/last.patch && patch -p1 -d / < /tmp/last.patch
+
+The output is a patch that git apply takes at /, also with -U and --find-renames.
+Lines that begin with '#' say what a patch cannot. With colour the words that
+differ are marked.
+
+A tool gets two directories of copies that are read-only: what was there, and
+what is there instead, of the files and links that changed. They are removed when
+it ends. vimdiff and nvimdiff are run file by file; ':cq' ends that. Any other
+command of a shell gets the two as $OLD and $NEW, or appended where it names
+neither: --tool 'diff -r'.")]
 pub struct Diff {
     /// Id, its last part, a unique prefix, a name, or 'last'; else the last session
     pub id: Option<String>,
@@ -54,6 +70,10 @@ pub struct Diff {
     /// The extent of the output.
     #[command(flatten)]
     pub much: Much,
+    /// Show a deleted file that came back elsewhere, N% of it the same (50), as a rename
+    #[arg(long, value_name = "N%", num_args = 0..=1, require_equals = true, default_missing_value = "50", value_parser = percent,
+          conflicts_with_all = ["name_only", "tool", "conflicts"])]
+    pub find_renames: Option<u8>,
 }
 
 /// The extent of a difference's output.
@@ -68,6 +88,39 @@ pub struct Much {
     /// List changes of the mtime alone too
     #[arg(long)]
     pub all: bool,
+    /// The form of what is shown.
+    #[command(flatten)]
+    pub form: Form,
+}
+
+impl Much {
+    /// True if a change is listed.
+    pub fn lists(&self, change: &Change) -> bool {
+        self.all || change.sort() != Sort::Times
+    }
+}
+
+/// The form of a difference, for people.
+#[derive(Debug, Args)]
+pub struct Form {
+    /// Show which words differ: [-old-]{+new+}
+    #[arg(long, conflicts_with_all = ["stat", "name_only"])]
+    pub word_diff: bool,
+    /// Show N lines around each change; else 3
+    #[arg(short = 'U', long, value_name = "N", value_parser = super::number::<u32>, conflicts_with_all = ["stat", "name_only"])]
+    pub unified: Option<u32>,
+    /// Do not count white space: show no change of that alone
+    #[arg(short = 'w', long, conflicts_with = "name_only")]
+    pub ignore_space: bool,
+    /// Show it in this program: difft, meld, vimdiff, any command; without NAME in diff.tool
+    #[arg(long, value_name = "NAME", num_args = 0..=1, value_hint = clap::ValueHint::CommandString,
+          conflicts_with_all = ["stat", "name_only", "word_diff", "unified", "ignore_space"])]
+    pub tool: Option<Option<String>>,
+}
+
+fn percent(text: &str) -> Result<u8, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse().ok().filter(|n| (1..=100).contains(n));
+    number.ok_or_else(|| "a part in percent is wanted: 1% to 100%".into())
 }
 
 /// `cat`.

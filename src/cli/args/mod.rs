@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, Undo, What};
-pub use look::{Cat, Diff, Log, Steps};
+pub use look::{Cat, Diff, Form, Log, Much, Steps};
 pub use run::{Doctor, Run, Shell};
 pub use session::{
     CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Export, Fork, Import, List, Mkdir, New, Prune,
@@ -177,6 +177,9 @@ Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.confi
   sudo = true                  run by sudo -n there
   [output]
   paths = 20                   lines of a listing; -v or --all lists everything
+  [diff]
+  pager = 'delta'              of differences alone; else as pager below
+  tool = 'meld'                the program of diff --tool
 At the top, before the first table:
   color = 'auto'               auto, always, never
   pager = 'less'               '' for none; else $PAGER

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::look::Much;
+use super::Much;
 use super::number;
 use crate::config;
 
@@ -138,7 +138,11 @@ pub struct SnapshotShow {
 #[command(after_help = "Examples:
   recant snapshot diff last              what has changed since
   recant snapshot diff 3 5 --stat        between two
-  recant snapshot diff 3 -- src          in this directory alone")]
+  recant snapshot diff 3 -- src          in this directory alone
+  recant snapshot diff 3 --word-diff     which words differ
+  recant snapshot diff 3 --tool=meld     side by side
+
+recant diff --help tells more of the form of the output.")]
 pub struct SnapshotDiff {
     /// A number, a label, or 'last': the newest that no run --in took
     #[arg(value_name = "N")]

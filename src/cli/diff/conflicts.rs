@@ -10,7 +10,8 @@ use serde::Serialize;
 use super::super::chosen::not_in_session;
 use super::super::problem::Problem;
 use super::super::{Call, Ended, args, place, text};
-use super::{Lines, Names, patch, stat};
+use super::showing::{self, Showing};
+use super::{Lines, Names, patch};
 use crate::checkpoint::limits::{Limits, OnLimit};
 use crate::commit::{self, Request};
 use crate::diff::sources::{Content, Sources};
@@ -105,15 +106,14 @@ pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) ->
         call.out.list(&Whole { session: session.id(), conflicts: &rows, refused: &refused }, lines);
         return Ok(Ended::Done);
     }
-    call.out.page(call.config.pager.value.as_deref());
-    if args.much.stat && !clashes.is_empty() {
-        let views = views.collect::<Result<Vec<_>, _>>()?;
-        let rows: Vec<_> = views.iter().map(|view| stat::row(call, view)).collect();
-        stat::table(call, &rows, args.much.all, &super::again(args, session.id().tail(), " --stat --all"));
+    if clashes.is_empty() {
+        showing::page(call);
     } else {
+        let mut showing = Showing::begin(call, &args.much)?;
         for view in views {
-            patch::print(call, &view?);
+            showing.add(&view?)?;
         }
+        showing.end(|options| super::again(args, session.id().tail(), options))?;
     }
     refused.iter().for_each(|Refused { path, why, .. }| patch::remark(call, &format!("{path}: refused: {why}")));
     say_how_many(call, session.id(), &clashes, &refused);
@@ -245,7 +245,7 @@ fn put(change: Option<&Change>, now: &Object, wanted: &Object) -> Object {
 fn names(call: &Call, id: &Id, clashes: &[Clash<'_>], refused: &[Refused]) -> Ended {
     let paths: Vec<&AbsPath> = clashes.iter().map(|clash| &clash.conflict.path).collect();
     if call.out.is_text() {
-        call.out.page(call.config.pager.value.as_deref());
+        showing::page(call);
         paths.iter().for_each(|path| call.out.line(path));
         say_how_many(call, id, clashes, refused);
     } else {

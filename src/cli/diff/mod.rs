@@ -4,9 +4,11 @@
 //! read patches skip them there.
 
 mod conflicts;
-pub mod patch;
-pub mod stat;
+mod patch;
+pub mod showing;
+mod stat;
 mod steps;
+pub mod tool;
 
 pub use steps::say_running;
 
@@ -21,17 +23,19 @@ use super::out::Each;
 use super::problem::Problem;
 use super::show::ChangeRow;
 use super::{Call, Ended, Standing, args, cut_off, text};
-use crate::diff::patch::counts;
+use crate::diff::patch::{Form, counts};
 use crate::diff::renames::Renames;
-use crate::diff::sources::Sources;
+use crate::diff::sources::{Content, End, Sources};
 use crate::diff::view::View;
-use crate::error::{Kind, command, recant};
+use crate::error::{Error, Kind, command, recant};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
 use crate::session::header::Status;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::session::store::Store;
+use crate::tree::state::{Object, printed};
+use showing::Showing;
 
 /// A change in JSON: the row of `show`, and how the tree relates to it.
 #[derive(Serialize)]
@@ -55,7 +59,7 @@ struct Lines {
 
 impl Lines {
     fn of(view: &View<'_>) -> Self {
-        let counts = counts(view);
+        let counts = counts(view, Form::default());
         Self { insertions: counts.map(|c| c.0), deletions: counts.map(|c| c.1), binary: view.is_binary() }
     }
 }
@@ -73,8 +77,27 @@ struct Names<'a> {
     paths: Vec<&'a AbsPath>,
 }
 
+/// A change between two states in JSON.
+#[derive(Serialize)]
+pub struct Between<'a> {
+    path: &'a AbsPath,
+    change: Sort,
+    #[serde(serialize_with = "printed")]
+    before: &'a Object,
+    #[serde(serialize_with = "printed")]
+    after: &'a Object,
+}
+
+impl<'a> Between<'a> {
+    /// The row of a change.
+    pub fn of(change: &'a Change) -> Self {
+        Self { path: &change.path, change: change.sort(), before: &change.before.object, after: &change.after }
+    }
+}
+
 /// Shows a session's changes.
 pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Problem> {
+    showing::check(call, &args.much)?;
     let of_steps = args.step.is_some() || args.since.is_some();
     let key = args.id.as_deref();
     let found = if of_steps { super::steps::session(call, key) } else { call.looked_at(key) };
@@ -105,18 +128,19 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
     if header.unsynced {
         call.out.warn(UNSYNCED);
     }
-    let listed: Vec<(&Change, Side)> = wanted.iter().map(|i| (&changes.list[*i], sides[*i])).collect();
     if args.much.name_only {
-        return Ok(names(call, args, listed.iter().map(|(change, _)| *change)));
+        return Ok(names(call, wanted.iter().map(|i| &changes.list[*i]).filter(|change| args.much.lists(change))));
     }
     let mut sources = Sources::of(session)?;
     if call.out.is_text() {
-        call.out.page(call.config.pager.value.as_deref());
-        return if args.much.stat {
-            stat::print(call, args, &listed, &mut sources)
-        } else {
-            print(call, args, &changes.list, &wanted, &sides, &mut sources)
-        };
+        let again = |options: &str| again(args, session.id().tail(), options);
+        let mut source = OfSession { changes: &changes.list, sides: &sides, sources };
+        let shown = show(call, args, &changes.list, &wanted, &mut source, &again)?;
+        if shown.times > 0 {
+            call.out.note(times_folded(shown.times));
+        }
+        say_conflicts(call, shown.conflicts, session.id().tail());
+        return Ok(Ended::Done);
     }
     let renames = Renames::find(&changes.list, &sides, &mut sources)?;
     let mut told = Vec::with_capacity(wanted.len());
@@ -146,11 +170,11 @@ fn or_a_path(problem: Problem, args: &args::Diff) -> Problem {
     }
 }
 
-fn names<'c>(call: &Call, args: &args::Diff, listed: impl Iterator<Item = &'c Change>) -> Ended {
-    let paths = listed.filter(|change| args.much.all || change.sort() != Sort::Times);
-    let paths: Vec<&AbsPath> = paths.map(|change| &change.path).collect();
+/// Prints paths alone.
+pub fn names<'c>(call: &Call, listed: impl Iterator<Item = &'c Change>) -> Ended {
+    let paths: Vec<&AbsPath> = listed.map(|change| &change.path).collect();
     if call.out.is_text() {
-        call.out.page(call.config.pager.value.as_deref());
+        showing::page(call);
         paths.iter().for_each(|path| call.out.line(path));
     } else {
         let lines = paths.iter().map(|path| Names { paths: vec![path] });
@@ -159,36 +183,97 @@ fn names<'c>(call: &Call, args: &args::Diff, listed: impl Iterator<Item = &'c Ch
     Ended::Done
 }
 
-fn print(
+/// Changes, and what opens their contents. A change is named by its index.
+trait Source<'c> {
+    /// The change, ready to be shown.
+    fn view(&mut self, i: usize) -> Result<View<'c>, Problem>;
+    /// The content at an end of a change.
+    fn open(&mut self, i: usize, end: End) -> Result<Content, Error>;
+}
+
+struct OfSession<'c, 's> {
+    changes: &'c [Change],
+    sides: &'c [Side],
+    sources: Sources<'s>,
+}
+
+impl<'c> Source<'c> for OfSession<'c, '_> {
+    fn view(&mut self, i: usize) -> Result<View<'c>, Problem> {
+        Ok(View::of(&self.changes[i], self.sides[i], &mut self.sources, true)?)
+    }
+
+    fn open(&mut self, i: usize, end: End) -> Result<Content, Error> {
+        self.sources.open(&self.changes[i], self.sides[i], end)
+    }
+}
+
+/// The numbers to be told of changes that were shown.
+struct Said {
+    /// Changes of the mtime alone, which are not listed.
+    times: u64,
+    conflicts: u64,
+}
+
+/// Shows the changes at `wanted`, one by one: the first is printed before the next is read. `again` is this call with other options.
+fn show<'c>(
     call: &Call,
     args: &args::Diff,
-    changes: &[Change],
+    changes: &'c [Change],
     wanted: &[usize],
-    sides: &[Side],
-    sources: &mut Sources,
-) -> Result<Ended, Problem> {
-    let (mut times, mut conflicts, mut renames) = (0, 0, Renames::of(changes));
-    for i in wanted {
-        let change = &changes[*i];
-        if change.sort() == Sort::Times && !args.much.all {
+    source: &mut dyn Source<'c>,
+    again: &dyn Fn(&str) -> String,
+) -> Result<Said, Problem> {
+    let mut showing = Showing::begin(call, &args.much)?;
+    let mut renames = match args.find_renames {
+        Some(least) => alike(call, changes, least, source)?,
+        None => Renames::of(changes),
+    };
+    let pairs = args.find_renames.is_some();
+    let is_wanted = |i: &usize| pairs && wanted.binary_search(i).is_ok();
+    let mut times = 0;
+    for i in wanted.iter().copied() {
+        if !args.much.lists(&changes[i]) {
             times += 1;
             continue;
         }
         if call.out.is_closed() {
             break;
         }
-        let mut view = View::of(change, sides[*i], sources, true)?;
-        renames.learn(changes, *i, &mut |i, end| sources.open(&changes[i], sides[i], end))?;
-        view.remarks.extend(renames.from(changes, *i).map(|from| format!("renamed from {from}")));
-        view.remarks.extend(renames.to(changes, *i).map(|to| format!("renamed to {to}")));
-        conflicts += u64::from(view.conflict);
-        patch::print(call, &view);
+        if renames.created(i).is_some_and(|new| is_wanted(&new)) {
+            continue;
+        }
+        if let Some((old, percent)) = renames.deleted(i).filter(|(old, _)| is_wanted(old)) {
+            let (gone, new) = (source.view(old)?, source.view(i)?);
+            if gone.whole && new.whole {
+                showing.add(&View::renamed(gone, new, &changes[old], &changes[i], percent))?;
+            } else {
+                showing.add(&gone)?;
+                showing.add(&new)?;
+            }
+            continue;
+        }
+        let mut view = source.view(i)?;
+        if showing.is_patch() {
+            renames.learn(changes, i, &mut |i, end| source.open(i, end))?;
+            view.remarks.extend(renames.from(changes, i).map(|from| format!("renamed from {from}")));
+            view.remarks.extend(renames.to(changes, i).map(|to| format!("renamed to {to}")));
+        }
+        showing.add(&view)?;
     }
-    if times > 0 {
-        call.out.note(times_folded(times));
+    let conflicts = showing.conflicts;
+    showing.end(again)?;
+    Ok(Said { times, conflicts })
+}
+
+/// The renames of files that are the same, or alike to `least` percent.
+fn alike<'c>(call: &Call, changes: &'c [Change], least: u8, source: &mut dyn Source<'c>) -> Result<Renames, Problem> {
+    let mut open = |i, end| source.open(i, end);
+    let mut renames = Renames::find_by(changes, &mut open)?;
+    if !renames.find_alike(changes, least, &mut open)? {
+        call.out
+            .note("too many files were created and deleted to compare them all: only those that are the same count as renamed");
     }
-    say_conflicts(call, conflicts, sources.tail());
-    Ok(Ended::Done)
+    Ok(renames)
 }
 
 /// This call with other options.
@@ -201,7 +286,9 @@ fn again(args: &args::Diff, session: &str, options: &str) -> String {
         _ => String::new(),
     };
     let paths = args.paths.iter().map(|path| format!(" {}", Shown(path.as_os_str().as_bytes()))).collect::<String>();
-    command(format_args!("diff {session}{sides}{paths}{options}"))
+    let space = if args.much.form.ignore_space { " -w" } else { "" };
+    let renames = args.find_renames.map(|least| format!(" --find-renames={least}%")).unwrap_or_default();
+    command(format_args!("diff {session}{sides}{space}{renames}{paths}{options}"))
 }
 
 /// Tells how to see what changed on the tree since.

@@ -3,23 +3,32 @@
 use anstyle::{AnsiColor, Style};
 
 use super::super::{Call, visible};
-use crate::diff::patch::{self, Part};
+use crate::diff::patch::{self, Form};
+use crate::diff::span::{Part, Span};
 use crate::diff::view::View;
 
 /// Prints remarks, then the patch.
-pub fn print(call: &Call, view: &View) {
-    patch::write(view, &mut |part, line| {
-        let line = match line.split_at_checked(1) {
-            Some((sign, text)) if matches!(part, Part::Both | Part::Old | Part::New) => [sign, &*call.out.foreign(text)].concat(),
-            _ => line.to_vec(),
-        };
-        call.out.bytes(&painted(call, style(part), &line));
+pub fn print(call: &Call, view: &View, form: Form) {
+    patch::write(view, form, &mut |spans| {
+        let mut line: Vec<u8> = spans.iter().flat_map(|span| shown(call, span)).collect();
+        line.push(b'\n');
+        call.out.bytes(&line);
     });
 }
 
 /// Prints a remark that belongs to no patch.
 pub fn remark(call: &Call, text: &str) {
-    call.out.bytes(&painted(call, style(Part::Remark), format!("# {}", visible::message(text)).as_bytes()));
+    let line = painted(call, style(Part::Remark), format!("# {}", visible::message(text)).as_bytes());
+    call.out.bytes(&[&*line, b"\n"].concat());
+}
+
+fn shown(call: &Call, span: &Span) -> Vec<u8> {
+    let text = match span.part {
+        Part::Both | Part::Old | Part::New => call.out.foreign(&span.text),
+        Part::Remark | Part::Head | Part::Place | Part::Note => (&*span.text).into(),
+    };
+    let style = style(span.part);
+    painted(call, if span.marked { style.invert() } else { style }, &text)
 }
 
 fn style(part: Part) -> Style {
@@ -33,13 +42,13 @@ fn style(part: Part) -> Style {
     }
 }
 
-/// A line of bytes in a style, if colour is wanted.
+/// Bytes in a style, if colour is wanted.
 fn painted(call: &Call, style: Style, bytes: &[u8]) -> Vec<u8> {
     if style == Style::new() {
-        return [bytes, b"\n"].concat();
+        return bytes.to_vec();
     }
     // The escapes of the style go around the bytes, which need not be text.
     let frame = call.out.paint(style, "\n");
     let (before, after) = frame.split_once('\n').unwrap_or_default();
-    [before.as_bytes(), bytes, after.as_bytes(), b"\n"].concat()
+    [before.as_bytes(), bytes, after.as_bytes()].concat()
 }

@@ -2,14 +2,10 @@
 
 use anstyle::AnsiColor;
 
-use super::super::problem::Problem;
 use super::super::shown::{cut, shortened};
-use super::super::{Call, Ended, args, text};
-use crate::diff::patch::counts;
-use crate::diff::sources::Sources;
+use super::super::{Call, text};
+use crate::diff::patch::{Form, counts};
 use crate::diff::view::View;
-use crate::session::change::{Change, Sort};
-use crate::session::sides::Side;
 
 /// A line of the table.
 pub struct Row {
@@ -18,26 +14,6 @@ pub struct Row {
     what: Result<(usize, usize), String>,
     /// The rights that it gives, if the line does not show them.
     rights: Option<String>,
-}
-
-/// Prints a line a change, and the totals.
-pub fn print(call: &Call, args: &args::Diff, listed: &[(&Change, Side)], sources: &mut Sources) -> Result<Ended, Problem> {
-    let (mut rows, mut times, mut conflicts) = (Vec::new(), 0, 0);
-    for (change, side) in listed {
-        if change.sort() == Sort::Times && !args.much.all {
-            times += 1;
-            continue;
-        }
-        let view = View::of(change, *side, sources, true)?;
-        conflicts += u64::from(view.conflict);
-        rows.push(row(call, &view));
-    }
-    table(call, &rows, args.much.all, &super::again(args, sources.tail(), " --stat --all"));
-    if times > 0 {
-        call.out.note(super::times_folded(times));
-    }
-    super::say_conflicts(call, conflicts, sources.tail());
-    Ok(Ended::Done)
 }
 
 /// Prints ready lines and the totals: `output.paths` lines, unless `all` is set. The command `whole` shows all.
@@ -100,8 +76,8 @@ impl Columns {
 }
 
 /// The line of a change.
-pub fn row(call: &Call, view: &View<'_>) -> Row {
-    let what = match counts(view) {
+pub fn row(call: &Call, view: &View<'_>, form: Form) -> Row {
+    let what = match counts(view, form) {
         _ if view.whole && view.is_binary() => {
             Err(format!("Bin {} -> {} bytes", text::grouped(view.old.size()), text::grouped(view.new.size())))
         }
@@ -112,7 +88,8 @@ pub fn row(call: &Call, view: &View<'_>) -> Row {
     };
     let said = what.as_ref().is_err_and(|what| view.rights.iter().all(|right| what.contains(right)));
     let rights = (!said && !view.rights.is_empty()).then(|| view.rights.join("; "));
-    Row { path: call.out.shown(view.path), what, rights }
+    let from = view.from.as_ref().map(|from| format!("{} => ", call.out.shown(from.path)));
+    Row { path: from.unwrap_or_default() + &call.out.shown(view.path), what, rights }
 }
 
 /// `+` and `-`, scaled to `width` if the largest count is larger. A count above 0 keeps a character.

@@ -6,17 +6,17 @@ use super::super::chosen::not_in_session;
 use super::super::problem::Problem;
 use super::super::{Call, Ended, args, place};
 use super::super::{steps, text};
-use super::{Lines, patch, refuse_discarded, stat};
+use super::{Between, Lines, Said, Source, refuse_discarded, showing};
 use crate::diff::renames::Renames;
-use crate::diff::sources::End;
+use crate::diff::sources::{Content, End};
 use crate::diff::steps::{Differences, States};
 use crate::diff::view::View;
+use crate::error::Error;
 use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Changes, Sort};
+use crate::session::change::Changes;
 use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::store::Store;
-use crate::tree::state::{Object, printed};
 
 /// `{"schema":2,"from":{…},"to":{…},"changes":[…]}`.
 #[derive(Serialize)]
@@ -36,12 +36,8 @@ struct Point<'a> {
 /// A change in JSON.
 #[derive(Serialize)]
 struct Row<'a> {
-    path: &'a AbsPath,
-    change: Sort,
-    #[serde(serialize_with = "printed")]
-    before: &'a Object,
-    #[serde(serialize_with = "printed")]
-    after: &'a Object,
+    #[serde(flatten)]
+    change: Between<'a>,
     /// The path at which what was created here was deleted.
     renamed_from: Option<&'a AbsPath>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,48 +141,33 @@ fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: &mut Co
     let changes = &differences.changes.list;
     let chosen = chosen(args, from.session, known, &differences.changes)?;
     if args.much.name_only {
-        return Ok(super::names(call, args, chosen.iter().map(|i| &changes[*i])));
+        return Ok(super::names(call, chosen.iter().map(|i| &changes[*i]).filter(|change| args.much.lists(change))));
     }
     if !call.out.is_text() {
         let renames = Renames::find_by(changes, &mut |i, end| states.open(differences, i, end))?;
         let mut rows = Vec::with_capacity(chosen.len());
         for i in chosen {
             let lines = if args.much.stat { Some(Lines::of(&view(states, differences, i)?)) } else { None };
-            let Change { path, before, after, .. } = &changes[i];
-            let (change, renamed_from) = (changes[i].sort(), renames.from(changes, i));
-            rows.push(Row { path, change, before: &before.object, after, renamed_from, lines });
+            rows.push(Row { change: Between::of(&changes[i]), renamed_from: renames.from(changes, i), lines });
         }
         call.out.list(&Whole { from: *from, to: *to, changes: &rows }, || &rows);
         return Ok(Ended::Done);
     }
-    call.out.page(call.config.pager.value.as_deref());
-    let (listed, times): (Vec<usize>, Vec<usize>) =
-        chosen.into_iter().partition(|i| args.much.all || changes[*i].sort() != Sort::Times);
-    let (mut rows, mut renames) = (Vec::new(), Renames::of(changes));
-    for i in &listed {
-        if call.out.is_closed() {
-            break;
-        }
-        let mut view = view(states, differences, *i)?;
-        if args.much.stat {
-            rows.push(stat::row(call, &view));
-            continue;
-        }
-        renames.learn(changes, *i, &mut |i, end| states.open(differences, i, end))?;
-        view.remarks.extend(renames.from(changes, *i).map(|from| format!("renamed from {from}")));
-        view.remarks.extend(renames.to(changes, *i).map(|to| format!("renamed to {to}")));
-        patch::print(call, &view);
+    let mut source = OfStates { states, differences };
+    let mut shown = Said { times: 0, conflicts: 0 };
+    if changes.is_empty() {
+        showing::page(call);
+    } else {
+        let again = |options: &str| super::again(args, from.session.tail(), options);
+        shown = super::show(call, args, changes, &chosen, &mut source, &again)?;
     }
-    if args.much.stat && !changes.is_empty() {
-        stat::table(call, &rows, args.much.all, &super::again(args, from.session.tail(), " --stat --all"));
-    }
-    if !times.is_empty() {
-        call.out.note(super::times_folded(times.len() as u64));
+    if shown.times > 0 {
+        call.out.note(super::times_folded(shown.times));
     }
     match sides {
         _ if changes.is_empty() => call.out.note(none),
         Some([old, new]) => {
-            let n = (listed.len() + times.len()) as u64;
+            let n = chosen.len() as u64;
             let differ = if n == 1 { "differs" } else { "differ" };
             call.out.note(format_args!("{} {differ}: - is session {old}, + is session {new}", text::count(n, "path")));
         }
@@ -217,6 +198,21 @@ fn chosen(args: &args::Diff, id: &Id, known: [&Changes; 2], differing: &Changes)
     chosen.sort_unstable();
     chosen.dedup();
     Ok(chosen)
+}
+
+struct OfStates<'d, 's, 'c> {
+    states: &'d mut States<'s>,
+    differences: &'d Differences<'c>,
+}
+
+impl<'d> Source<'d> for OfStates<'d, '_, '_> {
+    fn view(&mut self, i: usize) -> Result<View<'d>, Problem> {
+        view(self.states, self.differences, i)
+    }
+
+    fn open(&mut self, i: usize, end: End) -> Result<Content, Error> {
+        self.states.open(self.differences, i, end)
+    }
 }
 
 fn view<'d>(states: &mut States<'_>, differences: &'d Differences<'_>, i: usize) -> Result<View<'d>, Problem> {

@@ -60,7 +60,8 @@ pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Res
         Verb::Doctor(args) if !args.apparmor => far.doctor(&target, &request(call, cli, words, &target)),
         verb => {
             if pages(verb) && call.out.is_text() {
-                call.out.page(call.config.pager.value.as_deref());
+                let of_diff = matches!(verb, Verb::Diff(_) | Verb::Snapshot { verb: SnapshotVerb::Diff(_) });
+                call.out.page(if of_diff { call.config.pager_of_diff() } else { call.config.pager.value.as_deref() });
             }
             far.alone(&target, &request(call, cli, words, &target))
         }
