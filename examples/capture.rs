@@ -65,7 +65,8 @@ fn attempt() -> Result<Exit, Error> {
         let passes: Vec<PathBuf> = passes.into_iter().map(|pass| pass.path).collect();
         let confinement = Confinement::make(&dirs, &passes, Network::Open)?;
         eprintln!("not denied: {}", confinement.not_denied().join("; "));
-        let command = Command { argv, env: Vec::new(), linger, network: Network::Open, joins: false, max_size: None };
+        let command =
+            Command { argv, env: Vec::new(), linger, network: Network::Open, joins: false, keeps_before: false, max_size: None };
         return Ok(run_on(Ground::Confined(&confinement), &command, &mut |_| {})?.exit);
     }
     let request = Request {
@@ -102,7 +103,7 @@ fn attempt() -> Result<Exit, Error> {
     write(&store, "started", &[(before.s, before.ns)]);
     let ended = run(
         &laid,
-        &Command { argv, env: Vec::new(), linger, network: Network::Open, joins: false, max_size: None },
+        &Command { argv, env: Vec::new(), linger, network: Network::Open, joins: false, keeps_before: false, max_size: None },
         &mut |event| match event {
             Event::SettingUp | Event::InMemory(_) => {}
             Event::Lingering(names) => eprintln!("still running: {}", names.join(" ")),

@@ -815,6 +815,7 @@ fn what_happens_on_the_real_tree_during_the_run_is_a_conflict_at_commit() {
 #[test]
 fn a_conflict_over_a_time_alone_does_not_say_that_the_content_is_another() {
     each(|desk| {
+        desk.world.config("capture.keep_before = false");
         desk.made_before("echo a > f", "f");
         let id = desk.meanwhile("echo mine >> f", "true");
         desk.made("touch -d 2001-02-03 f");

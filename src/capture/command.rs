@@ -15,6 +15,8 @@ pub struct Command {
     pub network: Network,
     /// True if it goes on in the upper of the step at the head, in place of that step.
     pub joins: bool,
+    /// True if what the files that it changes held before is kept: `capture.keep_before`.
+    pub keeps_before: bool,
     /// The most bytes that it may write; then it is ended.
     pub max_size: Option<u64>,
 }

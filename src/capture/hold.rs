@@ -17,6 +17,7 @@ use super::blocks::merge_many;
 use super::collect::compose::Composed;
 use super::collect::facts::{Facts, Numbers};
 use super::collect::modes;
+use super::collect::originals::keep_originals;
 use super::collect::{Collected, clear, clear_work, collect, finish, read_so_far};
 use super::command::{Command, Exit};
 use super::error::{not_started, uncollected};
@@ -188,6 +189,7 @@ fn record_of(command: &Command, cwd: &AbsPath, laid: &Laid, earlier: Option<&Run
         coverage: laid.coverage().to_vec(),
         notes: Vec::new(),
         scratch: laid.scratch().to_vec(),
+        keeps_nothing_before: !command.keeps_before,
         in_memory: laid.memory.is_some(),
         extra: Default::default(),
     };
@@ -291,7 +293,8 @@ fn collect_ran(
     (in_memory, span): (bool, Span),
     (held, over): (&Dir, Over<'_>),
 ) -> Result<Ran, Error> {
-    let collected = finish(fs, leaving, &Facts { span: Some(span), ..facts(held, record, store, session, over)? })?;
+    let mut collected = finish(fs, leaving, &Facts { span: Some(span), ..facts(held, record, store, session, over)? })?;
+    keep_before(fs, session, record, &mut collected)?;
     if in_memory {
         memory::carry(fs, session, held, record, collected.own())?;
     }
@@ -427,15 +430,21 @@ fn collected(
     held: &Dir,
     (record, net, sealed, base): (&mut Run, &Net, &Sealed, Option<&Base>),
 ) -> Result<Collected, Error> {
-    let collected = {
+    let mut collected = {
         let step = if session.is_going_on()? { session.header.next_step() } else { 1 };
         let facts = facts(held, record, store, session, Over { net, sealed, step, base })?;
         let collected = collect(&facts, fs)?;
         clear(fs, &facts, &collected)?;
         collected
     };
+    keep_before(fs, session, record, &mut collected)?;
     record.note(&collected.warnings);
     Ok(collected)
+}
+
+/// Keeps what the changed files held before: `capture.keep_before`.
+fn keep_before(fs: &Fs, session: &Session, record: &Run, collected: &mut Collected) -> Result<(), Error> {
+    if record.keeps_nothing_before { Ok(()) } else { keep_originals(fs, session, &mut collected.composed.added) }
 }
 
 /// Keeps a run in memory whose recant, or machine, was stopped right before the header got its name: the session has what the uppers held;

@@ -44,6 +44,7 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         paths("capture.hide", &config.hide),
         paths("capture.scratch", &config.scratch),
         paths("capture.caches", &config.caches),
+        plain("capture.keep_before", &config.keep_before, |keep| json!(keep)),
         plain("checkpoint.max_files", &config.max_files, |n| json!(n)),
         bytes("checkpoint.max_size", &config.max_size),
         plain("checkpoint.on_limit", &config.on_limit, |on_limit| json!(on_limit.word())),

@@ -9,6 +9,7 @@ use super::{Call, Ended, go_on, text};
 use crate::capture::fork::fill;
 use crate::error::{Kind, command};
 use crate::fs::interrupt::{self, Asked};
+use crate::session::before;
 use crate::session::change::Changes;
 use crate::session::header::{Counts, Header, Origin, Sizes};
 use crate::session::id::{self, Id};
@@ -139,6 +140,7 @@ fn made(
     let arriving = store.expect_new(fs)?;
     let filled = (|| {
         fill(fs, of, run, chain.clone(), &arriving.dir.open_below(b"held")?)?;
+        before::copy(fs, of, &changes, &arriving.dir)?;
         for (change, n) in changes.list.iter_mut().zip(1..) {
             (change.n, change.step) = (n, None);
         }

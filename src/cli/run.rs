@@ -257,7 +257,15 @@ fn start(
         hints::changed_below(call, session)?;
     }
     let network = network(args);
-    let command = Command { argv, env, linger, network, joins: args.one_upper, max_size: args.max_size };
+    let command = Command {
+        argv,
+        env,
+        linger,
+        network,
+        joins: args.one_upper,
+        keeps_before: call.config.keep_before.value,
+        max_size: args.max_size,
+    };
     let id = session.id().clone();
     let mut hear = |event| match event {
         Event::SettingUp => {
@@ -385,6 +393,7 @@ pub fn attempt_nothing(call: &Call) -> Result<Tried, Problem> {
                 linger: Linger::Wait,
                 network: Network::Open,
                 joins: false,
+                keeps_before: false,
                 max_size: None,
             };
             let mut hear = |event| match event {

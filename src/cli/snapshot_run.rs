@@ -58,6 +58,7 @@ fn run_beside(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Cache
         linger: if args.no_wait { Linger::Kill } else { Linger::Wait },
         network: network(args),
         joins: false,
+        keeps_before: false,
         max_size: None,
     };
     let mut hear = |event| match event {
@@ -118,7 +119,8 @@ pub fn attempt_nothing() -> Result<Option<Problem>, Problem> {
         Err(error) => return Ok(Some(error.into())),
     };
     let (argv, network) = (vec!["true".into()], Network::Open);
-    let command = Command { argv, env: Vec::new(), linger: Linger::Wait, network, joins: false, max_size: None };
+    let command =
+        Command { argv, env: Vec::new(), linger: Linger::Wait, network, joins: false, keeps_before: false, max_size: None };
     match run_on(Ground::Confined(&confinement), &command, &mut |_| ()) {
         // It got as far as the command.
         Ok(_) => Ok(None),

@@ -46,6 +46,7 @@ struct CaptureTable {
     hide: Option<Vec<PathBuf>>,
     scratch: Option<Vec<PathBuf>>,
     caches: Option<Vec<PathBuf>>,
+    keep_before: Option<bool>,
 }
 
 #[derive(Deserialize, Default)]
@@ -184,6 +185,7 @@ impl Config {
                 None => Set::of(None, usual_caches()),
                 some => paths("capture.caches", some)?,
             },
+            keep_before: Set::of(file.capture.keep_before, true),
             max_files: Set::of(file.checkpoint.max_files, 100),
             max_size: Set::of(bytes("checkpoint.max_size", file.checkpoint.max_size)?, 50 << 20),
             on_limit: Set::of(file.checkpoint.on_limit, OnLimit::Full),

@@ -4,7 +4,7 @@ use super::wrong::unknown_key;
 use crate::error::Error;
 
 /// Every key that the file may have. NAME is any word.
-const KEYS: [&str; 33] = [
+const KEYS: [&str; 34] = [
     "store.path",
     "store.warn_size",
     "capture.also",
@@ -12,6 +12,7 @@ const KEYS: [&str; 33] = [
     "capture.hide",
     "capture.scratch",
     "capture.caches",
+    "capture.keep_before",
     "checkpoint.max_files",
     "checkpoint.max_size",
     "checkpoint.on_limit",

@@ -201,6 +201,8 @@ pub struct Config {
     pub scratch: Set<Vec<PathBuf>>,
     /// `capture.caches`: download caches that a command of `run --in` may write to.
     pub caches: Set<Vec<PathBuf>>,
+    /// `capture.keep_before`: true if a run keeps what the files that it changes held before.
+    pub keep_before: Set<bool>,
     /// `checkpoint.max_files`: the number of files above which `on_limit` applies to a deleted directory.
     pub max_files: Set<u64>,
     /// `checkpoint.max_size`: likewise in bytes.

@@ -243,6 +243,7 @@ fn run_of(history: &History) -> Run {
         coverage: Vec::new(),
         notes: vec!["imported: the command ran on another machine, or in another store".into()],
         scratch: Vec::new(),
+        keeps_nothing_before: false,
         in_memory: true,
         extra: Default::default(),
     }

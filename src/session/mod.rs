@@ -8,6 +8,7 @@
 //!   [`AbsPath`](crate::fs::path::AbsPath) (docs/ARCHITECTURE.md, I14).
 
 pub mod arrive;
+pub mod before;
 mod begun;
 pub mod change;
 pub mod confirm;

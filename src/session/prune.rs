@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::io;
 use std::rc::Rc;
 
+use super::before;
 use super::error::{not_emptied, not_now};
 use super::header::{Checkpoint, Header, Status};
 use super::id::Id;
@@ -120,7 +121,7 @@ pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     give_up(fs, session, header, &[b"held/objects", b"held/upper", b"held/work"], not_all)
 }
 
-/// Writes the header that says what is given up, durably, and then empties `held` and the directories of every checkpoint (I12). If the
+/// Writes the header that says what is given up, durably, and then empties `held` and the directories of every original (I12). If the
 /// header's name cannot be made durable the bytes stay; `not_all` makes the error.
 fn give_up(
     fs: &Fs,
@@ -137,7 +138,7 @@ fn give_up(
         (why, Ok(now)) if why.io().is_some() && now != before => not_all(why),
         (error, _) => error,
     })?;
-    for directory in held.iter().chain(&[&b"checkpoint/blobs"[..], b"checkpoint/objects", b"displaced"]) {
+    for directory in held.iter().chain(&[before::DIRECTORY, b"checkpoint/blobs", b"checkpoint/objects", b"displaced"]) {
         empty(fs, &session.dir, directory).map_err(|why| not_all(why.into()))?;
     }
     Ok(())

@@ -135,6 +135,9 @@ pub struct Run {
     /// Places whose changes are dropped at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scratch: Vec<AbsPath>,
+    /// True if what the changed files held before is not kept, as asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_nothing_before: bool,
     /// True if the uppers lay in memory: what they held was carried to `held/objects`, and no further run can go on in them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_memory: bool,

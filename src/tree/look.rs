@@ -201,9 +201,7 @@ pub fn is_filled(at: Entry<'_>, then: &State) -> Result<bool, IoError> {
 impl Seen {
     /// Adds the hash of the content to the state.
     pub fn set_hash(&mut self, hash: Hash) {
-        if let What::File { hash: known, .. } = &mut self.state.what {
-            *known = Some(hash);
-        }
+        self.state.set_hash(hash);
     }
 
     /// Adds what was read of the content to the state.

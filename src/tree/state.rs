@@ -185,6 +185,13 @@ impl State {
         }
     }
 
+    /// Sets the hash of a file's content.
+    pub fn set_hash(&mut self, hash: Hash) {
+        if let What::File { hash: known, .. } = &mut self.what {
+            *known = Some(hash);
+        }
+    }
+
     /// The hash of a git index's meaning, if known.
     pub fn index(&self) -> Option<&Hash> {
         match &self.what {

@@ -9,7 +9,8 @@
 //! Files: `facts` is what is known of the run; `walk` goes through an upper; `judge` compares one name, `file` a mounted file; `gone` drops
 //! changes in mounts whose directory the command removed; `laid` knows uppers made before the command; `below` is what a run's upper lies
 //! over; `compose` adds the changes to those of earlier steps; `modes` opens up what the command closed; `foreign` finds what others changed
-//! meanwhile; `needless` removes what is no change; `notes` reads overlayfs' notes; `same` compares content.
+//! meanwhile; `needless` removes what is no change; `notes` reads overlayfs' notes; `same` compares content;
+//! `originals` keeps what was there before.
 
 pub(super) mod below;
 pub mod compose;
@@ -22,6 +23,7 @@ mod laid;
 pub(super) mod modes;
 mod needless;
 mod notes;
+pub mod originals;
 mod same;
 mod walk;
 

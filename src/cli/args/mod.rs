@@ -148,6 +148,7 @@ Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.confi
   hide = ['~/.ssh']            paths that a run cannot see
   scratch = ['/srv/build']     paths whose changes a run drops at its end
   caches = ['~/.cache']        download caches that run --in may write to
+  keep_before = true           run keeps the originals of up to 500 files
   [checkpoint]
   max_files = 100              a deleted directory with more files is large
   max_size = '50M'             so is one with more bytes
