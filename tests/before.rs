@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use common::can_run;
 use desk::{Desk, each, has};
+use insta::assert_snapshot;
 
 /// Makes every file a second old, so that its ctime proves something.
 fn made(desk: &Desk, script: &str) {
@@ -216,6 +217,81 @@ fn originals_go_with_what_is_discarded_and_with_the_checkpoint() {
             assert_eq!(kept(desk, &id), 0, "{:?}: {end}", desk.who);
         }
     });
+}
+
+#[test]
+fn diff_conflicts_shows_what_became_of_the_original_on_the_tree_and_what_is_held() {
+    if !can_run() {
+        return;
+    }
+    let desk = Desk::new(if desk::is_root() { desk::Who::Root } else { desk::Who::User });
+    let world = &desk.world;
+    made(&desk, "printf '1\\n2\\n3\\n4\\n5\\n6\\n7\\n8\\n9\\n' > f; echo old > gone; truncate -s 2M large; echo old > moded");
+    desk.run("sed -i s/8/eight/ f; echo n >> gone; echo n >> large; chmod 600 moded").ok();
+    desk.made("sed -i s/2/two/ f; rm gone; touch -d 2021-01-01 large; echo n >> moded");
+    let id = desk.id();
+    assert_snapshot!(world.call(["diff", &id, "--conflicts"]).run(), @"
+    status 0
+    --- stdout
+    # /world/tree/f: conflict: expected a file of 18 bytes, found a file of 20 bytes
+    diff --git a/world/tree/f b/world/tree/f
+    --- a/world/tree/f	(before <id1~>)
+    +++ b/world/tree/f	(on the tree now)
+    @@ -1,5 +1,5 @@
+     1
+    -2
+    +two
+     3
+     4
+     5
+    # /world/tree/f: what is held, from the same original
+    diff --git a/world/tree/f b/world/tree/f
+    --- a/world/tree/f	(before <id1~>)
+    +++ b/world/tree/f	(held in <id1~>)
+    @@ -5,5 +5,5 @@
+     5
+     6
+     7
+    -8
+    +eight
+     9
+    # /world/tree/gone: conflict: expected a file, found nothing
+    diff --git a/world/tree/gone b/world/tree/gone
+    deleted file mode 100644
+    --- a/world/tree/gone	(before <id1~>)
+    +++ /dev/null	(on the tree now)
+    @@ -1 +0,0 @@
+    -old
+    # /world/tree/gone: what is held, from the same original
+    diff --git a/world/tree/gone b/world/tree/gone
+    --- a/world/tree/gone	(before <id1~>)
+    +++ b/world/tree/gone	(held in <id1~>)
+    @@ -1 +1,2 @@
+     old
+    +n
+    # /world/tree/large: conflict: expected a file as it was, found a file with another time of its last change, and maybe another content
+    diff --git a/world/tree/large b/world/tree/large
+    Binary files a/world/tree/large and b/world/tree/large differ
+    # /world/tree/moded: conflict: expected a file of 4 bytes, found a file of 6 bytes
+    # /world/tree/moded: mode 0644 -> 0600
+    --- stderr
+    recant: 2 conflicts for commit: - is on the tree now, + is held
+    recant: 2 conflicts for commit: what changed on the tree, then what is held
+    ");
+    assert_snapshot!(world.call(["diff", &id, "--conflicts", "--stat"]).run(), @"
+    status 0
+    --- stdout
+     f     | 4 ++--
+     gone  | 2 ++
+     large | Bin 2,097,152 -> 2,097,154 bytes
+     moded | conflict: expected a fi…tes, found a file of 6 bytes; mode 0644 -> 0600
+     4 files changed, 4 insertions(+), 2 deletions(-)
+    --- stderr
+    recant: 4 conflicts for commit: - is on the tree now, + is held
+    ");
+    let told = desk.recant(&format!("diff {id} --conflicts --json")).ok().json();
+    let bases: Vec<bool> = told["conflicts"].as_array().expect("a list").iter().map(|row| row["base"] == true).collect();
+    assert_eq!(bases, [true, true, false, false]);
 }
 
 /// The calls of recant itself are counted: those of one file more are what it takes to keep one.

@@ -430,15 +430,16 @@ fn a_conflict_of_an_index_is_shown_by_the_entries_that_differ() {
         let said = shown();
         let lines =
             |said: &str| said.lines().filter_map(|line| Some(line.split_once("/.git/index: ")?.1.to_owned())).collect::<Vec<_>>();
-        assert_eq!(lines(&said)[1..], ["f: content", "g: mode", "h: only on the tree now", &held], "{said}");
+        let ours = "what is held, from the same original";
+        assert_eq!(lines(&said)[1..], ["h: only on the tree now", ours, "f: content", "g: mode", &held], "{said}");
         assert!(said.contains("Binary files"), "{said}");
         // Of many the first are shown.
         desk.bare(&desk.world.tree(), "for i in $(seq 10 40); do echo $i > a$i; done; git add a*");
         let said = shown();
-        assert_eq!(lines(&said)[20..], ["a29: only on the tree now", "... and 15 more"], "{said}");
+        assert_eq!(lines(&said)[20..23], ["a29: only on the tree now", "... and 12 more", ours], "{said}");
         // What is not known here, git knows.
         desk.bare(&desk.world.tree(), "git update-index --split-index");
-        assert_eq!(lines(&shown())[1..], ["git status shows what git makes of it"]);
+        assert_eq!(lines(&shown())[1..3], ["git status shows what git makes of it", ours]);
     });
 }
 

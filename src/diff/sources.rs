@@ -238,6 +238,11 @@ impl<'s> Sources<'s> {
         Ok(original.filter(|original| original.n == change.n).map_or(&change.before.object, |original| &original.state).clone())
     }
 
+    /// The content that the file had before the change, if the session keeps it.
+    pub fn base(&self, change: &Change) -> Result<Option<File>, Error> {
+        self.session.original(change)
+    }
+
     /// The content that a commit would put on the tree; for a change that is in, that of a rollback.
     pub fn held(&mut self, change: &Change, side: Side) -> Result<Content, Error> {
         if side.is_in() { self.original(change) } else { self.after(change, side, &OnTree::Changed) }

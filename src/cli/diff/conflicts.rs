@@ -1,5 +1,6 @@
 //! `diff --conflicts`: what stands against a commit or rollback. Conflicts path by path: what is on the tree now against what the verb would
-//! put there. What the verb would refuse, as for missing rights, with its reason.
+//! put there. Where the session keeps the original, what became of it on either side. What the verb would refuse, as for missing rights,
+//! with its reason.
 //!
 //! The engine finds both ([`engine::hindrances`]), so that they are those of the verb itself.
 
@@ -63,6 +64,8 @@ struct Row<'a> {
     found: &'a str,
     by: Option<&'a str>,
     forcible: bool,
+    /// True if the session keeps the original.
+    base: bool,
     #[serde(serialize_with = "printed")]
     now: &'a Object,
     #[serde(serialize_with = "printed")]
@@ -82,6 +85,8 @@ struct Clash<'c> {
     wanted: Object,
     /// The change from `now` to `wanted`, as shown.
     shown: Change,
+    /// If the session keeps the original, the changes from that: to `now`, and to `wanted`.
+    from_base: Option<[Change; 2]>,
 }
 
 /// Shows the conflicts of a session.
@@ -97,8 +102,8 @@ pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) ->
     if args.much.name_only {
         return Ok(names(call, session.id(), &clashes, &refused));
     }
-    let views = clashes.iter().map(|clash| clash.view(session.id(), &mut sources));
     if !call.out.is_text() {
+        let views = clashes.iter().map(|clash| clash.view(session.id(), &mut sources));
         let views = if args.much.stat { Some(views.collect::<Result<Vec<_>, _>>()?) } else { None };
         let lines = |i: usize| views.as_ref().map(|views| Lines::of(&views[i]));
         let rows: Vec<Row<'_>> = clashes.iter().enumerate().map(|(i, clash)| clash.row(lines(i))).collect();
@@ -106,17 +111,20 @@ pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) ->
         call.out.list(&Whole { session: session.id(), conflicts: &rows, refused: &refused }, lines);
         return Ok(Ended::Done);
     }
+    let is_patch = !args.much.stat && args.much.form.tool.is_none();
     if clashes.is_empty() {
         showing::page(call);
     } else {
         let mut showing = Showing::begin(call, &args.much)?;
-        for view in views {
-            showing.add(&view?)?;
+        for clash in &clashes {
+            let id = session.id();
+            let views = if is_patch { clash.views(id, &mut sources)? } else { vec![clash.view(id, &mut sources)?] };
+            views.iter().try_for_each(|view| showing.add(view))?;
         }
         showing.end(|options| super::again(args, session.id().tail(), options))?;
     }
     refused.iter().for_each(|Refused { path, why, .. }| patch::remark(call, &format!("{path}: refused: {why}")));
-    say_how_many(call, session.id(), &clashes, &refused);
+    say_how_many(call, session.id(), &clashes, &refused, |clash| clash.from_base.is_some() && is_patch);
     Ok(Ended::Done)
 }
 
@@ -189,20 +197,44 @@ impl<'c> Clash<'c> {
             (Some((change, _)), Verb::Rollback) => sources.kept(change)?,
             (Some((change, _)), _) => change.after.clone(),
         };
-        let shown = Change {
+        let between = |before: &Object, after| Change {
             n: 0,
             path: conflict.path.clone(),
-            before: Before { object: now.clone(), print: None },
-            after: put(change.map(|(change, _)| change), &now, &wanted),
+            before: Before { object: before.clone(), print: None },
+            after,
             marks: Marks { same_content: change.is_some_and(|(change, _)| change.in_place()), ..Marks::default() },
             step: None,
             from: None,
             extra: Default::default(),
         };
-        Ok(Self { conflict, verb, change, now, wanted, shown })
+        let shown = between(&now, put(change.map(|(change, _)| change), &now, &wanted));
+        let based = change.map(|(change, _)| change).filter(|change| verb == Verb::Commit && !change.in_place());
+        let from_base = match based {
+            Some(change) if sources.base(change)?.is_some() => {
+                let base = &change.before.object;
+                Some([between(base, now.clone()), between(base, wanted.clone())])
+            }
+            _ => None,
+        };
+        Ok(Self { conflict, verb, change, now, wanted, shown, from_base })
     }
 
-    /// The view of a conflict, its contents read.
+    /// The views that a person reads: what became of the original on the tree and in the session; without it, one against the other.
+    fn views(&self, id: &Id, sources: &mut Sources<'_>) -> Result<Vec<View<'_>>, Problem> {
+        let (Some([on_tree, held]), Some((change, side))) = (&self.from_base, self.change) else {
+            return Ok(vec![self.view(id, sources)?]);
+        };
+        let (before, held_in) = (format!("before {}", id.tail()), format!("held in {}", id.tail()));
+        let base = |sources: &mut Sources<'_>| Ok(sources.base(change)?.map_or(Content::Gone(String::new()), Content::File));
+        let now = |sources: &mut Sources<'_>| Ok(sources.content_now(&self.conflict.path));
+        let wanted = |sources: &mut Sources<'_>| sources.held(change, side);
+        Ok(vec![
+            View::of_two(on_tree, (&before, NOW), &self.conflict.why(), sources, base, now)?,
+            View::of_two(held, (&before, &held_in), "what is held, from the same original", sources, base, wanted)?,
+        ])
+    }
+
+    /// The view of a conflict as one change, its contents read.
     fn view(&self, id: &Id, sources: &mut Sources<'_>) -> Result<View<'_>, Problem> {
         let wanted = match self.verb {
             Verb::Rollback => format!("before the commit of {}", id.tail()),
@@ -226,7 +258,18 @@ impl<'c> Clash<'c> {
     fn row(&self, lines: Option<Lines>) -> Row<'_> {
         let Conflict { path, expected, found, by, forcible, .. } = &self.conflict;
         let (now, wanted) = (&self.now, &self.wanted);
-        Row { path, verb: self.verb.word(), expected, found, by: by.as_deref(), forcible: *forcible, now, wanted, lines }
+        Row {
+            path,
+            verb: self.verb.word(),
+            expected,
+            found,
+            by: by.as_deref(),
+            forcible: *forcible,
+            base: self.from_base.is_some(),
+            now,
+            wanted,
+            lines,
+        }
     }
 }
 
@@ -247,7 +290,7 @@ fn names(call: &Call, id: &Id, clashes: &[Clash<'_>], refused: &[Refused]) -> En
     if call.out.is_text() {
         showing::page(call);
         paths.iter().for_each(|path| call.out.line(path));
-        say_how_many(call, id, clashes, refused);
+        say_how_many(call, id, clashes, refused, |_| false);
     } else {
         let lines = paths.iter().map(|path| Names { paths: vec![path] });
         call.out.list(&Names { paths: paths.clone() }, || lines);
@@ -255,18 +298,23 @@ fn names(call: &Call, id: &Id, clashes: &[Clash<'_>], refused: &[Refused]) -> En
     Ended::Done
 }
 
-fn say_how_many(call: &Call, id: &Id, clashes: &[Clash<'_>], refused: &[Refused]) {
+/// Says how many there are. `in_two` tells which were shown by what became of their original on either side.
+fn say_how_many(call: &Call, id: &Id, clashes: &[Clash<'_>], refused: &[Refused], in_two: impl Fn(&Clash<'_>) -> bool) {
     if clashes.is_empty() && refused.is_empty() {
         call.out.note(format_args!("session {id}: no conflicts"));
         return;
     }
-    let of = |verb: Verb| clashes.iter().filter(|clash| clash.verb == verb).count() as u64;
     let refused_by = |verb: Verb| refused.iter().filter(|refused| refused.verb == verb.word()).count() as u64;
     for (verb, what) in [(Verb::Commit, "is held"), (Verb::Rollback, "would be put back")] {
-        if of(verb) > 0 {
-            let conflicts = text::count(of(verb), "conflict");
-            call.out.note(format_args!("{conflicts} for {}: - is {NOW}, + {what}", verb.word()));
-        }
+        let (two, one): (Vec<_>, Vec<_>) = clashes.iter().filter(|clash| clash.verb == verb).partition(|clash| in_two(clash));
+        let say = |clashes: &[&Clash<'_>], shown: &str| {
+            if !clashes.is_empty() {
+                let conflicts = text::count(clashes.len() as u64, "conflict");
+                call.out.note(format_args!("{conflicts} for {}: {shown}", verb.word()));
+            }
+        };
+        say(&one, &format!("- is {NOW}, + {what}"));
+        say(&two, &format!("what changed on the tree, then what {what}"));
         if refused_by(verb) > 0 {
             let paths = text::count(refused_by(verb), "path");
             call.out.note(format_args!("a {} would be refused for {paths}", verb.word()));
