@@ -54,6 +54,8 @@ pub mod internals {
     pub use crate::blocks::merge::{Conflict, Merged, merge};
     pub use crate::blocks::numbers;
     pub use crate::blocks::words::{Marks, words};
+    pub use crate::capture::choice::choose;
+    pub use crate::capture::chosen::{Choice as SessionChoice, Content};
     pub use crate::capture::collect::facts::{Facts, Numbers};
     pub use crate::capture::collect::{Collected, collect, finish};
     pub use crate::capture::command::{Command, Exit, Linger, Network};
@@ -75,7 +77,8 @@ pub mod internals {
     pub use crate::session::id::Id;
     pub use crate::session::net::Net;
     pub use crate::session::opened::Session;
-    pub use crate::session::run::Place;
+    pub use crate::session::run::{Arg, Place};
     pub use crate::session::store::Store;
     pub use crate::tree::hash::Hash;
+    pub use crate::tree::state::What;
 }

@@ -313,10 +313,12 @@ fn to_keep_a_file_takes_a_handful_of_calls() {
         }
         Some(std::fs::read_to_string(log).expect("the calls").lines().count())
     };
+    // The first run of all makes the store.
+    calls(false);
     match (calls(false), calls(true)) {
         (Some(without), Some(with)) => {
             println!("{without} calls without, {with} with");
-            assert!(with.saturating_sub(without) < 30, "{without} -> {with}");
+            assert!(with.saturating_sub(without) < 50, "{without} -> {with}");
         }
         _ => println!("skipped: strace cannot follow a run here"),
     }

@@ -121,6 +121,7 @@ fn the_paths_of_the_session_are_offered_a_directory_at_a_time_and_files_where_it
         ("paths".into(), vec![("docs/".into(), "".into()), ("src/".into(), "".into())])
     );
     assert_eq!(values(&world, &["recant", "diff", "edit", "src/"]), ["src/lib.rs", "src/main.rs"]);
+    assert_eq!(values(&world, &["recant", "discard", "edit", "src/"]), ["src/lib.rs", "src/main.rs"]);
     assert_eq!(values(&world, &["recant", "cat", "edit", "d"]), ["docs/a b"]);
     assert_eq!(values(&world, &["recant", "rollback", "done", ""]), ["etc/app.conf"]);
     let whole = world.path("src/m");

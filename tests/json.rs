@@ -263,6 +263,12 @@ fn every_document_has_the_shape_that_the_page_says() {
         for words in ["fork last 2 --dry-run", "fork last 2 -n forked"] {
             shapes.check("fork", &run(words).ok().json());
         }
+        run("discard forked -y --dry-run").ok();
+        let held = run("show forked").ok().json()["changes"][0]["path"].as_str().expect("a path").to_owned();
+        for words in ["--dry-run", "-y"] {
+            shapes.check("discard paths", &run(&format!("discard forked {held} {words}")).ok().json());
+        }
+        shapes.check("discard", &run("discard forked --dry-run").ok().json());
         run("discard forked -y").ok();
         run("rewind last 2").ok();
         for words in ["diff --step 2", "diff --since 1 --stat", &format!("diff --with {other}")] {
@@ -273,7 +279,9 @@ fn every_document_has_the_shape_that_the_page_says() {
         shapes.check("run result", &last_line(&said.stderr()));
         shapes.check("error", &last_line(&world.call(["run", "--json", "--", "no-such-command"]).run().with(127).stderr()));
     } else {
-        shapes.seen.extend(["run", "run result", "doctor", "steps", "rewind", "fork", "diff of states"].map(str::to_owned));
+        shapes.seen.extend(
+            ["run", "run result", "doctor", "steps", "rewind", "fork", "discard paths", "diff of states"].map(str::to_owned),
+        );
     }
     let mut world = World::new();
     if let Some(net) = ssh::Net::new(&mut world) {

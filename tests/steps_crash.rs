@@ -1,5 +1,5 @@
 //! Sessions of steps whose verbs are killed, or fail, before any step of their own (tests/README.md, F52): a run that goes on, one that
-//! merges uppers into a block, `rewind`, `fork`, and the collecting by the next verb. Afterwards the session stands at one of its steps,
+//! merges uppers into a block, `rewind`, `fork`, a discard of paths, and the collecting by the next verb. Afterwards the session stands at one of its steps,
 //! whole, and goes on from there. Needs the feature `crash-points`.
 #![cfg(feature = "crash-points")]
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "what was done is said; tests copy the store")]
@@ -66,7 +66,7 @@ impl Scene {
     }
 
     fn call(&self, words: &[String], order: &str) -> common::Call {
-        let call = self.desk.call(words.iter().map(String::as_str));
+        let call = self.desk.call(words.iter().map(String::as_str)).cwd(self.desk.world.tree());
         if order.is_empty() { call } else { call.env("RECANT_STEPS", order) }
     }
 
@@ -276,6 +276,29 @@ fn sweep_fork(who: Who, [kills, fails]: [usize; 2]) {
     }
 }
 
+/// What is discarded of a session of three steps.
+const OUT: [&str; 6] = ["discard", "w", "t/one", "t/d", "t/full", "t/new"];
+
+fn sweep_discard(who: Who, [kills, fails]: [usize; 2]) {
+    let scene = Scene::new(who, &[&FEW[..], &["true"]].concat());
+    let words = OUT.map(str::to_owned);
+    scene.reset();
+    scene.call(&words, "").run().ok();
+    let without = scene.point().unwrap_or_else(|why| panic!("{why}"));
+    assert_ne!(without, scene.points[3]);
+    let scene = Scene { points: [&scene.points[..4], &[without]].concat(), ..scene };
+    for (order, every) in [(KILL, kills), (FAILS[0], fails), (FAILS[1], fails)] {
+        let steps = scene.sweep(&words, order, every, |said| {
+            if !matches!(said.status, 0 | 1 | 137) {
+                return Err("the exit status".into());
+            }
+            let among = if said.status == 0 { vec![4] } else { vec![3, 4] };
+            scene.stands(&among).map(drop)
+        });
+        assert!(steps > 40, "{steps}");
+    }
+}
+
 /// What a killed run left, at some of its steps since the command was done, collected by a verb that is killed, or fails.
 fn sweep_collecting(who: Who, [kills, fails]: [usize; 2]) {
     let scene = Scene::new(who, &FEW);
@@ -325,6 +348,11 @@ fn a_fork_killed_or_failing_at_a_step_is_whole_or_not_there() {
 }
 
 #[test]
+fn a_discard_of_paths_killed_or_failing_at_a_step_is_done_or_not_begun() {
+    some(sweep_discard);
+}
+
+#[test]
 fn the_collecting_by_the_next_verb_killed_or_failing_at_a_step_is_done_by_the_one_after_it() {
     some(sweep_collecting);
 }
@@ -333,7 +361,7 @@ fn the_collecting_by_the_next_verb_killed_or_failing_at_a_step_is_done_by_the_on
 #[ignore = "minutes: every step of all of these"]
 fn so_it_is_at_every_step() {
     if common::can_run() {
-        let sweeps = [sweep_few, sweep_many, sweep_rewind, sweep_fork, sweep_collecting];
+        let sweeps = [sweep_few, sweep_many, sweep_rewind, sweep_fork, sweep_discard, sweep_collecting];
         each(|desk| sweeps.iter().for_each(|sweep| sweep(desk.who, [1, 3])));
     }
 }

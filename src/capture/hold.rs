@@ -24,7 +24,6 @@ use super::error::{not_started, uncollected};
 use super::file;
 use super::layout::Route;
 use super::memory::{self, Memory};
-use super::pieces::parted;
 use super::plan::{Laid, Plan};
 use super::refused;
 use super::run::{Ended, Event, Leaving, run};
@@ -39,7 +38,7 @@ use crate::session::change::{Change, Changes, Sort};
 use crate::session::header::{Counts, Header, Sizes};
 use crate::session::net::Net;
 use crate::session::opened::{Locked, Session, part};
-use crate::session::run::{Arg, Coverage, Ending, How, Run, boot_id};
+use crate::session::run::{Arg, Coverage, Ending, How, Place, Run, boot_id};
 use crate::session::steps::{Base, Step, Told};
 use crate::session::store::Store;
 use crate::tree::json;
@@ -105,6 +104,10 @@ fn held(
     let (step, mut sealed) = (session.header.next_step(), Sealed::of(&held, chain)?);
     merge_many(fs, &held, (plan.route(), known), &mut sealed, || session.steps())?;
     let memory = memory_for(&held, plan.route(), command, session.id().as_str(), hear)?;
+    // Left by a choice that was cut off: a place that this command has not would keep it.
+    if session.header.lines > 0 {
+        remove_uppers(fs, &held, known, step)?;
+    }
     modes::forget(fs, &held, &known.iter().map(|place| place.upper_name(step)).collect::<Vec<_>>())?;
     let laid = plan.lay_out(fs, memory.as_ref().map_or(&held, |memory| &memory.root), known, (step, &sealed, joined))?;
     let held = match &memory {
@@ -222,16 +225,20 @@ fn start(
 
 /// Makes a session that a command was to go on in what it was before: the command was not started, or left nothing.
 fn forget(fs: &Fs, session: &mut Locked, held: &Dir, record: &Run) -> Result<(), Error> {
-    let step = session.header.next_step();
-    for place in &record.places {
-        let upper = [b"upper/", &*place.upper_name(step)].concat();
-        let (above, name) = parted(&upper);
-        let above = held.open_below(above)?;
-        fs.remove_all(above.at(name))?;
-    }
+    remove_uppers(fs, held, &record.places, session.header.next_step())?;
     clear_work(fs, held, &record.places)?;
     modes::open_again(fs, held)?;
     session.end_going_on(fs)
+}
+
+/// Removes a step's uppers, if it has any.
+pub(super) fn remove_uppers(fs: &Fs, held: &Dir, places: &[Place], step: u32) -> Result<(), Error> {
+    let uppers = held.at(b"upper").open_dir()?;
+    for place in places {
+        let name = place.upper_name(step);
+        fs.remove_all(uppers.at(&name))?;
+    }
+    Ok(())
 }
 
 /// Notes that a command runs in the session.
@@ -276,12 +283,12 @@ struct Ran {
 
 /// The steps that a run lies over, and its own number.
 #[derive(Clone, Copy)]
-struct Over<'a> {
-    net: &'a Net,
-    sealed: &'a Sealed,
-    step: u32,
+pub(super) struct Over<'a> {
+    pub net: &'a Net,
+    pub sealed: &'a Sealed,
+    pub step: u32,
     /// The step that it stands on, where that is not the one at the head.
-    base: Option<&'a Base>,
+    pub base: Option<&'a Base>,
 }
 
 fn collect_ran(
@@ -305,7 +312,14 @@ fn collect_ran(
     Ok(Ran { changes: session.header.counts.changes, news, sorts, dropped, warnings })
 }
 
-fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, session: &Session, over: Over<'a>) -> Result<Facts<'a>, Error> {
+/// The facts about a step, from its record.
+pub(super) fn facts<'a>(
+    held: &'a Dir,
+    record: &'a Run,
+    store: &'a Store,
+    session: &Session,
+    over: Over<'a>,
+) -> Result<Facts<'a>, Error> {
     let header = &session.header;
     let too_many = |_| crate::session::error::not_now(session.id(), "it holds more changes than can be numbered");
     // The first step's are numbered from 1; each line since then has a number of its own.
@@ -565,7 +579,7 @@ fn clear_unused(fs: &Fs, held: &Dir, record: &Run, step: u32, own: &Changes) -> 
 }
 
 /// The bytes of content of changes.
-fn size_of(changes: &Changes) -> u64 {
+pub(super) fn size_of(changes: &Changes) -> u64 {
     changes.list.iter().filter_map(|change| change.after.as_ref()).map(State::size).sum()
 }
 
@@ -592,7 +606,7 @@ fn keep_first(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes, un
 }
 
 /// The mount points of the file systems that hold these paths, without `/`, sorted.
-fn mounts_of(changes: &Changes) -> Result<Vec<AbsPath>, Error> {
+pub(super) fn mounts_of(changes: &Changes) -> Result<Vec<AbsPath>, Error> {
     let mounts = mounts::read()?;
     let mut points = BTreeSet::new();
     let mut last = None;
@@ -609,7 +623,7 @@ fn mounts_of(changes: &Changes) -> Result<Vec<AbsPath>, Error> {
 }
 
 /// The places of this run, and those of earlier runs of the session, whose uppers stay.
-fn merged(known: &[crate::session::run::Place], now: Vec<crate::session::run::Place>) -> Vec<crate::session::run::Place> {
+fn merged(known: &[Place], now: Vec<Place>) -> Vec<Place> {
     let mut places = now;
     places.extend(known.iter().filter(|old| !places.iter().any(|place| place.k == old.k)).cloned().collect::<Vec<_>>());
     places

@@ -127,7 +127,7 @@ fn source(verb: &str, arg: &Arg) -> Option<Source> {
         ("man", "verb") => Source::Verbs,
         (_, "tool") => Source::Tools,
         (_, "key" | "other" | "number") if verb.starts_with("snapshot ") => Source::Snapshots,
-        ("commit" | "rollback" | "undo" | "redo" | "diff" | "cat" | "show" | "discard", "path" | "paths") => {
+        ("commit" | "rollback" | "undo" | "redo" | "diff" | "cat" | "show" | "discard" | "session discard", "path" | "paths") => {
             Source::PathsOfSession
         }
         _ => match arg.get_value_hint() {

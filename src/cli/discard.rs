@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::args;
 use super::awaited;
+use super::discard_paths;
 use super::list::heads;
 use super::problem::Problem;
 use super::scope::Scope;
@@ -19,11 +20,13 @@ use crate::session::opened::Locked;
 use crate::session::prune;
 use crate::session::store::Store;
 
-/// `{"schema":2,"discarded":[…],"skipped":[…]}`.
+/// `{"schema":2,"discarded":[…],"skipped":[…],"dry_run?":true}`.
 #[derive(Serialize, Default)]
 struct Done {
     discarded: Vec<Discarded>,
     skipped: Vec<Skipped>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dry_run: bool,
 }
 
 /// A session that is discarded.
@@ -32,6 +35,12 @@ struct Discarded {
     session: Id,
     changes: u64,
     bytes: u64,
+}
+
+impl Discarded {
+    fn of(header: &Header) -> Self {
+        Self { session: header.id.clone(), changes: out_of(header), bytes: header.sizes.all() }
+    }
 }
 
 /// A session that stays as it is.
@@ -43,11 +52,16 @@ struct Skipped {
 
 /// Drops what sessions hold; their headers stay as a record.
 pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
-    if args.all { all_pending(call) } else { named(call, &args.ids) }
+    let Some(key) = args.id.as_ref().filter(|_| !args.all) else { return all_pending(call) };
+    if let Some(paths) = discard_paths::paths(call, key, &args.paths)? {
+        return discard_paths::discard(call, key, &paths, args.dry_run);
+    }
+    let others = args.paths.iter().map(|key| key.to_string_lossy().into_owned());
+    named(call, &[key.clone()].into_iter().chain(others).collect::<Vec<_>>(), args.dry_run)
 }
 
 /// Discards the sessions that are named. All are found, locked and checked before the first one is discarded.
-fn named(call: &Call, keys: &[String]) -> Result<Ended, Problem> {
+fn named(call: &Call, keys: &[String], dry_run: bool) -> Result<Ended, Problem> {
     let mut sessions: Vec<Locked> = Vec::new();
     let mut done = Done::default();
     let mut store = None;
@@ -70,6 +84,11 @@ fn named(call: &Call, keys: &[String]) -> Result<Ended, Problem> {
     for session in &sessions {
         awaited::refuse_discard(store, &session.header)?;
         prune::refuse_discard(&session.header)?;
+    }
+    if dry_run {
+        done.dry_run = true;
+        done.discarded = sessions.iter().map(|session| Discarded::of(&session.header)).collect();
+        return finish(call, Ok(()), &done);
     }
     ask(call, &sessions)?;
     let act = || sessions.iter_mut().try_for_each(|session| drop_held(call, store, session, &mut done));
@@ -179,7 +198,7 @@ fn drop_held(call: &Call, store: &Store, session: &mut Locked, done: &mut Done) 
     }
     // If only a part could be removed, the error says that it is discarded.
     if discarded.is_ok() {
-        done.discarded.push(Discarded { session: before.id, changes, bytes: before.sizes.all() });
+        done.discarded.push(Discarded::of(&before));
     }
     Ok(discarded?)
 }
@@ -213,16 +232,17 @@ fn say(call: &Call, done: &Done, is_whole: bool) {
     }
     let sum = |of: fn(&Discarded) -> u64| done.discarded.iter().map(of).sum::<u64>();
     let (changes, bytes) = (text::count(sum(|d| d.changes), "change"), text::bytes(sum(|d| d.bytes)));
+    let (is, would) = if done.dry_run { (" would be", " would be") } else { (" is", "") };
     match &done.discarded[..] {
         [] if done.skipped.is_empty() && is_whole => {
             let place = if call.is_far { "on this machine" } else { "in this project" };
             call.out.note(format_args!("no pending session {place}: nothing to discard"));
         }
         [] => {}
-        [one] => call.out.note(format_args!("session {} is discarded: {changes}, {bytes}", one.session)),
+        [one] => call.out.note(format_args!("session {}{is} discarded: {changes}, {bytes}", one.session)),
         many => {
             let sessions = text::count(many.len() as u64, "session");
-            call.out.note(format_args!("{sessions} discarded: {changes}, {bytes}"));
+            call.out.note(format_args!("{sessions}{would} discarded: {changes}, {bytes}"));
         }
     }
 }

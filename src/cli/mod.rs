@@ -25,6 +25,7 @@ mod coverage;
 mod cut_runs;
 mod diff;
 mod discard;
+mod discard_paths;
 mod doctor;
 pub mod exit;
 mod far;

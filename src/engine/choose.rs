@@ -205,9 +205,13 @@ fn linked_on_tree(path: &AbsPath) -> Result<Option<Inode>, Error> {
     }
 }
 
-fn not_in_session(changes: &Changes, path: &AbsPath) -> String {
+/// The changed path that has the longest start in common with another one.
+pub fn nearest<'c>(changes: &'c Changes, path: &AbsPath) -> Option<&'c AbsPath> {
     let shared = |other: &AbsPath| other.as_bytes().iter().zip(path.as_bytes()).take_while(|(a, b)| a == b).count();
-    let nearest = changes.list.iter().max_by_key(|change| shared(&change.path));
-    let nearest = nearest.map_or(String::new(), |change| format!("; the nearest is {}", change.path));
+    changes.list.iter().map(|change| &change.path).max_by_key(|other| shared(other))
+}
+
+fn not_in_session(changes: &Changes, path: &AbsPath) -> String {
+    let nearest = nearest(changes, path).map_or(String::new(), |nearest| format!("; the nearest is {nearest}"));
     format!("the session holds no change there{nearest}")
 }

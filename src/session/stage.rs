@@ -163,6 +163,33 @@ impl<'a> Desk<'a> {
         Ok(path)
     }
 
+    /// Stages what was chosen for a path: from one object to another. A file that is put keeps its content if none is given.
+    pub fn choose(
+        &mut self,
+        path: &AbsPath,
+        (before, mut after): (Before, Object),
+        content: Option<&mut dyn Read>,
+    ) -> Result<(), Error> {
+        let known = self.staged.get(path).or_else(|| self.changes.at(path)).cloned();
+        let n = match (&known, &content) {
+            (Some(known), None) if after.as_ref().is_some_and(State::is_file) => known.n,
+            _ => self.number(),
+        };
+        if let (Some(content), Some(State { what: What::File { size, hash, .. }, meta })) = (content, &mut after) {
+            let source = &path.to_string();
+            let (found, bytes) = self.hold(n, &mut Write { content, source, mode: None, over_directory: false })?;
+            (*size, *hash) = (bytes, Some(found));
+            *meta = self.dress(n, path, meta.clone())?;
+        }
+        let hash = |object: &Object| object.as_ref().and_then(State::hash);
+        let same_content = hash(&before.object).is_some_and(|before| hash(&after) == Some(before));
+        let marks = known.map(|known| known.marks).unwrap_or_default();
+        let marks = Marks { same_content, link_broken: marks.link_broken && !same_content, ..Marks::default() };
+        let change = Change { n, path: path.clone(), before, after, marks, step: None, from: None, extra: Default::default() };
+        self.staged.insert(path.clone(), change);
+        Ok(())
+    }
+
     fn number(&mut self) -> u32 {
         self.next += 1;
         self.next - 1

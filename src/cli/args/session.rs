@@ -255,18 +255,28 @@ pub struct Show {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant discard last
+  recant discard k3fa src/main.rs tmp    what it holds there; the rest is kept
   recant discard k3fa 7pqa -y            several: all of them, or none
   recant discard --all                   shows what is pending here, and asks
 
-Every session that is named is looked up before the first one is dropped. --all
-needs -y where there is no terminal to ask at.")]
+A PATH stands for all below it. It leaves a session of which nothing was ever
+committed, as a step of its own: rewind takes it back. A word behind the first
+one is a PATH if that session holds a change there, else a session: ./7pqa is
+always a path. Every session that is named is looked up before the first one is
+dropped. --all needs -y where there is no terminal to ask at.")]
 pub struct Discard {
-    /// Ids, their last parts, unique prefixes, names, or 'last'
+    /// Id, its last part, a unique prefix, a name, or 'last'
     #[arg(required_unless_present = "all", conflicts_with = "all", value_name = "ID")]
-    pub ids: Vec<String>,
+    pub id: Option<String>,
+    /// Only these paths, and what lies under them; or further sessions
+    #[arg(value_name = "PATH|ID", value_hint = clap::ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
     /// All that are pending in the project that you are in; with -H on that machine
     #[arg(long)]
     pub all: bool,
+    /// Say what would be discarded, and change nothing
+    #[arg(long, conflicts_with = "all")]
+    pub dry_run: bool,
 }
 
 /// `rewind`.

@@ -97,7 +97,7 @@ pub fn carry_out(
 fn named(verb: &Verb) -> Vec<&String> {
     match verb {
         Verb::Run(args) => args.session.iter().collect(),
-        Verb::Discard(args) | Verb::Session { verb: SessionVerb::Discard(args) } => args.ids.iter().collect(),
+        Verb::Discard(args) | Verb::Session { verb: SessionVerb::Discard(args) } => args.id.iter().collect(),
         // For commit, rollback and redo this side's session is meant, also in dry runs.
         Verb::Confirm(args) => vec![&args.id],
         Verb::Cat(args) => vec![&args.id],

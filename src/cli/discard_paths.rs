@@ -1,0 +1,163 @@
+//! `discard ID PATH…`: what is chosen leaves the session, and the rest is held as before.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::problem::Problem;
+use super::which::Want;
+use super::{Call, Ended, place, text};
+use crate::capture::choice::{choose, may_choose};
+use crate::capture::chosen::Choice;
+use crate::engine::choose::{self, Rules};
+use crate::error::{command, shell_word};
+use crate::fs::interrupt::{self, Asked};
+use crate::fs::path::AbsPath;
+use crate::session::change::{Change, Changes};
+use crate::session::id::Id;
+use crate::session::log;
+use crate::session::opened::{Locked, Session};
+use crate::session::run::Arg;
+use crate::session::sides::Side;
+use crate::session::store::Store;
+use crate::tree::state::State;
+
+/// `{"schema":2,"session":…,"step?":n,"discarded":[…],"notes":[…],"left":n,"dry_run":…}`.
+#[derive(Serialize)]
+struct Document<'a> {
+    session: &'a Id,
+    /// The step that it became.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<u32>,
+    /// The paths whose changes the session holds no more.
+    discarded: Vec<&'a AbsPath>,
+    notes: &'a [String],
+    /// The number of changes that it still holds.
+    left: u64,
+    dry_run: bool,
+}
+
+/// The words behind the first session, as paths of it; `None` if they are sessions too. A word is a path if the session holds a change
+/// there or below it, else a session.
+///
+/// Errors: a word is neither, or both; some are one, some the other.
+pub fn paths(call: &Call, key: &str, words: &[PathBuf]) -> Result<Option<Vec<AbsPath>>, Problem> {
+    if words.is_empty() {
+        return Ok(None);
+    }
+    let (store, session) = call.locked(key, Want::Discard)?;
+    if session.header.discarded.is_some() {
+        return Ok(None);
+    }
+    let changes = session.changes()?;
+    let (mut paths, mut others) = (Vec::new(), Vec::new());
+    for word in words {
+        let is_session = word.to_str().is_some_and(|key| key == "last" || store.find(key, |_| true).is_ok());
+        let path = place::named(word, &changes)?;
+        match (!changes.under(&path).is_empty(), is_session) {
+            (true, false) => paths.push(path),
+            (false, true) => others.push(word.to_string_lossy().into_owned()),
+            (true, true) => return Err(both(&session, word, &path)),
+            (false, false) => return Err(neither(&session, &changes, word, &path)),
+        }
+    }
+    match (&paths[..], &others[..]) {
+        ([], _) => Ok(None),
+        (_, []) => Ok(Some(paths)),
+        ([path, ..], [other, ..]) => {
+            let message = format!("{other} is a session, and {path} a path of another one: each takes a call of its own");
+            let [first, second] = [format!("discard {key} PATH"), format!("discard {other}")].map(command);
+            Err(Problem::refused(message).remedy(format!("{first}; {second}")))
+        }
+    }
+}
+
+fn both(session: &Session, word: &std::path::Path, path: &AbsPath) -> Problem {
+    let word = word.to_string_lossy();
+    Problem::refused(format!("{word} is a session, and a path of session {}", session.id().tail()))
+        .remedy(format!("{} means the path; a whole id the session", shell_word(path.as_bytes())))
+}
+
+fn neither(session: &Session, changes: &Changes, word: &std::path::Path, path: &AbsPath) -> Problem {
+    let word = word.to_string_lossy();
+    let nearest = choose::nearest(changes, path).map_or(String::new(), |nearest| format!("; the nearest is {nearest}"));
+    Problem::refused(format!("{word} is no session, and session {} holds no change there{nearest}", session.id().tail()))
+        .remedy(command(format_args!("show {} lists what it holds", session.id().tail())))
+}
+
+/// Takes what lies at and below `paths` out of a session.
+pub fn discard(call: &Call, key: &str, paths: &[AbsPath], dry_run: bool) -> Result<Ended, Problem> {
+    let (store, mut session) = call.locked(key, Want::Discard)?;
+    may_choose(&session)?;
+    let changes = session.changes()?;
+    let choose::Choice { chosen, notes } = chosen(&session, &changes, paths)?;
+    let out: Vec<&Change> = chosen.iter().map(|i| &changes.list[*i]).collect();
+    let choices = out.iter().map(|change| Choice::out(&session, change)).collect::<Result<Vec<_>, _>>()?;
+    let mut left = (changes.list.len() - out.len()) as u64;
+    let mut step = None;
+    if !dry_run {
+        ask(call, &session, out.len(), changes.list.len())?;
+        interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
+        let _noting = interrupt::note(Asked::GoesOn);
+        let words = words(&session, paths);
+        let made = choose(&call.fs, store, &mut session, words, choices)?;
+        (left, step) = (made.changes, made.step);
+        note(call, store, &session, out.len() as u64);
+    }
+    let document = Document {
+        session: session.id(),
+        step,
+        discarded: out.iter().map(|change| &change.path).collect(),
+        notes: &notes,
+        left,
+        dry_run,
+    };
+    if call.out.is_text() {
+        say(call, &document)
+    } else {
+        call.out.document(&document)
+    }
+    Ok(Ended::Done)
+}
+
+/// The changes at and below the paths, and those that have to go with them: other names of a file, and a directory that is to be there again.
+fn chosen(session: &Session, changes: &Changes, paths: &[AbsPath]) -> Result<choose::Choice, Problem> {
+    let run = session.run()?;
+    let is_dir = |object: &Option<State>| object.as_ref().is_some_and(State::is_dir);
+    let rules = Rules {
+        may: &|_| true,
+        needed: &|i| is_dir(&changes.list[i].before.object) && !is_dir(&changes.list[i].after),
+        lies: &|i| Session::held_at(&changes.list[i], Side::Never, run.as_ref()),
+    };
+    Ok(choose::choose(session, changes, paths, &rules)?)
+}
+
+fn ask(call: &Call, session: &Session, out: usize, all: usize) -> Result<(), Problem> {
+    let held = text::count(all as u64, "held change");
+    call.confirm(&format!("Discard {out} of {held} of session {}?", session.id().tail()))
+}
+
+/// The command, as the list of steps shows it.
+fn words(session: &Session, paths: &[AbsPath]) -> Vec<Arg> {
+    let head = [&b"recant"[..], b"discard", session.id().tail().as_bytes()];
+    head.into_iter().chain(paths.iter().map(AbsPath::as_bytes)).map(|word| Arg(word.to_vec())).collect()
+}
+
+fn note(call: &Call, store: &Store, session: &Locked, paths: u64) {
+    let entry = log::Entry::new("discard paths", session.id(), session.header.generation, "done", paths);
+    call.note_in_log(store, &entry);
+    call.out.changes.set(Some(paths));
+}
+
+fn say(call: &Call, document: &Document) {
+    let Document { session, step, discarded, notes, left, dry_run } = document;
+    notes.iter().for_each(|note| call.out.note(note));
+    let limit = call.out.limit(false);
+    discarded.iter().take(limit).for_each(|path| call.out.say(format_args!("discarded {}", call.out.shown(path))));
+    if let Some(more) = discarded.len().checked_sub(limit).filter(|more| *more > 0) {
+        call.out.say(text::more(more, &command(format_args!("discard {} PATH -v lists all", session.tail()))));
+    }
+    let changes = text::count(discarded.len() as u64, "change");
+    let (would, at) = (if *dry_run { "would be " } else { "" }, step.map_or(String::new(), |step| format!(": step {step}")));
+    call.out.note(format_args!("session {}: {changes} {would}discarded, {left} still held{at}", session.tail()));
+}
