@@ -54,7 +54,9 @@ pub fn redo(session: &Session, request: &Request<'_>) -> Result<Job, Error> {
 }
 
 /// Refuses a run that a restart of the machine cut off, unless asked for: its files may be empty.
-fn refuse_unsynced(session: &Session, accept_unsynced: bool) -> Result<(), Error> {
+///
+/// Errors: it is such a run.
+pub fn refuse_unsynced(session: &Session, accept_unsynced: bool) -> Result<(), Error> {
     if !session.header.unsynced || accept_unsynced {
         return Ok(());
     }
@@ -85,6 +87,14 @@ fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) ->
     };
     let limits = (request.limits.on_limit == OnLimit::Full).then_some(request.limits);
     Ok(Job { verb, moves: Box::new(inward), sides, on_conflict: request.on_conflict, limits })
+}
+
+/// The changes at and below `paths` that were never on the tree, with the other names of their files and the directories that they need.
+///
+/// Errors: a path that the session does not hold.
+pub fn with_needed(session: &Session, paths: &[AbsPath]) -> Result<Choice, Error> {
+    let chosen = chosen(session, paths, &session.sides_of_all()?, |side| side == Side::Never, session.run()?.as_ref())?;
+    Ok(chosen.unwrap_or(Choice { chosen: Vec::new(), notes: Vec::new() }))
 }
 
 /// The changes at and below `paths`, if any are given.

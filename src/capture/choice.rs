@@ -92,7 +92,6 @@ fn stage(fs: &Fs, store: &Store, session: &mut Locked, choices: Vec<Choice>) -> 
             _ if is_none => None,
             Content::AsHeld | Content::None => None,
             Content::Original => Some(Box::new(original(&path)?)),
-            Content::Of(file) => Some(Box::new(file)),
             Content::Bytes(bytes) => Some(Box::new(std::io::Cursor::new(bytes))),
         };
         desk.choose(&path, (before, after), opened.as_mut().map(|content| &mut **content as &mut dyn Read))?;

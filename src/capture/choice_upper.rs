@@ -185,7 +185,6 @@ impl<'a> Uppers<'a> {
         let file = self.fs.create(to, 0o600)?;
         match content {
             Content::Original => drop(self.fs.copy(&original(path)?, &file, to)?),
-            Content::Of(from) => drop(self.fs.copy(from, &file, to)?),
             Content::Bytes(bytes) => self.fs.write(&file, bytes, to)?,
             Content::AsHeld | Content::None => {}
         }

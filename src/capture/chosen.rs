@@ -26,14 +26,11 @@ pub struct Choice {
 
 /// The content of a chosen file.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "crash-points"), expect(dead_code, reason = "a commit of a part and a merge are to use the others"))]
 pub enum Content {
     /// What the session holds at the path stays as it is, whatever kind of object that is: only its change is another one.
     AsHeld,
     /// That of the file on the tree.
     Original,
-    /// This file's, from its start.
-    Of(File),
     /// These bytes.
     Bytes(Vec<u8>),
     /// None: the `after` is no file.
@@ -55,7 +52,7 @@ impl Choice {
     }
 
     /// True if the path is no change any more: nothing differs, times included.
-    pub(super) fn is_none(&self) -> bool {
+    pub fn is_none(&self) -> bool {
         let time = |object: &Object| object.as_ref().map(|state| state.meta.mtime);
         self.before.object == self.after
             || likeness(&self.before.object, &self.after) == Likeness::Same && time(&self.before.object) == time(&self.after)

@@ -53,7 +53,7 @@ fn decided(verb: &Verb) -> Option<Option<(&str, Want)>> {
         Verb::Commit(args) if !args.what.dry_run => Some(Some((&args.what.id, Want::Commit))),
         Verb::Rollback(args) if !args.what.dry_run => Some(Some((&args.what.id, Want::RollBack))),
         Verb::Undo(args) if !args.0.what.dry_run => Some(Some((&args.0.what.id, Want::RollBack))),
-        Verb::Redo(args) if !args.back.what.dry_run => Some(Some((&args.back.what.id, Want::Redo))),
+        Verb::Redo(args) if !args.what.dry_run => Some(Some((&args.what.id, Want::Redo))),
         Verb::Confirm(args) if !args.watch => Some(Some((&args.id, Want::Confirm))),
         Verb::Snapshot { verb: SnapshotVerb::Restore(args) } if !args.dry_run => Some(None),
         Verb::Snapshot { verb: SnapshotVerb::Prune(args) } if !args.dry_run => Some(None),

@@ -9,9 +9,10 @@ use super::args;
 use super::awaited::{self, Awaited};
 use super::bar::Bar;
 use super::gate::AtGate;
+use super::parts::piece::Terms;
 use super::problem::{Against, Problem};
 use super::which::Want;
-use super::{Call, Ended, collect, meant, place, recover, text};
+use super::{Call, Ended, collect, meant, parts, place, recover, text};
 use crate::checkpoint::limits::{self, Large, Limits};
 use crate::commit::{self, Request};
 use crate::config;
@@ -51,6 +52,8 @@ struct Document<'a> {
     displaced: &'a [AbsPath],
     #[serde(skip_serializing_if = "Option::is_none")]
     confirm: Option<&'a Awaited>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part_of: Option<Whole<'a>>,
 }
 
 /// A path, what became of it, and the kind of object that it holds now, or held if nothing is there now.
@@ -76,6 +79,9 @@ struct Skipped<'a> {
 
 /// Commits a session.
 pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
+    if let Some(ended) = parts::commit::asked(call, args)? {
+        return Ok(ended);
+    }
     let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
     let ask = ask_commit(call, on_limit, args.force, args.accept_unsynced)?;
     let of_no_weight = |session: &Locked| minor(call, session);
@@ -84,7 +90,12 @@ pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
         (false, true) => Minor::Stops,
         (false, false) => Minor::LeftOut(&of_no_weight),
     };
-    carry_out(call, &args.what, args.all, Act { verb: Verb::Commit, minor, ask: &ask, within: args.confirm_within })
+    carry_out(
+        call,
+        &args.what,
+        args.all,
+        Act { verb: Verb::Commit, minor, ask: &ask, within: args.confirm_within, merges: args.merge },
+    )
 }
 
 /// How an operation is reported.
@@ -114,6 +125,8 @@ struct Act<'a> {
     ask: &'a Ask<'a>,
     /// Seconds after which it is rolled back unless somebody confirms it.
     within: Option<i64>,
+    /// True if what somebody has changed since is merged with first.
+    merges: bool,
 }
 
 /// The subject of messages.
@@ -171,20 +184,32 @@ fn ask_commit<'c>(
 pub fn redo(call: &Call, args: &args::Redo) -> Result<Ended, Problem> {
     let denied = denied(&call.config.deny.value)?;
     let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
-    let args = &args.back;
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
         let (on_conflict, limits) = (on_conflict(args.force), limits(call, on_limit));
         commit::redo(session, &Request { paths, on_conflict, limits, denied: denied.clone(), aside, accept_unsynced: true })
     };
-    carry_out(call, &args.what, args.all, Act { verb: Verb::Redo, minor: forced(args.force), ask: &ask, within: None })
+    carry_out(
+        call,
+        &args.what,
+        args.all,
+        Act { verb: Verb::Redo, minor: forced(args.force), ask: &ask, within: None, merges: false },
+    )
 }
 
 /// Rolls a session back.
 pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
+    if let Some(ended) = parts::rollback::asked(call, args)? {
+        return Ok(ended);
+    }
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
         crate::rollback::rollback(session, paths, on_conflict(args.force), aside)
     };
-    carry_out(call, &args.what, args.all, Act { verb: Verb::Rollback, minor: forced(args.force), ask: &ask, within: None })
+    carry_out(
+        call,
+        &args.what,
+        args.all,
+        Act { verb: Verb::Rollback, minor: forced(args.force), ask: &ask, within: None, merges: false },
+    )
 }
 
 /// Reports what a rollback would do, with the session that it would roll back.
@@ -194,7 +219,7 @@ pub fn would_roll_back(call: &Call, args: &args::Back) -> Result<(Id, Report), P
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
         crate::rollback::rollback(session, paths, on_conflict(args.force), aside)
     };
-    let act = Act { verb: Verb::Rollback, minor: forced(args.force), ask: &ask, within: None };
+    let act = Act { verb: Verb::Rollback, minor: forced(args.force), ask: &ask, within: None, merges: false };
     let (report, _) = carry_out_in(call, store, &mut session, &paths, Effect::Print, &act)?;
     Ok((session.id().clone(), report))
 }
@@ -294,7 +319,7 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     let (store, mut session) =
         if said.dry_run { to_look_at(call, what.key(), act.verb.into())? } else { call.locked(what.key(), act.verb.into())? };
     meant::refuse_another(what, &session)?;
-    let paths = paths(store, &session, what, act.verb)?;
+    let mut paths = paths(store, &session, what, act.verb)?;
     let gate = AtGate::new(call, &session.header);
     let effect = match () {
         () if said.dry_run => Effect::Print,
@@ -309,6 +334,9 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     }
     if act.verb == Verb::Commit {
         say_left_behind(call, &session)?;
+    }
+    if act.merges && !parts::merge::merge(call, store, &mut session, said.dry_run, &mut paths)? {
+        return Ok(Ended::Done);
     }
     let within = match act.within {
         Some(seconds) if awaited::arm(call, store, &session, seconds)? => Some(seconds),
@@ -336,7 +364,7 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
 pub fn take_back(call: &Call, store: &Store, session: &mut Locked) -> Result<Report, Problem> {
     let ask =
         |session: &Locked, paths: &[AbsPath], aside: &Aside| crate::rollback::rollback(session, paths, OnConflict::Stop, aside);
-    let act = Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask, within: None };
+    let act = Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask, within: None, merges: false };
     carry_out_in(call, store, session, &[], Effect::Apply, &act).map(|(report, _)| report)
 }
 
@@ -346,7 +374,28 @@ pub fn commit_run(call: &Call, store: &Store, session: &mut Locked, args: &args:
     let ask = ask_commit(call, on_limit, false, false)?;
     let of_no_weight = |session: &Locked| minor(call, session);
     let minor = if args.strict { Minor::Stops } else { Minor::LeftOut(&of_no_weight) };
-    carry_out_in(call, store, session, &[], Effect::Apply, &Act { verb: Verb::Commit, minor, ask: &ask, within: None })
+    carry_out_in(
+        call,
+        store,
+        session,
+        &[],
+        Effect::Apply,
+        &Act { verb: Verb::Commit, minor, ask: &ask, within: None, merges: false },
+    )
+}
+
+/// Commits the session of a part of another one.
+pub fn commit_part(
+    call: &Call,
+    store: &Store,
+    session: &mut Locked,
+    terms: &Terms<'_>,
+    effect: Effect<'_>,
+) -> Result<Report, Problem> {
+    let ask = ask_commit(call, config::OnLimit::Full, terms.force, true)?;
+    let act = Act { verb: Verb::Commit, minor: forced(terms.force), ask: &ask, within: None, merges: false };
+    let done = carry_out_of(call, store, session, &[], effect, &act, Subject::Session(terms.verb, terms.of));
+    done.map(|(report, _)| report)
 }
 
 /// Commits the session of a snapshot's restore.
@@ -358,7 +407,7 @@ pub fn commit_restore(
     force: bool,
 ) -> Result<(Report, Ended), Problem> {
     let ask = ask_commit(call, config::OnLimit::Full, force, false)?;
-    let act = Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask, within: None };
+    let act = Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask, within: None, merges: false };
     carry_out_of(call, store, session, &[], Effect::Apply, &act, Subject::Restore(of))
 }
 
@@ -366,7 +415,7 @@ pub fn commit_restore(
 pub fn would_restore(call: &Call, store: &Store, session: &mut Locked, of: &Restoring<'_>) -> Result<(Report, Ended), Problem> {
     let commit = ask_commit(call, config::OnLimit::Full, false, true)?;
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| commit(session, paths, aside).map(restore::unheld);
-    let act = Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask, within: None };
+    let act = Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask, within: None, merges: false };
     carry_out_of(call, store, session, &[], Effect::Print, &act, Subject::Restore(of))
 }
 
@@ -420,7 +469,7 @@ fn gone(session: &Session, conflicts: &[Conflict]) -> Option<AbsPath> {
 }
 
 /// Opens a session for a dry run. Takes its lock, so that nothing half done is reported, but recovers nothing.
-fn to_look_at<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Store, Locked), Problem> {
+pub fn to_look_at<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Store, Locked), Problem> {
     let store = call.store_with(key)?;
     let id = call.find(store, Some(key), want)?;
     // A recant at work holds the lock: its journal does not mean an interruption.
@@ -487,12 +536,62 @@ fn against(rows: &[(String, String)]) -> Vec<Against> {
 
 /// Reports what was done, or would be.
 pub fn say(call: &Call, id: &Id, report: &Report, said: Said, awaited: Option<&Awaited>) {
-    let out = &call.out;
-    out.changes.set(Some(report.rows.len() as u64));
-    if out.is_text() {
+    if call.out.is_text() {
         say_text(call, id, report, said);
         awaited.into_iter().for_each(|awaited| awaited.say(call, id));
-    } else {
+    }
+    tell(call, id, report, said, (awaited, None));
+}
+
+/// The session that a part was taken of.
+#[derive(Clone, Copy, Serialize)]
+pub struct Whole<'a> {
+    /// Its id.
+    pub session: &'a Id,
+    /// The number of changes that it holds then.
+    pub changes: u64,
+}
+
+/// Reports that a part of session `of` was taken back by session `id`.
+pub fn say_back(call: &Call, id: &Id, report: &Report, (dry_run, all): (bool, bool), of: &Id) {
+    let said = Said { dry_run, all };
+    if call.out.is_text() {
+        let (part, whole) = (id.tail(), of.tail());
+        list_rows(call, report, said, &format!("rollback {whole} … --dry-run --all"));
+        report.notes.iter().for_each(|note| call.out.warn(note));
+        let paths = text::count(report.rows.len() as u64, "path");
+        if dry_run {
+            call.out.note(format_args!("a part of session {whole}: {paths} would be taken back"));
+        } else {
+            call.out.note(format_args!("a part of session {whole} is taken back, by session {part}: {paths}"));
+            call.out.note(format_args!("to have it again: {}", command(format_args!("rollback {part}"))));
+        }
+    }
+    tell(call, id, report, said, (None, None));
+}
+
+/// Reports the commit of a part of a session.
+pub fn say_part(call: &Call, id: &Id, report: &Report, (dry_run, all): (bool, bool), of: Whole<'_>) {
+    let said = Said { dry_run, all };
+    let (part, whole, rest) = (id.tail(), of.session.tail(), text::count(of.changes, "change"));
+    if call.out.is_text() {
+        if said.dry_run {
+            list_rows(call, report, said, &format!("commit {whole} … --dry-run --all"));
+            report.notes.iter().for_each(|note| call.out.warn(note));
+            call.out.note(format_args!("a part of session {whole}: {}", summary(report, true)));
+        } else {
+            say_text(call, id, report, said);
+            call.out.note(format_args!("session {part} is a part of session {whole}, which holds the rest: {rest}"));
+        }
+    }
+    tell(call, id, report, said, (None, Some(of)));
+}
+
+/// Reports it for programs.
+fn tell(call: &Call, id: &Id, report: &Report, said: Said, (awaited, part_of): (Option<&Awaited>, Option<Whole<'_>>)) {
+    let out = &call.out;
+    out.changes.set(Some(report.rows.len() as u64));
+    if !out.is_text() {
         let large = report.large.iter().map(|large| said_of(large, &large.path.to_string()));
         out.document(&Document {
             session: id,
@@ -506,15 +605,20 @@ pub fn say(call: &Call, id: &Id, report: &Report, said: Said, awaited: Option<&A
             kept_bytes: report.kept,
             displaced: if said.dry_run { &[] } else { &report.displaced },
             confirm: awaited,
+            part_of,
         });
     }
+}
+
+fn list_rows(call: &Call, report: &Report, said: Said, whole: &str) {
+    let row = |row: &Row| format!("{:<9} {}", word(report.verb, row.done), call.out.shown(&row.path));
+    call.out.listing(report.rows.iter().map(row), said.all, whole);
 }
 
 fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {
     let (out, dry_run, tail) = (&call.out, said.dry_run, id.tail());
     let whole = whole_list(report.verb, tail, dry_run);
-    let row = |row: &Row| format!("{:<9} {}", word(report.verb, row.done), out.shown(&row.path));
-    out.listing(report.rows.iter().map(row), said.all, &whole);
+    list_rows(call, report, said, &whole);
     say_skipped(call, report.left.iter().map(|(path, why)| (path, &**why)), said.all, &whole);
     report.large.iter().for_each(|large| out.note(said_of(large, &out.shown(&large.path))));
     for note in &report.notes {

@@ -9,7 +9,7 @@ use super::list::heads;
 use super::problem::Problem;
 use super::scope::Scope;
 use super::which::Want;
-use super::{Call, Ended, text};
+use super::{Call, Ended, parts, text};
 use crate::checkpoint::manifest;
 use crate::error::{Error, Kind, command};
 use crate::fs::interrupt::{self, Asked};
@@ -53,6 +53,9 @@ struct Skipped {
 /// Drops what sessions hold; their headers stay as a record.
 pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
     let Some(key) = args.id.as_ref().filter(|_| !args.all) else { return all_pending(call) };
+    if let Some(ended) = parts::discard::asked(call, key, args)? {
+        return Ok(ended);
+    }
     if let Some(paths) = discard_paths::paths(call, key, &args.paths)? {
         return discard_paths::discard(call, key, &paths, args.dry_run);
     }

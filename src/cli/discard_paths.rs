@@ -13,7 +13,7 @@ use crate::engine::choose::{self, Rules};
 use crate::error::{command, shell_word};
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Changes};
+use crate::session::change::Changes;
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::opened::{Locked, Session};
@@ -91,27 +91,41 @@ pub fn discard(call: &Call, key: &str, paths: &[AbsPath], dry_run: bool) -> Resu
     may_choose(&session)?;
     let changes = session.changes()?;
     let choose::Choice { chosen, notes } = chosen(&session, &changes, paths)?;
-    let out: Vec<&Change> = chosen.iter().map(|i| &changes.list[*i]).collect();
-    let choices = out.iter().map(|change| Choice::out(&session, change)).collect::<Result<Vec<_>, _>>()?;
-    let mut left = (changes.list.len() - out.len()) as u64;
-    let mut step = None;
+    let out = chosen.iter().map(|i| Choice::out(&session, &changes.list[*i])).collect::<Result<Vec<_>, _>>()?;
+    let words = paths.iter().map(|path| path.as_bytes().to_vec()).collect();
+    take_out(call, store, &mut session, Out { choices: out, notes, words, dry_run })
+}
+
+/// What leaves a session.
+pub struct Out {
+    /// What the session holds of each path then.
+    pub choices: Vec<Choice>,
+    /// For people.
+    pub notes: Vec<String>,
+    /// The words behind the session, for the list of steps.
+    pub words: Vec<Vec<u8>>,
+    /// True to say what would be done.
+    pub dry_run: bool,
+}
+
+/// Takes changes, or parts of them, out of a session.
+pub fn take_out(call: &Call, store: &Store, session: &mut Locked, out: Out) -> Result<Ended, Problem> {
+    let Out { choices, notes, words, dry_run } = out;
+    let discarded: Vec<AbsPath> = choices.iter().map(|choice| choice.path.clone()).collect();
+    let all = session.header.counts.changes;
+    let gone = choices.iter().filter(|choice| choice.is_none()).count() as u64;
+    let (mut left, mut step) = (all - gone, None);
     if !dry_run {
-        ask(call, &session, out.len(), changes.list.len())?;
+        ask(call, session, discarded.len(), all)?;
         interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
         let _noting = interrupt::note(Asked::GoesOn);
-        let words = words(&session, paths);
-        let made = choose(&call.fs, store, &mut session, words, choices)?;
+        let words = self::words(session, words);
+        let made = choose(&call.fs, store, session, words, choices)?;
         (left, step) = (made.changes, made.step);
-        note(call, store, &session, out.len() as u64);
+        note(call, store, session, discarded.len() as u64);
     }
-    let document = Document {
-        session: session.id(),
-        step,
-        discarded: out.iter().map(|change| &change.path).collect(),
-        notes: &notes,
-        left,
-        dry_run,
-    };
+    let discarded = discarded.iter().collect();
+    let document = Document { session: session.id(), step, discarded, notes: &notes, left, dry_run };
     if call.out.is_text() {
         say(call, &document)
     } else {
@@ -132,15 +146,15 @@ fn chosen(session: &Session, changes: &Changes, paths: &[AbsPath]) -> Result<cho
     Ok(choose::choose(session, changes, paths, &rules)?)
 }
 
-fn ask(call: &Call, session: &Session, out: usize, all: usize) -> Result<(), Problem> {
-    let held = text::count(all as u64, "held change");
+fn ask(call: &Call, session: &Session, out: usize, all: u64) -> Result<(), Problem> {
+    let held = text::count(all, "held change");
     call.confirm(&format!("Discard {out} of {held} of session {}?", session.id().tail()))
 }
 
 /// The command, as the list of steps shows it.
-fn words(session: &Session, paths: &[AbsPath]) -> Vec<Arg> {
-    let head = [&b"recant"[..], b"discard", session.id().tail().as_bytes()];
-    head.into_iter().chain(paths.iter().map(AbsPath::as_bytes)).map(|word| Arg(word.to_vec())).collect()
+fn words(session: &Session, words: Vec<Vec<u8>>) -> Vec<Arg> {
+    let head = [&b"recant"[..], b"discard", session.id().tail().as_bytes()].map(<[u8]>::to_vec);
+    head.into_iter().chain(words).map(Arg).collect()
 }
 
 fn note(call: &Call, store: &Store, session: &Locked, paths: u64) {

@@ -44,6 +44,7 @@ mod misuse;
 mod moving;
 mod out;
 mod overdue;
+mod parts;
 mod place;
 mod problem;
 mod prune;
@@ -214,7 +215,7 @@ fn effects(verb: &Verb) -> Effects {
         Verb::Commit(args) => args.what.dry_run,
         Verb::Prune(args) => args.dry_run,
         Verb::Rollback(args) | Verb::Undo(Undo(args)) => args.what.dry_run,
-        Verb::Redo(args) => args.back.what.dry_run,
+        Verb::Redo(args) => args.what.dry_run,
         Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } | Verb::Session { verb: SessionVerb::Prune(args) } => args.dry_run,
         Verb::Session { verb } => matches!(verb, SessionVerb::List(_) | SessionVerb::Show(_) | SessionVerb::Export(_)),
         Verb::Snapshot { verb } => match verb {

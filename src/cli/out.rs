@@ -332,6 +332,11 @@ impl Out {
         }
     }
 
+    /// Asks something that is no yes or no; the answer is typed on the same line.
+    pub fn prompt(&self, question: &str) {
+        self.message(format!("{question} ").as_bytes());
+    }
+
     /// Reports an error, in at most three lines or as one JSON object.
     pub fn problem(&self, problem: &Problem) {
         match self.form {

@@ -2,8 +2,10 @@
 //!
 //! In: a session and its changes. Out: lines of a patch as git has them, and remarks for what a patch cannot say. Reads only. Never prints.
 
+pub mod entries;
 mod inline;
 mod likeness;
+pub mod merge;
 pub mod patch;
 pub mod renames;
 pub mod sources;

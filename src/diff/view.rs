@@ -409,14 +409,26 @@ fn is_plain(mode: u32) -> bool {
 }
 
 fn meta_remarks(before: &State, after: &State, remarks: &mut Vec<String>) {
+    let said_by_git = matches!((&before.what, &after.what), (What::File { .. }, What::File { .. }))
+        && is_plain(before.meta.mode)
+        && is_plain(after.meta.mode);
+    remarks.extend(mode_change(before, after).filter(|_| !said_by_git));
+    remarks.extend(other_meta(before, after));
+}
+
+/// What differs in mode, owner and xattrs, in words.
+pub(super) fn meta_changes(before: &State, after: &State) -> Vec<String> {
+    mode_change(before, after).into_iter().chain(other_meta(before, after)).collect()
+}
+
+fn mode_change(before: &State, after: &State) -> Option<String> {
+    let (old, new) = (before.meta.mode, after.meta.mode);
+    (!is_link(before) && !is_link(after) && old != new).then(|| format!("mode {old:04o} -> {new:04o}"))
+}
+
+fn other_meta(before: &State, after: &State) -> Vec<String> {
     let (old, new) = (&before.meta, &after.meta);
-    let modes = !is_link(before) && !is_link(after) && old.mode != new.mode;
-    let said_by_git =
-        matches!((&before.what, &after.what), (What::File { .. }, What::File { .. })) && is_plain(old.mode) && is_plain(new.mode);
-    if modes && !said_by_git {
-        remarks.push(format!("mode {:04o} -> {:04o}", old.mode, new.mode));
-    }
-    remarks.extend(owner_change(before, after));
+    let mut remarks: Vec<String> = owner_change(before, after).into_iter().collect();
     for (name, value) in &old.xattrs {
         match new.xattr(name) {
             None => remarks.push(format!("extended attribute {} removed", Shown(name))),
@@ -427,6 +439,7 @@ fn meta_remarks(before: &State, after: &State, remarks: &mut Vec<String>) {
     for (name, _) in new.xattrs.iter().filter(|(name, _)| old.xattr(name).is_none()) {
         remarks.push(format!("extended attribute {} added", Shown(name)));
     }
+    remarks
 }
 
 fn new_remarks(state: &State, remarks: &mut Vec<String>) {

@@ -52,6 +52,23 @@ pub fn keep(fs: &Fs, session: &Dir, from: &File, hash: Hash) -> Result<(), Error
     })
 }
 
+/// Keeps bytes that a change of the session is to be made of, in the session's directory `session`. Syncs nothing.
+///
+/// # Errors
+/// A system call failed; what was written until then counts as none.
+pub fn keep_bytes(fs: &Fs, session: &Dir, bytes: &[u8]) -> Result<(), Error> {
+    let hash = Hash::of(bytes);
+    if kept(session, hash)?.is_some() {
+        return Ok(());
+    }
+    mkdir_if_missing(fs, session.at(DIRECTORY))?;
+    let (directory, name) = (session.at(DIRECTORY).open_dir()?, hash.to_string());
+    let at = directory.at(name.as_bytes());
+    fs.unlink_if_there(at)?;
+    let to = fs.create(at, 0o600)?;
+    Ok(fs.write(&to, bytes, at)?)
+}
+
 /// Copies the originals of these changes to another session's directory. Syncs nothing.
 ///
 /// # Errors

@@ -102,6 +102,34 @@ impl<'a> Desk<'a> {
         Ok(path)
     }
 
+    /// Stages a change of another session, or a part of one, which leads to `after`. What it is made of stays what that session found.
+    /// `content` is that of a file. Returns the object as it is held then.
+    pub fn take(&mut self, change: &Change, after: Object, content: Option<&mut dyn Read>) -> Result<Object, Error> {
+        let (n, path) = (self.number(), &change.path);
+        let mut marks = Marks { linked: false, ..change.marks };
+        let after = match (after, content) {
+            (Some(state), Some(content)) => {
+                let source = path.to_string();
+                let mut write = Write { content, source: &source, mode: None, over_directory: false };
+                let (hash, size) = self.hold(n, &mut write)?;
+                let meta = self.dress(n, path, state.meta)?;
+                marks.same_content = false;
+                Some(State { what: What::File { size, hash: Some(hash), index: None }, meta })
+            }
+            (after, None) => {
+                let is_file = |object: &Object| object.as_ref().is_some_and(State::is_file);
+                // Its content stays.
+                marks.same_content |= is_file(&change.before.object) && is_file(&after);
+                after
+            }
+            (None, Some(_)) => None,
+        };
+        let before = change.before.clone();
+        let taken = Change { n, before, after: after.clone(), marks, step: None, from: None, ..change.clone() };
+        self.staged.insert(path.clone(), taken);
+        Ok(after)
+    }
+
     /// Stages the deletion of what is at `path`; of a directory that is not empty only with `recursive`.
     pub fn delete(&mut self, path: &Path, cwd: &Path, recursive: bool) -> Result<AbsPath, Error> {
         let path = self.resolve("delete", path, cwd)?;

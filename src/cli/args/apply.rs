@@ -10,6 +10,9 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
   recant commit last --dry-run
   recant commit last
   recant commit k3fa src/main.rs docs    these paths and what lies under them
+  recant commit k3fa src/main.rs:2,5-7   these blocks alone (diff --blocks)
+  recant commit last --patch             asked block by block
+  recant commit last --merge             with what was edited there since
   recant commit last --confirm-within 5m
                                          rolled back unless confirmed
   recant commit last --strict            a conflict in ~/.cache stops it too
@@ -24,6 +27,12 @@ pub struct Commit {
     /// The session, and what of it
     #[command(flatten)]
     pub what: What,
+    /// Ask of each block whether it is committed; the rest stays held
+    #[arg(long, short)]
+    pub patch: bool,
+    /// Put changes of files that somebody has edited since onto what is there now
+    #[arg(long, conflicts_with_all = ["patch", "force"])]
+    pub merge: bool,
     /// Go on over conflicts: what is found is kept, and a rollback gives it back
     #[arg(long)]
     pub force: bool,
@@ -64,7 +73,7 @@ pub struct Confirm {
 pub struct What {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
-    /// Only these paths, and what lies under them
+    /// Only these paths, and what lies under them; PATH:2,5-7 for blocks of one
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
     /// Say what would be done, and change nothing
@@ -84,12 +93,15 @@ pub struct What {
     pub brought: bool,
 }
 
-/// `rollback` and `redo`.
+/// `rollback`.
 #[derive(Debug, Args)]
 pub struct Back {
     /// The session, and what of it
     #[command(flatten)]
     pub what: What,
+    /// Ask of each block whether it is taken back, by a session of its own
+    #[arg(long, short)]
+    pub patch: bool,
     /// Go on over conflicts; what is overwritten is kept (recant cat ID PATH --displaced)
     #[arg(long)]
     pub force: bool,
@@ -132,9 +144,15 @@ fn with_default(id: Arg) -> Arg {
 /// `redo`.
 #[derive(Debug, Args)]
 pub struct Redo {
-    /// The session, and how.
+    /// The session, and what of it
     #[command(flatten)]
-    pub back: Back,
+    pub what: What,
+    /// Go on over conflicts; what is overwritten is kept (recant cat ID PATH --displaced)
+    #[arg(long)]
+    pub force: bool,
+    /// List every path, also in crowded directories
+    #[arg(long)]
+    pub all: bool,
     /// For a large directory that was deleted or renamed: keep all (full), no content (partial), or refuse; else checkpoint.on_limit
     #[arg(long, value_name = "POLICY", hide_possible_values = true)]
     pub on_limit: Option<OnLimit>,

@@ -34,6 +34,7 @@ pub struct Steps {
   recant diff k3fa --step 4              what its step 4 changed
   recant diff k3fa --since 4             and what came after that
   recant diff k3fa --with 9xqd           two attempts
+  recant diff k3fa --blocks              what commit k3fa PATH:2,5-7 can take
   recant diff --word-diff                which words differ
   recant diff -U 10 -w                   more around, and blanks do not count
   recant diff --find-renames=70%         with what was renamed and edited
@@ -67,6 +68,9 @@ pub struct Diff {
     /// Compare two sessions: '-' is ID, '+' is this one; what one of them does not change is compared with what was there before
     #[arg(long, value_name = "ID", group = "sides")]
     pub with: Option<String>,
+    /// Number the blocks of changed lines, which commit, discard and rollback take as PATH:2,5-7
+    #[arg(long, group = "sides", conflicts_with_all = ["stat", "name_only"])]
+    pub blocks: bool,
     /// The extent of the output.
     #[command(flatten)]
     pub much: Much,

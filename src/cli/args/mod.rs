@@ -228,6 +228,7 @@ pub enum Verb {
     #[command(after_help = "Examples:
   recant rollback last --dry-run
   recant rollback last
+  recant rollback k3fa src/main.rs:2     this block alone (diff k3fa --blocks)
   recant rollback k3fa etc/app.conf      this path alone
 
 What somebody has changed since the commit is a conflict: nothing is done, and

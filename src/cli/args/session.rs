@@ -256,6 +256,7 @@ pub struct Show {
 #[command(after_help = "Examples:
   recant discard last
   recant discard k3fa src/main.rs tmp    what it holds there; the rest is kept
+  recant discard k3fa src/main.rs:2,5-7  these blocks (diff --blocks)
   recant discard k3fa 7pqa -y            several: all of them, or none
   recant discard --all                   shows what is pending here, and asks
 
@@ -268,9 +269,12 @@ pub struct Discard {
     /// Id, its last part, a unique prefix, a name, or 'last'
     #[arg(required_unless_present = "all", conflicts_with = "all", value_name = "ID")]
     pub id: Option<String>,
-    /// Only these paths, and what lies under them; or further sessions
+    /// Only these paths, and what lies under them; PATH:2,5-7 for blocks of one; or further sessions
     #[arg(value_name = "PATH|ID", value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
+    /// Ask of each block whether it leaves the session
+    #[arg(long, short, conflicts_with = "all")]
+    pub patch: bool,
     /// All that are pending in the project that you are in; with -H on that machine
     #[arg(long)]
     pub all: bool,

@@ -4,7 +4,7 @@
 //! read patches skip them there.
 
 mod conflicts;
-mod patch;
+pub mod patch;
 pub mod showing;
 mod stat;
 mod steps;
@@ -22,7 +22,7 @@ use super::list::SessionRow;
 use super::out::Each;
 use super::problem::Problem;
 use super::show::ChangeRow;
-use super::{Call, Ended, Standing, args, cut_off, text};
+use super::{Call, Ended, Standing, args, cut_off, parts, text};
 use crate::diff::patch::{Form, counts};
 use crate::diff::renames::Renames;
 use crate::diff::sources::{Content, End, Sources};
@@ -108,10 +108,18 @@ pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Problem> {
     }
     let shown = match &args.with {
         Some(other) => steps::between(call, args, &session, other),
+        None if args.blocks => blocks(call, args, &session),
         None if args.conflicts => conflicts::diff(call, args, store, &session),
         None => diff_of(call, args, store, &session),
     };
     call.believed(store, &session, shown)
+}
+
+/// Shows what can be taken by itself.
+fn blocks(call: &Call, args: &args::Diff, session: &Session) -> Result<Ended, Problem> {
+    let changes = session.changes()?;
+    let wanted = chosen(session.id(), &changes, &args.paths)?;
+    parts::show::blocks(call, session, &changes, &wanted, args.much.all)
 }
 
 fn refuse_discarded(session: &Session) -> Result<(), Problem> {

@@ -16,6 +16,16 @@ pub fn print(call: &Call, view: &View, form: Form) {
     });
 }
 
+/// Prints a line of content on one side, with its sign.
+pub fn line(call: &Call, part: Part, line: &[u8]) {
+    let sign: &[u8] = if part == Part::Old { b"-" } else { b"+" };
+    let text = call.out.foreign(line.strip_suffix(b"\n").unwrap_or(line));
+    call.out.bytes(&[&*painted(call, style(part), &[sign, &text].concat()), b"\n"].concat());
+    if !line.ends_with(b"\n") {
+        call.out.line("\\ No newline at end of file");
+    }
+}
+
 /// Prints a remark that belongs to no patch.
 pub fn remark(call: &Call, text: &str) {
     let line = painted(call, style(Part::Remark), format!("# {}", visible::message(text)).as_bytes());

@@ -44,7 +44,7 @@ impl Together {
         let (verb, what) = match cli.verb() {
             Verb::Commit(args) => (job::Verb::Commit, &args.what),
             Verb::Rollback(args) | Verb::Undo(Undo(args)) => (job::Verb::Rollback, &args.what),
-            Verb::Redo(args) => (job::Verb::Redo, &args.back.what),
+            Verb::Redo(args) => (job::Verb::Redo, &args.what),
             _ => return Ok(None),
         };
         let here = local(call, &what.id, verb)?;
@@ -145,7 +145,7 @@ fn words(cli: &Cli) -> Vec<OsString> {
             flag(*force, "--force");
             &what.paths
         }
-        Verb::Redo(Redo { back: Back { what, force, .. }, on_limit }) => {
+        Verb::Redo(Redo { what, force, on_limit, .. }) => {
             flag(*force, "--force");
             flag(on_limit.is_some(), on_limit.map_or("", policy));
             &what.paths

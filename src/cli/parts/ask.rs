@@ -1,0 +1,195 @@
+//! `--patch`: asks of each block, of metadata and of each change that is whole, whether it is taken. The keys are those of git-add(1).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::Call;
+use super::super::problem::Problem;
+use super::edit;
+use super::select::{CHANGED, Selection};
+use super::show;
+use crate::blocks::between::Blocks;
+use crate::blocks::block::Block;
+use crate::blocks::choice::{Choice, Part};
+use crate::diff::entries::{Entries, Taken, Text};
+use crate::diff::sources::Sources;
+use crate::error::Kind;
+use crate::session::change::{Change, Changes};
+use crate::session::sides::Side;
+
+/// The keys, and what they do; the blocks' own ones last.
+const HELP: [(&str, &str); 8] = [
+    ("y", "take it"),
+    ("n", "leave it"),
+    ("a", "take it, and all that follows in this file"),
+    ("d", "leave it, and all that follows in this file"),
+    ("q", "leave it, and all that follows"),
+    ("?", "explain the keys"),
+    ("s", "ask line by line"),
+    ("e", "edit the block: the lines that are left are taken"),
+];
+
+/// The answer of a person about one thing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Yes,
+    No,
+    AllHere,
+    NoneHere,
+    Quit,
+    Lines,
+    Edit,
+}
+
+/// One who asks: what is answered for all that follows is remembered.
+struct Asking<'a> {
+    call: &'a Call,
+    /// "Commit", as a question begins.
+    verb: &'static str,
+    /// The answer for the rest of this file.
+    here: Option<bool>,
+    quit: bool,
+}
+
+/// Asks what is taken of these changes.
+///
+/// # Errors
+/// There is no terminal (2); a content cannot be read.
+pub fn ask(
+    call: &Call,
+    verb: &'static str,
+    (changes, sides): (&Changes, &[Side]),
+    wanted: &[usize],
+    sources: &mut Sources<'_>,
+) -> Result<Selection, Problem> {
+    if !call.can_ask || !call.out.is_text() {
+        let problem = Problem::new(Kind::Usage, "--patch asks, and there is no terminal to ask at");
+        let problem = Problem { state: Some("nothing was changed".into()), ..problem };
+        return Err(problem.remedy("name the blocks: PATH:2,5-7 (diff --blocks shows them)"));
+    }
+    let mut asking = Asking { call, verb, here: None, quit: false };
+    let mut selection = Selection::new();
+    for i in wanted {
+        if asking.quit {
+            break;
+        }
+        let change = &changes.list[*i];
+        asking.here = None;
+        let taken = match Entries::of(change, sides[*i], sources)? {
+            Entries::Whole(why) => asking.whole(change, why).then_some(Taken::Whole),
+            Entries::Changed => {
+                asking.call.out.warn(format_args!("{}: {CHANGED}; it is passed over", change.path));
+                None
+            }
+            Entries::Text(text) => asking.text(change, &text)?,
+        };
+        selection.extend(taken.map(|taken| (*i, taken)));
+    }
+    Ok(selection)
+}
+
+impl Asking<'_> {
+    fn whole(&mut self, change: &Change, why: &str) -> bool {
+        let path = self.call.out.shown(&change.path);
+        show::head(self.call, &path, &show::whole(change, why));
+        matches!(self.answer(&path, ""), Answer::Yes | Answer::AllHere)
+    }
+
+    fn text(&mut self, change: &Change, text: &Text) -> Result<Option<Taken>, Problem> {
+        let path = self.call.out.shown(&change.path);
+        let blocks = text.blocks();
+        let count = blocks.list().len();
+        let mut parts = BTreeMap::new();
+        for (n, block) in (1..).zip(blocks.list()) {
+            if self.quit {
+                break;
+            }
+            if self.here.is_none() {
+                show::head(self.call, &format!("{path}:{n}"), &show::place(block));
+                show::lines(self.call, &blocks, block);
+            }
+            let part = self.block(&format!("block {n} of {count} of {path}"), &blocks, block)?;
+            parts.extend(part.map(|part| (n, part)));
+        }
+        let mut meta = false;
+        if !self.quit && !text.meta.is_empty() {
+            if self.here.is_none() {
+                show::metadata(self.call, &path, text);
+            }
+            meta = matches!(self.answer(&format!("the metadata of {path}"), ""), Answer::Yes | Answer::AllHere);
+        }
+        Ok(text.taken(Choice::from_iter(parts), meta))
+    }
+
+    fn block(&mut self, what: &str, blocks: &Blocks<'_>, block: &Block) -> Result<Option<Part>, Problem> {
+        loop {
+            let lines = match self.answer(what, ",s,e") {
+                Answer::Yes | Answer::AllHere => return Ok(Some(Part::All)),
+                Answer::No | Answer::NoneHere | Answer::Quit => return Ok(None),
+                Answer::Lines => self.lines(blocks, block),
+                Answer::Edit => match edit::lines(self.call, blocks, block)? {
+                    Ok(lines) => lines,
+                    Err(why) => {
+                        self.call.out.say(why);
+                        continue;
+                    }
+                },
+            };
+            return Ok((!lines.is_empty()).then_some(Part::Lines(lines)));
+        }
+    }
+
+    /// Asks of each line of a block.
+    fn lines(&mut self, blocks: &Blocks<'_>, block: &Block) -> BTreeSet<usize> {
+        let mut chosen = BTreeSet::new();
+        let before = self.here;
+        for line in 1..=block.lines() {
+            if self.quit {
+                break;
+            }
+            if self.here.is_none() {
+                show::line(self.call, blocks, block, line);
+            }
+            if matches!(self.answer(&format!("line {line} of {}", block.lines()), ""), Answer::Yes | Answer::AllHere) {
+                chosen.insert(line);
+            }
+        }
+        // What was said for all that follows was said of the lines.
+        self.here = before;
+        chosen
+    }
+
+    /// Asks until there is an answer that fits. `more`: further keys.
+    fn answer(&mut self, what: &str, more: &str) -> Answer {
+        if let Some(all) = self.here {
+            return if all { Answer::AllHere } else { Answer::NoneHere };
+        }
+        loop {
+            self.call.out.prompt(&format!("{} {what} [y,n,a,d,q{more},?]?", self.verb));
+            let mut typed = String::new();
+            // If the question or the answer is lost, nothing more is taken.
+            let lost = std::io::stdin().read_line(&mut typed).is_ok_and(|read| read == 0);
+            let answer = match typed.trim() {
+                "y" => Answer::Yes,
+                "n" => Answer::No,
+                "a" => Answer::AllHere,
+                "d" => Answer::NoneHere,
+                "q" => Answer::Quit,
+                "s" if !more.is_empty() => Answer::Lines,
+                "e" if !more.is_empty() => Answer::Edit,
+                _ if lost => Answer::Quit,
+                _ => {
+                    let keys = HELP.len() - if more.is_empty() { 2 } else { 0 };
+                    HELP[..keys].iter().for_each(|(key, what)| self.call.out.say(format_args!("{key}  {what}")));
+                    continue;
+                }
+            };
+            match answer {
+                Answer::AllHere => self.here = Some(true),
+                Answer::NoneHere => self.here = Some(false),
+                Answer::Quit => self.quit = true,
+                _ => {}
+            }
+            return answer;
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! `discard ID PATH:2,5-7` and `discard ID --patch`: a part leaves a session, and the rest is held as before.
+
+use std::os::unix::ffi::OsStrExt;
+
+use super::super::args;
+use super::super::chosen::chosen;
+use super::super::discard_paths::{Out, take_out};
+use super::super::problem::Problem;
+use super::super::which::Want;
+use super::super::{Call, Ended};
+use super::ask::ask;
+use super::select::{self, Selection};
+use crate::capture::choice::may_choose;
+use crate::capture::chosen::{Choice, Content};
+use crate::diff::entries::{Entries, Taken};
+use crate::diff::sources::Sources;
+use crate::session::change::{Change, Changes};
+use crate::session::opened::Locked;
+use crate::session::sides::Side;
+
+/// Takes a part out of a session, if the call asks for one. `None` if it names whole paths, or sessions.
+///
+/// # Errors
+/// The words name what the session does not hold; no choice can be made in it.
+pub fn asked(call: &Call, key: &str, args: &args::Discard) -> Result<Option<Ended>, Problem> {
+    if !args.patch && !args.paths.iter().any(|word| select::may_name_blocks(word)) {
+        return Ok(None);
+    }
+    let (store, mut session) = call.locked(key, Want::Discard)?;
+    let changes = session.changes()?;
+    if !args.patch && !select::names_blocks(&args.paths, &changes)? {
+        return Ok(None);
+    }
+    may_choose(&session)?;
+    let selection = selected(call, args, &session, &changes)?;
+    if selection.is_empty() {
+        call.out.note(format_args!("nothing of session {} was chosen, and nothing was changed", session.id().tail()));
+        return Ok(Some(Ended::Done));
+    }
+    let mut sources = Sources::of(&session)?;
+    let out = |(i, taken): (&usize, &Taken)| out(&session, &changes.list[*i], taken, &mut sources);
+    let choices = selection.iter().map(out).collect::<Result<Vec<_>, Problem>>()?;
+    drop(sources);
+    let patch = args.patch.then(|| b"--patch".to_vec());
+    let words = patch.into_iter().chain(args.paths.iter().map(|word| word.as_os_str().as_bytes().to_vec())).collect();
+    take_out(call, store, &mut session, Out { choices, notes: Vec::new(), words, dry_run: args.dry_run }).map(Some)
+}
+
+fn selected(call: &Call, args: &args::Discard, session: &Locked, changes: &Changes) -> Result<Selection, Problem> {
+    let (sides, words) = (session.sides(changes.list.len())?, &args.paths);
+    let mut sources = Sources::of(session)?;
+    if args.patch {
+        ask(call, "Discard", (changes, &sides), &chosen(session.id(), changes, words)?, &mut sources)
+    } else {
+        select::named(session.id(), (changes, &sides), words, &mut sources)
+    }
+}
+
+/// What a session holds at a path once what is taken has left it.
+fn out(session: &Locked, change: &Change, taken: &Taken, sources: &mut Sources<'_>) -> Result<Choice, Problem> {
+    let Taken::Part { blocks, meta } = taken else { return Ok(Choice::out(session, change)?) };
+    let path = &change.path;
+    let gone = || Problem::refused(format!("{path}: it was changed meanwhile")).path(path).remedy("try again");
+    let Entries::Text(text) = Entries::of(change, Side::Never, sources)? else { return Err(gone()) };
+    let (state, content) = text.without(change, blocks, *meta).ok_or_else(gone)?;
+    let before = change.before.clone();
+    Ok(Choice { path: path.clone(), before, after: Some(state), content: Content::Bytes(content) })
+}

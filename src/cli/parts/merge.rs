@@ -1,0 +1,80 @@
+//! `commit --merge`: changes whose path somebody has edited since are put onto what is there now, before the session is committed. In the
+//! session that is a person's choice: a step.
+
+use super::super::Call;
+use super::super::problem::{Against, Problem};
+use super::piece;
+use crate::capture::choice::{choose, may_choose};
+use crate::capture::chosen::{Choice, Content};
+use crate::diff::merge::{Onto, onto};
+use crate::diff::sources::Sources;
+use crate::engine::job::Verb;
+use crate::error::{Kind, command};
+use crate::fs::interrupt::{self, Asked};
+use crate::fs::path::AbsPath;
+use crate::session::before;
+use crate::session::change::Change;
+use crate::session::opened::Locked;
+use crate::session::store::Store;
+
+/// Merges what can be merged at and under `paths`; all, if there are none. In a dry run it only says what would be merged, and leaves the
+/// paths of the rest. False if nothing is left then.
+///
+/// # Errors
+/// A path does not merge (3): nothing is changed, and each such path is named with the reason.
+pub fn merge(call: &Call, store: &Store, session: &mut Locked, dry_run: bool, paths: &mut Vec<AbsPath>) -> Result<bool, Problem> {
+    let changes = session.changes()?;
+    let asked = |change: &&Change| paths.is_empty() || paths.iter().any(|path| change.path.is_under(path));
+    let sides = session.sides(changes.list.len())?;
+    let (mut choices, mut rest, mut against, mut nows) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut sources = Sources::of(session)?;
+    let out = changes.list.iter().zip(&sides).filter(|(_, side)| !side.is_in()).map(|(change, _)| change);
+    for change in out.filter(asked) {
+        match onto(session, change, &mut sources)? {
+            Onto::Same => rest.push(change.path.clone()),
+            Onto::Conflict(why) => against.push(Against { path: change.path.to_string(), why }),
+            Onto::Merged { before, after, content, now } => {
+                nows.push(now);
+                choices.push(Choice { path: change.path.clone(), before, after: Some(after), content: Content::Bytes(content) });
+            }
+        }
+    }
+    drop(sources);
+    if !against.is_empty() {
+        return Err(refused(session, against));
+    }
+    if choices.is_empty() {
+        return Ok(true);
+    }
+    may_choose(session)?;
+    let would = if dry_run { "would be " } else { "" };
+    for choice in &choices {
+        call.out.note(format_args!("{}: {would}merged with what was changed there since", call.out.shown(&choice.path)));
+    }
+    if dry_run {
+        *paths = rest;
+        return Ok(!paths.is_empty());
+    }
+    interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
+    let _noting = interrupt::note(Asked::GoesOn);
+    // Of these a later merge begins.
+    nows.iter().try_for_each(|now| before::keep_bytes(&call.fs, &session.dir, now))?;
+    let mut words = piece::words(Verb::Commit, session.id(), false, &[]);
+    words.push("--merge".into());
+    choose(&call.fs, store, session, piece::argv(&words), choices)?;
+    Ok(true)
+}
+
+/// The error for changes that do not merge.
+fn refused(session: &Locked, against: Vec<Against>) -> Problem {
+    let tail = session.id().tail();
+    let shows = command(format_args!("diff {tail} --conflicts"));
+    let message = match &against[..] {
+        [one] => format!("cannot merge {tail}: {}: {}", one.path, one.why),
+        many => format!("cannot merge {tail}: {} paths do not merge", many.len()),
+    };
+    let paths = if against.len() > 1 { against } else { Vec::new() };
+    let problem =
+        Problem { state: Some("nothing was changed".into()), paths: paths.into(), ..Problem::new(Kind::Conflict, message) };
+    problem.remedy(format!("{shows} shows both sides; name the other paths, or edit one side"))
+}

@@ -1,0 +1,128 @@
+//! What a call takes of a session, opened, and the session of its own that it becomes.
+
+use std::fs::File;
+use std::io::Cursor;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use super::super::Call;
+use super::super::apply;
+use super::super::begun::{filled, take_away};
+use super::super::problem::Problem;
+use crate::diff::sources::Content;
+use crate::engine::Effect;
+use crate::engine::job::Verb;
+use crate::engine::report::Report;
+use crate::error::{Error, Kind};
+use crate::fs::path::{AbsPath, Shown};
+use crate::session::change::Change;
+use crate::session::id::Id;
+use crate::session::opened::Locked;
+use crate::session::run::Arg;
+use crate::session::stage::Desk;
+use crate::session::store::Store;
+use crate::tree::state::{Object, State};
+
+/// A change to be made: what a part takes of one of a session, forth or back.
+pub struct Piece {
+    /// The path, and what has to be there.
+    pub change: Change,
+    /// The object that it leads to.
+    pub after: Object,
+    /// Its content.
+    pub content: Bytes,
+}
+
+/// The content of a piece.
+pub enum Bytes {
+    /// No file, or one whose content stays.
+    None,
+    /// That of a file.
+    File(File),
+    /// These bytes.
+    Made(Vec<u8>),
+}
+
+impl Bytes {
+    /// The content of a whole change that leads to `after`. `open` gives that of a file.
+    pub fn whole(path: &AbsPath, after: &Object, open: impl FnOnce() -> Result<Content, Error>) -> Result<Self, Problem> {
+        if !after.as_ref().is_some_and(State::is_file) {
+            return Ok(Self::None);
+        }
+        match open()? {
+            Content::File(file) => Ok(Self::File(file)),
+            Content::Gone(why) => Err(Problem::refused(format!("{path}: {why}")).path(path)),
+        }
+    }
+}
+
+/// The terms of a part's commit.
+pub struct Terms<'a> {
+    /// The session that it is taken of.
+    pub of: &'a Id,
+    /// For messages: the verb that was called.
+    pub verb: Verb,
+    /// The words of the call, for listings.
+    pub words: &'a [String],
+    /// True to go on over conflicts.
+    pub force: bool,
+    /// True to say what would be done.
+    pub dry_run: bool,
+}
+
+/// A part that was committed, or would be.
+pub struct Committed {
+    /// Its session; gone after a dry run.
+    pub id: Id,
+    /// The objects that it put on the tree, in the order of the pieces.
+    pub put: Vec<Object>,
+    /// The report of the engine.
+    pub report: Report,
+}
+
+/// Makes a session of pieces, and commits it. Where that comes to nothing, no session is left.
+///
+/// # Errors
+/// All that stands against a commit.
+pub fn commit(call: &Call, store: &Store, pieces: &[Piece], terms: &Terms<'_>) -> Result<Committed, Problem> {
+    let mut put = Vec::new();
+    let begun = store.begin_own(&call.fs, None, terms.words.join(" "))?;
+    let mut session = filled(call, store, begun, |session| fill(call, store, session, pieces).map(|found| put = found))?;
+    let effect = if terms.dry_run { Effect::Print } else { Effect::Apply };
+    let done = apply::commit_part(call, store, &mut session, terms, effect);
+    let id = session.id().clone();
+    // If the engine is stuck, the session stays.
+    if terms.dry_run || done.as_ref().is_err_and(|problem| !matches!(problem.kind, Kind::Stuck)) {
+        take_away(call, store, session);
+    }
+    done.map(|report| Committed { id, put, report })
+}
+
+/// Fills the session. Returns the objects as it holds them.
+fn fill(call: &Call, store: &Store, session: &mut Locked, pieces: &[Piece]) -> Result<Vec<Object>, Error> {
+    let mut desk = Desk::open(&call.fs, store, session, false)?;
+    let taken = pieces.iter().map(|Piece { change, after, content }| match content {
+        Bytes::None => desk.take(change, after.clone(), None),
+        Bytes::File(file) => desk.take(change, after.clone(), Some(&mut &*file)),
+        Bytes::Made(bytes) => desk.take(change, after.clone(), Some(&mut Cursor::new(bytes))),
+    });
+    match taken.collect() {
+        Ok(put) => desk.finish().map(|_left_for_the_next_staging| put),
+        Err(error) => {
+            desk.give_up();
+            Err(error)
+        }
+    }
+}
+
+/// The words of a call, for the record.
+pub fn words(verb: Verb, id: &Id, patch: bool, paths: &[PathBuf]) -> Vec<String> {
+    let patch = patch.then(|| "--patch".to_owned());
+    let paths = paths.iter().map(|path| Shown(path.as_os_str().as_bytes()).to_string());
+    [verb.word().to_owned(), id.tail().to_owned()].into_iter().chain(patch).chain(paths).collect()
+}
+
+/// The words as the step that a choice becomes shows them.
+pub fn argv(words: &[String]) -> Vec<Arg> {
+    ["recant"].into_iter().chain(words.iter().map(String::as_str)).map(|word| Arg(word.as_bytes().to_vec())).collect()
+}

@@ -1,0 +1,171 @@
+//! The part of a session that the words of a call name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::super::chosen::not_in_session;
+use super::super::place;
+use super::super::problem::Problem;
+use crate::blocks::choice::Choice;
+use crate::blocks::numbers;
+use crate::diff::entries::{Entries, Taken};
+use crate::diff::sources::Sources;
+use crate::error::{Kind, command};
+use crate::fs::path::AbsPath;
+use crate::session::change::{Change, Changes};
+use crate::session::id::Id;
+use crate::session::sides::Side;
+
+/// The word that stands for a file's metadata among the numbers of its blocks.
+pub const META: &str = "m";
+
+/// The changes of which something is taken, by index in path order, and what.
+pub type Selection = BTreeMap<usize, Taken>;
+
+/// A word of a call: a path, or one with the numbers of blocks behind it.
+struct Word {
+    path: AbsPath,
+    numbers: Option<String>,
+}
+
+impl Word {
+    /// Reads a word. A path that really ends like a list of blocks wins.
+    fn read(word: &Path, changes: &Changes) -> Result<Self, Problem> {
+        let path = place::named(word, changes)?;
+        let is_path = !changes.under(&path).is_empty() || path.as_path().symlink_metadata().is_ok();
+        match split(word).filter(|_| !is_path) {
+            None => Ok(Self { path, numbers: None }),
+            Some((path, numbers)) => Ok(Self { path: place::named(path, changes)?, numbers: Some(numbers.to_owned()) }),
+        }
+    }
+}
+
+/// Splits `PATH:2,5-7` or `PATH:m`. `None` for other words.
+fn split(word: &Path) -> Option<(&Path, &str)> {
+    let bytes = word.as_os_str().as_bytes();
+    let colon = bytes.iter().rposition(|byte| *byte == b':')?;
+    let numbers = std::str::from_utf8(&bytes[colon + 1..]).ok()?;
+    let is_list = !numbers.is_empty() && numbers.bytes().all(|byte| byte.is_ascii_digit() || b",-m".contains(&byte));
+    (colon > 0 && is_list).then(|| (Path::new(OsStr::from_bytes(&bytes[..colon])), numbers))
+}
+
+/// True for a word that names blocks, unless it is a path that ends so.
+pub fn may_name_blocks(word: &Path) -> bool {
+    split(word).is_some()
+}
+
+/// True if one of the words names blocks.
+///
+/// # Errors
+/// Those of a path that cannot be resolved.
+pub fn names_blocks(words: &[PathBuf], changes: &Changes) -> Result<bool, Problem> {
+    for word in words {
+        if Word::read(word, changes)?.numbers.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The part that the words name: whole changes at and under a path, or blocks of one.
+///
+/// # Errors
+/// A path that is not in the session; one with numbers that has no such blocks (2).
+pub fn named(
+    id: &Id,
+    (changes, sides): (&Changes, &[Side]),
+    words: &[PathBuf],
+    sources: &mut Sources<'_>,
+) -> Result<Selection, Problem> {
+    let mut selection = Selection::new();
+    let mut parts: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+    for word in words {
+        let Word { path, numbers } = Word::read(word, changes)?;
+        let under = changes.under(&path);
+        if under.is_empty() {
+            return Err(not_in_session(id, changes, &path));
+        }
+        match numbers {
+            None => selection.extend(under.map(|i| (i, Taken::Whole))),
+            Some(numbers) => parts.entry(under.start).or_default().extend(numbers.split(',').map(str::to_owned)),
+        }
+    }
+    for (i, words) in parts {
+        if !selection.contains_key(&i)
+            && let Some(taken) = of_blocks(id, (&changes.list[i], sides[i]), &words, sources)?
+        {
+            selection.insert(i, taken);
+        }
+    }
+    Ok(selection)
+}
+
+/// What these words, each a number, a range or `m`, take of a change; `None` if that is nothing.
+fn of_blocks(
+    id: &Id,
+    (change, side): (&Change, Side),
+    words: &BTreeSet<String>,
+    sources: &mut Sources<'_>,
+) -> Result<Option<Taken>, Problem> {
+    let path = &change.path;
+    let wrong = |why: String| {
+        let shows = command(format_args!("diff {} --blocks {path}", id.tail()));
+        let problem = Problem::new(Kind::Usage, format!("{path}: {why}")).path(path);
+        Problem { state: Some("nothing was changed".into()), ..problem }.remedy(format!("{shows} shows what can be taken of it"))
+    };
+    let text = match Entries::of(change, side, sources)? {
+        Entries::Text(text) => text,
+        Entries::Changed => return Err(changed(id, change, side)),
+        Entries::Whole(why) => return Err(wrong(format!("it has no blocks: {why}; name it without numbers"))),
+    };
+    let meta = words.contains(META);
+    if meta && text.meta.is_empty() {
+        return Err(wrong("its metadata does not change".into()));
+    }
+    let list: Vec<&str> = words.iter().map(String::as_str).filter(|word| *word != META).collect();
+    let count = text.blocks().list().len();
+    let numbers = match &list[..] {
+        [] => BTreeSet::new(),
+        list => numbers::parse(&list.join(","), count).map_err(|error| wrong(error.to_string()))?,
+    };
+    Ok(text.taken(Choice::of_blocks(numbers), meta))
+}
+
+/// The error for a file whose blocks nothing tells any more.
+fn changed(id: &Id, change: &Change, side: Side) -> Problem {
+    let (path, tail) = (&change.path, id.tail());
+    let problem = Problem::new(Kind::Conflict, format!("{path}: {CHANGED}")).path(path);
+    let problem = Problem { state: Some("nothing was changed".into()), ..problem };
+    let shows = command(format_args!("diff {tail} --conflicts {path}"));
+    if side.is_in() {
+        return problem.remedy(format!("{shows} shows both sides"));
+    }
+    problem
+        .remedy(format!("{shows} shows both sides; {} puts one onto the other", command(format_args!("commit {tail} --merge"))))
+}
+
+/// Why a change has no blocks if somebody has changed the file.
+pub const CHANGED: &str = "somebody has changed it since, so its blocks are not those of the session";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_split_where_all_behind_the_last_colon_is_a_list() {
+        for (word, wanted) in [
+            ("a:2", Some(("a", "2"))),
+            ("a/b.rs:2,5-7,m", Some(("a/b.rs", "2,5-7,m"))),
+            ("a:2:3", Some(("a:2", "3"))),
+            ("a:", None),
+            (":2", None),
+            ("a:x", None),
+            ("a", None),
+            ("C:m/x", None),
+        ] {
+            assert_eq!(split(Path::new(word)), wanted.map(|(path, numbers)| (Path::new(path), numbers)), "{word}");
+        }
+    }
+}

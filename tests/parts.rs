@@ -1,0 +1,408 @@
+//! Parts of a session (tests/README.md, F54): blocks and metadata of a file, committed as a session of their own, while the rest is held.
+
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
+
+mod common;
+#[path = "common/desk.rs"]
+mod desk;
+
+use common::{Manifest, Said, skip};
+use desk::{Desk, Who, each, has};
+
+const SETUP: &str = "seq 20 > a; printf 'one\\ntwo\\n' > b; echo old > gone; echo keep > keep; chmod 644 a b gone keep";
+/// `a` gets three blocks and another mode.
+const SCRIPT: &str =
+    "sed -i '3s/.*/three/; 10d; 15a fifteen and a half' a; chmod 600 a; echo new > made; rm gone; mkdir d; echo e > d/e";
+
+fn lines(desk: &Desk, path: &str) -> Vec<String> {
+    desk.world.read(path).lines().map(str::to_owned).collect()
+}
+
+/// The tree, but for the times of directories.
+fn tree(desk: &Desk) -> Manifest {
+    desk.world.manifest().without_directory_times()
+}
+
+/// The words that `diff --blocks` shows.
+fn words(said: &Said) -> Vec<String> {
+    let head = |line: &str| line.split_once("  ").map(|(word, _)| word.to_owned());
+    let shown = String::from_utf8_lossy(&said.out);
+    shown.lines().filter(|line| !line.starts_with(['+', '-', ' ', '\\'])).filter_map(head).collect()
+}
+
+#[test]
+fn a_part_is_a_session_of_its_own_the_rest_is_held_and_both_are_taken_back_the_later_one_first() {
+    each(|desk| {
+        let before = desk.made(SETUP).without_directory_times();
+        desk.held("-n s", SCRIPT).run().ok();
+        let shown = desk.recant("diff s --blocks").ok();
+        assert_eq!(words(&shown), ["a:1", "a:2", "a:3", "a:m", "d", "d/e", "gone", "made"], "{shown}");
+        let held = desk.recant("diff s").ok().stdout();
+
+        let said = desk.recant("commit s a:2 d/e").ok();
+        assert!(said.stderr().contains("which holds the rest: 3 changes"), "{said}");
+        let wanted: Vec<String> = (1..=20).filter(|n| *n != 10).map(|n| n.to_string()).collect();
+        assert_eq!(lines(desk, "a"), wanted);
+        assert_eq!((&*desk.world.read("d/e"), desk.world.exists("made"), desk.world.exists("gone")), ("e\n", false, true));
+        let part = desk.ids().last().expect("the part").clone();
+        assert_eq!((desk.status(&part), desk.status("s")), ("committed".into(), "pending".into()));
+        let parted = tree(desk);
+
+        let rest = desk.recant("diff s").ok().stdout();
+        assert!(rest.contains("+three") && rest.contains("mode 0644 -> 0600") && !rest.contains("-10\n"), "{rest}");
+        assert_eq!(words(&desk.recant("diff s --blocks").ok()), ["a:1", "a:2", "a:m", "gone", "made"]);
+        // What a further command of the session sees is all of it.
+        let seen = desk.held("--session s", "sed -n '3p; 9p; 15p' a; cat d/e made; stat -c %a a; ls").run().ok();
+        assert_eq!(seen.stdout(), "three\n9\nfifteen and a half\ne\nnew\n600\na\nb\nd\nkeep\nmade\n");
+
+        desk.recant("commit s").ok();
+        assert_eq!(lines(desk, "a")[2], "three");
+        assert_eq!(&*desk.world.read("made"), "new\n");
+        let refused = desk.recant(&format!("rollback {part}")).with(3);
+        assert!(refused.stderr().contains("has to be rolled back first"), "{refused}");
+        desk.recant("rollback s").ok();
+        parted.assert_same(&tree(desk), "the rest is taken back");
+        desk.recant(&format!("rollback {part}")).ok();
+        before.assert_same(&tree(desk), "both are taken back");
+        desk.recant(&format!("redo {part}")).ok();
+        desk.recant("redo s").ok();
+        assert_eq!((&*desk.world.read("made"), &*lines(desk, "a")[2]), ("new\n", "three"));
+        assert!(held.contains("-10\n"));
+    });
+}
+
+#[test]
+fn metadata_is_an_entry_of_its_own_and_all_that_is_chosen_is_the_change_itself() {
+    each(|desk| {
+        let mode =
+            |path: &str| desk.give(desk.world.program("stat", ["-c", "%a", path])).cwd(desk.world.tree()).run().ok().stdout();
+        desk.made(SETUP);
+        desk.held("-n s", SCRIPT).run().ok();
+        desk.recant("commit s a:m").ok();
+        assert_eq!((lines(desk, "a").len(), &*mode("a")), (20, "600\n"));
+        assert_eq!(words(&desk.recant("diff s --blocks a").ok()), ["a:1", "a:2", "a:3"]);
+        desk.recant("commit s a:1-3").ok();
+        assert_eq!(desk.paths("s"), ["d", "d/e", "gone", "made"]);
+        assert_eq!((lines(desk, "a").len(), &*mode("a")), (20, "600\n"));
+        // All that is left: the session itself is committed.
+        let said = desk.recant("commit s gone made d").ok();
+        assert!(!said.stderr().contains("is a part of"), "{said}");
+        assert_eq!((desk.status("s"), desk.ids().len()), ("committed".into(), 3));
+    });
+}
+
+#[test]
+fn a_path_that_ends_like_a_list_of_blocks_wins_and_numbers_that_there_are_not_change_nothing() {
+    each(|desk| {
+        let before = desk.made(&format!("{SETUP}; seq 9 > a:2"));
+        desk.held("-n s", &format!("{SCRIPT}; echo x > a:2")).run().ok();
+        for (word, why) in [
+            ("a:4", "there is no number 4: they go from 1 to 3"),
+            ("a:0", "there is no number 0"),
+            ("a:3-1", "3-1"),
+            ("made:1", "it has no blocks: it is created"),
+            ("gone:1", "it has no blocks: it is deleted"),
+        ] {
+            let said = desk.recant(&format!("commit s {word}")).with(2);
+            assert!(said.stderr().contains(why) && said.stderr().contains("--blocks"), "{word}: {said}");
+        }
+        desk.held("-n n", "echo two more >> b").run().ok();
+        let said = desk.recant("commit n b:m").with(2);
+        assert!(said.stderr().contains("its metadata does not change"), "{said}");
+        let said = desk.recant("commit s --patch").with(2);
+        assert!(said.stderr().contains("there is no terminal to ask at"), "{said}");
+        let said = desk.recant("commit s a:1 --confirm-within 1m").with(2);
+        assert!(said.stderr().contains("--confirm-within"), "{said}");
+        before.assert_same(&desk.world.manifest(), "nothing was changed");
+        assert_eq!(desk.ids().len(), 2);
+
+        desk.recant("commit s a:3 --dry-run").ok();
+        assert_eq!((lines(desk, "a").len(), desk.ids().len()), (20, 2), "a dry run");
+        desk.recant("commit s a:2").ok();
+        assert_eq!((&*desk.world.read("a:2"), lines(desk, "a").len()), ("x\n", 20));
+    });
+}
+
+#[test]
+fn a_conflict_stops_a_part_and_no_session_of_it_is_left() {
+    each(|desk| {
+        desk.made(SETUP);
+        desk.held("-n s", &format!("{SCRIPT}; echo more >> b")).run().ok();
+        desk.bare(&desk.world.tree(), "echo mine >> gone");
+        let before = desk.world.manifest();
+        let said = desk.recant("commit s b:1 gone").with(3);
+        assert!(said.stderr().contains("gone") && said.stderr().contains("conflict"), "{said}");
+        before.assert_same(&desk.world.manifest(), "nothing was changed");
+        assert_eq!(desk.ids().len(), 1);
+        // A file that somebody has changed has no blocks: they would be of another content.
+        desk.bare(&desk.world.tree(), "echo mine >> a");
+        let said = desk.recant("commit s a:1").with(3);
+        assert!(said.stderr().contains("somebody has changed it since") && said.stderr().contains("--merge"), "{said}");
+        desk.recant("commit s b:1").ok();
+        assert_eq!(desk.world.read("b"), "one\ntwo\nmore\n");
+    });
+}
+
+#[test]
+fn texts_without_a_last_newline_with_crlf_and_of_odd_bytes_are_kept_byte_for_byte() {
+    each(|desk| {
+        desk.made("printf 'a\\r\\nb\\r\\nc' > crlf; printf 'x\\377y\\nb\\nc\\n' > odd; printf 'nul\\0\\n' > binary");
+        desk.held("-n s", "printf 'A\\r\\nb\\r\\nC' > crlf; printf 'x\\376y\\nb\\nd' > odd; printf 'nul\\0more\\n' > binary")
+            .run()
+            .ok();
+        let shown = desk.recant("diff s --blocks").ok();
+        assert_eq!(words(&shown), ["binary", "crlf:1", "crlf:2", "odd:1", "odd:2"], "{shown}");
+        desk.recant("commit s crlf:2 odd:1").ok();
+        let bytes = |path: &str| std::fs::read(desk.world.path(path)).expect("a file");
+        assert_eq!(bytes("crlf"), b"a\r\nb\r\nC");
+        assert_eq!(bytes("odd"), b"x\xfey\nb\nc\n");
+        desk.recant("commit s").ok();
+        assert_eq!((bytes("crlf"), bytes("odd")), (b"A\r\nb\r\nC".to_vec(), b"x\xfey\nb\nd".to_vec()));
+    });
+}
+
+#[test]
+fn a_part_leaves_a_session_and_a_rewind_brings_it_back() {
+    each(|desk| {
+        let before = desk.made(SETUP);
+        desk.held("-n s", SCRIPT).run().ok();
+        let held = desk.recant("diff s").ok().stdout();
+        let said = desk.recant("discard -y s a:2,m gone").ok();
+        assert!(said.stderr().contains("step 2"), "{said}");
+        before.assert_same(&desk.world.manifest(), "nothing of the tree was changed");
+        assert_eq!(desk.paths("s"), ["a", "d", "d/e", "made"]);
+        assert_eq!(words(&desk.recant("diff s --blocks a").ok()), ["a:1", "a:2"]);
+        let seen = desk.held("--session s", "sed -n '3p; 10p; 16p' a; cat gone; stat -c %a a").run().ok();
+        assert_eq!(seen.stdout(), "three\n10\nfifteen and a half\nold\n644\n");
+        desk.recant("rewind s 1").ok();
+        assert_eq!(desk.recant("diff s").ok().stdout(), held);
+        desk.recant("rewind s 2").ok();
+        desk.recant("commit s").ok();
+        let wanted: Vec<String> = (1..=20).map(|n| if n == 3 { "three".into() } else { n.to_string() }).collect();
+        assert_eq!(lines(desk, "a").iter().filter(|line| *line != "fifteen and a half").cloned().collect::<Vec<_>>(), wanted);
+        desk.recant("rollback s").ok();
+        before.without_directory_times().assert_same(&tree(desk), "taken back");
+    });
+}
+
+#[test]
+fn a_part_of_a_session_staged_by_hand_is_taken_as_well() {
+    let desk = &Desk::new(Who::Root);
+    let before = desk.made(SETUP).without_directory_times();
+    let id = desk.recant("session new").ok().stdout().trim().to_owned();
+    desk.call(["session", "write", &id, "b"]).stdin("zero\none\ntwo\nthree\n").run().ok();
+    desk.recant(&format!("session delete {id} gone")).ok();
+    desk.recant(&format!("commit {id} b:2")).ok();
+    assert_eq!(desk.world.read("b"), "one\ntwo\nthree\n");
+    desk.recant(&format!("discard -y {id} gone")).ok();
+    desk.recant(&format!("commit {id}")).ok();
+    assert_eq!((&*desk.world.read("b"), desk.world.exists("gone")), ("zero\none\ntwo\nthree\n", true));
+    desk.recant(&format!("rollback {id}")).ok();
+    desk.recant("rollback last").ok();
+    before.assert_same(&tree(desk), "both are taken back");
+}
+
+#[test]
+fn a_person_is_asked_block_by_block() {
+    if !has("script") {
+        return skip("--patch at a terminal: script(1) is not installed");
+    }
+    each(|desk| {
+        desk.made(SETUP);
+        desk.held("-n s", SCRIPT).run().ok();
+        // Of a: block 1 no, 2 by its line, 3 yes, metadata no; d and d/e no; gone yes; nothing of the rest.
+        let typed = "n\ns\ny\ny\nn\nn\nn\ny\nq\n";
+        let said = at_terminal(desk, "commit s --patch", typed);
+        assert!(said.contains("Commit block 1 of 3 of a [y,n,a,d,q,s,e,?]?"), "{said}");
+        assert_eq!((lines(desk, "a").len(), desk.world.exists("gone")), (20, false), "{said}");
+        assert_eq!((&*lines(desk, "a")[2], &*lines(desk, "a")[14]), ("3", "fifteen and a half"), "{said}");
+        assert_eq!(desk.paths("s"), ["a", "d", "d/e", "made"]);
+
+        // By an editor that leaves the line out that goes, and takes the one that comes.
+        let editor = "export EDITOR='sed -i s/^-/\\ /'";
+        let said = at_terminal_with(desk, editor, "commit s --patch a", "e\nq\n");
+        assert_eq!((lines(desk, "a").len(), &lines(desk, "a")[2..4]), (21, &["3".to_owned(), "three".to_owned()][..]), "{said}");
+
+        let before = desk.world.manifest();
+        let said = at_terminal(desk, "commit s --patch", "q\n");
+        assert!(said.contains("nothing of session"), "{said}");
+        before.assert_same(&desk.world.manifest(), "nothing was chosen");
+    });
+}
+
+#[test]
+fn a_part_of_what_was_committed_is_taken_back_and_given_again() {
+    each(|desk| {
+        let before = desk.made(SETUP).without_directory_times();
+        desk.held("-n s", SCRIPT).run().ok();
+        desk.recant("commit s").ok();
+        let committed = tree(desk);
+        assert_eq!(words(&desk.recant("diff s --blocks").ok()), ["a:1", "a:2", "a:3", "a:m", "d", "d/e", "gone", "made"]);
+        let said = desk.recant("rollback s a:1,3 gone made").ok();
+        assert!(said.stderr().contains("is taken back, by session"), "{said}");
+        let wanted: Vec<String> = (1..=20).filter(|n| *n != 10).map(|n| n.to_string()).collect();
+        assert_eq!(lines(desk, "a"), wanted);
+        assert_eq!((&*desk.world.read("gone"), desk.world.exists("made"), desk.world.exists("d/e")), ("old\n", false, true));
+        let back = desk.ids().last().expect("the one that took it back").clone();
+        assert_eq!((desk.status("s"), desk.status(&back)), ("committed".into(), "committed".into()));
+        let said = desk.recant("rollback s a:1").with(3);
+        assert!(said.stderr().contains("somebody has changed it since"), "{said}");
+        desk.recant(&format!("rollback {back}")).ok();
+        committed.assert_same(&tree(desk), "it is there again");
+        desk.recant("rollback s").ok();
+        before.assert_same(&tree(desk), "all is taken back");
+    });
+}
+
+#[test]
+fn a_change_is_merged_with_what_somebody_edited_since_and_its_rollback_gives_that_back() {
+    each(|desk| {
+        desk.made(SETUP);
+        desk.held("-n s", &format!("{SCRIPT}; echo more >> b")).run().ok();
+        // Elsewhere in a, and where b changes.
+        desk.bare(&desk.world.tree(), "sed -i 's/^7$/seven/' a; echo mine >> b");
+        let edited = tree(desk);
+        desk.recant("commit s").with(3);
+        let said = desk.recant("commit s --merge").with(3);
+        assert!(said.stderr().contains("b: both sides changed line 3 of what is on the tree"), "{said}");
+        edited.assert_same(&tree(desk), "nothing was changed");
+        assert_eq!(desk.recant("steps s --json").ok().json()["head"], 1);
+
+        let said = desk.recant("commit s --merge --dry-run a made").ok();
+        assert!(said.stderr().contains("a: would be merged"), "{said}");
+        edited.assert_same(&tree(desk), "a dry run");
+        desk.bare(&desk.world.tree(), "printf 'one\\ntwo\\n' > b");
+        let edited = tree(desk);
+        let said = desk.recant("commit s --merge").ok();
+        assert!(said.stderr().contains("a: merged with what was changed there since"), "{said}");
+        let got = lines(desk, "a");
+        assert_eq!((&*got[2], &*got[6], &*got[14]), ("three", "seven", "fifteen and a half"));
+        assert_eq!(desk.world.read("b"), "one\ntwo\nmore\n");
+        desk.recant("rollback s").ok();
+        edited.assert_same(&tree(desk), "what was there before the commit");
+        desk.recant("redo s").ok();
+        assert_eq!(lines(desk, "a"), got);
+    });
+}
+
+#[test]
+fn without_what_it_was_made_of_nothing_is_merged() {
+    each(|desk| {
+        desk.made(SETUP);
+        desk.world.config("[capture]\nkeep_before = false\n");
+        desk.held("-n s", SCRIPT).run().ok();
+        desk.bare(&desk.world.tree(), "sed -i 's/^7$/seven/' a");
+        let before = desk.world.manifest();
+        let said = desk.recant("commit s --merge").with(3);
+        assert!(said.stderr().contains("is not kept (capture.keep_before)"), "{said}");
+        before.assert_same(&desk.world.manifest(), "nothing was changed");
+    });
+}
+
+/// Ten files of three blocks, committed in four parts, one of them merged over a person's edit, and taken back in another order than they
+/// came.
+#[test]
+fn ten_files_in_four_parts_one_of_them_merged_go_in_another_order_than_they_came() {
+    each(|desk| {
+        let before = desk.made("for i in 0 1 2 3 4 5 6 7 8 9; do seq 30 > f$i; done").without_directory_times();
+        desk.held("-n s", "for i in 0 1 2 3 4 5 6 7 8 9; do sed -i '5s/$/ x/; 15s/$/ y/; 25s/$/ z/' f$i; done").run().ok();
+        let part = |words: &str| {
+            desk.recant(&format!("commit s {words}")).ok();
+            desk.ids().last().expect("the part").clone()
+        };
+        let of = |numbers: &str, files: std::ops::Range<u32>| files.map(|i| format!("f{i}:{numbers} ")).collect::<String>();
+        // The first blocks of five, the second ones of the others, two whole files, and all the rest.
+        let first = part(&of("1", 0..5));
+        let second = part(&of("2", 5..10));
+        desk.bare(&desk.world.tree(), "sed -i '10s/$/ mine/' f4 f5");
+        let edited = tree(desk);
+        let third = part("f0:1-2 f1:1-2");
+        desk.recant("commit s --merge").ok();
+        let line = |file: &str, n: usize| lines(desk, file)[n - 1].clone();
+        for file in ["f4", "f5"] {
+            assert_eq!([5, 10, 15, 25].map(|n| line(file, n)), ["5 x", "10 mine", "15 y", "25 z"], "{file}");
+        }
+        assert_eq!([5, 10, 15, 25].map(|n| line("f0", n)), ["5 x", "10", "15 y", "25 z"]);
+        // The second of the four before the third: they are of other files.
+        desk.recant("rollback s").ok();
+        desk.recant(&format!("rollback {third}")).ok();
+        edited.assert_same(&tree(desk), "as the person left it");
+        desk.bare(&desk.world.tree(), "sed -i 's/ mine$//' f4 f5");
+        desk.recant(&format!("rollback {first} f0 f1 f2 f3")).ok();
+        desk.recant(&format!("rollback {second} f6 f7 f8 f9")).ok();
+        let changed: Vec<u32> = (0..10).filter(|i| lines(desk, &format!("f{i}")).iter().any(|line| line.contains(' '))).collect();
+        assert_eq!(changed, [4, 5]);
+        let _times_differ = before;
+    });
+}
+
+fn at_terminal(desk: &Desk, words: &str, typed: &str) -> String {
+    at_terminal_with(desk, ":", words, typed)
+}
+
+/// What a terminal shows of a call for which this is typed.
+fn at_terminal_with(desk: &Desk, before: &str, words: &str, typed: &str) -> String {
+    let call = desk.world.root().join("call");
+    desk.world.write(&call, format!("{before}; exec '{}' {words}\n", desk.binary.display()));
+    let program = format!("script -qec 'sh {}' /dev/null", call.display());
+    let called = desk.give(desk.world.program("sh", ["-c", &program])).cwd(desk.world.tree()).stdin(typed).run();
+    called.stdout()
+}
+
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_part_killed_at_any_step_is_committed_or_not_and_nothing_is_lost() {
+    for who in [Who::Root, Who::User] {
+        let calls = {
+            let desk = scene(who);
+            let log = desk.world.root().join("log");
+            part(&desk, &format!("log:{}", log.display())).ok();
+            std::fs::read_to_string(&log).expect("the steps").lines().count()
+        };
+        let stride = if who == Who::Root { 4 } else { 12 };
+        for n in (1..=calls).step_by(stride) {
+            let desk = scene(who);
+            let before = tree(&desk);
+            let said = part(&desk, &format!("kill:{n}"));
+            assert_ne!(said.status, 0, "{n} of {calls}: {said}");
+            let what = format!("killed at {n} of {calls}");
+            // The next verb recovers; then what is on the tree is the part or nothing.
+            desk.recant("recover").ok();
+            let parts: Vec<String> = desk.ids().into_iter().skip(1).collect();
+            match &parts[..] {
+                [] => before.assert_same(&tree(&desk), &what),
+                [part] => {
+                    assert_eq!(lines(&desk, "a").len(), 19, "{what}");
+                    // Killed before the session was told: it says what has to be taken back first.
+                    let said = desk.recant("commit s");
+                    if said.status != 0 {
+                        assert!(said.stderr().contains("conflict"), "{what}: {said}");
+                        desk.recant(&format!("rollback {part}")).ok();
+                    } else {
+                        desk.recant("rollback s").ok();
+                        desk.recant(&format!("rollback {part}")).ok();
+                    }
+                    before.assert_same(&tree(&desk), &what);
+                }
+                more => panic!("{what}: {more:?}"),
+            }
+            if desk.status("s") == "pending" {
+                desk.recant("commit s").ok();
+                assert_eq!((lines(&desk, "a").len(), &*desk.world.read("made")), (20, "new\n"), "{what}");
+            }
+        }
+    }
+}
+
+#[cfg(feature = "crash-points")]
+fn scene(who: Who) -> Desk {
+    let desk = Desk::new(who);
+    desk.made(SETUP);
+    desk.held("-n s", SCRIPT).run().ok();
+    desk
+}
+
+#[cfg(feature = "crash-points")]
+fn part(desk: &Desk, order: &str) -> Said {
+    desk.call(["commit", "s", "a:2"]).env("RECANT_STEPS", order).run()
+}
