@@ -6,7 +6,9 @@ mod common;
 #[path = "common/desk.rs"]
 mod desk;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use common::{Said, manifest};
 use desk::{Desk, Who, each, is_root, until};
@@ -786,6 +788,47 @@ fn a_command_that_is_discarded_takes_no_earlier_step_with_it() {
     desk.recant("rewind s 1").ok();
     let said = desk.recant("commit s").ok();
     assert!(said.stderr().contains("stands at step 1, 1 step left behind (recant fork"), "{said}");
+}
+
+/// What a person at a terminal sees who answers so; and the status.
+fn at_terminal(desk: &Desk, words: &str, answer: &str) -> Option<(i32, String)> {
+    let command = format!("{} {words}", desk.binary.display());
+    let mut child = desk.world.program("script", ["-qec", &command, "/dev/null"]).command();
+    let Ok(mut child) = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
+        println!("skipped: script makes the terminal");
+        return None;
+    };
+    child.stdin.take().unwrap().write_all(answer.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    Some((output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).replace('\r', "")))
+}
+
+#[test]
+fn a_discard_tells_of_the_steps_that_go_with_it_and_asks_though_the_head_holds_nothing() {
+    let desk = &own();
+    stepped(desk, &["echo 1 > one", "echo 2 > two", "echo 3 > three"]);
+    let tail = desk.id()[16..].to_owned();
+    for (step, changes) in [(0, "0 changes"), (1, "1 change")] {
+        desk.recant(&format!("rewind s {step}")).ok();
+        let Some((status, said)) = at_terminal(desk, "discard s", "n\n") else { break };
+        assert!(said.contains(&format!("Discard session {tail}: 3 steps, {changes} at the head? [y/N]")), "{said}");
+        assert_eq!(status, 1, "{said}");
+    }
+    if let Some((_, said)) = at_terminal(desk, "discard --all", "n\n") {
+        assert!(said.contains("Discard 1 pending session with 3 steps, 1 held change? [y/N]"), "{said}");
+    }
+    stepped_in(desk, "t", "echo 4 > four");
+    if let Some((_, said)) = at_terminal(desk, "discard s t", "n\n") {
+        let other = &desk.ids()[1][16..];
+        assert!(said.contains(&format!("Discard sessions {tail}, {other}: 3 steps, 2 changes at their heads? [y/N]")), "{said}");
+    }
+    let said = desk.recant("discard s").ok();
+    assert!(said.stderr().contains(" is discarded: 3 steps, 1 change at the head, "), "{said}");
+    // One command alone is told as ever.
+    if let Some((_, said)) = at_terminal(desk, "discard t", "n\n") {
+        assert!(said.contains("Discard 1 held change of session "), "{said}");
+    }
+    assert!(desk.recant("discard t").ok().stderr().contains(" is discarded: 1 change, "));
 }
 
 #[test]

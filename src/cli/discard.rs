@@ -16,7 +16,7 @@ use crate::fs::interrupt::{self, Asked};
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::opened::Locked;
+use crate::session::opened::{Locked, Session};
 use crate::session::prune;
 use crate::session::store::Store;
 
@@ -27,6 +27,9 @@ struct Done {
     skipped: Vec<Skipped>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     dry_run: bool,
+    /// The number of steps of the sessions that are discarded.
+    #[serde(skip)]
+    steps: u64,
 }
 
 /// A session that is discarded.
@@ -102,10 +105,11 @@ const ALREADY: &str = "it is discarded already";
 const CHANGED: &str = "another recant has changed it meanwhile: look again";
 const HELD: &str = "another recant holds it";
 
-/// Asks once about all of them; not if none of them holds anything.
+/// Asks once about all of them; not if none of them holds anything, nor has a step.
 fn ask(call: &Call, sessions: &[Locked]) -> Result<(), Problem> {
     let held: u64 = sessions.iter().map(|session| out_of(&session.header)).sum();
-    if held == 0 {
+    let steps: u64 = sessions.iter().map(|session| steps_of(session)).sum();
+    if held == 0 && steps == 0 {
         return Ok(());
     }
     let mut overwritten = "";
@@ -114,14 +118,28 @@ fn ask(call: &Call, sessions: &[Locked]) -> Result<(), Problem> {
             overwritten = ", with what --force overwrote";
         }
     }
-    let changes = text::count(held, "held change");
-    match sessions {
-        [one] => call.confirm(&format!("Discard {changes} of session {}{overwritten}?", one.id().tail())),
-        many => {
-            let tails: Vec<&str> = many.iter().map(|session| session.id().tail()).collect();
-            call.confirm(&format!("Discard {changes} of sessions {}{overwritten}?", tails.join(", ")))
-        }
+    let tails: Vec<&str> = sessions.iter().map(|session| session.id().tail()).collect();
+    let of = format!("session{} {}", if tails.len() == 1 { "" } else { "s" }, tails.join(", "));
+    call.confirm(&match steps {
+        0 => format!("Discard {} of {of}{overwritten}?", text::count(held, "held change")),
+        steps => format!("Discard {of}: {}{overwritten}?", with_steps(steps, held, tails.len())),
+    })
+}
+
+/// The number of steps that a session can go back to. 0 for one that never was at another than its first.
+fn steps_of(session: &Session) -> u64 {
+    let header = &session.header;
+    if header.steps.is_none() || header.generation > 0 {
+        return 0;
     }
+    // What cannot be read can still be discarded.
+    session.steps().map_or(header.chain().len(), |list| list.kept(header).len()) as u64
+}
+
+/// "3 steps, 1 change at the head".
+fn with_steps(steps: u64, changes: u64, sessions: usize) -> String {
+    let heads = if sessions == 1 { "the head" } else { "their heads" };
+    format!("{}, {} at {heads}", text::count(steps, "step"), text::count(changes, "change"))
 }
 
 /// The number of held changes of a session: those not on the tree.
@@ -142,7 +160,7 @@ fn all_pending(call: &Call) -> Result<Ended, Problem> {
         }
     }
     if !chosen.is_empty() {
-        show_and_ask(call, &chosen)?;
+        show_and_ask(call, store, &chosen)?;
     }
     let act = || {
         for header in &chosen {
@@ -167,11 +185,14 @@ fn all_pending(call: &Call) -> Result<Ended, Problem> {
     finish(call, acted, &done)
 }
 
-fn show_and_ask(call: &Call, chosen: &[Header]) -> Result<(), Problem> {
+fn show_and_ask(call: &Call, store: &Store, chosen: &[Header]) -> Result<(), Problem> {
     let held: u64 = chosen.iter().map(out_of).sum();
+    let with_steps = chosen.iter().filter(|header| header.steps.is_some());
+    let steps: u64 = with_steps.filter_map(|header| store.session(&header.id).ok()).map(|session| steps_of(&session)).sum();
     let place = if call.is_far { " of all projects" } else { "" };
     let sessions = text::count(chosen.len() as u64, "pending session");
-    let what = format!("{sessions}{place} with {}", text::count(held, "held change"));
+    let steps = if steps > 0 { format!("{}, ", text::count(steps, "step")) } else { String::new() };
+    let what = format!("{sessions}{place} with {steps}{}", text::count(held, "held change"));
     call.need_asking(&format!("discard --all drops {what}"), &command("list --status pending"))?;
     if call.yes {
         return Ok(());
@@ -191,7 +212,7 @@ fn noting(act: impl FnOnce() -> Result<(), Problem>) -> Result<(), Problem> {
 
 fn drop_held(call: &Call, store: &Store, session: &mut Locked, done: &mut Done) -> Result<(), Problem> {
     interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
-    let before = session.header.clone();
+    let (before, steps) = (session.header.clone(), steps_of(session));
     let _noting = interrupt::note(Asked::GoesOn);
     let discarded = prune::discard(&call.fs, session);
     let changes = out_of(&before);
@@ -201,6 +222,7 @@ fn drop_held(call: &Call, store: &Store, session: &mut Locked, done: &mut Done) 
     }
     // If only a part could be removed, the error says that it is discarded.
     if discarded.is_ok() {
+        done.steps += steps;
         done.discarded.push(Discarded::of(&before));
     }
     Ok(discarded?)
@@ -236,6 +258,8 @@ fn say(call: &Call, done: &Done, is_whole: bool) {
     let sum = |of: fn(&Discarded) -> u64| done.discarded.iter().map(of).sum::<u64>();
     let (changes, bytes) = (text::count(sum(|d| d.changes), "change"), text::bytes(sum(|d| d.bytes)));
     let (is, would) = if done.dry_run { (" would be", " would be") } else { (" is", "") };
+    let at_heads = with_steps(done.steps, sum(|d| d.changes), done.discarded.len());
+    let changes = if done.steps == 0 { changes } else { at_heads };
     match &done.discarded[..] {
         [] if done.skipped.is_empty() && is_whole => {
             let place = if call.is_far { "on this machine" } else { "in this project" };
