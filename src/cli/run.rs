@@ -517,9 +517,9 @@ fn end(call: &Call, store: &Store, begun: Begun, held: &Held, args: &args::Run) 
     let mut gone = false;
     let (result, ended) = if args.discard && !fresh {
         if let Some(step) = held.step {
-            let on = drop_step(call, &mut session, step)?;
-            let dropped = text::count(held.news, "change");
-            note(format!("{dropped} dropped; session {} stands at step {on}{}", id.tail(), exited(exit)));
+            let on = set_aside(call, &mut session, step)?;
+            let tail = id.tail();
+            note(format!("step {step} of session {tail} is set aside; the session stands at step {on}{}", exited(exit)));
         }
         ("discarded", ended)
     } else if held.changes == 0 {
@@ -567,8 +567,8 @@ fn end(call: &Call, store: &Store, begun: Begun, held: &Held, args: &args::Run) 
     Ok((result, ended))
 }
 
-/// Goes back from the step that a command became, which is to be dropped; returns the number of the one that it stands on.
-fn drop_step(call: &Call, session: &mut Locked, step: u32) -> Result<u32, Problem> {
+/// Goes back from the step that a command became, which stays beside the others; returns the number of the one that it stands on.
+fn set_aside(call: &Call, session: &mut Locked, step: u32) -> Result<u32, Problem> {
     let list = session.steps()?;
     let on = list.get(&session.header, step)?.on;
     session.rewind(&call.fs, &list, on)?;

@@ -45,7 +45,7 @@ pub struct Run {
     /// Commit if the command exits with 0
     #[arg(long, conflicts_with = "discard")]
     pub commit: bool,
-    /// Drop what the command changed
+    /// Drop what the command changed. With --session: set it aside, as a step that rewind goes to
     #[arg(long)]
     pub discard: bool,
     /// For a large directory that was deleted or renamed: keep all (full), no content (partial), or refuse; else checkpoint.on_limit
