@@ -804,6 +804,61 @@ fn at_terminal(desk: &Desk, words: &str, answer: &str) -> Option<(i32, String)> 
 }
 
 #[test]
+fn a_commit_tells_of_the_steps_that_it_leaves_behind_and_asks_at_a_terminal_while_one_can_still_be_kept() {
+    let desk = &own();
+    stepped(desk, &["echo 1 > one", "echo 2 > two", "echo 3 > three"]);
+    let tail = desk.id()[16..].to_owned();
+    let before = format!("a commit leaves 2 steps behind: recant fork {tail} 3 first keeps one\n");
+    let after = format!("2 steps are left behind: recant diff {tail} --step N still shows each\n");
+    assert!(!desk.recant("commit s --dry-run").ok().stderr().contains("behind"), "all of them are below the head");
+    desk.recant("rewind s 1").ok();
+    let said = desk.recant("commit s --dry-run").ok().stderr();
+    assert!(said.contains(&before) && !said.contains(&after), "{said}");
+    let asked = at_terminal(desk, "commit s", "n\n");
+    if let Some((status, said)) = &asked {
+        assert!(*status == 1 && said.contains(&before), "{said}");
+        assert!(said.contains(&format!("Commit session {tail} at step 1? [y/N]")), "{said}");
+        assert!(!desk.world.exists("one"));
+    }
+    // A step beside the head, too, though the head is the newest.
+    desk.recant("fork s 3 -n other").ok();
+    desk.recant("rewind other 1").ok();
+    stepped_in(desk, "other", "echo 2 > beside");
+    desk.recant("rewind other 1").ok();
+    let said = desk.held("--session other --commit", "echo 3 > head").run().ok().stderr();
+    assert!(said.contains("1 step is left behind: recant diff ") && said.contains(" --step 2 still shows it\n"), "{said}");
+    desk.recant("rollback other").ok();
+    desk.recant("discard other").ok();
+    if asked.is_some() {
+        let (status, said) = at_terminal(desk, "commit s", "y\n").unwrap();
+        assert!(status == 0 && said.contains(&before) && !said.contains(&after), "{said}");
+    } else {
+        let said = desk.recant("commit s").ok().stderr();
+        assert!(said.contains(&after) && !said.contains("fork"), "{said}");
+    }
+    assert!(desk.world.exists("one") && !desk.world.exists("two"));
+    for words in ["rollback s", "commit s"] {
+        assert!(!desk.recant(words).ok().stderr().contains("behind"), "{words}");
+    }
+    // With -y nobody is asked; of what cannot be committed nothing is said.
+    for words in ["commit t -y", "commit u"] {
+        let name = &words[7..8];
+        for script in ["echo 4 > four", "echo 5 > five", "echo 6 > six"] {
+            stepped_in(desk, name, script);
+        }
+        desk.recant(&format!("rewind {name} 1")).ok();
+        if name == "u" {
+            desk.recant("discard u").ok();
+            assert!(!desk.recant(words).with(1).stderr().contains("behind"));
+        } else {
+            let said = desk.recant(words).ok().stderr();
+            assert!(said.contains("2 steps are left behind: ") && said.contains(" --step N still shows each\n"), "{said}");
+            assert!(desk.recant("diff t --step 3").ok().stdout().contains("+6\n"));
+        }
+    }
+}
+
+#[test]
 fn a_discard_tells_of_the_steps_that_go_with_it_and_asks_though_the_head_holds_nothing() {
     let desk = &own();
     stepped(desk, &["echo 1 > one", "echo 2 > two", "echo 3 > three"]);

@@ -293,21 +293,46 @@ fn minor(call: &Call, session: &Locked) -> Result<Option<Denied>, Error> {
     Ok(Some(std::rc::Rc::new(move |path: &AbsPath| named(path) && !(works_there && path.is_under(&project)))))
 }
 
-/// Says which steps a commit leaves behind: those that are not below the head can be gone back to only until then.
-fn say_left_behind(call: &Call, session: &Session) -> Result<(), Problem> {
-    let header = &session.header;
-    let Some(steps) = header.steps.as_ref().filter(|steps| header.generation == 0 && steps.last != steps.head()) else {
-        return Ok(());
-    };
-    let (list, chain) = (session.steps()?, header.chain());
-    let behind: Vec<u32> = list.kept(header).into_iter().filter(|n| !chain.contains(n)).collect();
-    if let Some(newest) = behind.iter().max() {
-        let (id, head) = (header.id.tail(), steps.head());
-        let count = text::count(behind.len() as u64, "step");
-        let fork = command(format_args!("fork {id} {newest}"));
-        call.out.note(format_args!("session {id} stands at step {head}, {count} left behind ({fork} keeps one)"));
+/// The steps that a commit leaves behind: those that are not below the head can be gone back to only until then.
+struct LeftBehind {
+    count: u64,
+    newest: u32,
+}
+
+impl LeftBehind {
+    /// `None` if the session is committed already, cannot be, or has no such steps.
+    fn of(session: &Session) -> Result<Option<Self>, Problem> {
+        let header = &session.header;
+        if header.steps.is_none() || header.generation > 0 || header.discarded.is_some() || header.counts.changes == 0 {
+            return Ok(None);
+        }
+        let (list, chain) = (session.steps()?, header.chain());
+        let behind: Vec<u32> = list.kept(header).into_iter().filter(|n| !chain.contains(n)).collect();
+        Ok(behind.iter().max().map(|newest| Self { count: behind.len() as u64, newest: *newest }))
     }
-    Ok(())
+
+    /// Says it before the commit, while a step can still be kept; at a terminal asks. Returns false if it is to be said after it.
+    fn say_before(&self, call: &Call, session: &Session, dry_run: bool) -> Result<bool, Problem> {
+        if !dry_run && (call.yes || !call.can_ask) {
+            return Ok(false);
+        }
+        let id = session.id().tail();
+        let (count, fork) = (text::count(self.count, "step"), command(format_args!("fork {id} {}", self.newest)));
+        call.out.note(format_args!("a commit leaves {count} behind: {fork} first keeps one"));
+        if !dry_run {
+            call.confirm(&format!("Commit session {id} at step {}?", session.header.head()))?;
+        }
+        Ok(true)
+    }
+
+    fn say_after(&self, call: &Call, session: &Session) {
+        if session.header.generation == 0 {
+            return;
+        }
+        let (are, n, each) = if self.count == 1 { ("is", self.newest.to_string(), "it") } else { ("are", "N".into(), "each") };
+        let (count, shows) = (text::count(self.count, "step"), command(format_args!("diff {} --step {n}", session.id().tail())));
+        call.out.note(format_args!("{count} {are} left behind: {shows} still shows {each}"));
+    }
 }
 
 fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<Ended, Problem> {
@@ -332,8 +357,12 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     if act.verb != Verb::Rollback && !said.dry_run {
         awaited::refuse_more(store, &session, act.verb)?;
     }
-    if act.verb == Verb::Commit {
-        say_left_behind(call, &session)?;
+    let mut behind = if act.verb == Verb::Commit { LeftBehind::of(&session)? } else { None };
+    if let Some(steps) = &behind
+        && !what.gate
+        && steps.say_before(call, &session, said.dry_run)?
+    {
+        behind = None;
     }
     if act.merges && !parts::merge::merge(call, store, &mut session, said.dry_run, &mut paths)? {
         return Ok(Ended::Done);
@@ -357,6 +386,7 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
         awaited::settle_or_say(call, store, &session.header);
     }
     say(call, session.id(), &report, said, awaited.as_ref());
+    behind.iter().for_each(|steps| steps.say_after(call, &session));
     Ok(ended)
 }
 
@@ -374,14 +404,11 @@ pub fn commit_run(call: &Call, store: &Store, session: &mut Locked, args: &args:
     let ask = ask_commit(call, on_limit, false, false)?;
     let of_no_weight = |session: &Locked| minor(call, session);
     let minor = if args.strict { Minor::Stops } else { Minor::LeftOut(&of_no_weight) };
-    carry_out_in(
-        call,
-        store,
-        session,
-        &[],
-        Effect::Apply,
-        &Act { verb: Verb::Commit, minor, ask: &ask, within: None, merges: false },
-    )
+    let behind = LeftBehind::of(session)?;
+    let act = Act { verb: Verb::Commit, minor, ask: &ask, within: None, merges: false };
+    let done = carry_out_in(call, store, session, &[], Effect::Apply, &act)?;
+    behind.iter().for_each(|steps| steps.say_after(call, session));
+    Ok(done)
 }
 
 /// Commits the session of a part of another one.
