@@ -114,10 +114,25 @@ fn at_most_twenty_steps_are_listed_unless_all_are_asked_for() {
         stepped(desk, &["echo x >> f"; 22]);
         let said = desk.recant("steps s").ok();
         let lines = said.stdout().lines().map(str::to_owned).collect::<Vec<_>>();
-        assert!(lines.len() == 21 && lines[0].starts_with("* 22 (head)") && lines[19].starts_with("* 3 "), "{said}");
+        assert!(lines.len() == 22 && lines[0].starts_with("* 22 (head)") && lines[19].starts_with("* 3 "), "{said}");
         let id = desk.id();
-        assert_eq!(lines[20], format!("… and 3 more: recant steps {} --all", &id[16..]));
+        assert_eq!(lines[20], format!("… and 2 more: recant steps {} --all", &id[16..]));
+        assert!(lines[21].starts_with("* 0 ") && lines[21].ends_with("  the tree as it was"), "{said}");
         assert_eq!(desk.recant("steps s --all").ok().stdout().lines().count(), 23);
+        // The head is among them, and the line of a gap takes the place of no single step.
+        desk.recant("rewind s 1").ok();
+        let said = desk.recant("steps s").ok().stdout();
+        assert!(said.lines().count() == 23 && said.contains("\n* 1 (head)"), "{said}");
+        desk.recant("rewind s 2").ok();
+        stepped(desk, &["echo x > g"]);
+        desk.recant("rewind s 1").ok();
+        let said = desk.recant("steps s").ok().stdout();
+        let last = said.lines().skip(20).collect::<Vec<_>>();
+        assert!(said.starts_with("* 23 ") && last.len() > 2, "{said}");
+        assert!(
+            last[0].starts_with("… and 2 more: ") && last[1].starts_with("* 1 (head)") && last[2].starts_with("* 0 "),
+            "{said}"
+        );
     });
 }
 

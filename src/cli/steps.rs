@@ -161,7 +161,7 @@ impl<'a> Running<'a> {
 }
 
 fn print(call: &Call, args: &args::Steps, session: &Session, found: &Found) {
-    let (lines, more) = lines(found, call.out.limit(args.all));
+    let (lines, first, more) = lines(found, call.out.limit(args.all));
     let steps: HashMap<u32, &Step> = found.steps.iter().map(|step| (step.n, step)).collect();
     let room = call.out.width() / 3;
     let mut rows: Vec<[String; 5]> = lines
@@ -180,17 +180,24 @@ fn print(call: &Call, args: &args::Steps, session: &Session, found: &Found) {
         })
         .collect();
     text::fit(&mut rows, call.out.width(), &[Flexible::words(4, 8)]);
-    text::table([Side::Left; 5], &rows).for_each(|line| call.out.line(line));
-    if more > 0 {
-        call.out.line(text::more(more, &command(format_args!("steps {} --all", session.id().tail()))));
-    } else if found.gone > 0 {
+    let whole = text::more(more, &command(format_args!("steps {} --all", session.id().tail())));
+    for (i, line) in text::table([Side::Left; 5], &rows).enumerate() {
+        if more > 0 && i == first {
+            call.out.line(&whole);
+        }
+        call.out.line(line);
+    }
+    if more > 0 && first == lines.len() {
+        call.out.line(whole);
+    } else if more == 0 && found.gone > 0 {
         let count = text::count(found.gone as u64, "older step");
         call.out.line(format_args!("{count} cannot be gone back to any more (steps.keep, steps.max_size)"));
     }
 }
 
-/// The lines of the tree, with at most `limit` steps, and the number of the steps that are left out.
-fn lines(found: &Found, limit: usize) -> (Vec<Line>, usize) {
+/// The lines of the tree, with the newest `limit` steps, the head and 0; how many of the lines come before a gap, and the number of the
+/// steps that are left out there.
+fn lines(found: &Found, limit: usize) -> (Vec<Line>, usize, usize) {
     let mut stands: Vec<(u32, u32)> = found.steps.iter().map(|step| (step.n, step.on)).collect();
     // The oldest one stands on what is gone.
     let kept: HashSet<u32> = found.steps.iter().map(|step| step.n).collect();
@@ -201,12 +208,15 @@ fn lines(found: &Found, limit: usize) -> (Vec<Line>, usize) {
         lines.pop();
     }
     let is_step = |line: &&Line| line.n.is_some();
-    let (first, more) = cut(lines.iter().filter(is_step).count(), limit);
-    if more > 0 {
-        let behind = lines.iter().enumerate().filter(|(_, line)| is_step(line)).nth(first).map_or(lines.len(), |(i, _)| i);
-        lines.truncate(behind);
+    let is_apart = |line: &Line| line.n == Some(0) || line.n == Some(found.head);
+    let behind = lines.iter().enumerate().filter(|(_, line)| is_step(line)).nth(limit).map_or(lines.len(), |(i, _)| i);
+    let (_, more) = cut(lines[behind..].iter().filter(|line| is_step(line) && !is_apart(line)).count(), 0);
+    if more == 0 {
+        return (lines, 0, 0);
     }
-    (lines, more)
+    let rest = lines.split_off(behind);
+    lines.extend(rest.into_iter().filter(is_apart));
+    (lines, behind, more)
 }
 
 fn row(first: String) -> [String; 5] {
