@@ -901,6 +901,40 @@ fn a_discard_tells_of_the_steps_that_go_with_it_and_asks_though_the_head_holds_n
     assert!(desk.recant("discard t").ok().stderr().contains(" is discarded: 1 change, "));
 }
 
+/// The columns of a line on a terminal, if all wide characters in it are CJK ones.
+fn columns(line: &str) -> usize {
+    line.chars().map(|c| if c >= '\u{2e80}' { 2 } else { 1 }).sum()
+}
+
+#[test]
+fn wide_characters_take_two_columns_wherever_columns_are_counted() {
+    let desk = &own();
+    let long = "とても長い日本語の名前のファイルでありここで終わるわけではない";
+    desk.made(&format!("echo 1 > {long}; echo a > a"));
+    for script in [format!("echo 2 > {long}"), "echo 一二三四五六七八九十一二三四五六七八九十 > 短い; echo b > a".into()]
+    {
+        desk.held("--session s", &script).run().ok();
+    }
+    desk.held("", &format!("echo 3 > {long}")).run().ok();
+    for words in ["steps s", "list", "", "diff s --stat", "show s"] {
+        let said = desk.recant(words).ok();
+        let text = said.stdout();
+        assert!(text.contains('本') || text.contains('一'), "{words}: {said}");
+        for line in text.lines() {
+            assert!(columns(line) <= 80, "{words}: {} columns: {line}", columns(line));
+        }
+        // What stands behind a name stands under what is behind the others.
+        let mark = match words {
+            "" => "recant diff",
+            "diff s --stat" => "|",
+            _ => continue,
+        };
+        let places = text.lines().filter_map(|line| line.find(mark).map(|at| columns(&line[..at])));
+        let places: Vec<usize> = places.collect();
+        assert!(places.len() > 1 && places.iter().all(|place| *place == places[0]), "{words}: {places:?} {said}");
+    }
+}
+
 #[test]
 fn a_session_is_forked_at_a_step_and_what_holds_nothing_is_not() {
     each(|desk| {

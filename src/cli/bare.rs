@@ -7,7 +7,8 @@ use super::awaited::{self, Waiting};
 use super::list::shown;
 use super::problem::Problem;
 use super::scope::Scope;
-use super::{Call, Ended, Standing, cut_off, text};
+use super::shown::{columns, cut_off, padded};
+use super::{Call, Ended, Standing, text};
 use crate::error::command;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Checkpoint, Header, Status};
@@ -74,7 +75,7 @@ pub fn here(call: &Call) -> Result<Ended, Problem> {
     let here = Scope::of(call)?;
     let Some(store) = call.store()? else { return say(call, &here, &[], &Interrupted::default(), &[], 0, true) };
     let (headers, broken) = store.headers()?;
-    let operations = cut_off(store, crate::engine::recover::interrupted(store)?);
+    let operations = super::cut_off(store, crate::engine::recover::interrupted(store)?);
     let interrupted = Interrupted { operations, runs: running::cut_off(store)? };
     let (unconfirmed, _) = awaited::waiting(store)?;
     let is_here = |header: &&Header| here.has(store, header);
@@ -194,7 +195,7 @@ fn print(call: &Call, here: &Scope, rows: &[Row], interrupted: &Interrupted, unc
     if let Some(project) = &here.project {
         out.line(out.place(project));
     }
-    let widest = lines.iter().map(|[.., next]| next.chars().count()).max().unwrap_or(0);
+    let widest = lines.iter().map(|[.., next]| columns(next)).max().unwrap_or(0);
     lines.iter().for_each(|[first, what, next]| out.line(format_args!("{first:<12} {}  {next}", fitted(what, widest))));
 }
 
@@ -221,9 +222,5 @@ impl Row {
 /// The middle of a line, shortened so that a command of `widest` columns fits after it.
 fn fitted(what: &str, widest: usize) -> String {
     let room = WIDTH.saturating_sub(13 + 2 + widest).max(20);
-    let mut shown = what.to_owned();
-    if shown.chars().count() > room {
-        shown = shown.chars().take(room - 1).chain(['…']).collect();
-    }
-    format!("{shown:<room$}")
+    padded(&cut_off(what, room), room)
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::problem::Problem;
+use super::shown::{columns, padded};
 use super::{Call, Ended, text};
 use crate::config::{From, Remote, Set};
 
@@ -88,16 +89,19 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
 /// Lines of key, value and source, one for each value of a list. A value that leaves no room for the source in `width` columns stays whole,
 /// and the source is on a line of its own.
 fn table(rows: &[Row], width: usize) -> impl Iterator<Item = String> {
-    let widest = |cell: fn(&Row) -> &str| rows.iter().map(|row| cell(row).chars().count()).max().unwrap_or(0);
+    let widest = |cell: fn(&Row) -> &str| rows.iter().map(|row| columns(cell(row))).max().unwrap_or(0);
     let (key, from) = (widest(|row| &row.key), widest(|row| &row.source));
     let room = width.saturating_sub(key + 2 + 2 + from);
-    let firsts = rows.iter().map(|row| row.first().chars().count());
+    let firsts = rows.iter().map(|row| columns(row.first()));
     let value = firsts.filter(|n| *n <= room).max().unwrap_or(0);
     rows.iter().flat_map(move |row| {
         let (first, source) = (row.first(), &row.source);
-        let fits = first.chars().count() <= value;
-        let head =
-            if fits { format!("{:<key$}  {first:<value$}  {source}", row.key) } else { format!("{:<key$}  {first}", row.key) };
+        let fits = columns(first) <= value;
+        let head = if fits {
+            format!("{:<key$}  {}  {source}", row.key, padded(first, value))
+        } else {
+            format!("{:<key$}  {first}", row.key)
+        };
         let apart = (!fits).then(|| format!("{:<key$}  {:<value$}  {source}", "", ""));
         let next = row.text.split('\n').skip(1).map(move |text| format!("{:<key$}  {text}", ""));
         [head].into_iter().chain(apart).chain(next)

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use unicode_width::UnicodeWidthChar;
+
 use crate::fs::path::{AbsPath, Shown};
 
 /// The directories that printed paths start from.
@@ -81,15 +83,38 @@ impl Names {
     }
 }
 
-/// `text` in at most `width` characters. Cuts in the middle, and keeps more of the end, where a path has its name.
+/// The columns that `text` takes on a terminal: two for each wide character, as in a CJK name, none for a combining one.
+pub fn columns(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
+}
+
+fn columns_of(c: char) -> usize {
+    c.width().unwrap_or(0)
+}
+
+/// `text` with blanks behind it, up to `width` columns.
+pub fn padded(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
+}
+
+/// The first of these characters, as many as fit in `width` columns.
+fn fitting(chars: impl Iterator<Item = char>, width: usize) -> impl Iterator<Item = char> {
+    chars
+        .scan(0, move |taken, c| {
+            *taken += columns_of(c);
+            Some((*taken <= width).then_some(c))
+        })
+        .map_while(|c| c)
+}
+
+/// `text` in at most `width` columns. Cuts in the middle, and keeps more of the end, where a path has its name.
 pub fn shortened(text: &str, width: usize) -> String {
-    let count = text.chars().count();
-    if count <= width {
+    if columns(text) <= width {
         return text.to_owned();
     }
     let kept = width.saturating_sub(1);
-    let (head, tail) = (kept / 3, kept - kept / 3);
-    text.chars().take(head).chain(['…']).chain(text.chars().skip(count - tail)).collect()
+    let tail: Vec<char> = fitting(text.chars().rev(), kept - kept / 3).collect();
+    fitting(text.chars(), kept / 3).chain(['…']).chain(tail.into_iter().rev()).collect()
 }
 
 /// How many of `count` lines are printed, and how many are not. A single line too many is printed: the line in its place would take
@@ -98,12 +123,12 @@ pub fn cut(count: usize, limit: usize) -> (usize, usize) {
     if count <= limit.saturating_add(1) { (count, 0) } else { (limit, count - limit) }
 }
 
-/// `text` in at most `width` characters. Cuts at the end: a command is known by its beginning.
+/// `text` in at most `width` columns. Cuts at the end: a command is known by its beginning.
 pub fn cut_off(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
+    if columns(text) <= width {
         return text.to_owned();
     }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    fitting(text.chars(), width.saturating_sub(1)).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -144,17 +169,32 @@ mod tests {
 
     #[test]
     fn a_long_command_loses_its_end() {
-        for (text, width, want) in [("abcdef", 6, "abcdef"), ("abcdefg", 6, "abcde…"), ("äöüß", 3, "äö…"), ("ab", 0, "…")]
-        {
+        for (text, width, want) in [
+            ("abcdef", 6, "abcdef"),
+            ("abcdefg", 6, "abcde…"),
+            ("äöüß", 3, "äö…"),
+            ("ab", 0, "…"),
+            ("日本語", 6, "日本語"),
+            ("日本語", 5, "日本…"),
+            ("日本語", 4, "日…"),
+            ("a\u{308}bc", 2, "a\u{308}…"),
+        ] {
             assert_eq!(cut_off(text, width), want, "{text} in {width}");
         }
     }
 
     #[test]
     fn a_long_text_loses_its_middle() {
-        for (text, width, want) in
-            [("abcdef", 6, "abcdef"), ("abcdefg", 6, "a…defg"), ("äöüß", 3, "…üß"), ("ab", 1, "…"), ("ab", 0, "…")]
-        {
+        for (text, width, want) in [
+            ("abcdef", 6, "abcdef"),
+            ("abcdefg", 6, "a…defg"),
+            ("äöüß", 3, "…üß"),
+            ("ab", 1, "…"),
+            ("ab", 0, "…"),
+            ("日本語の名前", 12, "日本語の名前"),
+            ("日本語の名前", 11, "日…の名前"),
+            ("日本語の名前", 8, "日…名前"),
+        ] {
             assert_eq!(shortened(text, width), want, "{text} in {width}");
         }
     }

@@ -4,7 +4,7 @@ use std::borrow::{Borrow, Cow};
 
 use chrono::{DateTime, Datelike, Local, Utc};
 
-use super::shown::{cut_off, shortened};
+use super::shown::{columns, cut_off, shortened};
 use crate::fs::dir::Time;
 
 /// `512 B`, `4.0 KiB`, `12 MiB`: [`crate::config::bytes`].
@@ -53,7 +53,7 @@ pub fn more(n: usize, command: &str) -> String {
 pub struct Flexible {
     /// Its index.
     pub column: usize,
-    /// Its least width, in characters.
+    /// Its least width, in columns of a terminal.
     pub least: usize,
     /// The way to shorten a cell: [`shortened`] or [`cut_off`].
     pub by: fn(&str, usize) -> String,
@@ -77,11 +77,11 @@ pub fn fit<const N: usize>(rows: &mut [[String; N]], width: usize, flexible: &[F
     let mut widths = [0; N];
     for row in &*rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+            *width = (*width).max(columns(cell));
         }
     }
-    let columns = widths.iter().filter(|width| **width > 0).count();
-    let mut excess = (widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1)).saturating_sub(width);
+    let count = widths.iter().filter(|width| **width > 0).count();
+    let mut excess = (widths.iter().sum::<usize>() + 2 * count.saturating_sub(1)).saturating_sub(width);
     for Flexible { column, least, by } in flexible {
         let taken = excess.min(widths[*column].saturating_sub(*least));
         widths[*column] -= taken;
@@ -101,7 +101,7 @@ pub fn list(words: &[impl std::borrow::Borrow<str>]) -> String {
     }
 }
 
-/// Text for standard error after "recant: ", broken at blanks into lines of at most 80 characters. A longer word stays whole.
+/// Text for standard error after "recant: ", broken at blanks into lines of at most 80 columns. A longer word stays whole.
 pub fn filled(text: &str) -> String {
     folded(text.split(' ').map(Cow::Borrowed), 8)
 }
@@ -145,7 +145,7 @@ fn folded<'w>(words: impl Iterator<Item = Cow<'w, str>>, indent: usize) -> Strin
     let mut lines: Vec<String> = Vec::new();
     for word in words {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= 80 - indent => {
+            Some(line) if columns(line) + 1 + columns(&word) <= 80 - indent => {
                 line.push(' ');
                 line.push_str(&word);
             }
@@ -173,7 +173,7 @@ where
     let mut widths = [0; N];
     for row in rows.clone() {
         for (width, cell) in widths.iter_mut().zip(row.borrow()) {
-            *width = (*width).max(cell.chars().count());
+            *width = (*width).max(columns(cell));
         }
     }
     let line = move |row: R::Item| {
@@ -185,7 +185,7 @@ where
             if !line.is_empty() {
                 line.push_str("  ");
             }
-            let blanks = " ".repeat(width - cell.chars().count());
+            let blanks = " ".repeat(width - columns(cell));
             match side {
                 Side::Left => line.extend([cell, &*blanks]),
                 Side::Right => line.extend([&*blanks, cell]),
@@ -275,6 +275,13 @@ mod tests {
     }
 
     #[test]
+    fn wide_words_are_broken_by_their_columns() {
+        let lines = filled(&["日本語の言葉"; 11].join(" "));
+        let widths: Vec<usize> = lines.lines().map(|line| columns(line.trim_start())).collect();
+        assert_eq!(widths, [64, 64, 12], "{lines}");
+    }
+
+    #[test]
     fn a_list_ends_with_and() {
         for (words, want) in [(&[][..], ""), (&["a"], "a"), (&["a", "b"], "a and b"), (&["a", "b", "c"], "a, b and c")] {
             assert_eq!(list(words), want);
@@ -286,5 +293,7 @@ mod tests {
         let row = |a: &str, b: &str, c: &str| [a.to_owned(), b.to_owned(), c.to_owned()];
         let rows = [row("a", "", "10"), row("bcd", "", "9")];
         assert_eq!(table([Side::Left, Side::Left, Side::Right], &rows).collect::<Vec<_>>(), ["a    10", "bcd   9"]);
+        let rows = [row("名前", "", "1"), row("n", "", "2")];
+        assert_eq!(table([Side::Left, Side::Left, Side::Right], &rows).collect::<Vec<_>>(), ["名前  1", "n     2"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use anstyle::AnsiColor;
 
-use super::super::shown::{cut, shortened};
+use super::super::shown::{columns, cut, padded, shortened};
 use super::super::{Call, text};
 use crate::diff::patch::{Form, counts};
 use crate::diff::view::View;
@@ -22,21 +22,20 @@ pub fn table(call: &Call, rows: &[Row], all: bool, whole: &str) {
     let shown = &rows[..count];
     let counted = || shown.iter().filter_map(|row| row.what.as_ref().ok()).map(|(a, b)| a + b);
     let most = counted().max().unwrap_or(0);
-    let columns = Columns::of(call.out.width(), shown, most);
-    let Columns { name, graph: room, digits, .. } = columns;
+    let parts = Columns::of(call.out.width(), shown, most);
+    let Columns { name, graph: room, digits, .. } = parts;
     for row in shown {
         let what = match &row.what {
             Ok((insertions, deletions)) => {
                 let graph = graph(call, *insertions, *deletions, most, room);
                 format!("{:>digits$} {graph}", grouped(insertions + deletions))
             }
-            Err(what) => shortened(what, columns.rest()),
+            Err(what) => shortened(what, parts.rest()),
         };
-        let path = shortened(&row.path, name);
-        let blanks = name - path.chars().count();
-        call.out.line(format!(" {path}{} | {what}", " ".repeat(blanks)).trim_end());
+        let path = padded(&shortened(&row.path, name), name);
+        call.out.line(format!(" {path} | {what}").trim_end());
         if let Some(rights) = &row.rights {
-            call.out.line(format_args!(" {} | {}", " ".repeat(name), shortened(rights, columns.rest())));
+            call.out.line(format_args!(" {} | {}", " ".repeat(name), shortened(rights, parts.rest())));
         }
     }
     if more > 0 {
@@ -57,12 +56,12 @@ struct Columns {
 impl Columns {
     /// If not all fits, the graph gets three eighths, and the names the rest: diff.c of git, show_stats().
     fn of(width: usize, rows: &[Row], most: usize) -> Self {
-        let names = rows.iter().map(|row| row.path.chars().count()).max().unwrap_or(0);
+        let names = rows.iter().map(|row| columns(&row.path)).max().unwrap_or(0);
         let digits = grouped(most).len();
         // With -v a line may have any length, but a graph may not.
         let width = width.min(10_000);
         let room = width.saturating_sub(digits + 5);
-        let said = rows.iter().filter_map(|row| row.what.as_ref().err()).map(|what| what.chars().count()).max().unwrap_or(0);
+        let said = rows.iter().filter_map(|row| row.what.as_ref().err()).map(|what| columns(what)).max().unwrap_or(0);
         let right = most.max(said.saturating_sub(digits + 1));
         let least = right.min(room * 3 / 8).max(right.min(6));
         let name = names.min(room.saturating_sub(least)).max(names.min(10));
