@@ -1792,7 +1792,7 @@ fn what_readme_names_as_limits_of_a_run_is_refused_in_one() {
 }
 
 /// What is said of EXDEV after a command that failed.
-const EXDEV: &str = "after 'cross-device link': a run renames no older directory; mv works";
+const EXDEV: &str = "if it said 'Invalid cross-device link': a run renames no older";
 
 #[test]
 fn that_an_older_directory_is_not_renamed_in_a_user_s_run_is_said_after_a_project_s_first_failure() {
@@ -1814,9 +1814,13 @@ fn that_an_older_directory_is_not_renamed_in_a_user_s_run_is_said_after_a_projec
         // It is said once a project, and not taken as said where it was not.
         assert!(!desk.run("exit 1").with(1).stderr().contains(EXDEV));
         let other = desk.world.root().join("other");
-        desk.bare(desk.world.root(), "mkdir other");
+        desk.bare(desk.world.root(), "mkdir -p other/old none");
         let there = |options: &str| desk.held(options, "exit 1").cwd(&other).run().with(1).stderr().contains(EXDEV);
         assert_eq!([there("-q"), there(""), there("")], [false, true, false]);
+        // Without an older directory it was not that: there, or in the session.
+        let none = desk.world.root().join("none");
+        let step = |script: &str| desk.held("--session steps", script).cwd(&none).run().stderr().contains(EXDEV);
+        assert!(!step("mkdir own; touch f; exit 1") && step("cd own; exit 1"));
     });
 }
 
@@ -1830,7 +1834,7 @@ fn what_works_bare_and_is_refused_in_a_run_is_named_once_the_command_has_failed(
     let open = srv.path().join("open");
     let (tree, open) = (desk.world.tree(), open.to_str().unwrap().to_owned());
     let script = format!(
-        "echo a > shared; chown {USER}:4444 shared; chmod 664 shared; mkdir {open}; chmod 777 {open}; chmod 755 {open}/.."
+        "echo a > shared; chown {USER}:4444 shared; chmod 664 shared; mkdir older {open}; chmod 777 {open}; chmod 755 {open}/.."
     );
     desk.world.program("sh", ["-ec", &script]).cwd(&tree).run().ok();
     let run_in = |cwd: &Path, words: &[&str]| {

@@ -173,7 +173,7 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
 }
 
 /// The hint at what an ordinary user's run cannot do; a command that fails because of it reports EXDEV.
-const EXDEV: &str = "after 'cross-device link': a run renames no older directory; mv works";
+const EXDEV: &str = "if it said 'Invalid cross-device link': a run renames no older directory; mv works";
 
 /// Says that a shell goes on in a session that holds changes: "going on in session k3fa, named job: 2 changes so far".
 fn going_on(session: &Session) -> String {
@@ -200,7 +200,10 @@ fn finish(
     }
     // Nothing tells if it was that: a rename(2) that fails leaves no trace.
     if Route::here() == Route::User && matches!(held.exit, Exit::Code(code) if code != 0) {
-        hints::once(call, store, &working_directory()?, "cross-device link", EXDEV)?;
+        let cwd = working_directory()?;
+        if hints::has_older_directory(&cwd, &begun.session, held) {
+            hints::once(call, store, &cwd, "cross-device link", EXDEV)?;
+        }
     }
     let mut begun = begun;
     if held.step.is_some_and(|step| step > 1) {
