@@ -901,6 +901,26 @@ fn a_discard_tells_of_the_steps_that_go_with_it_and_asks_though_the_head_holds_n
     assert!(desk.recant("discard t").ok().stderr().contains(" is discarded: 1 change, "));
 }
 
+#[test]
+fn a_listing_has_the_command_that_runs_and_when_it_began() {
+    each(|desk| {
+        stepped(desk, &["echo 1 > one"]);
+        let header = desk.world.session(&desk.id()).join("session.json");
+        let mut told: serde_json::Value = serde_json::from_slice(&std::fs::read(&header).unwrap()).unwrap();
+        told["changed"] = "2020-01-01T00:00:00.000000000Z".into();
+        desk.world.write(&header, format!("{told}\n"));
+        assert!(desk.recant("list --since 1h --jsonl").ok().json_lines().is_empty());
+        let waiting = desk.start("--session s", "echo 2 > two; echo ready; read go");
+        let row =
+            desk.recant("list --since 1h --jsonl").ok().json_lines().pop().expect("a session that is as new as its command");
+        assert_eq!(row["command"], "sh -c echo 2 > two; echo ready; read go");
+        assert!(!row["changed"].as_str().unwrap().starts_with("2020"), "{row}");
+        let here = desk.recant("--json").ok().json();
+        assert_eq!(here["sessions"][0]["command"], row["command"]);
+        waiting.go();
+    });
+}
+
 /// The columns of a line on a terminal, if all wide characters in it are CJK ones.
 fn columns(line: &str) -> usize {
     line.chars().map(|c| if c >= '\u{2e80}' { 2 } else { 1 }).sum()

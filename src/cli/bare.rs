@@ -115,15 +115,15 @@ fn row(call: &Call, store: &Store, header: &Header, interrupted: &[Id]) -> Resul
         Status::RolledBack | Status::Discarded => return Ok(None),
     };
     let so_far = call.listed_so_far(store, header);
-    let changes = so_far.map_or(header.counts.changes, |session| session.header.counts.changes);
+    let now = so_far.as_ref().map_or(header, |session| &session.header);
     Ok(Some(Row {
         id: header.id.clone(),
         name: header.name.clone(),
         status,
-        changes,
+        changes: now.counts.changes,
         left: header.left.len(),
         never_in: header.counts.changes.saturating_sub(header.counts.ever_in),
-        command: header.command.clone(),
+        command: now.command.clone(),
         next: verbs.iter().map(|verb| command(format_args!("{verb} {tail}"))).collect(),
         verbs,
     }))

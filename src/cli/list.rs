@@ -188,7 +188,8 @@ fn find(call: &Call, store: &Store, args: &args::List, scope: &Scope) -> Result<
     let path = args.path.as_deref().map(|path| place::named(path, &Changes::default())).transpose()?;
     let mut found = Found { all: headers.len(), broken, ..Found::default() };
     for header in headers.into_iter().rev() {
-        if args.since.as_ref().is_some_and(|since| header.changed.s < since.s) {
+        // What runs is as new as its command.
+        if args.since.as_ref().is_some_and(|since| header.changed.s < since.s) && !header.uncollected {
             continue;
         }
         let standing = match Standing::of(store, &header, &journaled) {
@@ -202,6 +203,10 @@ fn find(call: &Call, store: &Store, args: &args::List, scope: &Scope) -> Result<
             continue;
         }
         let so_far = call.listed_so_far(store, &header);
+        let changed = so_far.as_ref().map_or(header.changed, |session| session.header.changed);
+        if args.since.as_ref().is_some_and(|since| changed.s < since.s) {
+            continue;
+        }
         if let Some(path) = &path {
             let opened = so_far.as_ref().map_or_else(|| store.session(&header.id)?.changes(), Session::changes);
             match opened {

@@ -8,7 +8,7 @@ use super::change::{Change, Changes, object_name};
 use super::error::{damaged, garbled, not_lasting, not_now};
 use super::header::{Counts, Header, KNOWN, Origin};
 use super::id::Id;
-use super::run::Run;
+use super::run::{Arg, Run, start_of};
 use super::sides::{self, Side};
 use crate::error::{At, Error, Kind, command, shell_word};
 use crate::fs::Fs;
@@ -84,10 +84,17 @@ impl Session {
         Self { dir, header, so_far: None }
     }
 
-    /// The session as a command that runs in it has it so far: to be looked at, not to be changed.
+    /// The session as a command that runs in it has it so far: to be looked at, not to be changed. It counts as changed at the command's
+    /// start.
     pub fn running(self, run: Run, changes: Changes) -> Self {
         let count = changes.list.len() as u64;
-        let header = Header { lines: count.max(1), counts: Counts { changes: count, ..self.header.counts }, ..self.header };
+        let header = Header {
+            lines: count.max(1),
+            counts: Counts { changes: count, ..self.header.counts },
+            command: Some(start_of(run.argv.iter().map(|Arg(word)| &**word))),
+            changed: run.started.max(self.header.changed),
+            ..self.header
+        };
         Self { dir: self.dir, header, so_far: Some(Box::new((run, changes))) }
     }
 
