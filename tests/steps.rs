@@ -300,7 +300,13 @@ fn what_is_no_step_or_no_path_of_one_is_refused() {
             recant steps <id1~> lists them
     ");
     desk.recant("diff s --since 3").with(1);
-    desk.recant("diff s --step 0").with(1);
+    assert_snapshot!(desk.recant("diff s --step 0"), @"
+    status 1
+    --- stderr
+    recant: session <id1>: step 0 is the tree as it was: it changed nothing
+            nothing was changed
+            recant diff <id1~> --since 0 shows what came after it
+    ");
     assert_snapshot!(desk.recant("diff s --since 2"), @"
     status 0
     --- stderr
@@ -899,6 +905,20 @@ fn a_discard_tells_of_the_steps_that_go_with_it_and_asks_though_the_head_holds_n
         assert!(said.contains("Discard 1 held change of session "), "{said}");
     }
     assert!(desk.recant("discard t").ok().stderr().contains(" is discarded: 1 change, "));
+}
+
+#[test]
+fn a_step_beside_the_head_is_compared_with_it_and_that_is_said() {
+    let desk = &own();
+    stepped(desk, &["echo 1 > one", "echo 2 > two"]);
+    desk.recant("rewind s 1").ok();
+    stepped(desk, &["echo 3 > three"]);
+    let said = desk.recant("diff s --since 2 --name-only").ok();
+    assert!(said.stderr().contains("step 2 is not below the head: it is compared with it\n"), "{said}");
+    assert_eq!(said.stdout().lines().count(), 2, "{said}");
+    for below in [0, 1, 3] {
+        assert!(!desk.recant(&format!("diff s --since {below}")).ok().stderr().contains("not below"));
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::diff::renames::Renames;
 use crate::diff::sources::{Content, End};
 use crate::diff::steps::{Differences, States};
 use crate::diff::view::View;
-use crate::error::Error;
+use crate::error::{Error, command};
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::id::Id;
@@ -75,6 +75,7 @@ fn diff_of(call: &Call, args: &args::Diff, sealed: &Session, so_far: Option<&Ses
     }
     let mut states = States::of([(latest, &head)])?;
     if let Some(n) = args.step.filter(|n| running != Some(*n)) {
+        refuse_0(session, n)?;
         let step = list.get(header, n)?;
         list.check(header, n)?;
         say_unsynced(call, step.unsynced);
@@ -88,6 +89,9 @@ fn diff_of(call: &Call, args: &args::Diff, sealed: &Session, so_far: Option<&Ses
         None => args.since.unwrap_or(0),
     };
     list.check(header, from)?;
+    if args.since.is_some_and(|n| n != 0 && n != last && !header.chain().contains(&n)) {
+        call.out.note(format_args!("step {from} is not below the head: it is compared with it"));
+    }
     say_unsynced(call, header.unsynced);
     let then = list.net(session, from)?;
     let differences = states.between(&then, &head)?;
@@ -98,6 +102,16 @@ fn diff_of(call: &Call, args: &args::Diff, sealed: &Session, so_far: Option<&Ses
     };
     let (from, to) = (at(session, from), at(session, last));
     print(call, args, [&then, &head], &mut Compared { from, to, states, differences, sides: None, none })
+}
+
+/// Refuses step 0, which no command made.
+fn refuse_0(session: &Session, n: u32) -> Result<(), Problem> {
+    if n > 0 {
+        return Ok(());
+    }
+    let id = session.id();
+    let problem = Problem::refused(format!("session {id}: step 0 is the tree as it was: it changed nothing"));
+    Err(problem.remedy(format!("{} shows what came after it", command(format_args!("diff {} --since 0", id.tail())))))
 }
 
 fn at(session: &Session, step: u32) -> Point<'_> {
