@@ -922,6 +922,18 @@ fn a_step_beside_the_head_is_compared_with_it_and_that_is_said() {
 }
 
 #[test]
+fn show_tells_of_the_steps_and_the_head() {
+    let desk = &own();
+    stepped(desk, &["echo 1 > one"]);
+    assert!(!desk.recant("show s").ok().stdout().contains("\nsteps"), "one command is all that there is");
+    stepped(desk, &["echo 2 > two", "echo 3 > three"]);
+    desk.recant("rewind s 2").ok();
+    let line = format!("\nsteps       3, the head is step 2: recant steps {}\n", &desk.id()[16..]);
+    let said = desk.recant("show s").ok();
+    assert!(said.stdout().contains(&line), "{said}");
+}
+
+#[test]
 fn a_listing_has_the_command_that_runs_and_when_it_began() {
     each(|desk| {
         stepped(desk, &["echo 1 > one"]);

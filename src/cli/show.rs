@@ -102,7 +102,7 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
         return Ok(Ended::Done);
     }
     call.out.page(call.config.pager.value.as_deref());
-    print_head(call, header, standing, run.as_ref());
+    print_head(call, &session, standing, run.as_ref());
     print_counts(call, chosen.iter().map(|i| &changes.list[*i]));
     let listed = listed(&changes.list, &sides, &chosen, &renames, args.all);
     print_changes(call, header, &listed, args, |i| row(call, header, &changes.list, &sides, &renames, i));
@@ -171,7 +171,8 @@ fn renames(call: &Call, session: &Session, changes: &[Change], sides: &[Side]) -
     })
 }
 
-fn print_head(call: &Call, header: &Header, standing: Standing, run: Option<&Run>) {
+fn print_head(call: &Call, session: &Session, standing: Standing, run: Option<&Run>) {
+    let header = &session.header;
     let name = header.name.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
     let mut rows: Vec<(&str, String)> = vec![("session", format!("{}{name}", header.id))];
     let counts = header.counts;
@@ -192,6 +193,7 @@ fn print_head(call: &Call, header: &Header, standing: Standing, run: Option<&Run
     } else if let Some(command) = &header.command {
         rows.push(("command", shown(command)));
     }
+    rows.extend(steps_text(session).map(|steps| ("steps", steps)));
     rows.push(("size", sizes_text(header)));
     let width = call.out.width().saturating_sub(12);
     for (key, value) in &rows {
@@ -215,6 +217,16 @@ fn print_head(call: &Call, header: &Header, standing: Standing, run: Option<&Run
         }
         run.notes.iter().for_each(|note| call.out.line(format_args!("{:<10}  {}", "note", shown(note))));
     }
+}
+
+/// The number of its steps that can be gone back to, and the head; `None` of a session that has no more than one.
+fn steps_text(session: &Session) -> Option<String> {
+    let header = &session.header;
+    header.steps.as_ref()?;
+    // What is damaged is said where the steps are asked for.
+    let count = session.steps().ok()?.kept(header).len();
+    let (head, steps) = (header.head(), command(format_args!("steps {}", header.id.tail())));
+    Some(format!("{}, the head is step {head}: {steps}", text::grouped(count as u64)))
 }
 
 /// The bytes that the session takes in the store, by purpose.
