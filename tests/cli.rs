@@ -149,6 +149,20 @@ fn a_misuse_is_told_in_three_lines_and_2() {
     recant: invalid value '3y' for '--older-than <AGE>': "3y" is no age: a number and s, m, h, d or w, as in 30d
             recant session prune --help shows what it takes
     "#);
+    assert_snapshot!(world.recant("-H web1 rewind --store /srv/s fix"), @"
+    status 2
+    --- stderr
+    recant: the following required arguments were not provided: <STEP>
+            usage: recant rewind <ID> <STEP>
+            recant -H web1 --store /srv/s steps fix lists the steps
+    ");
+    assert_snapshot!(world.recant("run --session s --wait 5 true"), @r#"
+    status 2
+    --- stderr
+    recant: invalid value '5' for '--wait <TIME>': "5" is no time: a number and s, m, h or d, as in 30s
+            recant run --help shows what it takes
+    "#);
+    assert!(world.recant("diff --help").ok().stdout().contains("--with <OTHER>"));
     let error = world.recant("dif --json").with(2).json_err();
     assert_eq!((&error["kind"], &error["schema"]), (&"usage".into(), &2.into()));
 }

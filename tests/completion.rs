@@ -92,6 +92,9 @@ fn sessions_are_offered_by_name_last_part_and_whole_id_those_first_that_the_verb
     if common::can_run() {
         world.call(["run", "-n", "made", "--", "sh", "-c", "echo x > made"]).run().ok();
         assert!(told(&world, &["recant", "run", "--session", "m"]).1[0].1.starts_with("sh -c"), "the command is told");
+        assert_eq!(values(&world, &["recant", "rewind", "made", ""]), ["1", "0"]);
+        assert_eq!(told(&world, &["recant", "rewind", "made", "0"]).1[0].1, "the tree as it was");
+        assert_eq!(values(&world, &["recant", "fork", "made", ""]), ["1"], "0 holds nothing");
     }
 }
 

@@ -534,7 +534,7 @@ fn numbers_of_steps_are_offered_with_their_commands() {
         let all = "words\n2\tsh -c echo 2 > a\n1\tsh -c echo 1 > a\n";
         assert_eq!(offers(&["recant", "diff", "s", "--step", ""]), all);
         assert_eq!(offers(&["recant", "diff", "--since", ""]), all);
-        assert_eq!(offers(&["recant", "rewind", "s", ""]), all);
+        assert_eq!(offers(&["recant", "rewind", "s", ""]), format!("{all}0\tthe tree as it was\n"));
         assert_eq!(offers(&["recant", "fork", "s", ""]), all);
         assert_eq!(offers(&["recant", "diff", "s", "--step", "1"]), "words\n1\tsh -c echo 1 > a\n");
         assert!(offers(&["recant", "diff", "s", "--with", ""]).contains("\ns\t"));

@@ -282,12 +282,13 @@ impl Typing {
         Some(parts(&paths, word.as_bytes()).into_iter().map(OsString::from_vec).map(CompletionCandidate::new).collect())
     }
 
-    /// Numbers of the session's steps with their commands, the newest first.
+    /// Numbers of the session's steps with their commands, the newest first. A rewind may go to the tree as it was, too.
     fn steps(&self, verb: &str, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
         let word = word.to_str()?;
         let list = self.session(verb)?.steps().ok()?;
         let of_all = list.steps.iter().rev().map(|step| (step.n.to_string(), steps::words(&step.argv)));
-        Some(of_all.filter(|(n, _)| n.starts_with(word)).map(offer).take(MOST).collect())
+        let zero = (verb == "rewind").then(|| ("0".to_owned(), "the tree as it was".to_owned()));
+        Some(of_all.take(MOST - 1).chain(zero).filter(|(n, _)| n.starts_with(word)).map(offer).collect())
     }
 
     /// Numbers and labels, the newest first.

@@ -59,7 +59,7 @@ pub fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
     let mut problem = Problem::new(Kind::Usage, message.join(" "));
     if let Some(meant) = meant(error, args) {
         problem.remedy = Some(meant);
-    } else if let Some(last) = last(error, args) {
+    } else if let Some(last) = last(error, args).or_else(|| which_step(error, args)) {
         (problem.state, problem.remedy) = (usage, Some(last));
     } else {
         problem.state = tip;
@@ -126,6 +126,16 @@ fn last(error: &clap::Error, args: &[OsString]) -> Option<String> {
     };
     let is_missing = error.kind() == clap::error::ErrorKind::MissingRequiredArgument && lacks;
     (is_missing && OF_SESSIONS.contains(&&*name)).then(|| command(format_args!("{name} last")))
+}
+
+/// The command that lists the steps, for a rewind that lacks one.
+fn which_step(error: &clap::Error, args: &[OsString]) -> Option<String> {
+    let Some(ContextValue::Strings(lacks)) = error.get(ContextKind::InvalidArg) else { return None };
+    let matches = Cli::command().ignore_errors(true).try_get_matches_from(args).ok()?;
+    let (verb, below) = matches.subcommand()?;
+    let id = below.try_get_one::<String>("id").ok().flatten()?;
+    let lacks_step = verb == "rewind" && matches!(&lacks[..], [lacks] if lacks.contains("STEP"));
+    lacks_step.then(|| format!("{} lists the steps", command(format_args!("steps {}", shell_word(id.as_bytes())))))
 }
 
 /// Names the help of the verb that these words begin with.

@@ -66,7 +66,7 @@ pub struct Diff {
     #[arg(long, value_name = "N", group = "sides", value_parser = super::number::<u32>)]
     pub since: Option<u32>,
     /// Compare two sessions: '-' is ID, '+' is this one; what one of them does not change is compared with what was there before
-    #[arg(long, value_name = "ID", group = "sides")]
+    #[arg(long, value_name = "OTHER", group = "sides")]
     pub with: Option<String>,
     /// Number the blocks of changed lines, which commit, discard and rollback take as PATH:2,5-7
     #[arg(long, group = "sides", conflicts_with_all = ["stat", "name_only"])]

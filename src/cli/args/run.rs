@@ -36,7 +36,7 @@ pub struct Run {
     #[arg(long, requires = "session", conflicts_with = "discard")]
     pub one_upper: bool,
     /// With --session: wait so long for a command that runs in it, as in 30s or 5m
-    #[arg(long, value_name = "TIME", requires = "session", value_parser = crate::config::age)]
+    #[arg(long, value_name = "TIME", requires = "session", value_parser = wait)]
     pub wait: Option<i64>,
     /// Run on the real tree, writing to DIR, --pass, download caches (capture.caches) and /tmp alone; what changes in DIR is a committed
     /// session. The store has to lie elsewhere
@@ -95,6 +95,10 @@ pub struct Shell {
     /// Go on in the pending session of that name; where there is none, begin one
     #[arg(long, value_name = "NAME", conflicts_with = "id")]
     pub session: Option<String>,
+}
+
+fn wait(text: &str) -> Result<i64, String> {
+    crate::config::age(text).map_err(|_| format!("{text:?} is no time: a number and s, m, h or d, as in 30s"))
 }
 
 /// `doctor`.
