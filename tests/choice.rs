@@ -33,11 +33,11 @@ fn view(desk: &Desk) -> String {
 }
 
 fn real_view(desk: &Desk) -> String {
-    desk.give(desk.world.program("sh", ["-ec", VIEW])).cwd(&desk.world.tree()).run().ok().stdout()
+    desk.give(desk.world.program("sh", ["-ec", VIEW])).cwd(desk.world.tree()).run().ok().stdout()
 }
 
 fn discard(desk: &Desk, paths: &[&str]) -> common::Said {
-    desk.call([&["discard", "w"], paths].concat()).cwd(&desk.world.tree()).run()
+    desk.call([&["discard", "w"], paths].concat()).cwd(desk.world.tree()).run()
 }
 
 /// Commits what is left, compares with what a command saw, and takes it back.
@@ -177,11 +177,11 @@ fn what_is_said_and_what_is_refused() {
         go_on(desk, "echo 1 > t/one; rm -r t/full; echo 2 > t/two").ok();
         go_on(desk, "echo 3 > t/three").ok();
         let before = view(desk);
-        let dry = desk.call(["discard", "w", "t/full/1", "--dry-run", "--json"]).cwd(&desk.world.tree()).run().ok().json();
+        let dry = desk.call(["discard", "w", "t/full/1", "--dry-run", "--json"]).cwd(desk.world.tree()).run().ok().json();
         assert_eq!((&dry["dry_run"], &dry["left"], &dry["step"]), (&true.into(), &5.into(), &serde_json::Value::Null));
         assert_eq!(dry["discarded"].as_array().map(Vec::len), Some(2), "the file, and the directory that it needs: {dry}");
         assert_eq!(view(desk), before, "{:?}", desk.who);
-        let json = desk.call(["discard", "w", "t/one", "--json"]).cwd(&desk.world.tree()).run().ok().json();
+        let json = desk.call(["discard", "w", "t/one", "--json"]).cwd(desk.world.tree()).run().ok().json();
         assert_eq!((&json["step"], &json["left"], &json["dry_run"]), (&3.into(), &6.into(), &false.into()), "{json}");
         let steps = desk.recant("steps w --json").ok().json();
         let last = &steps["steps"][0];
@@ -199,7 +199,7 @@ fn what_is_said_and_what_is_refused() {
         let said = discard(desk, &["amb", "t/two"]).with(1);
         assert!(said.stderr().contains("each takes a call of its own"), "{said}");
         // Of what was committed nothing is chosen.
-        desk.call(["commit", "w", "t/three"]).cwd(&desk.world.tree()).run().ok();
+        desk.call(["commit", "w", "t/three"]).cwd(desk.world.tree()).run().ok();
         let said = discard(desk, &["t/two"]).with(1);
         assert!(said.stderr().contains("some of it is on the tree"), "{said}");
     });
@@ -252,4 +252,25 @@ fn a_choice_has_its_own_before_and_its_own_content() {
     assert_eq!((desk.world.read("t/one"), desk.world.read("t/two")), ("held\n".into(), "merged\n".into()));
     desk.recant("rollback w").ok();
     assert_eq!(desk.world.manifest(), before, "what was on the tree is back");
+}
+
+#[test]
+fn a_path_leaves_a_session_staged_by_hand_with_its_content() {
+    let world = common::World::new();
+    world.write("one", "1\n");
+    let id = world.begin();
+    for path in ["one", "two", "three"] {
+        world.stage_write(&id, path, "held\n");
+    }
+    let said = world.call(["discard", &*id, "one", "three", "--json"]).run().ok().json();
+    assert_eq!((&said["step"], &said["left"]), (&serde_json::Value::Null, &1.into()), "{said}");
+    world.call(["discard", &*id, "one"]).run().with(1);
+    let before = world.manifest();
+    world.call(["commit", &*id]).run().ok();
+    assert_eq!((world.read("one"), world.read("two"), world.path("three").exists()), ("1\n".into(), "held\n".into(), false));
+    world.call(["rollback", &*id]).run().ok();
+    assert_eq!(world.manifest(), before);
+    // What was on the tree is not chosen from.
+    let said = world.call(["discard", &*id, "two"]).run().with(1);
+    assert!(said.stderr().contains("is rolled back"), "{said}");
 }

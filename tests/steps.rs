@@ -819,9 +819,9 @@ fn at_terminal(desk: &Desk, words: &str, answer: &str) -> Option<(i32, String)> 
         println!("skipped: script makes the terminal");
         return None;
     };
-    child.stdin.take().unwrap().write_all(answer.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    Some((output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).replace('\r', "")))
+    child.stdin.take().expect("its input").write_all(answer.as_bytes()).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    Some((output.status.code().expect("a status"), String::from_utf8_lossy(&output.stdout).replace('\r', "")))
 }
 
 #[test]

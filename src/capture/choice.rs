@@ -85,19 +85,24 @@ pub fn may_choose(session: &Session) -> Result<(), Error> {
 /// Makes the choices in a session staged by hand.
 fn stage(fs: &Fs, store: &Store, session: &mut Locked, choices: Vec<Choice>) -> Result<Chosen, Error> {
     let mut desk = Desk::open(fs, store, session, false)?;
-    for choice in choices {
-        let is_none = choice.is_none();
-        let Choice { path, before, after, content } = choice;
-        let mut opened: Option<Box<dyn Read>> = match content {
-            _ if is_none => None,
-            Content::AsHeld | Content::None => None,
-            Content::Original => Some(Box::new(original(&path)?)),
-            Content::Bytes(bytes) => Some(Box::new(std::io::Cursor::new(bytes))),
-        };
-        desk.choose(&path, (before, after), opened.as_mut().map(|content| &mut **content as &mut dyn Read))?;
+    if let Err(error) = choices.into_iter().try_for_each(|choice| put(&mut desk, choice)) {
+        desk.give_up();
+        return Err(error);
     }
     desk.finish()?;
     Ok(Chosen { step: None, changes: session.header.counts.changes })
+}
+
+fn put(desk: &mut Desk<'_>, choice: Choice) -> Result<(), Error> {
+    let is_none = choice.is_none();
+    let Choice { path, before, after, content } = choice;
+    let mut opened: Option<Box<dyn Read>> = match content {
+        _ if is_none => None,
+        Content::AsHeld | Content::None => None,
+        Content::Original => Some(Box::new(original(&path)?)),
+        Content::Bytes(bytes) => Some(Box::new(std::io::Cursor::new(bytes))),
+    };
+    desk.choose(&path, (before, after), opened.as_mut().map(|content| &mut **content as &mut dyn Read))
 }
 
 /// Makes the choices as a step over the others.

@@ -86,8 +86,7 @@ pub fn has_older_directory(cwd: &AbsPath, session: &Session, held: &Held) -> boo
     }
     let is_older = |change: &Change| held.step.is_none_or(|step| change.step.unwrap_or(1) < step);
     let is_made = |change: &Change| change.after.as_ref().is_some_and(State::is_dir);
-    let is_further = session.header.steps.is_some();
-    is_further && session.changes().is_ok_and(|changes| changes.list.iter().any(|change| is_made(change) && is_older(change)))
+    session.changes().is_ok_and(|changes| changes.list.iter().any(|change| is_made(change) && is_older(change)))
 }
 
 /// The most paths that are named.

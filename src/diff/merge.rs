@@ -23,18 +23,21 @@ pub enum Onto {
     /// The tree holds what the change was made of: it stays as it is.
     Same,
     /// The change from what is on the tree now, which has both in it.
-    Merged {
-        /// What is on the tree now.
-        before: Before,
-        /// What is to be there.
-        after: State,
-        /// The content of that.
-        content: Vec<u8>,
-        /// The content that is there now.
-        now: Vec<u8>,
-    },
+    Merged(Box<Both>),
     /// They do not merge, for this reason.
     Conflict(String),
+}
+
+/// A change that has another one in it.
+pub struct Both {
+    /// What is on the tree now.
+    pub before: Before,
+    /// What is to be there.
+    pub after: State,
+    /// The content of that.
+    pub content: Vec<u8>,
+    /// The content that is there now.
+    pub now: Vec<u8>,
 }
 
 /// Puts a change that was never on the tree onto what is there now.
@@ -71,10 +74,10 @@ pub fn onto(session: &Session, change: &Change, sources: &mut Sources<'_>) -> Re
         Err(_) => Ok(Onto::Conflict("it is no text, or too different to be compared line by line".into())),
         Ok(Merged::Conflicts(places)) => Ok(Onto::Conflict(met(&places))),
         Ok(Merged::Content(content)) => {
-            let print = None;
             let now = State { what: file(&mine), ..now };
             let after = State { what: file(&content), meta: Meta { mtime: crate::fs::now(), ..meta } };
-            Ok(Onto::Merged { before: Before { object: Some(now), print }, after, content, now: mine })
+            let before = Before { object: Some(now), print: None };
+            Ok(Onto::Merged(Box::new(Both { before, after, content, now: mine })))
         }
     }
 }

@@ -6,7 +6,7 @@ use super::super::problem::{Against, Problem};
 use super::piece;
 use crate::capture::choice::{choose, may_choose};
 use crate::capture::chosen::{Choice, Content};
-use crate::diff::merge::{Onto, onto};
+use crate::diff::merge::{Both, Onto, onto};
 use crate::diff::sources::Sources;
 use crate::engine::job::Verb;
 use crate::error::{Kind, command};
@@ -33,7 +33,8 @@ pub fn merge(call: &Call, store: &Store, session: &mut Locked, dry_run: bool, pa
         match onto(session, change, &mut sources)? {
             Onto::Same => rest.push(change.path.clone()),
             Onto::Conflict(why) => against.push(Against { path: change.path.to_string(), why }),
-            Onto::Merged { before, after, content, now } => {
+            Onto::Merged(both) => {
+                let Both { before, after, content, now } = *both;
                 nows.push(now);
                 choices.push(Choice { path: change.path.clone(), before, after: Some(after), content: Content::Bytes(content) });
             }
