@@ -1,4 +1,4 @@
-//! Where a block goes that may be in several places: a line that came after `a b` and made it `a b b` may be either `b`.
+//! The place of a block that may be in several: a line that came after `a b` and made it `a b b` may be either `b`.
 //!
 //! As in git's xdiff (`xdl_change_compact`), but for a plainer guess by indentation: a block that can meet another one does, and they are
 //! one. Else it goes where its first line is indented least, and of such places to the lowest.

@@ -273,7 +273,7 @@ fn make_uppers(
     Ok(given)
 }
 
-/// What the step adds: its own changes as they were collected, and of each chosen path the net change that was chosen.
+/// The lines that the step adds: its own changes as they were collected, and of each chosen path the net change that was chosen.
 fn with_choices(
     composed: Composed,
     now: &Changes,

@@ -34,7 +34,7 @@ pub(super) struct Uppers<'a> {
 struct Level {
     path: AbsPath,
     dir: Dir,
-    /// What it lies over.
+    /// The uppers that it lies over.
     below: Below,
     /// Its look; that of the top is not known before the end.
     meta: Option<Meta>,

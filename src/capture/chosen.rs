@@ -11,7 +11,7 @@ use crate::session::opened::Session;
 use crate::tree::look;
 use crate::tree::state::{Likeness, Object, State, likeness};
 
-/// What a session holds at a path from now on.
+/// The object that a session holds at a path from now on.
 #[derive(Debug)]
 pub struct Choice {
     /// The path.
@@ -27,7 +27,7 @@ pub struct Choice {
 /// The content of a chosen file.
 #[derive(Debug)]
 pub enum Content {
-    /// What the session holds at the path stays as it is, whatever kind of object that is: only its change is another one.
+    /// The object that the session holds at the path stays as it is, whatever kind of object that is: only its change is another one.
     AsHeld,
     /// That of the file on the tree.
     Original,

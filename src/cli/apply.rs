@@ -9,10 +9,9 @@ use super::args;
 use super::awaited::{self, Awaited};
 use super::bar::Bar;
 use super::gate::AtGate;
-use super::parts::piece::Terms;
 use super::problem::{Against, Problem};
 use super::which::Want;
-use super::{Call, Ended, collect, meant, parts, place, recover, text};
+use super::{Call, Ended, collect, meant, merge, place, recover, text};
 use crate::checkpoint::limits::{self, Large, Limits};
 use crate::commit::{self, Request};
 use crate::config;
@@ -79,9 +78,6 @@ struct Skipped<'a> {
 
 /// Commits a session.
 pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
-    if let Some(ended) = parts::commit::asked(call, args)? {
-        return Ok(ended);
-    }
     let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
     let ask = ask_commit(call, on_limit, args.force, args.accept_unsynced)?;
     let of_no_weight = |session: &Locked| minor(call, session);
@@ -198,9 +194,6 @@ pub fn redo(call: &Call, args: &args::Redo) -> Result<Ended, Problem> {
 
 /// Rolls a session back.
 pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
-    if let Some(ended) = parts::rollback::asked(call, args)? {
-        return Ok(ended);
-    }
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
         crate::rollback::rollback(session, paths, on_conflict(args.force), aside)
     };
@@ -364,7 +357,7 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     {
         behind = None;
     }
-    if act.merges && !parts::merge::merge(call, store, &mut session, said.dry_run, &mut paths)? {
+    if act.merges && !merge::merge(call, store, &mut session, said.dry_run, &mut paths)? {
         return Ok(Ended::Done);
     }
     let within = match act.within {
@@ -409,6 +402,16 @@ pub fn commit_run(call: &Call, store: &Store, session: &mut Locked, args: &args:
     let done = carry_out_in(call, store, session, &[], Effect::Apply, &act)?;
     behind.iter().for_each(|steps| steps.say_after(call, session));
     Ok(done)
+}
+
+/// The terms of a part's commit.
+pub struct Terms<'a> {
+    /// The session that it is taken of.
+    pub of: &'a Id,
+    /// For messages: the verb that was called.
+    pub verb: Verb,
+    /// True to go on over conflicts.
+    pub force: bool,
 }
 
 /// Commits the session of a part of another one.

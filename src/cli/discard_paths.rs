@@ -96,9 +96,9 @@ pub fn discard(call: &Call, key: &str, paths: &[AbsPath], dry_run: bool) -> Resu
     take_out(call, store, &mut session, Out { choices: out, notes, words, dry_run })
 }
 
-/// What leaves a session.
+/// Changes, or parts of them, that leave a session.
 pub struct Out {
-    /// What the session holds of each path then.
+    /// The object that the session holds at each path then.
     pub choices: Vec<Choice>,
     /// For people.
     pub notes: Vec<String>,

@@ -40,6 +40,7 @@ mod log;
 mod made;
 mod manual;
 mod meant;
+mod merge;
 mod misuse;
 mod moving;
 mod out;
@@ -336,9 +337,9 @@ impl Call {
             Verb::Diff(args) => diff::diff(self, &args),
             Verb::Rewind(args) => rewind::rewind(self, &args),
             Verb::Fork(args) => rewind::fork(self, &args),
-            Verb::Commit(args) => apply::commit(self, &args),
+            Verb::Commit(args) => parts::commit::commit(self, &args),
             Verb::Confirm(args) => confirm::confirm(self, &args),
-            Verb::Rollback(args) => apply::rollback(self, &args),
+            Verb::Rollback(args) => parts::rollback::rollback(self, &args),
             Verb::Undo(Undo(args)) => undo::undo(self, args),
             Verb::Redo(args) => apply::redo(self, &args),
             Verb::Checkpoint { verb } => match verb {

@@ -1,7 +1,8 @@
 //! `undo`: a rollback that shows what it will do, and asks.
 
+use super::parts::select::may_name_blocks;
 use super::problem::Problem;
-use super::{Call, Ended, apply, args, text};
+use super::{Call, Ended, apply, args, parts, text};
 use crate::error::{Kind, command};
 
 /// The most paths that are shown before the question.
@@ -12,6 +13,10 @@ pub fn undo(call: &Call, mut args: args::Back) -> Result<Ended, Problem> {
     if !args.what.dry_run && !call.yes {
         if !call.can_ask {
             return Err(unasked());
+        }
+        // These ask of each block, or name the ones that are meant.
+        if args.patch || args.what.paths.iter().any(|word| may_name_blocks(word)) {
+            return parts::rollback::rollback(call, &args);
         }
         let (id, report) = apply::would_roll_back(call, &args)?;
         if !report.rows.is_empty() {
@@ -28,7 +33,7 @@ pub fn undo(call: &Call, mut args: args::Back) -> Result<Ended, Problem> {
         // The session that was shown, even if another is the newest by now.
         args.what.id = id.to_string();
     }
-    apply::rollback(call, &args)
+    parts::rollback::rollback(call, &args)
 }
 
 /// The error that nobody can be asked.

@@ -33,11 +33,11 @@ pub enum Entries {
 pub struct Text {
     old: Vec<u8>,
     new: Vec<u8>,
-    /// What differs in mode, owner and xattrs, in words; empty if they stay.
+    /// The differences in mode, owner and xattrs, in words; empty if they stay.
     pub meta: Vec<String>,
 }
 
-/// What is taken of a change.
+/// The part that is taken of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Taken {
     /// All of it.
@@ -123,7 +123,7 @@ impl Text {
         change.after.clone().map(|after| State { what: file(&self.new), ..after })
     }
 
-    /// What is taken if these blocks are, and the metadata if `meta` is set: perhaps all of it, perhaps nothing.
+    /// The part that is taken if these blocks are, and the metadata if `meta` is set: perhaps all of it, perhaps nothing.
     pub fn taken(&self, blocks: Choice, meta: bool) -> Option<Taken> {
         let content = self.with(&blocks);
         let (no_meta, all_meta) = (self.meta.is_empty() || !meta, self.meta.is_empty() || meta);

@@ -18,7 +18,7 @@ use crate::tree::state::{Meta, State, What};
 /// The longest time that is spent on merging one file.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What a change becomes.
+/// The change that comes of putting one onto another.
 pub enum Onto {
     /// The tree holds what the change was made of: it stays as it is.
     Same,
@@ -30,9 +30,9 @@ pub enum Onto {
 
 /// A change that has another one in it.
 pub struct Both {
-    /// What is on the tree now.
+    /// The object on the tree now.
     pub before: Before,
-    /// What is to be there.
+    /// The object that is to be there.
     pub after: State,
     /// The content of that.
     pub content: Vec<u8>,

@@ -416,7 +416,7 @@ fn meta_remarks(before: &State, after: &State, remarks: &mut Vec<String>) {
     remarks.extend(other_meta(before, after));
 }
 
-/// What differs in mode, owner and xattrs, in words.
+/// The differences in mode, owner and xattrs, in words.
 pub(super) fn meta_changes(before: &State, after: &State) -> Vec<String> {
     mode_change(before, after).into_iter().chain(other_meta(before, after)).collect()
 }

@@ -1,14 +1,14 @@
 //! `commit ID PATH:2,5-7` and `commit ID --patch`: a part of a session becomes a session of its own, committed at once. The rest goes on, made
 //! of what is on the tree then.
 
-use super::super::apply::{self, Whole};
+use super::super::apply::{self, Terms, Whole};
 use super::super::args;
 use super::super::chosen::chosen;
 use super::super::problem::Problem;
 use super::super::which::Want;
 use super::super::{Call, Ended};
 use super::ask::ask;
-use super::piece::{self, Bytes, Committed, Piece, Terms};
+use super::piece::{self, Bytes, Committed, Piece};
 use super::select::{self, Selection};
 use crate::capture::choice::{choose, may_choose};
 use crate::capture::chosen::{Choice, Content};
@@ -26,11 +26,19 @@ use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::state::Object;
 
-/// Commits a part of a session, if the call asks for one. `None` if it names whole paths alone, or takes all there is.
+/// Commits a session, or the part that the call asks for.
 ///
 /// # Errors
 /// The words name what the session does not hold; all that stands against a commit.
-pub fn asked(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem> {
+pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
+    match part(call, args)? {
+        Some(ended) => Ok(ended),
+        None => apply::commit(call, args),
+    }
+}
+
+/// Commits a part of a session, if the call asks for one. `None` if it names whole paths alone, or takes all there is.
+fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem> {
     let what = &args.what;
     if !args.patch && !what.paths.iter().any(|word| select::may_name_blocks(word)) {
         return Ok(None);
@@ -51,7 +59,7 @@ pub fn asked(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem>
     if selection.len() == changes.list.len() && selection.values().all(|taken| *taken == Taken::Whole) {
         return Ok(None);
     }
-    commit(call, args, (store, &mut session), &changes, selection).map(Some)
+    commit_part(call, args, (store, &mut session), &changes, selection).map(Some)
 }
 
 /// Refuses what takes no part, before anything is done.
@@ -75,7 +83,7 @@ fn selected(call: &Call, args: &args::Commit, session: &Locked, changes: &Change
     }
 }
 
-fn commit(
+fn commit_part(
     call: &Call,
     args: &args::Commit,
     (store, session): (&Store, &mut Locked),
@@ -90,8 +98,8 @@ fn commit(
     drop(sources);
     let of = session.id().clone();
     let words = piece::words(Verb::Commit, &of, args.patch, &args.what.paths);
-    let terms = Terms { of: &of, verb: Verb::Commit, words: &words, force: args.force, dry_run: args.what.dry_run };
-    let Committed { id, put, mut report } = piece::commit(call, store, &pieces, &terms)?;
+    let terms = Terms { of: &of, verb: Verb::Commit, force: args.force };
+    let Committed { id, put, mut report } = piece::commit(call, store, (&pieces, &words), &terms, args.what.dry_run)?;
     report.notes.splice(0..0, notes);
     if !args.what.dry_run {
         let rest = || go_on(call, store, session, (pieces, put, rests), &words);
@@ -144,7 +152,7 @@ fn with_needed(session: &Locked, changes: &Changes, mut selection: Selection) ->
     Ok((selection, needed.notes))
 }
 
-/// What is taken of a change, and the object that the rest of it leads to; `None` if there is no rest.
+/// The piece that is taken of a change, and the object that the rest of it leads to; `None` if there is no rest.
 fn take(change: &Change, taken: &Taken, sources: &mut Sources<'_>) -> Result<(Piece, Option<Object>), Problem> {
     let path = &change.path;
     if change.marks.linked {

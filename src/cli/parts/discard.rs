@@ -56,7 +56,7 @@ fn selected(call: &Call, args: &args::Discard, session: &Locked, changes: &Chang
     }
 }
 
-/// What a session holds at a path once what is taken has left it.
+/// The object that a session holds at a path once a part of its change has left it.
 fn out(session: &Locked, change: &Change, taken: &Taken, sources: &mut Sources<'_>) -> Result<Choice, Problem> {
     let Taken::Part { blocks, meta } = taken else { return Ok(Choice::out(session, change)?) };
     let path = &change.path;

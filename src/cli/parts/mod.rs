@@ -5,7 +5,6 @@ mod ask;
 pub mod commit;
 pub mod discard;
 mod edit;
-pub mod merge;
 pub mod piece;
 pub mod rollback;
 pub mod select;

@@ -1,4 +1,4 @@
-//! What a call takes of a session, opened, and the session of its own that it becomes.
+//! Pieces of a session that a call takes, opened, and the session of its own that they become.
 
 use std::fs::File;
 use std::io::Cursor;
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::super::Call;
-use super::super::apply;
+use super::super::apply::{self, Terms};
 use super::super::begun::{filled, take_away};
 use super::super::problem::Problem;
 use crate::diff::sources::Content;
@@ -56,20 +56,6 @@ impl Bytes {
     }
 }
 
-/// The terms of a part's commit.
-pub struct Terms<'a> {
-    /// The session that it is taken of.
-    pub of: &'a Id,
-    /// For messages: the verb that was called.
-    pub verb: Verb,
-    /// The words of the call, for listings.
-    pub words: &'a [String],
-    /// True to go on over conflicts.
-    pub force: bool,
-    /// True to say what would be done.
-    pub dry_run: bool,
-}
-
 /// A part that was committed, or would be.
 pub struct Committed {
     /// Its session; gone after a dry run.
@@ -80,19 +66,25 @@ pub struct Committed {
     pub report: Report,
 }
 
-/// Makes a session of pieces, and commits it. Where that comes to nothing, no session is left.
+/// Makes a session of pieces, and commits it; `words`: its command, for listings. Where that comes to nothing, no session is left.
 ///
 /// # Errors
 /// All that stands against a commit.
-pub fn commit(call: &Call, store: &Store, pieces: &[Piece], terms: &Terms<'_>) -> Result<Committed, Problem> {
+pub fn commit(
+    call: &Call,
+    store: &Store,
+    (pieces, words): (&[Piece], &[String]),
+    terms: &Terms<'_>,
+    dry_run: bool,
+) -> Result<Committed, Problem> {
     let mut put = Vec::new();
-    let begun = store.begin_own(&call.fs, None, terms.words.join(" "))?;
+    let begun = store.begin_own(&call.fs, None, words.join(" "))?;
     let mut session = filled(call, store, begun, |session| fill(call, store, session, pieces).map(|found| put = found))?;
-    let effect = if terms.dry_run { Effect::Print } else { Effect::Apply };
+    let effect = if dry_run { Effect::Print } else { Effect::Apply };
     let done = apply::commit_part(call, store, &mut session, terms, effect);
     let id = session.id().clone();
     // If the engine is stuck, the session stays.
-    if terms.dry_run || done.as_ref().is_err_and(|problem| !matches!(problem.kind, Kind::Stuck)) {
+    if dry_run || done.as_ref().is_err_and(|problem| !matches!(problem.kind, Kind::Stuck)) {
         take_away(call, store, session);
     }
     done.map(|report| Committed { id, put, report })

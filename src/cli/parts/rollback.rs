@@ -1,31 +1,39 @@
 //! `rollback ID PATH:2,5-7` and `rollback ID --patch`: a part of what a session put on the tree is taken back, by a session of its own. The
 //! rollback of that one gives it again.
 
-use super::super::apply;
+use super::super::apply::{self, Terms};
 use super::super::args;
 use super::super::chosen::chosen;
 use super::super::problem::Problem;
 use super::super::which::Want;
 use super::super::{Call, Ended};
 use super::ask::ask;
-use super::piece::{self, Bytes, Committed, Piece, Terms};
+use super::piece::{self, Bytes, Committed, Piece};
 use super::select::{self, Selection};
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::sources::{OnTree, Sources};
 use crate::engine::job::Verb;
 use crate::error::{Kind, command};
 use crate::fs::path::AbsPath;
-use crate::rollback;
+use crate::rollback::with_needed as rollback_with_needed;
 use crate::session::change::{Before, Change, Changes, Marks};
 use crate::session::error::not_now;
 use crate::session::opened::Locked;
 use crate::session::sides::Side;
 
-/// Takes back a part of a session, if the call asks for one. `None` if it names whole paths alone.
+/// Rolls a session back, or the part that the call asks for.
 ///
 /// # Errors
-/// The words name what the session did not put on the tree, or what somebody has changed since; all that stands against a commit.
-pub fn asked(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
+/// The words name what the session did not put on the tree, or what somebody has changed since; all that stands against it.
+pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
+    match part(call, args)? {
+        Some(ended) => Ok(ended),
+        None => apply::rollback(call, args),
+    }
+}
+
+/// Takes back a part of a session, if the call asks for one. `None` if it names whole paths alone.
+fn part(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
     let what = &args.what;
     if !args.patch && !what.paths.iter().any(|word| select::may_name_blocks(word)) {
         return Ok(None);
@@ -53,8 +61,8 @@ pub fn asked(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
     let pieces = selection.iter().map(back).collect::<Result<Vec<_>, Problem>>()?;
     drop(sources);
     let words = piece::words(Verb::Rollback, session.id(), args.patch, &what.paths);
-    let terms = Terms { of: session.id(), verb: Verb::Rollback, words: &words, force: args.force, dry_run: what.dry_run };
-    let Committed { id, mut report, .. } = piece::commit(call, store, &pieces, &terms)?;
+    let terms = Terms { of: session.id(), verb: Verb::Rollback, force: args.force };
+    let Committed { id, mut report, .. } = piece::commit(call, store, (&pieces, &words), &terms, what.dry_run)?;
     report.notes.splice(0..0, notes);
     apply::say_back(call, &id, &report, (what.dry_run, args.all), session.id());
     Ok(Some(if report.left.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) }))
@@ -93,7 +101,7 @@ fn with_needed(session: &Locked, changes: &Changes, mut selection: Selection) ->
     if whole.is_empty() {
         return Ok((selection, Vec::new()));
     }
-    let needed = rollback::with_needed(session, &whole)?;
+    let needed = rollback_with_needed(session, &whole)?;
     selection.extend(needed.chosen.into_iter().map(|i| (i, Taken::Whole)));
     Ok((selection, needed.notes))
 }

@@ -102,7 +102,7 @@ pub fn named(
     Ok(selection)
 }
 
-/// What these words, each a number, a range or `m`, take of a change; `None` if that is nothing.
+/// The part of a change that these words take, each a number, a range or `m`; `None` if that is nothing.
 fn of_blocks(
     id: &Id,
     (change, side): (&Change, Side),

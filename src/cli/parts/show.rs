@@ -34,11 +34,11 @@ struct Row<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     whole: Option<&'static str>,
     blocks: Vec<Lines>,
-    /// What differs in mode, owner and xattrs.
+    /// The differences in mode, owner and xattrs.
     metadata: Vec<String>,
 }
 
-/// Where a block lies, in lines from 1.
+/// The place of a block, in lines from 1.
 #[derive(Serialize)]
 struct Lines {
     n: usize,
@@ -116,7 +116,7 @@ fn print(call: &Call, change: &Change, entries: &Entries) {
     }
 }
 
-/// What a change is that is taken whole. Why a modified file has no blocks has to be said.
+/// The words for a change that is taken whole; of a modified file with the reason why it has no blocks.
 pub fn whole(change: &Change, why: &str) -> String {
     match change.sort() {
         sort @ Sort::Modified => format!("{}, whole: {why}", sort.word()),

@@ -1,20 +1,19 @@
 //! `commit --merge`: changes whose path somebody has edited since are put onto what is there now, before the session is committed. In the
 //! session that is a person's choice: a step.
 
-use super::super::Call;
-use super::super::problem::{Against, Problem};
-use super::piece;
+use super::Call;
+use super::problem::{Against, Problem};
 use crate::capture::choice::{choose, may_choose};
 use crate::capture::chosen::{Choice, Content};
 use crate::diff::merge::{Both, Onto, onto};
 use crate::diff::sources::Sources;
-use crate::engine::job::Verb;
 use crate::error::{Kind, command};
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::before;
 use crate::session::change::Change;
 use crate::session::opened::Locked;
+use crate::session::run::Arg;
 use crate::session::store::Store;
 
 /// Merges what can be merged at and under `paths`; all, if there are none. In a dry run it only says what would be merged, and leaves the
@@ -60,9 +59,8 @@ pub fn merge(call: &Call, store: &Store, session: &mut Locked, dry_run: bool, pa
     let _noting = interrupt::note(Asked::GoesOn);
     // Of these a later merge begins.
     nows.iter().try_for_each(|now| before::keep_bytes(&call.fs, &session.dir, now))?;
-    let mut words = piece::words(Verb::Commit, session.id(), false, &[]);
-    words.push("--merge".into());
-    choose(&call.fs, store, session, piece::argv(&words), choices)?;
+    let words = ["recant", "commit", session.id().tail(), "--merge"].map(|word| Arg(word.as_bytes().to_vec()));
+    choose(&call.fs, store, session, words.to_vec(), choices)?;
     Ok(true)
 }
 
