@@ -146,6 +146,7 @@ fn every_document_has_the_shape_that_the_page_says() {
         shapes.check("diff", &diff);
     }
     shapes.check("diff --name-only", &run("diff named --name-only").ok().json());
+    shapes.check("diff --blocks", &run("diff named --blocks").ok().json());
     let shown = run("show").ok();
     shapes.check("show", &shown.json());
     shapes.check("said", &last_line(&shown.stderr()));
@@ -242,6 +243,13 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("snapshot restore", &run("snapshot restore last --dir snap --with-vcs").ok().json());
 
     if common::can_run() {
+        world.write("two", "1\n2\n3\n");
+        world.call(["run", "-q", "-n", "two", "--", "sed", "-i", "s/[13]/x/", "two"]).run().ok();
+        for words in ["commit two two:1 --dry-run", "commit two two:1"] {
+            shapes.check("commit", &run(words).ok().json());
+        }
+        shapes.check("discard paths", &run("discard -y two two:1").ok().json());
+        shapes.check("commit", &run("rollback last two:1").ok().json());
         let other = world.edited("other");
         let said = world.call(["run", "--json", "--", "sh", "-c", "echo x > made; exit 3"]).run().with(3);
         shapes.check("run result", &last_line(&said.stderr()));

@@ -1,4 +1,4 @@
-//! Parts of a session (tests/README.md, F54): blocks and metadata of a file, committed as a session of their own, while the rest is held.
+//! Parts of a session (tests/README.md, F55): blocks and metadata of a file, committed as a session of their own, while the rest is held.
 
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
