@@ -13,7 +13,10 @@ use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
 use crate::engine::left_out::{Aside, Denied};
 use crate::error::{Error, recant};
+use crate::fs::Fs;
+use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
+use crate::session::before;
 use crate::session::change::{Change, DirectoryTime};
 use crate::session::error::not_now;
 use crate::session::opened::Session;
@@ -51,6 +54,35 @@ pub fn commit(session: &Session, request: &Request<'_>) -> Result<Job, Error> {
 pub fn redo(session: &Session, request: &Request<'_>) -> Result<Job, Error> {
     may_begin(session, Verb::Redo)?;
     job(session, request, Verb::Redo, |side| matches!(side, Side::Out | Side::Lost))
+}
+
+/// Keeps what a commit put on the tree in place of texts, for a rollback that has to merge with what somebody writes there since: under the
+/// limits of what a run keeps. Syncs nothing; a file that cannot be kept is no loss, as the rollback says so.
+///
+/// Errors: the session cannot be read; the root directory cannot be opened.
+pub fn keep_committed(fs: &Fs, session: &Session) -> Result<(), Error> {
+    let sides = session.sides_of_all()?;
+    let mut changes = session.read_changes()?;
+    let (mut files, mut sides) = (Vec::new(), sides.iter());
+    while let (Some(change), Some(side)) = (changes.next()?, sides.next()) {
+        if side.is_in() && is_file(change.before.object.as_ref()) && is_file(change.after.as_ref()) && !change.in_place() {
+            files.push(change);
+        }
+        if files.len() > before::FILES {
+            return Ok(());
+        }
+    }
+    let (root, mut room) = (Dir::open("/".as_ref())?, before::ALL);
+    for change in &files {
+        let Some((state, hash)) = change.after.as_ref().and_then(|after| Some((after, after.hash()?))) else { continue };
+        if state.size() <= before::EACH.min(room)
+            && let Some(file) = before::on_tree(&root, &change.path)
+            && before::keep(fs, &session.dir, &file, hash).is_ok()
+        {
+            room -= state.size();
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a run that a restart of the machine cut off, unless asked for: its files may be empty.

@@ -13,7 +13,6 @@
 // The rooms, and the way of the data: capture or stage → changes → plan → journal → apply → settle → report.
 // docs/ARCHITECTURE.md says what each room does, and which others it may use.
 mod api;
-#[cfg_attr(not(any(test, feature = "crash-points")), expect(dead_code, reason = "the verbs that choose and merge are to come"))]
 mod blocks;
 mod capture;
 mod checkpoint;

@@ -151,12 +151,26 @@ impl Subject<'_> {
         }
     }
 
+    /// The remedy for what another session has put there, which has to go first: or its changes are taken out around it.
+    fn or_merge(self, first: String) -> String {
+        match self {
+            Subject::Session(Verb::Rollback, id) => {
+                format!(
+                    "{first}; or {} takes this one out of files alone",
+                    command(format_args!("rollback {} --merge", id.tail()))
+                )
+            }
+            _ => first,
+        }
+    }
+
     /// The remedy for conflicts. `forcible`: --force goes on over some of them; under --force none of these are left.
     fn remedy(self, forcible: bool) -> String {
         let force = if forcible { "; --force goes on, and keeps a copy of what it overwrites" } else { "" };
         match self {
-            Subject::Session(_, id) => {
-                format!("{} shows both sides{force}", command(format_args!("diff {} --conflicts", id.tail())))
+            Subject::Session(verb, id) => {
+                let merge = if verb == Verb::Redo { "" } else { "; --merge goes on where texts merge" };
+                format!("{} shows both sides{merge}{force}", command(format_args!("diff {} --conflicts", id.tail())))
             }
             Subject::Restore(_) => format!("try again when nobody writes there{force}"),
         }
@@ -474,10 +488,14 @@ fn carry_out_of(
     let _lock = if matches!(effect, Effect::Print) { None } else { Some(call.store_lock(store)?) };
     crate::fs::roots::open_many();
     let bar = Bar::of(&call.out);
+    let keeps = act.verb != Verb::Rollback && !matches!(effect, Effect::Print) && call.config.keep_before.value;
     let asked = Asked { verb: act.verb, paths, minor: act.minor, ask: act.ask };
     let done = minor::carry_out_but(&call.fs, store, session, &asked, effect, &bar);
     bar.end();
     let report = done.map_err(|error| refused(subject, session, error))?;
+    if keeps && let Err(error) = commit::keep_committed(&call.fs, session) {
+        call.out.warn(format_args!("what a rollback with --merge begins with is not kept: {error}"));
+    }
     let ended = if report.left.is_empty() && !report.uncovered { Ended::Done } else { Ended::With(Kind::LeftOut) };
     Ok((report, ended))
 }
@@ -537,7 +555,8 @@ fn refused(subject: Subject<'_>, session: &Session, error: Error) -> Problem {
             }
         };
         let known = problem.remedy.take();
-        problem.remedy = gone.map(again).or(known).or_else(|| Some(subject.remedy(forcible)));
+        problem.remedy =
+            gone.map(again).or(known.map(|known| subject.or_merge(known))).or_else(|| Some(subject.remedy(forcible)));
     }
     let done = subject.infinitive();
     if let Some(Reason::LeftBehind { why }) = error.reason() {

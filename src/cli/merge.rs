@@ -12,6 +12,7 @@ use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::before;
 use crate::session::change::Change;
+use crate::session::id::Id;
 use crate::session::opened::Locked;
 use crate::session::run::Arg;
 use crate::session::store::Store;
@@ -41,7 +42,7 @@ pub fn merge(call: &Call, store: &Store, session: &mut Locked, dry_run: bool, pa
     }
     drop(sources);
     if !against.is_empty() {
-        return Err(refused(session, against));
+        return Err(refused(session.id(), against));
     }
     if choices.is_empty() {
         return Ok(true);
@@ -65,8 +66,8 @@ pub fn merge(call: &Call, store: &Store, session: &mut Locked, dry_run: bool, pa
 }
 
 /// The error for changes that do not merge.
-fn refused(session: &Locked, against: Vec<Against>) -> Problem {
-    let tail = session.id().tail();
+pub fn refused(id: &Id, against: Vec<Against>) -> Problem {
+    let tail = id.tail();
     let shows = command(format_args!("diff {tail} --conflicts"));
     let message = match &against[..] {
         [one] => format!("cannot merge {tail}: {}: {}", one.path, one.why),

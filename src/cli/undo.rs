@@ -15,7 +15,7 @@ pub fn undo(call: &Call, mut args: args::Back) -> Result<Ended, Problem> {
             return Err(unasked());
         }
         // These ask of each block, or name the ones that are meant.
-        if args.patch || args.what.paths.iter().any(|word| may_name_blocks(word)) {
+        if args.patch || args.merge || args.what.paths.iter().any(|word| may_name_blocks(word)) {
             return parts::rollback::rollback(call, &args);
         }
         let (id, report) = apply::would_roll_back(call, &args)?;

@@ -61,13 +61,14 @@ impl Entries {
             return Ok(Self::Whole(why));
         }
         let on_tree = sources.on_tree(change, side);
-        if on_tree != OnTree::AsRecorded {
+        let edited = on_tree != OnTree::AsRecorded;
+        if edited && !side.is_in() {
             return Ok(Self::Changed);
         }
         let before = sources.before(change, side, &on_tree)?;
-        let after = sources.after(change, side, &on_tree)?;
+        let after = if edited { sources.committed(change)? } else { sources.after(change, side, &on_tree)? };
         let (Content::File(before), Content::File(after)) = (before, after) else {
-            return Ok(Self::Whole("its content cannot be read"));
+            return Ok(if edited { Self::Changed } else { Self::Whole("its content cannot be read") });
         };
         let (old, new) = (read(&before, &change.path)?, read(&after, &change.path)?);
         if Blocks::between(&old, &new, PATIENCE).is_err() {

@@ -18,9 +18,9 @@ use crate::tree::state::{Meta, State, What};
 /// The longest time that is spent on merging one file.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The change that comes of putting one onto another.
+/// The change that comes of putting one onto another, or of taking it out.
 pub enum Onto {
-    /// The tree holds what the change was made of: it stays as it is.
+    /// It stays as it is: the tree holds what the change was made of, or nothing more of what is taken out.
     Same,
     /// The change from what is on the tree now, which has both in it.
     Merged(Box<Both>),
@@ -70,7 +70,56 @@ pub fn onto(session: &Session, change: &Change, sources: &mut Sources<'_>) -> Re
     let Some(meta) = meta_of(&before.meta, &now.meta, &after.meta) else {
         return Ok(Onto::Conflict("both sides changed its mode, owner or extended attributes".into()));
     };
-    match merge(&base, &mine, &theirs, PATIENCE) {
+    merged(&base, mine, &theirs, (now, meta))
+}
+
+/// Takes a change that is on the tree out of what is there now: all of it, or what leaves `rest` of it, an object with its content. `None` if
+/// nobody has changed the path since.
+///
+/// # Errors
+/// A content cannot be read.
+pub fn out_of(change: &Change, sources: &mut Sources<'_>, rest: Option<(&State, &[u8])>) -> Result<Option<Onto>, Error> {
+    if sources.on_tree(change, Side::In) == OnTree::AsRecorded {
+        return Ok(None);
+    }
+    let only = || Ok(Some(Onto::Conflict("only files that are changed on both sides are merged".into())));
+    let (kept, now) = (sources.kept(change)?, sources.now(&change.path)?);
+    let (Some(kept), Some(now), Some(after)) = (kept, now, &change.after) else { return only() };
+    if ![&kept, &now, after].into_iter().all(is_text) {
+        return only();
+    }
+    let base = match sources.committed(change)? {
+        Content::File(file) => read(&file, &change.path)?,
+        Content::Gone(why) => return Ok(Some(Onto::Conflict(format!("{why}, so nothing tells the two changes apart")))),
+    };
+    let Content::File(mine) = sources.content_now(&change.path) else {
+        return Ok(Some(Onto::Conflict("it cannot be read".into())));
+    };
+    let mine = read(&mine, &change.path)?;
+    let theirs = match rest {
+        Some((_, rest)) => rest.to_vec(),
+        None => match sources.before(change, Side::In, &OnTree::Changed)? {
+            Content::File(file) => read(&file, &change.path)?,
+            Content::Gone(why) => return Ok(Some(Onto::Conflict(why))),
+        },
+    };
+    let wanted = rest.map_or(&kept.meta, |(state, _)| &state.meta);
+    let Some(meta) = meta_of(&after.meta, &now.meta, wanted) else {
+        return Ok(Some(Onto::Conflict("both sides changed its mode, owner or extended attributes".into())));
+    };
+    let onto = merged(&base, mine, &theirs, (now, meta))?;
+    let is_out = |both: &Both| {
+        let meta = both.before.object.as_ref().and_then(|now| now.meta_difference(&both.after));
+        both.content == both.now && meta.is_none()
+    };
+    Ok(Some(match onto {
+        Onto::Merged(both) if is_out(&both) => Onto::Same,
+        onto => onto,
+    }))
+}
+
+fn merged(base: &[u8], mine: Vec<u8>, theirs: &[u8], (now, meta): (State, Meta)) -> Result<Onto, Error> {
+    match merge(base, &mine, theirs, PATIENCE) {
         Err(_) => Ok(Onto::Conflict("it is no text, or too different to be compared line by line".into())),
         Ok(Merged::Conflicts(places)) => Ok(Onto::Conflict(met(&places))),
         Ok(Merged::Content(content)) => {

@@ -170,6 +170,12 @@ impl<'s> Sources<'s> {
         }
     }
 
+    /// The content that a commit put on the tree, if the session keeps it.
+    pub fn committed(&mut self, change: &Change) -> Result<Content, Error> {
+        let gone = || Content::Gone("what the commit put there is not kept (capture.keep_before)".into());
+        Ok(self.session.committed(change)?.map_or_else(gone, Content::File))
+    }
+
     /// The content that a step wrote at `path`, from its upper; `object` is what was recorded of it. What no commit put on the tree may have
     /// been let go since then.
     pub fn written(&self, step: u32, path: &AbsPath, object: &Object) -> Result<Content, Error> {

@@ -1,5 +1,5 @@
-//! Originals that a run keeps beside its changes: `before/<hash>` is the content that a file had when the run found it, for a merge to
-//! begin with.
+//! Contents that a session keeps beside its changes, for a merge to begin with: `before/<hash>` is what a file had when the run found it, or
+//! what a commit put there.
 //!
 //! The hash of a `before` names its content. So steps, rewinds and forks need no account of it, and one that a crash cut short is none:
 //! whoever opens it compares the hash. A missing one is no damage.
@@ -9,11 +9,21 @@ use std::io::Seek;
 
 use super::change::{Change, Changes};
 use super::opened::{Session, mkdir_if_missing};
-use crate::error::{At, Error};
+use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort, stat_of};
+use crate::fs::dir::{Dir, Entry, Sort, stat_of};
+use crate::fs::path::AbsPath;
 use crate::tree::hash::Hash;
 use crate::tree::state::State;
+
+/// The most files of the tree that a run may have changed for any to be kept.
+pub const FILES: usize = 500;
+
+/// The most bytes of one file.
+pub const EACH: u64 = 1 << 20;
+
+/// The most bytes of all files of a run. In path order, what fits is kept.
+pub const ALL: u64 = 16 << 20;
 
 /// The directory, in a session's.
 pub(super) const DIRECTORY: &[u8] = b"before";
@@ -31,11 +41,41 @@ impl Session {
     }
 }
 
+impl Session {
+    /// Opens the content that a commit of the change put on the tree, if it was kept and is whole.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn committed(&self, change: &Change) -> Result<Option<File>, Error> {
+        change.after.as_ref().and_then(State::hash).map_or(Ok(None), |hash| kept(&self.dir, hash))
+    }
+}
+
+/// Opens a file on the tree, without following links. `None` if it is not there, or cannot be opened.
+pub fn on_tree(root: &Dir, path: &AbsPath) -> Option<File> {
+    let (parent, name) = path.split()?;
+    let dir = root.open_across(parent.strip_prefix(b"/")?).ok()?;
+    dir.at(name).open_file().ok()
+}
+
 /// Keeps the content of a file, which has that hash, in the session's directory `session`. Syncs nothing.
 ///
 /// # Errors
 /// A system call failed; it is not kept.
 pub fn keep(fs: &Fs, session: &Dir, from: &File, hash: Hash) -> Result<(), Error> {
+    kept_by(fs, session, hash, |to, at| fs.copy(from, to, at).map(drop))
+}
+
+/// Keeps bytes that a change of the session is to be made of, in the session's directory `session`. Syncs nothing.
+///
+/// # Errors
+/// A system call failed; they are not kept.
+pub fn keep_bytes(fs: &Fs, session: &Dir, bytes: &[u8]) -> Result<(), Error> {
+    kept_by(fs, session, Hash::of(bytes), |to, at| fs.write(to, bytes, at))
+}
+
+/// Keeps a content of that hash, unless it is kept already. `fill` writes it to the file, which is empty.
+fn kept_by(fs: &Fs, session: &Dir, hash: Hash, fill: impl FnOnce(&File, Entry<'_>) -> Result<(), IoError>) -> Result<(), Error> {
     if kept(session, hash)?.is_some() {
         return Ok(());
     }
@@ -45,28 +85,11 @@ pub fn keep(fs: &Fs, session: &Dir, from: &File, hash: Hash) -> Result<(), Error
     // Left by a recant that was killed.
     fs.unlink_if_there(at)?;
     let to = fs.create(at, 0o600)?;
-    fs.copy(from, &to, at).map(drop).map_err(|error| {
+    fill(&to, at).map_err(|error| {
         // What is there is not whole; the disk may be full.
         drop(fs.unlink(at));
         error.into()
     })
-}
-
-/// Keeps bytes that a change of the session is to be made of, in the session's directory `session`. Syncs nothing.
-///
-/// # Errors
-/// A system call failed; what was written until then counts as none.
-pub fn keep_bytes(fs: &Fs, session: &Dir, bytes: &[u8]) -> Result<(), Error> {
-    let hash = Hash::of(bytes);
-    if kept(session, hash)?.is_some() {
-        return Ok(());
-    }
-    mkdir_if_missing(fs, session.at(DIRECTORY))?;
-    let (directory, name) = (session.at(DIRECTORY).open_dir()?, hash.to_string());
-    let at = directory.at(name.as_bytes());
-    fs.unlink_if_there(at)?;
-    let to = fs.create(at, 0o600)?;
-    Ok(fs.write(&to, bytes, at)?)
 }
 
 /// Copies the originals of these changes to another session's directory. Syncs nothing.

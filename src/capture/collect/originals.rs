@@ -10,7 +10,6 @@ use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, stat_of};
 use crate::fs::lease::{Writers, lease};
-use crate::fs::path::AbsPath;
 use crate::session::before;
 use crate::session::change::{Before, Change, Line};
 use crate::session::opened::Session;
@@ -19,28 +18,19 @@ use crate::tree::hash::Hash;
 use crate::tree::look;
 use crate::tree::state::State;
 
-/// The most files of the tree that a run may have changed for any to be kept.
-const FILES: usize = 500;
-
-/// The most bytes of one file.
-const EACH: u64 = 1 << 20;
-
-/// The most bytes of all files of a run. In path order, what fits is kept.
-const ALL: u64 = 16 << 20;
-
 /// Keeps the originals of a run's changes in its session, and puts their hashes into the changes. Syncs nothing.
 ///
 /// # Errors
 /// The root directory cannot be opened.
 pub fn keep_originals(fs: &Fs, session: &Session, added: &mut Added) -> Result<(), Error> {
     let originals: Vec<&mut Change> = originals(added).collect();
-    if originals.len() > FILES {
+    if originals.len() > before::FILES {
         return Ok(());
     }
-    let (root, mut room) = (Dir::open("/".as_ref())?, ALL);
+    let (root, mut room) = (Dir::open("/".as_ref())?, before::ALL);
     for change in originals {
         let size = change.before.object.as_ref().map_or(0, State::size);
-        if size <= EACH.min(room)
+        if size <= before::EACH.min(room)
             && let Some(hash) = keep(fs, session, &root, change)
         {
             room -= size;
@@ -64,7 +54,7 @@ fn originals(added: &mut Added) -> impl Iterator<Item = &mut Change> {
 
 /// Keeps the original of a change; returns its hash. `None` if it is not there any more, or cannot be kept.
 fn keep(fs: &Fs, session: &Session, root: &Dir, change: &Change) -> Option<Hash> {
-    let file = open(root, &change.path)?;
+    let file = before::on_tree(root, &change.path)?;
     // Who maps it for writing from now on moves its ctime; who has mapped it already need not.
     let lease = lease(&file).ok()?;
     if matches!(lease, Err(Writers::Some)) {
@@ -73,12 +63,6 @@ fn keep(fs: &Fs, session: &Session, root: &Dir, change: &Change) -> Option<Hash>
     let hash = hash_as_found(&file, &change.before).ok()??;
     before::keep(fs, &session.dir, &file, hash).ok()?;
     Some(hash)
-}
-
-fn open(root: &Dir, path: &AbsPath) -> Option<File> {
-    let (parent, name) = path.split()?;
-    let dir = root.open_across(parent.strip_prefix(b"/")?).ok()?;
-    dir.at(name).open_file().ok()
 }
 
 /// The hash of a file, if it is still as it was found: by its fingerprint, or by the hash where that proves nothing.

@@ -102,6 +102,9 @@ pub struct Back {
     /// Ask of each block whether it is taken back, by a session of its own
     #[arg(long, short)]
     pub patch: bool,
+    /// Take the changes out of files that somebody has edited since, by a session of its own
+    #[arg(long, conflicts_with_all = ["patch", "force"])]
+    pub merge: bool,
     /// Go on over conflicts; what is overwritten is kept (recant cat ID PATH --displaced)
     #[arg(long)]
     pub force: bool,

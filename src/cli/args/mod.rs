@@ -229,6 +229,7 @@ pub enum Verb {
   recant rollback last --dry-run
   recant rollback last
   recant rollback k3fa src/main.rs:2     this block alone (diff k3fa --blocks)
+  recant rollback k3fa --merge           out of what was edited since
   recant rollback k3fa etc/app.conf      this path alone
 
 What somebody has changed since the commit is a conflict: nothing is done, and

@@ -4,13 +4,15 @@
 use super::super::apply::{self, Terms};
 use super::super::args;
 use super::super::chosen::chosen;
-use super::super::problem::Problem;
+use super::super::merge;
+use super::super::problem::{Against, Problem};
 use super::super::which::Want;
 use super::super::{Call, Ended};
 use super::ask::ask;
 use super::piece::{self, Bytes, Committed, Piece};
 use super::select::{self, Selection};
 use crate::diff::entries::{Entries, Taken};
+use crate::diff::merge::{Both, Onto, out_of};
 use crate::diff::sources::{OnTree, Sources};
 use crate::engine::job::Verb;
 use crate::error::{Kind, command};
@@ -35,13 +37,14 @@ pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
 /// Takes back a part of a session, if the call asks for one. `None` if it names whole paths alone.
 fn part(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
     let what = &args.what;
-    if !args.patch && !what.paths.iter().any(|word| select::may_name_blocks(word)) {
+    if !args.patch && !args.merge && !what.paths.iter().any(|word| select::may_name_blocks(word)) {
         return Ok(None);
     }
     let want = Want::RollBack;
     let (store, session) = if what.dry_run { apply::to_look_at(call, what.key(), want)? } else { call.locked(what.key(), want)? };
     let changes = session.changes()?;
-    if !args.patch && !select::names_blocks(&what.paths, &changes)? {
+    let in_blocks = args.patch || select::names_blocks(&what.paths, &changes)?;
+    if !in_blocks && !args.merge {
         return Ok(None);
     }
     if what.gate {
@@ -57,9 +60,30 @@ fn part(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
     }
     let (selection, notes) = with_needed(&session, &changes, selection)?;
     let mut sources = Sources::of(&session)?;
-    let back = |(i, taken): (&usize, &Taken)| back(&session, (&changes.list[*i], sides[*i]), taken, &mut sources);
-    let pieces = selection.iter().map(back).collect::<Result<Vec<_>, Problem>>()?;
+    let (mut pieces, mut against, mut merges) = (Vec::new(), Vec::new(), false);
+    for (i, taken) in &selection {
+        match back(&session, (&changes.list[*i], sides[*i]), taken, &mut sources)? {
+            Back::Plain(piece) => pieces.push(piece),
+            Back::Merged(piece) => {
+                merges = true;
+                pieces.push(piece);
+            }
+            Back::Nothing => merges = true,
+            Back::Conflict(why) => against.push(Against { path: changes.list[*i].path.to_string(), why }),
+        }
+    }
     drop(sources);
+    if !in_blocks && !merges && against.is_empty() {
+        return Ok(None);
+    }
+    if !against.is_empty() {
+        return Err(merge::refused(session.id(), against));
+    }
+    if pieces.is_empty() {
+        let id = session.id().tail();
+        call.out.note(format_args!("the tree has nothing more of that part of session {id}, and nothing was changed"));
+        return Ok(Some(Ended::Done));
+    }
     let words = piece::words(Verb::Rollback, session.id(), args.patch, &what.paths);
     let terms = Terms { of: session.id(), verb: Verb::Rollback, force: args.force };
     let Committed { id, mut report, .. } = piece::commit(call, store, (&pieces, &words), &terms, what.dry_run)?;
@@ -89,6 +113,9 @@ fn selected(
         let wanted: Vec<usize> = chosen(session.id(), changes, words)?.into_iter().filter(|i| sides[*i].is_in()).collect();
         return ask(call, "Take back", (changes, sides), &wanted, &mut sources);
     }
+    if words.is_empty() {
+        return Ok(sides.iter().enumerate().filter(|(_, side)| side.is_in()).map(|(i, _)| (i, Taken::Whole)).collect());
+    }
     let mut selection = select::named(session.id(), (changes, sides), words, &mut sources)?;
     selection.retain(|i, _| sides[*i].is_in());
     Ok(selection)
@@ -106,35 +133,65 @@ fn with_needed(session: &Locked, changes: &Changes, mut selection: Selection) ->
     Ok((selection, needed.notes))
 }
 
+/// The way in which a change is taken back.
+enum Back {
+    /// The tree has what the session put there.
+    Plain(Piece),
+    /// Somebody has changed it since, and keeps that.
+    Merged(Piece),
+    /// The tree has nothing of it any more.
+    Nothing,
+    /// The two do not merge, for this reason.
+    Conflict(String),
+}
+
 /// The change that takes back what is taken of another one.
-fn back(session: &Locked, (change, side): (&Change, Side), taken: &Taken, sources: &mut Sources<'_>) -> Result<Piece, Problem> {
+fn back(session: &Locked, (change, side): (&Change, Side), taken: &Taken, sources: &mut Sources<'_>) -> Result<Back, Problem> {
     let path = &change.path;
     if change.marks.linked || change.marks.link_broken {
         let why = format!("{path}: it has, or had, several names, which would be files of their own");
         let whole = command(format_args!("rollback {} {path}", session.id().tail()));
         return Err(Problem::refused(why).path(path).remedy(format!("{whole} takes it back as it was")));
     }
-    // The tree holds what the change led to, and its own record tells what that was.
-    let reversed = |hash_of: &Change| Change {
-        before: Before { object: hash_of.after.clone(), print: None },
-        marks: Marks { same_content: change.marks.same_content, ..Marks::default() },
-        ..change.clone()
-    };
-    match taken {
-        Taken::Whole => {
-            let kept = sources.kept(change)?;
-            let content = match change.in_place() {
-                true => Bytes::None,
-                false => Bytes::whole(path, &kept, || sources.before(change, side, &OnTree::AsRecorded))?,
-            };
-            Ok(Piece { change: reversed(change), after: kept, content })
-        }
+    let (after, content) = match taken {
+        Taken::Whole => match out_of(change, sources, None)? {
+            Some(onto) => return Ok(merged(change, onto)),
+            None => {
+                let kept = sources.kept(change)?;
+                let content = match change.in_place() {
+                    true => Bytes::None,
+                    false => Bytes::whole(path, &kept, || sources.before(change, side, &OnTree::AsRecorded))?,
+                };
+                (kept, content)
+            }
+        },
         Taken::Part { blocks, meta } => {
             let gone = || Problem::refused(format!("{path}: it was changed meanwhile")).path(path).remedy("try again");
             let Entries::Text(text) = Entries::of(change, side, sources)? else { return Err(gone()) };
             let (state, content) = text.without(change, blocks, *meta).ok_or_else(gone)?;
-            let content = if text.is_new(&content) { Bytes::None } else { Bytes::Made(content) };
-            Ok(Piece { change: reversed(change), after: Some(state), content })
+            if let Some(onto) = out_of(change, sources, Some((&state, &content)))? {
+                return Ok(merged(change, onto));
+            }
+            (Some(state), if text.is_new(&content) { Bytes::None } else { Bytes::Made(content) })
+        }
+    };
+    // The tree holds what the change led to, and its own record tells what that was.
+    let before = Before { object: change.after.clone(), print: None };
+    Ok(Back::Plain(Piece { change: reversed(change, before), after, content }))
+}
+
+fn reversed(change: &Change, before: Before) -> Change {
+    Change { before, marks: Marks { same_content: change.marks.same_content, ..Marks::default() }, ..change.clone() }
+}
+
+fn merged(change: &Change, onto: Onto) -> Back {
+    match onto {
+        Onto::Conflict(why) => Back::Conflict(why),
+        Onto::Same => Back::Nothing,
+        Onto::Merged(both) => {
+            let Both { before, after, content, .. } = *both;
+            let change = Change { marks: Marks::default(), ..reversed(change, before) };
+            Back::Merged(Piece { change, after: Some(after), content: Bytes::Made(content) })
         }
     }
 }
