@@ -6,7 +6,7 @@ mod common;
 #[path = "common/desk.rs"]
 mod desk;
 
-use common::{Manifest, Said, skip};
+use common::{Dice, Manifest, Said, skip};
 use desk::{Desk, Who, each, has};
 
 const SETUP: &str = "seq 20 > a; printf 'one\\ntwo\\n' > b; echo old > gone; echo keep > keep; chmod 644 a b gone keep";
@@ -389,6 +389,76 @@ fn ten_files_in_four_parts_one_of_them_merged_go_in_another_order_than_they_came
         assert!((0..10).all(|i| content(format!("f{i}")) == content("f0".into()) && lines(desk, &format!("f{i}")).len() == 30));
         assert!(!content("f4".into()).contains(' '));
     });
+}
+
+/// Random texts, random edits of them, committed in random parts, with a choice now and then to discard one: what is on the tree at the end
+/// is what was held, and the way back goes through every state there was.
+#[test]
+fn random_edits_in_random_parts_make_the_whole_and_go_back_step_by_step() {
+    for seed in 1..=12_u64 {
+        let desk = &Desk::new(if seed % 2 == 0 || !desk::is_root() { Who::User } else { Who::Root });
+        let mut dice = Dice(seed);
+        let text = |dice: &mut Dice| (0..3 + dice.below(30)).map(|_| format!("{}\n", dice.below(6))).collect::<String>();
+        let names = ["f0", "f1", "f2"];
+        let mut wanted: Vec<String> = Vec::new();
+        desk.made("mkdir ../new");
+        for name in names {
+            let old = text(&mut dice);
+            let mut new: Vec<&str> = old.split_inclusive('\n').collect();
+            for _ in 0..1 + dice.below(6) {
+                let at = dice.below(new.len());
+                match dice.below(3) {
+                    0 if new.len() > 1 => drop(new.remove(at)),
+                    1 => new.insert(at, "new\n"),
+                    _ => new[at] = "other\n",
+                }
+            }
+            let new = new.concat();
+            let end = if dice.percent(30) { new.len() - 1 } else { new.len() };
+            desk.world.write(name, &old).write(format!("../new/{name}"), &new[..end]);
+            wanted.push(new[..end].to_owned());
+        }
+        if desk.other() {
+            desk.world.program("chown", ["-R", "54321:54321", "."]).cwd(desk.world.tree()).run().ok();
+        }
+        let held = desk.held("-n s", "for f in f0 f1 f2; do cat ../new/$f > $f; done").run().ok();
+        let mut states = Vec::new();
+        for _ in 0..20 {
+            let told = desk.recant("diff s --blocks --json").ok().json();
+            let mut words: Vec<String> = Vec::new();
+            for row in told["changes"].as_array().expect("changes") {
+                let path = row["path"].as_str().expect("a path");
+                let blocks = row["blocks"].as_array().expect("blocks").iter().map(|block| block["n"].to_string());
+                let some: Vec<String> = blocks.filter(|_| dice.percent(40)).collect();
+                if !some.is_empty() {
+                    words.push(format!("{path}:{}", some.join(",")));
+                }
+            }
+            if words.is_empty() {
+                continue;
+            }
+            let before = tree(desk);
+            let said = desk.recant(&format!("commit s {}", words.join(" ")));
+            assert!(said.status == 0, "seed {seed}: {held} {words:?}: {said}");
+            if desk.status("s") != "pending" {
+                states.push((before, "s".to_owned()));
+                break;
+            }
+            states.push((before, desk.ids().last().expect("the part").clone()));
+        }
+        if desk.status("s") == "pending" {
+            states.push((tree(desk), "s".to_owned()));
+            desk.recant("commit s").ok();
+        }
+        for (name, wanted) in names.iter().zip(&wanted) {
+            assert_eq!(desk.world.read(name), *wanted, "seed {seed}, {name}");
+        }
+        for (n, (state, session)) in states.iter().enumerate().rev() {
+            let said = desk.recant(&format!("rollback {session}"));
+            assert!(said.status == 0, "seed {seed}, back to {n}: {said}");
+            state.assert_same(&tree(desk), &format!("seed {seed}, back to {n}"));
+        }
+    }
 }
 
 fn at_terminal(desk: &Desk, words: &str, typed: &str) -> String {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 /// `commit`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   recant commit last --dry-run
   recant commit last
@@ -69,7 +69,7 @@ pub struct Confirm {
 }
 
 /// The session and the paths of `commit`, `rollback` and `redo`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct What {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,

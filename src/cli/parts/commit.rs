@@ -37,7 +37,7 @@ pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
     }
 }
 
-/// Commits a part of a session, if the call asks for one. `None` if it names whole paths alone, or takes all there is.
+/// Commits a part of a session, if the call asks for one. `None` if it names whole paths alone.
 fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem> {
     let what = &args.what;
     if !args.patch && !what.paths.iter().any(|word| select::may_name_blocks(word)) {
@@ -46,7 +46,7 @@ fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem> {
     let want = Want::Commit;
     let (store, mut session) =
         if what.dry_run { apply::to_look_at(call, what.key(), want)? } else { call.locked(what.key(), want)? };
-    let changes = session.changes()?;
+    let (changes, session_id) = (session.changes()?, session.id().to_string());
     if !args.patch && !select::names_blocks(&what.paths, &changes)? {
         return Ok(None);
     }
@@ -57,7 +57,12 @@ fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem> {
         return Ok(Some(Ended::Done));
     }
     if selection.len() == changes.list.len() && selection.values().all(|taken| *taken == Taken::Whole) {
-        return Ok(None);
+        // All there is: no part of it.
+        drop(session);
+        let mut all = args.clone();
+        (all.patch, all.what.id) = (false, session_id);
+        all.what.paths.clear();
+        return apply::commit(call, &all).map(Some);
     }
     commit_part(call, args, (store, &mut session), &changes, selection).map(Some)
 }
