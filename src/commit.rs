@@ -56,8 +56,8 @@ pub fn redo(session: &Session, request: &Request<'_>) -> Result<Job, Error> {
     job(session, request, Verb::Redo, |side| matches!(side, Side::Out | Side::Lost))
 }
 
-/// Keeps what a commit put on the tree in place of texts, for a rollback that has to merge with what somebody writes there since: under the
-/// limits of what a run keeps. Syncs nothing; a file that cannot be kept is no loss, as the rollback says so.
+/// Keeps what a commit put on the tree in place of texts, for a rollback that has to merge with what somebody writes there since: of at
+/// most 100 files, else under the limits of what a run keeps. Syncs nothing; a file that cannot be kept is no loss, as the rollback says so.
 ///
 /// Errors: the session cannot be read; the root directory cannot be opened.
 pub fn keep_committed(fs: &Fs, session: &Session) -> Result<(), Error> {
@@ -68,7 +68,7 @@ pub fn keep_committed(fs: &Fs, session: &Session) -> Result<(), Error> {
         if side.is_in() && is_file(change.before.object.as_ref()) && is_file(change.after.as_ref()) && !change.in_place() {
             files.push(change);
         }
-        if files.len() > before::FILES {
+        if files.len() > before::COMMITTED {
             return Ok(());
         }
     }

@@ -19,6 +19,9 @@ use crate::tree::state::State;
 /// The most files of the tree that a run may have changed for any to be kept.
 pub const FILES: usize = 500;
 
+/// The most files that a commit may have changed for what it put there to be kept: each costs half as many calls as its commit.
+pub const COMMITTED: usize = 100;
+
 /// The most bytes of one file.
 pub const EACH: u64 = 1 << 20;
 
