@@ -121,14 +121,6 @@ fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) ->
     Ok(Job { verb, moves: Box::new(inward), sides, on_conflict: request.on_conflict, limits })
 }
 
-/// The changes at and below `paths` that were never on the tree, with the other names of their files and the directories that they need.
-///
-/// Errors: a path that the session does not hold.
-pub fn with_needed(session: &Session, paths: &[AbsPath]) -> Result<Choice, Error> {
-    let chosen = chosen(session, paths, &session.sides_of_all()?, |side| side == Side::Never, session.run()?.as_ref())?;
-    Ok(chosen.unwrap_or(Choice { chosen: Vec::new(), notes: Vec::new() }))
-}
-
 /// The changes at and below `paths`, if any are given.
 fn chosen(
     session: &Session,

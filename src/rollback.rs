@@ -35,14 +35,6 @@ pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict, a
     Ok(Job { verb: Verb::Rollback, moves: Box::new(outward), sides, on_conflict, limits: None })
 }
 
-/// The changes at and below `paths` that are on the tree, with the other names of their files and the directories that they need.
-///
-/// Errors: a path that the session does not hold.
-pub fn with_needed(session: &Session, paths: &[AbsPath]) -> Result<Choice, Error> {
-    let chosen = chosen(session, paths, &session.sides_of_all()?)?;
-    Ok(chosen.unwrap_or(Choice { chosen: Vec::new(), notes: Vec::new() }))
-}
-
 /// The changes at and below `paths`, if any are given.
 fn chosen(session: &Session, paths: &[AbsPath], sides: &[Side]) -> Result<Option<Choice>, Error> {
     if paths.is_empty() {

@@ -461,6 +461,37 @@ fn random_edits_in_random_parts_make_the_whole_and_go_back_step_by_step() {
     }
 }
 
+#[test]
+fn what_was_not_chosen_stays_also_below_a_directory_that_was() {
+    if !has("script") {
+        return skip("--patch at a terminal: script(1) is not installed");
+    }
+    each(|desk| {
+        desk.made("mkdir d gone; seq 9 > d/f; echo u > d/u; echo x > gone/x; echo y > gone/y; seq 9 > q");
+        let script = "chmod 700 d; sed -i s/^5$/five/ d/f q; echo U > d/u; echo n > d/new; rm -r gone; mkdir nd; echo 1 > nd/1";
+        desk.held("-n s", script).run().ok();
+        let before = tree(desk);
+        // Of d, d/f, d/new and d/u the first alone; of gone and what lies in it gone alone, which stays then; of nd what lies in it.
+        let said = at_terminal(desk, "commit s --patch", "y\nn\nn\nn\ny\nn\nn\nn\ny\nn\n");
+        assert!(said.contains("gone: stays as it is") && said.contains("nd: comes along"), "{said}");
+        let mode = desk.give(desk.world.program("stat", ["-c", "%a", "d"])).cwd(desk.world.tree()).run().ok().stdout();
+        assert_eq!((&*mode, &*desk.world.read("d/u"), &*desk.world.read("nd/1")), ("700\n", "u\n", "1\n"), "{said}");
+        assert_eq!(desk.paths("s"), ["d/f", "d/new", "d/u", "gone", "gone/x", "gone/y", "q"], "{said}");
+        desk.recant("rollback last").ok();
+        before.assert_same(&tree(desk), "taken back");
+
+        // A block of another file beside it: the directory is there again, with what is restored in it alone.
+        desk.recant("discard -y s gone/x q:1").ok();
+        assert_eq!(desk.paths("s"), ["d/f", "d/new", "d/u", "gone/y"]);
+        desk.recant("discard -y s d:1").with(2);
+        // What a command wrote into the upper of the step before would be without the choice.
+        desk.held("--session s --one-upper", "echo z > z").run().ok();
+        assert_eq!(desk.paths("s"), ["d/f", "d/new", "d/u", "gone/y", "z"]);
+        desk.recant("commit s").ok();
+        assert_eq!((desk.world.exists("gone/x"), desk.world.exists("gone/y"), desk.world.exists("z")), (true, false, true));
+    });
+}
+
 fn at_terminal(desk: &Desk, words: &str, typed: &str) -> String {
     at_terminal_with(desk, ":", words, typed)
 }

@@ -330,6 +330,7 @@ fn keep(
         took: record.took,
         ending: record.ending,
         unsynced: false,
+        chosen: true,
         sorts: Step::count(&added.own.list),
         held: size_of(&added.own),
         bytes: 0,

@@ -98,7 +98,7 @@ fn held(
     let net = Net::open(session)?;
     plan.refuse_unseen(known, &net)?;
     let head = session.header.head();
-    let joined = Some(head).filter(|head| command.joins && *head > 0);
+    let joined = if command.joins && head > 0 && !is_chosen(session, head)? { Some(head) } else { None };
     let base = joined.map(|head| below(session, head)).transpose()?;
     let chain = base.as_ref().map_or_else(|| session.header.chain(), |base| base.chain.clone());
     let (step, mut sealed) = (session.header.next_step(), Sealed::of(&held, chain)?);
@@ -369,6 +369,11 @@ pub fn look(fs: &Fs, store: &Store, session: Session) -> Result<(Session, Vec<St
     Ok((session.running(run, changes), found.warnings))
 }
 
+/// True for a step that is a person's choice: what it says of the net changes is in no upper that a command could go on in.
+fn is_chosen(session: &Session, n: u32) -> Result<bool, Error> {
+    Ok(session.steps()?.get(&session.header, n).is_ok_and(|step| step.chosen))
+}
+
 /// Collects the run of a session whose recant was killed; the caller holds its lock, so nothing of the run is left. A run of another boot
 /// may have lost content: the session is marked. Returns the number of changes.
 pub fn collect_ended(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {
@@ -518,6 +523,7 @@ fn keep(
         took: record.took,
         ending: record.ending,
         unsynced,
+        chosen: false,
         sorts: Step::count(&added.own.list),
         held: size_of(&added.own),
         bytes: 0,

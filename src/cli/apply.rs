@@ -160,6 +160,9 @@ impl Subject<'_> {
                     command(format_args!("rollback {} --merge", id.tail()))
                 )
             }
+            Subject::Session(Verb::Commit, id) => {
+                format!("{first}; or {} puts texts onto it", command(format_args!("commit {} --merge", id.tail())))
+            }
             _ => first,
         }
     }

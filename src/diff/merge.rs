@@ -13,7 +13,7 @@ use crate::session::change::{Before, Change};
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::tree::hash::Hash;
-use crate::tree::state::{Meta, State, What};
+use crate::tree::state::{Meta, State, What, sort_word};
 
 /// The longest time that is spent on merging one file.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -48,25 +48,31 @@ pub fn onto(session: &Session, change: &Change, sources: &mut Sources<'_>) -> Re
     if !change.marks.foreign && sources.on_tree(change, Side::Never) == OnTree::AsRecorded {
         return Ok(Onto::Same);
     }
-    let (Some(before), Some(after)) = (&change.before.object, &change.after) else {
-        return Ok(Onto::Conflict("only files that are changed on both sides are merged".into()));
-    };
     let now = sources.now(&change.path)?;
-    let Some(now) = now.filter(|now| [before, after, now].into_iter().all(is_text)) else {
-        return Ok(Onto::Conflict("only files that are changed on both sides are merged".into()));
+    let (Some(before), Some(after), Some(now)) = (&change.before.object, &change.after, now.clone()) else {
+        return Ok(Onto::Conflict(not_both(now.as_ref())));
     };
+    if ![before, after, &now].into_iter().all(is_text) {
+        return Ok(Onto::Conflict(not_both(Some(&now))));
+    }
     let Some(base) = session.original(change)? else {
         return Ok(Onto::Conflict(
             "what it was made of is not kept (capture.keep_before), so nothing tells the two changes apart".into(),
         ));
     };
-    let (Content::File(mine), Content::File(theirs)) =
-        (sources.content_now(&change.path), sources.after(change, Side::Never, &OnTree::Changed)?)
-    else {
+    let base = read(&base, &change.path)?;
+    let Content::File(mine) = sources.content_now(&change.path) else {
         return Ok(Onto::Conflict("it cannot be read".into()));
     };
-    let [base, mine, theirs] = [base, mine, theirs].map(|file| read(&file, &change.path));
-    let (base, mine, theirs) = (base?, mine?, theirs?);
+    let mine = read(&mine, &change.path)?;
+    // The content of a change of metadata alone is what it was made of.
+    let theirs = match change.in_place() {
+        true => base.clone(),
+        false => match sources.after(change, Side::Never, &OnTree::Changed)? {
+            Content::File(file) => read(&file, &change.path)?,
+            Content::Gone(why) => return Ok(Onto::Conflict(why)),
+        },
+    };
     let Some(meta) = meta_of(&before.meta, &now.meta, &after.meta) else {
         return Ok(Onto::Conflict("both sides changed its mode, owner or extended attributes".into()));
     };
@@ -82,11 +88,12 @@ pub fn out_of(change: &Change, sources: &mut Sources<'_>, rest: Option<(&State, 
     if sources.on_tree(change, Side::In) == OnTree::AsRecorded {
         return Ok(None);
     }
-    let only = || Ok(Some(Onto::Conflict("only files that are changed on both sides are merged".into())));
     let (kept, now) = (sources.kept(change)?, sources.now(&change.path)?);
-    let (Some(kept), Some(now), Some(after)) = (kept, now, &change.after) else { return only() };
+    let (Some(kept), Some(now), Some(after)) = (kept, now.clone(), &change.after) else {
+        return Ok(Some(Onto::Conflict(not_both(now.as_ref()))));
+    };
     if ![&kept, &now, after].into_iter().all(is_text) {
-        return only();
+        return Ok(Some(Onto::Conflict(not_both(Some(&now)))));
     }
     let base = match sources.committed(change)? {
         Content::File(file) => read(&file, &change.path)?,
@@ -129,6 +136,12 @@ fn merged(base: &[u8], mine: Vec<u8>, theirs: &[u8], (now, meta): (State, Meta))
             Ok(Onto::Merged(Box::new(Both { before, after, content, now: mine })))
         }
     }
+}
+
+/// The reason why there is nothing to merge, with what is on the tree.
+fn not_both(now: Option<&State>) -> String {
+    let there = now.map_or("nothing", |now| sort_word(now.sort()));
+    format!("only texts that both sides changed are merged, and the tree has {there} there")
 }
 
 fn is_text(state: &State) -> bool {

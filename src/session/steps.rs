@@ -54,6 +54,9 @@ pub struct Step {
     /// True if the machine went down before it was durable: content may be missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsynced: bool,
+    /// True if nothing was run: a person chose what the session holds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chosen: bool,
     /// The number of changes of each sort.
     pub sorts: BTreeMap<Sort, u64>,
     /// Bytes of content that its upper holds.
@@ -91,6 +94,7 @@ impl Step {
             took: run.took,
             ending: run.ending,
             unsynced: header.unsynced,
+            chosen: false,
             sorts: Self::count(&changes.list),
             held: header.sizes.held,
             bytes: 0,

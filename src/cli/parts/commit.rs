@@ -9,7 +9,7 @@ use super::super::which::Want;
 use super::super::{Call, Ended};
 use super::ask::ask;
 use super::piece::{self, Bytes, Committed, Piece};
-use super::select::{self, Selection};
+use super::select::{self, Selection, Way};
 use crate::capture::choice::{choose, may_choose};
 use crate::capture::chosen::{Choice, Content};
 use crate::commit;
@@ -18,7 +18,6 @@ use crate::diff::sources::{OnTree, Sources};
 use crate::engine::job::Verb;
 use crate::error::{Error, Kind, command};
 use crate::fs::interrupt::{self, Asked};
-use crate::fs::path::AbsPath;
 use crate::session::before;
 use crate::session::change::{Before, Change, Changes};
 use crate::session::opened::Locked;
@@ -53,8 +52,7 @@ fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem> {
     refuse(args, &session)?;
     let selection = selected(call, args, &session, &changes)?;
     if selection.is_empty() {
-        call.out.note(format_args!("nothing of session {} was chosen, and nothing was changed", session.id().tail()));
-        return Ok(Some(Ended::Done));
+        return Ok(Some(nothing(call, &session)));
     }
     if selection.len() == changes.list.len() && selection.values().all(|taken| *taken == Taken::Whole) {
         // All there is: no part of it.
@@ -67,12 +65,21 @@ fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem> {
     commit_part(call, args, (store, &mut session), &changes, selection).map(Some)
 }
 
+fn nothing(call: &Call, session: &Locked) -> Ended {
+    call.out.note(format_args!("nothing of session {} was chosen, and nothing was changed", session.id().tail()));
+    Ended::Done
+}
+
 /// Refuses what takes no part, before anything is done.
 fn refuse(args: &args::Commit, session: &Locked) -> Result<(), Problem> {
     if args.what.gate || args.confirm_within.is_some() {
         let with = if args.what.gate { "on several machines" } else { "with --confirm-within" };
         let problem = Problem::new(Kind::Usage, format!("a part of a session is not committed {with}"));
         return Err(problem.remedy("name whole paths, or commit the part without it"));
+    }
+    if args.merge {
+        let problem = Problem::new(Kind::Usage, "--merge takes whole paths");
+        return Err(problem.remedy("name them without numbers, or commit the blocks without --merge"));
     }
     commit::refuse_unsynced(session, args.accept_unsynced)?;
     Ok(may_choose(session)?)
@@ -93,9 +100,13 @@ fn commit_part(
     args: &args::Commit,
     (store, session): (&Store, &mut Locked),
     changes: &Changes,
-    selection: Selection,
+    mut selection: Selection,
 ) -> Result<Ended, Problem> {
-    let (selection, notes) = with_needed(session, changes, selection)?;
+    let notes = select::settle(changes, Way::Forth, |_| true, &mut selection);
+    if selection.is_empty() {
+        notes.iter().for_each(|note| call.out.note(note));
+        return Ok(nothing(call, session));
+    }
     let mut sources = Sources::of(session)?;
     let taken = |(i, taken): (&usize, &Taken)| take(&changes.list[*i], taken, &mut sources);
     let (pieces, rests): (Vec<Piece>, Vec<Option<Object>>) =
@@ -143,18 +154,6 @@ fn still_held(error: Error, of: &str, part: &str) -> Problem {
     let why = format!("session {part} is committed, and session {of} still holds what it took: {error}");
     let problem = Problem::new(Kind::LeftOut, why);
     problem.remedy(format!("{} takes it back, and session {of} is as before", command(format_args!("rollback {part}"))))
-}
-
-/// Adds what the chosen whole changes need: the directories above them. Notes say what comes along.
-fn with_needed(session: &Locked, changes: &Changes, mut selection: Selection) -> Result<(Selection, Vec<String>), Problem> {
-    let whole = selection.iter().filter(|(_, taken)| **taken == Taken::Whole).map(|(i, _)| changes.list[*i].path.clone());
-    let whole: Vec<AbsPath> = whole.collect();
-    if whole.is_empty() {
-        return Ok((selection, Vec::new()));
-    }
-    let needed = commit::with_needed(session, &whole)?;
-    selection.extend(needed.chosen.into_iter().map(|i| (i, Taken::Whole)));
-    Ok((selection, needed.notes))
 }
 
 /// The piece that is taken of a change, and the object that the rest of it leads to; `None` if there is no rest.

@@ -9,11 +9,12 @@ use super::super::problem::Problem;
 use super::super::which::Want;
 use super::super::{Call, Ended};
 use super::ask::ask;
-use super::select::{self, Selection};
+use super::select::{self, Selection, Way};
 use crate::capture::choice::may_choose;
 use crate::capture::chosen::{Choice, Content};
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::sources::Sources;
+use crate::error::command;
 use crate::session::change::{Change, Changes};
 use crate::session::opened::Locked;
 use crate::session::sides::Side;
@@ -32,8 +33,10 @@ pub fn asked(call: &Call, key: &str, args: &args::Discard) -> Result<Option<Ende
         return Ok(None);
     }
     may_choose(&session)?;
-    let selection = selected(call, args, &session, &changes)?;
+    let mut selection = selected(call, args, &session, &changes)?;
+    let notes = select::settle(&changes, Way::Back, |_| true, &mut selection);
     if selection.is_empty() {
+        notes.iter().for_each(|note| call.out.note(note));
         call.out.note(format_args!("nothing of session {} was chosen, and nothing was changed", session.id().tail()));
         return Ok(Some(Ended::Done));
     }
@@ -43,7 +46,7 @@ pub fn asked(call: &Call, key: &str, args: &args::Discard) -> Result<Option<Ende
     drop(sources);
     let patch = args.patch.then(|| b"--patch".to_vec());
     let words = patch.into_iter().chain(args.paths.iter().map(|word| word.as_os_str().as_bytes().to_vec())).collect();
-    take_out(call, store, &mut session, Out { choices, notes: Vec::new(), words, dry_run: args.dry_run }).map(Some)
+    take_out(call, store, &mut session, Out { choices, notes, words, dry_run: args.dry_run }).map(Some)
 }
 
 fn selected(call: &Call, args: &args::Discard, session: &Locked, changes: &Changes) -> Result<Selection, Problem> {
@@ -58,6 +61,12 @@ fn selected(call: &Call, args: &args::Discard, session: &Locked, changes: &Chang
 
 /// The object that a session holds at a path once a part of its change has left it.
 fn out(session: &Locked, change: &Change, taken: &Taken, sources: &mut Sources<'_>) -> Result<Choice, Problem> {
+    if change.marks.linked || change.marks.link_broken {
+        let path = &change.path;
+        let alone = command(format_args!("discard {} {path}", session.id().tail()));
+        let problem = Problem::refused(format!("{path}: it has several names, which leave together")).path(path);
+        return Err(problem.remedy(format!("{alone} takes all of them out")));
+    }
     let Taken::Part { blocks, meta } = taken else { return Ok(Choice::out(session, change)?) };
     let path = &change.path;
     let gone = || Problem::refused(format!("{path}: it was changed meanwhile")).path(path).remedy("try again");

@@ -23,7 +23,7 @@ const HELP: &str = "# To leave out a line with '-', make its sign a blank; to le
 pub fn lines(call: &Call, blocks: &Blocks<'_>, block: &Block) -> Result<Result<BTreeSet<usize>, String>, Problem> {
     let all: Vec<Vec<u8>> = signed(blocks, block).collect();
     let directory = Dir::open(&std::env::temp_dir())?;
-    let name = format!("recant-{}.diff", std::process::id()).into_bytes();
+    let name = format!("recant-{}-{}.diff", std::process::id(), crate::fs::now().ns).into_bytes();
     let at = directory.at(&name);
     let file = call.fs.create(at, 0o600)?;
     let edited = call.fs.write(&file, &[&all.concat(), HELP.as_bytes()].concat(), at).map_err(Problem::from).and_then(|()| {

@@ -10,14 +10,12 @@ use super::super::which::Want;
 use super::super::{Call, Ended};
 use super::ask::ask;
 use super::piece::{self, Bytes, Committed, Piece};
-use super::select::{self, Selection};
+use super::select::{self, Selection, Way};
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::merge::{Both, Onto, out_of};
 use crate::diff::sources::{OnTree, Sources};
 use crate::engine::job::Verb;
 use crate::error::{Kind, command};
-use crate::fs::path::AbsPath;
-use crate::rollback::with_needed as rollback_with_needed;
 use crate::session::change::{Before, Change, Changes, Marks};
 use crate::session::error::not_now;
 use crate::session::opened::Locked;
@@ -53,12 +51,12 @@ fn part(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
     }
     let sides = session.sides(changes.list.len())?;
     refuse_nothing(&session, &sides)?;
-    let selection = selected(call, args, &session, (&changes, &sides))?;
+    let mut selection = selected(call, args, &session, (&changes, &sides))?;
     if selection.is_empty() {
         call.out.note(format_args!("nothing of session {} was chosen, and nothing was changed", session.id().tail()));
         return Ok(Some(Ended::Done));
     }
-    let (selection, notes) = with_needed(&session, &changes, selection)?;
+    let notes = select::settle(&changes, Way::Back, |i| sides[i].is_in(), &mut selection);
     let mut sources = Sources::of(&session)?;
     let (mut pieces, mut against, mut merges) = (Vec::new(), Vec::new(), false);
     for (i, taken) in &selection {
@@ -119,18 +117,6 @@ fn selected(
     let mut selection = select::named(session.id(), (changes, sides), words, &mut sources)?;
     selection.retain(|i, _| sides[*i].is_in());
     Ok(selection)
-}
-
-/// Adds what the chosen whole changes need: the directories that come back above them. Notes say what comes along.
-fn with_needed(session: &Locked, changes: &Changes, mut selection: Selection) -> Result<(Selection, Vec<String>), Problem> {
-    let whole = selection.iter().filter(|(_, taken)| **taken == Taken::Whole).map(|(i, _)| changes.list[*i].path.clone());
-    let whole: Vec<AbsPath> = whole.collect();
-    if whole.is_empty() {
-        return Ok((selection, Vec::new()));
-    }
-    let needed = rollback_with_needed(session, &whole)?;
-    selection.extend(needed.chosen.into_iter().map(|i| (i, Taken::Whole)));
-    Ok((selection, needed.notes))
 }
 
 /// The way in which a change is taken back.

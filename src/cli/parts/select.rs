@@ -14,9 +14,10 @@ use crate::diff::entries::{Entries, Taken};
 use crate::diff::sources::Sources;
 use crate::error::{Kind, command};
 use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Changes};
+use crate::session::change::{Change, Changes, Sort};
 use crate::session::id::Id;
 use crate::session::sides::Side;
+use crate::tree::state::{Object, State};
 
 /// The word that stands for a file's metadata among the numbers of its blocks.
 pub const META: &str = "m";
@@ -89,6 +90,7 @@ pub fn named(
         }
         match numbers {
             None => selection.extend(under.map(|i| (i, Taken::Whole))),
+            Some(_) if changes.list[under.start].path != path => return Err(no_blocks(id, &path)),
             Some(numbers) => parts.entry(under.start).or_default().extend(numbers.split(',').map(str::to_owned)),
         }
     }
@@ -100,6 +102,44 @@ pub fn named(
         }
     }
     Ok(selection)
+}
+
+/// The way that the chosen changes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// From what was there to what is held: a commit.
+    Forth,
+    /// From what is held, or on the tree, to what was there: a discard, a rollback.
+    Back,
+}
+
+/// Makes a selection one that can be done by itself: a directory that others need to be in comes along, and one that goes stays if something
+/// below it does. `may`: what is to be chosen from. Returns notes on both.
+pub fn settle(changes: &Changes, way: Way, may: impl Fn(usize) -> bool, selection: &mut Selection) -> Vec<String> {
+    let is_dir = |object: &Object| object.as_ref().is_some_and(State::is_dir);
+    let turns = |i: usize| {
+        let change = &changes.list[i];
+        let (from, to) = (is_dir(&change.before.object), is_dir(&change.after));
+        if way == Way::Forth { (from, to) } else { (to, from) }
+    };
+    let mut notes = Vec::new();
+    // What stays leaves what lies below it as it is: the deepest first.
+    for i in (0..changes.list.len()).rev().filter(|i| turns(*i) == (true, false)) {
+        let path = &changes.list[i].path;
+        let stays = changes.under(path).find(|k| *k != i && may(*k) && !selection.contains_key(k));
+        if let Some(stays) = stays.filter(|_| selection.remove(&i).is_some()) {
+            notes.push(format!("{path}: stays as it is, as {} in it does", changes.list[stays].path));
+        }
+    }
+    for i in selection.keys().copied().collect::<Vec<_>>() {
+        for above in std::iter::successors(changes.list[i].path.parent(), AbsPath::parent) {
+            let Ok(k) = changes.list.binary_search_by(|change| change.path.cmp(&above)) else { continue };
+            if turns(k) == (false, true) && may(k) && selection.insert(k, Taken::Whole).is_none() {
+                notes.push(format!("{above}: comes along, as {} lies in it", changes.list[i].path));
+            }
+        }
+    }
+    notes
 }
 
 /// The part of a change that these words take, each a number, a range or `m`; `None` if that is nothing.
@@ -118,6 +158,9 @@ fn of_blocks(
     let text = match Entries::of(change, side, sources)? {
         Entries::Text(text) => text,
         Entries::Changed => return Err(changed(id, change, side)),
+        Entries::Whole(_) if change.sort() == Sort::Metadata && words.iter().all(|word| word == META) => {
+            return Ok(Some(Taken::Whole));
+        }
         Entries::Whole(why) => return Err(wrong(format!("it has no blocks: {why}; name it without numbers"))),
     };
     let meta = words.contains(META);
@@ -131,6 +174,13 @@ fn of_blocks(
         list => numbers::parse(&list.join(","), count).map_err(|error| wrong(error.to_string()))?,
     };
     Ok(text.taken(Choice::of_blocks(numbers), meta))
+}
+
+/// The error for a directory that only has changes below it.
+fn no_blocks(id: &Id, path: &AbsPath) -> Problem {
+    let shows = command(format_args!("diff {} --blocks {path}", id.tail()));
+    let problem = Problem::new(Kind::Usage, format!("{path}: it has no blocks: what changed lies below it")).path(path);
+    Problem { state: Some("nothing was changed".into()), ..problem }.remedy(format!("{shows} shows what can be taken there"))
 }
 
 /// The error for a file whose blocks nothing tells any more.
