@@ -23,6 +23,7 @@ use super::command::{Command, Exit};
 use super::error::{not_started, uncollected};
 use super::file;
 use super::layout::Route;
+use super::layout::directory;
 use super::memory::{self, Memory};
 use super::plan::{Laid, Plan};
 use super::refused;
@@ -233,7 +234,11 @@ fn forget(fs: &Fs, session: &mut Locked, held: &Dir, record: &Run) -> Result<(),
 
 /// Removes a step's uppers, if it has any.
 pub(super) fn remove_uppers(fs: &Fs, held: &Dir, places: &[Place], step: u32) -> Result<(), Error> {
-    let uppers = held.at(b"upper").open_dir()?;
+    let uppers = match held.at(b"upper").open_dir() {
+        // A power cut took it.
+        Err(error) if error.leads_nowhere() => return Ok(()),
+        uppers => uppers?,
+    };
     for place in places {
         let name = place.upper_name(step);
         fs.remove_all(uppers.at(&name))?;
@@ -399,6 +404,8 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
     if record.was_carried() {
         return keep_carried(fs, session, &record);
     }
+    // The power may have taken the directory with all that was in it.
+    directory(fs, held.at(b"upper"))?;
     let unsynced = record.may_lack();
     let collected = collected(fs, store, session, &held, (&mut record, &Net::empty(), &Sealed::default(), None))?;
     // What an older recant held from earlier commands of the session: they all wrote to the same uppers.
