@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use common::{Manifest, World};
@@ -485,7 +485,7 @@ fn a_job_finds_the_version_that_came_into_its_own_one_s_place() {
         let versions = world.root().join("h'ome/.local/lib/recant/bin");
         std::fs::create_dir(&bin).expect("a directory");
         std::fs::create_dir_all(versions.join("0.0.1")).expect("a directory");
-        std::fs::copy(env!("CARGO_BIN_EXE_recant"), versions.join("0.0.1/recant")).expect("a copy");
+        world.program("cp", [Path::new(env!("CARGO_BIN_EXE_recant")), &versions.join("0.0.1/recant")]).run().ok();
         let script = format!("#!/bin/sh\nmv \"$VERSIONS\"/0.0.1 \"$VERSIONS\"/0.0.2\n{take}");
         std::fs::write(bin.join(name), script).expect("a script");
         std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).expect("its mode");

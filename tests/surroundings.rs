@@ -12,6 +12,12 @@ use std::time::Duration;
 
 use common::{Manifest, Said, World, assert_done_or_not, can_run, is_root, skip};
 
+/// A copy of recant in the world, by a program of its own: one that is open here for writing while another thread forks is busy.
+fn copy_recant(world: &World) {
+    let to = world.root().join("recant");
+    world.program("cp", [Path::new(env!("CARGO_BIN_EXE_recant")), &to]).run().ok();
+}
+
 /// So many files edited, some removed and some made.
 fn scene(world: &World, files: usize) -> (String, Manifest) {
     for i in 0..files {
@@ -203,7 +209,7 @@ fn a_checkpoint_that_is_none_is_not_said_to_be_given_up_where_no_header_is_writt
 #[test]
 fn where_no_thread_can_be_had_one_does_all() {
     let world = World::new();
-    std::fs::copy(env!("CARGO_BIN_EXE_recant"), world.root().join("recant")).expect("a copy of recant");
+    copy_recant(&world);
     let by_user = if rustix::process::geteuid().is_root() {
         world.program("chown", ["-R".as_ref(), "65534:65534".as_ref(), world.root().as_os_str()]).run().ok();
         "setpriv --reuid 65534 --regid 65534 --clear-groups sh -c"
@@ -344,7 +350,7 @@ fn what_is_recant_s_own_is_private_and_usable_under_any_umask() {
     {
         let what = format!("umask {umask:04o}, user {user:?}");
         let mut world = World::new();
-        std::fs::copy(env!("CARGO_BIN_EXE_recant"), world.root().join("recant")).expect("a copy of recant");
+        copy_recant(&world);
         world.write("f", "old");
         let home = world.root().join("any-home");
         std::fs::create_dir(&home).expect("a home");
