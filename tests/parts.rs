@@ -186,6 +186,25 @@ fn a_part_leaves_a_session_and_a_rewind_brings_it_back() {
 }
 
 #[test]
+fn what_is_left_of_a_session_goes_to_another_store_and_is_committed_there() {
+    let desk = &Desk::new(Who::Root);
+    desk.made(SETUP);
+    desk.held("-n s", SCRIPT).run().ok();
+    desk.recant("commit s a:2 made").ok();
+    desk.recant("discard -y s gone").ok();
+    let before = tree(desk);
+    let stream = desk.recant("session export s").ok().out;
+    desk.recant("commit s").ok();
+    let committed = tree(desk);
+    desk.recant("rollback s").ok();
+    before.assert_same(&tree(desk), "rolled back");
+    let there = desk.world.root().join("other store").display().to_string();
+    desk.call(["--store", &there, "session", "import"]).stdin(&stream).run().ok();
+    desk.call(["--store", &there, "commit", "last"]).run().ok();
+    committed.assert_same(&tree(desk), "committed from another store");
+}
+
+#[test]
 fn a_part_of_a_session_staged_by_hand_is_taken_as_well() {
     let desk = &Desk::new(Who::Root);
     let before = desk.made(SETUP).without_directory_times();
