@@ -332,6 +332,7 @@ fn a_change_is_taken_out_of_what_was_edited_since_and_of_what_later_sessions_put
 
         // A part of it, found again by its content.
         desk.bare(&desk.world.tree(), "sed -i '1i zero' a");
+        desk.recant("rollback older a:1 --force").with(2);
         desk.recant("rollback older a:1").ok();
         assert_eq!((&*lines(desk, "a")[0], &*lines(desk, "a")[3], &*lines(desk, "a")[12]), ("zero", "3", "12 later"));
         desk.recant("rollback last").ok();

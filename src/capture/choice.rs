@@ -13,7 +13,7 @@ use super::chosen::{Choice, Content, original};
 use super::collect::compose::Composed;
 use super::collect::facts::Facts;
 use super::collect::{clear, collect, modes};
-use super::hold::{Over, facts, mounts_of, remove_uppers, size_of};
+use super::hold::{Over, facts, remove_uppers, size_of, told};
 use super::ids::Ids;
 use super::layout::Route;
 use super::sealed::Sealed;
@@ -29,7 +29,7 @@ use crate::session::opened::{Locked, Session, part};
 use crate::session::run::{Arg, Ending, Place, Run};
 use crate::session::sides::Side;
 use crate::session::stage::Desk;
-use crate::session::steps::{Added, Step, Told};
+use crate::session::steps::{Added, Step};
 use crate::session::store::Store;
 
 /// A choice that was made.
@@ -320,27 +320,10 @@ fn keep(
         remove_uppers(fs, &part(&session.dir, b"held")?, &record.places, n)?;
         return Ok(Chosen { step: None, changes });
     }
-    let step = Step {
-        n: 0,
-        on: session.header.head(),
-        argv: record.argv.clone(),
-        cwd: record.cwd.clone(),
-        uid: rustix::process::geteuid().as_raw(),
-        started: record.started,
-        took: record.took,
-        ending: record.ending,
-        unsynced: false,
-        chosen: true,
-        sorts: Step::count(&added.own.list),
-        held: size_of(&added.own),
-        bytes: 0,
-        extra: Default::default(),
-    };
-    let mut mounts = session.header.mounts.clone();
-    mounts.extend(mounts_of(&added.own)?);
-    mounts.sort();
-    mounts.dedup();
+    let uid = rustix::process::geteuid().as_raw();
+    let step = Step { uid, chosen: true, ..Step::of(record, session.header.head(), &added.own, size_of(&added.own)) };
+    let told = told(session, &added.own, changes)?;
     let run = Run { places: record.places.clone(), ..earlier };
-    session.add_step(fs, net, (step, &added), &run, (Told { changes, mounts }, None))?;
+    session.add_step(fs, net, (step, &added), &run, (told, None))?;
     Ok(Chosen { step: Some(n), changes })
 }

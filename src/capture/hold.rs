@@ -520,27 +520,19 @@ fn keep(
         return forget(fs, session, held, record);
     }
     clear_unused(fs, held, record, session.header.next_step(), &added.own)?;
-    let step = Step {
-        n: 0,
-        on: base.map_or(session.header.head(), |base| base.chain.last().copied().unwrap_or(0)),
-        argv: record.argv.clone(),
-        cwd: record.cwd.clone(),
-        uid: record.uid,
-        started: record.started,
-        took: record.took,
-        ending: record.ending,
-        unsynced,
-        chosen: false,
-        sorts: Step::count(&added.own.list),
-        held: size_of(&added.own),
-        bytes: 0,
-        extra: Default::default(),
-    };
+    let on = base.map_or(session.header.head(), |base| base.chain.last().copied().unwrap_or(0));
+    let step = Step { unsynced, ..Step::of(record, on, &added.own, size_of(&added.own)) };
+    let told = told(session, &added.own, *changes)?;
+    session.add_step(fs, &Net::open(session)?, (step, added), record, (told, base))
+}
+
+/// All that the header says of what the session holds, with what a step adds.
+pub(super) fn told(session: &Session, own: &Changes, changes: u64) -> Result<Told, Error> {
     let mut mounts = session.header.mounts.clone();
-    mounts.extend(mounts_of(&added.own)?);
+    mounts.extend(mounts_of(own)?);
     mounts.sort();
     mounts.dedup();
-    session.add_step(fs, &Net::open(session)?, (step, added), record, (Told { changes: *changes, mounts }, base))
+    Ok(Told { changes, mounts })
 }
 
 /// Tells whether a command that went on in the upper of the head's step left that as it was.
@@ -619,7 +611,7 @@ fn keep_first(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes, un
 }
 
 /// The mount points of the file systems that hold these paths, without `/`, sorted.
-pub(super) fn mounts_of(changes: &Changes) -> Result<Vec<AbsPath>, Error> {
+fn mounts_of(changes: &Changes) -> Result<Vec<AbsPath>, Error> {
     let mounts = mounts::read()?;
     let mut points = BTreeSet::new();
     let mut last = None;

@@ -223,8 +223,10 @@ fn print_head(call: &Call, session: &Session, standing: Standing, run: Option<&R
 fn steps_text(session: &Session) -> Option<String> {
     let header = &session.header;
     header.steps.as_ref()?;
-    // What is damaged is said where the steps are asked for.
-    let count = session.steps().ok()?.kept(header).len();
+    let count = match session.steps() {
+        Ok(list) => list.kept(header).len(),
+        Err(error) => return Some(format!("they cannot be read: {error}")),
+    };
     let (head, steps) = (header.head(), command(format_args!("steps {}", header.id.tail())));
     Some(format!("{}, the head is step {head}: {steps}", text::grouped(count as u64)))
 }

@@ -82,24 +82,29 @@ impl Step {
         sorts
     }
 
-    /// The record of the only step of a session, as its run and changes tell it.
-    pub fn first(run: &Run, header: &Header, changes: &Changes) -> Self {
+    /// The record of a step that is to be added, which gets its number then. `held`: bytes of content in its upper.
+    pub fn of(run: &Run, on: u32, own: &Changes, held: u64) -> Self {
         Self {
-            n: 1,
-            on: 0,
+            n: 0,
+            on,
             argv: run.argv.clone(),
             cwd: run.cwd.clone(),
             uid: run.uid,
             started: run.started,
             took: run.took,
             ending: run.ending,
-            unsynced: header.unsynced,
+            unsynced: false,
             chosen: false,
-            sorts: Self::count(&changes.list),
-            held: header.sizes.held,
+            sorts: Self::count(&own.list),
+            held,
             bytes: 0,
             extra: Map::new(),
         }
+    }
+
+    /// The record of the only step of a session, as its run and changes tell it.
+    pub fn first(run: &Run, header: &Header, changes: &Changes) -> Self {
+        Self { n: 1, unsynced: header.unsynced, ..Self::of(run, 0, changes, header.sizes.held) }
     }
 }
 

@@ -55,11 +55,11 @@ fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem> {
         return Ok(Some(nothing(call, &session)));
     }
     if selection.len() == changes.list.len() && selection.values().all(|taken| *taken == Taken::Whole) {
-        // All there is: no part of it.
+        // All there is: no part of it. By its paths, as a command may go on in the session until it is locked again.
         drop(session);
         let mut all = args.clone();
         (all.patch, all.what.id) = (false, session_id);
-        all.what.paths.clear();
+        all.what.paths = changes.list.iter().map(|change| change.path.as_path().to_path_buf()).collect();
         return apply::commit(call, &all).map(Some);
     }
     commit_part(call, args, (store, &mut session), &changes, selection).map(Some)
