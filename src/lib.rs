@@ -12,6 +12,7 @@
 
 // The rooms, and the way of the data: capture or stage → changes → plan → journal → apply → settle → report.
 // docs/ARCHITECTURE.md says what each room does, and which others it may use.
+mod agent;
 mod api;
 mod blocks;
 mod capture;

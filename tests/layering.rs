@@ -17,11 +17,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("rollback", &["engine", "checkpoint", "session", "tree", "fs"]),
     ("moving", &["engine", "checkpoint", "session", "tree", "fs"]),
     ("snapshot", &["engine", "checkpoint", "session", "tree", "fs"]),
+    ("agent", &["snapshot", "checkpoint", "session", "tree", "fs"]),
     ("remote", &["session"]),
     ("diff", &["checkpoint", "session", "tree", "blocks", "fs"]),
     (
         "cli",
         &[
+            "agent",
             "remote",
             "diff",
             "snapshot",

@@ -5,7 +5,7 @@
 //! - **V2** A verb that changes something calls [`Call::prepare_to_change`] first: it settles what a crash left.
 //! - **V3** An error ends as a [`Problem`] with its [`Kind`]; [`exit`] alone knows exit statuses.
 
-mod agent;
+mod agents;
 mod apply;
 mod args;
 mod asked;
@@ -32,6 +32,7 @@ mod far;
 mod gate;
 mod go_on;
 mod graph;
+mod guard;
 mod help;
 mod hints;
 mod history;
@@ -92,7 +93,7 @@ use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::opened::{Locked, Session};
 use crate::session::store::Store;
-use args::{CheckpointVerb, SessionVerb, SnapshotVerb, Undo, Verb};
+use args::{AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Undo, Verb};
 use far::Near;
 use out::{Form, Out};
 use place::Place;
@@ -181,7 +182,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         last: RefCell::default(),
         recovered: RefCell::default(),
     };
-    if let Err(problem) = agent::refuse(&call, cli.verb(), &args[1..], hosts.is_some()) {
+    if let Err(problem) = guard::refuse(&call, cli.verb(), &args[1..], hosts.is_some()) {
         return finish(&call.out, not_begun(&call.out, cli.verb(), problem), Effects::None);
     }
     let effects = effects(cli.verb());
@@ -225,6 +226,14 @@ fn effects(verb: &Verb) -> Effects {
             SnapshotVerb::Restore(args) => args.dry_run,
             SnapshotVerb::Prune(args) => args.dry_run,
         },
+        Verb::Agent { verb } => match verb {
+            AgentVerb::Turns(_) | AgentVerb::Diff(_) | AgentVerb::Status(_) | AgentVerb::List | AgentVerb::Guide => true,
+            AgentVerb::Undo(args) => args.dry_run,
+            AgentVerb::Install(args) | AgentVerb::Uninstall(args) => args.dry_run,
+            AgentVerb::Export(_) => false,
+        },
+        // It recovers nothing: an agent waits for it.
+        Verb::Hook(_) => true,
         Verb::Rewind(args) => args.dry_run,
         Verb::Fork(args) => args.dry_run,
         Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) | Verb::Confirm(_) => false,
@@ -357,6 +366,18 @@ impl Call {
                 SnapshotVerb::Restore(args) => snapshot_restore::restore(self, &args),
                 SnapshotVerb::Prune(args) => snapshot_prune::prune(self, &args),
             },
+            Verb::Agent { verb } => match verb {
+                AgentVerb::Turns(args) => agents::turns(self, &args),
+                AgentVerb::Diff(args) => agents::diff(self, &args),
+                AgentVerb::Undo(args) => agents::undo(self, &args),
+                AgentVerb::Install(args) => agents::install(self, &args),
+                AgentVerb::Uninstall(args) => agents::uninstall(self, &args),
+                AgentVerb::Status(args) => agents::status(self, &args),
+                AgentVerb::List => agents::list(self),
+                AgentVerb::Guide => agents::guide(self),
+                AgentVerb::Export(args) => agents::export(self, &args),
+            },
+            Verb::Hook(args) => agents::hook(self, &args),
             Verb::Prune(args) => prune_all::prune(self, &args),
             Verb::Recover(args) => recover::recover(self, &args),
             Verb::Cat(args) => cat::cat(self, &args),

@@ -1,6 +1,7 @@
 //! The words of the command line, as clap reads them; completions and man pages come from the same definition. Verbs
 //! are grouped by family.
 
+mod agent;
 mod apply;
 mod look;
 mod run;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use agent::{AgentStatus, AgentVerb, ExportAgent, Hook, Install, TurnDiff, TurnUndo, Turns};
 pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, Undo, What};
 pub use look::{Cat, Diff, Form, Log, Much, Steps};
 pub use run::{Doctor, Run, Shell};
@@ -271,6 +273,22 @@ ask: undo wants -y then, or rollback ID.")]
         #[command(subcommand)]
         verb: SnapshotVerb,
     },
+    /// Take back what coding agents did to the real tree, turn by turn
+    #[command(after_help = "Examples:
+  recant agent install claude        once; shows the edit, and asks
+  recant agent status                do the hooks fire?
+  recant agent turns
+  recant agent diff 7
+  recant agent undo 7                turn 7 and the later ones
+
+Before a turn changes something, and at its end, a snapshot of the project is taken.")]
+    Agent {
+        /// The verb under `agent`.
+        #[command(subcommand)]
+        verb: AgentVerb,
+    },
+    /// Be the hook that an agent calls at each event
+    Hook(Hook),
     /// Undo or settle what was interrupted
     Recover(Recover),
     /// Let go what the settings say: sessions, checkpoints, snapshots

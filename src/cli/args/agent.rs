@@ -1,0 +1,139 @@
+//! `agent` and `hook`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::agent::known::Agent;
+
+/// The verbs under `agent`.
+#[derive(Debug, Subcommand)]
+pub enum AgentVerb {
+    /// List the turns of agents in this project, the newest first
+    Turns(Turns),
+    /// Show what a turn changed, as a patch
+    Diff(TurnDiff),
+    /// Take a turn and the later ones back
+    Undo(TurnUndo),
+    /// Add recant's hooks to an agent's settings
+    Install(Install),
+    /// Remove recant's hooks from an agent's settings
+    Uninstall(Install),
+    /// Tell whether an agent's hooks fire, and what is not covered
+    Status(AgentStatus),
+    /// List the agents that recant knows, and where its hooks are
+    List,
+    /// Print a text for AGENTS.md or CLAUDE.md
+    Guide,
+    /// Write a plugin for Claude Code, or an extension for Gemini CLI
+    Export(ExportAgent),
+}
+
+/// `agent turns`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant agent turns
+  recant agent turns --agent claude
+  recant agent diff 7; recant agent undo 7")]
+pub struct Turns {
+    /// Turns of this agent alone
+    #[arg(long, value_name = "AGENT")]
+    pub agent: Option<Agent>,
+    /// List all of them
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `agent diff`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant agent diff                  the newest turn that changed something
+  recant agent diff 7 src")]
+pub struct TurnDiff {
+    /// The turn's number; else the newest that changed something
+    #[arg(value_name = "N")]
+    pub turn: Option<u64>,
+    /// These paths alone
+    #[arg(value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// Numbers of lines for each path instead
+    #[arg(long)]
+    pub stat: bool,
+}
+
+/// `agent undo`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant agent undo                  the newest turn that changed something
+  recant agent undo 7                turn 7 and the later ones
+  recant agent undo 7 src/main.rs    this path alone
+  recant agent undo 7 --dry-run
+
+Taken back is what these turns wrote, where it is still as they left it. All other
+paths stay and are named, and the exit status is 4. --force takes those back too.
+It is a session of its own: recant rollback ID brings the turns back.")]
+pub struct TurnUndo {
+    /// The first turn; else the newest that changed something
+    #[arg(value_name = "N")]
+    pub turn: Option<u64>,
+    /// These paths alone
+    #[arg(value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// Take back what others wrote to these paths, too; it is kept in the session
+    #[arg(long)]
+    pub force: bool,
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+    /// List every path
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `agent install` and `agent uninstall`.
+#[derive(Debug, Args)]
+pub struct Install {
+    /// The agent
+    pub agent: Agent,
+    /// In your own settings, for every project: the default
+    #[arg(long)]
+    pub user: bool,
+    /// In the settings of this project, for all who work on it
+    #[arg(long, conflicts_with = "user")]
+    pub project: bool,
+    /// Only show the edit
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// `agent status`.
+#[derive(Debug, Args)]
+pub struct AgentStatus {
+    /// The agent; else all whose hooks are installed
+    pub agent: Option<Agent>,
+}
+
+/// `agent export`.
+#[derive(Debug, Args)]
+pub struct ExportAgent {
+    /// The agent: claude or gemini
+    pub agent: Agent,
+    /// The directory to write it into
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub dir: PathBuf,
+}
+
+/// `hook`: what an agent's settings call.
+#[derive(Debug, Args)]
+#[command(after_help = "An agent's settings call it: recant agent install writes them. It reads the event on
+standard input, always ends with 0, and never keeps an agent waiting for long.")]
+pub struct Hook {
+    /// The agent
+    pub agent: Agent,
+    /// Append the event as it came to FILE
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub record: Option<PathBuf>,
+    /// Take the snapshots that this turn of this directory needs
+    #[arg(long, hide = true, value_name = "WHAT")]
+    pub take: Option<String>,
+}
