@@ -437,7 +437,7 @@ pub(super) fn split<'p>(dir: &Dir, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Er
     Ok((part(dir, parent)?, name))
 }
 
-pub(super) fn mkdir_if_missing(fs: &Fs, at: Entry<'_>) -> Result<(), Error> {
+pub fn mkdir_if_missing(fs: &Fs, at: Entry<'_>) -> Result<(), Error> {
     match fs.mkdir(at, 0o700) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         other => Ok(other?),

@@ -43,6 +43,29 @@ impl Compared {
         self.keep(kept);
     }
 
+    /// Leaves these differences, which are already taken out, each for its reason; and what would lie in a directory that is not there then.
+    pub fn leave(&mut self, stay: Vec<(Difference, String)>) {
+        let is_directory = |d: &Difference| d.now.as_ref().is_some_and(State::is_dir);
+        let missing: HashSet<&AbsPath> = stay.iter().filter(|(d, _)| !is_directory(d)).map(|(d, _)| &d.path).collect();
+        let above = |path: &AbsPath| std::iter::successors(path.parent(), AbsPath::parent);
+        let mut homeless = Vec::new();
+        self.differences.retain(|d| {
+            let has_place = d.then.is_none() || !above(&d.path).any(|above| missing.contains(&above));
+            if !has_place {
+                homeless.push((d.path.clone(), "its directory is gone, and does not come back".to_owned()));
+            }
+            has_place
+        });
+        self.keep(stay.iter().map(|(d, _)| (d.path.clone(), "these turns did not write it alone")).collect());
+        // A directory's time goes back only if all that happened in it does.
+        let mixed: HashSet<AbsPath> = self.kept.iter().filter_map(|(path, _)| path.parent()).collect();
+        let undone: HashSet<AbsPath> = self.differences.iter().filter_map(|d| d.path.parent()).collect();
+        self.times.retain(|times| undone.contains(&times.path) && !mixed.contains(&times.path));
+        self.touched.clear();
+        self.left.extend(stay.into_iter().map(|(d, why)| (d.path, why)));
+        self.left.extend(homeless);
+    }
+
     /// Records paths that stay; each is the reason why its directory has another time.
     fn keep(&mut self, kept: Vec<(AbsPath, &'static str)>) {
         let directories: HashSet<AbsPath> = kept.iter().filter_map(|(path, _)| path.parent()).collect();

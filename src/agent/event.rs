@@ -1,0 +1,221 @@
+//! Events: what an agent's hook tells on its standard input. One reader for all agents: names of events and fields that are unknown are
+//! accepted, and mean nothing.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+/// An event of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its name as the agent has it; empty if it has none.
+    pub name: String,
+    /// The agent's session.
+    pub session: String,
+    /// The agent's own name for the turn, if it has one.
+    pub turn: Option<String>,
+    /// The working directory of the agent.
+    pub cwd: Option<PathBuf>,
+    /// The model.
+    pub model: Option<String>,
+    /// The meaning.
+    pub what: What,
+}
+
+/// The meaning of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// A session begins, or goes on.
+    SessionStart,
+    /// A turn begins with this prompt.
+    Prompt(String),
+    /// A tool is about to be used.
+    Before(Tool),
+    /// A tool was used, or failed.
+    After {
+        /// The tool.
+        tool: Tool,
+        /// The time that it took, in ms, without that in which a person was asked.
+        took: Option<u64>,
+    },
+    /// A subagent has ended.
+    SubagentEnd,
+    /// A turn has ended.
+    TurnEnd,
+    /// A session has ended.
+    SessionEnd,
+    /// Nothing that matters here.
+    Other,
+}
+
+/// A use of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// The agent's name for this use.
+    pub call: Option<String>,
+    /// Its effect on files.
+    pub effect: Effect,
+}
+
+/// The effect of a tool on files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// It only reads.
+    None,
+    /// It writes to these paths alone, as the agent names them.
+    Paths(Vec<PathBuf>),
+    /// It may write anywhere.
+    Any,
+}
+
+impl Event {
+    /// Reads an event.
+    ///
+    /// # Errors
+    /// The text is no JSON object.
+    pub fn read(text: &[u8]) -> Result<Self, String> {
+        let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
+        let value: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let Value::Object(_) = value else { return Err("it is no JSON object".into()) };
+        let one = |keys: &[&str]| keys.iter().find_map(|key| value.get(key)?.as_str()).map(str::to_owned);
+        let name = one(&["hook_event_name", "hookEventName", "event"]).unwrap_or_default();
+        Ok(Self {
+            session: one(&["session_id", "sessionId", "session", "conversation_id"]).unwrap_or_default(),
+            turn: one(&["prompt_id", "turn_id", "generation_id", "turn"]),
+            cwd: one(&["cwd", "working_dir", "workingDirectory"]).map(PathBuf::from),
+            model: one(&["model"]).or_else(|| Some(value.get("model")?.get("id")?.as_str()?.to_owned())),
+            what: meaning(&name, &value),
+            name,
+        })
+    }
+}
+
+/// The meaning of an event by its name; without a name, by the fields that it has (Copilot CLI, in its camel case form).
+fn meaning(name: &str, value: &Value) -> What {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let has = |key: &str| value.get(key).is_some();
+    match &*plain {
+        "sessionstart" => What::SessionStart,
+        "userpromptsubmit" | "userpromptsubmitted" | "beforeagent" | "beforesubmitprompt" | "turnstart" => What::Prompt(prompt(value)),
+        "pretooluse" | "beforetool" | "toolbefore" => What::Before(tool(value)),
+        "posttooluse" | "posttoolusefailure" | "aftertool" | "toolafter" => after(value),
+        "subagentstop" => What::SubagentEnd,
+        "stop" | "stopfailure" | "interrupt" | "afteragent" | "agentstop" | "turnend" => What::TurnEnd,
+        "sessionend" => What::SessionEnd,
+        "" if has("toolName") && has("toolResult") => after(value),
+        "" if has("toolName") => What::Before(tool(value)),
+        "" if has("prompt") => What::Prompt(prompt(value)),
+        "" if has("stopReason") => What::TurnEnd,
+        "" if has("reason") => What::SessionEnd,
+        "" if has("source") => What::SessionStart,
+        _ => What::Other,
+    }
+}
+
+fn prompt(value: &Value) -> String {
+    value.get("prompt").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn after(value: &Value) -> What {
+    What::After { tool: tool(value), took: value.get("duration_ms").and_then(Value::as_u64) }
+}
+
+/// Tools that change no file of a project, in lower case: those of the agents' own documentation. Whatever is not here may write.
+const READING: &[&str] = &[
+    "read", "read_file", "read_many_files", "readmanyfiles", "notebookread", "view", "view_image", "cat",
+    "grep", "grep_search", "search", "search_file_content", "glob", "find", "find_files", "ls", "list", "list_directory",
+    "webfetch", "web_fetch", "websearch", "web_search", "google_web_search", "fetch", "url_fetch",
+    "todowrite", "todoread", "todo", "write_todos", "update_plan", "update_todo", "report_intent",
+    "task", "agent", "subagent", "spawn_agent", "wait_agent", "skill", "slashcommand",
+    "askuserquestion", "ask_user", "question", "request_user_input", "enterplanmode", "exitplanmode", "exit_plan_mode",
+    "bashoutput", "read_bash", "killshell", "killbash", "stop_bash", "taskoutput", "taskstop",
+    "toolsearch", "listmcpresourcestool", "readmcpresourcetool", "lsp",
+];
+
+/// Tools that write to the paths that they name, in lower case.
+const WRITING: &[&str] = &[
+    "write", "edit", "multiedit", "notebookedit", "write_file", "replace", "edit_file", "create", "create_file", "str_replace",
+    "str_replace_editor", "str_replace_based_edit_tool", "insert", "apply_patch", "patch",
+];
+
+/// The fields in which tools name a path.
+const PATHS: &[&str] = &["file_path", "filePath", "notebook_path", "path", "absolute_path", "filename"];
+
+fn tool(value: &Value) -> Tool {
+    let one = |keys: &[&str]| keys.iter().find_map(|key| value.get(key)).cloned();
+    let text = |keys: &[&str]| one(keys).and_then(|value| value.as_str().map(str::to_owned));
+    let name = text(&["tool_name", "toolName", "tool"]).unwrap_or_default();
+    let input = one(&["tool_input", "toolArgs", "args", "input"]).unwrap_or_default();
+    // Copilot CLI has it as text.
+    let input = match &input {
+        Value::String(text) => serde_json::from_str(text).unwrap_or(input),
+        _ => input,
+    };
+    let effect = effect(&name.to_ascii_lowercase(), &input);
+    Tool { effect, call: text(&["tool_use_id", "toolUseId", "call", "callId", "tool_call_id"]), name }
+}
+
+fn effect(name: &str, input: &Value) -> Effect {
+    if READING.contains(&name) {
+        return Effect::None;
+    }
+    if !WRITING.contains(&name) {
+        return Effect::Any;
+    }
+    let named = PATHS.iter().find_map(|key| input.get(key)?.as_str()).map(PathBuf::from);
+    let patch = || {
+        let text = ["command", "input", "patch", "patchText"].iter().find_map(|key| input.get(key)?.as_str()).or(input.as_str());
+        text.map(patched).unwrap_or_default()
+    };
+    let paths = named.map_or_else(patch, |path| vec![path]);
+    if paths.is_empty() { Effect::Any } else { Effect::Paths(paths) }
+}
+
+/// The paths that a patch of Codex CLI names. Source: `codex-rs/apply-patch`, its grammar of the envelope.
+fn patched(text: &str) -> Vec<PathBuf> {
+    let heads = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    let path = |line: &str| heads.iter().find_map(|head| line.strip_prefix(head)).map(|path| PathBuf::from(path.trim_end()));
+    text.lines().filter_map(path).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Event {
+        Event::read(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn tools_that_name_their_paths_are_told_from_those_that_may_write_anywhere() {
+        for (tool, input, want) in [
+            ("Read", r#"{"file_path":"/p/a"}"#, Effect::None),
+            ("Task", r#"{"prompt":"x"}"#, Effect::None),
+            ("Write", r#"{"file_path":"/p/a","content":"x"}"#, Effect::Paths(vec!["/p/a".into()])),
+            ("NotebookEdit", r#"{"notebook_path":"/p/n.ipynb"}"#, Effect::Paths(vec!["/p/n.ipynb".into()])),
+            ("Bash", r#"{"command":"make"}"#, Effect::Any),
+            ("mcp__files__move", r#"{"path":"a"}"#, Effect::Any),
+            ("Write", "{}", Effect::Any),
+            (
+                "apply_patch",
+                r#"{"command":"*** Begin Patch\n*** Update File: a.rs\n*** Move to: b.rs\n@@\n-x\n+*** Add File: no\n*** Add File: c\n+y\n*** End Patch\n"}"#,
+                Effect::Paths(vec!["a.rs".into(), "b.rs".into(), "c".into()]),
+            ),
+        ] {
+            let text = format!(r#"{{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"{tool}","tool_input":{input}}}"#);
+            let What::Before(found) = read(&text).what else { panic!("{text}") };
+            assert_eq!(found.effect, want, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_event_without_a_name_is_told_by_its_fields() {
+        let copilot = read(r#"{"sessionId":"s","cwd":"/p","toolName":"bash","toolArgs":"{\"command\":\"make\"}"}"#);
+        assert!(matches!(copilot.what, What::Before(Tool { effect: Effect::Any, .. })) && copilot.session == "s");
+        assert_eq!(read(r#"{"sessionId":"s","prompt":"do it"}"#).what, What::Prompt("do it".into()));
+        assert_eq!(read(r#"{"sessionId":"s","hook_event_name":"NoSuchEvent","prompt":"x"}"#).what, What::Other);
+        assert!(Event::read(b"[]").is_err() && Event::read(b"{").is_err());
+    }
+}

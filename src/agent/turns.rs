@@ -1,0 +1,130 @@
+//! The files of turns: `agents/turns/<key>/<n>.jsonl` of the store, `<key>` being that of the directory's snapshots. Lines are appended
+//! alone, each by one write(2), so that hooks that run at once do not mix theirs. They are not synced: what a power cut takes of them makes
+//! `agent undo` leave more paths, never fewer.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+
+use super::turn::{Head, Line, Turn};
+use crate::error::{At, Error};
+use crate::fs::Fs;
+use crate::fs::dir::Dir;
+use crate::fs::path::AbsPath;
+use crate::session::opened::mkdir_if_missing;
+use crate::session::store::Store;
+use crate::snapshot::series;
+use crate::tree::json;
+
+/// The turns of a directory.
+pub struct Turns {
+    dir: Dir,
+}
+
+/// The most bytes that are read of a turn's file.
+const MOST: u64 = 64 << 20;
+
+fn name(n: u64) -> Vec<u8> {
+    format!("{n}.jsonl").into_bytes()
+}
+
+impl Turns {
+    /// The turns of `directory`; `None` if there are none.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn open(store: &Store, directory: &AbsPath) -> Result<Option<Self>, Error> {
+        let path = [b"agents/turns/", series::key(directory).as_bytes()].concat();
+        match store.dir.open_below(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            dir => Ok(Some(Self { dir: dir? })),
+        }
+    }
+
+    /// The turns of `directory`, with a place for more.
+    ///
+    /// # Errors
+    /// The place cannot be made.
+    pub fn create(fs: &Fs, store: &Store, directory: &AbsPath) -> Result<Self, Error> {
+        let mut dir = store.dir.open_below(b"")?;
+        for name in ["agents", "turns", &series::key(directory)].map(str::as_bytes) {
+            mkdir_if_missing(fs, dir.at(name))?;
+            let below = dir.at(name).open_dir()?;
+            dir = below;
+        }
+        Ok(Self { dir })
+    }
+
+    /// The numbers of all turns, the oldest first.
+    ///
+    /// # Errors
+    /// The directory cannot be listed.
+    pub fn numbers(&self) -> Result<BTreeSet<u64>, Error> {
+        let number = |name: Vec<u8>| std::str::from_utf8(name.strip_suffix(b".jsonl")?).ok()?.parse().ok();
+        Ok(self.dir.names()?.into_iter().filter_map(number).collect())
+    }
+
+    /// Begins a turn: gives it the next number, and writes its head.
+    ///
+    /// # Errors
+    /// Its file cannot be made.
+    pub fn begin(&self, fs: &Fs, mut head: Head) -> Result<Head, Error> {
+        loop {
+            head.n = self.numbers()?.last().map_or(1, |last| last + 1);
+            let own = name(head.n);
+            let at = self.dir.at(&own);
+            match fs.create(at, 0o600) {
+                Ok(file) => {
+                    fs.write(&file, &json::line(&Line::Turn(head.clone())), at)?;
+                    return Ok(head);
+                }
+                // Another agent's hook was quicker.
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Appends lines to a turn, by one write.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn add(&self, fs: &Fs, n: u64, lines: &[Line]) -> Result<(), Error> {
+        let own = name(n);
+        let at = self.dir.at(&own);
+        let file = fs.append(at)?;
+        let bytes: Vec<u8> = lines.iter().flat_map(json::line).collect();
+        Ok(fs.write(&file, &bytes, at)?)
+    }
+
+    /// Reads a turn; `None` if there is none of that number, or its head is torn.
+    ///
+    /// # Errors
+    /// Its file cannot be read.
+    pub fn turn(&self, n: u64) -> Result<Option<Turn>, Error> {
+        let own = name(n);
+        let at = self.dir.at(&own);
+        let file = match at.open_file() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        let mut bytes = Vec::new();
+        file.take(MOST).read_to_end(&mut bytes).at("read", at)?;
+        Ok(Turn::of(bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok())))
+    }
+
+    /// Reads all turns, the oldest first.
+    ///
+    /// # Errors
+    /// One of their files cannot be read.
+    pub fn all(&self) -> Result<Vec<Turn>, Error> {
+        self.numbers()?.into_iter().filter_map(|n| self.turn(n).transpose()).collect()
+    }
+
+    /// Removes the files of turns, not durably.
+    ///
+    /// # Errors
+    /// One of them cannot be removed.
+    pub fn remove(&self, fs: &Fs, turns: &[u64]) -> Result<(), Error> {
+        turns.iter().try_for_each(|n| Ok(fs.unlink_if_there(self.dir.at(&name(*n))).map(drop)?))
+    }
+}

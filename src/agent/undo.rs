@@ -1,0 +1,205 @@
+//! Undo: which paths a turn and the later ones wrote and nobody else has touched since, and what was there before.
+//!
+//! A path goes back if every one of these turns that changed it claims it, nobody else claims it, each found it as the one before had left
+//! it, and it is now as the last one left it. All other paths that differ from the first snapshot stay, each with a reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::turn::{Claim, Turn, Wrote, mark};
+use crate::error::Error;
+use crate::fs::path::AbsPath;
+use crate::snapshot::compare::{self, Compared, Difference, Hashes, Terms};
+use crate::snapshot::series::Series;
+
+/// The turns that are taken back, and the others.
+pub struct Chosen<'a> {
+    /// Those that are taken back, the oldest first.
+    pub back: Vec<&'a Turn>,
+    /// The others of the directory.
+    pub others: Vec<&'a Turn>,
+}
+
+impl<'a> Chosen<'a> {
+    /// Turn `n` and the later ones of its agent's session; of other sessions of that agent those that began after all that were chosen
+    /// before had ended. Turns for which `is_undone` stay out.
+    pub fn from(turns: &'a [Turn], n: u64, is_undone: impl Fn(&Turn) -> bool) -> Self {
+        let mut chosen = Self { back: Vec::new(), others: Vec::new() };
+        for turn in turns {
+            let is_asked = turn.head.n >= n && !is_undone(turn);
+            if is_asked && chosen.back.first().is_none_or(|first| follows(turn, first, &chosen.back)) {
+                chosen.back.push(turn);
+            } else {
+                chosen.others.push(turn);
+            }
+        }
+        chosen
+    }
+
+    /// The first turn whose snapshot was whole when it began to write.
+    pub fn base(&self) -> Option<&'a Turn> {
+        self.back.iter().copied().find(|turn| turn.covered)
+    }
+}
+
+/// True if a turn goes on with the work of those that are chosen.
+fn follows(turn: &Turn, first: &Turn, chosen: &[&Turn]) -> bool {
+    let is_agents = turn.head.agent == first.head.agent;
+    is_agents
+        && (turn.head.session == first.head.session || chosen.iter().all(|earlier| earlier.last < turn.head.time))
+}
+
+/// The paths of turns that are taken back, and what was there before.
+pub struct Undo {
+    /// The differences to be undone, against the snapshot before the first turn or a later one. `left` has what stays, and why.
+    pub compared: Compared,
+    /// The number of the snapshot that it is compared with.
+    pub n: u64,
+}
+
+/// The paths that a call takes back.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// These alone, with the directory as `/`; all if there is none.
+    pub paths: &'a [AbsPath],
+    /// True if others' work on them goes, too.
+    pub force: bool,
+}
+
+/// Compares the tree with the snapshots from before the turns. `store` is recant's own directory. `None` if no turn is covered.
+///
+/// # Errors
+/// A snapshot or the tree cannot be read.
+pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<'_>) -> Result<Option<Undo>, Error> {
+    let Some((n, _)) = chosen.base().and_then(|turn| turn.before) else { return Ok(None) };
+    let terms = Terms { whole: true, paths: asked.paths, hashes: Hashes::All, with_vcs: false };
+    let mut compared = compare::with_tree(store, series, n, terms)?;
+    if !asked.paths.is_empty() {
+        compared.only(asked.paths);
+    }
+    let told = Told::of(chosen);
+    let mut later: BTreeMap<u64, BTreeSet<AbsPath>> = BTreeMap::new();
+    let (mut stay, mut seen) = (Vec::new(), BTreeSet::new());
+    for difference in std::mem::take(&mut compared.differences) {
+        seen.insert(difference.path.clone());
+        match told.verdict(&difference.path, Some(&difference), asked.force) {
+            Verdict::Back { snapshot, was } if mark(difference.then.as_ref()) != was => {
+                later.entry(snapshot).or_default().insert(difference.path);
+            }
+            Verdict::Back { .. } => compared.differences.push(difference),
+            Verdict::Stays(why) => stay.push((difference, why)),
+        }
+    }
+    // What is as in the first snapshot now, but was something else before a later turn.
+    for path in told.paths().filter(|path| !seen.contains(*path) && asked.has(path)) {
+        if let Verdict::Back { snapshot, .. } = told.verdict(path, None, asked.force)
+            && snapshot != n
+        {
+            later.entry(snapshot).or_default().insert(path.clone());
+        }
+    }
+    for (snapshot, paths) in later {
+        let mut more = compare::with_tree(store, series, snapshot, terms)?;
+        more.differences.retain(|difference| paths.contains(&difference.path));
+        compared.differences.append(&mut more.differences);
+    }
+    compared.differences.sort_by(|a, b| a.path.cmp(&b.path));
+    compared.leave(stay);
+    for turn in &chosen.back {
+        compared.left.extend(turn.left.iter().filter(|(path, _)| asked.has(path)).cloned());
+    }
+    compared.settle(&series.directory);
+    Ok(Some(Undo { compared, n }))
+}
+
+impl Asked<'_> {
+    fn has(&self, path: &AbsPath) -> bool {
+        self.paths.is_empty() || self.paths.iter().any(|asked| path.is_under(asked))
+    }
+}
+
+/// The decision about a path.
+enum Verdict {
+    /// It goes back to what this snapshot has, which has this mark.
+    Back { snapshot: u64, was: Option<u64> },
+    /// It stays, for this reason.
+    Stays(String),
+}
+
+/// What turns tell of each path.
+struct Told<'a> {
+    chosen: &'a Chosen<'a>,
+    /// The turns that changed a path, the oldest first.
+    by_path: BTreeMap<&'a AbsPath, Vec<(&'a Turn, &'a Wrote)>>,
+}
+
+impl<'a> Told<'a> {
+    fn of(chosen: &'a Chosen<'a>) -> Self {
+        let mut by_path: BTreeMap<&AbsPath, Vec<_>> = BTreeMap::new();
+        for turn in &chosen.back {
+            turn.wrote.iter().for_each(|wrote| by_path.entry(&wrote.path).or_default().push((*turn, wrote)));
+        }
+        Self { chosen, by_path }
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &'a AbsPath> {
+        self.by_path.keys().copied()
+    }
+
+    /// Decides about a path: with its difference from the first snapshot, if it differs.
+    fn verdict(&self, path: &AbsPath, difference: Option<&Difference>, force: bool) -> Verdict {
+        let Some(told) = self.by_path.get(path) else { return Verdict::Stays(self.whose(path)) };
+        if let Some((turn, _)) = told.iter().find(|(turn, _)| !turn.covered) {
+            return Verdict::Stays(format!("turn {} is not covered: it began before its snapshot was whole", turn.head.n));
+        }
+        let ([(first, wrote), ..], [.., (last, latest)]) = (&told[..], &told[..]) else {
+            return Verdict::Stays(self.whose(path));
+        };
+        let Some((snapshot, _)) = first.before else { return Verdict::Stays(self.whose(path)) };
+        let back = Verdict::Back { snapshot, was: wrote.was };
+        if force {
+            return back;
+        }
+        if let Some(why) = told.iter().find_map(|(turn, wrote)| self.not_own(turn, wrote)) {
+            return Verdict::Stays(why);
+        }
+        let parted = told.windows(2).find(|pair| pair[0].1.is != pair[1].1.was);
+        if let Some([(earlier, _), (later, _)]) = parted {
+            return Verdict::Stays(format!("it was changed between turns {} and {}", earlier.head.n, later.head.n));
+        }
+        // Without a difference from the first snapshot it is as that has it, and was so before the first of these turns or not.
+        let now = difference.map_or(wrote.was, |difference| mark(difference.now.as_ref()));
+        if difference.is_some() && now != latest.is {
+            return Verdict::Stays(format!("it was changed since turn {}{}", last.head.n, self.by_whom(path, last)));
+        }
+        back
+    }
+
+    /// The reason why a path that a turn seems to have written is not its own.
+    fn not_own(&self, turn: &Turn, wrote: &Wrote) -> Option<String> {
+        let claim = turn.claim(wrote);
+        if let Claim::None(why) = claim {
+            return Some(format!("turn {}: {why}", turn.head.n));
+        }
+        let time = wrote.time?;
+        let also = self.chosen.others.iter().find(|other| other.overlaps(turn) && other.claims_at(&wrote.path, time) >= claim)?;
+        Some(format!("turn {} of {} may have written it, too", also.head.n, also.head.agent.word()))
+    }
+
+    /// The reason why a path that none of the turns wrote differs.
+    fn whose(&self, path: &AbsPath) -> String {
+        let wrote = |turn: &&&Turn| turn.wrote.iter().any(|wrote| wrote.path == *path && !matches!(turn.claim(wrote), Claim::None(_)));
+        let since = self.chosen.back.first().map_or(0, |turn| turn.head.n);
+        match self.chosen.others.iter().rev().filter(|turn| turn.head.n > since).find(wrote) {
+            Some(turn) => format!("turn {} of {} wrote it", turn.head.n, turn.head.agent.word()),
+            None => "these turns did not write it".into(),
+        }
+    }
+
+    fn by_whom(&self, path: &AbsPath, since: &Turn) -> String {
+        let wrote = |turn: &&&Turn| turn.last >= since.head.time && turn.wrote.iter().any(|wrote| wrote.path == *path);
+        match self.chosen.others.iter().rev().find(wrote) {
+            Some(turn) => format!(", by turn {} of {}", turn.head.n, turn.head.agent.word()),
+            None => String::new(),
+        }
+    }
+}
