@@ -10,6 +10,7 @@
 pub mod arrive;
 pub mod before;
 mod begun;
+pub mod by;
 pub mod change;
 pub mod confirm;
 pub mod error;
