@@ -1,10 +1,11 @@
 //! Agents that work on the real tree: what their hooks tell, and the turns that follow from it.
 //!
 //! In: events of an agent. Out: turns, each between two snapshots of the project, and the differences that take some of them back.
-//! Changes nothing but the files of turns in the store; snapshots are taken, and sessions committed, by whoever calls.
+//! Changes nothing but files in the store's `agents/`; snapshots are taken, and sessions committed, by whoever calls.
 
 pub mod event;
 pub mod known;
+pub mod seen;
 pub mod turn;
 pub mod turns;
 pub mod undo;
