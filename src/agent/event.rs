@@ -98,7 +98,9 @@ fn meaning(name: &str, value: &Value) -> What {
     let has = |key: &str| value.get(key).is_some();
     match &*plain {
         "sessionstart" => What::SessionStart,
-        "userpromptsubmit" | "userpromptsubmitted" | "beforeagent" | "beforesubmitprompt" | "turnstart" => What::Prompt(prompt(value)),
+        "userpromptsubmit" | "userpromptsubmitted" | "beforeagent" | "beforesubmitprompt" | "turnstart" => {
+            What::Prompt(prompt(value))
+        }
         "pretooluse" | "beforetool" | "toolbefore" => What::Before(tool(value)),
         "posttooluse" | "posttoolusefailure" | "aftertool" | "toolafter" => after(value),
         "subagentstop" => What::SubagentEnd,
@@ -124,20 +126,82 @@ fn after(value: &Value) -> What {
 
 /// Tools that change no file of a project, in lower case: those of the agents' own documentation. Whatever is not here may write.
 const READING: &[&str] = &[
-    "read", "read_file", "read_many_files", "readmanyfiles", "notebookread", "view", "view_image", "cat",
-    "grep", "grep_search", "search", "search_file_content", "glob", "find", "find_files", "ls", "list", "list_directory",
-    "webfetch", "web_fetch", "websearch", "web_search", "google_web_search", "fetch", "url_fetch",
-    "todowrite", "todoread", "todo", "write_todos", "update_plan", "update_todo", "report_intent",
-    "task", "agent", "subagent", "spawn_agent", "wait_agent", "skill", "slashcommand",
-    "askuserquestion", "ask_user", "question", "request_user_input", "enterplanmode", "exitplanmode", "exit_plan_mode",
-    "bashoutput", "read_bash", "killshell", "killbash", "stop_bash", "taskoutput", "taskstop",
-    "toolsearch", "listmcpresourcestool", "readmcpresourcetool", "lsp",
+    "read",
+    "read_file",
+    "read_many_files",
+    "readmanyfiles",
+    "notebookread",
+    "view",
+    "view_image",
+    "cat",
+    "grep",
+    "grep_search",
+    "search",
+    "search_file_content",
+    "glob",
+    "find",
+    "find_files",
+    "ls",
+    "list",
+    "list_directory",
+    "webfetch",
+    "web_fetch",
+    "websearch",
+    "web_search",
+    "google_web_search",
+    "fetch",
+    "url_fetch",
+    "todowrite",
+    "todoread",
+    "todo",
+    "write_todos",
+    "update_plan",
+    "update_todo",
+    "report_intent",
+    "task",
+    "agent",
+    "subagent",
+    "spawn_agent",
+    "wait_agent",
+    "skill",
+    "slashcommand",
+    "askuserquestion",
+    "ask_user",
+    "question",
+    "request_user_input",
+    "enterplanmode",
+    "exitplanmode",
+    "exit_plan_mode",
+    "bashoutput",
+    "read_bash",
+    "killshell",
+    "killbash",
+    "stop_bash",
+    "taskoutput",
+    "taskstop",
+    "toolsearch",
+    "listmcpresourcestool",
+    "readmcpresourcetool",
+    "lsp",
 ];
 
 /// Tools that write to the paths that they name, in lower case.
 const WRITING: &[&str] = &[
-    "write", "edit", "multiedit", "notebookedit", "write_file", "replace", "edit_file", "create", "create_file", "str_replace",
-    "str_replace_editor", "str_replace_based_edit_tool", "insert", "apply_patch", "patch",
+    "write",
+    "edit",
+    "multiedit",
+    "notebookedit",
+    "write_file",
+    "replace",
+    "edit_file",
+    "create",
+    "create_file",
+    "str_replace",
+    "str_replace_editor",
+    "str_replace_based_edit_tool",
+    "insert",
+    "apply_patch",
+    "patch",
 ];
 
 /// The fields in which tools name a path.
@@ -204,7 +268,8 @@ mod tests {
                 Effect::Paths(vec!["a.rs".into(), "b.rs".into(), "c".into()]),
             ),
         ] {
-            let text = format!(r#"{{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"{tool}","tool_input":{input}}}"#);
+            let text =
+                format!(r#"{{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"{tool}","tool_input":{input}}}"#);
             let What::Before(found) = read(&text).what else { panic!("{text}") };
             assert_eq!(found.effect, want, "{text}");
         }

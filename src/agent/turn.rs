@@ -152,6 +152,9 @@ pub struct Wrote {
     /// The time of its last change: of its own ctime, of the birth of a directory that came, of its parent's ctime if it is gone.
     #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Time>,
+    /// True if it is, or was, a directory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub directory: bool,
     /// The [`mark`] of what was there before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<u64>,
@@ -290,7 +293,8 @@ impl Turn {
             }
             Line::Done { time, id, name, took } => {
                 self.last = self.last.max(time);
-                let is_it = |call: &&mut Call| call.done.is_none() && if id.is_some() { call.id == id } else { call.name == name };
+                let is_it =
+                    |call: &&mut Call| call.done.is_none() && if id.is_some() { call.id == id } else { call.name == name };
                 if let Some(call) = self.calls.iter_mut().find(is_it) {
                     call.done = Some((time, took));
                     self.is_settled = false;
@@ -334,9 +338,9 @@ impl Turn {
         }
         let since = self.before.map_or(self.head.time, |(_, time)| time);
         let is_foreign = |(i, found): &(usize, &Found)| {
-            found.changed.is_some_and(|then| {
-                nanos(then) > nanos(since) && matches!(self.claim_at(&wrote.path, then, *i), Claim::None(_))
-            })
+            found
+                .changed
+                .is_some_and(|then| nanos(then) > nanos(since) && matches!(self.claim_at(&wrote.path, then, *i), Claim::None(_)))
         };
         if named.iter().any(is_foreign) { Claim::None(BOTH) } else { claim }
     }
@@ -357,6 +361,11 @@ impl Turn {
     /// The claim of the turn on a change of a path at that time, by whichever turn it was seen.
     pub fn claims_at(&self, path: &AbsPath, time: Time) -> Claim {
         self.claim_at(path, time, self.calls.len())
+    }
+
+    /// The files that it wrote: those that it claims.
+    pub fn files(&self) -> usize {
+        self.wrote.iter().filter(|wrote| !wrote.directory && !matches!(self.claim(wrote), Claim::None(_))).count()
     }
 
     /// The paths outside of the directory that its tools named.
@@ -401,7 +410,7 @@ mod tests {
     }
 
     fn wrote(name: &str, ms: u64) -> Wrote {
-        Wrote { path: path(name), time: Some(at(ms)), was: Some(1), is: Some(2) }
+        Wrote { path: path(name), time: Some(at(ms)), directory: false, was: Some(1), is: Some(2) }
     }
 
     #[test]

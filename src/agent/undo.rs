@@ -17,16 +17,16 @@ pub struct Chosen<'a> {
     pub back: Vec<&'a Turn>,
     /// The others of the directory.
     pub others: Vec<&'a Turn>,
+    undone: &'a BTreeMap<u64, BTreeSet<AbsPath>>,
 }
 
 impl<'a> Chosen<'a> {
     /// Turn `n` and the later ones of its agent's session; of other sessions of that agent those that began after all that were chosen
-    /// before had ended. Turns for which `is_undone` stay out.
-    pub fn from(turns: &'a [Turn], n: u64, is_undone: impl Fn(&Turn) -> bool) -> Self {
-        let mut chosen = Self { back: Vec::new(), others: Vec::new() };
+    /// before had ended. `undone` has the paths of each turn that are taken back already.
+    pub fn from(turns: &'a [Turn], n: u64, undone: &'a BTreeMap<u64, BTreeSet<AbsPath>>) -> Self {
+        let mut chosen = Self { back: Vec::new(), others: Vec::new(), undone };
         for turn in turns {
-            let is_asked = turn.head.n >= n && !is_undone(turn);
-            if is_asked && chosen.back.first().is_none_or(|first| follows(turn, first, &chosen.back)) {
+            if turn.head.n >= n && chosen.back.first().is_none_or(|first| follows(turn, first, &chosen.back)) {
                 chosen.back.push(turn);
             } else {
                 chosen.others.push(turn);
@@ -44,8 +44,7 @@ impl<'a> Chosen<'a> {
 /// True if a turn goes on with the work of those that are chosen.
 fn follows(turn: &Turn, first: &Turn, chosen: &[&Turn]) -> bool {
     let is_agents = turn.head.agent == first.head.agent;
-    is_agents
-        && (turn.head.session == first.head.session || chosen.iter().all(|earlier| earlier.last < turn.head.time))
+    is_agents && (turn.head.session == first.head.session || chosen.iter().all(|earlier| earlier.last < turn.head.time))
 }
 
 /// The paths of turns that are taken back, and what was there before.
@@ -136,7 +135,9 @@ impl<'a> Told<'a> {
     fn of(chosen: &'a Chosen<'a>) -> Self {
         let mut by_path: BTreeMap<&AbsPath, Vec<_>> = BTreeMap::new();
         for turn in &chosen.back {
-            turn.wrote.iter().for_each(|wrote| by_path.entry(&wrote.path).or_default().push((*turn, wrote)));
+            let undone = chosen.undone.get(&turn.head.n);
+            let is_there = |wrote: &&Wrote| !undone.is_some_and(|undone| undone.contains(&wrote.path));
+            turn.wrote.iter().filter(is_there).for_each(|wrote| by_path.entry(&wrote.path).or_default().push((*turn, wrote)));
         }
         Self { chosen, by_path }
     }
@@ -187,7 +188,8 @@ impl<'a> Told<'a> {
 
     /// The reason why a path that none of the turns wrote differs.
     fn whose(&self, path: &AbsPath) -> String {
-        let wrote = |turn: &&&Turn| turn.wrote.iter().any(|wrote| wrote.path == *path && !matches!(turn.claim(wrote), Claim::None(_)));
+        let wrote =
+            |turn: &&&Turn| turn.wrote.iter().any(|wrote| wrote.path == *path && !matches!(turn.claim(wrote), Claim::None(_)));
         let since = self.chosen.back.first().map_or(0, |turn| turn.head.n);
         match self.chosen.others.iter().rev().filter(|turn| turn.head.n > since).find(wrote) {
             Some(turn) => format!("turn {} of {} wrote it", turn.head.n, turn.head.agent.word()),

@@ -134,20 +134,15 @@ enum Subject<'a> {
     Restore(&'a Restoring<'a>),
 }
 
-/// The snapshot that is restored, and its directory.
-pub struct Restoring<'a> {
-    /// Its number.
-    pub n: u64,
-    /// The directory.
-    pub directory: &'a AbsPath,
-}
+/// The act that puts back what snapshots have: its words after "cannot" in a sentence.
+pub struct Restoring<'a>(pub &'a str);
 
 impl Subject<'_> {
     /// The act after "cannot" in a sentence.
     fn infinitive(self) -> String {
         match self {
             Subject::Session(verb, id) => format!("{} {id}", verb.infinitive()),
-            Subject::Restore(Restoring { n, directory }) => format!("restore snapshot {n} of {directory}"),
+            Subject::Restore(Restoring(act)) => (*act).to_owned(),
         }
     }
 

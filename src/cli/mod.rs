@@ -123,9 +123,16 @@ impl Ended {
     }
 }
 
-/// Parses and carries out one call. All reports are written when it returns.
+/// Carries out one call. All reports are written when it returns. An agent's hook always ends well: to Claude Code and others, 2 means that
+/// what the agent is about to do is forbidden.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     let args: Vec<OsString> = args.into_iter().collect();
+    let is_hook = args.iter().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-")).is_some_and(|word| word == "hook");
+    let ended = carry_out(args);
+    if is_hook { Ended::Done } else { ended }
+}
+
+fn carry_out(args: Vec<OsString>) -> Ended {
     let cli = match help::parse(&args) {
         Ok(cli) => cli,
         Err(error) => return misuse::misused(&error, &args),
@@ -367,9 +374,9 @@ impl Call {
                 SnapshotVerb::Prune(args) => snapshot_prune::prune(self, &args),
             },
             Verb::Agent { verb } => match verb {
-                AgentVerb::Turns(args) => agents::turns(self, &args),
-                AgentVerb::Diff(args) => agents::diff(self, &args),
-                AgentVerb::Undo(args) => agents::undo(self, &args),
+                AgentVerb::Turns(args) => agents::turns::turns(self, &args),
+                AgentVerb::Diff(args) => agents::turns::diff(self, args),
+                AgentVerb::Undo(args) => agents::undo::undo(self, &args),
                 AgentVerb::Install(args) => agents::install(self, &args),
                 AgentVerb::Uninstall(args) => agents::uninstall(self, &args),
                 AgentVerb::Status(args) => agents::status(self, &args),
@@ -377,7 +384,7 @@ impl Call {
                 AgentVerb::Guide => agents::guide(self),
                 AgentVerb::Export(args) => agents::export(self, &args),
             },
-            Verb::Hook(args) => agents::hook(self, &args),
+            Verb::Hook(args) => agents::hook::hook(self, &args),
             Verb::Prune(args) => prune_all::prune(self, &args),
             Verb::Recover(args) => recover::recover(self, &args),
             Verb::Cat(args) => cat::cat(self, &args),

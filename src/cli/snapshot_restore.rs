@@ -15,7 +15,7 @@ use crate::error::{Kind, command, recant, shell_word};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::opened::Locked;
+use crate::session::opened::{Locked, Session};
 use crate::session::prune::drop_checkpoint;
 use crate::session::store::Store;
 use crate::snapshot::compare::{self, Compared, Hashes, Terms};
@@ -38,9 +38,11 @@ struct Whole<'a> {
 
 /// A path, and the act on it.
 #[derive(Serialize)]
-struct Row {
-    path: AbsPath,
-    done: &'static str,
+pub struct Row {
+    /// The path.
+    pub path: AbsPath,
+    /// recreated, removed, metadata, restored.
+    pub done: &'static str,
 }
 
 /// Restores a directory.
@@ -80,34 +82,18 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
         return Ok(ended(&left));
     }
     if args.dry_run {
-        let report = would(call, store, &series, n, &compared)?;
+        let report = would(call, store, &series, &compared, (recorded(&series, n), &act(&series, n), n))?;
         let left = and_of(left, &report);
         say(call, args, &series, n, None, (&rows, &left, &heads));
         return Ok(ended(&left));
     }
     ask(call, args, &rows, &heads)?;
-    let recorded = recorded(&series, n);
-    let mut writing_out = None;
-    let fill = |session: &mut Locked| restore::fill(&call.fs, &series, &compared, session).map(|writing| writing_out = writing);
-    let mut session = filled(call, store, store.begin_own(&call.fs, None, recorded)?, fill)?;
-    let id = session.id().clone();
-    let done = apply::commit_restore(call, store, &mut session, &Restoring { n, directory: &series.directory }, args.force);
-    drop(writing_out);
     let only = paths.iter().map(|path| whole(&series.directory, path)).collect::<Result<_, _>>()?;
     let asked = log::Restore { directory: series.directory.clone(), snapshot: n, only };
-    let counts = done.as_ref().ok().map(|(report, _)| (report.rows.len(), report.left.len()));
-    call.note_in_log(store, &log::Entry::of_restore(asked, &session, counts));
-    let (report, _) = match done {
-        Ok(done) => done,
-        Err(mut problem) => {
-            say_whose(&mut problem, &series, n);
-            // Nothing was changed, and the snapshot still has the content. If the engine is stuck, the session stays.
-            if !matches!(problem.kind, Kind::Stuck) {
-                take_away(call, store, session);
-            }
-            return Err(problem);
-        }
-    };
+    let entry = |session: &Session, counts| log::Entry::of_restore(asked.clone(), session, counts);
+    let act = Putting { recorded: recorded(&series, n), act: &act(&series, n), n, entry: &entry, force: args.force };
+    let (mut session, report) = put_back(call, store, &series, &compared, &act)?;
+    let id = session.id().clone();
     let left = and_of(left, &report);
     if args.no_backup {
         drop_checkpoint(&call.fs, &mut session)?;
@@ -118,6 +104,52 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     }
     say(call, args, &series, n, Some(&id), (&rows, &left, &heads));
     Ok(ended(&left))
+}
+
+/// An act that puts back what snapshots have.
+pub struct Putting<'a> {
+    /// The command that its session records.
+    pub recorded: String,
+    /// The act after "cannot" in a sentence.
+    pub act: &'a str,
+    /// The snapshot that has most of it.
+    pub n: u64,
+    /// The log's entry: for the session, and the number of paths that were changed and left, if it was done.
+    pub entry: &'a dyn Fn(&Session, Option<(usize, usize)>) -> log::Entry,
+    /// True if it goes on over what somebody does meanwhile.
+    pub force: bool,
+}
+
+/// Makes a session of the differences, and commits it. If that comes to nothing, the session is removed.
+pub fn put_back(
+    call: &Call,
+    store: &Store,
+    series: &Series,
+    compared: &Compared,
+    putting: &Putting<'_>,
+) -> Result<(Locked, Report), Problem> {
+    let mut writing_out = None;
+    let fill = |session: &mut Locked| restore::fill(&call.fs, series, compared, session).map(|writing| writing_out = writing);
+    let mut session = filled(call, store, store.begin_own(&call.fs, None, putting.recorded.clone())?, fill)?;
+    let done = apply::commit_restore(call, store, &mut session, &Restoring(putting.act), putting.force);
+    drop(writing_out);
+    let counts = done.as_ref().ok().map(|(report, _)| (report.rows.len(), report.left.len()));
+    call.note_in_log(store, &(putting.entry)(&session, counts));
+    match done {
+        Ok((report, _)) => Ok((session, report)),
+        Err(mut problem) => {
+            say_whose(&mut problem, series, putting.n);
+            // Nothing was changed, and the snapshot still has the content. If the engine is stuck, the session stays.
+            if !matches!(problem.kind, Kind::Stuck) {
+                take_away(call, store, session);
+            }
+            Err(problem)
+        }
+    }
+}
+
+fn act(series: &Series, n: u64) -> String {
+    format!("restore snapshot {n} of {}", series.directory)
 }
 
 /// Refuses --with-vcs for a snapshot without version control.
@@ -166,10 +198,16 @@ fn recorded(series: &Series, n: u64) -> String {
 }
 
 /// Reports what the engine would do. Asks it as a restore does, with a session without content that is removed again.
-fn would(call: &Call, store: &Store, series: &Series, n: u64, compared: &Compared) -> Result<Report, Problem> {
+pub fn would(
+    call: &Call,
+    store: &Store,
+    series: &Series,
+    compared: &Compared,
+    (recorded, act, n): (String, &str, u64),
+) -> Result<Report, Problem> {
     let fill = |session: &mut Locked| restore::fill_to_ask(&call.fs, series, compared, session);
-    let mut session = filled(call, store, store.begin_own(&call.fs, None, recorded(series, n))?, fill)?;
-    let done = apply::would_restore(call, store, &mut session, &Restoring { n, directory: &series.directory });
+    let mut session = filled(call, store, store.begin_own(&call.fs, None, recorded)?, fill)?;
+    let done = apply::would_restore(call, store, &mut session, &Restoring(act));
     take_away(call, store, session);
     let (report, _) = done.map_err(|mut problem| {
         say_whose(&mut problem, series, n);
@@ -180,7 +218,7 @@ fn would(call: &Call, store: &Store, series: &Series, n: u64, compared: &Compare
 }
 
 /// The paths that the comparison left out, then those that the engine did.
-fn and_of(mut left: Vec<Left>, report: &Report) -> Vec<Left> {
+pub fn and_of(mut left: Vec<Left>, report: &Report) -> Vec<Left> {
     left.extend(report.left.iter().map(|(path, why)| Left { path: path.clone(), why: why.clone() }));
     left
 }
@@ -195,7 +233,7 @@ fn say_whose(problem: &mut Problem, series: &Series, n: u64) {
     problem.remedy = Some(heal());
 }
 
-fn ended(left: &[Left]) -> Ended {
+pub fn ended(left: &[Left]) -> Ended {
     if left.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) }
 }
 
@@ -215,7 +253,7 @@ fn narrow(args: &SnapshotRestore, series: &Series, n: u64, paths: &[AbsPath], co
     Ok(())
 }
 
-fn rows(series: &Series, compared: &Compared) -> Result<Vec<Row>, Problem> {
+pub fn rows(series: &Series, compared: &Compared) -> Result<Vec<Row>, Problem> {
     let row = |d: &compare::Difference| {
         let done = match (&d.now, &d.then) {
             (None, _) => "recreated",
@@ -228,7 +266,7 @@ fn rows(series: &Series, compared: &Compared) -> Result<Vec<Row>, Problem> {
     compared.differences.iter().map(row).collect()
 }
 
-fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Problem> {
+pub fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Problem> {
     let row = |(path, why): &(AbsPath, String)| {
         let path = whole(&series.directory, path)?;
         // The owner or one of his commands took the rights away: --force does not help.

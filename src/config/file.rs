@@ -68,6 +68,7 @@ struct CommitTable {
 #[serde(default)]
 struct AgentTable {
     commit: Option<AgentCommit>,
+    keep: Option<usize>,
 }
 
 #[derive(Deserialize, Default)]
@@ -192,6 +193,7 @@ impl Config {
             deny: Set::of(deny, Vec::new()),
             minor: Set::of(minor, MINOR.iter().filter_map(|text| glob(text, home).ok()).collect()),
             agent_commit: Set::of(file.agent.commit, AgentCommit::default()),
+            agent_keep: Set::of(file.agent.keep, 200),
             keep: Set::of(file.retention.keep.map(Some), None),
             older_than: Set::of(older_than.map_err(|why| value("retention.older_than", why))?.map(Some), None),
             snapshot_keep: Set::of(file.snapshot.keep, 50),

@@ -4,7 +4,7 @@ use super::wrong::unknown_key;
 use crate::error::Error;
 
 /// Every key that the file may have. NAME is any word.
-const KEYS: [&str; 34] = [
+const KEYS: [&str; 35] = [
     "store.path",
     "store.warn_size",
     "capture.also",
@@ -19,6 +19,7 @@ const KEYS: [&str; 34] = [
     "commit.deny",
     "commit.minor",
     "agent.commit",
+    "agent.keep",
     "retention.keep",
     "retention.older_than",
     "snapshot.keep",

@@ -216,6 +216,8 @@ pub struct Config {
     pub minor: Set<Vec<String>>,
     /// `agent.commit`.
     pub agent_commit: Set<AgentCommit>,
+    /// `agent.keep`: the number of turns of agents in a directory that can be undone.
+    pub agent_keep: Set<usize>,
     /// `retention.keep`: the number of newest sessions that a prune without conditions keeps.
     pub keep: Set<Option<usize>>,
     /// `retention.older_than`: seconds; a prune without conditions drops what is older.

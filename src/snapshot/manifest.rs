@@ -53,6 +53,16 @@ pub struct Head {
     pub meta: BTreeMap<String, String>,
 }
 
+/// The key of [`Head::meta`] that says when, in a turn of an agent, a snapshot was taken.
+pub const OF_TURN: &str = "taken";
+
+impl Head {
+    /// True if it was taken before or after a turn of an agent.
+    pub fn is_of_turn(&self) -> bool {
+        self.meta.contains_key(OF_TURN)
+    }
+}
+
 /// The facts known when all was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tail {

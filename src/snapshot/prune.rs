@@ -25,7 +25,7 @@ pub enum Which {
     All(Conditions),
     /// Those that one of the limits asks for.
     Any(Conditions),
-    /// Those that one of the limits in the settings asks for: a snapshot with a label stays, and does not count.
+    /// Those that one of the limits in the settings asks for: one with a label, or of an agent's turn, stays, and does not count.
     Settings(Conditions),
     /// These numbers.
     Named(Vec<u64>),
@@ -81,7 +81,7 @@ pub fn choose(series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
             return Ok(named.iter().copied().collect::<BTreeSet<_>>().into_iter().collect());
         }
     };
-    let spared = if matches!(which, Which::Settings(_)) { labelled(series, &numbers) } else { BTreeSet::new() };
+    let spared = if matches!(which, Which::Settings(_)) { spared(series, &numbers) } else { BTreeSet::new() };
     let old = &*old.iter().copied().filter(|n| !spared.contains(n)).collect::<Vec<u64>>();
     let mut sets: Vec<BTreeSet<u64>> = Vec::new();
     if let Some(keep) = conditions.keep {
@@ -101,10 +101,10 @@ pub fn choose(series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
     Ok(gone.into_iter().collect())
 }
 
-/// The snapshots with a label. An unreadable one has none.
-fn labelled(series: &Series, numbers: &[u64]) -> BTreeSet<u64> {
-    let is_labelled = |n: &u64| series.summary(*n).is_ok_and(|summary| summary.head.label.is_some());
-    numbers.iter().copied().filter(is_labelled).collect()
+/// The snapshots with a label, and those of agents' turns, which have a limit of their own. An unreadable one is neither.
+fn spared(series: &Series, numbers: &[u64]) -> BTreeSet<u64> {
+    let is_spared = |n: &u64| series.summary(*n).is_ok_and(|summary| summary.head.label.is_some() || summary.head.is_of_turn());
+    numbers.iter().copied().filter(is_spared).collect()
 }
 
 /// The oldest snapshots, until the rest need no more than `max_size`.

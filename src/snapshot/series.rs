@@ -235,7 +235,7 @@ impl Series {
         Ok(self.dir.at(&name).stat()?.is_some())
     }
 
-    /// The number that `key` stands for: `last` (the newest that no run took), a number, or a label (the newest that has it).
+    /// The number that `key` stands for: `last` (the newest that somebody asked for: no run took it, and no agent's hook), a number, or a label (the newest that has it).
     pub fn find(&self, key: &str) -> Result<u64, Error> {
         let numbers = self.numbers()?;
         if numbers.is_empty() {
@@ -243,7 +243,7 @@ impl Series {
         }
         if key == "last" {
             // An unreadable one may be anybody's: damage is reported rather than skipped.
-            let is_asked_for = |n: &u64| self.summary(*n).map_or(true, |summary| !summary.head.run);
+            let is_asked_for = |n: &u64| self.summary(*n).map_or(true, |summary| !summary.head.run && !summary.head.is_of_turn());
             if let Some(last) = numbers.iter().rev().copied().find(is_asked_for) {
                 return Ok(last);
             }

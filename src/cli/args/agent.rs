@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
+use super::Much;
 use crate::agent::known::Agent;
 
 /// The verbs under `agent`.
@@ -56,9 +57,9 @@ pub struct TurnDiff {
     /// These paths alone
     #[arg(value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
-    /// Numbers of lines for each path instead
-    #[arg(long)]
-    pub stat: bool,
+    /// How much of it is shown
+    #[command(flatten)]
+    pub much: Much,
 }
 
 /// `agent undo`.
@@ -133,7 +134,35 @@ pub struct Hook {
     /// Append the event as it came to FILE
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub record: Option<PathBuf>,
-    /// Take the snapshots that this turn of this directory needs
-    #[arg(long, hide = true, value_name = "WHAT")]
-    pub take: Option<String>,
+    /// Be the process that takes a snapshot
+    #[arg(long, hide = true, value_name = "WHEN", requires = "dir")]
+    pub take: Option<Take>,
+    /// The turn that it is for
+    #[arg(long, hide = true, value_name = "N", default_value_t = 0)]
+    pub turn: u64,
+    /// The directory
+    #[arg(long, hide = true, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+/// The snapshots that hooks have taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Take {
+    /// Before any turn of a session
+    Ready,
+    /// Before a turn
+    Before,
+    /// After a turn, or a part of it
+    After,
+}
+
+impl Take {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Before => "before",
+            Self::After => "after",
+        }
+    }
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use agent::{AgentStatus, AgentVerb, ExportAgent, Hook, Install, TurnDiff, TurnUndo, Turns};
+pub use agent::{AgentStatus, AgentVerb, ExportAgent, Hook, Install, Take, TurnDiff, TurnUndo, Turns};
 pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, Undo, What};
 pub use look::{Cat, Diff, Form, Log, Much, Steps};
 pub use run::{Doctor, Run, Shell};
@@ -160,6 +160,7 @@ Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.confi
   minor = ['~/.cache']         left out where they conflict; globs likewise
   [agent]
   commit = 'allow'             agents without a terminal may commit
+  keep = 200                   turns in a directory that can be undone
   [retention]
   keep = 50                    a prune without conditions keeps the newest 50
   older_than = '30d'           and takes what is older than that

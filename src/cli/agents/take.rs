@@ -1,0 +1,214 @@
+//! Takes the snapshots of a turn, in a process of its own: an agent waits for it, but not longer than it may.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::agent::known::Agent;
+use crate::agent::turn::{Head, Line, Turn, Wrote, mark};
+use crate::agent::turns::Turns;
+use crate::cli::args::{Hook, Take};
+use crate::cli::problem::Problem;
+use crate::cli::snapshot::{home, needed};
+use crate::cli::{Call, Ended};
+use crate::error::{At, Error, Kind};
+use crate::fs::dir::{Dir, Time};
+use crate::fs::path::AbsPath;
+use crate::session::store::Store;
+use crate::snapshot::create::{Asked, Made, create};
+use crate::snapshot::manifest::OF_TURN;
+use crate::snapshot::prune;
+use crate::snapshot::rules::{Rules, Source, Vcs};
+use crate::snapshot::series::{Locked, Series};
+use crate::snapshot::{compare, place, whole};
+use crate::tree::state::State;
+
+/// A process that takes a snapshot.
+pub struct Taking(Child);
+
+impl Taking {
+    /// Starts it, apart from the hook's pipes and process group.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(call: &Call, agent: Agent, what: Take, directory: &AbsPath, turn: u64) -> Result<Self, Problem> {
+        let program = std::env::current_exe().at("find the program of", "this process").map_err(Error::from)?;
+        let mut command = Command::new(program);
+        command.arg("--store").arg(call.store_path()?.as_path()).args(["hook", agent.word(), "--take", what.word(), "--turn"]);
+        command.arg(turn.to_string()).arg("--dir").arg(directory.as_path());
+        use std::os::unix::process::CommandExt;
+        command.process_group(0).current_dir("/");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Ok(Self(command.spawn().at("start", "recant hook --take").map_err(Error::from)?))
+    }
+
+    /// Waits for its end, or as long as that. True if it has ended.
+    pub fn wait(mut self, longest: Duration) -> bool {
+        let until = Instant::now() + longest;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            match self.0.try_wait() {
+                Ok(None) if Instant::now() < until => std::thread::sleep(pause),
+                Ok(None) => return false,
+                Ok(Some(_)) | Err(_) => return true,
+            }
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Is that process.
+pub fn take(call: &Call, args: &Hook) -> Result<Ended, Problem> {
+    let (Some(what), Some(directory)) = (args.take, &args.dir) else { return Ok(Ended::Done) };
+    let directory = crate::cli::place::absolute(directory)?;
+    let store = call.made_store()?;
+    let turns = Turns::create(&call.fs, &store, &directory)?;
+    let done = taken(call, &store, &turns, &directory, what, args.turn);
+    if let Err(problem) = &done
+        && what != Take::Ready
+    {
+        turns.add(&call.fs, args.turn, &[Line::Failed { why: problem.message.clone() }])?;
+    }
+    done.map(|()| Ended::Done)
+}
+
+fn taken(call: &Call, store: &Store, turns: &Turns, directory: &AbsPath, what: Take, n: u64) -> Result<(), Problem> {
+    let series = Series::create(&call.fs, store, directory)?;
+    let lock = lock(call, &series)?;
+    let began = crate::fs::now();
+    if what == Take::Ready {
+        snapshot(call, store, &series, &lock, None)?;
+        return Ok(());
+    }
+    let Some(turn) = turns.turn(n)? else { return Ok(()) };
+    match what {
+        Take::Before => {
+            let made = snapshot(call, store, &series, &lock, Some(("before", &turn.head)))?;
+            turns.add(&call.fs, n, &[Line::Before { snapshot: made.n, time: began }])?;
+            close_earlier(call, turns, &series, &turn.head, made.n)?;
+            retain(call, turns, &series, &lock)
+        }
+        Take::Ready | Take::After => settle(call, store, turns, &series, &lock, &turn),
+    }
+}
+
+/// Takes the snapshot that shows what a turn has done so far, and notes the paths.
+pub fn settle(call: &Call, store: &Store, turns: &Turns, series: &Series, lock: &Locked, turn: &Turn) -> Result<(), Problem> {
+    let made = snapshot(call, store, series, lock, Some(("after", &turn.head)))?;
+    note(call, turns, series, turn, made.n)
+}
+
+/// Notes what a turn has done up to a snapshot.
+fn note(call: &Call, turns: &Turns, series: &Series, turn: &Turn, after: u64) -> Result<(), Problem> {
+    let Some((before, _)) = turn.before else { return Ok(()) };
+    let mut lines = vec![Line::After { snapshot: after, time: crate::fs::now() }];
+    if before != after {
+        let compared = compare::between(series, before, Some(after), &[], false)?;
+        for difference in &compared.differences {
+            let (was, is) = (difference.then.as_ref(), difference.now.as_ref());
+            let time = changed_at(&whole(&series.directory, &difference.path)?, was, is);
+            let directory = is.or(was).is_some_and(State::is_dir);
+            lines.push(Line::Wrote(Wrote { path: difference.path.clone(), time, directory, was: mark(was), is: mark(is) }));
+        }
+        lines.extend(compared.left.into_iter().map(|(path, why)| Line::Left { path, why }));
+    }
+    Ok(turns.add(&call.fs, turn.head.n, &lines)?)
+}
+
+/// The time of the last change at a path: see [`Wrote::time`]. `None` if it cannot be looked at.
+fn changed_at(path: &AbsPath, was: Option<&State>, is: Option<&State>) -> Option<Time> {
+    let stat = |path: &AbsPath| {
+        let dir = Dir::open(path.parent()?.as_path()).ok()?;
+        dir.at(path.name()).stat().ok()?
+    };
+    if is.is_none() {
+        return std::iter::successors(path.parent(), AbsPath::parent).find_map(|above| stat(&above)).map(|stat| stat.ctime);
+    }
+    let is_dir = |state: Option<&State>| state.is_some_and(State::is_dir);
+    let stat = stat(path)?;
+    // The names that come and go in a directory set its ctime.
+    Some(if is_dir(is) && !is_dir(was) { stat.btime.unwrap_or(stat.ctime) } else { stat.ctime })
+}
+
+/// A first snapshot may take longer than anybody waits for a lock.
+fn lock(call: &Call, series: &Series) -> Result<Locked, Problem> {
+    for _ in 0..60 {
+        match series.lock(&call.fs) {
+            Err(error) if error.kind() == Kind::Busy => {}
+            lock => return Ok(lock?),
+        }
+    }
+    Ok(series.lock(&call.fs)?)
+}
+
+fn snapshot(call: &Call, store: &Store, series: &Series, lock: &Locked, of: Option<(&str, &Head)>) -> Result<Made, Problem> {
+    place::check(&series.directory, &store.path, home().as_ref())?;
+    let (message, meta) = match of {
+        None => ("an agent's session begins".into(), vec![(OF_TURN, "ready".into())]),
+        Some((when, head)) => {
+            let meta = [(OF_TURN, when), ("agent", head.agent.word()), ("session", &*head.session)];
+            let meta = meta.map(|(key, value)| (key, value.to_owned())).into_iter();
+            let meta = meta.chain([("turn", head.n.to_string())]).chain(head.model.clone().map(|model| ("model", model)));
+            (format!("{when} turn {}: {}", head.n, head.prompt), meta.collect())
+        }
+    };
+    let rules = Rules { presets: vec!["dev".into()], vcs: Some(Vcs::Left), ..Rules::default() };
+    let asked = Asked {
+        message: Some(message),
+        meta: meta.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+        if_changed: true,
+        rules: Source::Found(rules),
+        limit: Some(call.config.snapshot_max_files.value),
+        ..Asked::default()
+    };
+    Ok(create(&call.fs, &store.path, series, lock, &asked)?)
+}
+
+/// The most turns that are looked at for one that its agent did not end.
+const EARLIER: usize = 20;
+
+/// Notes what the turn before in the same session has done, if its agent did not tell its end: the person interrupted it.
+fn close_earlier(call: &Call, turns: &Turns, series: &Series, head: &Head, snapshot: u64) -> Result<(), Problem> {
+    for n in turns.numbers()?.range(..head.n).rev().take(EARLIER) {
+        let Some(turn) = turns.turn(*n)? else { continue };
+        if (turn.head.agent, &turn.head.session) == (head.agent, &head.session) {
+            return if turn.is_settled { Ok(()) } else { note(call, turns, series, &turn, snapshot) };
+        }
+    }
+    Ok(())
+}
+
+/// Removes the oldest turns beyond the number and the bytes of the settings, with the snapshots that only they need.
+fn retain(call: &Call, turns: &Turns, series: &Series, lock: &Locked) -> Result<(), Problem> {
+    let (keep, max_size) = (call.config.agent_keep.value.max(1), call.config.snapshot_max_size.value);
+    let numbers: Vec<u64> = turns.numbers()?.into_iter().collect();
+    let mut go = numbers.len().saturating_sub(keep);
+    loop {
+        if go > 0 {
+            drop_turns(call, turns, series, lock, &numbers[..go])?;
+        }
+        // A quarter at a time, so that not each turn has to.
+        let more = (go + numbers.len().div_ceil(4)).min(numbers.len().saturating_sub(1));
+        if more <= go || prune::used(&series.dir)? <= max_size {
+            return Ok(());
+        }
+        go = more;
+    }
+}
+
+fn drop_turns(call: &Call, turns: &Turns, series: &Series, lock: &Locked, gone: &[u64]) -> Result<(), Problem> {
+    let oldest = turns.numbers()?.into_iter().find(|n| !gone.contains(n));
+    // The snapshots of later turns have higher numbers.
+    let from = oldest.map(|n| turns.turn(n)).transpose()?.flatten().and_then(|turn| turn.before).map_or(u64::MAX, |(n, _)| n);
+    let (numbers, needed) = (series.numbers()?, needed(call, &series.directory)?);
+    let is_theirs = |n: &u64| {
+        *n < from
+            && Some(n) != numbers.last()
+            && !needed.contains(n)
+            && series.summary(*n).is_ok_and(|summary| summary.head.is_of_turn() && summary.head.label.is_none())
+    };
+    let snapshots: Vec<u64> = numbers.iter().copied().filter(is_theirs).collect();
+    if !snapshots.is_empty() {
+        prune::prune(&call.fs, series, lock, &snapshots)?;
+    }
+    Ok(turns.remove(&call.fs, gone)?)
+}

@@ -1,0 +1,259 @@
+//! `agent turns` and `agent diff`: the turns of this project, and what one of them changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::take::settle;
+use crate::agent::known::Agent;
+use crate::agent::turn::{Claim, Turn};
+use crate::agent::turns;
+use crate::cli::args::{self, SnapshotDiff, TurnDiff};
+use crate::cli::list::shown;
+use crate::cli::place::absolute;
+use crate::cli::problem::Problem;
+use crate::cli::shown::cut;
+use crate::cli::text::{self, Flexible, Side};
+use crate::cli::{Call, Ended, cwd, snapshot_diff};
+use crate::error::command;
+use crate::fs::dir::Time;
+use crate::fs::path::AbsPath;
+use crate::session::header::Status;
+use crate::session::id::Id;
+use crate::session::store::Store;
+use crate::snapshot::series::{Locked, Series};
+use crate::snapshot::whole;
+use crate::tree::project::project_of;
+use crate::tree::time;
+
+/// The turns of the project that a call is made in.
+pub struct Here<'c> {
+    /// The store.
+    pub store: &'c Store,
+    /// The project.
+    pub directory: AbsPath,
+    /// The project's turns.
+    pub turns: turns::Turns,
+}
+
+impl<'c> Here<'c> {
+    /// Finds them.
+    ///
+    /// # Errors
+    /// No agent's turn was ever noted here.
+    pub fn find(call: &'c Call) -> Result<Self, Problem> {
+        let directory = project_of(&absolute(&cwd()?)?, dirs::home_dir().as_deref());
+        let found = match call.store()? {
+            None => None,
+            Some(store) => turns::Turns::open(store, &directory)?.map(|turns| (store, turns)),
+        };
+        let Some((store, turns)) = found else {
+            let why = format!("{directory}: no turn of an agent is known here");
+            return Err(Problem::refused(why).remedy(format!(
+                "{} tells which agents have recant's hooks, and {} adds them",
+                command("agent status"),
+                command("agent install AGENT")
+            )));
+        };
+        Ok(Self { store, directory, turns })
+    }
+
+    /// Its snapshots.
+    ///
+    /// # Errors
+    /// They are gone.
+    pub fn series(&self) -> Result<Series, Problem> {
+        let none = || Problem::refused(format!("{}: the snapshots of its turns are gone", self.directory));
+        Series::open(self.store, &self.directory)?.ok_or_else(none)
+    }
+
+    /// All turns, the oldest first. Of those from `n` on whose agent told no end, a snapshot is taken that shows what they have done.
+    ///
+    /// # Errors
+    /// A turn cannot be read; a snapshot cannot be taken.
+    pub fn settled(&self, call: &Call, series: &Series, lock: &Locked, n: u64) -> Result<Vec<Turn>, Problem> {
+        let turns = self.turns.all()?;
+        let open: Vec<&Turn> =
+            turns.iter().filter(|turn| turn.head.n >= n && !turn.is_settled && turn.before.is_some()).collect();
+        if open.is_empty() {
+            return Ok(turns);
+        }
+        for turn in open {
+            settle(call, self.store, &self.turns, series, lock, turn)?;
+        }
+        Ok(self.turns.all()?)
+    }
+
+    /// The turn that is meant: that of the number, else the newest that changed something and is not taken back.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn meant(&self, turns: &[Turn], n: Option<u64>) -> Result<u64, Problem> {
+        let listed = || command("agent turns");
+        if let Some(n) = n {
+            let is_there = turns.iter().any(|turn| turn.head.n == n);
+            let none = || Problem::refused(format!("there is no turn {n} here")).remedy(format!("{} lists them", listed()));
+            return if is_there { Ok(n) } else { Err(none()) };
+        }
+        let changed = |turn: &&Turn| !turn.wrote.is_empty() || !turn.is_settled;
+        let newest = turns.iter().rev().filter(changed).find(|turn| undone_by(self.store, turn).is_none());
+        newest.map(|turn| turn.head.n).ok_or_else(|| {
+            Problem::refused("no turn here has changed something that is not taken back")
+                .remedy(format!("{} lists them", listed()))
+        })
+    }
+
+    /// The paths of each turn that committed sessions have taken back, with the directory as `/`.
+    ///
+    /// # Errors
+    /// A session cannot be read.
+    pub fn undone(&self, turns: &[Turn]) -> Result<BTreeMap<u64, BTreeSet<AbsPath>>, Problem> {
+        let mut undone: BTreeMap<u64, BTreeSet<AbsPath>> = BTreeMap::new();
+        for turn in turns {
+            for id in &turn.undone {
+                // Pruned: nobody can bring the turn back, and its paths are what they are.
+                let Ok(session) = self.store.session(id) else { continue };
+                let changes = session.changes()?;
+                let sides = session.sides(changes.list.len())?;
+                let inside = changes.list.iter().zip(sides).filter(|(_, side)| side.is_in());
+                let paths =
+                    inside.filter_map(|(change, _)| AbsPath::parse([b"/", change.path.below(&self.directory)?].concat()).ok());
+                undone.entry(turn.head.n).or_default().extend(paths);
+            }
+        }
+        Ok(undone)
+    }
+}
+
+/// The session that took a turn back, and is committed.
+fn undone_by<'t>(store: &Store, turn: &'t Turn) -> Option<&'t Id> {
+    let is_committed = |id: &&Id| store.session(id).is_ok_and(|session| session.header.status() == Status::Committed);
+    turn.undone.iter().rev().find(is_committed)
+}
+
+/// A turn in JSON: docs/json.md.
+#[derive(Serialize)]
+struct Row<'a> {
+    n: u64,
+    #[serde(with = "time")]
+    time: Time,
+    agent: Agent,
+    prompt: &'a str,
+    files: usize,
+    covered: bool,
+    ended: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undone: Option<&'a Id>,
+}
+
+/// `{"schema":2,"directory":…,"turns":[…]}`.
+#[derive(Serialize)]
+struct Whole<'a> {
+    directory: &'a AbsPath,
+    turns: &'a [Row<'a>],
+}
+
+/// Lists the turns.
+pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Problem> {
+    let here = Here::find(call)?;
+    let mut turns = here.turns.all()?;
+    turns.retain(|turn| args.agent.is_none_or(|agent| turn.head.agent == agent));
+    let rows: Vec<Row<'_>> = turns
+        .iter()
+        .rev()
+        .map(|turn| Row {
+            n: turn.head.n,
+            time: turn.head.time,
+            agent: turn.head.agent,
+            prompt: &turn.head.prompt,
+            files: turn.files(),
+            covered: turn.covered,
+            ended: turn.is_settled,
+            undone: undone_by(here.store, turn),
+        })
+        .collect();
+    if call.out.is_text() {
+        call.out.page(call.config.pager.value.as_deref());
+        print(call, args, &rows);
+    } else {
+        call.out.list(&Whole { directory: &here.directory, turns: &rows }, || &rows);
+    }
+    Ok(Ended::Done)
+}
+
+fn print(call: &Call, args: &args::Turns, rows: &[Row<'_>]) {
+    if rows.is_empty() {
+        call.out.note("there are no turns");
+        return;
+    }
+    let (first, more) = cut(rows.len(), call.out.limit(args.all));
+    let state = |row: &Row<'_>| match row.undone {
+        Some(id) => format!("undone by {}", id.tail()),
+        None if !row.covered => "not covered".into(),
+        None if !row.ended => "not ended".into(),
+        None => String::new(),
+    };
+    let head = ["N", "TIME", "AGENT", "FILES", "", "PROMPT"].map(str::to_owned);
+    let lines = rows[..first].iter().map(|row| {
+        [
+            row.n.to_string(),
+            text::day(row.time),
+            row.agent.word().to_owned(),
+            text::grouped(row.files as u64),
+            state(row),
+            shown(row.prompt),
+        ]
+    });
+    let mut lines: Vec<_> = [head].into_iter().chain(lines).collect();
+    text::fit(&mut lines, call.out.width(), &[Flexible::words(5, 12)]);
+    use Side::{Left, Right};
+    text::table([Right, Left, Left, Right, Left, Left], &lines).for_each(|line| call.out.line(line));
+    if more > 0 {
+        call.out.line(text::more(more, &command("agent turns --all")));
+    }
+}
+
+/// Shows what a turn changed.
+pub fn diff(call: &Call, args: TurnDiff) -> Result<Ended, Problem> {
+    let here = Here::find(call)?;
+    let turns = here.turns.all()?;
+    let n = here.meant(&turns, args.turn)?;
+    let Some(turn) = turns.iter().find(|turn| turn.head.n == n) else { return Ok(Ended::Done) };
+    let Some((before, _)) = turn.before else { return Err(not_covered(turn)) };
+    if !turn.covered {
+        call.out.warn(format_args!("turn {n} began before its snapshot was whole: some of what it changed may be missing here"));
+    }
+    // A turn that has not ended is compared with the directory as it is now.
+    let after = turn.after.filter(|_| turn.is_settled);
+    if turn.calls.is_empty() || after == Some(before) {
+        call.out.note(format_args!("turn {n} changed nothing"));
+        return Ok(Ended::Done);
+    }
+    for wrote in turn.wrote.iter().filter(|_| after.is_some()) {
+        if let Claim::None(why) = turn.claim(wrote) {
+            call.out.note(format_args!("{}: {why}", call.out.shown(&whole(&here.directory, &wrote.path)?)));
+        }
+    }
+    let other = after.map(|n| n.to_string());
+    let (key, dir) = (before.to_string(), Some(here.directory.as_path().to_owned()));
+    let ended =
+        snapshot_diff::diff(call, &SnapshotDiff { key, other, paths: args.paths, dir, with_vcs: false, much: args.much })?;
+    say_outside(call, turn);
+    Ok(ended)
+}
+
+/// Names what a turn's tools were to write outside of the project.
+pub fn say_outside(call: &Call, turn: &Turn) {
+    let paths: BTreeSet<_> = turn.outside().collect();
+    for path in paths {
+        let path = crate::fs::path::Shown(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str())).to_string();
+        call.out.note(format_args!("{path}: turn {} wrote it, outside of the project: it is not covered", turn.head.n));
+    }
+}
+
+/// The error that nothing is known of what was there before a turn.
+pub fn not_covered(turn: &Turn) -> Problem {
+    let n = turn.head.n;
+    let why = turn.failed.as_deref().unwrap_or("it began before its snapshot was whole");
+    Problem::refused(format!("turn {n} is not covered: {why}"))
+}

@@ -1,0 +1,164 @@
+//! `agent undo`: takes turns back by a session of its own.
+
+use serde::Serialize;
+
+use super::turns::{Here, not_covered, say_outside};
+use crate::agent::turn::Line;
+use crate::agent::undo::{Asked, Chosen, Undo, undo as compare};
+use crate::cli::args::TurnUndo;
+use crate::cli::problem::Problem;
+use crate::cli::snapshot::{Left, inner};
+use crate::cli::snapshot_restore::{Putting, Row, and_of, ended, left, put_back, rows, would};
+use crate::cli::{Call, Ended, apply, text};
+use crate::error::{Kind, command};
+use crate::fs::path::AbsPath;
+use crate::session::id::Id;
+use crate::session::log;
+use crate::session::opened::Session;
+
+/// `{"schema":2,"directory":…,"turns":[7,8],"dry_run":…,"session":…,"paths":[{"path":…,"done":…}],"skipped":[…]}`.
+#[derive(Serialize)]
+struct Whole<'a> {
+    directory: &'a AbsPath,
+    turns: &'a [u64],
+    dry_run: bool,
+    session: Option<&'a Id>,
+    paths: &'a [Row],
+    skipped: &'a [Left],
+}
+
+/// Takes turns back.
+pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
+    let here = Here::find(call)?;
+    let meant = here.meant(&here.turns.all()?, args.turn)?;
+    let series = here.series()?;
+    if !args.dry_run {
+        unasked(call, meant)?;
+        call.prepare_to_change(here.store)?;
+    }
+    let lock = series.lock(&call.fs)?;
+    crate::fs::roots::open_many();
+    let turns = here.settled(call, &series, &lock, meant)?;
+    let undone = here.undone(&turns)?;
+    let chosen = Chosen::from(&turns, meant, &undone);
+    let paths = inner(&here.directory, &args.paths)?;
+    let asked = Asked { paths: &paths, force: args.force };
+    let found = compare(&here.store.path, &series, &chosen, asked)?;
+    let Some(Undo { compared, n }) = found else {
+        return Err(chosen.back.first().map_or_else(|| Problem::refused("no turn is covered"), |turn| not_covered(turn)));
+    };
+    let numbers: Vec<u64> = chosen.back.iter().map(|turn| turn.head.n).collect();
+    let (rows, kept) = (rows(&series, &compared)?, left(&series, &compared)?);
+    chosen.back.iter().for_each(|turn| say_outside(call, turn));
+    let saying = Saying { call, args, here: &here, turns: &numbers };
+    if rows.is_empty() {
+        saying.say(None, &rows, &kept);
+        return Ok(ended(&kept));
+    }
+    let act = format!("undo {}", words(&numbers));
+    let recorded = format!("agent undo {meant} {}", here.directory);
+    if args.dry_run {
+        let report = would(call, here.store, &series, &compared, (recorded, &act, n))?;
+        let kept = and_of(kept, &report);
+        saying.say(None, &rows, &kept);
+        return Ok(ended(&kept));
+    }
+    ask(call, &numbers, &rows, &kept)?;
+    let entry = |session: &Session, counts: Option<(usize, usize)>| {
+        let (result, paths) = match counts {
+            Some((paths, 0)) => ("done", paths),
+            Some((paths, _)) => ("left", paths),
+            None => ("failed", 0),
+        };
+        log::Entry::new(format!("agent undo {meant}"), session.id(), session.header.generation, result, paths as u64)
+    };
+    let putting = Putting { recorded, act: &act, n, entry: &entry, force: args.force };
+    let (session, report) = put_back(call, here.store, &series, &compared, &putting)?;
+    let id = session.id().clone();
+    for n in &numbers {
+        here.turns.add(&call.fs, *n, &[Line::Undone { session: id.clone() }])?;
+    }
+    report.notes.iter().for_each(|note| call.out.warn(note));
+    let kept = and_of(kept, &report);
+    saying.say(Some(&id), &rows, &kept);
+    Ok(ended(&kept))
+}
+
+/// Refuses if nobody can be asked.
+fn unasked(call: &Call, n: u64) -> Result<(), Problem> {
+    if call.yes || call.can_ask {
+        return Ok(());
+    }
+    let problem = Problem::new(Kind::Usage, "agent undo asks first, and there is no terminal");
+    let problem = Problem { state: Some("nothing was changed".into()), ..problem };
+    Err(problem.remedy(format!("{} asks nothing", command(format_args!("agent undo {n} -y")))))
+}
+
+/// The most paths of each sort that are listed before the question.
+const LISTED: usize = 10;
+
+fn ask(call: &Call, turns: &[u64], rows: &[Row], kept: &[Left]) -> Result<(), Problem> {
+    if call.yes {
+        return Ok(());
+    }
+    let out = &call.out;
+    rows.iter().take(LISTED).for_each(|row| out.say(format_args!("  {:<9} {}", row.done, out.shown(&row.path))));
+    if let Some(more) = rows.len().checked_sub(LISTED).filter(|more| *more > 0) {
+        out.say(format_args!("  … and {} more: --dry-run --all lists them", text::grouped(more as u64)));
+    }
+    for Left { path, why } in kept.iter().take(LISTED) {
+        out.say(text::filled_after("  stays   ", &format!("{}: {why}", out.shown(path)), 12));
+    }
+    if let Some(more) = kept.len().checked_sub(LISTED).filter(|more| *more > 0) {
+        out.say(format_args!("  … and {} more that stay", text::grouped(more as u64)));
+    }
+    call.confirm(&format!("Take {} back: {}?", words(turns), text::count(rows.len() as u64, "path")))
+}
+
+/// The turns in words: `turn 7`, `turns 7 to 9`, `turns 7, 9 and 12`.
+fn words(turns: &[u64]) -> String {
+    match turns {
+        [one] => format!("turn {one}"),
+        [first, .., last] if last - first + 1 == turns.len() as u64 && turns.len() > 2 => format!("turns {first} to {last}"),
+        _ => format!("turns {}", text::list(&turns.iter().map(ToString::to_string).collect::<Vec<_>>())),
+    }
+}
+
+/// A report.
+struct Saying<'a> {
+    call: &'a Call,
+    args: &'a TurnUndo,
+    here: &'a Here<'a>,
+    turns: &'a [u64],
+}
+
+impl Saying<'_> {
+    fn say(&self, session: Option<&Id>, rows: &[Row], kept: &[Left]) {
+        let Self { call, args, here, turns } = self;
+        let (out, dry_run) = (&call.out, args.dry_run);
+        if !out.is_text() {
+            let directory = &here.directory;
+            out.document(&Whole { directory, turns, dry_run, session, paths: rows, skipped: kept });
+            return;
+        }
+        let first = turns.first().copied().unwrap_or_default();
+        let whole = match session {
+            Some(id) => command(format_args!("show {} --all", id.tail())),
+            None => command(format_args!("agent undo {first} --dry-run --all")),
+        };
+        out.listing(rows.iter().map(|row| format!("{:<9} {}", row.done, out.shown(&row.path))), args.all, &whole);
+        let all = command(format_args!("agent undo {first} --dry-run --all"));
+        apply::say_skipped(call, kept.iter().map(|Left { path, why }| (path, &**why)), args.all, &all);
+        let skipped = if kept.is_empty() { String::new() } else { format!(", {} skipped", text::grouped(kept.len() as u64)) };
+        if rows.is_empty() {
+            out.note(format_args!("{}: nothing to take back{skipped}", words(turns)));
+            return;
+        }
+        let paths = text::count(rows.len() as u64, "path");
+        let would = if dry_run { "would be " } else { "" };
+        out.note(format_args!("{}: {paths} {would}taken back{skipped}", words(turns)));
+        if let Some(id) = session {
+            out.note(format_args!("to have it again: {}", command(format_args!("rollback {}", id.tail()))));
+        }
+    }
+}
