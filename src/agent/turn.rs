@@ -363,9 +363,9 @@ impl Turn {
         self.claim_at(path, time, self.calls.len())
     }
 
-    /// The files that it wrote: those that it claims.
-    pub fn files(&self) -> usize {
-        self.wrote.iter().filter(|wrote| !wrote.directory && !matches!(self.claim(wrote), Claim::None(_))).count()
+    /// The paths that it wrote: those that it claims.
+    pub fn own(&self) -> impl Iterator<Item = &Wrote> {
+        self.wrote.iter().filter(|wrote| !matches!(self.claim(wrote), Claim::None(_)))
     }
 
     /// The paths outside of the directory that its tools named.

@@ -86,6 +86,7 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
             }
             Verdict::Back { .. } => compared.differences.push(difference),
             Verdict::Stays(why) => stay.push((difference, why)),
+            Verdict::IsBack => {}
         }
     }
     // What is as in the first snapshot now, but was something else before a later turn.
@@ -102,7 +103,7 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
         compared.differences.append(&mut more.differences);
     }
     compared.differences.sort_by(|a, b| a.path.cmp(&b.path));
-    compared.leave(stay);
+    compared.leave(stay, |path| !seen.contains(path) && matches!(told.verdict(path, None, asked.force), Verdict::Back { .. }));
     for turn in &chosen.back {
         compared.left.extend(turn.left.iter().filter(|(path, _)| asked.has(path)).cloned());
     }
@@ -122,6 +123,8 @@ enum Verdict {
     Back { snapshot: u64, was: Option<u64> },
     /// It stays, for this reason.
     Stays(String),
+    /// It is as before an earlier turn, which was taken back.
+    IsBack,
 }
 
 /// What turns tell of each path.
@@ -148,7 +151,9 @@ impl<'a> Told<'a> {
 
     /// Decides about a path: with its difference from the first snapshot, if it differs.
     fn verdict(&self, path: &AbsPath, difference: Option<&Difference>, force: bool) -> Verdict {
-        let Some(told) = self.by_path.get(path) else { return Verdict::Stays(self.whose(path)) };
+        let Some(told) = self.by_path.get(path) else {
+            return if self.is_back(path, difference) { Verdict::IsBack } else { Verdict::Stays(self.whose(path)) };
+        };
         if let Some((turn, _)) = told.iter().find(|(turn, _)| !turn.covered) {
             return Verdict::Stays(format!("turn {} is not covered: it began before its snapshot was whole", turn.head.n));
         }
@@ -184,6 +189,14 @@ impl<'a> Told<'a> {
         let time = wrote.time?;
         let also = self.chosen.others.iter().find(|other| other.overlaps(turn) && other.claims_at(&wrote.path, time) >= claim)?;
         Some(format!("turn {} of {} may have written it, too", also.head.n, also.head.agent.word()))
+    }
+
+    /// True if a turn that is taken back wrote the path, and it is as before that.
+    fn is_back(&self, path: &AbsPath, difference: Option<&Difference>) -> bool {
+        let now = mark(difference.and_then(|difference| difference.now.as_ref()));
+        let turns = self.chosen.back.iter().chain(&self.chosen.others);
+        let of = |turn: &&&Turn| self.chosen.undone.get(&turn.head.n).is_some_and(|undone| undone.contains(path));
+        turns.filter(of).flat_map(|turn| &turn.wrote).any(|wrote| wrote.path == *path && wrote.was == now)
     }
 
     /// The reason why a path that none of the turns wrote differs.

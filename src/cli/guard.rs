@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use super::Call;
-use super::args::{CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
+use super::args::{AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
 use super::problem::Problem;
 use super::which::{self, Want};
 use crate::config::AgentCommit;
@@ -56,6 +56,8 @@ fn decided(verb: &Verb) -> Option<Option<(&str, Want)>> {
         Verb::Redo(args) if !args.what.dry_run => Some(Some((&args.what.id, Want::Redo))),
         Verb::Confirm(args) if !args.watch => Some(Some((&args.id, Want::Confirm))),
         Verb::Snapshot { verb: SnapshotVerb::Restore(args) } if !args.dry_run => Some(None),
+        Verb::Agent { verb: AgentVerb::Undo(args) } if !args.dry_run => Some(None),
+        Verb::Agent { verb: AgentVerb::Install(args) | AgentVerb::Uninstall(args) } if !args.dry_run => Some(None),
         Verb::Snapshot { verb: SnapshotVerb::Prune(args) } if !args.dry_run => Some(None),
         Verb::Snapshot { verb: SnapshotVerb::Create(args) } if args.keep.is_some() => Some(None),
         Verb::Session { verb: SessionVerb::Prune(args) } if !args.dry_run => Some(None),

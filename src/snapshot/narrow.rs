@@ -44,7 +44,8 @@ impl Compared {
     }
 
     /// Leaves these differences, which are already taken out, each for its reason; and what would lie in a directory that is not there then.
-    pub fn leave(&mut self, stay: Vec<(Difference, String)>) {
+    /// The time of a directory goes back if something in it does, or if it `goes_back`, and nothing in it stays.
+    pub fn leave(&mut self, stay: Vec<(Difference, String)>, goes_back: impl Fn(&AbsPath) -> bool) {
         let is_directory = |d: &Difference| d.now.as_ref().is_some_and(State::is_dir);
         let missing: HashSet<&AbsPath> = stay.iter().filter(|(d, _)| !is_directory(d)).map(|(d, _)| &d.path).collect();
         let above = |path: &AbsPath| std::iter::successors(path.parent(), AbsPath::parent);
@@ -58,9 +59,9 @@ impl Compared {
         });
         self.keep(stay.iter().map(|(d, _)| (d.path.clone(), "these turns did not write it alone")).collect());
         // A directory's time goes back only if all that happened in it does.
-        let mixed: HashSet<AbsPath> = self.kept.iter().filter_map(|(path, _)| path.parent()).collect();
-        let undone: HashSet<AbsPath> = self.differences.iter().filter_map(|d| d.path.parent()).collect();
-        self.times.retain(|times| undone.contains(&times.path) && !mixed.contains(&times.path));
+        let mixed: HashSet<AbsPath> = stay.iter().filter_map(|(d, _)| d.path.parent()).collect();
+        let changed: HashSet<AbsPath> = self.differences.iter().filter_map(|d| d.path.parent()).collect();
+        self.times.retain(|times| !mixed.contains(&times.path) && (changed.contains(&times.path) || goes_back(&times.path)));
         self.touched.clear();
         self.left.extend(stay.into_iter().map(|(d, why)| (d.path, why)));
         self.left.extend(homeless);

@@ -8,7 +8,7 @@ use super::take::settle;
 use crate::agent::known::Agent;
 use crate::agent::turn::{Claim, Turn};
 use crate::agent::turns;
-use crate::cli::args::{self, SnapshotDiff, TurnDiff};
+use crate::cli::args::{self, SnapshotDiff, TurnDiff, turn_and_paths};
 use crate::cli::list::shown;
 use crate::cli::place::absolute;
 use crate::cli::problem::Problem;
@@ -96,7 +96,8 @@ impl<'c> Here<'c> {
             return if is_there { Ok(n) } else { Err(none()) };
         }
         let changed = |turn: &&Turn| !turn.wrote.is_empty() || !turn.is_settled;
-        let newest = turns.iter().rev().filter(changed).find(|turn| undone_by(self.store, turn).is_none());
+        let undone = self.undone(turns)?;
+        let newest = turns.iter().rev().filter(changed).find(|turn| !is_back(turn, &undone));
         newest.map(|turn| turn.head.n).ok_or_else(|| {
             Problem::refused("no turn here has changed something that is not taken back")
                 .remedy(format!("{} lists them", listed()))
@@ -107,8 +108,8 @@ impl<'c> Here<'c> {
     ///
     /// # Errors
     /// A session cannot be read.
-    pub fn undone(&self, turns: &[Turn]) -> Result<BTreeMap<u64, BTreeSet<AbsPath>>, Problem> {
-        let mut undone: BTreeMap<u64, BTreeSet<AbsPath>> = BTreeMap::new();
+    pub fn undone(&self, turns: &[Turn]) -> Result<Undone, Problem> {
+        let mut undone = Undone::new();
         for turn in turns {
             for id in &turn.undone {
                 // Pruned: nobody can bring the turn back, and its paths are what they are.
@@ -125,7 +126,15 @@ impl<'c> Here<'c> {
     }
 }
 
-/// The session that took a turn back, and is committed.
+/// The paths that are taken back, by turn.
+type Undone = BTreeMap<u64, BTreeSet<AbsPath>>;
+
+/// True if all that a turn wrote is taken back.
+fn is_back(turn: &Turn, undone: &Undone) -> bool {
+    undone.get(&turn.head.n).is_some_and(|undone| turn.own().all(|wrote| undone.contains(&wrote.path)))
+}
+
+/// The last session that took something of a turn back, and is committed.
 fn undone_by<'t>(store: &Store, turn: &'t Turn) -> Option<&'t Id> {
     let is_committed = |id: &&Id| store.session(id).is_ok_and(|session| session.header.status() == Status::Committed);
     turn.undone.iter().rev().find(is_committed)
@@ -142,8 +151,12 @@ struct Row<'a> {
     files: usize,
     covered: bool,
     ended: bool,
+    /// The session that took it back.
     #[serde(skip_serializing_if = "Option::is_none")]
     undone: Option<&'a Id>,
+    /// True if that took a part of it back.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    partly: bool,
 }
 
 /// `{"schema":2,"directory":…,"turns":[…]}`.
@@ -158,6 +171,7 @@ pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Problem> {
     let here = Here::find(call)?;
     let mut turns = here.turns.all()?;
     turns.retain(|turn| args.agent.is_none_or(|agent| turn.head.agent == agent));
+    let undone = here.undone(&turns)?;
     let rows: Vec<Row<'_>> = turns
         .iter()
         .rev()
@@ -166,10 +180,11 @@ pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Problem> {
             time: turn.head.time,
             agent: turn.head.agent,
             prompt: &turn.head.prompt,
-            files: turn.files(),
+            files: turn.own().filter(|wrote| !wrote.directory).count(),
             covered: turn.covered,
             ended: turn.is_settled,
             undone: undone_by(here.store, turn),
+            partly: undone.contains_key(&turn.head.n) && !is_back(turn, &undone),
         })
         .collect();
     if call.out.is_text() {
@@ -188,6 +203,7 @@ fn print(call: &Call, args: &args::Turns, rows: &[Row<'_>]) {
     }
     let (first, more) = cut(rows.len(), call.out.limit(args.all));
     let state = |row: &Row<'_>| match row.undone {
+        Some(id) if row.partly => format!("undone in part by {}", id.tail()),
         Some(id) => format!("undone by {}", id.tail()),
         None if !row.covered => "not covered".into(),
         None if !row.ended => "not ended".into(),
@@ -217,7 +233,8 @@ fn print(call: &Call, args: &args::Turns, rows: &[Row<'_>]) {
 pub fn diff(call: &Call, args: TurnDiff) -> Result<Ended, Problem> {
     let here = Here::find(call)?;
     let turns = here.turns.all()?;
-    let n = here.meant(&turns, args.turn)?;
+    let (n, paths) = turn_and_paths(&args.of);
+    let (n, paths) = (here.meant(&turns, n)?, paths.to_vec());
     let Some(turn) = turns.iter().find(|turn| turn.head.n == n) else { return Ok(Ended::Done) };
     let Some((before, _)) = turn.before else { return Err(not_covered(turn)) };
     if !turn.covered {
@@ -236,8 +253,7 @@ pub fn diff(call: &Call, args: TurnDiff) -> Result<Ended, Problem> {
     }
     let other = after.map(|n| n.to_string());
     let (key, dir) = (before.to_string(), Some(here.directory.as_path().to_owned()));
-    let ended =
-        snapshot_diff::diff(call, &SnapshotDiff { key, other, paths: args.paths, dir, with_vcs: false, much: args.much })?;
+    let ended = snapshot_diff::diff(call, &SnapshotDiff { key, other, paths, dir, with_vcs: false, much: args.much })?;
     say_outside(call, turn);
     Ok(ended)
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::turns::{Here, not_covered, say_outside};
 use crate::agent::turn::Line;
 use crate::agent::undo::{Asked, Chosen, Undo, undo as compare};
-use crate::cli::args::TurnUndo;
+use crate::cli::args::{TurnUndo, turn_and_paths};
 use crate::cli::problem::Problem;
 use crate::cli::snapshot::{Left, inner};
 use crate::cli::snapshot_restore::{Putting, Row, and_of, ended, left, put_back, rows, would};
@@ -30,7 +30,8 @@ struct Whole<'a> {
 /// Takes turns back.
 pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let here = Here::find(call)?;
-    let meant = here.meant(&here.turns.all()?, args.turn)?;
+    let (n, paths) = turn_and_paths(&args.of);
+    let meant = here.meant(&here.turns.all()?, n)?;
     let series = here.series()?;
     if !args.dry_run {
         unasked(call, meant)?;
@@ -41,13 +42,15 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let turns = here.settled(call, &series, &lock, meant)?;
     let undone = here.undone(&turns)?;
     let chosen = Chosen::from(&turns, meant, &undone);
-    let paths = inner(&here.directory, &args.paths)?;
+    let paths = inner(&here.directory, paths)?;
     let asked = Asked { paths: &paths, force: args.force };
     let found = compare(&here.store.path, &series, &chosen, asked)?;
     let Some(Undo { compared, n }) = found else {
         return Err(chosen.back.first().map_or_else(|| Problem::refused("no turn is covered"), |turn| not_covered(turn)));
     };
-    let numbers: Vec<u64> = chosen.back.iter().map(|turn| turn.head.n).collect();
+    // The first one is named whatever it did: it was asked for.
+    let numbers: Vec<u64> =
+        chosen.back.iter().filter(|turn| turn.head.n == meant || !turn.wrote.is_empty()).map(|turn| turn.head.n).collect();
     let (rows, kept) = (rows(&series, &compared)?, left(&series, &compared)?);
     chosen.back.iter().for_each(|turn| say_outside(call, turn));
     let saying = Saying { call, args, here: &here, turns: &numbers };

@@ -51,12 +51,9 @@ pub struct Turns {
   recant agent diff                  the newest turn that changed something
   recant agent diff 7 src")]
 pub struct TurnDiff {
-    /// The turn's number; else the newest that changed something
-    #[arg(value_name = "N")]
-    pub turn: Option<u64>,
-    /// These paths alone
-    #[arg(value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
-    pub paths: Vec<PathBuf>,
+    /// The turn's number, else the newest that changed something; then these paths alone
+    #[arg(value_name = "N|PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub of: Vec<PathBuf>,
     /// How much of it is shown
     #[command(flatten)]
     pub much: Much,
@@ -74,12 +71,9 @@ Taken back is what these turns wrote, where it is still as they left it. All oth
 paths stay and are named, and the exit status is 4. --force takes those back too.
 It is a session of its own: recant rollback ID brings the turns back.")]
 pub struct TurnUndo {
-    /// The first turn; else the newest that changed something
-    #[arg(value_name = "N")]
-    pub turn: Option<u64>,
-    /// These paths alone
-    #[arg(value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
-    pub paths: Vec<PathBuf>,
+    /// The first turn's number, else the newest that changed something; then these paths alone
+    #[arg(value_name = "N|PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub of: Vec<PathBuf>,
     /// Take back what others wrote to these paths, too; it is kept in the session
     #[arg(long)]
     pub force: bool,
@@ -89,6 +83,17 @@ pub struct TurnUndo {
     /// List every path
     #[arg(long)]
     pub all: bool,
+}
+
+/// The turn that words begin with, if they begin with one, and the paths. A path that is a number is written `./7`.
+pub fn turn_and_paths(words: &[PathBuf]) -> (Option<u64>, &[PathBuf]) {
+    match words.split_first() {
+        Some((first, rest)) => match first.to_str().and_then(|word| word.parse().ok()) {
+            Some(n) => (Some(n), rest),
+            None => (None, words),
+        },
+        None => (None, &[]),
+    }
 }
 
 /// `agent install` and `agent uninstall`.

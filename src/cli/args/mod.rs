@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use agent::{AgentStatus, AgentVerb, ExportAgent, Hook, Install, Take, TurnDiff, TurnUndo, Turns};
+pub use agent::{AgentStatus, AgentVerb, ExportAgent, Hook, Install, Take, TurnDiff, TurnUndo, Turns, turn_and_paths};
 pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, Undo, What};
 pub use look::{Cat, Diff, Form, Log, Much, Steps};
 pub use run::{Doctor, Run, Shell};

@@ -1,0 +1,455 @@
+//! Turns of agents on the real tree: noted by their hooks, listed, and taken back exactly, but for what somebody else has written.
+
+#[path = "common/agent.rs"]
+mod agent;
+mod common;
+
+use agent::{Agent, pause, repository, run};
+use common::{Manifest, World};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+/// A world with a project.
+fn world() -> World {
+    let world = World::new();
+    world.write("README", "about\n").write("src/main.rs", "fn main() {}\n").write("src/lib.rs", "pub fn one() {}\n");
+    world.write("run.sh", "#!/bin/sh\n").chmod("run.sh", 0o755).symlink("README", "link").mkdir("empty");
+    world.write("h1", "two names\n").link("h1", "h2");
+    repository(&world);
+    world
+}
+
+/// The tree without these paths, and without the times of directories in which a person works.
+fn but(world: &World, paths: &[&str]) -> Manifest {
+    let mut manifest = world.manifest();
+    manifest.0.retain(|path, _| !path.starts_with(b".git") && !paths.iter().any(|name| path == name.as_bytes()));
+    if paths.is_empty() { manifest } else { manifest.without_directory_times() }
+}
+
+fn turns(world: &World) -> Vec<Value> {
+    let mut turns = world.recant("agent turns --json").ok().json()["turns"].as_array().expect("a list").clone();
+    turns.reverse();
+    turns
+}
+
+/// The paths that an undo left, in order.
+fn skipped(said: &common::Said, world: &World) -> Vec<String> {
+    let tree = format!("{}/", world.tree().display());
+    let rows = said.json()["skipped"].as_array().expect("a list").clone();
+    rows.iter().map(|row| row["path"].as_str().expect("a path").trim_start_matches(&*tree).to_owned()).collect()
+}
+
+/// What was said, without ids and times.
+fn masked(said: &common::Said) -> String {
+    let mask = |text: String, before: &str, length: usize, mask: &str| match text.find(before) {
+        Some(at) => {
+            let from = at + before.len();
+            format!("{}{mask}{}", &text[..from], &text[from + length..])
+        }
+        None => text,
+    };
+    let text = mask(said.to_string(), "recant rollback ", 4, "ID");
+    let text = mask(text, "\n2  ", 12, "DAY  TIME   ");
+    mask(text, "\n1  ", 12, "DAY  TIME   ")
+}
+
+/// What an agent does in turn `n` of twenty: always something else.
+fn turn(agent: &Agent<'_>, n: u32) {
+    agent.prompt(&format!("do number {n}\nand more"));
+    agent.event("PreToolUse", json!({ "tool_name": "Read", "tool_use_id": "r", "tool_input": { "file_path": "x" } }));
+    match n % 5 {
+        0 => {
+            agent.edit("src/main.rs", &format!("fn main() {{ {n} }}\n"));
+            agent.shell(&format!("mkdir -p gen/{n}/deep; echo {n} > gen/{n}/deep/file; ln -s file gen/{n}/deep/link"));
+        }
+        1 => agent.shell(&format!("echo {n} >> src/lib.rs; echo {n} > src/new{n}.rs; chmod 600 README")),
+        2 => {
+            agent.edit(&format!("docs/{n}.md"), "text\n");
+            agent.shell("rm -rf empty; mv run.sh start.sh || mv start.sh run.sh");
+        }
+        3 => agent.shell("echo x >> h1; mkdir empty 2>/dev/null || rmdir empty; chmod 644 README"),
+        _ => agent.shell(&format!("sed -i 's/one/two{n}/' src/lib.rs; rm -f src/new{}.rs", n - 3)),
+    }
+    agent.stop();
+}
+
+#[test]
+fn of_twenty_turns_the_seventh_and_the_later_ones_go_back_exactly_and_come_again() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    let mut before = Manifest::default();
+    for n in 1..=20 {
+        if n == 7 {
+            before = but(&world, &[]);
+        }
+        turn(&agent, n);
+    }
+    let after = but(&world, &[]);
+    let listed = turns(&world);
+    assert_eq!(listed.len(), 20);
+    assert!(listed.iter().all(|turn| turn["covered"] == true && turn["ended"] == true && turn["files"].as_u64() > Some(0)));
+    assert_eq!(listed[6]["prompt"], "do number 7");
+    let said = world.recant("agent undo 7 -y --json").ok();
+    but(&world, &[]).assert_same(&before, "undone");
+    assert_eq!(said.json()["turns"].as_array().map(Vec::len), Some(14));
+    assert!(turns(&world)[6]["undone"].is_string() && turns(&world)[5]["undone"].is_null());
+    let id = said.json()["session"].as_str().expect("an id").to_owned();
+    world.recant(&format!("rollback {id}")).ok();
+    but(&world, &[]).assert_same(&after, "done again");
+    assert!(turns(&world)[6]["undone"].is_null());
+    world.recant("agent undo 7 -y").ok();
+    but(&world, &[]).assert_same(&before, "undone again");
+}
+
+#[test]
+fn what_a_person_writes_between_during_and_after_turns_stays_and_is_named() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    turn(&agent, 1);
+    run(&world, "echo mine > between");
+    pause();
+    agent.prompt("two");
+    let theirs = ["between", "during", "src/lib.rs", "after", "docs/a.md"];
+    let before = but(&world, &theirs);
+    agent.edit("src/main.rs", "agent\n");
+    pause();
+    run(&world, "echo mine > during; echo mine >> src/lib.rs");
+    pause();
+    agent.shell("echo agent > made; mkdir docs; echo agent > docs/a.md; echo agent > docs/b.md");
+    agent.stop();
+    pause();
+    run(&world, "echo mine > after; echo mine >> docs/a.md");
+    let said = world.recant("agent undo 2 -y --json").with(4);
+    let mut now = but(&world, &theirs);
+    assert!(now.0.remove(&b"docs"[..]).is_some(), "it holds what a person has changed");
+    now.assert_same(&before, "undone");
+    assert_eq!(skipped(&said, &world), ["after", "docs", "docs/a.md", "during", "src/lib.rs"]);
+    assert_eq!(world.read("docs/a.md"), "agent\nmine\n");
+    assert_eq!(world.read("between"), "mine\n");
+    let why = said.json()["skipped"].to_string();
+    for part in ["not by its tools", "was changed since turn 2", "did not write it"] {
+        assert!(why.contains(part), "{part}: {why}");
+    }
+    // What others wrote to the turn's own paths goes too, if it is asked for; it is in the session. What the turn never touched stays.
+    let said = world.recant("agent undo 2 -y --force --json").with(4);
+    assert_eq!(skipped(&said, &world), ["after"]);
+    assert!(!world.exists("docs") && !world.exists("during") && world.exists("after"));
+    let id = said.json()["session"].as_str().expect("an id").to_owned();
+    world.recant(&format!("rollback {id}")).ok();
+    assert_eq!(world.read("docs/a.md"), "agent\nmine\n");
+}
+
+#[test]
+fn a_file_that_a_person_edits_before_or_after_the_agent_does_in_one_turn_stays() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("both");
+    agent.edit("README", "agent\n");
+    agent.edit("run.sh", "agent\n");
+    // A formatter that the agent starts may still write within 2 s.
+    std::thread::sleep(std::time::Duration::from_millis(2_200));
+    run(&world, "echo mine >> README; echo mine >> src/main.rs");
+    pause();
+    agent.edit("src/main.rs", "mine, and the agent's\n");
+    agent.stop();
+    let said = world.recant("agent undo -y --json").with(4);
+    assert_eq!(skipped(&said, &world), ["README", "src/main.rs"]);
+    assert!(said.json()["skipped"].to_string().contains("before the agent did"));
+    assert_eq!(world.read("run.sh"), "#!/bin/sh\n");
+}
+
+#[test]
+fn of_two_agents_at_once_each_ones_turn_goes_back_alone_and_what_both_may_have_written_stays() {
+    let world = world();
+    let (one, two) = (Agent::begin(&world, "claude", "a"), Agent::begin(&world, "codex", "b"));
+    one.prompt("first");
+    two.prompt("second");
+    one.edit("src/main.rs", "claude\n");
+    two.edit("src/lib.rs", "codex\n");
+    one.shell("echo claude > from-claude");
+    pause();
+    // While both run a command, nobody can tell whose it is.
+    let input = json!({ "command": "make" });
+    one.starts("Bash", &input);
+    two.starts("shell", &input);
+    run(&world, "echo both > both");
+    two.ends("shell", &input);
+    one.ends("Bash", &input);
+    one.stop();
+    two.stop();
+    let said = world.recant("agent undo 2 -y --json").with(4);
+    assert_eq!(said.json()["turns"], json!([2]));
+    assert_eq!(skipped(&said, &world), ["both", "from-claude", "src/main.rs"]);
+    assert_eq!((world.read("src/lib.rs"), world.read("src/main.rs")), ("pub fn one() {}\n".into(), "claude\n".into()));
+    let said = world.recant("agent undo 1 -y --json").with(4);
+    assert_eq!(skipped(&said, &world), ["both"]);
+    assert_eq!(world.read("src/main.rs"), "fn main() {}\n");
+    assert!(world.exists("both") && !world.exists("from-claude"));
+}
+
+#[test]
+fn a_path_that_another_agent_has_changed_since_stays_and_that_turn_is_named() {
+    let world = world();
+    let (one, two) = (Agent::begin(&world, "claude", "a"), Agent::begin(&world, "gemini", "b"));
+    one.prompt("first");
+    one.edit("src/main.rs", "claude\n");
+    one.edit("README", "claude\n");
+    one.stop();
+    pause();
+    two.prompt("second");
+    two.edit("src/main.rs", "gemini\n");
+    two.stop();
+    let said = world.recant("agent undo 1 -y").with(4);
+    assert_snapshot!(masked(&said), @"
+    status 4
+    --- stdout
+    restored  README
+    skipped   src/main.rs: it was changed since turn 1, by turn 2 of gemini
+    --- stderr
+    recant: turn 1: 1 path taken back, 1 skipped
+    recant: to have it again: recant rollback ID
+    ");
+    world.recant("agent undo 2 -y").ok();
+    world.recant("agent undo 1 -y").ok();
+    assert_eq!(world.read("src/main.rs"), "fn main() {}\n");
+}
+
+#[test]
+fn a_turn_that_was_interrupted_goes_back_too_but_not_what_its_last_command_may_have_done() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("go");
+    agent.edit("README", "agent\n");
+    pause();
+    agent.starts("Bash", &json!({ "command": "rm -r src" }));
+    run(&world, "rm -r src");
+    assert_eq!(turns(&world)[0]["ended"], false);
+    let said = world.recant("agent undo -y --json").with(4);
+    assert_eq!(skipped(&said, &world), ["src", "src/lib.rs", "src/main.rs"]);
+    assert!(said.json()["skipped"].to_string().contains("whose end was not told"));
+    assert_eq!(world.read("README"), "about\n");
+    world.recant("agent undo 1 -y --force").ok();
+    assert_eq!(world.read("src/main.rs"), "fn main() {}\n");
+}
+
+#[test]
+fn a_turn_whose_end_was_not_told_is_ended_by_the_next_one_of_its_session() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("one");
+    agent.edit("README", "agent\n");
+    pause();
+    run(&world, "echo mine > mine");
+    pause();
+    agent.prompt("two");
+    agent.edit("README", "agent again\n");
+    agent.stop();
+    let listed = turns(&world);
+    assert_eq!((&listed[0]["ended"], &listed[0]["files"]), (&json!(true), &json!(1)));
+    let said = world.recant("agent undo 1 -y --json").with(4);
+    assert_eq!(skipped(&said, &world), ["mine"]);
+    assert_eq!(world.read("README"), "about\n");
+}
+
+#[test]
+fn some_paths_of_a_turn_go_back_alone_and_the_rest_later() {
+    let world = world();
+    let before = but(&world, &[]);
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("one");
+    agent.edit("src/main.rs", "agent\n");
+    agent.shell("rm README; echo new > src/new.rs");
+    agent.stop();
+    world.recant("agent undo 1 README -y").ok();
+    assert_eq!((world.read("README"), world.read("src/main.rs")), ("about\n".into(), "agent\n".into()));
+    world.recant("agent undo src -y").ok();
+    but(&world, &[]).without_directory_times().assert_same(&before.without_directory_times(), "all of it");
+    assert_snapshot!(world.recant("agent undo 1 -y"), @"
+    status 0
+    --- stderr
+    recant: turn 1: nothing to take back
+    ");
+}
+
+#[test]
+fn a_turn_after_an_undo_stands_on_what_the_undo_left() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("one");
+    agent.edit("README", "wrong\n");
+    agent.stop();
+    world.recant("agent undo -y").ok();
+    agent.prompt("two");
+    agent.edit("README", "right\n");
+    agent.edit("src/main.rs", "right\n");
+    agent.stop();
+    world.recant("agent undo 1 README -y").ok();
+    assert_eq!((world.read("README"), world.read("src/main.rs")), ("about\n".into(), "right\n".into()));
+}
+
+#[test]
+fn a_turn_that_writes_before_its_snapshot_is_whole_is_not_covered_and_its_files_are_refused() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("one");
+    agent.edit("README", "one\n");
+    agent.stop();
+    world.config("[snapshot]\nmax_files = 3\n");
+    let said = agent.prompt("two").json();
+    assert!(said["systemMessage"].as_str().is_some_and(|text| text.contains("turn 2 cannot be undone")), "{said}");
+    agent.edit("src/main.rs", "two\n");
+    agent.stop();
+    // It was told once.
+    assert_eq!(agent.prompt("three").stdout(), "");
+    world.config("");
+    assert_eq!(turns(&world)[1]["covered"], false);
+    let said = world.recant("agent undo 2 -y").with(1);
+    assert!(said.stderr().contains("turn 2 is not covered"), "{said}");
+    assert_eq!(world.read("src/main.rs"), "two\n");
+}
+
+#[test]
+fn a_hook_never_fails_its_agent_whatever_happens() {
+    let mut world = world();
+    for (agent, input) in [
+        ("claude", ""),
+        ("claude", "[]"),
+        ("claude", "{\"hook_event_name\":\"Later\",\"session_id\":\"s\"}"),
+        ("codex", "{\"hook_event_name\":\"PreToolUse\"}"),
+        ("gemini", "{"),
+    ] {
+        world.call(["hook", agent]).stdin(input).run().ok();
+    }
+    let event =
+        json!({ "session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "x", "cwd": world.tree() }).to_string();
+    world.call(["hook", "nobody"]).stdin(&event).run().ok();
+    world.call(["hook", "claude", "--no-such-option"]).stdin(&event).run().ok();
+    world.config("wrong = [\n");
+    world.call(["hook", "claude"]).stdin(&event).run().ok();
+    world.config("");
+    // The store cannot be made: a file lies there.
+    world.set("RECANT_STORE", world.path("README"));
+    let said = world.call(["hook", "claude"]).stdin(&event).run().ok();
+    assert!(said.stderr().contains("README"), "{said}");
+}
+
+#[test]
+fn a_hook_records_events_as_they_came() {
+    let world = world();
+    let file = world.root().join("events");
+    let record = |event: &str| world.call(["hook", "claude", "--record", file.to_str().expect("UTF-8")]).stdin(event).run().ok();
+    record("{\"hook_event_name\":\"Later\",  \"session_id\":\"s\"}");
+    record("not JSON\n");
+    assert_eq!(
+        std::fs::read_to_string(&file).expect("a file"),
+        "{\"hook_event_name\":\"Later\",  \"session_id\":\"s\"}\nnot JSON\n"
+    );
+}
+
+#[test]
+fn the_oldest_turns_go_with_their_snapshots_and_a_persons_snapshots_stay() {
+    let world = world();
+    world.recant("snapshot create -m mine").ok();
+    world.config("[agent]\nkeep = 3\n[snapshot]\nkeep = 2\n");
+    let agent = Agent::begin(&world, "claude", "s");
+    for n in 1..=6 {
+        agent.prompt(&format!("number {n}"));
+        agent.edit("README", &format!("{n}\n"));
+        agent.stop();
+    }
+    let numbers: Vec<_> = turns(&world).iter().map(|turn| turn["n"].as_u64()).collect();
+    assert_eq!(numbers, [Some(4), Some(5), Some(6)]);
+    world.recant("snapshot create -m mine").ok();
+    let listed = world.recant("snapshot list --json").ok().json();
+    let messages: Vec<&str> =
+        listed["snapshots"].as_array().expect("a list").iter().filter_map(|row| row["message"].as_str()).collect();
+    assert_eq!(messages.iter().filter(|message| **message == "mine").count(), 2, "{messages:?}");
+    assert!(
+        messages.contains(&"after turn 4: number 4") && !messages.iter().any(|text| text.contains("number 2")),
+        "{messages:?}"
+    );
+    world.recant("agent undo 4 -y").ok();
+    assert_eq!(world.read("README"), "3\n");
+}
+
+#[test]
+fn an_agent_cannot_undo_turns_by_itself() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("one");
+    agent.edit("README", "agent\n");
+    agent.stop();
+    let said = world.call(["agent", "undo", "1", "-y"]).env("CLAUDECODE", "1").run().with(1);
+    assert!(said.stderr().contains("recant agent undo 1 -y"), "{said}");
+    world.call(["agent", "undo", "1", "--dry-run"]).env("CLAUDECODE", "1").run().ok();
+    assert_eq!(world.read("README"), "agent\n");
+}
+
+#[test]
+fn turns_are_listed_and_one_is_shown() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("  \nchange what the program prints, and write about it\nplease");
+    agent.edit("src/main.rs", "fn main() { print() }\n");
+    pause();
+    run(&world, "echo mine > mine");
+    pause();
+    agent.uses("Write", json!({ "file_path": "/nowhere/outside" }), || {});
+    agent.stop();
+    agent.prompt("what is this?");
+    agent.stop();
+    assert_snapshot!(masked(&world.recant("agent turns")), @"
+    status 0
+    --- stdout
+    N  TIME          AGENT   FILES  PROMPT
+    2  DAY  TIME     claude      0  what is this?
+    1  DAY  TIME     claude      1  change what the program prints, and write about…
+    ");
+    assert_snapshot!(world.recant("agent diff"), @"
+    status 0
+    --- stdout
+    diff --git a/world/tree/mine b/world/tree/mine
+    new file mode 100644
+    --- /dev/null
+    +++ b/world/tree/mine
+    @@ -0,0 +1 @@
+    +mine
+    diff --git a/world/tree/src/main.rs b/world/tree/src/main.rs
+    --- a/world/tree/src/main.rs
+    +++ b/world/tree/src/main.rs
+    @@ -1 +1 @@
+    -fn main() {}
+    +fn main() { print() }
+    --- stderr
+    recant: mine: it was written during the turn, but not by its tools as far as their times tell
+    recant: /nowhere/outside: turn 1 wrote it, outside of the project: it is not covered
+    ");
+    assert_snapshot!(world.recant("agent diff 2"), @"
+    status 0
+    --- stderr
+    recant: turn 2 changed nothing
+    ");
+    assert_snapshot!(world.recant("agent undo 1 --dry-run"), @"
+    status 4
+    --- stdout
+    restored  src/main.rs
+    skipped   mine: turn 1: it was written during the turn, but not by its tools as far as their times tell
+    --- stderr
+    recant: /nowhere/outside: turn 1 wrote it, outside of the project: it is not covered
+    recant: turn 1: 1 path would be taken back, 1 skipped
+    ");
+    assert_snapshot!(world.recant("agent undo 9"), @"
+    status 1
+    --- stderr
+    recant: there is no turn 9 here
+            nothing was changed
+            recant agent turns lists them
+    ");
+    assert_snapshot!(world.recant("agent undo 1"), @"
+    status 2
+    --- stderr
+    recant: agent undo asks first, and there is no terminal
+            nothing was changed
+            recant agent undo 1 -y asks nothing
+    ");
+}
