@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 
+import agents
 import programs
 import remote
 import steps
@@ -32,7 +33,7 @@ TREES = {
     # For snapshots, and asked for by name: half an hour a round, and 40 GiB at most.
     "million": (1_000_000, 64, 20_000, (10, 50, 20)),
 }
-PARTS = ["main", "snap", "one", "list", "memory", "run", "steps", "programs", "remote"]
+PARTS = ["main", "snap", "one", "list", "memory", "run", "steps", "agents", "programs", "remote"]
 
 
 def main():
@@ -490,6 +491,11 @@ class Bench:
             return
         yield from steps.measure(self, 10 if self.args.quick else max(50, self.args.rounds))
 
+    # agents
+
+    def agents(self):
+        yield from agents.measure(self, 3 if self.args.quick else max(5, self.args.rounds))
+
     # other machines
 
     def remote(self):
@@ -801,6 +807,7 @@ TITLES = {
     "memory": "100,000 changes",
     "run": "A command that does nothing",
     "steps": "Steps of a session",
+    "agents": "A day of an agent",
     "programs": "What people run, held",
     "remote": "Other machines, over one shared connection each, on this one",
 }

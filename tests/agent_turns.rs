@@ -373,6 +373,38 @@ fn the_oldest_turns_go_with_their_snapshots_and_a_persons_snapshots_stay() {
 }
 
 #[test]
+fn a_path_that_the_snapshots_leave_out_is_named() {
+    let world = world();
+    world.write(".env", "KEY=1\n").write(".recantignore", "/private/\n").write("private/key", "1\n");
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("one");
+    agent.edit("README", "agent\n");
+    agent.edit(".env", "KEY=2\n");
+    agent.edit("private/key", "2\n");
+    agent.stop();
+    let said = world.recant("agent undo 1 -y --json").with(4);
+    assert_eq!(skipped(&said, &world), [".env", "private/key"]);
+    assert!(said.json()["skipped"].to_string().contains("leave it out"));
+    assert_eq!((world.read("README"), world.read(".env")), ("about\n".into(), "KEY=2\n".into()));
+}
+
+#[test]
+fn a_turn_whose_snapshot_was_pruned_is_refused_before_anything_is_done() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    for n in 1..=3 {
+        agent.prompt("one");
+        agent.edit("README", &format!("{n}\n"));
+        agent.stop();
+    }
+    world.recant("snapshot prune --keep 2 -y").ok();
+    let said = world.recant("agent undo 1 -y").with(1);
+    assert!(said.stderr().contains("snapshot 0, from before it, was pruned"), "{said}");
+    world.recant("agent undo 3 -y").ok();
+    assert_eq!(world.read("README"), "2\n");
+}
+
+#[test]
 fn an_agent_cannot_undo_turns_by_itself() {
     let world = world();
     let agent = Agent::begin(&world, "claude", "s");

@@ -11,6 +11,21 @@ use std::process::Stdio;
 use common::{World, name};
 use serde_json::Value;
 
+/// A turn of an agent that edits a file, as its hooks tell it.
+fn turn(world: &World, agent: &str) {
+    let tool = serde_json::json!({ "tool_name": "Write", "tool_input": { "file_path": world.path("edited") } });
+    let tell = |name: &str, fields: Value| {
+        let mut event = serde_json::json!({ "session_id": "s", "hook_event_name": name, "cwd": world.tree() });
+        event.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
+        world.call(["hook", agent]).stdin(event.to_string()).run().ok();
+    };
+    tell("UserPromptSubmit", serde_json::json!({ "prompt": "edit it" }));
+    tell("PreToolUse", tool.clone());
+    world.write("edited", "new");
+    tell("PostToolUse", tool);
+    tell("Stop", serde_json::json!({}));
+}
+
 /// The named shapes of docs/json.md.
 struct Shapes {
     named: BTreeMap<String, Value>,
@@ -226,6 +241,11 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap --safe").with(4).json());
     shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap").ok().json());
     shapes.check("snapshot prune", &run("snapshot prune snap --keep 1 --dry-run").ok().json());
+    turn(&world, "claude");
+    world.write("mine", "mine");
+    shapes.check("snapshot diff", &run("agent diff").ok().json());
+    shapes.check("agent undo", &run("agent undo 1 -y").with(4).json());
+    shapes.check("agent turns", &run("agent turns").ok().json());
     world.config("[snapshot]\nkeep = 1\n[retention]\nkeep = 0\n");
     let finished = world.edited("finished");
     for words in [format!("commit {finished}"), format!("rollback {finished}")] {

@@ -25,7 +25,7 @@ pub struct Seen {
     pub directory: AbsPath,
     /// The version of the recant that was called.
     pub version: String,
-    /// What went wrong in recant, if something did.
+    /// The error of recant, if it had one.
     pub error: Option<String>,
 }
 

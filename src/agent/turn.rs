@@ -368,6 +368,11 @@ impl Turn {
         self.wrote.iter().filter(|wrote| !matches!(self.claim(wrote), Claim::None(_)))
     }
 
+    /// The paths in the directory that its tools named.
+    pub fn named(&self) -> impl Iterator<Item = &AbsPath> {
+        self.calls.iter().flat_map(|call| &call.paths).map(|found| &found.path)
+    }
+
     /// The paths outside of the directory that its tools named.
     pub fn outside(&self) -> impl Iterator<Item = &PathBuf> {
         self.calls.iter().flat_map(|call| &call.outside)

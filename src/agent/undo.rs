@@ -127,7 +127,7 @@ enum Verdict {
     IsBack,
 }
 
-/// What turns tell of each path.
+/// The facts that turns tell of each path.
 struct Told<'a> {
     chosen: &'a Chosen<'a>,
     /// The turns that changed a path, the oldest first.

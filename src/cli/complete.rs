@@ -19,6 +19,7 @@ use super::out::{Form, Out};
 use super::place::{self, Place};
 use super::scope::Scope;
 use super::{Effects, Ended, finish, snapshot, steps, text};
+use crate::agent::turns::Turns;
 use crate::config::{Color, Config, From as Origin};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
@@ -26,6 +27,7 @@ use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::store::Store;
 use crate::snapshot::series::Series;
+use crate::tree::project::project_of;
 
 /// The most offers. Nobody reads more.
 const MOST: usize = 200;
@@ -107,6 +109,8 @@ enum Source {
     /// Steps of the session that is named earlier.
     Steps,
     Snapshots,
+    /// Turns of agents in this project; behind the first word, paths.
+    Turns,
     Hosts,
     Verbs,
     /// Programs that show differences.
@@ -125,6 +129,7 @@ fn source(verb: &str, arg: &Arg) -> Option<Source> {
         ("run", "session") | ("diff", "with") | (_, "id" | "ids") => Source::Sessions,
         ("diff", "step" | "since") | ("rewind" | "fork", "step") => Source::Steps,
         ("man", "verb") => Source::Verbs,
+        ("agent diff" | "agent undo", "of") => Source::Turns,
         (_, "tool") => Source::Tools,
         (_, "key" | "other" | "number") if verb.starts_with("snapshot ") => Source::Snapshots,
         ("commit" | "rollback" | "undo" | "redo" | "diff" | "cat" | "show" | "discard" | "session discard", "path" | "paths") => {
@@ -198,7 +203,7 @@ impl Typing {
 
     fn offers(&self, source: Source, verb: &str, word: &OsStr) -> Vec<CompletionCandidate> {
         let wants = match source {
-            Source::PathsOfSession => Wants::Paths,
+            Source::PathsOfSession | Source::Turns => Wants::Paths,
             Source::Files => Wants::Files,
             Source::Directories => Wants::Directories,
             Source::Command => Wants::Command,
@@ -212,6 +217,7 @@ impl Typing {
             Source::PathsOfSession => self.paths(verb, word),
             Source::Steps => self.steps(verb, word),
             Source::Snapshots => self.snapshots(word),
+            Source::Turns => self.turns(word),
             Source::Hosts => hosts(word),
             Source::Verbs => Some(verbs(word)),
             Source::Tools => Some(tools(word)),
@@ -289,6 +295,15 @@ impl Typing {
         let of_all = list.steps.iter().rev().map(|step| (step.n.to_string(), steps::words(&step.argv)));
         let zero = (verb == "rewind").then(|| ("0".to_owned(), "the tree as it was".to_owned()));
         Some(of_all.take(MOST - 1).chain(zero).filter(|(n, _)| n.starts_with(word)).map(offer).collect())
+    }
+
+    /// Numbers of this project's turns with their prompts, the newest first. Without any that fits, a path is meant.
+    fn turns(&self, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
+        let word = word.to_str()?;
+        let directory = project_of(&snapshot::directory(Some(Path::new("."))).ok()?, dirs::home_dir().as_deref());
+        let turns = Turns::open(&self.store()?, &directory).ok()??.all().ok()?;
+        let of_all = turns.iter().rev().map(|turn| (turn.head.n.to_string(), turn.head.prompt.clone()));
+        Some(of_all.filter(|(n, _)| n.starts_with(word)).take(MOST).map(offer).collect())
     }
 
     /// Numbers and labels, the newest first.

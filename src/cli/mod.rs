@@ -171,7 +171,9 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         None if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) => Color::Auto,
         None => config.color.value,
     };
-    let hosts = if near.is_none() { remote::asked_for(global) } else { None };
+    // An agent's hook is about this machine, whatever $RECANT_HOST says.
+    let is_here = near.is_some() || matches!(cli.verb(), Verb::Hook(_));
+    let hosts = if is_here { None } else { remote::asked_for(global) };
     let place = match &global.store {
         // With -H, --store names the far side's.
         Some(dir) if hosts.is_none() => Place { path: dir.clone(), from: Origin::Option("--store") },

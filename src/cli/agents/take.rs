@@ -1,5 +1,7 @@
 //! Takes the snapshots of a turn, in a process of its own: an agent waits for it, but not longer than it may.
 
+use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -111,7 +113,18 @@ fn note(call: &Call, turns: &Turns, series: &Series, turn: &Turn, after: u64) ->
         }
         lines.extend(compared.left.into_iter().map(|(path, why)| Line::Left { path, why }));
     }
+    let is_listed = |path: &AbsPath| lines.iter().any(|line| matches!(line, Line::Wrote(wrote) if wrote.path == *path));
+    let unseen: BTreeSet<&AbsPath> = turn.named().filter(|path| !is_listed(path) && is_changed(series, turn, path)).collect();
+    let why = "the snapshots leave it out: .recantignore, the preset dev or version control";
+    let unseen: Vec<Line> = unseen.into_iter().map(|path| Line::Left { path: path.clone(), why: why.into() }).collect();
+    lines.extend(unseen);
     Ok(turns.add(&call.fs, turn.head.n, &lines)?)
+}
+
+/// True if a path has changed since a turn began.
+fn is_changed(series: &Series, turn: &Turn, path: &AbsPath) -> bool {
+    let time = whole(&series.directory, path).ok().and_then(|path| path.as_path().symlink_metadata().ok());
+    time.is_some_and(|found| (found.ctime(), found.ctime_nsec()) > (turn.head.time.s, i64::from(turn.head.time.ns)))
 }
 
 /// The time of the last change at a path: see [`Wrote::time`]. `None` if it cannot be looked at.

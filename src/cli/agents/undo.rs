@@ -43,6 +43,14 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let undone = here.undone(&turns)?;
     let chosen = Chosen::from(&turns, meant, &undone);
     let paths = inner(&here.directory, paths)?;
+    for turn in &chosen.back {
+        if let Some((n, _)) = turn.before.filter(|_| turn.covered)
+            && !series.is_there(n)?
+        {
+            let why = format!("turn {} cannot be taken back: snapshot {n}, from before it, was pruned", turn.head.n);
+            return Err(Problem::refused(why).path(&here.directory));
+        }
+    }
     let asked = Asked { paths: &paths, force: args.force };
     let found = compare(&here.store.path, &series, &chosen, asked)?;
     let Some(Undo { compared, n }) = found else {

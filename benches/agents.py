@@ -1,0 +1,274 @@
+"""What it costs that an agent's hooks call recant, and what can be given back afterwards: a day of 40 turns and 800 uses of tools in a
+repository of 8,000 files, bare, with the hooks, and with a shadow git repository that gets a commit a turn, as other agents' checkpoints do.
+The day is composed here, always the same: no agent and no model is asked."""
+
+import json
+import os
+import random
+import shutil
+import stat
+import subprocess
+import time
+
+from measuring import do, median_ms, say
+
+TURNS, TOOLS, FILES, BACK_TO = 40, 20, 8_000, 21
+GITIGNORE = "*.log\n/target/\n/cache/\n"
+
+
+def measure(bench, rounds):
+    """Rows of the table, as the parts of bench.py give them."""
+    top = f"{bench.top}/agents"
+    os.makedirs(top)
+    base, day = f"{top}/base", composed()
+    project(base)
+    times = {kind.name: [] for kind in (Bare, Hooks, Shadow)}
+    hooks, last = [], {}
+    for i in range(rounds):
+        for kind in (Bare, Hooks, Shadow):
+            say(f"  a day, {kind.name}, round {i + 1}")
+            at = f"{top}/{kind.name.replace(' ', '-')}"
+            shutil.rmtree(at, ignore_errors=True)
+            os.makedirs(at)
+            do("cp", "-a", base, f"{at}/tree")
+            os.sync()
+            worker = kind(bench, at)
+            times[kind.name].append(worker.carry_out(day))
+            hooks += worker.hooks
+            last[kind.name] = worker
+    for name, seconds in times.items():
+        yield ("agents", "ms", f"a turn of 20 tools, {name}"), median_ms([s / TURNS for s in seconds])
+    for name in (Hooks.name, Shadow.name):
+        extra = [(a - b) / TURNS for a, b in zip(times[name], times[Bare.name])]
+        yield ("agents", "ms", f"added to a turn by {name}"), median_ms(extra)
+    for event in ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"):
+        own = sorted(s for name, s in hooks if name == event)
+        yield ("agents", "ms", f"the hook at {event}: median, 95th of 100"), f"{median_ms(own)}, {own[len(own) * 95 // 100] * 1000:.1f}"
+    for name in (Hooks.name, Shadow.name):
+        yield ("agents", "other", f"store after a day, {name}"), f"{size(last[name].store) / 2**20:.1f} MiB"
+    for name in (Hooks.name, Shadow.name):
+        worker = last[name]
+        seconds, lost = worker.back()
+        yield ("agents", "ms", f"back to before turn {BACK_TO}, {name}"), f"{seconds * 1000:.0f}"
+        for what, (got, all_of_it) in lost.items():
+            yield ("agents", "other", f"given back by {name}: {what}"), f"{got} of {all_of_it}"
+    shutil.rmtree(top)
+
+
+def project(top):
+    """A repository of 8,000 files in 200 directories, committed."""
+    chance = random.Random(1)
+    for d in range(200):
+        os.makedirs(f"{top}/src/d{d:03}")
+        for f in range(FILES // 200):
+            with open(f"{top}/src/d{d:03}/f{f:02}.rs", "w") as out:
+                out.write("".join(f"fn f{line}() {{ {chance.random()} }}\n" for line in range(chance.randrange(5, 120))))
+    with open(f"{top}/.gitignore", "w") as out:
+        out.write(GITIGNORE)
+    git = ["git", "-C", top, "-c", "user.name=A", "-c", "user.email=a@example.org"]
+    do("git", "init", "-q", top)
+    do(*git, "add", "-A")
+    do(*git, "commit", "-q", "-m", "all")
+
+
+def composed():
+    """The turns: each a list of uses of tools, (tool, path, content) or (tool, script)."""
+    chance = random.Random(7)
+
+    def file():
+        return f"src/d{chance.randrange(200):03}/f{chance.randrange(40):02}.rs"
+
+    def use(turn, n):
+        name = f"t{turn}-{n}"
+        looks = [f"grep -rl 'fn f{chance.randrange(99)}' src/d{chance.randrange(200):03} || true", "git status --short | head -20", f"wc -l {file()}"]
+        shells = [
+            f"sed -i 's/fn f3/fn g{turn}/' {file()} {file()} 2>/dev/null || true",
+            f"echo 'line {turn}.{n}' >> {file()}",
+            f"mkdir -p src/new-{name} && echo x > src/new-{name}/mod.rs",
+            f"chmod {chance.choice(['755', '600'])} {file()} 2>/dev/null || true",
+            f"rm -f {file()}",
+            f"f={file()}; if [ -f $f ]; then mv $f src/moved-{name}.rs; fi",
+            f"ln -sf ../README src/link-{name}",
+            f"mkdir -p empty/{name}",
+            f"mkdir -p target cache; head -c 20000 /dev/urandom > cache/{chance.randrange(30)}; echo built >> build.log",
+            f"ln -f {file()} src/second-{name}.rs 2>/dev/null || true",
+        ]
+        roll = chance.random()
+        if roll < 0.45:
+            return ("Bash", chance.choice(looks))
+        if roll < 0.75:
+            return ("Write", file(), f"// {name}\n" + "fn f() {}\n" * chance.randrange(5, 100))
+        return ("Bash", chance.choice(shells))
+
+    return [[use(turn, n) for n in range(TOOLS)] for turn in range(1, TURNS + 1)]
+
+
+class Bare:
+    """The day by itself."""
+
+    name = "bare"
+
+    def __init__(self, bench, top):
+        self.recant, self.tree, self.store = bench.args.recant, f"{top}/tree", f"{top}/store"
+        self.env = dict(os.environ, HOME=top, RECANT_STORE=self.store, XDG_CONFIG_HOME=f"{top}/config")
+        self.hooks, self.seen = [], None
+
+    def carry_out(self, day):
+        begun, apart = time.perf_counter(), 0.0
+        self.begin()
+        for turn, uses in enumerate(day, 1):
+            if turn == BACK_TO:
+                # Looking is no part of the day.
+                looked = time.perf_counter()
+                self.seen = state(self.tree)
+                apart = time.perf_counter() - looked
+            self.prompt(turn)
+            for n, use in enumerate(uses):
+                self.before(turn, n, use)
+                if use[0] == "Write":
+                    if os.path.isdir(os.path.dirname(f"{self.tree}/{use[1]}")):
+                        with open(f"{self.tree}/{use[1]}", "w") as out:
+                            out.write(use[2])
+                else:
+                    subprocess.run(["sh", "-c", use[1]], cwd=self.tree, env=self.env, stdout=subprocess.DEVNULL, check=True)
+                self.after(turn, n, use)
+            self.stop(turn)
+        return time.perf_counter() - begun - apart
+
+    def begin(self):
+        pass
+
+    def prompt(self, turn):
+        pass
+
+    def before(self, turn, n, use):
+        pass
+
+    def after(self, turn, n, use):
+        pass
+
+    def stop(self, turn):
+        pass
+
+    def back(self):
+        """Goes back to before turn BACK_TO: seconds, and by kind how many of the paths that had changed are as they were."""
+        changed = {path for path in self.seen.keys() | state(self.tree).keys() if self.seen.get(path) != state_of(self.tree, path)}
+        begun = time.perf_counter()
+        self.give_back()
+        seconds = time.perf_counter() - begun
+        lost = {}
+        for path in changed:
+            was, now = self.seen.get(path), state_of(self.tree, path)
+            what = kind(path, was, now)
+            got, all_of_it = lost.get(what, (0, 0))
+            lost[what] = (got + (was == now), all_of_it + 1)
+        return seconds, dict(sorted(lost.items()))
+
+
+class Hooks(Bare):
+    """With recant's hooks, as Claude Code calls them."""
+
+    name = "recant's hooks"
+
+    def event(self, name, turn, **fields):
+        event = {"session_id": "day", "prompt_id": f"p{turn}", "cwd": self.tree, "hook_event_name": name, **fields}
+        begun = time.perf_counter()
+        subprocess.run([self.recant, "hook", "claude"], input=json.dumps(event).encode(), cwd=self.tree, env=self.env, check=True)
+        self.hooks.append((name, time.perf_counter() - begun))
+
+    def begin(self):
+        self.event("SessionStart", 0, source="startup")
+
+    def prompt(self, turn):
+        self.event("UserPromptSubmit", turn, prompt=f"do number {turn}")
+
+    def tool(self, use):
+        fields = {"file_path": f"{self.tree}/{use[1]}", "content": use[2]} if use[0] == "Write" else {"command": use[1]}
+        return {"tool_name": use[0], "tool_input": fields}
+
+    def before(self, turn, n, use):
+        self.event("PreToolUse", turn, tool_use_id=f"{turn}-{n}", **self.tool(use))
+
+    def after(self, turn, n, use):
+        self.event("PostToolUse", turn, tool_use_id=f"{turn}-{n}", tool_response={}, **self.tool(use))
+
+    def stop(self, turn):
+        self.event("Stop", turn)
+
+    def give_back(self):
+        done = subprocess.run([self.recant, "agent", "undo", str(BACK_TO), "-y", "-q"], cwd=self.tree, env=self.env, capture_output=True)
+        if done.returncode not in (0, 4):
+            raise SystemExit(done.stderr.decode())
+
+
+class Shadow(Bare):
+    """With a shadow git repository that gets a commit before each turn."""
+
+    name = "a shadow git repository"
+
+    def git(self, *words):
+        own = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "core.excludesFile=", "-c", "gc.auto=0"]
+        return do("git", *own, f"--git-dir={self.store}", f"--work-tree={self.tree}", *words, cwd=self.tree, env=self.env)
+
+    def begin(self):
+        do("git", "init", "-q", "--bare", self.store)
+
+    def prompt(self, turn):
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", f"before turn {turn}")
+        self.git("tag", f"t{turn}")
+
+    def give_back(self):
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", "now")
+        self.git("reset", "-q", "--hard", f"t{BACK_TO}")
+        self.git("clean", "-q", "-fd", "-e", "/.git")
+
+
+def state(tree):
+    """What is at each path but git's own."""
+    found = {}
+    for directory, names, files in os.walk(tree):
+        names[:] = [name for name in names if name != ".git"]
+        for name in names + files:
+            path = os.path.relpath(f"{directory}/{name}", tree)
+            found[path] = state_of(tree, path)
+    return found
+
+
+def state_of(tree, path):
+    """Kind, mode, content and number of names; not its times."""
+    try:
+        found = os.lstat(f"{tree}/{path}")
+    except FileNotFoundError:
+        return None
+    if stat.S_ISLNK(found.st_mode):
+        return "link", os.readlink(f"{tree}/{path}")
+    if stat.S_ISDIR(found.st_mode):
+        return "directory", found.st_mode, not os.listdir(f"{tree}/{path}")
+    with open(f"{tree}/{path}", "rb") as file:
+        return "file", found.st_mode, file.read(), found.st_nlink
+
+
+def kind(path, was, now):
+    """The sort of a path that had changed, for the table."""
+    if path == "build.log" or path.split("/")[0] in ("target", "cache"):
+        return "ignored files"
+    seen = [side for side in (was, now) if side]
+    if any(side[0] == "link" for side in seen):
+        return "symlinks"
+    if any(side[0] == "directory" for side in seen):
+        return "empty directories" if any(side[-1] is True for side in seen) else "directories"
+    if any(side[3] > 1 for side in seen):
+        return "hard links"
+    modes = {side[1] & 0o777 for side in seen}
+    return "files with a mode that git does not keep" if modes - {0o644, 0o755} else "files"
+
+
+def size(top):
+    seen = set()
+    for directory, names, files in os.walk(top):
+        for name in names + files:
+            found = os.lstat(f"{directory}/{name}")
+            seen.add((found.st_ino, found.st_blocks * 512))
+    return sum(bytes_of for _, bytes_of in seen)
