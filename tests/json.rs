@@ -161,6 +161,15 @@ fn every_document_has_the_shape_that_the_page_says() {
         shapes.check("diff", &diff);
     }
     shapes.check("diff --name-only", &run("diff named --name-only").ok().json());
+    let many = world.begin();
+    for n in 0..30 {
+        world.stage_write(&many, format!("{}{n}", "long".repeat(20)), "x");
+    }
+    shapes.check("diff --brief", &run(&format!("diff {many} --brief")).ok().json());
+    shapes.check("page", run(&format!("diff {many} --brief --jsonl")).ok().json_lines().last().expect("a line"));
+    run(&format!("discard {many} -y")).ok();
+    shapes.check("diff --brief", &run("diff named --brief").ok().json());
+    shapes.check("status --brief", &run("status --brief").json());
     shapes.check("diff --blocks", &run("diff named --blocks").ok().json());
     let shown = run("show").ok();
     shapes.check("show", &shown.json());
@@ -216,6 +225,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     world.mkdir(world.store().join("sessions/stray"));
     shapes.check("list", &run("list").with(4).json());
     shapes.check("status", &run("status").with(4).json());
+    shapes.check("status --brief", &run("status --brief").with(4).json());
     shapes.check("error", &run("show none").with(1).json_err());
     let damaged = run("session new").ok().json()["id"].as_str().unwrap().to_owned();
     world.stage_write(&damaged, "f", "x").write(world.session(&damaged).join("session.json"), "");
@@ -281,6 +291,7 @@ fn every_document_has_the_shape_that_the_page_says() {
         let running = run("steps").ok().json();
         assert_eq!((&running["running"]["n"], &running["head"]), (&2.into(), &1.into()));
         shapes.check("steps", &running);
+        shapes.check("steps --brief", &run("steps --brief").ok().json());
         shapes.check("status", &run("status").json());
         drop(goes_on.stdin.take());
         assert!(goes_on.wait().expect("it ends").success());
@@ -302,6 +313,9 @@ fn every_document_has_the_shape_that_the_page_says() {
         for words in ["diff --step 2", "diff --since 1 --stat", &format!("diff --with {other}")] {
             shapes.check("diff of states", &run(words).ok().json());
         }
+        for words in ["diff --step 2 --brief", "diff --since 1 --brief"] {
+            shapes.check("diff --brief of states", &run(words).ok().json());
+        }
         shapes.check("doctor", &run("doctor").ok().json());
         let said = world.call(["run", "--json", "--", "true"]).run().ok();
         shapes.check("run result", &last_line(&said.stderr()));
@@ -310,6 +324,7 @@ fn every_document_has_the_shape_that_the_page_says() {
         shapes.seen.extend(
             ["run", "run result", "doctor", "steps", "rewind", "fork", "discard paths", "diff of states"].map(str::to_owned),
         );
+        shapes.seen.extend(["steps --brief", "diff --brief of states"].map(str::to_owned));
     }
     let mut world = World::new();
     if let Some(net) = ssh::Net::new(&mut world) {

@@ -214,6 +214,11 @@ impl Waiting {
         &self.session
     }
 
+    /// The time of the rollback, true if that has come, and what stood against it.
+    pub fn word(&self) -> (Time, bool, &[String]) {
+        (self.due, self.overdue, &self.failed)
+    }
+
     /// The time of the rollback, for people.
     pub fn until(&self) -> String {
         local(self.due)

@@ -84,8 +84,10 @@ impl<'a> SessionRow<'a> {
 /// A session that cannot be read.
 #[derive(Debug, Serialize)]
 pub struct Damaged<'a> {
-    id: &'a str,
-    why: &'a str,
+    /// Its directory's name.
+    pub id: &'a str,
+    /// What is wrong.
+    pub why: &'a str,
 }
 
 impl<'a> Damaged<'a> {

@@ -25,7 +25,7 @@ pub fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
         return finish(&out, Ok(Ended::Done), Effects::None);
     }
     let words = || args.iter().skip(1).take_while(|arg| *arg != "--");
-    let form = if words().any(|arg| arg == "--json" || arg == "--jsonl") { Form::Json } else { Form::Text };
+    let form = if words().any(|arg| arg == "--json" || arg == "--jsonl" || arg == "--brief") { Form::Json } else { Form::Text };
     if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand {
         if form == Form::Text {
             drop(error.print());

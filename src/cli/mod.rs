@@ -13,6 +13,7 @@ mod awaited;
 mod bar;
 mod bare;
 mod begun;
+mod brief;
 mod caches;
 mod cat;
 mod checkpoint;
@@ -147,7 +148,7 @@ fn carry_out(args: Vec<OsString>) -> Ended {
     crate::error::set_call(call_options(near.as_ref(), global.store.as_deref()));
     let form = if global.jsonl {
         Form::JsonLines
-    } else if global.json {
+    } else if global.json || cli.verb().is_brief() {
         Form::Json
     } else {
         Form::Text
@@ -247,7 +248,7 @@ fn effects(verb: &Verb) -> Effects {
         Verb::Fork(args) => args.dry_run,
         Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) | Verb::Confirm(_) => false,
         Verb::List(_) | Verb::Show(_) | Verb::Steps(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) => true,
-        Verb::Status => true,
+        Verb::Status(_) => true,
         Verb::Here | Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
         Verb::Far(_) | Verb::Complete(_) => true,
     };
@@ -390,7 +391,7 @@ impl Call {
             Verb::Prune(args) => prune_all::prune(self, &args),
             Verb::Recover(args) => recover::recover(self, &args),
             Verb::Cat(args) => cat::cat(self, &args),
-            Verb::Status => status::status(self),
+            Verb::Status(args) => status::status(self, &args),
             Verb::Log(args) => log::log(self, &args),
             Verb::Config => config::config(self),
             Verb::Completions(args) => manual::completions(self, &args),

@@ -4,11 +4,12 @@
 use serde::Serialize;
 
 use super::awaited::{self, Waiting};
+use super::brief::{self, List, Place, is_default};
 use super::list::Damaged;
 use super::problem::Problem;
-use super::shown::cut;
+use super::shown::{cut, cut_off as cut_text};
 use super::snapshot::Left;
-use super::{Call, Ended, Standing, cut_off, cut_runs, recover, text};
+use super::{Call, Ended, Standing, args, cut_off, cut_runs, recover, text};
 use crate::error::{Kind, command};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
@@ -37,6 +38,77 @@ struct Whole<'a> {
     prunable: Prunable,
     /// Pending sessions that were not changed for [`OLD`] seconds, the oldest first.
     old_pending: Vec<&'a Id>,
+}
+
+/// The beginning of a page.
+#[derive(Serialize)]
+struct Brief<'a> {
+    store: StoreRow<'a>,
+    sessions: Counts,
+    steps: Steps,
+    snapshots: Room,
+    prunable: Prunable,
+}
+
+/// [`Snapshots`] without the damaged ones.
+#[derive(Serialize)]
+struct Room {
+    directories: usize,
+    directories_gone: usize,
+    snapshots: usize,
+    bytes: u64,
+}
+
+impl Room {
+    fn of(all: &Snapshots) -> Self {
+        let Snapshots { directories, directories_gone, snapshots, bytes, .. } = *all;
+        Self { directories, directories_gone, snapshots, bytes }
+    }
+}
+
+/// An item of a page: one of the lists of [`Whole`], and what it has.
+#[derive(Default, Serialize)]
+struct Matter<'a> {
+    what: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<&'a AbsPath>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    due: Option<brief::Seconds>,
+    #[serde(skip_serializing_if = "is_default")]
+    overdue: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+impl<'a> Matter<'a> {
+    fn of(what: &'static str, session: &'a str) -> Self {
+        Self { what, session: Some(session), ..Self::default() }
+    }
+
+    fn at(what: &'static str, path: &'a AbsPath) -> Self {
+        Self { what, path: Some(path), ..Self::default() }
+    }
+
+    fn unconfirmed(waiting: &'a Waiting) -> Self {
+        let (due, overdue, failed) = waiting.word();
+        let why = failed.first().map(|why| cut_text(why, brief::TEXT));
+        Self { due: Some(brief::Seconds(due)), overdue, why, ..Self::of("unconfirmed", waiting.id().as_str()) }
+    }
+
+    fn why(self, why: &str) -> Self {
+        Self { why: Some(cut_text(why, brief::TEXT)), ..self }
+    }
+
+    /// All that tells it from others.
+    fn name(&self) -> Vec<u8> {
+        let path = self.path.map_or(&b""[..], AbsPath::as_bytes);
+        let why = self.path.and(self.why.as_deref()).unwrap_or_default();
+        [self.what.as_bytes(), self.session.unwrap_or_default().as_bytes(), path, why.as_bytes()].join(&0)
+    }
 }
 
 #[derive(Serialize)]
@@ -156,7 +228,7 @@ fn print_old(call: &Call, old: &[&Header]) {
 }
 
 /// Shows how things stand.
-pub fn status(call: &Call) -> Result<Ended, Problem> {
+pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Problem> {
     let path = call.store_path()?;
     let store = call.store()?;
     let (headers, broken, journaled) = match store {
@@ -206,7 +278,22 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
         call.out.warn(awaited::unreadable(id, why));
         damaged.push(Damaged::new(id.as_str(), why));
     }
-    if !call.out.is_text() {
+    if page.brief {
+        let mut matters: Vec<Matter> = damaged.iter().map(|Damaged { id, why }| Matter::of("damaged", id).why(why)).collect();
+        matters.extend(snapshots.damaged.iter().map(|Left { path, why }| Matter::at("damaged", path).why(why)));
+        matters.extend(journaled.iter().map(|id| Matter::of("interrupted", id.as_str())));
+        matters.extend(unconfirmed.iter().map(Matter::unconfirmed));
+        matters.extend(left.iter().map(|header| Matter::of("left", header.id.as_str())));
+        let runs = running.iter().map(|run| Matter { changes: Some(run.changes), ..Matter::of("running", run.session.as_str()) });
+        matters.extend(runs);
+        matters.extend(old.iter().map(|header| Matter::of("old_pending", header.id.as_str())));
+        let room = Room::of(&snapshots);
+        let head = Brief { store: row, sessions: counts, steps: Steps::of(&headers), snapshots: room, prunable };
+        let of = vec![&b"status"[..], path.as_bytes()];
+        let list = List { key: "matters", lines: false, of, count: matters.len() };
+        let names: Vec<Vec<u8>> = matters.iter().map(Matter::name).collect();
+        brief::print(call, &list, page.after.as_deref(), &head, |i| Place::Name(&names[i]), |i| Ok(&matters[i]))?;
+    } else if !call.out.is_text() {
         call.out.document(&Whole {
             store: row,
             sessions: counts,

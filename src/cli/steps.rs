@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
+use super::brief::{self, List, Place, is_default};
 use super::graph::{self, Row as Line};
 use super::list::SessionRow;
 use super::problem::Problem;
@@ -15,6 +16,8 @@ use crate::error::command;
 use crate::fs::dir::Time;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::Sort;
+use crate::session::header::Header;
+use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::run::{Arg, Ending, Run};
 use crate::session::steps::{Step, StepList};
@@ -63,6 +66,55 @@ struct Whole<'a> {
     running: Option<Running<'a>>,
 }
 
+/// A step in a page. What is usual is left out: it stands on the one before it, and ended with 0.
+#[derive(Serialize)]
+struct BriefRow {
+    n: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on: Option<u32>,
+    command: String,
+    #[serde(flatten)]
+    ending: Option<Ending>,
+    #[serde(skip_serializing_if = "is_default")]
+    cut_off: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    unsynced: bool,
+    /// Without those that are 0.
+    #[serde(flatten)]
+    changes: BTreeMap<Sort, u64>,
+}
+
+impl BriefRow {
+    fn new(step: &Step) -> Self {
+        Self {
+            n: step.n,
+            on: Some(step.on).filter(|on| on + 1 != step.n),
+            command: brief_words(&step.argv),
+            ending: step.ending.filter(|ending| *ending != Ending::Exited(0)),
+            cut_off: step.ending.is_none(),
+            unsynced: step.unsynced,
+            changes: step.sorts.iter().filter(|(_, n)| **n > 0).map(|(sort, n)| (*sort, *n)).collect(),
+        }
+    }
+}
+
+/// The beginning of a page of steps.
+#[derive(Serialize)]
+struct Brief<'a> {
+    session: &'a Id,
+    status: &'static str,
+    head: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    running: Option<BriefRunning>,
+}
+
+/// A command that runs in the session, in a page.
+#[derive(Serialize)]
+struct BriefRunning {
+    n: u32,
+    command: String,
+}
+
 /// The steps of a session, and its running command.
 struct Found {
     /// Those that can be gone back to.
@@ -94,11 +146,30 @@ pub fn steps(call: &Call, args: &args::Steps) -> Result<Ended, Problem> {
         return Ok(Ended::Done);
     }
     let standing = Standing::of(store, header, &super::cut_off(store, store.journaled()?))?;
+    if args.page.brief {
+        print_brief(call, args, header, standing.word, &found)?;
+        return Ok(Ended::Done);
+    }
     let rows: Vec<Row> = found.steps.iter().rev().map(|step| Row::new(step, found.head)).collect();
     let running = found.running.as_ref().map(|(n, run)| Running::new(*n, found.head, run));
     let whole = Whole { session: SessionRow::new(header, standing), head: found.head, steps: &rows, running };
     call.out.list(&whole, || &rows);
     Ok(Ended::Done)
+}
+
+/// Prints a page of the steps.
+fn print_brief(call: &Call, args: &args::Steps, header: &Header, status: &'static str, found: &Found) -> Result<(), Problem> {
+    let running = found.running.as_ref().map(|(n, run)| BriefRunning { n: *n, command: brief_words(&run.argv) });
+    let head = Brief { session: &header.id, status, head: found.head, running };
+    let of = vec![&b"steps"[..], header.id.as_str().as_bytes()];
+    let list = List { key: "steps", lines: true, of, count: found.steps.len() };
+    let step = |i: usize| &found.steps[found.steps.len() - 1 - i];
+    let place = |i: usize| Place::Number(u64::from(step(i).n));
+    brief::print(call, &list, args.page.after.as_deref(), &head, place, |i| Ok(BriefRow::new(step(i))))
+}
+
+fn brief_words(argv: &[Arg]) -> String {
+    cut_off(&words(argv), brief::TEXT)
 }
 
 /// Opens a session to read what its ended commands did: another may run in it.

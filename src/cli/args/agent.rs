@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Much;
+use super::look::Page;
 use crate::agent::known::Agent;
 
 /// The verbs under `agent`.
@@ -43,6 +44,9 @@ pub struct Turns {
     /// List all of them
     #[arg(long)]
     pub all: bool,
+    /// JSON in pages.
+    #[command(flatten)]
+    pub page: Page,
 }
 
 /// `agent diff`.

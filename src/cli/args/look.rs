@@ -22,6 +22,20 @@ pub struct Steps {
     /// All steps; else the newest output.paths (20)
     #[arg(long)]
     pub all: bool,
+    /// JSON in pages.
+    #[command(flatten)]
+    pub page: Page,
+}
+
+/// A list in pages: `status`, `steps`, `agent turns`.
+#[derive(Debug, Args)]
+pub struct Page {
+    /// For agents: at most 2 KiB of JSON; 'next' in it is for --after
+    #[arg(long)]
+    pub brief: bool,
+    /// With --brief: what comes after the page that had this as 'next'
+    #[arg(long, value_name = "NEXT", requires = "brief")]
+    pub after: Option<String>,
 }
 
 /// `diff`.
@@ -78,6 +92,12 @@ pub struct Diff {
     #[arg(long, value_name = "N%", num_args = 0..=1, require_equals = true, default_missing_value = "50", value_parser = percent,
           conflicts_with_all = ["name_only", "tool", "conflicts"])]
     pub find_renames: Option<u8>,
+    /// For agents: the counts of --stat in at most 2 KiB of JSON; 'next' in it is for --after
+    #[arg(long, conflicts_with_all = ["conflicts", "blocks", "name_only", "tool", "word_diff", "unified", "find_renames"])]
+    pub brief: bool,
+    /// With --brief: what comes after the page that had this as 'next'
+    #[arg(long, value_name = "NEXT", requires = "brief")]
+    pub after: Option<String>,
 }
 
 /// The extent of a difference's output.

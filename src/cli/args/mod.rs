@@ -15,7 +15,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use agent::{AgentStatus, AgentVerb, ExportAgent, Hook, Install, Take, TurnDiff, TurnUndo, Turns, turn_and_paths};
 pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, Undo, What};
-pub use look::{Cat, Diff, Form, Log, Much, Steps};
+pub use look::{Cat, Diff, Form, Log, Much, Page, Steps};
 pub use run::{Doctor, Run, Shell};
 pub use session::{
     CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Export, Fork, Import, List, Mkdir, New, Prune,
@@ -299,8 +299,9 @@ Before a turn changes something, and at its end, a snapshot of the project is ta
     /// Show how things stand: sessions, damage, size, what to do
     #[command(after_help = "Examples:
   recant status
-  recant status --json | jq .store.bytes")]
-    Status,
+  recant status --json | jq .store.bytes
+  recant status --brief                  for agents: at most 2 KiB of JSON")]
+    Status(Page),
     /// Show what was done: commits, rollbacks, prunes
     Log(Log),
     /// Try whether run works here, and show what it would hold
@@ -321,6 +322,19 @@ Before a turn changes something, and at its end, a snapshot of the project is ta
     /// Be the far side of another machine's recant -H
     #[command(hide = true)]
     Far(Far),
+}
+
+impl Verb {
+    /// True if JSON in pages is asked for.
+    pub fn is_brief(&self) -> bool {
+        match self {
+            Self::Status(page) => page.brief,
+            Self::Steps(args) => args.page.brief,
+            Self::Diff(args) => args.brief,
+            Self::Agent { verb: AgentVerb::Turns(args) } => args.page.brief,
+            _ => false,
+        }
+    }
 }
 
 /// `far`: what ssh starts.

@@ -3,6 +3,7 @@
 //! Lines that start with `#`, between the patches, hold what a patch cannot say (directories, owners, FIFOs, conflicts). Programs that
 //! read patches skip them there.
 
+mod brief;
 mod conflicts;
 pub mod patch;
 pub mod showing;
@@ -31,6 +32,7 @@ use crate::error::{Error, Kind, command, recant};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
 use crate::session::header::Status;
+use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::session::store::Store;
@@ -69,6 +71,13 @@ impl Lines {
 struct Whole<'a, R: Serialize> {
     session: SessionRow<'a>,
     changes: R,
+}
+
+/// The beginning of a page of changes.
+#[derive(Serialize)]
+struct Brief<'a> {
+    session: &'a Id,
+    status: &'static str,
 }
 
 /// `{"schema":2,"paths":[…]}`.
@@ -150,6 +159,13 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
         say_conflicts(call, shown.conflicts, session.id().tail());
         return Ok(Ended::Done);
     }
+    let standing = Standing::of(store, header, &cut_off(store, store.journaled()?))?;
+    if args.brief {
+        let of = Brief { session: session.id(), status: standing.word };
+        let mut source = OfSession { changes: &changes.list, sides: &sides, sources };
+        brief::print(call, args, (&of, &[session.id().to_string()]), &changes.list, &wanted, &mut source)?;
+        return Ok(Ended::Done);
+    }
     let renames = Renames::find(&changes.list, &sides, &mut sources)?;
     let mut told = Vec::with_capacity(wanted.len());
     for i in &wanted {
@@ -161,7 +177,6 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
         Row { change, conflict: *conflict, lines: *lines }
     };
     let rows = || told.iter().map(row);
-    let standing = Standing::of(store, header, &cut_off(store, store.journaled()?))?;
     call.out.list(&Whole { session: SessionRow::new(header, standing), changes: Each(&rows) }, &rows);
     Ok(Ended::Done)
 }

@@ -6,7 +6,7 @@ use super::super::chosen::not_in_session;
 use super::super::problem::Problem;
 use super::super::{Call, Ended, args, place};
 use super::super::{steps, text};
-use super::{Between, Lines, Said, Source, refuse_discarded, showing};
+use super::{Between, Lines, Said, Source, brief, refuse_discarded, showing};
 use crate::diff::renames::Renames;
 use crate::diff::sources::{Content, End};
 use crate::diff::steps::{Differences, States};
@@ -21,9 +21,16 @@ use crate::session::store::Store;
 /// `{"schema":2,"from":{…},"to":{…},"changes":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
+    #[serde(flatten)]
+    of: Points<'a>,
+    changes: &'a [Row<'a>],
+}
+
+/// The states that are compared.
+#[derive(Serialize)]
+struct Points<'a> {
     from: Point<'a>,
     to: Point<'a>,
-    changes: &'a [Row<'a>],
 }
 
 /// A step at which a session stands, or stood.
@@ -157,6 +164,13 @@ fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: &mut Co
     if args.much.name_only {
         return Ok(super::names(call, chosen.iter().map(|i| &changes[*i]).filter(|change| args.much.lists(change))));
     }
+    if args.brief {
+        let of = Points { from: *from, to: *to };
+        let ids = [of.from, of.to].map(|point| format!("{}:{}", point.session, point.step));
+        let mut source = OfStates { states, differences };
+        brief::print(call, args, (&of, &ids), changes, &chosen, &mut source)?;
+        return Ok(Ended::Done);
+    }
     if !call.out.is_text() {
         let renames = Renames::find_by(changes, &mut |i, end| states.open(differences, i, end))?;
         let mut rows = Vec::with_capacity(chosen.len());
@@ -164,7 +178,7 @@ fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: &mut Co
             let lines = if args.much.stat { Some(Lines::of(&view(states, differences, i)?)) } else { None };
             rows.push(Row { change: Between::of(&changes[i]), renamed_from: renames.from(changes, i), lines });
         }
-        call.out.list(&Whole { from: *from, to: *to, changes: &rows }, || &rows);
+        call.out.list(&Whole { of: Points { from: *from, to: *to }, changes: &rows }, || &rows);
         return Ok(Ended::Done);
     }
     let mut source = OfStates { states, differences };

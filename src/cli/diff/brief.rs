@@ -1,0 +1,104 @@
+//! `diff --brief`: the counts of `--stat` in JSON that an agent can afford. Reads the contents of the paths on a page alone.
+
+use serde::{Serialize, Serializer};
+
+use super::super::brief::{self, List, Place, is_default};
+use super::super::out::Form;
+use super::super::problem::Problem;
+use super::super::{Call, args};
+use super::{Lines, Source};
+use crate::fs::dir::Sort as Kind;
+use crate::fs::path::{AbsPath, bytes};
+use crate::session::change::{Change, Sort};
+use crate::tree::state::{Object, sort_word};
+
+/// A change. What is usual is left out: a file, modified, without a conflict.
+#[derive(Serialize)]
+struct Row<'a> {
+    path: Below<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<Sort>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "is_default")]
+    insertions: usize,
+    #[serde(skip_serializing_if = "is_default")]
+    deletions: usize,
+    /// A file whose lines cannot be counted, as it is binary or too large, or its content before is gone.
+    #[serde(skip_serializing_if = "is_default")]
+    uncounted: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    conflict: bool,
+}
+
+/// A path without the directory that all of the list have in common.
+struct Below<'a>(&'a [u8]);
+
+impl Serialize for Below<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        bytes::serialize(if self.0.is_empty() { b"." } else { self.0 }, serializer)
+    }
+}
+
+#[derive(Serialize)]
+struct Head<'a, H> {
+    #[serde(flatten)]
+    of: &'a H,
+    /// The directory from which the paths of the changes start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<AbsPath>,
+    /// Changes of the mtime alone, which are not listed.
+    #[serde(skip_serializing_if = "is_default")]
+    times: usize,
+}
+
+/// Prints a page of the changes at `wanted`. `of` begins the document, and `ids` tell the sessions and states that it is of.
+pub fn print<'c>(
+    call: &Call,
+    args: &args::Diff,
+    (of, ids): (&impl Serialize, &[String]),
+    changes: &'c [Change],
+    wanted: &[usize],
+    source: &mut dyn Source<'c>,
+) -> Result<(), Problem> {
+    let listed: Vec<usize> = wanted.iter().copied().filter(|i| args.much.lists(&changes[*i])).collect();
+    // A line stands alone, and has whole paths.
+    let lines = call.out.form == Form::JsonLines;
+    let listed_paths = listed.iter().filter(|_| !lines).map(|i| &changes[*i].path);
+    let base = listed_paths.fold(None, common);
+    let top = base.clone();
+    let paths = args.paths.iter().map(|path| path.as_os_str().as_encoded_bytes());
+    let of_list = [&b"diff"[..]].into_iter().chain(ids.iter().map(String::as_bytes)).chain(paths).collect();
+    let list = List { key: "changes", lines: true, of: of_list, count: listed.len() };
+    let head = Head { of, base, times: wanted.len() - listed.len() };
+    let place = |i: usize| Place::Name(changes[listed[i]].path.as_bytes());
+    brief::print(call, &list, args.after.as_deref(), &head, place, |i| {
+        let change = &changes[listed[i]];
+        let view = source.view(listed[i])?;
+        let lines = Lines::of(&view);
+        let object: &Object = if change.sort() == Sort::Deleted { &change.before.object } else { &change.after };
+        let kind = object.as_ref().map(|state| state.sort());
+        Ok(Row {
+            path: Below(top.as_ref().and_then(|top| change.path.below(top)).unwrap_or(change.path.as_bytes())),
+            change: Some(change.sort()).filter(|sort| *sort != Sort::Modified),
+            kind: kind.filter(|kind| *kind != Kind::File).map(sort_word),
+            insertions: lines.insertions.unwrap_or(0),
+            deletions: lines.deletions.unwrap_or(0),
+            uncounted: kind == Some(Kind::File) && lines.insertions.is_none(),
+            conflict: view.conflict,
+        })
+    })
+}
+
+/// The deepest directory that holds `path` and what `so_far` holds.
+fn common(so_far: Option<AbsPath>, path: &AbsPath) -> Option<AbsPath> {
+    let parent = || path.parent().unwrap_or_else(|| path.clone());
+    let mut top = so_far.unwrap_or_else(parent);
+    while !path.is_under(&top) || *path == top {
+        match top.parent() {
+            Some(above) => top = above,
+            None => break,
+        }
+    }
+    Some(top)
+}
