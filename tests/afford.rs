@@ -235,3 +235,18 @@ fn a_cursor_of_another_list_is_refused() {
     refused(&format!("diff {id}"), "the list has changed");
     world.recant("status --after x").with(2);
 }
+
+#[test]
+fn without_brief_all_is_there_and_an_agent_is_told_of_it() {
+    let world = World::new();
+    changed(&world, "s", (0..60).map(|n| format!("f{n}")));
+    let call = || world.call(["diff", "s", "--json"]);
+    let whole = call().run().ok();
+    let agents = call().env("CLAUDECODE", "1").run().ok();
+    assert_eq!((whole.json(), whole.stderr()), (agents.json(), String::new()));
+    assert!(agents.json_err()["note"].as_str().is_some_and(|note| note.contains("diff --brief")), "{agents}");
+    assert_eq!(whole.json()["changes"].as_array().map(Vec::len), Some(60));
+    for words in [&["diff", "s", "--brief"][..], &["status", "--json"], &["diff", "s", "--stat"]] {
+        assert_eq!(world.call(words).env("CLAUDECODE", "1").run().ok().stderr(), "", "{words:?}");
+    }
+}

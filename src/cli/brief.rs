@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 
 use super::Call;
+use super::guard;
 use super::out::Form;
 use super::problem::Problem;
 use crate::fs::dir::Time;
@@ -148,6 +149,14 @@ fn short(bytes: &[u8], digits: usize) -> String {
     let mut text = Hash::of(bytes).to_string();
     text.truncate(digits);
     text
+}
+
+/// Tells an agent of `--brief` after JSON that is larger.
+pub fn offer(call: &Call, options: &str) {
+    let printed = call.out.printed_bytes();
+    if !call.out.is_text() && printed > MOST && !call.can_ask && guard::variable().is_some() {
+        call.out.note(format_args!("{printed} bytes of JSON: {options} prints pages of {MOST}"));
+    }
 }
 
 /// A time in whole seconds.

@@ -28,12 +28,15 @@ const VARIABLES: [&str; 12] = [
     "GOOSE_TERMINAL",
 ];
 
+/// The first variable by which an agent is known that is set.
+pub fn variable() -> Option<&'static str> {
+    VARIABLES.into_iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
 /// Refuses what only a person may decide, if an agent calls and nobody can be asked. `words`: the arguments of the call, without the
 /// program's name. `elsewhere`: they are for other machines.
 pub fn refuse(call: &Call, verb: &Verb, words: &[OsString], elsewhere: bool) -> Result<(), Problem> {
-    let Some(variable) = VARIABLES.into_iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) else {
-        return Ok(());
-    };
+    let Some(variable) = variable() else { return Ok(()) };
     let Some(session) = decided(verb) else { return Ok(()) };
     let allowed = call.config.agent_commit.value == AgentCommit::Allow;
     // Inside a run nothing is real.

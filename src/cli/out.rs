@@ -50,6 +50,7 @@ pub struct Out {
     pager: RefCell<Option<Child>>,
     later: RefCell<Vec<u8>>,
     closed: Cell<bool>,
+    printed: Cell<usize>,
     failed: RefCell<Option<io::Error>>,
 }
 
@@ -103,6 +104,7 @@ impl Out {
             pager: RefCell::new(None),
             later: RefCell::default(),
             closed: Cell::new(false),
+            printed: Cell::new(0),
             failed: RefCell::new(None),
         }
     }
@@ -165,6 +167,11 @@ impl Out {
     /// True if nobody reads any more. A verb that only reads can stop then.
     pub fn is_closed(&self) -> bool {
         self.closed.get()
+    }
+
+    /// The bytes of results so far.
+    pub fn printed_bytes(&self) -> usize {
+        self.printed.get()
     }
 
     /// Prints a line of the result.
@@ -243,6 +250,7 @@ impl Out {
 
     /// Prints bytes of the result as they are.
     pub fn bytes(&self, bytes: &[u8]) {
+        self.printed.set(self.printed.get().saturating_add(bytes.len()));
         if !self.closed.get() && self.failed.borrow().is_none() {
             let written = self.sink.borrow_mut().write_all(bytes);
             self.note_failure(written);

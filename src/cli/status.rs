@@ -307,6 +307,7 @@ pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Problem> {
             prunable,
             old_pending: old.iter().map(|header| &header.id).collect(),
         });
+        brief::offer(call, "status --brief");
     }
     let whole = damaged.is_empty() && snapshots.damaged.is_empty();
     Ok(if whole { Ended::Done } else { Ended::With(Kind::LeftOut) })

@@ -154,6 +154,7 @@ pub fn steps(call: &Call, args: &args::Steps) -> Result<Ended, Problem> {
     let running = found.running.as_ref().map(|(n, run)| Running::new(*n, found.head, run));
     let whole = Whole { session: SessionRow::new(header, standing), head: found.head, steps: &rows, running };
     call.out.list(&whole, || &rows);
+    brief::offer(call, "steps --brief");
     Ok(Ended::Done)
 }
 

@@ -178,6 +178,7 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
     };
     let rows = || told.iter().map(row);
     call.out.list(&Whole { session: SessionRow::new(header, standing), changes: Each(&rows) }, &rows);
+    super::brief::offer(call, "diff --brief");
     Ok(Ended::Done)
 }
 

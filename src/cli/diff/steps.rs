@@ -179,6 +179,7 @@ fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: &mut Co
             rows.push(Row { change: Between::of(&changes[i]), renamed_from: renames.from(changes, i), lines });
         }
         call.out.list(&Whole { of: Points { from: *from, to: *to }, changes: &rows }, || &rows);
+        super::super::brief::offer(call, "diff --brief");
         return Ok(Ended::Done);
     }
     let mut source = OfStates { states, differences };
