@@ -152,14 +152,15 @@ class Bare:
 
     def back(self):
         """Goes back to before turn BACK_TO: seconds, and by kind how many of the paths that had changed are as they were."""
-        changed = {path for path in self.seen.keys() | state(self.tree).keys() if self.seen.get(path) != state_of(self.tree, path)}
+        later = state(self.tree)
+        changed = {path for path in self.seen.keys() | later.keys() if self.seen.get(path) != later.get(path)}
         begun = time.perf_counter()
         self.give_back()
         seconds = time.perf_counter() - begun
         lost = {}
         for path in changed:
             was, now = self.seen.get(path), state_of(self.tree, path)
-            what = kind(path, was, now)
+            what = kind(path, was, later.get(path))
             got, all_of_it = lost.get(what, (0, 0))
             lost[what] = (got + (was == now), all_of_it + 1)
         return seconds, dict(sorted(lost.items()))

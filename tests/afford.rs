@@ -1,6 +1,8 @@
 //! What an agent pays for: `--brief` prints at most 2 KiB, and its cursor leads through all of the list.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
+#[path = "common/agent.rs"]
+mod agent;
 mod common;
 
 use common::{Said, World};
@@ -249,4 +251,27 @@ fn without_brief_all_is_there_and_an_agent_is_told_of_it() {
     for words in [&["diff", "s", "--brief"][..], &["status", "--json"], &["diff", "s", "--stat"]] {
         assert_eq!(world.call(words).env("CLAUDECODE", "1").run().ok().stderr(), "", "{words:?}");
     }
+}
+
+#[test]
+fn the_turns_of_a_day_fit_on_pages_and_each_comes_once_while_others_come() {
+    let world = World::new();
+    agent::repository(&world);
+    let claude = agent::Agent::begin(&world, "claude", "s");
+    let turn = |n: usize| {
+        claude.prompt(&format!("{n}: rename the option and adapt what uses it"));
+        claude.edit("file", &format!("{n}\n"));
+        claude.stop();
+    };
+    (1..=20).for_each(turn);
+    all_at_once(&world, "agent turns", "turns", 20);
+    (21..=50).for_each(turn);
+    let next = std::cell::Cell::new(51);
+    let pages = pages(&world, "agent turns", || {
+        turn(next.get());
+        next.set(next.get() + 1);
+    });
+    let expected: Vec<String> = (1..=50).rev().map(|n| n.to_string()).collect();
+    assert!(pages.len() > 1);
+    assert_eq!(items(&pages, "turns", &["n"]), expected);
 }

@@ -256,6 +256,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("snapshot diff", &run("agent diff").ok().json());
     shapes.check("agent undo", &run("agent undo 1 -y").with(4).json());
     shapes.check("agent turns", &run("agent turns").ok().json());
+    shapes.check("agent turns --brief", &world.recant("agent turns --brief").ok().json());
     world.config("[snapshot]\nkeep = 1\n[retention]\nkeep = 0\n");
     let finished = world.edited("finished");
     for words in [format!("commit {finished}"), format!("rollback {finished}")] {

@@ -9,10 +9,11 @@ use crate::agent::known::Agent;
 use crate::agent::turn::{Claim, Turn};
 use crate::agent::turns;
 use crate::cli::args::{self, SnapshotDiff, TurnDiff, turn_and_paths};
+use crate::cli::brief::{self, List, Place};
 use crate::cli::list::shown;
 use crate::cli::place::absolute;
 use crate::cli::problem::Problem;
-use crate::cli::shown::cut;
+use crate::cli::shown::{cut, cut_off};
 use crate::cli::text::{self, Flexible, Side};
 use crate::cli::{Call, Ended, cwd, snapshot_diff};
 use crate::error::command;
@@ -166,6 +167,45 @@ struct Whole<'a> {
     turns: &'a [Row<'a>],
 }
 
+/// The head of a page of turns: the agent is that of the newest.
+#[derive(Serialize)]
+struct Brief<'a> {
+    directory: &'a AbsPath,
+    agent: Option<Agent>,
+}
+
+/// A turn on a page. Left out is what is usual: the agent of the head, a turn that is covered and was not taken back.
+#[derive(Serialize)]
+struct BriefRow<'a> {
+    n: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<Agent>,
+    prompt: String,
+    files: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    covered: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undone: Option<&'a str>,
+}
+
+fn print_brief(call: &Call, args: &args::Turns, directory: &AbsPath, rows: &[Row<'_>]) -> Result<(), Problem> {
+    let agent = rows.first().map(|row| row.agent);
+    let only = args.agent.map_or("", Agent::word);
+    let list = List { key: "turns", lines: true, of: vec![b"turns", directory.as_bytes(), only.as_bytes()], count: rows.len() };
+    let row = |i: usize| {
+        let row = &rows[i];
+        Ok(BriefRow {
+            n: row.n,
+            agent: Some(row.agent).filter(|_| Some(row.agent) != agent),
+            prompt: cut_off(row.prompt, brief::TEXT),
+            files: row.files,
+            covered: (!row.covered).then_some(false),
+            undone: row.undone.map(Id::tail),
+        })
+    };
+    brief::print(call, &list, args.page.after.as_deref(), &Brief { directory, agent }, |i| Place::Number(rows[i].n), row)
+}
+
 /// Lists the turns.
 pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Problem> {
     let here = Here::find(call)?;
@@ -187,11 +227,14 @@ pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Problem> {
             partly: undone.contains_key(&turn.head.n) && !is_back(turn, &undone),
         })
         .collect();
-    if call.out.is_text() {
+    if args.page.brief {
+        print_brief(call, args, &here.directory, &rows)?;
+    } else if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
         print(call, args, &rows);
     } else {
         call.out.list(&Whole { directory: &here.directory, turns: &rows }, || &rows);
+        brief::offer(call, "agent turns --brief");
     }
     Ok(Ended::Done)
 }
