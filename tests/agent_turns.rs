@@ -485,3 +485,44 @@ fn turns_are_listed_and_one_is_shown() {
             recant agent undo 1 -y asks nothing
     ");
 }
+
+#[test]
+fn what_a_subagent_does_belongs_to_the_turn_even_after_its_end() {
+    let world = world();
+    // Codex gives a subagent's turn a name of its own, and tells its prompt.
+    let agent = Agent::begin(&world, "codex", "s");
+    agent.prompt("one");
+    let inner = |name: &str, fields: Value| {
+        let mut all = json!({ "agent_id": "inner", "turn_id": "another", "tool_name": "Bash", "tool_use_id": "i" });
+        all.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
+        agent.event(name, all);
+    };
+    inner("UserPromptSubmit", json!({ "prompt": "your part" }));
+    agent.stop();
+    inner("PreToolUse", json!({ "tool_input": { "command": "make" } }));
+    run(&world, "echo inner > inner; rm README");
+    inner("PostToolUse", json!({}));
+    inner("SubagentStop", json!({}));
+    agent.event("SessionEnd", json!({ "reason": "other" }));
+    assert_eq!(turns(&world).len(), 1);
+    world.recant("agent undo 1 -y").ok();
+    assert!(world.exists("README") && !world.exists("inner"));
+}
+
+#[test]
+fn an_agent_that_goes_on_without_a_prompt_begins_a_turn() {
+    let world = world();
+    let agent = Agent::begin(&world, "gemini", "s");
+    agent.prompt("one");
+    agent.edit("README", "one\n");
+    agent.stop();
+    // The same session is woken up later, by something that no event tells.
+    let fields = json!({ "prompt_id": "other", "tool_name": "Bash", "tool_use_id": "x", "tool_input": { "command": "x" } });
+    agent.event("PreToolUse", fields.clone());
+    run(&world, "echo two > README");
+    agent.event("PostToolUse", fields);
+    agent.event("Stop", json!({ "prompt_id": "other" }));
+    assert_eq!(turns(&world).len(), 2);
+    world.recant("agent undo 2 -y").ok();
+    assert_eq!(world.read("README"), "one\n");
+}

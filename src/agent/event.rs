@@ -14,6 +14,8 @@ pub struct Event {
     pub session: String,
     /// The agent's own name for the turn, if it has one.
     pub turn: Option<String>,
+    /// True if a subagent tells it: it is a part of the turn of the session, whatever that is by then.
+    pub is_subagents: bool,
     /// The working directory of the agent.
     pub cwd: Option<PathBuf>,
     /// The model.
@@ -80,8 +82,10 @@ impl Event {
         let value: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let Value::Object(_) = value else { return Err("it is no JSON object".into()) };
         let one = |keys: &[&str]| keys.iter().find_map(|key| value.get(key)?.as_str()).map(str::to_owned);
-        let name = one(&["hook_event_name", "hookEventName", "event"]).unwrap_or_default();
+        let name = one(&["hook_event_name", "hookEventName", "hookName", "event"]).unwrap_or_default();
+        let is_subagents = one(&["agent_id", "subagent"]).is_some();
         Ok(Self {
+            is_subagents,
             session: one(&["session_id", "sessionId", "session", "conversation_id"]).unwrap_or_default(),
             turn: one(&["prompt_id", "turn_id", "generation_id", "turn"]),
             cwd: one(&["cwd", "working_dir", "workingDirectory"]).map(PathBuf::from),
@@ -103,7 +107,7 @@ fn meaning(name: &str, value: &Value) -> What {
         }
         "pretooluse" | "beforetool" | "toolbefore" => What::Before(tool(value)),
         "posttooluse" | "posttoolusefailure" | "aftertool" | "toolafter" => after(value),
-        "subagentstop" => What::SubagentEnd,
+        "subagentstop" | "subagentend" => What::SubagentEnd,
         "stop" | "stopfailure" | "interrupt" | "afteragent" | "agentstop" | "turnend" => What::TurnEnd,
         "sessionend" => What::SessionEnd,
         "" if has("toolName") && has("toolResult") => after(value),
@@ -116,8 +120,10 @@ fn meaning(name: &str, value: &Value) -> What {
     }
 }
 
+/// The prompt. opencode has it in quotes if it came from its command line.
 fn prompt(value: &Value) -> String {
-    value.get("prompt").and_then(Value::as_str).unwrap_or_default().to_owned()
+    let text = value.get("prompt").and_then(Value::as_str).unwrap_or_default();
+    text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).to_owned()
 }
 
 fn after(value: &Value) -> What {

@@ -132,6 +132,9 @@ pub struct Call {
     /// The end: the time, and the ms that it took. In the file it is a line of its own.
     #[serde(skip)]
     pub done: Option<(Time, Option<u64>)>,
+    /// True if the agent has told its end; else it is taken to have ended before the next thing that the agent did.
+    #[serde(skip)]
+    pub is_told: bool,
 }
 
 /// A path that a tool names, as it was before.
@@ -287,16 +290,16 @@ impl Turn {
                 (self.before, self.covered) = (Some((snapshot, time)), self.calls.is_empty());
             }
             Line::Tool(call) => {
+                self.end_calls(call.time);
                 self.last = self.last.max(call.time);
                 self.is_settled = false;
                 self.calls.push(call);
             }
             Line::Done { time, id, name, took } => {
                 self.last = self.last.max(time);
-                let is_it =
-                    |call: &&mut Call| call.done.is_none() && if id.is_some() { call.id == id } else { call.name == name };
-                if let Some(call) = self.calls.iter_mut().find(is_it) {
-                    call.done = Some((time, took));
+                let is_its = |call: &Call| if id.is_some() { call.id == id } else { call.name == name };
+                if let Some(call) = self.calls.iter_mut().rev().find(|call| !call.is_told && is_its(call)) {
+                    (call.done, call.is_told) = (Some((time, took)), true);
                     self.is_settled = false;
                 }
             }
@@ -309,12 +312,18 @@ impl Turn {
             Line::Wrote(wrote) => self.wrote.push(wrote),
             Line::Left { path, why } => self.left.push((path, why)),
             Line::End { time } => {
+                self.end_calls(time);
                 self.last = self.last.max(time);
                 self.ended = Some(time);
             }
             Line::Failed { why } => self.failed = Some(why),
             Line::Undone { session } => self.undone.push(session),
         }
+    }
+
+    /// Takes tools whose end was not told to have ended by then.
+    fn end_calls(&mut self, time: Time) {
+        self.calls.iter_mut().filter(|call| call.done.is_none()).for_each(|call| call.done = Some((time, None)));
     }
 
     /// True if both ran at some time.
@@ -393,7 +402,15 @@ mod tests {
 
     fn tool(id: &str, ms: u64, paths: &[(&str, Option<u64>)]) -> Line {
         let paths = paths.iter().map(|(name, ms)| Found { path: path(name), changed: ms.map(at) }).collect();
-        Line::Tool(Call { time: at(ms), name: "Tool".into(), id: Some(id.into()), paths, outside: Vec::new(), done: None })
+        Line::Tool(Call {
+            time: at(ms),
+            name: "Tool".into(),
+            id: Some(id.into()),
+            paths,
+            outside: Vec::new(),
+            done: None,
+            is_told: false,
+        })
     }
 
     fn done(id: &str, ms: u64, took: Option<u64>) -> Line {
@@ -478,5 +495,23 @@ mod tests {
         assert_eq!(turn.claim(&wrote("/a", 1_000)), Claim::None(OUTSIDE));
         let gone = Wrote { is: None, ..wrote("/a", 6_000) };
         assert_eq!(turn.claim(&gone), Claim::None(UNENDED));
+    }
+
+    #[test]
+    fn a_tool_whose_end_was_not_told_ended_before_the_next_thing_that_the_agent_did() {
+        let lines = [
+            Line::Before { snapshot: 3, time: at(1) },
+            tool("failed", 5_000, &[]),
+            tool("beside", 10_000, &[("/named", None)]),
+            done("beside", 10_100, None),
+            Line::End { time: at(60_000) },
+        ];
+        let failed = turn(lines.to_vec());
+        assert_eq!(failed.claim(&wrote("/a", 9_000)), Claim::Meanwhile);
+        assert_eq!(failed.claim(&wrote("/a", 20_000)), Claim::None(OUTSIDE));
+        // Two at once: the end that is told later counts.
+        let mut at_once = lines.to_vec();
+        at_once.insert(4, done("failed", 30_000, None));
+        assert_eq!(turn(at_once).claim(&wrote("/a", 20_000)), Claim::Meanwhile);
     }
 }

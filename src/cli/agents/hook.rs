@@ -105,7 +105,12 @@ impl Reacting<'_> {
     fn react(&self) -> Result<Option<String>, Problem> {
         match &self.event.what {
             What::SessionStart => self.session_starts(),
-            What::Prompt(prompt) => self.begin(prompt).map(|(_, said)| said),
+            What::Prompt(_) if self.event.is_subagents => Ok(None),
+            What::Prompt(prompt) => match self.present()? {
+                // Claude Code tells so of a subagent's end.
+                Some((_, turn)) if turn.head.key.is_some() && turn.head.key == self.event.turn => Ok(None),
+                _ => self.begin(prompt).map(|(_, said)| said),
+            },
             What::Before(tool) if tool.effect != Effect::None => self.before(tool),
             What::After { tool, took } if tool.effect != Effect::None => {
                 let Some((turns, turn)) = self.present()? else { return Ok(None) };
@@ -184,6 +189,7 @@ impl Reacting<'_> {
     /// Notes a tool that may write, in a new turn if its agent began none.
     fn before(&self, tool: &Tool) -> Result<Option<String>, Problem> {
         let goes_on = |turn: &Turn| match (&self.event.turn, &turn.head.key) {
+            _ if self.event.is_subagents => true,
             (Some(own), Some(key)) => own == key,
             _ => turn.ended.is_none(),
         };
@@ -202,7 +208,7 @@ impl Reacting<'_> {
         }
         // The time is that of the tool, after a snapshot that was waited for.
         let time = if said.is_none() { self.began } else { crate::fs::now() };
-        let used = Use { time, name: tool.name.clone(), id: tool.call.clone(), paths, outside, done: None };
+        let used = Use { time, name: tool.name.clone(), id: tool.call.clone(), paths, outside, done: None, is_told: false };
         turns.add(&self.call.fs, head.n, &[Line::Tool(used)])?;
         Ok(said)
     }
