@@ -526,3 +526,39 @@ fn an_agent_that_goes_on_without_a_prompt_begins_a_turn() {
     world.recant("agent undo 2 -y").ok();
     assert_eq!(world.read("README"), "one\n");
 }
+
+#[test]
+fn a_directory_that_the_agent_moved_and_a_file_that_it_deleted_before_an_edit_beside_it_go_back() {
+    let world = world();
+    world.write("er/a/deep", "old\n").write("er/b", "old\n").write("gone.txt", "old\n").symlink("b", "er/link");
+    pause();
+    let before = but(&world, &[]);
+    let agent = Agent::begin(&world, "codex", "s");
+    agent.prompt("move");
+    pause();
+    agent.shell("mv er file-er; rm gone.txt");
+    pause();
+    // The edit is a rename in the same directory.
+    agent.uses("Edit", json!({ "file_path": world.path("README") }), || run(&world, "echo agent > .new; mv .new README"));
+    agent.stop();
+    world.recant("agent undo 1 -y").ok();
+    but(&world, &[]).assert_same(&before, "undone");
+}
+
+#[test]
+fn the_files_that_claude_tells_of_a_command_are_its_own() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("delete");
+    agent.starts("Bash", &json!({ "command": "rm README" }));
+    run(&world, "rm README");
+    let response = json!({ "bashEditDiff": { "changedFiles": [world.path("README")], "moreFiles": 0 } });
+    let fields = json!({ "tool_name": "Bash", "tool_use_id": "s-call-1", "tool_input": {}, "tool_response": response });
+    agent.event("PostToolUse", fields);
+    pause();
+    // A person's save, a rename in the same directory.
+    run(&world, "echo mine > .new; mv .new mine");
+    agent.stop();
+    let said = world.recant("agent undo 1 -y --json").with(4);
+    assert_eq!((skipped(&said, &world), world.read("README")), (vec!["mine".to_owned()], "about\n".into()));
+}

@@ -39,6 +39,8 @@ pub enum What {
         tool: Tool,
         /// The time that it took, in ms, without that in which a person was asked.
         took: Option<u64>,
+        /// The files that a command has changed, as far as the agent tells them: Claude Code from 2.1.269 on.
+        changed: Vec<PathBuf>,
     },
     /// A subagent has ended.
     SubagentEnd,
@@ -83,14 +85,22 @@ impl Event {
         let Value::Object(_) = value else { return Err("it is no JSON object".into()) };
         let one = |keys: &[&str]| keys.iter().find_map(|key| value.get(key)?.as_str()).map(str::to_owned);
         let name = one(&["hook_event_name", "hookEventName", "hookName", "event"]).unwrap_or_default();
-        let is_subagents = one(&["agent_id", "subagent"]).is_some();
+        let is_subagents = one(&["agent_id", "agentId", "subagent"]).is_some();
+        // A subagent of Copilot CLI has a session of its own.
+        let parent = one(&["parent_agent_id", "parentAgentId"]);
         Ok(Self {
             is_subagents,
-            session: one(&["session_id", "sessionId", "session", "conversation_id"]).unwrap_or_default(),
+            session: parent.or_else(|| one(&["session_id", "sessionId", "session", "conversation_id"])).unwrap_or_default(),
             turn: one(&["prompt_id", "turn_id", "generation_id", "turn"]),
             cwd: one(&["cwd", "working_dir", "workingDirectory"]).map(PathBuf::from),
             model: one(&["model"]).or_else(|| Some(value.get("model")?.get("id")?.as_str()?.to_owned())),
-            what: meaning(&name, &value),
+            what: match meaning(&name, &value) {
+                What::Prompt(_) | What::SessionStart | What::SessionEnd if is_subagents => What::Other,
+                // Claude Code says so that a subagent has ended: nobody has typed it.
+                What::Prompt(prompt) if prompt.starts_with("<task-notification>") => What::Other,
+                What::TurnEnd if is_subagents => What::SubagentEnd,
+                what => what,
+            },
             name,
         })
     }
@@ -110,7 +120,7 @@ fn meaning(name: &str, value: &Value) -> What {
         "subagentstop" | "subagentend" => What::SubagentEnd,
         "stop" | "stopfailure" | "interrupt" | "afteragent" | "agentstop" | "turnend" => What::TurnEnd,
         "sessionend" => What::SessionEnd,
-        "" if has("toolName") && has("toolResult") => after(value),
+        "" if has("toolName") && (has("toolResult") || has("error")) => after(value),
         "" if has("toolName") => What::Before(tool(value)),
         "" if has("prompt") => What::Prompt(prompt(value)),
         "" if has("stopReason") => What::TurnEnd,
@@ -127,7 +137,9 @@ fn prompt(value: &Value) -> String {
 }
 
 fn after(value: &Value) -> What {
-    What::After { tool: tool(value), took: value.get("duration_ms").and_then(Value::as_u64) }
+    let changed = value.pointer("/tool_response/bashEditDiff/changedFiles").and_then(Value::as_array);
+    let changed = changed.into_iter().flatten().filter_map(Value::as_str).map(PathBuf::from).collect();
+    What::After { tool: tool(value), took: value.get("duration_ms").and_then(Value::as_u64), changed }
 }
 
 /// Tools that change no file of a project, in lower case: those of the agents' own documentation. Whatever is not here may write.
@@ -168,6 +180,7 @@ const READING: &[&str] = &[
     "agent",
     "subagent",
     "spawn_agent",
+    "invoke_agent",
     "wait_agent",
     "skill",
     "slashcommand",

@@ -76,6 +76,9 @@ pub enum Line {
         /// The time that it took, in ms.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         took: Option<u64>,
+        /// The paths in the directory that it has changed, as the agent tells, with the directory as `/`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed: Vec<AbsPath>,
     },
     /// A snapshot shows what the turn has done so far: the lines up to the next other one tell it.
     After {
@@ -132,6 +135,9 @@ pub struct Call {
     /// The end: the time, and the ms that it took. In the file it is a line of its own.
     #[serde(skip)]
     pub done: Option<(Time, Option<u64>)>,
+    /// The paths that it has changed, as the agent tells.
+    #[serde(skip)]
+    pub changed: Vec<AbsPath>,
     /// True if the agent has told its end; else it is taken to have ended before the next thing that the agent did.
     #[serde(skip)]
     pub is_told: bool,
@@ -238,7 +244,11 @@ impl Call {
         self.paths.is_empty() && self.outside.is_empty()
     }
 
-    fn names(&self, path: &AbsPath) -> Option<&Found> {
+    fn names(&self, path: &AbsPath) -> bool {
+        self.found(path).is_some() || self.changed.contains(path)
+    }
+
+    fn found(&self, path: &AbsPath) -> Option<&Found> {
         self.paths.iter().find(|found| found.path == *path)
     }
 
@@ -295,11 +305,11 @@ impl Turn {
                 self.is_settled = false;
                 self.calls.push(call);
             }
-            Line::Done { time, id, name, took } => {
+            Line::Done { time, id, name, took, changed } => {
                 self.last = self.last.max(time);
                 let is_its = |call: &Call| if id.is_some() { call.id == id } else { call.name == name };
                 if let Some(call) = self.calls.iter_mut().rev().find(|call| !call.is_told && is_its(call)) {
-                    (call.done, call.is_told) = (Some((time, took)), true);
+                    (call.done, call.is_told, call.changed) = (Some((time, took)), true, changed);
                     self.is_settled = false;
                 }
             }
@@ -333,12 +343,19 @@ impl Turn {
 
     /// The turn's claim on a path that differs after it.
     pub fn claim(&self, wrote: &Wrote) -> Claim {
-        let named: Vec<(usize, &Found)> =
-            self.calls.iter().enumerate().filter_map(|(i, call)| Some((i, call.names(&wrote.path)?))).collect();
-        // It is what a tool was to delete, and it is gone.
-        let is_deleted = !named.is_empty() && wrote.is.is_none();
+        let found = self.calls.iter().enumerate().filter_map(|(i, call)| Some((i, call.found(&wrote.path)?)));
+        let found: Vec<(usize, &Found)> = found.collect();
         let claim = match wrote.time {
-            _ if is_deleted => Claim::Named,
+            // It is what a tool was to delete, and it is gone.
+            _ if wrote.is.is_none() && self.calls.iter().any(|call| call.names(&wrote.path)) => Claim::Named,
+            // The time is that of the last change of a name in its directory: it went then, or before.
+            Some(time) if wrote.is.is_none() && self.calls.iter().any(|call| !call.is_free() && call.ran_at(time, 0)) => {
+                if self.calls.iter().any(|call| call.is_free() && call.done.is_some()) {
+                    Claim::Meanwhile
+                } else {
+                    Claim::None(OUTSIDE)
+                }
+            }
             Some(time) => self.claim_at(&wrote.path, time, self.calls.len()),
             None => Claim::None(OUTSIDE),
         };
@@ -351,13 +368,13 @@ impl Turn {
                 .changed
                 .is_some_and(|then| nanos(then) > nanos(since) && matches!(self.claim_at(&wrote.path, then, *i), Claim::None(_)))
         };
-        if named.iter().any(is_foreign) { Claim::None(BOTH) } else { claim }
+        if found.iter().any(is_foreign) { Claim::None(BOTH) } else { claim }
     }
 
     /// The claim of the first `calls` calls on a change of a path at that time.
     fn claim_at(&self, path: &AbsPath, time: Time, calls: usize) -> Claim {
         let calls = &self.calls[..calls];
-        if calls.iter().any(|call| call.names(path).is_some() && call.ran_at(time, SETTLES)) {
+        if calls.iter().any(|call| call.names(path) && call.ran_at(time, SETTLES)) {
             return Claim::Named;
         }
         if calls.iter().any(|call| call.is_free() && call.ran_at(time, 0)) {
@@ -409,12 +426,13 @@ mod tests {
             paths,
             outside: Vec::new(),
             done: None,
+            changed: Vec::new(),
             is_told: false,
         })
     }
 
     fn done(id: &str, ms: u64, took: Option<u64>) -> Line {
-        Line::Done { time: at(ms), id: Some(id.into()), name: "Tool".into(), took }
+        Line::Done { time: at(ms), id: Some(id.into()), name: "Tool".into(), took, changed: Vec::new() }
     }
 
     fn turn(lines: Vec<Line>) -> Turn {

@@ -22,7 +22,7 @@ use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
 use crate::session::by::Pointer;
 use crate::session::store::Store;
-use crate::snapshot::place;
+use crate::snapshot::{place, whole};
 use crate::tree::project::project_of;
 
 /// The most bytes of an event that are read. A tool may write a large file.
@@ -44,8 +44,9 @@ pub fn hook(call: &Call, args: &Hook) -> Result<Ended, Problem> {
     if let Some(file) = &args.record {
         record(call, file, &text)?;
     }
-    // A command that holds its changes has a store of its own in which no turn belongs.
-    if crate::capture::inside::inside().is_some() {
+    // In a run nothing is real; and Copilot CLI calls Claude Code's hooks beside its own.
+    let is_copilots = args.agent == Agent::Claude && std::env::var_os("COPILOT_CLI").is_some();
+    if crate::capture::inside::inside().is_some() || is_copilots {
         return Ok(Ended::Done);
     }
     let event = Event::read(&text).map_err(|why| Problem::refused(format!("the event cannot be read: {why}")));
@@ -105,30 +106,24 @@ impl Reacting<'_> {
     fn react(&self) -> Result<Option<String>, Problem> {
         match &self.event.what {
             What::SessionStart => self.session_starts(),
-            What::Prompt(_) if self.event.is_subagents => Ok(None),
             What::Prompt(prompt) => match self.present()? {
-                // Claude Code tells so of a subagent's end.
+                // What the agent says to itself in the turn.
                 Some((_, turn)) if turn.head.key.is_some() && turn.head.key == self.event.turn => Ok(None),
                 _ => self.begin(prompt).map(|(_, said)| said),
             },
             What::Before(tool) if tool.effect != Effect::None => self.before(tool),
-            What::After { tool, took } if tool.effect != Effect::None => {
+            What::After { tool, took, changed } if tool.effect != Effect::None => {
                 let Some((turns, turn)) = self.present()? else { return Ok(None) };
-                let done = Line::Done { time: self.began, id: tool.call.clone(), name: tool.name.clone(), took: *took };
+                let changed = changed.iter().filter_map(|path| self.inner(&turn.head.directory, path)).collect();
+                let (id, name) = (tool.call.clone(), tool.name.clone());
+                let done = Line::Done { time: self.began, id, name, took: *took, changed };
                 turns.add(&self.call.fs, turn.head.n, &[done])?;
                 Ok(None)
             }
-            What::SubagentEnd | What::SessionEnd => {
-                self.settle(Duration::ZERO)?;
-                Ok(None)
-            }
-            What::TurnEnd => {
-                if let Some((turns, turn)) = self.present()? {
-                    turns.add(&self.call.fs, turn.head.n, &[Line::End { time: self.began }])?;
-                }
-                self.settle(BUDGET)?;
-                Ok(None)
-            }
+            What::SubagentEnd => self.settle(Duration::ZERO),
+            // Agents wait for that not much longer than a second.
+            What::SessionEnd => self.end(Duration::ZERO),
+            What::TurnEnd => self.end(BUDGET),
             What::Before(_) | What::After { .. } | What::Other => {
                 self.say_who()?;
                 Ok(None)
@@ -208,19 +203,32 @@ impl Reacting<'_> {
         }
         // The time is that of the tool, after a snapshot that was waited for.
         let time = if said.is_none() { self.began } else { crate::fs::now() };
-        let used = Use { time, name: tool.name.clone(), id: tool.call.clone(), paths, outside, done: None, is_told: false };
+        let used = Use {
+            time,
+            name: tool.name.clone(),
+            id: tool.call.clone(),
+            paths,
+            outside,
+            done: None,
+            changed: Vec::new(),
+            is_told: false,
+        };
         turns.add(&self.call.fs, head.n, &[Line::Tool(used)])?;
         Ok(said)
     }
 
     /// A named path, if it lies in the directory, and the time of its last change.
     fn found(&self, directory: &AbsPath, path: &Path) -> Option<Found> {
-        let base = self.event.cwd.clone().unwrap_or_else(|| directory.as_path().to_owned());
-        let path = resolved(&base.join(path))?;
-        let below = path.below(directory)?;
+        let inner = self.inner(directory, path)?;
+        let path = whole(directory, &inner).ok()?;
         let changed = Dir::open(path.parent()?.as_path()).ok().and_then(|dir| dir.at(path.name()).stat().ok()?);
-        let inner = AbsPath::parse([b"/", below].concat()).ok()?;
         Some(Found { path: inner, changed: changed.map(|stat| stat.ctime) })
+    }
+
+    /// A path that the agent tells, with the directory as `/`, if it lies in it.
+    fn inner(&self, directory: &AbsPath, path: &Path) -> Option<AbsPath> {
+        let base = self.event.cwd.clone().unwrap_or_else(|| directory.as_path().to_owned());
+        AbsPath::parse([b"/", resolved(&base.join(path))?.below(directory)?].concat()).ok()
     }
 
     /// The present turn of the agent's session.
@@ -235,14 +243,24 @@ impl Reacting<'_> {
         Pointer::read(&store.dir, self.agent.word(), &self.event.session)
     }
 
+    /// Ends the present turn.
+    fn end(&self, longest: Duration) -> Result<Option<String>, Problem> {
+        if let Some((turns, turn)) = self.present()?
+            && (turn.ended.is_none() || !turn.is_settled)
+        {
+            turns.add(&self.call.fs, turn.head.n, &[Line::End { time: self.began }])?;
+        }
+        self.settle(longest)
+    }
+
     /// Has the snapshot taken that shows what the present turn has done, if a tool may have written since the last one.
-    fn settle(&self, longest: Duration) -> Result<(), Problem> {
+    fn settle(&self, longest: Duration) -> Result<Option<String>, Problem> {
         if let Some((_, turn)) = self.present()?
             && !turn.is_settled
         {
             Taking::start(self.call, self.agent, Take::After, &turn.head.directory, turn.head.n)?.wait(longest);
         }
-        Ok(())
+        Ok(None)
     }
 
     /// The project that the agent's session works in: the one that it began in, whatever directory it is in now.

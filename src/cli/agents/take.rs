@@ -101,13 +101,24 @@ pub fn settle(call: &Call, store: &Store, turns: &Turns, series: &Series, lock: 
 
 /// Notes what a turn has done up to a snapshot.
 fn note(call: &Call, turns: &Turns, series: &Series, turn: &Turn, after: u64) -> Result<(), Problem> {
-    let Some((before, _)) = turn.before else { return Ok(()) };
+    let Some((before, began)) = turn.before else { return Ok(()) };
     let mut lines = vec![Line::After { snapshot: after, time: crate::fs::now() }];
     if before != after {
         let compared = compare::between(series, before, Some(after), &[], false)?;
+        let mut moved: Option<(AbsPath, Option<Time>)> = None;
         for difference in &compared.differences {
             let (was, is) = (difference.then.as_ref(), difference.now.as_ref());
-            let time = changed_at(&whole(&series.directory, &difference.path)?, was, is);
+            let mut time = changed_at(&whole(&series.directory, &difference.path)?, was, is, began);
+            // What lies in a directory that was moved here came with it. Paths in it follow it.
+            match &moved {
+                Some((above, then))
+                    if was.is_none() && difference.path.is_under(above) && time.is_some_and(|time| time < began) =>
+                {
+                    time = *then;
+                }
+                _ if was.is_none() && is.is_some_and(State::is_dir) => moved = Some((difference.path.clone(), time)),
+                _ => {}
+            }
             let directory = is.or(was).is_some_and(State::is_dir);
             lines.push(Line::Wrote(Wrote { path: difference.path.clone(), time, directory, was: mark(was), is: mark(is) }));
         }
@@ -128,7 +139,7 @@ fn is_changed(series: &Series, turn: &Turn, path: &AbsPath) -> bool {
 }
 
 /// The time of the last change at a path: see [`Wrote::time`]. `None` if it cannot be looked at.
-fn changed_at(path: &AbsPath, was: Option<&State>, is: Option<&State>) -> Option<Time> {
+fn changed_at(path: &AbsPath, was: Option<&State>, is: Option<&State>, began: Time) -> Option<Time> {
     let stat = |path: &AbsPath| {
         let dir = Dir::open(path.parent()?.as_path()).ok()?;
         dir.at(path.name()).stat().ok()?
@@ -138,8 +149,9 @@ fn changed_at(path: &AbsPath, was: Option<&State>, is: Option<&State>) -> Option
     }
     let is_dir = |state: Option<&State>| state.is_some_and(State::is_dir);
     let stat = stat(path)?;
-    // The names that come and go in a directory set its ctime.
-    Some(if is_dir(is) && !is_dir(was) { stat.btime.unwrap_or(stat.ctime) } else { stat.ctime })
+    // The names that come and go in a directory set its ctime. One that is older than the turn was moved here.
+    let born = stat.btime.filter(|born| is_dir(is) && !is_dir(was) && *born >= began);
+    Some(born.unwrap_or(stat.ctime))
 }
 
 /// A first snapshot may take longer than anybody waits for a lock.
