@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help static demo test test-all torture lint lint-commits bench install changelog clean
+.PHONY: help static demo test test-all test-reach torture lint lint-commits bench install changelog clean
 
 CARGO  ?= cargo
 PREFIX ?= $(HOME)/.local
@@ -36,6 +36,9 @@ test-all: test ## test, and what takes longer: the ignored tests, everything as 
 	@tests/run.sh --release --features crash-points -- --include-ignored
 	@tests/as-user.sh
 	@tests/processor.sh
+
+test-reach: static ## the agents that npm ships, driven by a stand-in model; REACH="claude codex": these alone
+	@tests/agents-reach/run.py --recant $(release) $(REACH)
 
 torture: static ## every system call fails once, and the power goes: on ext4, xfs, btrfs as root; one table at the end
 	@tests/needs.sh
