@@ -18,6 +18,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+sys.dont_write_bytecode = True
 from drivers import AGENTS, write  # noqa: E402
 from model import Model  # noqa: E402
 

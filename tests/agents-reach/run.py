@@ -19,6 +19,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+sys.dont_write_bytecode = True
 from drivers import AGENTS, write  # noqa: E402
 from model import Model  # noqa: E402
 
