@@ -562,3 +562,22 @@ fn the_files_that_claude_tells_of_a_command_are_its_own() {
     let said = world.recant("agent undo 1 -y --json").with(4);
     assert_eq!((skipped(&said, &world), world.read("README")), (vec!["mine".to_owned()], "about\n".into()));
 }
+
+#[test]
+fn a_file_that_a_person_edits_in_a_turn_before_a_command_of_the_agent_changes_it_stays() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("format");
+    agent.shell("echo agent > src/lib.rs");
+    pause();
+    run(&world, "echo mine >> src/main.rs");
+    pause();
+    agent.shell("sed -i 's/^/  /' src/*.rs");
+    agent.stop();
+    let said = world.recant("agent undo 1 -y --json").with(4);
+    assert_eq!(skipped(&said, &world), ["src/main.rs"]);
+    assert_eq!(
+        (world.read("src/main.rs"), world.read("src/lib.rs")),
+        ("  fn main() {}\n  mine\n".into(), "pub fn one() {}\n".into())
+    );
+}

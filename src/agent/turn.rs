@@ -129,6 +129,9 @@ pub struct Call {
     /// The paths in the directory that it names. Without any, and without `outside`, it may write anywhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<Found>,
+    /// Where it may write anywhere: the paths that somebody else has changed since the turn began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Found>,
     /// The other paths that it names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outside: Vec<PathBuf>,
@@ -143,7 +146,7 @@ pub struct Call {
     pub is_told: bool,
 }
 
-/// A path that a tool names, as it was before.
+/// A path as it was before a tool ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     /// The path, with the directory as `/`.
@@ -245,11 +248,11 @@ impl Call {
     }
 
     fn names(&self, path: &AbsPath) -> bool {
-        self.found(path).is_some() || self.changed.contains(path)
+        self.paths.iter().any(|found| found.path == *path) || self.changed.contains(path)
     }
 
     fn found(&self, path: &AbsPath) -> Option<&Found> {
-        self.paths.iter().find(|found| found.path == *path)
+        self.paths.iter().chain(&self.others).find(|found| found.path == *path)
     }
 
     /// True if it ran at that time, `settles` ns after its end included.
@@ -424,6 +427,7 @@ mod tests {
             name: "Tool".into(),
             id: Some(id.into()),
             paths,
+            others: Vec::new(),
             outside: Vec::new(),
             done: None,
             changed: Vec::new(),

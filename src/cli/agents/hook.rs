@@ -10,7 +10,7 @@ use super::take::{self, Taking};
 use crate::agent::event::{Effect, Event, Tool, What};
 use crate::agent::known::Agent;
 use crate::agent::seen::Seen;
-use crate::agent::turn::{Call as Use, Found, Head, Line, Turn};
+use crate::agent::turn::{Call as Use, Claim, Found, Head, Line, Turn};
 use crate::agent::turns::Turns;
 use crate::cli::args::{Hook, Take};
 use crate::cli::place::absolute;
@@ -18,10 +18,11 @@ use crate::cli::problem::Problem;
 use crate::cli::snapshot::home;
 use crate::cli::{Call, Ended};
 use crate::error::{At, Error};
-use crate::fs::dir::{Dir, Time};
+use crate::fs::dir::{Dir, Sort, Time};
 use crate::fs::path::AbsPath;
 use crate::session::by::Pointer;
 use crate::session::store::Store;
+use crate::snapshot::walk::{Ahead, Met};
 use crate::snapshot::{place, whole};
 use crate::tree::project::project_of;
 
@@ -192,7 +193,12 @@ impl Reacting<'_> {
             Some((turns, turn)) if goes_on(&turn) => ((turns, turn.head), None),
             _ => self.begin("")?,
         };
-        let (mut paths, mut outside) = (Vec::new(), Vec::new());
+        let (mut paths, mut others, mut outside) = (Vec::new(), Vec::new(), Vec::new());
+        if tool.effect == Effect::Any
+            && let Some(turn) = turns.turn(head.n)?
+        {
+            others = changed_by_others(self.call, &turn)?;
+        }
         if let Effect::Paths(named) = &tool.effect {
             for path in named {
                 match self.found(&head.directory, path) {
@@ -208,6 +214,7 @@ impl Reacting<'_> {
             name: tool.name.clone(),
             id: tool.call.clone(),
             paths,
+            others,
             outside,
             done: None,
             changed: Vec::new(),
@@ -291,6 +298,23 @@ impl Reacting<'_> {
         }
         record(self.call, Path::new(&file), line.as_bytes())
     }
+}
+
+/// The paths that changed since a turn began, but not by its tools: what a command does with them is not the turn's alone.
+fn changed_by_others(call: &Call, turn: &Turn) -> Result<Vec<Found>, Problem> {
+    let (Some((_, began)), true) = (turn.before, turn.covered) else { return Ok(Vec::new()) };
+    let (store, rules) = (call.store_path()?, take::rules());
+    let mut walk = Ahead::new(&turn.head.directory, &store, &rules)?;
+    let mut others = Vec::new();
+    while let Some(met) = walk.next()? {
+        let Met::Object(object) = met else { continue };
+        let (path, changed) = (object.path, object.stat.ctime);
+        let is_new = object.stat.sort != Sort::Directory && changed > began;
+        if is_new && matches!(turn.claims_at(&path, changed), Claim::None(_)) {
+            others.push(Found { path, changed: Some(changed) });
+        }
+    }
+    Ok(others)
 }
 
 /// The first line of a prompt that has something in it, cut to [`PROMPT`].

@@ -176,16 +176,20 @@ fn snapshot(call: &Call, store: &Store, series: &Series, lock: &Locked, of: Opti
             (format!("{when} turn {}: {}", head.n, head.prompt), meta.collect())
         }
     };
-    let rules = Rules { presets: vec!["dev".into()], vcs: Some(Vcs::Left), ..Rules::default() };
     let asked = Asked {
         message: Some(message),
         meta: meta.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
         if_changed: true,
-        rules: Source::Found(rules),
+        rules: rules(),
         limit: Some(call.config.snapshot_max_files.value),
         ..Asked::default()
     };
     Ok(create(&call.fs, &store.path, series, lock, &asked)?)
+}
+
+/// The rules of what the snapshots of turns leave out.
+pub fn rules() -> Source {
+    Source::Found(Rules { presets: vec!["dev".into()], vcs: Some(Vcs::Left), ..Rules::default() })
 }
 
 /// The most turns that are looked at for one that its agent did not end.
