@@ -128,6 +128,10 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("here", &run("").ok().json());
     shapes.check("list", &run("list").ok().json());
     shapes.check("session new", &run("session new").ok().json());
+    let agents = World::new();
+    let call = agents.call(["session", "new"]).env("CLAUDECODE", "1").env("RECANT_AGENT_SESSION", "s").env("RECANT_TURN", "7");
+    call.run().ok();
+    shapes.check("list", &agents.recant("list --json").ok().json());
     let id = run("session new -n named").ok().json()["id"].as_str().unwrap().to_owned();
     let write = |path: &[u8], content: &str| {
         world

@@ -123,6 +123,7 @@ fn choose_over(
     let mut record = Run {
         argv: words,
         cwd: resolve::absolute(Path::new("."))?,
+        by: store.by.clone(),
         started: crate::fs::exact_now(),
         first: Some(earlier.first()),
         ending: Some(Ending::Exited(0)),

@@ -35,6 +35,7 @@ use crate::fs::interrupt::{self, Asked};
 use crate::fs::mounts;
 use crate::fs::path::AbsPath;
 use crate::fs::{Fs, Span};
+use crate::session::by::By;
 use crate::session::change::{Change, Changes, Sort};
 use crate::session::header::{Counts, Header, Sizes};
 use crate::session::net::Net;
@@ -117,7 +118,7 @@ fn held(
     };
     let laid = laid.in_memory(memory);
     let mut coverage = laid.coverage().to_vec();
-    let mut record = record_of(command, cwd, &laid, earlier.as_ref());
+    let mut record = record_of(command, (cwd, store.by.as_ref()), &laid, earlier.as_ref());
     record.on = base.as_ref().map(|base| base.chain.last().copied().unwrap_or(0));
 
     let began = Instant::now();
@@ -178,11 +179,12 @@ fn below(session: &Session, head: u32) -> Result<Base, Error> {
 }
 
 /// The record of a run that begins.
-fn record_of(command: &Command, cwd: &AbsPath, laid: &Laid, earlier: Option<&Run>) -> Run {
+fn record_of(command: &Command, (cwd, by): (&AbsPath, Option<&By>), laid: &Laid, earlier: Option<&Run>) -> Run {
     let mut record = Run {
         argv: command.argv.iter().map(|arg| Arg(arg.as_bytes().to_vec())).collect(),
         cwd: cwd.clone(),
         uid: rustix::process::geteuid().as_raw(),
+        by: by.cloned(),
         started: laid.started(),
         first: earlier.map(Run::first),
         ending: None,
@@ -251,8 +253,9 @@ fn begin(fs: &Fs, session: &mut Locked, record: &Run, command: String) -> Result
     if session.header.lines > 0 {
         return session.note_going_on(fs, record);
     }
-    let is_noted = session.header.uncollected && session.header.command.as_ref() == Some(&command);
-    let header = Header { uncollected: true, command: Some(command), ..session.header.clone() };
+    let noted = &session.header;
+    let is_noted = noted.uncollected && noted.command.as_ref() == Some(&command) && noted.by == record.by;
+    let header = Header { uncollected: true, command: Some(command), by: record.by.clone(), ..session.header.clone() };
     session.note_run(fs, record)?;
     if is_noted { Ok(()) } else { session.save_later(fs, header) }
 }

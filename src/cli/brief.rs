@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 
 use super::Call;
-use super::guard;
+use super::by;
 use super::out::Form;
 use super::problem::Problem;
 use crate::fs::dir::Time;
@@ -154,7 +154,7 @@ fn short(bytes: &[u8], digits: usize) -> String {
 /// Tells an agent of `--brief` after JSON that is larger.
 pub fn offer(call: &Call, options: &str) {
     let printed = call.out.printed_bytes();
-    if !call.out.is_text() && printed > MOST && !call.can_ask && guard::variable().is_some() {
+    if !call.out.is_text() && printed > MOST && !call.can_ask && by::variable().is_some() {
         call.out.note(format_args!("{printed} bytes of JSON: {options} prints pages of {MOST}"));
     }
 }

@@ -207,9 +207,9 @@ fn made(call: &Call, store: &Store, held: Held) -> Result<Outcome, Problem> {
     let record = held.record()?;
     take_away_made(call, &record);
     let watched = record.directories.iter().map(|of| watched(store, of)).collect::<Result<Vec<_>, _>>()?;
-    // The session belongs to the project that the run was begun in.
+    // The session belongs to the project that the run was begun in, and to the agent that began it.
     let mut own = Store::open(&store.path)?.ok_or_else(|| Problem::refused(format!("{}: the store is gone", store.path)))?;
-    own.begins_in = record.cwd.clone();
+    (own.begins_in, own.by) = (record.cwd.clone(), record.by.clone());
     let (argv, name) = (record.words(), record.name.as_deref());
     let Collected { session, left } = collect(call, &own, &watched, Ran { held, argv: &argv, name, named: &HashSet::new() })?;
     Ok(session.map_or(Outcome::Unchanged, |(_, changes)| Outcome::Made(changes, left)))

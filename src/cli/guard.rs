@@ -6,37 +6,17 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::Call;
 use super::args::{AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
+use super::by;
 use super::problem::Problem;
 use super::which::{self, Want};
 use crate::config::AgentCommit;
 use crate::error::shell_word;
 use crate::session::id::Id;
 
-/// Variables that agents set for the commands they run. RECANT_AGENT is for agents that set none of their own.
-const VARIABLES: [&str; 12] = [
-    "RECANT_AGENT",
-    "AI_AGENT",
-    "CLAUDECODE",
-    "CODEX_THREAD_ID",
-    "CODEX_SANDBOX",
-    "GEMINI_CLI",
-    "CURSOR_AGENT",
-    "OPENCODE",
-    "CLINE_ACTIVE",
-    "AUGMENT_AGENT",
-    "ANTIGRAVITY_AGENT",
-    "GOOSE_TERMINAL",
-];
-
-/// The first variable by which an agent is known that is set.
-pub fn variable() -> Option<&'static str> {
-    VARIABLES.into_iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
-}
-
 /// Refuses what only a person may decide, if an agent calls and nobody can be asked. `words`: the arguments of the call, without the
 /// program's name. `elsewhere`: they are for other machines.
 pub fn refuse(call: &Call, verb: &Verb, words: &[OsString], elsewhere: bool) -> Result<(), Problem> {
-    let Some(variable) = variable() else { return Ok(()) };
+    let Some((variable, _)) = by::variable() else { return Ok(()) };
     let Some(session) = decided(verb) else { return Ok(()) };
     let allowed = call.config.agent_commit.value == AgentCommit::Allow;
     // Inside a run nothing is real.

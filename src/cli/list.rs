@@ -13,6 +13,7 @@ use super::{Call, Ended, Standing, args, cut_off, place};
 use crate::error::{Kind, command};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
+use crate::session::by::By;
 use crate::session::change::Changes;
 use crate::session::header::{Checkpoint, Header, Left, Origin};
 use crate::session::id::Id;
@@ -42,6 +43,8 @@ pub struct SessionRow<'a> {
     #[serde(with = "time::option")]
     discarded: Option<Time>,
     command: Option<&'a str>,
+    /// The agent that had the command run, or began the session.
+    by: Option<&'a By>,
     changes: u64,
     #[serde(rename = "in")]
     inside: u64,
@@ -69,6 +72,7 @@ impl<'a> SessionRow<'a> {
             changed: header.changed,
             discarded: header.discarded,
             command: header.command.as_deref(),
+            by: header.by.as_ref(),
             changes: header.counts.changes,
             inside: header.counts.inside,
             ever_in: header.counts.ever_in,
@@ -295,6 +299,7 @@ fn print(call: &Call, listed: &[Listed], directories: bool) {
         return;
     }
     let has_name = listed.iter().any(|l| l.header.name.is_some());
+    let has_agent = listed.iter().any(|l| l.header.by.is_some());
     let title = |on: bool, word: &str| if on { word.to_owned() } else { String::new() };
     let title = [
         "ID".into(),
@@ -304,6 +309,7 @@ fn print(call: &Call, listed: &[Listed], directories: bool) {
         "CHANGED".into(),
         title(directories, "PROJECT"),
         title(has_name, "NAME"),
+        title(has_agent, "AGENT"),
         "COMMAND".into(),
     ];
     let calls = calls(listed.iter().map(|l| &l.header.id));
@@ -316,16 +322,23 @@ fn print(call: &Call, listed: &[Listed], directories: bool) {
             text::day(header.changed),
             project.as_ref().map(|project| call.out.place(project)).unwrap_or_default(),
             header.name.clone().unwrap_or_default(),
+            who(header.by.as_ref()),
             shown(header.command.as_deref().unwrap_or_default()),
         ]
     });
-    let mut rows: Vec<[String; 8]> = std::iter::once(title).chain(rows).collect();
+    let mut rows: Vec<[String; 9]> = std::iter::once(title).chain(rows).collect();
     let (path, words) = (Flexible::path, Flexible::words);
-    text::fit(&mut rows, call.out.width(), &[words(7, 20), path(5, 14), path(6, 12), words(7, 8), path(5, 8)]);
-    let sides = [Side::Left, Side::Left, Side::Right, Side::Right, Side::Left, Side::Left, Side::Left, Side::Left];
+    text::fit(&mut rows, call.out.width(), &[words(8, 20), path(5, 14), path(6, 12), words(8, 8), path(7, 8), path(5, 8)]);
+    let (left, right) = (Side::Left, Side::Right);
+    let sides = [left, left, right, right, left, left, left, left, left];
     let mut lines = text::table(sides, &rows);
     call.out.styled(anstyle::Style::new().bold(), lines.next().unwrap_or_default());
     lines.for_each(|line| call.out.line(line));
+}
+
+/// An agent and its turn, as a line shows them; empty for a person.
+pub fn who(by: Option<&By>) -> String {
+    by.map(ToString::to_string).unwrap_or_default()
 }
 
 /// Names these sessions: each by the last part of its id, unless another has the same.

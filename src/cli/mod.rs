@@ -14,6 +14,7 @@ mod bar;
 mod bare;
 mod begun;
 mod brief;
+mod by;
 mod caches;
 mod cat;
 mod checkpoint;
@@ -447,6 +448,7 @@ impl Call {
         let mut store = Store::open(&self.store_path()?)?;
         if let Some(store) = &mut store {
             store.begins_in = crate::capture::plan::working_directory().ok();
+            store.by = by::caller(&store.dir);
         }
         Ok(self.store.get_or_init(|| store).as_ref())
     }
@@ -456,6 +458,7 @@ impl Call {
         refuse_inside()?;
         let mut store = Store::create(&self.fs, &self.store_path()?)?;
         store.begins_in = crate::capture::plan::working_directory().ok();
+        store.by = by::caller(&store.dir);
         Ok(store)
     }
 

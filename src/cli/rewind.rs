@@ -156,9 +156,10 @@ fn made(
             Sizes { held: changes.list.iter().filter_map(|c| c.after.as_ref()).map(State::size).sum(), ..Sizes::default() };
         header.mounts = of.header.mounts.clone();
         let note = format!("forked from session {} at step {step}", of.id());
-        let Step { argv, cwd, uid, started, took, ending, .. } = begins.clone();
+        let Step { argv, cwd, uid, by, started, took, ending, .. } = begins.clone();
+        header.by = by.clone();
         let notes = [&run.notes[..], &[note]].concat();
-        let run = Run { argv, cwd, uid, started, took, ending, notes, on: None, ..run.clone() };
+        let run = Run { argv, cwd, uid, by, started, took, ending, notes, on: None, ..run.clone() };
         let session = Session::new(arriving.dir.again()?, header);
         session.write_first(fs, &changes, lines, &run)?;
         Ok::<_, crate::error::Error>(session.header)

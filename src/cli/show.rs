@@ -14,6 +14,7 @@ use crate::diff::renames::Renames;
 use crate::diff::sources::Sources;
 use crate::error::command;
 use crate::fs::path::{AbsPath, Shown};
+use crate::session::by::By;
 use crate::session::change::{Change, Sort};
 use crate::session::header::{Checkpoint, Header, Status};
 use crate::session::opened::Session;
@@ -125,8 +126,8 @@ fn at_head(session: &Session, run: Option<Run>) -> Result<Option<Run>, Problem> 
     let list = session.steps()?;
     Ok(Some(match list.steps.into_iter().find(|step| step.n == head) {
         Some(step) => {
-            let Step { argv, cwd, uid, started, took, ending, .. } = step;
-            Run { argv, cwd, uid, started, took, ending, ..run }
+            let Step { argv, cwd, uid, by, started, took, ending, .. } = step;
+            Run { argv, cwd, uid, by, started, took, ending, ..run }
         }
         None => run,
     }))
@@ -193,6 +194,7 @@ fn print_head(call: &Call, session: &Session, standing: Standing, run: Option<&R
     } else if let Some(command) = &header.command {
         rows.push(("command", shown(command)));
     }
+    rows.extend(header.by.as_ref().map(|by| ("agent", agent_text(by))));
     rows.extend(steps_text(session).map(|steps| ("steps", steps)));
     rows.push(("size", sizes_text(header)));
     let width = call.out.width().saturating_sub(12);
@@ -217,6 +219,13 @@ fn print_head(call: &Call, session: &Session, standing: Standing, run: Option<&R
         }
         run.notes.iter().for_each(|note| call.out.line(format_args!("{:<10}  {}", "note", shown(note))));
     }
+}
+
+/// The agent, and which of its turns.
+fn agent_text(by: &By) -> String {
+    let session = by.session.as_ref().map(|session| format!(", session {}", shown(session))).unwrap_or_default();
+    let turn = by.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
+    format!("{}{turn}{session}", shown(&by.agent))
 }
 
 /// The number of its steps that can be gone back to, and the head; `None` of a session that has no more than one.

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::Serialize;
 
 use super::args::{SnapshotCreate, SnapshotList, SnapshotShow};
-use super::list::shown;
+use super::list::{shown, who};
 use super::place::{absolute, whole};
 use super::problem::Problem;
 use super::shown::cut;
@@ -17,12 +17,13 @@ use crate::error::Error;
 use crate::error::{Kind, command, recant};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
+use crate::session::by::By;
 use crate::session::id::check_name;
 use crate::session::running;
 use crate::session::store::Store;
 use crate::snapshot::create::{Asked, How, Made, create as take};
 use crate::snapshot::error::heal;
-use crate::snapshot::manifest::{Counts, Entry, Merged};
+use crate::snapshot::manifest::{Counts, Entry, Head, Merged};
 use crate::snapshot::prune::{self, Conditions, Which};
 use crate::snapshot::rules::{Rules, Source, Vcs, meant};
 use crate::snapshot::series::{Broken, Locked, Series, Summary};
@@ -158,7 +159,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
     let asked = Asked {
         message: args.message.clone(),
         label: args.label.clone(),
-        meta: args.meta.clone(),
+        meta: with_by(args.meta.clone(), store.by.as_ref()),
         once: args.once.clone(),
         if_changed: args.if_changed,
         run: false,
@@ -387,7 +388,8 @@ fn print_list(call: &Call, directory: &AbsPath, summaries: &[Summary]) {
         ));
         return;
     }
-    let head = ["N", "TIME", "LABEL", "+", "~", "-", "SIZE", "STORED", "MESSAGE"].map(str::to_owned);
+    let agent = if summaries.iter().any(|summary| by_of(&summary.head).is_some()) { "AGENT" } else { "" };
+    let head = ["N", "TIME", "LABEL", agent, "+", "~", "-", "SIZE", "STORED", "MESSAGE"].map(str::to_owned);
     let (first, more) = cut(summaries.len(), call.out.limit(false));
     let rows = summaries.iter().rev().take(first).map(|Summary { head, tail }| {
         let counts = tail.counts;
@@ -395,6 +397,7 @@ fn print_list(call: &Call, directory: &AbsPath, summaries: &[Summary]) {
             head.n.to_string(),
             text::day(head.time),
             head.label.clone().unwrap_or_default(),
+            who(by_of(head).as_ref()),
             text::grouped(counts.added),
             text::grouped(counts.modified),
             text::grouped(counts.deleted),
@@ -405,8 +408,9 @@ fn print_list(call: &Call, directory: &AbsPath, summaries: &[Summary]) {
     });
     let mut rows: Vec<_> = [head].into_iter().chain(rows).collect();
     use Side::{Left, Right};
-    let sides = [Right, Left, Left, Right, Right, Right, Right, Right, Left];
-    text::fit(&mut rows, call.out.width(), &[Flexible::words(8, 12), Flexible::path(2, 8), Flexible::words(8, 7)]);
+    let sides = [Right, Left, Left, Left, Right, Right, Right, Right, Right, Left];
+    let (path, words) = (Flexible::path, Flexible::words);
+    text::fit(&mut rows, call.out.width(), &[words(9, 12), path(3, 8), path(2, 8), words(9, 7)]);
     text::table(sides, &rows).for_each(|line| call.out.line(line));
     if more > 0 {
         call.out.line(text::more(more, &command(format_args!("snapshot list{} -v", dir(directory)))));
@@ -490,6 +494,26 @@ pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Problem> {
         call.out.document(&Shown { directory: &series.directory, snapshot: Row::new(&summary), rules, unread, paths });
     }
     Ok(Ended::Done)
+}
+
+/// The meta keys of a snapshot with `agent` and `turn` of the agent that takes it, unless it gives them itself.
+pub fn with_by(mut meta: Vec<(String, String)>, by: Option<&By>) -> Vec<(String, String)> {
+    let Some(By { agent, turn, .. }) = by.filter(|_| !meta.iter().any(|(key, _)| matches!(&**key, AGENT | TURN))) else {
+        return meta;
+    };
+    meta.push((AGENT.into(), agent.clone()));
+    meta.extend(turn.map(|turn| (TURN.into(), turn.to_string())));
+    meta
+}
+
+/// The meta keys that tell of the agent that had a snapshot taken.
+const AGENT: &str = "agent";
+const TURN: &str = "turn";
+
+/// The agent and its turn, by a snapshot's meta.
+pub fn by_of(head: &Head) -> Option<By> {
+    let turn = head.meta.get(TURN).and_then(|turn| turn.parse().ok());
+    Some(By { agent: head.meta.get(AGENT)?.clone(), session: None, turn })
 }
 
 fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], paths: &[AbsPath]) {

@@ -6,7 +6,7 @@ use std::io;
 
 use super::begun::filled;
 use super::problem::Problem;
-use super::snapshot::{retain, said, say_damaged};
+use super::snapshot::{retain, said, say_damaged, with_by};
 use super::{Call, text};
 use crate::capture::hold::start_of;
 use crate::error::Error;
@@ -65,7 +65,8 @@ pub fn take(
     let words: Vec<_> = command.iter().map(|word| word.as_ref().to_owned()).collect();
     let lock = series.lock(&call.fs)?;
     let message = Some(format!("{when}: {}", start_of(&words)));
-    let asked = Asked { message, limit, if_changed: true, run: true, rules, ..Asked::default() };
+    let meta = with_by(Vec::new(), store.by.as_ref());
+    let asked = Asked { message, meta, limit, if_changed: true, run: true, rules, ..Asked::default() };
     let made = create(&call.fs, &store.path, series, &lock, &asked)?;
     say_damaged(call, &made);
     Ok(made)

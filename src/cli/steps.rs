@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::brief::{self, List, Place, is_default};
 use super::graph::{self, Row as Line};
-use super::list::SessionRow;
+use super::list::{SessionRow, who};
 use super::problem::Problem;
 use super::shown::{cut, cut_off};
 use super::text::{self, Flexible, Side};
@@ -15,6 +15,7 @@ use super::{Call, Ended, Standing, args, collect, is_held};
 use crate::error::command;
 use crate::fs::dir::Time;
 use crate::fs::path::{AbsPath, Shown};
+use crate::session::by::By;
 use crate::session::change::Sort;
 use crate::session::header::Header;
 use crate::session::id::Id;
@@ -34,6 +35,7 @@ struct Row<'a> {
     argv: &'a [Arg],
     cwd: &'a AbsPath,
     uid: u32,
+    by: Option<&'a By>,
     #[serde(with = "time")]
     started: Time,
     took_ns: Option<u64>,
@@ -53,6 +55,7 @@ struct Running<'a> {
     argv: &'a [Arg],
     cwd: &'a AbsPath,
     uid: u32,
+    by: Option<&'a By>,
     #[serde(with = "time")]
     started: Time,
 }
@@ -216,6 +219,7 @@ impl<'a> Row<'a> {
             argv: &step.argv,
             cwd: &step.cwd,
             uid: step.uid,
+            by: step.by.as_ref(),
             started: step.started,
             took_ns: step.took,
             ending: step.ending,
@@ -228,7 +232,7 @@ impl<'a> Row<'a> {
 
 impl<'a> Running<'a> {
     fn new(n: u32, on: u32, run: &'a Run) -> Self {
-        Self { n, on, argv: &run.argv, cwd: &run.cwd, uid: run.uid, started: run.started }
+        Self { n, on, argv: &run.argv, cwd: &run.cwd, uid: run.uid, by: run.by.as_ref(), started: run.started }
     }
 }
 
@@ -236,7 +240,7 @@ fn print(call: &Call, args: &args::Steps, session: &Session, found: &Found) {
     let (lines, first, more) = lines(found, call.out.limit(args.all));
     let steps: HashMap<u32, &Step> = found.steps.iter().map(|step| (step.n, step)).collect();
     let room = call.out.width() / 3;
-    let mut rows: Vec<[String; 5]> = lines
+    let mut rows: Vec<[String; 6]> = lines
         .iter()
         .map(|Line { graph, n }| {
             let Some(n) = n else { return row(cut_off(graph, room)) };
@@ -245,15 +249,18 @@ fn print(call: &Call, args: &args::Steps, session: &Session, found: &Found) {
             match (steps.get(n), &found.running) {
                 (Some(step), _) => of_step(first, step),
                 (None, Some((running, run))) if running == n => {
-                    [first, text::day(run.started), "running".into(), String::new(), words(&run.argv)]
+                    [first, text::day(run.started), "running".into(), String::new(), who(run.by.as_ref()), words(&run.argv)]
                 }
-                _ => [first, String::new(), String::new(), String::new(), "the tree as it was".into()],
+                _ => {
+                    let [_, when, ending, counts, by, _] = row(String::new());
+                    [first, when, ending, counts, by, "the tree as it was".into()]
+                }
             }
         })
         .collect();
-    text::fit(&mut rows, call.out.width(), &[Flexible::words(4, 8)]);
+    text::fit(&mut rows, call.out.width(), &[Flexible::words(5, 8), Flexible::path(4, 8)]);
     let whole = text::more(more, &command(format_args!("steps {} --all", session.id().tail())));
-    for (i, line) in text::table([Side::Left; 5], &rows).enumerate() {
+    for (i, line) in text::table([Side::Left; 6], &rows).enumerate() {
         if more > 0 && i == first {
             call.out.line(&whole);
         }
@@ -291,11 +298,11 @@ fn lines(found: &Found, limit: usize) -> (Vec<Line>, usize, usize) {
     (lines, behind, more)
 }
 
-fn row(first: String) -> [String; 5] {
-    [first, String::new(), String::new(), String::new(), String::new()]
+fn row(first: String) -> [String; 6] {
+    [first, String::new(), String::new(), String::new(), String::new(), String::new()]
 }
 
-fn of_step(first: String, step: &Step) -> [String; 5] {
+fn of_step(first: String, step: &Step) -> [String; 6] {
     let ending = match step.ending {
         Some(Ending::Exited(0)) => String::new(),
         Some(Ending::Exited(status)) => format!("exit {status}"),
@@ -310,7 +317,7 @@ fn of_step(first: String, step: &Step) -> [String; 5] {
     let modified = [Sort::Modified, Sort::Metadata, Sort::Times].map(|sort| count(step, sort)).iter().sum();
     let counts = [('+', count(step, Sort::Created)), ('~', modified), ('-', count(step, Sort::Deleted))];
     let counts = counts.iter().filter(|(_, n)| *n > 0).map(|(sign, n)| format!("{sign}{}", text::grouped(*n)));
-    [first, text::day(step.started), ending, counts.collect::<Vec<_>>().join(" "), words(&step.argv)]
+    [first, text::day(step.started), ending, counts.collect::<Vec<_>>().join(" "), who(step.by.as_ref()), words(&step.argv)]
 }
 
 fn count(step: &Step, sort: Sort) -> u64 {

@@ -137,6 +137,7 @@ fn head(session: &Session, changes: &Changes, with: With, run: Option<&Run>) -> 
         origin: header.origin,
         created: header.created,
         command: header.command.clone(),
+        by: header.by.clone(),
         unsynced: header.unsynced,
         checkpoint: with == With::Checkpoint,
         changes: changes.list.len() as u64,

@@ -18,6 +18,7 @@ use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::arrive::Arriving;
+use crate::session::by::By;
 use crate::session::change::{Change, Changes, DirectoryTime, object_name};
 use crate::session::header::{Counts, Header, Sizes, Status};
 use crate::session::id;
@@ -152,6 +153,9 @@ fn check_head(head: &Head) -> Result<(), Error> {
     if head.command.as_ref().is_some_and(|command| command.chars().count() > 200) {
         return Err(broken("the start of its command is too long"));
     }
+    if head.by.as_ref().is_some_and(|by| !by.is_short()) {
+        return Err(broken("what it says of its agent is too long"));
+    }
     Ok(())
 }
 
@@ -207,7 +211,7 @@ fn receive(
     fs.sync_dir(&objects)?; // D2
     let mut header = Header::new(head.id.clone(), 0, head.origin, head.created);
     header.name = head.name.clone();
-    header.command = head.command.clone();
+    (header.command, header.by) = (head.command.clone(), head.by.clone());
     header.unsynced = head.unsynced;
     header.lines = (changes.list.len() + changes.directory_times.len()) as u64;
     header.counts = Counts { changes: changes.list.len() as u64, ..Counts::default() };
@@ -220,7 +224,7 @@ fn receive(
     header.mark = mark;
     if let Some(history) = &head.run {
         let at = dir.at(b"run.json");
-        fs.replace(at, &crate::tree::json::text(&run_of(history)))?;
+        fs.replace(at, &crate::tree::json::text(&run_of(history, head.by.as_ref())))?;
     }
     let own = dir.open_below(b"")?;
     Session::new(own, header.clone()).rewrite(fs, &changes, header.lines)?;
@@ -228,11 +232,12 @@ fn receive(
 }
 
 /// The record of a run on another machine. Its objects lie in `held/objects`, and no command can go on in it.
-fn run_of(history: &History) -> Run {
+fn run_of(history: &History, by: Option<&By>) -> Run {
     Run {
         argv: history.argv.clone(),
         cwd: history.cwd.clone(),
         uid: history.uid,
+        by: by.cloned(),
         started: history.started,
         first: None,
         ending: history.ending,

@@ -11,6 +11,7 @@ use super::error::{broken, other_version};
 use crate::error::{At, Error};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
+use crate::session::by::By;
 use crate::session::header::Origin;
 use crate::session::id::Id;
 use crate::session::run::{Arg, Ending};
@@ -49,6 +50,9 @@ pub struct Head {
     /// The start of the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// The agent that made it, on the machine where it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<By>,
     /// True if content may be missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsynced: bool,

@@ -1,7 +1,8 @@
 //! The agent that had something done, and the pointer from an agent's session to its present turn.
 //!
-//! This room never reads the environment: who calls is found by the caller, and kept in the open store (`Store::by`).
+//! This room never reads the environment: the caller finds out, and it is kept in the open store ([`Store::by`](super::store::Store::by)).
 
+use std::fmt;
 use std::io::Read;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
-use crate::fs::path::AbsPath;
+use crate::fs::path::{AbsPath, Shown};
 use crate::tree::hash::Hash;
 use crate::tree::json;
 
@@ -24,6 +25,25 @@ pub struct By {
     /// The number of the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
+}
+
+/// The most characters of an agent's word, and of its session's id.
+pub const MOST: usize = 100;
+
+impl By {
+    /// True if it has no more characters than those of [`MOST`].
+    pub fn is_short(&self) -> bool {
+        let is_short = |text: &String| text.chars().count() <= MOST;
+        is_short(&self.agent) && self.session.as_ref().is_none_or(is_short)
+    }
+}
+
+/// The agent's word and the turn, as `claude 7`.
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Shown(self.agent.as_bytes()).fmt(f)?;
+        self.turn.map_or(Ok(()), |turn| write!(f, " {turn}"))
+    }
 }
 
 /// The turn in which an agent's session is: `agents/sessions/<agent>-<16 hex digits>.json` in the store. Its hooks write it, and commands

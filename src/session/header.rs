@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::by::By;
 use super::id::Id;
 use super::sides::{self, Side};
 use crate::fs::dir::Time;
@@ -160,6 +161,9 @@ pub struct Header {
     /// The start of the command, at most 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// The agent that had the command run, or began the session; missing for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<By>,
     /// True if a run has begun whose changes are not yet in `changes.jsonl`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uncollected: bool,
@@ -256,6 +260,7 @@ impl Header {
             changed: now,
             cwd: None,
             command: None,
+            by: None,
             uncollected: false,
             unsynced: false,
             begun: false,

@@ -92,6 +92,7 @@ impl Session {
             lines: count.max(1),
             counts: Counts { changes: count, ..self.header.counts },
             command: Some(start_of(run.argv.iter().map(|Arg(word)| &**word))),
+            by: run.by.clone(),
             changed: run.started.max(self.header.changed),
             ..self.header
         };

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::by::By;
 use crate::fs::dir::Time;
 use crate::fs::path::{self, AbsPath};
 use crate::tree::state::Fingerprint;
@@ -107,6 +108,9 @@ pub struct Run {
     pub cwd: AbsPath,
     /// The user who ran it.
     pub uid: u32,
+    /// The agent that had it run; missing for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<By>,
     /// The time when the capture began: what changed below since then is foreign.
     #[serde(with = "time")]
     pub started: Time,

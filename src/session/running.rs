@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::by::By;
 use super::error::{bad_key, busy, damaged};
 use super::id::{self, Id};
 use super::opened::read_small;
@@ -53,6 +54,9 @@ pub struct Record {
     /// The directory in which it was begun; missing if that was gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<AbsPath>,
+    /// The agent that had it run; missing for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<By>,
     /// The directories that it may write to, in path order.
     #[serde(rename = "folders")]
     pub directories: Vec<Directory>,
@@ -163,8 +167,8 @@ pub fn begin(fs: &Fs, store: &Store, wanted: Wanted<'_>) -> Result<Held, Error> 
     let dir = temp.open_dir()?;
     let lock = Lock::try_take(fs, dir.at(LOCK))?;
     let lock = lock.ok_or_else(|| busy(format!("the run of session {id}")))?;
-    let (name, cwd) = (name.map(Into::into), store.begins_in.clone());
-    let record = Record { schema: 1, session: id.clone(), name, argv, cwd, directories, made };
+    let (name, cwd, by) = (name.map(Into::into), store.begins_in.clone(), store.by.clone());
+    let record = Record { schema: 1, session: id.clone(), name, argv, cwd, by, directories, made };
     // D1, D2: content before name.
     fs.replace(dir.at(RECORD), &json::line(&record))?;
     let at = all.at(id.as_str().as_bytes());

@@ -13,6 +13,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::by::By;
 use super::change::{Change, Changes, DirectoryTime, Line, Sort};
 use super::error::{damaged, not_now};
 use super::header::{Header, Origin, Steps};
@@ -42,6 +43,9 @@ pub struct Step {
     pub cwd: AbsPath,
     /// The user who ran it.
     pub uid: u32,
+    /// The agent that had it run; missing for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<By>,
     /// The time when the command started.
     #[serde(with = "time")]
     pub started: Time,
@@ -90,6 +94,7 @@ impl Step {
             argv: run.argv.clone(),
             cwd: run.cwd.clone(),
             uid: run.uid,
+            by: run.by.clone(),
             started: run.started,
             took: run.took,
             ending: run.ending,
@@ -271,7 +276,8 @@ impl Locked {
     ) -> Result<(), Error> {
         let Told { changes, mounts } = told;
         let command = Some(start_of(step.argv.iter().map(|Arg(word)| &**word)));
-        let mut header = Header { uncollected: false, mark: None, mounts, command, ..self.header.clone() };
+        let by = step.by.clone();
+        let mut header = Header { uncollected: false, mark: None, mounts, command, by, ..self.header.clone() };
         let (mut of_header, mut records) = match header.steps.take() {
             Some(steps) => (steps, Vec::new()),
             None => self.first_record()?,
@@ -328,6 +334,7 @@ impl Locked {
         let chain = list.chain(n);
         if let Some(step) = list.steps.iter().find(|step| step.n == n) {
             header.command = Some(start_of(step.argv.iter().map(|Arg(word)| &**word)));
+            header.by = step.by.clone();
         }
         header.unsynced = list.steps.iter().any(|step| step.unsynced && chain.contains(&step.n));
         of_header.set(chain);

@@ -3,6 +3,7 @@
 use std::thread::{Builder, ScopedJoinHandle};
 use std::time::Duration;
 
+use super::by::By;
 use super::error::{
     ambiguous, bad_key, busy, damaged, name_is_id, name_taken, no_store, not_emptied, not_now, not_safe, other_format, running,
     unknown,
@@ -30,6 +31,8 @@ pub struct Store {
     pub dir: Dir,
     /// The directory in which its user begins sessions, which record it.
     pub begins_in: Option<AbsPath>,
+    /// The agent that uses it, which the sessions that it begins record; `None` for a person.
+    pub by: Option<By>,
     sessions: Dir,
     journals: Dir,
 }
@@ -110,7 +113,7 @@ impl Store {
             Ok(dir)
         };
         let (sessions, journals) = (sub(DIRECTORIES[0])?, sub(DIRECTORIES[1])?);
-        Ok(Some(Self { path: path.clone(), dir, begins_in: None, sessions, journals }))
+        Ok(Some(Self { path: path.clone(), dir, begins_in: None, by: None, sessions, journals }))
     }
 
     /// Opens the store at `path`; makes it and its parents if missing, all with mode 0700.
@@ -405,6 +408,7 @@ impl Store {
             header.begun = begun;
             header.command = command.clone();
             header.cwd = self.begins_in.clone();
+            header.by = self.by.clone();
             let at = dir.at(b"session.json");
             let bytes = header_bytes(&header);
             if durable {
