@@ -165,7 +165,10 @@ pub fn settle_or_say(call: &Call, store: &Store, header: &Header) {
 
 /// Appends a line to the log.
 pub fn note(call: &Call, store: &Store, id: &Id, generation: u64, result: &str, paths: u64) -> Result<(), Problem> {
-    Ok(log::append(&call.fs, store, &log::Entry::new("confirm", id, generation, result, paths))?)
+    let entry = log::Entry::new("confirm", id, generation, result, paths);
+    // One that cannot be read is named by its id alone.
+    let session = store.session(id);
+    Ok(log::append(&call.fs, store, &session.map_or(entry.clone(), |session| entry.of(&session.header)))?)
 }
 
 /// A row of `status`.

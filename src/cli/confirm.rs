@@ -64,7 +64,7 @@ fn stay(call: &Call, store: &Store, session: &Locked) -> Result<Ended, Problem> 
 }
 
 fn nothing_waits(store: &Store, id: &Id) -> Result<Problem, Problem> {
-    let (entries, _) = log::read(store)?;
+    let entries = log::read(store)?.entries;
     let last = entries.iter().rev().find(|entry| entry.session == *id && entry.verb == "confirm");
     Ok(match last.filter(|entry| entry.result == LATE) {
         Some(entry) => {

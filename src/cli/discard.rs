@@ -284,5 +284,6 @@ pub fn is_done(given_up: &Result<(), Error>) -> bool {
 
 /// Appends a line to the log, about a session in the state of `header`.
 pub fn note_in_log(call: &Call, store: &Store, verb: &str, header: &Header) {
-    call.note_in_log(store, &log::Entry::new(verb, &header.id, header.generation, "done", header.counts.changes));
+    let entry = log::Entry::new(verb, &header.id, header.generation, "done", header.counts.changes).of(header);
+    call.note_in_log(store, &entry);
 }

@@ -41,7 +41,7 @@ struct RestoreRow<'a> {
 
 impl<'a> Row<'a> {
     fn of(entry: &'a Entry) -> Self {
-        let Entry { time, verb, session, generation, result, paths, restore, notes } = entry;
+        let Entry { time, verb, session, generation, result, paths, restore, notes, .. } = entry;
         let restore = restore.as_ref();
         Self {
             time: *time,
@@ -69,7 +69,8 @@ pub fn log(call: &Call, args: &args::Log) -> Result<Ended, Problem> {
         args.id.as_deref().map(|key| call.store_with(key)).transpose()?;
         return print(call, &[], None, args);
     };
-    let (entries, bad) = log::read(store)?;
+    let log::Log { entries, torn, .. } = log::read(store)?;
+    let bad = torn.len();
     let of = args.id.as_deref().map(|key| log_key(call, &entries, key)).transpose()?;
     let asked = args.lines.filter(|_| !args.all);
     let lines = asked.unwrap_or(usize::MAX);

@@ -58,7 +58,7 @@ pub fn rewind(call: &Call, args: &args::Rewind) -> Result<Ended, Problem> {
         let _noting = interrupt::note(Asked::GoesOn);
         session.rewind(&call.fs, &list, step)?;
         let entry = log::Entry::new(format!("rewind {step}"), session.id(), session.header.generation, "done", changes);
-        call.note_in_log(store, &entry);
+        call.note_in_log(store, &entry.of(&session.header));
     }
     let id = session.id().clone();
     if call.out.is_text() {

@@ -177,7 +177,7 @@ pub(super) fn note_report(fs: &Fs, store: &Store, journal: &Journal, notes: Vec<
 
 fn entry(journal: &Journal, result: &str) -> log::Entry {
     let head = &journal.head;
-    log::Entry::new(head.verb.word(), &head.session, head.generation + 1, result, journal.items.len() as u64)
+    log::Entry::new(head.verb.word(), &head.session, head.generation + 1, result, journal.items.len() as u64).of(&head.header)
 }
 
 /// The note that the log could not be written: no reason to undo what is sealed.
@@ -188,7 +188,7 @@ pub(super) fn log_failed(error: &Error) -> String {
 /// The log's last word on the operation, if any.
 pub(super) fn last_noted(store: &Store, journal: &Journal) -> Result<Option<String>, Error> {
     let head = &journal.head;
-    let (entries, _) = log::read(store)?;
+    let entries = log::read(store)?.entries;
     let of_it = |entry: &&log::Entry| {
         entry.session == head.session
             && entry.generation == head.generation + 1

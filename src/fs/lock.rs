@@ -58,6 +58,11 @@ impl Lock {
         Ok(flock(&file, ALONE).at(LOCK, at)?.then(|| Self { file, directory: None, holder: getpid() }))
     }
 
+    /// The file, open to be read and appended to.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Waits for the lock that `take` takes at `at`, at most `limit`, and no longer than [`interrupt::check`] allows; calls `slow` once,
     /// after half a second. flock has no time-out, so it tries every 20 ms.
     pub fn wait<'a>(

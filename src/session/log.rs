@@ -1,19 +1,37 @@
-//! `log.jsonl`: what was done, a line each, which holds its own hash.
+//! `log.jsonl`: what was done, a line each, which holds its own hash, and that of the lines before it: the chain.
+//!
+//! - **L1** `prev` of a line is the SHA-256 of the bytes from the last whole line before it that has a `prev` (from the file's start if none
+//!   has) up to the line itself. So a line that is torn, or that an older recant wrote, is covered by the next one.
+//! - **L2** `sha256` covers the fields of the first form alone, and `whole` all of the line: older recants read and check new lines, too.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::by::By;
+use super::error::busy;
+use super::header::Header;
 use super::id::Id;
 use super::opened::Session;
 use super::store::Store;
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Time;
+use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
-use crate::tree::hash::Hash;
+use crate::tree::hash::{Hash, Hasher};
 use crate::tree::json;
 use crate::tree::time;
+
+/// The name of the file, in the store.
+const FILE: &[u8] = b"log.jsonl";
+/// The longest wait for another recant that appends a line.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes at the end of the file in which the last chained line mostly lies.
+const TAIL: u64 = 64 << 10;
 
 /// An entry of the log: one thing done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +55,32 @@ pub struct Entry {
     /// The notes of a `reported` entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Whose it was, and by whom it was done.
+    #[serde(flatten)]
+    pub about: About,
+}
+
+/// Facts that lines of older recants have none of.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct About {
+    /// The session's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The start of the session's command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The directory in which the session was begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<AbsPath>,
+    /// The agent that made the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<By>,
+    /// The user who did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// The agent that did it; missing for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<By>,
 }
 
 /// The request of a restore. Its session has the paths that it changed.
@@ -55,7 +99,29 @@ impl Entry {
     /// Makes an entry for something done now.
     pub fn new(verb: impl Into<String>, session: &Id, generation: u64, result: &str, paths: u64) -> Self {
         let (time, session) = (crate::fs::now(), session.clone());
-        Self { time, verb: verb.into(), session, generation, result: result.into(), paths, restore: None, notes: Vec::new() }
+        Self {
+            time,
+            verb: verb.into(),
+            session,
+            generation,
+            result: result.into(),
+            paths,
+            restore: None,
+            notes: Vec::new(),
+            about: About::default(),
+        }
+    }
+
+    /// The entry with what a session's header says of it.
+    pub fn of(mut self, header: &Header) -> Self {
+        let Header { name, command, cwd, by, .. } = header.clone();
+        self.about = About { name, command, cwd, made_by: by, ..self.about };
+        self
+    }
+
+    /// The agent that did it, else the one that made the session.
+    pub fn agent(&self) -> Option<&By> {
+        self.about.by.as_ref().or(self.about.made_by.as_ref())
     }
 }
 
@@ -69,7 +135,8 @@ impl Entry {
             None => ("failed", 0),
         };
         let verb = format!("snapshot restore {}", asked.snapshot);
-        Self { restore: Some(asked), ..Self::new(verb, session.id(), session.header.generation, result, paths as u64) }
+        let entry = Self::new(verb, session.id(), session.header.generation, result, paths as u64).of(&session.header);
+        Self { restore: Some(asked), ..entry }
     }
 }
 
@@ -78,46 +145,224 @@ struct Line {
     #[serde(flatten)]
     entry: Entry,
     sha256: Hash,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prev: Option<Hash>,
+    #[serde(default, skip_serializing)]
+    whole: Option<Hash>,
 }
 
+/// L2: the hash of the fields that older recants know.
 fn hash_of(entry: &Entry) -> Hash {
-    Hash::of(&json::text(entry))
+    Hash::of(&json::text(&Entry { about: About::default(), ..entry.clone() }))
 }
 
-/// Adds a line, durably; ends a torn last line first, so that it spoils no other.
+/// The start of the last field, whose hash covers all before it; and what ends the line.
+const WHOLE: (&[u8], &[u8]) = (b",\"whole\":\"", b"\"}");
+
+/// The line of an entry, with its newline.
+fn line(entry: &Entry, prev: Hash) -> Vec<u8> {
+    let mut bytes = json::text(&Line { entry: entry.clone(), sha256: hash_of(entry), prev: Some(prev), whole: None });
+    bytes.pop();
+    let whole = Hash::of(&bytes).to_string();
+    [&*bytes, WHOLE.0, whole.as_bytes(), WHOLE.1, b"\n"].concat()
+}
+
+/// The entry of a line without its newline, and its `prev`; `None` if it is torn or garbled. Both are missing in lines of older recants.
+fn parsed(bytes: &[u8]) -> Option<(Entry, Option<Hash>)> {
+    let Line { entry, sha256, prev, whole } = serde_json::from_slice(bytes).ok()?;
+    let is_whole = |hash: Hash| {
+        let before = bytes.strip_suffix(WHOLE.1)?.split_last_chunk::<64>()?.0.strip_suffix(WHOLE.0)?;
+        (hash == Hash::of(before)).then_some(())
+    };
+    let is_right = match (prev, whole) {
+        (None, None) => true,
+        (prev, whole) => prev.is_some() && whole.and_then(is_whole).is_some(),
+    };
+    (is_right && hash_of(&entry) == sha256).then_some((entry, prev))
+}
+
+/// Appends a line, durably; ends a torn last line first, so that it spoils no other. Adds who does it.
 pub fn append(fs: &Fs, store: &Store, entry: &Entry) -> Result<(), Error> {
-    use std::os::unix::fs::FileExt;
-    let at = store.dir.at(b"log.jsonl");
-    let file = fs.append(at)?;
-    let size = crate::fs::dir::stat_of(&file).at("look at", at)?.size;
-    let mut last = [b'\n'];
-    if size > 0 {
-        file.read_exact_at(&mut last, size - 1).at("read", at)?;
-    }
-    let line = Line { entry: entry.clone(), sha256: hash_of(entry) };
-    let mut bytes = if last == *b"\n" { Vec::new() } else { b"\n".to_vec() };
-    json::append_line(&mut bytes, &line);
-    fs.write(&file, &bytes, at)?;
+    let at = store.dir.at(FILE);
+    // Two lines at once would both follow the same one.
+    let lock = Lock::wait(at, PATIENCE, || (), |at| Lock::try_take_file(fs, at))?;
+    let lock = lock.ok_or_else(|| busy(format!("the log of {}", store.path)))?;
+    let file = lock.file();
+    let size = crate::fs::dir::stat_of(file).at("look at", at)?.size;
+    let (prev, ends) = follows(file, size).at("read", at)?;
+    let mut entry = entry.clone();
+    entry.about.uid = Some(rustix::process::geteuid().as_raw());
+    entry.about.by = store.by.clone();
+    let mut bytes = if ends { Vec::new() } else { b"\n".to_vec() };
+    bytes.extend(line(&entry, prev));
+    fs.write(file, &bytes, at)?;
     // I2, D1: what was reported as done is in the log. Nothing else relies on it (file: not caught here).
-    fs.sync(&file, at)?;
+    fs.sync(file, at)?;
     Ok(())
 }
 
-/// Reads all lines that are whole, the oldest first, and counts those that are not.
-pub fn read(store: &Store) -> Result<(Vec<Entry>, usize), Error> {
-    let at = store.dir.at(b"log.jsonl");
+/// The `prev` of a line behind the first `size` bytes of the file (L1), and false if these end within a line, which gets a newline.
+fn follows(file: &File, size: u64) -> std::io::Result<(Hash, bool)> {
+    let mut length = TAIL.min(size);
+    loop {
+        let from = size - length;
+        // A log that does not fit into memory could not be shown either.
+        let mut bytes = vec![0; usize::try_from(length).map_err(|_| std::io::ErrorKind::OutOfMemory)?];
+        file.read_exact_at(&mut bytes, from)?;
+        let ends = bytes.last().is_none_or(|last| *last == b'\n');
+        if !ends {
+            bytes.push(b'\n');
+        }
+        // The first piece is the end of a line, if it does not begin with the file.
+        let first = if from == 0 { 0 } else { bytes.iter().position(|b| *b == b'\n').map_or(bytes.len(), |at| at + 1) };
+        let mut end = bytes.len();
+        while end > first {
+            let start = bytes[..end - 1].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1).max(first);
+            if matches!(parsed(&bytes[start..end - 1]), Some((_, Some(_)))) {
+                return Ok((Hash::of(&bytes[start..]), ends));
+            }
+            end = start;
+        }
+        if from == 0 {
+            return Ok((Hash::of(&bytes), ends));
+        }
+        length = length.saturating_mul(4).min(size);
+    }
+}
+
+/// All that the file says.
+#[derive(Debug, Default)]
+pub struct Log {
+    /// The whole lines, the oldest first.
+    pub entries: Vec<Entry>,
+    /// The number of all lines.
+    pub lines: u64,
+    /// The numbers of the lines that cannot be read, from 1 on.
+    pub torn: Vec<u64>,
+    /// The number of the first line that has a `prev`: from there on lines are chained.
+    pub since: Option<u64>,
+    /// The numbers of the lines whose `prev` is not the hash of what stands before them.
+    pub unfit: Vec<u64>,
+}
+
+/// Reads the file.
+pub fn read(store: &Store) -> Result<Log, Error> {
+    let at = store.dir.at(FILE);
     let file = match at.open_file() {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Log::default()),
         Err(error) => return Err(error.into()),
     };
-    let (mut entries, mut bad) = (Vec::new(), 0);
+    let mut log = Log::default();
+    // Of all since the last chained line.
+    let mut before = Hasher::default();
     for line in BufReader::new(file).split(b'\n') {
         let line = line.at("read", at)?;
-        match serde_json::from_slice::<Line>(&line) {
-            Ok(line) if hash_of(&line.entry) == line.sha256 => entries.push(line.entry),
-            _ => bad += 1,
+        log.lines += 1;
+        match parsed(&line) {
+            Some((entry, prev)) => {
+                log.entries.push(entry);
+                if let Some(prev) = prev {
+                    if std::mem::take(&mut before).finish() != prev {
+                        log.unfit.push(log.lines);
+                    }
+                    log.since.get_or_insert(log.lines);
+                }
+            }
+            None => log.torn.push(log.lines),
+        }
+        before.update(&line);
+        before.update(b"\n");
+    }
+    Ok(log)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line of the first form, as recant 0.9 wrote it.
+    const OLD: &str = concat!(
+        r#"{"time":"2026-03-01T10:15:00.000000000Z","verb":"commit","session":"20260301-101500-k3fa","generation":1,"result":"done","paths":1,"#,
+        r#""sha256":"HASH"}"#
+    );
+
+    /// Reads a line as an older recant does.
+    fn as_before(bytes: &[u8]) -> bool {
+        #[derive(Serialize, Deserialize)]
+        struct Before {
+            #[serde(with = "time")]
+            time: Time,
+            verb: String,
+            session: Id,
+            generation: u64,
+            result: String,
+            paths: u64,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            restore: Option<Restore>,
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            notes: Vec<String>,
+        }
+        #[derive(Deserialize)]
+        struct OldLine {
+            #[serde(flatten)]
+            entry: Before,
+            sha256: Hash,
+        }
+        serde_json::from_slice::<OldLine>(bytes).is_ok_and(|line| Hash::of(&json::text(&line.entry)) == line.sha256)
+    }
+
+    fn entry() -> Entry {
+        let id = Id::parse("20260301-101500-k3fa").unwrap();
+        let mut entry = Entry::new("commit", &id, 1, "done", 1);
+        entry.time = Time { s: 1_772_360_100, ns: 0 };
+        entry
+    }
+
+    #[test]
+    fn older_and_newer_recants_read_each_others_lines() {
+        let old = OLD.replace("HASH", &hash_of(&entry()).to_string());
+        assert_eq!(parsed(old.as_bytes()), Some((entry(), None)));
+        let by = By { agent: "claude".into(), session: None, turn: Some(7) };
+        let about = About { name: Some("n".into()), uid: Some(0), by: Some(by), ..About::default() };
+        let new = Entry { about, notes: vec!["n".into()], ..entry() };
+        let bytes = line(&new, Hash::of(b""));
+        let bytes = bytes.strip_suffix(b"\n").unwrap();
+        assert_eq!(parsed(bytes), Some((new, Some(Hash::of(b"")))));
+        assert!(as_before(bytes) && as_before(old.as_bytes()), "{}", bytes.escape_ascii());
+    }
+
+    #[test]
+    fn a_line_in_which_one_byte_is_another_is_not_read() {
+        let about = About { command: Some("make".into()), ..About::default() };
+        let bytes = line(&Entry { about, ..entry() }, Hash::of(b""));
+        for at in 0..bytes.len() - 1 {
+            let mut other = bytes[..bytes.len() - 1].to_vec();
+            other[at] ^= 1;
+            assert_eq!(parsed(&other), None, "byte {at}: {}", other.escape_ascii());
+            assert_eq!(parsed(&bytes[..at]), None, "cut at byte {at}");
         }
     }
-    Ok((entries, bad))
+
+    #[test]
+    fn a_line_follows_all_since_the_last_chained_one_wherever_that_lies() {
+        use std::io::Write;
+        let chained = line(&entry(), Hash::of(b"x"));
+        for (before, behind) in [(0, 0), (10, 0), (100_000, 0), (0, 100_000), (70_000, 300_000), (3, 65_535)] {
+            let before = [vec![b'-'; before], b"\n".to_vec()].concat();
+            for torn in [&b""[..], b"torn"] {
+                let behind = [vec![b'+'; behind], b"\n".to_vec(), torn.to_vec()].concat();
+                let mut file = tempfile::tempfile().unwrap();
+                let bytes = [&*before, &chained, &behind].concat();
+                file.write_all(&bytes).unwrap();
+                let newline: &[u8] = if torn.is_empty() { b"" } else { b"\n" };
+                let want = Hash::of(&[&*chained, &behind, newline].concat());
+                assert_eq!(follows(&file, bytes.len() as u64).unwrap(), (want, torn.is_empty()), "{}", bytes.len());
+                let mut file = tempfile::tempfile().unwrap();
+                file.write_all(&behind).unwrap();
+                let want = Hash::of(&[&*behind, newline].concat());
+                assert_eq!(follows(&file, behind.len() as u64).unwrap().0, want, "without a chained one");
+            }
+        }
+    }
 }
