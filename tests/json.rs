@@ -182,6 +182,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("commit", &run("commit named f").ok().json());
     shapes.check("list", &run("list").ok().json());
     shapes.check("commit", &run("commit named").ok().json());
+    shapes.check("log PATH", &run("log f").ok().json());
     shapes.check("checkpoint list", &run("checkpoint list").ok().json());
     shapes.check("checkpoint show", &run("checkpoint show").ok().json());
     shapes.check("checkpoint verify", &run("checkpoint verify").ok().json());
@@ -204,6 +205,14 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("prune", &run("session prune --keep 0").ok().json());
     shapes.check("prune", &run("checkpoint prune --keep 0").ok().json());
     shapes.check("log", &run("log").ok().json());
+    shapes.check("log --verify", &run("log --verify").ok().json());
+    let log = agents.store().join("log.jsonl");
+    agents.write(log, "torn\n");
+    shapes.check("log --verify", &agents.recant("log --verify --json").with(4).json());
+    agents
+        .mkdir(agents.store().join("sessions/20260301-101500-k3fa"))
+        .write(agents.store().join("sessions/20260301-101500-k3fa/changes.jsonl"), b"\xff");
+    shapes.check("log PATH", &agents.recant("log f --json").with(4).json());
     shapes.check("config", &run("config").ok().json());
     shapes.check("recover", &run("recover").ok().json());
     if cfg!(feature = "crash-points") {

@@ -1,4 +1,5 @@
-//! Who did something, by the environment of an agent.
+//! `log`: who did something, by the environment of an agent; what was done, in lines that are chained; what changed a path, and the
+//! command that takes that back.
 
 mod common;
 
@@ -187,4 +188,425 @@ fn a_run_on_the_real_tree_says_whose_it_was_also_where_another_recant_makes_its_
     let sessions = world.recant("list --json").ok().json();
     assert_eq!(sessions["sessions"].as_array().map(Vec::len), Some(2), "{sessions}");
     assert_eq!(newest(&world), json!({"agent": "claude", "turn": 7}));
+}
+
+/// The command that takes back what changed the path last, without `recant`, and how far back that was.
+fn backs(world: &World, words: &str) -> Vec<(String, Value)> {
+    let found = world.recant(&format!("log {words} --json")).ok().json();
+    let row = |row: &Value| {
+        let back = row["back"].as_str().map(|back| back.trim_start_matches("recant ").to_owned());
+        (row["what"].as_str().expect("a kind").to_owned(), back.map_or(Value::Null, Value::from))
+    };
+    found["touched"].as_array().expect("a list").iter().map(row).collect()
+}
+
+fn tail(id: &str) -> &str {
+    &id[16..]
+}
+
+#[test]
+fn what_changed_a_path_is_listed_with_the_command_that_takes_it_back() {
+    let world = World::new();
+    world.write("Makefile", "").write("src/a.rs", "0").write("src/ab.rs", "0").write("other", "0");
+    assert_snapshot!(world.recant("log src/a.rs"), @"
+    status 0
+    --- stderr
+    recant: nothing that recant knows of changed /world/tree/src/a.rs
+    ");
+    world.recant("snapshot create -m start").ok();
+    // Held and alone; with others; committed; of another path.
+    let held = world.begin();
+    world.stage_write(&held, "src/a.rs", "1");
+    let both = world.begin();
+    world.stage_write(&both, "src/a.rs", "2").stage_write(&both, "other", "2");
+    let committed = world.begin();
+    world.stage_write(&committed, "src/a.rs", "3").stage_write(&committed, "src/new/b.rs", "3");
+    world.call(["commit", &committed]).run().ok();
+    let elsewhere = world.begin();
+    world.stage_write(&elsewhere, "src/ab.rs", "4");
+    world.recant("snapshot create").ok();
+    let [held, both, committed] = [&held, &both, &committed].map(|id| tail(id));
+    assert_eq!(
+        backs(&world, "src/a.rs"),
+        [
+            ("snapshot".into(), "snapshot restore 0 src/a.rs".into()),
+            ("session".into(), format!("rollback {committed} src/a.rs").into()),
+            ("session".into(), format!("discard {both} src/a.rs").into()),
+            ("session".into(), format!("discard {held}").into()),
+        ]
+    );
+    let said = dateless(&world.recant("log src/a.rs").ok());
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    assert_snapshot!(said, @"
+    status 0
+    --- stdout
+    <when>        modified  snapshot 1  recant snapshot restore 0 src/a.rs
+    <when>        modified  staged      recant rollback <id3~> src/a.rs
+    <when>        modified  staged      recant discard <id2~> src/a.rs
+    <when>        modified  staged      recant discard <id1~>
+    ");
+    // Below a directory, and of several paths.
+    assert_eq!(
+        backs(&world, "src/new"),
+        [
+            ("snapshot".into(), "snapshot restore 0 src/new".into()),
+            ("session".into(), Value::from(format!("rollback {committed} src/new"))),
+        ]
+    );
+    assert_eq!(backs(&world, "src/new src/a.rs")[1].1, format!("rollback {committed}"));
+    assert_eq!(backs(&world, "src other")[3].1, format!("discard {both}"));
+    assert_eq!(backs(&world, ".").len(), 5);
+    assert_eq!(world.recant("log . --json").ok().json()["touched"][0]["back"], "recant snapshot restore 0");
+    // What is said works.
+    world.write("src/a.rs", "5");
+    let all = backs(&world, "src/a.rs");
+    world.recant(all[0].1.as_str().expect("a command")).ok();
+    assert_eq!(world.read("src/a.rs"), "0");
+    world.write("src/a.rs", "3");
+    world.recant(all[1].1.as_str().expect("a command")).ok();
+    assert_eq!(world.read("src/a.rs"), "0");
+    for back in [&all[2], &all[3]] {
+        world.recant(back.1.as_str().expect("a command")).ok();
+    }
+    let found = world.recant("log src/a.rs --json").ok().json();
+    let standings: Vec<&str> = found["touched"].as_array().unwrap().iter().map(|row| row["standing"].as_str().unwrap()).collect();
+    assert_eq!(standings, ["committed", "seen", "rolled back", "discarded"], "{found}");
+}
+
+#[test]
+fn a_word_that_is_no_session_is_a_path_where_something_is_there_or_was_changed() {
+    let world = World::new();
+    let id = world.edited("f");
+    world.call(["commit", &id]).run().ok();
+    assert_eq!(backs(&world, "f"), [("session".into(), Value::from(format!("rollback {}", tail(&id))))]);
+    world.call(["rollback", &id]).run().ok();
+    world.remove("f");
+    assert_eq!(backs(&world, "f"), [("session".into(), Value::Null)]);
+    let said = world.recant("log none").with(1);
+    assert!(said.stderr().contains("none"), "{said}");
+    assert_snapshot!(world.recant("log ./none"), @"
+    status 0
+    --- stderr
+    recant: nothing that recant knows of changed /world/tree/none
+    ");
+    // A file that is called as a session is.
+    world.write(tail(&id), "");
+    assert!(world.call(["log", tail(&id), "--json"]).run().ok().json()["entries"].is_array());
+    assert!(world.call(["log", &format!("./{}", tail(&id)), "--json"]).run().ok().json()["touched"].is_array());
+}
+
+#[test]
+fn the_steps_of_a_session_that_changed_a_path_are_listed_each_with_the_way_back() {
+    if !common::can_run() {
+        return;
+    }
+    let world = World::new();
+    let run = |script: &str| world.call(["run", "--session", "job", "--", "sh", "-c", script]).run().ok();
+    for script in ["echo 1 > a", "echo 2 > b", "echo 3 > a", "rm b"] {
+        run(script);
+    }
+    let id = world.recant("list --json").ok().json()["sessions"][0]["id"].as_str().unwrap().to_owned();
+    let key = tail(&id);
+    let rewinds = |steps: &[u32]| -> Vec<(String, Value)> {
+        steps.iter().map(|n| ("step".to_owned(), Value::from(format!("rewind {key} {n}")))).collect()
+    };
+    assert_eq!(backs(&world, "a"), rewinds(&[2, 0]));
+    // The net changes have nothing of it any more.
+    assert_eq!(backs(&world, "b"), rewinds(&[3, 1]));
+    let rows = world.recant("log b --json").ok().json()["touched"].clone();
+    assert_eq!((&rows[0]["command"], &rows[0]["change"], &rows[0]["step"]), (&json!("sh -c rm b"), &json!("deleted"), &json!(4)));
+    world.recant("rewind job 1").ok();
+    run("echo 5 > c");
+    assert_eq!(backs(&world, "a"), [("step".into(), Value::Null), ("step".into(), format!("rewind {key} 0").into())]);
+    world.recant("commit job").ok();
+    assert_eq!(backs(&world, "a"), [("step".into(), Value::Null), ("step".into(), Value::from(format!("rollback {key} a")))]);
+    world.recant(&format!("rollback {key} a")).ok();
+    assert!(!world.exists("a"));
+}
+
+/// Notes a turn, as the agent's hooks do.
+fn turn(world: &World, directory: &str, n: u64, time: &str, paths: &[&str]) {
+    let directory = if directory == "." { world.tree() } else { world.path(directory) };
+    let key = sha256(directory.to_str().expect("a path"));
+    let head = json!({"turn": {"n": n, "agent": "claude", "session": "s1", "folder": directory, "prompt": "make it so", "model": null, "time": time}});
+    let wrote = paths.iter().map(|path| json!({"wrote": {"path": path, "how": "tool"}}).to_string());
+    let odd = [json!({"later": {"path": "/src/a.rs"}}).to_string()];
+    let lines: Vec<String> =
+        [head.to_string()].into_iter().chain(odd).chain(wrote).chain(["{\"wrote\":{\"pa".to_owned()]).collect();
+    world.write(world.store().join(format!("agents/turns/{}/{n}.jsonl", &key[..32])), lines.join("\n"));
+}
+
+fn sha256(text: &str) -> String {
+    let mut child =
+        std::process::Command::new("sha256sum").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sha256sum");
+    std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), text.as_bytes()).expect("a write");
+    String::from_utf8(child.wait_with_output().expect("its end").stdout).expect("text")
+}
+
+#[test]
+fn the_turns_that_wrote_a_path_are_listed_each_with_the_way_back() {
+    let world = World::new();
+    world.write("Makefile", "").write("sub/Makefile", "").write("src/a.rs", "0");
+    let id = world.begin();
+    world.stage_write(&id, "src/a.rs", "1");
+    turn(&world, ".", 7, "2026-03-01T10:15:00.000000000Z", &["/src/a.rs", "/src/b.rs"]);
+    turn(&world, ".", 8, "2026-03-01T10:16:00.000000000Z", &["/other", "/src/a.rs.new"]);
+    turn(&world, "sub", 3, "2026-03-01T10:17:00.000000000Z", &["/x"]);
+    let rows = world.recant("log src/a.rs --json").ok().json()["touched"].clone();
+    assert_eq!(rows.as_array().map(Vec::len), Some(2), "{rows}");
+    assert_eq!(
+        (&rows[1]["turn"], &rows[1]["back"], &rows[1]["paths"]),
+        (&json!(7), &json!("recant agent undo 7 src/a.rs"), &json!(1))
+    );
+    assert_eq!(
+        (&rows[1]["by"], &rows[1]["command"]),
+        (&json!({"agent": "claude", "session": "s1", "turn": 7}), &json!("make it so"))
+    );
+    let rows = world.recant("log . --json").ok().json()["touched"].clone();
+    let turns: Vec<&Value> = rows.as_array().unwrap().iter().map(|row| &row["turn"]).collect();
+    assert_eq!(turns, [&Value::Null, &json!(3), &json!(8), &json!(7)]);
+    let sub = world.path("sub");
+    assert_eq!(rows[1]["back"], format!("cd {} && recant agent undo 3 {}", sub.display(), world.tree().display()));
+    assert_eq!(world.recant("log . --json --agent claude").ok().json()["touched"].as_array().map(Vec::len), Some(3));
+    assert_eq!(world.recant("log . --json --since 2026-03-02").ok().json()["touched"].as_array().map(Vec::len), Some(1));
+    let here = world.call(["log", "..", "--here", "--json"]).cwd(&sub).run().ok().json();
+    assert_eq!(here["touched"].as_array().map(Vec::len), Some(1), "{here}");
+}
+
+#[test]
+fn entries_say_whose_they_are_and_are_chosen_by_that() {
+    let mut world = World::new();
+    world.write("web/Makefile", "").write("api/Makefile", "").write("web/f", "old").write("api/f", "old");
+    let staged = |world: &World, dir: &str, name: &str| {
+        let id = world.call(["session", "new", "-n", name]).cwd(world.path(dir)).run().ok().id();
+        world.call(["session", "write", &id, "f"]).cwd(world.path(dir)).stdin("new").run().ok();
+        id
+    };
+    world.set("CLAUDECODE", "1").set("RECANT_TURN", "7");
+    let web = staged(&world, "web", "mine");
+    world.unset("CLAUDECODE").unset("RECANT_TURN");
+    let api = staged(&world, "api", "hers");
+    world.call(["commit", &web]).run().ok();
+    world.call(["commit", &api]).run().ok();
+    world.call(["discard", &staged(&world, "web", "third")]).env("GEMINI_CLI", "1").run().ok();
+    let rows = world.recant("log --json").ok().json()["entries"].clone();
+    let user = rustix::process::geteuid().as_raw();
+    assert_eq!((&rows[2]["name"], &rows[2]["uid"], &rows[2]["cwd"]), (&json!("mine"), &json!(user), &json!(world.path("web"))));
+    assert_eq!((&rows[2]["made_by"], &rows[2]["by"]), (&json!({"agent": "claude", "turn": 7}), &Value::Null));
+    assert_eq!((&rows[0]["made_by"], &rows[0]["by"]["agent"]), (&Value::Null, &json!("gemini")));
+    let names = |words: &str, dir: &str| -> Vec<String> {
+        let said = world.call(words.split(' ').chain(["--json"])).cwd(world.path(dir)).run().ok().json();
+        said["entries"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("log --agent claude", "."), ["mine"]);
+    assert_eq!(names("log --agent gemini", "."), ["third"]);
+    assert_eq!(names("log --here", "api"), ["hers"]);
+    assert_eq!(names("log --here", "web"), ["third", "mine"]);
+    assert_eq!(names("log --here -n 1", "web"), ["third"]);
+    assert_eq!(names("log --since 1h", ".").len(), 3);
+    assert!(names("log --since 2099-01-01", ".").is_empty());
+    assert_snapshot!(world.recant("log"), @"
+    status 0
+    --- stdout
+    <time>  discard  <id3~>  0 paths  done  gemini    third
+    <time>  commit   <id2~>   1 path  done            hers
+    <time>  commit   <id1~>   1 path  done  claude 7  mine
+    ");
+    assert_snapshot!(world.recant("log --agent pi"), @"
+    status 0
+    --- stderr
+    recant: nothing was done that fits
+    ");
+}
+
+#[test]
+fn the_twenty_newest_lines_are_listed_and_the_others_counted() {
+    let world = World::new();
+    let id = world.edited("f");
+    for _ in 0..11 {
+        world.call(["commit", &id]).run().ok();
+        world.call(["rollback", &id]).run().ok();
+    }
+    let said = world.recant("log --since 1h").ok().stdout();
+    assert_eq!(said.lines().count(), 21, "{said}");
+    assert!(said.ends_with("… and 2 more: recant log --since 1h --all\n"), "{said}");
+    assert_eq!(world.recant("log --since 1h --all").ok().stdout().lines().count(), 22);
+    for _ in 0..22 {
+        let id = world.begin();
+        world.stage_write(&id, "f", "new");
+    }
+    let said = world.recant("log f").ok().stdout();
+    assert_eq!(said.lines().count(), 21, "{said}");
+    assert!(said.ends_with("… and 3 more: recant log f --all\n"), "{said}");
+}
+
+/// The log's lines, without their newlines.
+fn lines(world: &World) -> Vec<String> {
+    std::fs::read_to_string(world.store().join("log.jsonl")).expect("the log").lines().map(str::to_owned).collect()
+}
+
+fn put(world: &World, lines: &[String]) {
+    world.write(world.store().join("log.jsonl"), lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+}
+
+/// A world with a log of five lines.
+fn logged() -> World {
+    let world = World::new();
+    let id = world.edited("f");
+    for verb in ["commit", "rollback", "commit", "rollback", "discard"] {
+        world.call([verb, &id]).run().ok();
+    }
+    world
+}
+
+#[test]
+fn a_log_in_which_a_line_is_another_or_missing_does_not_fit() {
+    let world = logged();
+    assert_snapshot!(world.recant("log --verify"), @"
+    status 0
+    --- stdout
+    5 lines, each as it was when the next one was written (from line 1 on)
+    --- stderr
+    recant: that lines are missing at its end cannot be seen, nor that its last line is another
+    ");
+    let whole = lines(&world);
+    let misfit = |lines: &[String], what: &str| {
+        put(&world, lines);
+        world.recant("log --verify").with(5).stderr().lines().next().expect(what).to_owned()
+    };
+    let changed = |n: usize, from: &str, to: &str| {
+        let mut lines = whole.clone();
+        assert!(lines[n].contains(from));
+        lines[n] = lines[n].replacen(from, to, 1);
+        lines
+    };
+    let without = |n: usize| [&whole[..n], &whole[n + 1..]].concat();
+    let file = world.store().join("log.jsonl");
+    let wrong = |n: &str| format!("recant: {}: line {n}: not what stood before it when it was written", file.display());
+    // Garbled, so that it cannot be read; replaced by a line that is whole; gone; two in another order.
+    assert_eq!(misfit(&changed(1, "rollback", "commit"), "changed"), wrong("3"));
+    let mut replaced = whole.clone();
+    replaced[1] = whole[3].clone();
+    assert_eq!(misfit(&replaced, "replaced").replace("lines 2 and 3", "line 2"), wrong("2"));
+    assert_eq!(misfit(&without(0), "without the first"), wrong("1"));
+    assert_eq!(misfit(&without(2), "without the third"), wrong("3"));
+    // That cannot be seen, and it is said.
+    put(&world, &whole[..4]);
+    assert!(world.recant("log --verify").ok().stderr().contains("missing at its end cannot be seen"));
+    put(&world, &whole);
+    world.recant("log --verify").ok();
+}
+
+#[test]
+fn torn_lines_and_those_of_older_recants_are_in_the_chain() {
+    let world = logged();
+    let file = world.store().join("log.jsonl");
+    // The form of older recants: neither prev nor whole, and none of the later fields.
+    let old = |line: &str| {
+        let mut line: serde_json::Map<String, Value> = serde_json::from_str(line).expect("an object");
+        for key in ["prev", "whole", "uid", "cwd", "name", "by", "made_by", "command"] {
+            line.remove(key);
+        }
+        let keys = ["time", "verb", "session", "generation", "result", "paths", "sha256"];
+        let fields: Vec<String> = keys.iter().map(|key| format!("{}:{}", json!(key), line[*key])).collect();
+        format!("{{{}}}", fields.join(","))
+    };
+    let olds: Vec<String> = lines(&world).iter().map(|line| old(line)).collect();
+    put(&world, &olds[..3]);
+    assert_snapshot!(world.recant("log --verify"), @"
+    status 0
+    --- stdout
+    3 lines, none of which can be checked
+    --- stderr
+    recant: that lines are missing at its end cannot be seen, nor that its last line is another
+    ");
+    assert_eq!(world.recant("log --json").ok().json()["entries"].as_array().map(Vec::len), Some(3));
+    let id = world.edited("g");
+    world.call(["commit", &id]).run().ok();
+    // An older one writes a line again, and is killed in another.
+    let text = std::fs::read_to_string(&file).unwrap();
+    world.write(&file, format!("{text}{}\n{}", olds[3], &olds[4][..50]));
+    world.call(["rollback", &id]).run().ok();
+    world.call(["commit", &id]).run().ok();
+    assert_snapshot!(world.recant("log --verify"), @"
+    status 4
+    --- stdout
+    8 lines, each as it was when the next one was written (from line 4 on)
+    --- stderr
+    recant: that lines are missing at its end cannot be seen, nor that its last line is another
+    recant: /world/store/log.jsonl: 1 line cannot be read: 6
+    ");
+    assert_snapshot!(world.recant("log -n 0"), @"
+    status 4
+    --- stderr
+    recant: /world/store/log.jsonl: 1 line cannot be read: 6
+    ");
+    assert_eq!(world.recant("log --verify --json").with(4).json()["unreadable"], json!([6]));
+    // All of that is covered by the next line.
+    let whole = lines(&world);
+    for (n, misfit) in [(0, 4), (2, 4), (3, 7), (4, 7), (5, 7), (6, 8)] {
+        let mut lines = whole.clone();
+        lines[n] = lines[n].replacen("20", "19", 1);
+        assert_ne!(lines, whole);
+        put(&world, &lines);
+        let said = world.recant("log --verify").with(5);
+        assert!(said.stderr().contains(&format!("line {misfit}: ")), "{n}: {said}");
+    }
+}
+
+#[test]
+fn lines_that_many_write_at_once_follow_each_other() {
+    let world = World::new();
+    let ids: Vec<String> = (0..24).map(|n| world.edited(&format!("f{n}"))).collect();
+    let discard = |id: &String| {
+        world.call(["discard", id]).command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
+    };
+    let children: Vec<_> = ids.iter().map(discard).collect();
+    for mut child in children {
+        assert!(child.wait().expect("its end").success());
+    }
+    assert_eq!(lines(&world).len(), 24);
+    world.recant("log --verify").ok();
+}
+
+/// So many sessions more in the store, each with a change of a path of its own: copies of one that was made.
+fn fill(world: &World, count: usize) {
+    let id = world.begin();
+    world.stage_write(&id, "src/unique-name.rs", "x");
+    let header = std::fs::read_to_string(world.session(&id).join("session.json")).expect("a header");
+    let changes = std::fs::read_to_string(world.session(&id).join("changes.jsonl")).expect("its changes");
+    for n in 0..count {
+        let word = |n: usize| char::from(b"abcdefghijklmnopqrstuvwxyz"[n % 26]);
+        let tail: String = [n / 17576, n / 676, n / 26, n].map(word).iter().collect();
+        let other = format!("20250101-000000-{tail}");
+        let dir = world.session(&other);
+        world.write(dir.join("session.json"), header.replace(&id, &other));
+        world.write(dir.join("changes.jsonl"), changes.replace("unique-name", &format!("name-{n}")));
+    }
+}
+
+#[test]
+fn of_a_thousand_sessions_a_file_each_is_opened_and_more_only_of_those_that_name_the_path() {
+    let world = World::new();
+    let there = std::process::Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success());
+    if !there {
+        return common::skip("strace counts the files that are opened");
+    }
+    world.write("src/name-7.rs", "");
+    fill(&world, 1000);
+    let opened = |words: &[&str]| {
+        let log = world.root().join("strace");
+        let args = ["-f", "-e", "trace=openat,openat2", "-o", log.to_str().unwrap(), env!("CARGO_BIN_EXE_recant")];
+        let said = world.program("strace", args.iter().chain(words)).run().ok();
+        let calls = std::fs::read_to_string(&log).unwrap();
+        let of = |name: &str| calls.lines().filter(|line| line.contains(name) && !line.contains("ENOENT")).count();
+        (said, of("changes.jsonl"), of("session.json"), of("sessions/") + of("steps.jsonl"))
+    };
+    let started = Instant::now();
+    let (said, changes, headers, _) = opened(&["log", "src/name-7.rs"]);
+    println!("log of one path of 1,001 sessions, under strace: {:?}", started.elapsed());
+    assert_eq!(said.stdout().lines().count(), 1, "{said}");
+    assert!(changes <= 1001 + 3 && headers <= 3, "{changes} files of changes, {headers} headers");
+    let (_, changes, headers, _) = opened(&["log", "src/none.rs"]);
+    assert!(changes <= 1001 && headers == 0, "{changes} files of changes, {headers} headers");
 }

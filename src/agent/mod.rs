@@ -6,6 +6,7 @@
 pub mod event;
 pub mod known;
 pub mod seen;
+pub mod touched;
 pub mod turn;
 pub mod turns;
 pub mod undo;

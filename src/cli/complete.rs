@@ -19,6 +19,7 @@ use super::out::{Form, Out};
 use super::place::{self, Place};
 use super::scope::Scope;
 use super::{Effects, Ended, finish, snapshot, steps, text};
+use crate::agent::known::Agent;
 use crate::agent::turns::Turns;
 use crate::config::{Color, Config, From as Origin};
 use crate::fs::path::AbsPath;
@@ -111,6 +112,9 @@ enum Source {
     Snapshots,
     /// Turns of agents in this project; behind the first word, paths.
     Turns,
+    /// Sessions, else files.
+    SessionsOrFiles,
+    Agents,
     Hosts,
     Verbs,
     /// Programs that show differences.
@@ -130,6 +134,8 @@ fn source(verb: &str, arg: &Arg) -> Option<Source> {
         ("diff", "step" | "since") | ("rewind" | "fork", "step") => Source::Steps,
         ("man", "verb") => Source::Verbs,
         ("agent diff" | "agent undo", "of") => Source::Turns,
+        ("log", "what") => Source::SessionsOrFiles,
+        ("log", "agent") => Source::Agents,
         (_, "tool") => Source::Tools,
         (_, "key" | "other" | "number") if verb.starts_with("snapshot ") => Source::Snapshots,
         ("commit" | "rollback" | "undo" | "redo" | "diff" | "cat" | "show" | "discard" | "session discard", "path" | "paths") => {
@@ -203,7 +209,7 @@ impl Typing {
 
     fn offers(&self, source: Source, verb: &str, word: &OsStr) -> Vec<CompletionCandidate> {
         let wants = match source {
-            Source::PathsOfSession | Source::Turns => Wants::Paths,
+            Source::PathsOfSession | Source::Turns | Source::SessionsOrFiles => Wants::Paths,
             Source::Files => Wants::Files,
             Source::Directories => Wants::Directories,
             Source::Command => Wants::Command,
@@ -218,6 +224,9 @@ impl Typing {
             Source::Steps => self.steps(verb, word),
             Source::Snapshots => self.snapshots(word),
             Source::Turns => self.turns(word),
+            // A path has a slash, or is what no session is called.
+            Source::SessionsOrFiles => self.sessions(verb, word).filter(|_| !word.as_bytes().contains(&b'/')),
+            Source::Agents => Some(agents(word)),
             Source::Hosts => hosts(word),
             Source::Verbs => Some(verbs(word)),
             Source::Tools => Some(tools(word)),
@@ -406,6 +415,11 @@ fn verbs(word: &OsStr) -> Vec<CompletionCandidate> {
     let seen = command.get_subcommands().filter(|verb| !verb.is_hide_set());
     let fits = seen.filter(|verb| word.to_str().is_some_and(|word| verb.get_name().starts_with(word)));
     fits.map(|verb| CompletionCandidate::new(verb.get_name()).help(verb.get_about().cloned())).collect()
+}
+
+fn agents(word: &OsStr) -> Vec<CompletionCandidate> {
+    let fits = Agent::ALL.into_iter().filter(|agent| word.to_str().is_some_and(|word| agent.word().starts_with(word)));
+    fits.map(|agent| offer((agent.word().into(), agent.name().into()))).collect()
 }
 
 fn tools(word: &OsStr) -> Vec<CompletionCandidate> {

@@ -1,19 +1,24 @@
-//! `log`: what was done, the newest first.
+//! `log`: what was done, the newest first. Of paths: what changed them ([`super::touched`]).
+
+use std::path::Path;
 
 use serde::Serialize;
 
 use super::args;
-use super::list::shown;
+use super::list::{shown, who};
+use super::log_filter::{Filter, again};
 use super::problem::Problem;
 use super::shown::cut;
 use super::text::{self, Flexible, Side};
+use super::touched;
 use super::which::Want;
 use super::{Call, Ended};
 use crate::error::{Kind, command};
 use crate::fs::dir::Time;
 use crate::fs::path::{AbsPath, is_unfit};
 use crate::session::id::Id;
-use crate::session::log::{self, Entry};
+use crate::session::log::{self, About, Entry, Log};
+use crate::session::store::Store;
 use crate::tree::time;
 
 /// An entry in JSON: docs/json.md.
@@ -26,6 +31,8 @@ struct Row<'a> {
     generation: u64,
     result: &'a str,
     paths: u64,
+    #[serde(flatten)]
+    about: &'a About,
     #[serde(skip_serializing_if = "Option::is_none")]
     restore: Option<RestoreRow<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -41,7 +48,7 @@ struct RestoreRow<'a> {
 
 impl<'a> Row<'a> {
     fn of(entry: &'a Entry) -> Self {
-        let Entry { time, verb, session, generation, result, paths, restore, notes, .. } = entry;
+        let Entry { time, verb, session, generation, result, paths, restore, notes, about } = entry;
         let restore = restore.as_ref();
         Self {
             time: *time,
@@ -50,6 +57,7 @@ impl<'a> Row<'a> {
             generation: *generation,
             result,
             paths: *paths,
+            about,
             restore: restore.map(|asked| RestoreRow { directory: &asked.directory, snapshot: asked.snapshot, only: &asked.only }),
             notes,
         }
@@ -63,27 +71,109 @@ struct Whole<'a> {
     unreadable: usize,
 }
 
+/// `{"schema":2,"lines":n,"since":n,"unreadable":[…]}`.
+#[derive(Serialize)]
+struct Verified<'a> {
+    lines: u64,
+    since: Option<u64>,
+    unreadable: &'a [u64],
+}
+
 /// Shows the log.
 pub fn log(call: &Call, args: &args::Log) -> Result<Ended, Problem> {
-    let Some(store) = call.store()? else {
-        args.id.as_deref().map(|key| call.store_with(key)).transpose()?;
-        return print(call, &[], None, args);
+    let word = match &args.what[..] {
+        [word] => word.to_str().filter(|word| !word.contains('/') && !matches!(*word, "." | "..")),
+        _ => None,
     };
-    let log::Log { entries, torn, .. } = log::read(store)?;
-    let bad = torn.len();
-    let of = args.id.as_deref().map(|key| log_key(call, &entries, key)).transpose()?;
+    if !args.what.is_empty() && word.is_none() {
+        return touched::touched(call, args, None);
+    }
+    if let Some(word) = word.filter(|word| *word != "last" && Path::new(word).symlink_metadata().is_ok())
+        && let Some(store) = call.store()?
+        && !is_session(store, word)?
+    {
+        return touched::touched(call, args, None);
+    }
+    let Some(store) = call.store()? else {
+        word.map(|key| call.store_with(key)).transpose()?;
+        return if args.verify { verify(call, &Log::default(), "") } else { print(call, &[], None, args) };
+    };
+    let file = store.dir.at(b"log.jsonl").to_string();
+    let log = log::read(store)?;
+    if args.verify {
+        return verify(call, &log, &file);
+    }
+    let of = match word.map(|key| log_key(call, &log.entries, key)).transpose() {
+        Ok(of) => of,
+        // What no session is called is a path.
+        Err(problem) => return touched::touched(call, args, Some(problem)),
+    };
+    let filter = Filter::of(call, store, args)?;
     let asked = args.lines.filter(|_| !args.all);
     let lines = asked.unwrap_or(usize::MAX);
-    let chosen: Vec<&Entry> =
-        entries.iter().rev().filter(|entry| of.as_ref().is_none_or(|id| entry.session == *id)).take(lines).collect();
-    let torn = (bad > 0).then(|| Torn { file: store.dir.at(b"log.jsonl").to_string(), lines: bad });
+    let is_asked = |entry: &&Entry| of.as_ref().is_none_or(|id| entry.session == *id) && filter.has_entry(entry);
+    let chosen: Vec<&Entry> = log.entries.iter().rev().filter(is_asked).take(lines).collect();
+    let torn = (!log.torn.is_empty()).then_some(Torn { file, lines: &log.torn });
     print(call, &chosen, torn, args)
 }
 
+/// True if a session is called by the word. Costs less than to look one up where there is none: that tells which are called alike.
+fn is_session(store: &Store, word: &str) -> Result<bool, Problem> {
+    let (headers, broken) = store.headers()?;
+    let is_id = |id: &str| id == word || id.rsplit('-').next() == Some(word);
+    Ok(headers.iter().any(|header| is_id(header.id.as_str()) || header.name.as_deref() == Some(word))
+        || broken.iter().any(|broken| is_id(&broken.name)))
+}
+
 /// Lines of the log that cannot be read.
-struct Torn {
+struct Torn<'a> {
     file: String,
-    lines: usize,
+    lines: &'a [u64],
+}
+
+/// Numbers of lines for a message; of many the first.
+fn numbers(call: &Call, lines: &[u64]) -> String {
+    let (first, more) = cut(lines.len(), call.out.limit(false));
+    let mut words: Vec<String> = lines[..first].iter().map(u64::to_string).collect();
+    if more > 0 {
+        words.push(format!("{} more", text::grouped(more as u64)));
+    }
+    text::list(&words)
+}
+
+/// Tells whether the lines are what they were when the next one was written.
+fn verify(call: &Call, log: &Log, file: &str) -> Result<Ended, Problem> {
+    if let [_, ..] = &log.unfit[..] {
+        let what = if log.unfit.len() == 1 { "line" } else { "lines" };
+        let lines = numbers(call, &log.unfit);
+        let mut problem =
+            Problem::new(Kind::Damaged, format!("{file}: {what} {lines}: not what stood before it when it was written"));
+        problem.state = Some("lines before it were changed or removed since, or came from elsewhere".into());
+        return Err(problem.remedy(format!("{} lists what can be read", command("log --all"))));
+    }
+    let Log { lines, since, torn, .. } = log;
+    if call.out.is_text() {
+        match since {
+            Some(since) => {
+                let count = text::count(*lines, "line");
+                call.out.line(format_args!("{count}, each as it was when the next one was written (from line {since} on)"));
+            }
+            None => call.out.line(format_args!("{}, none of which can be checked", text::count(*lines, "line"))),
+        }
+        call.out.note(text::filled("lines that are missing at its end cannot be seen, nor a last line that was replaced"));
+    } else {
+        call.out.document(&Verified { lines: *lines, since: *since, unreadable: torn });
+    }
+    Ok(say_torn(call, file, torn))
+}
+
+fn say_torn(call: &Call, file: &str, lines: &[u64]) -> Ended {
+    if lines.is_empty() {
+        return Ended::Done;
+    }
+    let count = text::count(lines.len() as u64, "line");
+    call.out.warn(format_args!("{file}: {count} cannot be read: {}", numbers(call, lines)));
+    Ended::With(Kind::LeftOut)
 }
 
 /// The id for `key`. A pruned session is still in the log: its whole id, or the last part of it, names it there.
@@ -96,25 +186,33 @@ fn log_key(call: &Call, entries: &[Entry], key: &str) -> Result<Id, Problem> {
     }
 }
 
-fn print(call: &Call, entries: &[&Entry], torn: Option<Torn>, args: &args::Log) -> Result<Ended, Problem> {
+fn print(call: &Call, entries: &[&Entry], torn: Option<Torn<'_>>, args: &args::Log) -> Result<Ended, Problem> {
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
         let all = args.all || args.lines.is_some();
         let (first, more) = cut(entries.len(), call.out.limit(all));
-        let mut rows: Vec<[String; 5]> = entries[..first]
+        let me = rustix::process::geteuid().as_raw();
+        let user = |uid: Option<u32>| uid.filter(|uid| *uid != me).map(|uid| format!("user {uid}")).unwrap_or_default();
+        let mut rows: Vec<[String; 8]> = entries[..first]
             .iter()
             .map(|entry| {
+                let agent = who(entry.agent());
                 [
                     text::time(entry.time, true),
                     entry.verb.clone(),
                     entry.session.tail().to_owned(),
                     text::count(entry.paths, "path"),
                     entry.result.clone(),
+                    if agent.is_empty() { user(entry.about.uid) } else { agent },
+                    entry.about.name.clone().unwrap_or_default(),
+                    entry.about.command.as_deref().map(shown).unwrap_or_default(),
                 ]
             })
             .collect();
-        text::fit(&mut rows, call.out.width(), &[Flexible::words(4, 8)]);
-        let sides = [Side::Left, Side::Left, Side::Left, Side::Right, Side::Left];
+        let (path, words) = (Flexible::path, Flexible::words);
+        text::fit(&mut rows, call.out.width(), &[words(7, 8), path(6, 6), path(5, 8), words(4, 8)]);
+        let left = Side::Left;
+        let sides = [left, left, left, Side::Right, left, left, left, left];
         for (line, entry) in text::table(sides, &rows).zip(entries) {
             call.out.line(line);
             // Its paths are already quoted where needed.
@@ -122,19 +220,16 @@ fn print(call: &Call, entries: &[&Entry], torn: Option<Torn>, args: &args::Log) 
             entry.notes.iter().for_each(|note| call.out.line(format_args!("  {}", fit(note))));
         }
         if more > 0 {
-            let of = args.id.as_deref().map(|id| format!(" {id}")).unwrap_or_default();
-            call.out.line(text::more(more, &command(format_args!("log{of} --all"))));
+            let of = args.what.first().and_then(|id| id.to_str()).map(|id| format!(" {id}")).unwrap_or_default();
+            call.out.line(text::more(more, &again(args, &of)));
         }
         if entries.is_empty() && args.lines != Some(0) {
-            call.out.note("nothing was done yet");
+            let is_filtered = args.since.is_some() || args.here || args.agent.is_some();
+            call.out.note(if is_filtered { "nothing was done that fits" } else { "nothing was done yet" });
         }
     } else {
         let entries: Vec<Row<'_>> = entries.iter().map(|entry| Row::of(entry)).collect();
-        call.out.list(&Whole { entries: &entries, unreadable: torn.as_ref().map_or(0, |torn| torn.lines) }, || &entries);
+        call.out.list(&Whole { entries: &entries, unreadable: torn.as_ref().map_or(0, |torn| torn.lines.len()) }, || &entries);
     }
-    if let Some(Torn { file, lines }) = torn {
-        call.out.warn(format_args!("{file}: {} cannot be read", text::count(lines as u64, "line")));
-        return Ok(Ended::With(Kind::LeftOut));
-    }
-    Ok(Ended::Done)
+    Ok(torn.map_or(Ended::Done, |torn| say_torn(call, &torn.file, torn.lines)))
 }

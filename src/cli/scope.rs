@@ -49,6 +49,12 @@ impl Scope {
         self.project_of(store, header).map(|project| project == *here)
     }
 
+    /// Tells whether a directory belongs to the scope.
+    pub fn has_directory(&self, dir: &AbsPath) -> bool {
+        let known = || self.known.borrow_mut().entry(dir.clone()).or_insert_with_key(project).clone();
+        self.project.as_ref().is_none_or(|here| known() == *here)
+    }
+
     /// The project of a session; `None` if its directory is unknown.
     pub fn project_of(&self, store: &Store, header: &Header) -> Option<AbsPath> {
         let dir = begun_in(store, header)?;

@@ -30,4 +30,5 @@ pub mod stage;
 pub mod steps;
 pub mod store;
 mod told;
+pub mod touched;
 pub mod unreadable;

@@ -488,10 +488,28 @@ impl StepList {
     /// Its lines cannot be read.
     pub fn own(&self, session: &Session, n: u32) -> Result<Changes, Error> {
         let mut own = Changes::default();
-        self.read(session, n, |line| match line {
-            StepLine::Change(change) => own.list.push(*change),
-            StepLine::DirectoryTime(time) => own.directory_times.push(time),
-            StepLine::Net(_) | StepLine::Step(_) => {}
+        self.read(
+            session,
+            n,
+            |_| true,
+            |line| match line {
+                StepLine::Change(change) => own.list.push(*change),
+                StepLine::DirectoryTime(time) => own.directory_times.push(time),
+                StepLine::Net(_) | StepLine::Step(_) => {}
+            },
+        )?;
+        Ok(own)
+    }
+
+    /// Those changes of a step of which the line `may` be asked for; other lines are not parsed.
+    ///
+    /// # Errors
+    /// Its lines cannot be read.
+    pub fn own_of(&self, session: &Session, n: u32, may: impl Fn(&[u8]) -> bool) -> Result<Vec<Change>, Error> {
+        let mut own = Vec::new();
+        self.read(session, n, may, |line| match line {
+            StepLine::Change(change) => own.push(*change),
+            StepLine::DirectoryTime(_) | StepLine::Net(_) | StepLine::Step(_) => {}
         })?;
         Ok(own)
     }
@@ -503,17 +521,22 @@ impl StepList {
     pub fn net(&self, session: &Session, n: u32) -> Result<Changes, Error> {
         let mut last = Last::default();
         for n in self.chain(n) {
-            self.read(session, n, |line| match line {
-                StepLine::Change(change) if change.from.is_none() => last.take(Line::Change(change)),
-                StepLine::DirectoryTime(time) => last.take(Line::DirectoryTime(time)),
-                StepLine::Net(line) => last.take(line),
-                StepLine::Change(_) | StepLine::Step(_) => {}
-            })?;
+            self.read(
+                session,
+                n,
+                |_| true,
+                |line| match line {
+                    StepLine::Change(change) if change.from.is_none() => last.take(Line::Change(change)),
+                    StepLine::DirectoryTime(time) => last.take(Line::DirectoryTime(time)),
+                    StepLine::Net(line) => last.take(line),
+                    StepLine::Change(_) | StepLine::Step(_) => {}
+                },
+            )?;
         }
         Ok(last.finish())
     }
 
-    fn read(&self, session: &Session, n: u32, mut take: impl FnMut(StepLine)) -> Result<(), Error> {
+    fn read(&self, session: &Session, n: u32, may: impl Fn(&[u8]) -> bool, mut take: impl FnMut(StepLine)) -> Result<(), Error> {
         let Some(i) = self.index(n) else { return Ok(()) };
         let (Some(start), Some(file)) = (self.starts[i], &self.file) else {
             let changes = session.changes()?;
@@ -525,7 +548,11 @@ impl StepList {
         file.seek(SeekFrom::Start(start)).at("read", &self.shown)?;
         let lines = BufReader::new(file.take(self.steps[i].bytes));
         for line in lines.split(b'\n') {
-            let line = serde_json::from_slice(&line.at("read", &self.shown)?);
+            let line = line.at("read", &self.shown)?;
+            if !may(&line) {
+                continue;
+            }
+            let line = serde_json::from_slice(&line);
             take(line.map_err(|error| damaged(&self.shown, format!("the lines of step {n}: {error}")))?);
         }
         Ok(())

@@ -188,6 +188,23 @@ impl Seal for Tail {
     }
 }
 
+/// Parses the first line of a manifest; `None` if it is none.
+pub fn head_of(line: &[u8]) -> Option<Head> {
+    match serde_json::from_slice(line) {
+        Ok(LineRead::Snapshot(head)) => Some(*head),
+        _ => None,
+    }
+}
+
+/// Parses the line of an object: its path, and `None` if only the base has it. `None` for any other line.
+pub fn named(line: &[u8]) -> Option<(AbsPath, Option<Entry>)> {
+    match serde_json::from_slice(line) {
+        Ok(LineRead::Entry(entry)) => Some((entry.path.clone(), Some(*entry))),
+        Ok(LineRead::Gone(path)) => Some((path, None)),
+        _ => None,
+    }
+}
+
 /// The name of a manifest.
 pub fn name(n: u64) -> Vec<u8> {
     format!("{n}.jsonl").into_bytes()

@@ -5,6 +5,7 @@ pub mod git_index;
 pub mod hash;
 pub mod json;
 pub mod look;
+pub mod mention;
 pub mod project;
 pub mod sealed;
 pub mod state;

@@ -173,14 +173,35 @@ pub struct Cat {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant log
-  recant log k3fa -n 5")]
+  recant log k3fa -n 5                   what was done with one session
+  recant log src/main.rs                 what changed it, and how to take that back
+  recant log --here --agent claude --since 2d
+  recant log --verify                    whether it is as it was written
+
+A word that a session is called by is that session: ./k3fa is always a path. Of a
+PATH those are listed that changed it or something below it: sessions, their
+steps, turns of agents, and snapshots in which it is another than in the one
+before; each with the command that takes that back.")]
 pub struct Log {
-    /// Only the entries of this session
-    pub id: Option<String>,
+    /// Only the entries of this session; or what changed these paths
+    #[arg(value_name = "ID|PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub what: Vec<PathBuf>,
     /// The newest N lines; else output.paths (20), and with --json all
     #[arg(short = 'n', long, value_name = "N", value_parser = super::number::<usize>)]
     pub lines: Option<usize>,
     /// All lines
     #[arg(long, conflicts_with = "lines")]
     pub all: bool,
+    /// Only what was done since TIME: an age (2d: a number and s, m, h, d or w), or a date (2026-03-01)
+    #[arg(long, value_name = "TIME", value_parser = super::session::since)]
+    pub since: Option<super::session::Since>,
+    /// Only what belongs to this project
+    #[arg(long)]
+    pub here: bool,
+    /// Only what this agent did, or what was done with its sessions
+    #[arg(long, value_name = "AGENT")]
+    pub agent: Option<String>,
+    /// Check that each line is as it was when the next one was written
+    #[arg(long, conflicts_with_all = ["what", "lines", "all", "since", "here", "agent"])]
+    pub verify: bool,
 }

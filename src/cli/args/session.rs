@@ -482,7 +482,7 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 /// Parses an age before now, or a date: the beginning of that day here.
-fn since(text: &str) -> Result<Since, String> {
+pub fn since(text: &str) -> Result<Since, String> {
     use chrono::{Local, NaiveDate, NaiveTime};
     let now = crate::fs::now().s;
     let day = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_local_timezone(Local).earliest().map(|time| time.timestamp());

@@ -53,7 +53,7 @@ pub fn carry_out(
     if let Verb::Shell(_) = cli.verb() {
         return Err(Problem::refused(format!("a shell is on one machine, and -H names {there}")).remedy("recant -H HOST shell"));
     }
-    if named(cli.verb()).iter().any(|key| *key == "last") {
+    if named(cli.verb()).contains(&"last") {
         let problem = Problem::refused("'last' would be another session on each machine");
         return Err(problem.remedy(format!("name it: recant -H {} list", targets[0].name)));
     }
@@ -94,8 +94,8 @@ pub fn carry_out(
 }
 
 /// The sessions that a verb names.
-fn named(verb: &Verb) -> Vec<&String> {
-    match verb {
+fn named(verb: &Verb) -> Vec<&str> {
+    let keys: Vec<&String> = match verb {
         Verb::Run(args) => args.session.iter().collect(),
         Verb::Discard(args) | Verb::Session { verb: SessionVerb::Discard(args) } => args.id.iter().collect(),
         // For commit, rollback and redo this side's session is meant, also in dry runs.
@@ -104,7 +104,7 @@ fn named(verb: &Verb) -> Vec<&String> {
         Verb::Recover(args) => args.id.iter().collect(),
         Verb::Steps(args) => args.id.iter().collect(),
         Verb::Diff(args) => args.id.iter().chain(&args.with).collect(),
-        Verb::Log(args) => args.id.iter().collect(),
+        Verb::Log(args) => return args.what.iter().filter_map(|word| word.to_str()).collect(),
         Verb::Show(args) | Verb::Session { verb: SessionVerb::Show(args) } => args.id.iter().collect(),
         Verb::Session { verb: SessionVerb::Write(args) } => vec![&args.id],
         Verb::Session { verb: SessionVerb::Delete(args) } => vec![&args.id],
@@ -118,7 +118,8 @@ fn named(verb: &Verb) -> Vec<&String> {
         Verb::Checkpoint { verb: CheckpointVerb::Verify(args) } => args.id.iter().collect(),
         Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } => args.ids.iter().collect(),
         _ => Vec::new(),
-    }
+    };
+    keys.into_iter().map(String::as_str).collect()
 }
 
 fn asks(verb: &Verb) -> bool {

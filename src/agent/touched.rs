@@ -1,0 +1,129 @@
+//! The turns that changed a path: `agents/turns/<key>/<n>.jsonl` of the store, where the key is that of the directory's snapshots.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+
+use serde::Deserialize;
+
+use crate::error::Error;
+use crate::fs::dir::{Dir, Time};
+use crate::fs::path::AbsPath;
+use crate::snapshot::series::key;
+use crate::tree::mention::Mention;
+use crate::tree::time;
+
+/// The first line of a turn.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Head {
+    /// Its number.
+    pub n: u64,
+    /// The agent's word.
+    pub agent: String,
+    /// The id that the agent gave to its session.
+    #[serde(default)]
+    pub session: Option<String>,
+    /// The directory.
+    #[serde(rename = "folder")]
+    pub directory: AbsPath,
+    /// The first line of the prompt.
+    #[serde(default)]
+    pub prompt: Option<String>,
+    /// The time when it began.
+    #[serde(with = "time")]
+    pub time: Time,
+}
+
+/// A turn, with the paths asked for that it wrote.
+#[derive(Debug)]
+pub struct Touched {
+    /// The turn.
+    pub head: Head,
+    /// The indices of the paths asked for that it wrote to.
+    pub asked: BTreeSet<usize>,
+    /// The number of paths that it wrote there.
+    pub paths: u64,
+}
+
+/// A line of a turn; what this recant has no use for is passed over.
+#[derive(Deserialize)]
+struct Line {
+    turn: Option<Head>,
+    wrote: Option<Wrote>,
+}
+
+#[derive(Deserialize)]
+struct Wrote {
+    /// With the turn's directory as `/`.
+    path: AbsPath,
+}
+
+const TURNS: &[u8] = b"agents/turns";
+
+/// The turns that wrote to one of these paths or below it, in no order.
+///
+/// # Errors
+/// A directory of turns cannot be read.
+pub fn touched(store: &Dir, paths: &[Mention]) -> Result<Vec<Touched>, Error> {
+    let all = match store.open_below(TURNS) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        all => all?,
+    };
+    // Those above the paths are known by their keys.
+    let above: Vec<(String, AbsPath)> = paths
+        .iter()
+        .flat_map(|path| std::iter::successors(Some(path.path().clone()), AbsPath::parent))
+        .map(|directory| (key(&directory), directory))
+        .collect();
+    let mut found = Vec::new();
+    for name in all.names()? {
+        let Ok(dir) = all.at(&name).open_dir() else { continue };
+        let known = above.iter().find(|(key, _)| key.as_bytes() == name).map(|(_, directory)| directory);
+        let mut mentions: Option<Vec<(usize, Mention)>> = known.map(|directory| within(directory, paths));
+        for file in dir.names()?.iter().filter(|name| name.ends_with(b".jsonl")) {
+            let mut bytes = Vec::new();
+            let Ok(mut opened) = dir.at(file).open_file() else { continue };
+            if opened.read_to_end(&mut bytes).is_err() {
+                continue;
+            }
+            let mentions = match &mut mentions {
+                Some(mentions) => mentions,
+                // Of another directory: only if that lies below a path.
+                None => match head(&bytes) {
+                    Some(head) => mentions.insert(within(&head.directory, paths)),
+                    None => continue,
+                },
+            };
+            if mentions.is_empty() {
+                break;
+            }
+            found.extend(of_turn(&bytes, mentions));
+        }
+    }
+    Ok(found)
+}
+
+/// The paths as a turn of the directory has them.
+fn within(directory: &AbsPath, paths: &[Mention]) -> Vec<(usize, Mention)> {
+    let inner = |path: &AbsPath| match path.below(directory) {
+        None if !directory.is_under(path) => None,
+        below => AbsPath::parse([b"/", below.unwrap_or_default()].concat()).ok(),
+    };
+    paths.iter().enumerate().filter_map(|(n, path)| Some((n, Mention::of(&inner(path.path())?)))).collect()
+}
+
+fn head(bytes: &[u8]) -> Option<Head> {
+    let first = bytes.split(|b| *b == b'\n').next()?;
+    serde_json::from_slice::<Line>(first).ok()?.turn
+}
+
+fn of_turn(bytes: &[u8], paths: &[(usize, Mention)]) -> Option<Touched> {
+    if !paths.iter().any(|(_, path)| path.is_in(bytes)) {
+        return None;
+    }
+    let lines = bytes.split(|b| *b == b'\n').skip(1);
+    let wrote = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok()?.wrote);
+    let asked = wrote.filter_map(|wrote| paths.iter().find(|(_, path)| wrote.path.is_under(path.path())).map(|(n, _)| *n));
+    let asked: Vec<usize> = asked.collect();
+    let head = head(bytes).filter(|_| !asked.is_empty())?;
+    Some(Touched { head, paths: asked.len() as u64, asked: asked.into_iter().collect() })
+}
