@@ -5,7 +5,9 @@
 
 pub mod event;
 pub mod known;
+pub mod receipt;
 pub mod seen;
+pub mod settings;
 pub mod touched;
 pub mod turn;
 pub mod turns;

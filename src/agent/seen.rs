@@ -5,9 +5,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::known::Agent;
+use super::receipt::made;
 use crate::error::Error;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Time};
+use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::opened::read_small;
 use crate::session::store::Store;
@@ -35,7 +36,7 @@ const LIMIT: u64 = 64 << 10;
 impl Seen {
     /// Replaces the note about `agent`'s last event. Hooks may write at the same time: one of their notes stays, whole. Not durable.
     pub fn write(&self, fs: &Fs, store: &Store, agent: Agent) -> Result<(), Error> {
-        let dir = made(fs, store)?;
+        let dir = made(fs, store, DIRECTORY)?;
         let (name, temp) = (name(agent), format!("{}.{}", agent.word(), std::process::id()).into_bytes());
         let temp = dir.at(&temp);
         fs.unlink_if_there(temp)?;
@@ -56,21 +57,6 @@ const DIRECTORY: &[u8] = b"agents/seen";
 
 fn name(agent: Agent) -> Vec<u8> {
     format!("{}.json", agent.word()).into_bytes()
-}
-
-/// The directory of the notes, made if it is missing.
-fn made(fs: &Fs, store: &Store) -> Result<Dir, Error> {
-    if let Ok(dir) = store.dir.open_below(DIRECTORY) {
-        return Ok(dir);
-    }
-    let mut dir = store.dir.again()?;
-    for part in DIRECTORY.split(|byte| *byte == b'/') {
-        match fs.mkdir(dir.at(part), 0o700) {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error.into()),
-            _ => dir = dir.open_below(part)?,
-        }
-    }
-    Ok(dir)
 }
 
 #[cfg(test)]

@@ -1,20 +1,19 @@
 //! `agent` and `hook`.
 
 pub mod hook;
+mod install;
+mod programs;
+mod settings;
 pub mod take;
 pub mod turns;
 pub mod undo;
 
-use super::args::{AgentStatus, ExportAgent, Install};
+use super::args::{AgentStatus, ExportAgent};
 use super::problem::Problem;
 use super::{Call, Ended};
 
-pub fn install(_call: &Call, _args: &Install) -> Result<Ended, Problem> {
-    Err(Problem::refused("not built"))
-}
-pub fn uninstall(_call: &Call, _args: &Install) -> Result<Ended, Problem> {
-    Err(Problem::refused("not built"))
-}
+pub use install::{install, uninstall};
+
 pub fn status(_call: &Call, _args: &AgentStatus) -> Result<Ended, Problem> {
     Err(Problem::refused("not built"))
 }

@@ -24,8 +24,12 @@ pub enum AgentVerb {
     /// Tell whether an agent's hooks fire, and what is not covered
     Status(AgentStatus),
     /// List the agents that recant knows, and where its hooks are
+    #[command(after_help = "Examples:
+  recant agent list")]
     List,
     /// Print a text for AGENTS.md or CLAUDE.md
+    #[command(after_help = "Examples:
+  recant agent guide >> AGENTS.md")]
     Guide,
     /// Write a plugin for Claude Code, or an extension for Gemini CLI
     Export(ExportAgent),
@@ -102,8 +106,17 @@ pub fn turn_and_paths(words: &[PathBuf]) -> (Option<u64>, &[PathBuf]) {
 
 /// `agent install` and `agent uninstall`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant agent install claude            in your own settings
+  recant agent install codex --project   in .codex/ of this project
+  recant agent install claude --dry-run  show the edit alone
+  recant agent uninstall claude
+
+The edit is shown and asked for, and it is a session: recant rollback ID takes it
+back. What it does not add stays as it is: comments, other keys, order.")]
 pub struct Install {
-    /// The agent
+    /// The agent: claude, codex, gemini, copilot, opencode or pi
+    #[arg(hide_possible_values = true)]
     pub agent: Agent,
     /// In your own settings, for every project: the default
     #[arg(long)]
@@ -118,15 +131,27 @@ pub struct Install {
 
 /// `agent status`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant agent status
+  recant agent status codex
+
+Exit status 4: the hooks of one do not fire, or no event was ever seen.")]
 pub struct AgentStatus {
     /// The agent; else all whose hooks are installed
+    #[arg(hide_possible_values = true)]
     pub agent: Option<Agent>,
 }
 
 /// `agent export`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant agent export claude plugin; claude plugin validate plugin
+  recant agent export gemini extension
+
+The directory has to be new or empty. Nothing is overwritten.")]
 pub struct ExportAgent {
     /// The agent: claude or gemini
+    #[arg(hide_possible_values = true)]
     pub agent: Agent,
     /// The directory to write it into
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
@@ -138,7 +163,8 @@ pub struct ExportAgent {
 #[command(after_help = "An agent's settings call it: recant agent install writes them. It reads the event on
 standard input, always ends with 0, and never keeps an agent waiting for long.")]
 pub struct Hook {
-    /// The agent
+    /// The agent: claude, codex, gemini, copilot, opencode or pi
+    #[arg(hide_possible_values = true)]
     pub agent: Agent,
     /// Append the event as it came to FILE
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
