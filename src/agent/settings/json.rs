@@ -52,6 +52,12 @@ fn parse(text: &str) -> Result<Option<Object<'_>>, Wrong> {
     }
 }
 
+/// The value of a text that is an object.
+pub fn value(text: &str) -> Option<Json> {
+    let root = parse(without_mark(text).1).ok()??;
+    Some(json(&Value::Object(root)))
+}
+
 /// The value of a key.
 ///
 /// # Errors

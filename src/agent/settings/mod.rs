@@ -69,5 +69,10 @@ pub fn remove(agent: Agent, form: Form, text: &str) -> Result<String, Wrong> {
     }
 }
 
+/// The value of JSON with comments; `None` if it cannot be parsed.
+pub fn value(text: &str) -> Option<serde_json::Value> {
+    json::value(text)
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,312 @@
+//! `agent list` and `agent status`: which agents are here, and if their hooks fire.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::programs;
+use super::settings::{File, files, surroundings};
+use super::silenced::silenced;
+use crate::agent::known::Agent;
+use crate::agent::seen::Seen;
+use crate::agent::settings;
+use crate::agent::settings::command::Command;
+use crate::agent::settings::places::{Scope, Surroundings};
+use crate::cli::args::AgentStatus;
+use crate::cli::problem::Problem;
+use crate::cli::text::{self, Flexible, Side};
+use crate::cli::{Call, Ended};
+use crate::error::{Kind, command};
+use crate::fs::path::AbsPath;
+
+/// The limit of time for a program that is asked.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// `{"schema":2,"agents":[…]}`.
+#[derive(Serialize)]
+struct List<'a> {
+    agents: &'a [Known],
+}
+
+/// `{"schema":2,"agents":[…],"not_covered":[…]}`.
+#[derive(Serialize)]
+struct Status<'a> {
+    agents: Vec<Judged<'a>>,
+    not_covered: [&'static str; 4],
+}
+
+#[derive(Serialize)]
+struct Judged<'a> {
+    #[serde(flatten)]
+    known: &'a Known,
+    /// True if its hooks are installed, nothing is known to keep them from being called, and an event came.
+    fires: bool,
+    /// Why not, and what else is to be done.
+    problems: &'a [String],
+}
+
+/// An agent, as far as it is known here.
+#[derive(Serialize)]
+struct Known {
+    agent: Agent,
+    name: &'static str,
+    /// Its program, if it is in PATH.
+    program: Option<PathBuf>,
+    version: Option<String>,
+    hooks: Vec<Hooks>,
+    /// The last event that came.
+    last: Option<Seen>,
+    /// Files that cannot be read or parsed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unreadable: Vec<String>,
+}
+
+/// Recant's hooks in a file.
+#[derive(Serialize)]
+struct Hooks {
+    scope: &'static str,
+    path: AbsPath,
+    /// The program that they call.
+    calls: String,
+    /// True if they are what this recant would install.
+    complete: bool,
+}
+
+/// Things that no hook covers.
+const NOT_COVERED: [&str; 4] = [
+    "files outside of the project",
+    "version control's own directories, as .git",
+    "what the preset dev leaves out, as target and node_modules",
+    "what an agent writes before its hooks are called, or while they are off",
+];
+
+const UNSEEN: &str = "no event was ever seen";
+
+/// Lists the agents.
+pub fn list(call: &Call) -> Result<Ended, Problem> {
+    let known = all(call, &Agent::ALL, programs::version_of_package)?;
+    if !call.out.is_text() {
+        call.out.document(&List { agents: &known });
+        return Ok(Ended::Done);
+    }
+    let mut rows: Vec<[String; 4]> = known.iter().map(|known| row(call, known)).collect();
+    text::fit(&mut rows, call.out.width(), &[Flexible::path(2, 16), Flexible::words(1, 8)]);
+    text::table([Side::Left; 4], &rows).for_each(|line| call.out.line(line));
+    known.iter().flat_map(|known| &known.unreadable).for_each(|why| call.out.warn(why));
+    Ok(Ended::Done)
+}
+
+fn row(call: &Call, known: &Known) -> [String; 4] {
+    let installed = match (&known.program, &known.version) {
+        (None, _) => "not found".to_owned(),
+        (Some(_), Some(version)) => version.clone(),
+        (Some(_), None) => "found".to_owned(),
+    };
+    let hooks: Vec<_> = known.hooks.iter().map(|hooks| call.out.shown(&hooks.path)).collect();
+    let hooks = if hooks.is_empty() { "no hooks".to_owned() } else { hooks.join(", ") };
+    let last = known.last.as_ref().map_or(String::new(), |seen| format!("{} {}", text::day(seen.time), seen.event));
+    [known.agent.word().to_owned(), installed, hooks, last]
+}
+
+/// Tells if hooks fire.
+pub fn status(call: &Call, args: &AgentStatus) -> Result<Ended, Problem> {
+    let asked: Vec<Agent> = match args.agent {
+        Some(agent) => vec![agent],
+        None => with_hooks()?,
+    };
+    if asked.is_empty() {
+        if !call.out.is_text() {
+            call.out.document(&Status { agents: Vec::new(), not_covered: NOT_COVERED });
+        }
+        call.out.note(format_args!(
+            "no agent has recant's hooks here: {} adds them, {} names the agents",
+            command("agent install AGENT"),
+            command("agent list")
+        ));
+        return Ok(Ended::With(Kind::LeftOut));
+    }
+    let around = surroundings()?;
+    let known = all(call, &asked, |program| programs::version(program, LIMIT))?;
+    let problems: Vec<_> = known.iter().map(|known| problems(&around, known)).collect();
+    let judged = known.iter().zip(&problems).map(|(known, (problems, fires))| Judged { known, fires: *fires, problems });
+    let judged: Vec<_> = judged.collect();
+    let all_fire = judged.iter().all(|judged| judged.fires);
+    if call.out.is_text() {
+        judged.iter().for_each(|judged| say(call, judged));
+        call.out.line("not covered:");
+        NOT_COVERED.iter().for_each(|what| call.out.line(format_args!("  {what}")));
+    } else {
+        call.out.document(&Status { agents: judged, not_covered: NOT_COVERED });
+    }
+    Ok(if all_fire { Ended::Done } else { Ended::With(Kind::LeftOut) })
+}
+
+fn say(call: &Call, Judged { known, fires, problems }: &Judged<'_>) {
+    let out = &call.out;
+    let version = known.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+    let verdict = match problems {
+        _ if *fires => "hooks fire",
+        [one] if known.last.is_none() && one.starts_with(UNSEEN) => "hooks have not fired yet",
+        _ => "hooks do not fire",
+    };
+    out.line(format_args!("{}{version}: {verdict}", known.name));
+    let line = |key: &str, value: &str| out.line(format_args!("  {key:<8} {value}"));
+    match &known.program {
+        Some(program) => line("program", &program.to_string_lossy()),
+        None => line("program", &format!("{} is not in PATH", known.agent.word())),
+    }
+    for hooks in &known.hooks {
+        line("hooks", &format!("{} ({})", out.shown(&hooks.path), hooks.scope));
+        line("calls", &hooks.calls);
+    }
+    match &known.last {
+        Some(seen) => {
+            line("last", &format!("{} {} in {}", text::time(seen.time, true), seen.event, out.place(&seen.directory)));
+            seen.error.iter().for_each(|error| line("error", error));
+        }
+        None => line("last", "none"),
+    }
+    problems.iter().for_each(|problem| out.line(text::filled_after("  !", &out.sentence(problem), 4)));
+}
+
+/// The agents whose hooks are installed here. A file that cannot be read counts as one that has them.
+fn with_hooks() -> Result<Vec<Agent>, Problem> {
+    let around = surroundings()?;
+    let has = |agent: &Agent| {
+        Scope::BOTH.iter().any(|scope| match files(&around, *agent, *scope) {
+            Ok(files) => files.iter().any(|file| !file.hooks.is_empty()),
+            Err(_) => true,
+        })
+    };
+    Ok(Agent::ALL.into_iter().filter(has).collect())
+}
+
+/// Looks at agents. Their versions are found at the same time, by `version`.
+fn all(call: &Call, agents: &[Agent], version: fn(&Path) -> Option<String>) -> Result<Vec<Known>, Problem> {
+    let programs: Vec<_> = agents.iter().map(|agent| programs::find(agent.word())).collect();
+    let versions: Vec<_> = std::thread::scope(|scope| {
+        let ask = |program: &Option<PathBuf>| {
+            let program = program.clone()?;
+            Some(scope.spawn(move || version(&program)))
+        };
+        let asked: Vec<_> = programs.iter().map(ask).collect();
+        asked.into_iter().map(|asked| asked?.join().ok()?).collect()
+    });
+    let around = surroundings()?;
+    let store = call.store()?;
+    let known = agents.iter().zip(programs).zip(versions).map(|((agent, program), version)| {
+        let (mut hooks, mut unreadable) = (Vec::new(), Vec::new());
+        for scope in Scope::BOTH {
+            match files(&around, *agent, scope) {
+                Ok(files) => hooks.extend(files.iter().filter_map(|file| Hooks::of(*agent, scope, file))),
+                Err(problem) => unreadable.push(problem.message),
+            }
+        }
+        let last = store.and_then(|store| Seen::read(store, *agent));
+        Known { agent: *agent, name: agent.name(), program, version, hooks, last, unreadable }
+    });
+    Ok(known.collect())
+}
+
+impl Hooks {
+    fn of(agent: Agent, scope: Scope, file: &File) -> Option<Self> {
+        let calls = file.hooks.first()?.program.clone();
+        let command = if calls.starts_with('/') { Command::of_path(agent, &calls) } else { Command::bare(agent) };
+        let text = file.text.as_deref()?;
+        let complete = settings::is_installed(agent, file.form, text, &command).unwrap_or(false);
+        Some(Self { scope: scope.word(), path: file.named.clone(), calls, complete })
+    }
+
+    /// Why these hooks do not call this recant.
+    fn problem(&self, agent: Agent) -> Option<String> {
+        let found = if self.calls.starts_with('/') { Some(PathBuf::from(&self.calls)) } else { programs::find(&self.calls) };
+        let again = command(format_args!("agent install {} --{}", agent.word(), self.scope));
+        let real = |path: &Path| path.canonicalize().ok();
+        match found {
+            None => Some(format!("{} is not in PATH: the hooks of {} call nothing", self.calls, self.path)),
+            Some(found) if !programs::is_program(&found) => {
+                Some(format!("{} cannot be started: {again} names this recant instead", self.calls))
+            }
+            Some(found) => {
+                let own = std::env::current_exe().ok().and_then(|own| real(&own));
+                let another =
+                    (real(&found) != own).then(|| format!("the hooks of {} call another recant, {}", self.path, self.calls));
+                another.or_else(|| (!self.complete).then(|| format!("the hooks of {} are not all there: {again}", self.path)))
+            }
+        }
+    }
+}
+
+/// The problems of an agent's hooks, those first that keep them from firing, and true if none does.
+fn problems(around: &Surroundings<'_>, known: &Known) -> (Vec<String>, bool) {
+    let agent = known.agent;
+    let mut stops = known.unreadable.clone();
+    let mut notes = Vec::new();
+    if known.hooks.is_empty() && !stops.is_empty() {
+        return (stops, false);
+    }
+    if known.hooks.is_empty() {
+        let install = command(format_args!("agent install {}", agent.word()));
+        stops.push(format!("no hooks are in its settings: {install} adds them; those of a plugin are not seen here"));
+        return (stops, false);
+    }
+    for hooks in &known.hooks {
+        let problem = hooks.problem(agent);
+        match hooks.complete {
+            true if problem.as_ref().is_some_and(|problem| problem.contains("another recant")) => notes.extend(problem),
+            _ => stops.extend(problem),
+        }
+    }
+    stops.extend(too_old(known));
+    let scopes: Vec<_> = known.hooks.iter().map(|hooks| hooks.scope).collect();
+    stops.extend(silenced(around, agent, &scopes));
+    if agent == Agent::Codex
+        && let Some(program) = &known.program
+    {
+        stops.extend(untrusted(program, &around.project));
+    }
+    if known.hooks.len() > 1 {
+        let remove = command(format_args!("agent uninstall {} --user", agent.word()));
+        notes.push(format!("each event comes once for each file: {remove} removes your own, where the project's are enough"));
+    }
+    match &known.last {
+        None => stops.push(format!("{UNSEEN}: start {}, and ask again", agent.name())),
+        Some(Seen { error: Some(_), .. }) => notes.push("the last event was not dealt with, as the error tells".into()),
+        Some(_) => {}
+    }
+    let fires = stops.is_empty();
+    stops.extend(notes);
+    (stops, fires)
+}
+
+/// The first version of Claude Code that starts a hook with its arguments, without a shell.
+const CLAUDE_WITH_ARGS: [u64; 3] = [2, 1, 139];
+
+/// Why this version of Claude Code does not call its user's hooks as they are written.
+fn too_old(known: &Known) -> Option<String> {
+    let version = known.version.as_deref().filter(|_| known.agent == Agent::Claude)?;
+    let numbers: Vec<u64> = version.split('.').map_while(|part| part.parse().ok()).collect();
+    let is_used = known.hooks.iter().any(|hooks| hooks.scope == "user");
+    let why = || format!("Claude Code {version} starts hooks without their arguments: update it to 2.1.139 or newer");
+    (is_used && numbers.len() == 3 && numbers[..] < CLAUDE_WITH_ARGS[..]).then(why)
+}
+
+/// Why Codex CLI passes over hooks, as it says itself.
+fn untrusted(program: &Path, project: &AbsPath) -> Option<String> {
+    const TRUSTED: [&str; 2] = ["trusted", "managed"];
+    let listed = programs::hooks_of_codex(program, project.as_path(), LIMIT)?;
+    let ours: Vec<_> = listed.iter().filter(|hook| Command::called(Agent::Codex, hook).is_some()).collect();
+    let count = |n: usize| format!("{n} of {}", text::count(ours.len() as u64, "hook"));
+    let off = ours.iter().filter(|hook| hook["enabled"] == false).count();
+    let untrusted = ours.iter().filter(|hook| !TRUSTED.contains(&hook["trustStatus"].as_str().unwrap_or_default())).count();
+    if ours.is_empty() {
+        return Some("Codex CLI does not load the hooks: is the project trusted there?".into());
+    }
+    if off > 0 {
+        return Some(format!("{} are switched off in Codex CLI: /hooks in it switches them on", count(off)));
+    }
+    (untrusted > 0).then(|| {
+        format!("Codex CLI passes over {} that nobody has trusted: /hooks in it shows and trusts them", count(untrusted))
+    })
+}
