@@ -1,5 +1,7 @@
 //! `agent` and `hook`.
 
+mod export;
+mod guide;
 pub mod hook;
 mod install;
 mod programs;
@@ -10,16 +12,7 @@ pub mod take;
 pub mod turns;
 pub mod undo;
 
-use super::args::ExportAgent;
-use super::problem::Problem;
-use super::{Call, Ended};
-
+pub use export::export;
+pub use guide::guide;
 pub use install::{install, uninstall};
 pub use status::{list, status};
-
-pub fn export(_call: &Call, _args: &ExportAgent) -> Result<Ended, Problem> {
-    Err(Problem::refused("not built"))
-}
-pub fn guide(_call: &Call) -> Result<Ended, Problem> {
-    Err(Problem::refused("not built"))
-}

@@ -1,0 +1,17 @@
+//! `agent guide`: a text for AGENTS.md or CLAUDE.md.
+
+use crate::cli::problem::Problem;
+use crate::cli::{Call, Ended};
+
+/// At most 25 lines: each of them costs an agent in each of its turns.
+const GUIDE: &str = include_str!("guide.md");
+
+/// Prints it.
+pub fn guide(call: &Call) -> Result<Ended, Problem> {
+    if call.out.is_text() {
+        call.out.bytes(GUIDE.as_bytes());
+    } else {
+        call.out.document(&serde_json::json!({ "guide": GUIDE }));
+    }
+    Ok(Ended::Done)
+}
