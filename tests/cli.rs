@@ -9,7 +9,7 @@ use common::World;
 use insta::assert_snapshot;
 
 /// Every verb there is, as it is called.
-const VERBS: [&str; 44] = [
+const VERBS: [&str; 50] = [
     "run",
     "shell",
     "session",
@@ -54,6 +54,12 @@ const VERBS: [&str; 44] = [
     "config",
     "completions",
     "man",
+    "agent install",
+    "agent uninstall",
+    "agent status",
+    "agent list",
+    "agent guide",
+    "agent export",
 ];
 
 #[test]

@@ -270,6 +270,19 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("agent undo", &run("agent undo 1 -y").with(4).json());
     shapes.check("agent turns", &run("agent turns").ok().json());
     shapes.check("agent turns --brief", &world.recant("agent turns --brief").ok().json());
+    let settings = world.root().join("home/.claude/settings.json");
+    world.write(world.root().join("home/mine.json"), "{}").mkdir(settings.parent().expect("a directory"));
+    world.symlink("../mine.json", &settings);
+    shapes.check("agent install", &run("agent install claude -y").ok().json());
+    shapes.check("agent install", &run("agent install claude --dry-run").ok().json());
+    shapes.check("agent list", &run("agent list").ok().json());
+    shapes.check("agent status", &run("agent status").ok().json());
+    world.remove(&settings).write(&settings, "{");
+    shapes.check("agent list", &run("agent list").ok().json());
+    shapes.check("agent status", &run("agent status claude").with(4).json());
+    world.remove(&settings).remove(world.root().join("home/mine.json"));
+    shapes.check("agent guide", &run("agent guide").ok().json());
+    shapes.check("agent export", &run("agent export claude plugin").ok().json());
     world.config("[snapshot]\nkeep = 1\n[retention]\nkeep = 0\n");
     let finished = world.edited("finished");
     for words in [format!("commit {finished}"), format!("rollback {finished}")] {
