@@ -129,7 +129,7 @@ pub struct Call {
     /// The paths in the directory that it names. Without any, and without `outside`, it may write anywhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<Found>,
-    /// Where it may write anywhere: the paths that somebody else has changed since the turn began.
+    /// The paths that somebody else has changed since the turn began, if it may write anywhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Found>,
     /// The other paths that it names.
@@ -302,6 +302,8 @@ impl Turn {
             Line::Before { snapshot, time } => {
                 (self.before, self.covered) = (Some((snapshot, time)), self.calls.is_empty());
             }
+            // Hooks of a user's settings and of a project's tell the same.
+            Line::Tool(call) if call.id.is_some() && self.calls.iter().any(|known| known.id == call.id) => {}
             Line::Tool(call) => {
                 self.end_calls(call.time);
                 self.last = self.last.max(call.time);

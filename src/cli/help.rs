@@ -19,7 +19,7 @@ pub struct Group {
 }
 
 /// All visible verbs, each in one group.
-pub const GROUPS: [Group; 6] = [
+pub const GROUPS: [Group; 7] = [
     Group { title: "Hold", verbs: &["run", "shell", "rewind", "fork", "session"], calls: &[], told_in_short: true },
     Group { title: "Look", verbs: &["list", "show", "steps", "diff", "cat", "status", "log"], calls: &[], told_in_short: true },
     Group {
@@ -29,6 +29,7 @@ pub const GROUPS: [Group; 6] = [
         told_in_short: true,
     },
     Group { title: "Snapshots", verbs: &["snapshot"], calls: &[], told_in_short: true },
+    Group { title: "Agents on the real tree", verbs: &["agent", "hook"], calls: &[], told_in_short: true },
     Group {
         title: "Other machines",
         verbs: &[],

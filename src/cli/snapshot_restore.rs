@@ -106,6 +106,9 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     Ok(ended(&left))
 }
 
+/// Makes a log's entry.
+pub type Entering<'a> = dyn Fn(&Session, Option<(usize, usize)>) -> log::Entry + 'a;
+
 /// An act that puts back what snapshots have.
 pub struct Putting<'a> {
     /// The command that its session records.
@@ -115,7 +118,7 @@ pub struct Putting<'a> {
     /// The snapshot that has most of it.
     pub n: u64,
     /// The log's entry: for the session, and the number of paths that were changed and left, if it was done.
-    pub entry: &'a dyn Fn(&Session, Option<(usize, usize)>) -> log::Entry,
+    pub entry: &'a Entering<'a>,
     /// True if it goes on over what somebody does meanwhile.
     pub force: bool,
 }
