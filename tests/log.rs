@@ -467,7 +467,8 @@ fn a_log_in_which_a_line_is_another_or_missing_does_not_fit() {
     --- stdout
     5 lines, each as it was when the next one was written (from line 1 on)
     --- stderr
-    recant: that lines are missing at its end cannot be seen, nor that its last line is another
+    recant: lines that are missing at its end cannot be seen, nor a last line that
+            was replaced
     ");
     let whole = lines(&world);
     let misfit = |lines: &[String], what: &str| {
@@ -518,7 +519,8 @@ fn torn_lines_and_those_of_older_recants_are_in_the_chain() {
     --- stdout
     3 lines, none of which can be checked
     --- stderr
-    recant: that lines are missing at its end cannot be seen, nor that its last line is another
+    recant: lines that are missing at its end cannot be seen, nor a last line that
+            was replaced
     ");
     assert_eq!(world.recant("log --json").ok().json()["entries"].as_array().map(Vec::len), Some(3));
     let id = world.edited("g");
@@ -533,7 +535,8 @@ fn torn_lines_and_those_of_older_recants_are_in_the_chain() {
     --- stdout
     8 lines, each as it was when the next one was written (from line 4 on)
     --- stderr
-    recant: that lines are missing at its end cannot be seen, nor that its last line is another
+    recant: lines that are missing at its end cannot be seen, nor a last line that
+            was replaced
     recant: /world/store/log.jsonl: 1 line cannot be read: 6
     ");
     assert_snapshot!(world.recant("log -n 0"), @"
@@ -554,19 +557,33 @@ fn torn_lines_and_those_of_older_recants_are_in_the_chain() {
     }
 }
 
+#[cfg(feature = "crash-points")]
 #[test]
-fn lines_that_many_write_at_once_follow_each_other() {
+fn a_line_that_another_recant_adds_meanwhile_comes_behind_and_follows() {
     let world = World::new();
-    let ids: Vec<String> = (0..24).map(|n| world.edited(&format!("f{n}"))).collect();
-    let discard = |id: &String| {
-        world.call(["discard", id]).command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
-    };
-    let children: Vec<_> = ids.iter().map(discard).collect();
-    for mut child in children {
-        assert!(child.wait().expect("its end").success());
+    let [first, second, third] = ["a", "b", "c"].map(|name| world.edited(name));
+    let log = world.root().join("steps");
+    world.call(["discard", &first]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    let steps = std::fs::read_to_string(&log).expect("the steps");
+    let of_log = |line: &str| line.contains("openat APPEND") && line.contains("log.jsonl");
+    let n = steps.lines().position(of_log).unwrap_or_else(|| panic!("{steps}")) + 2;
+    // Between what it read of the log and what it adds.
+    let script = world.root().join("other.sh");
+    let (recant, root) = (env!("CARGO_BIN_EXE_recant"), world.root().display());
+    world.write(
+        &script,
+        format!("unset RECANT_STEPS\n({recant} discard {third} > {root}/said 2>&1; echo > {root}/over) &\nsleep 1\n"),
+    );
+    world.call(["discard", &second]).env("RECANT_STEPS", format!("run:{n}:sh {}", script.display())).run().ok();
+    let begun = Instant::now();
+    while !world.root().join("over").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "the other does not end");
+        std::thread::sleep(Duration::from_millis(5));
     }
-    assert_eq!(lines(&world).len(), 24);
     world.recant("log --verify").ok();
+    let sessions: Vec<Value> =
+        lines(&world).iter().map(|line| serde_json::from_str::<Value>(line).expect("a line")["session"].clone()).collect();
+    assert_eq!(sessions, [json!(first), json!(second), json!(third)]);
 }
 
 /// So many sessions more in the store, each with a change of a path of its own: copies of one that was made.
