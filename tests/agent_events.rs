@@ -52,10 +52,9 @@ fn the_payloads_of_every_agent_make_its_turns_and_are_answered_as_it_expects() {
             let payload: Value = serde_json::from_str(&text).expect("JSON");
             let is = |words: [&str; 3]| words.iter().any(|word| name.contains(word));
             // Of each kind there is only the first: of later tools the beginning or the end.
-            if is(["PostToolUse.", "postToolUse.", "fterTool"]) || name.contains("tool_after") {
-                if std::mem::take(&mut is_begun) {
-                    act(&world, &payload);
-                }
+            let is_end = is(["PostToolUse.", "postToolUse.", "fterTool"]) || name.contains("tool_after");
+            if is_end && std::mem::take(&mut is_begun) {
+                act(&world, &payload);
             }
             is_begun |= is(["PreToolUse", "preToolUse", "eforeTool"]) || name.contains("tool_before");
             let said = world.call(["hook", agent]).stdin(&text).run().ok();

@@ -1,5 +1,7 @@
 //! A stand-in for a coding agent: it speaks an agent's hook protocol, and writes by its own process and by a shell.
 
+#![allow(dead_code, reason = "each test uses a part of it")]
+
 use std::cell::Cell;
 use std::path::Path;
 
