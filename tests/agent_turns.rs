@@ -127,7 +127,7 @@ fn what_a_person_writes_between_during_and_after_turns_stays_and_is_named() {
     assert_eq!(world.read("docs/a.md"), "agent\nmine\n");
     assert_eq!(world.read("between"), "mine\n");
     let why = said.json()["skipped"].to_string();
-    for part in ["not by its tools", "was changed since turn 2", "did not write it"] {
+    for part in ["somebody else changed it during the turn", "was changed since turn 2", "did not write it"] {
         assert!(why.contains(part), "{part}: {why}");
     }
     // What others wrote to the turn's own paths goes too, if it is asked for; it is in the session. What the turn never touched stays.
@@ -154,7 +154,7 @@ fn a_file_that_a_person_edits_before_or_after_the_agent_does_in_one_turn_stays()
     agent.stop();
     let said = world.recant("agent undo -y --json").with(4);
     assert_eq!(skipped(&said, &world), ["README", "src/main.rs"]);
-    assert!(said.json()["skipped"].to_string().contains("before the agent did"));
+    assert!(said.json()["skipped"].to_string().contains("during the turn, too"));
     assert_eq!(world.read("run.sh"), "#!/bin/sh\n");
 }
 
@@ -453,7 +453,7 @@ fn turns_are_listed_and_one_is_shown() {
     -fn main() {}
     +fn main() { print() }
     --- stderr
-    recant: mine: it was written during the turn, but not by its tools as far as their times tell
+    recant: mine: somebody else changed it during the turn
     recant: /nowhere/outside: turn 1 wrote it, outside of the project: it is not covered
     ");
     assert_snapshot!(world.recant("agent diff 2"), @"
@@ -465,7 +465,7 @@ fn turns_are_listed_and_one_is_shown() {
     status 4
     --- stdout
     restored  src/main.rs
-    skipped   mine: turn 1: it was written during the turn, but not by its tools as far as their times tell
+    skipped   mine: turn 1: somebody else changed it during the turn
     --- stderr
     recant: /nowhere/outside: turn 1 wrote it, outside of the project: it is not covered
     recant: turn 1: 1 path would be taken back, 1 skipped

@@ -5,6 +5,7 @@
 
 pub mod event;
 pub mod known;
+pub mod look;
 pub mod receipt;
 pub mod seen;
 pub mod settings;

@@ -2,18 +2,20 @@
 //! computed here.
 //!
 //! ```text
-//! turn ---> before ---> tool, done, ... ---> after, wrote, ... ---> end
-//!           snapshot                         snapshot
+//! turn ---> before ---> seen, tool, seen, done, ... seen ---> after, wrote, ... ---> end
+//!           snapshot                                          snapshot
 //! ```
-//! A turn is covered if its snapshot `before` was whole before its first tool that may write began. A path that differs between the two
-//! snapshots is the turn's own if it last changed while a tool ran that named it, or that may write anywhere. All else was written by
-//! somebody else meanwhile.
+//! A turn is covered if its snapshot `before` was whole before its first tool that may write began. A `seen` line has what changed since the
+//! one before it. That is the turn's own if a tool ran then that may write anywhere, or that named it; else somebody else's. A path is the
+//! turn's if nothing of what it saw there was somebody else's.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::known::Agent;
+use super::look::Change;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -61,6 +63,10 @@ pub enum Line {
         #[serde(with = "time")]
         time: Time,
     },
+    /// The paths that have changed since the last such line, or since the snapshot before.
+    Seen(Vec<Change>),
+    /// What changed since the last look is not known.
+    Blind,
     /// A tool that may write is about to run.
     Tool(Call),
     /// A tool has ended.
@@ -76,9 +82,9 @@ pub enum Line {
         /// The time that it took, in ms.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         took: Option<u64>,
-        /// The paths in the directory that it has changed, as the agent tells, with the directory as `/`.
+        /// The paths in the directory that it has changed, as the agent tells.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        changed: Vec<AbsPath>,
+        told: Vec<AbsPath>,
     },
     /// A snapshot shows what the turn has done so far: the lines up to the next other one tell it.
     After {
@@ -112,6 +118,9 @@ pub enum Line {
     Undone {
         /// The session.
         session: Id,
+        /// The paths of the turn that were as before it, so that the session has no change of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        same: Vec<AbsPath>,
     },
 }
 
@@ -128,32 +137,36 @@ pub struct Call {
     pub id: Option<String>,
     /// The paths in the directory that it names. Without any, and without `outside`, it may write anywhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub paths: Vec<Found>,
-    /// The paths that somebody else has changed since the turn began, if it may write anywhere.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub others: Vec<Found>,
+    pub paths: Vec<Named>,
     /// The other paths that it names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outside: Vec<PathBuf>,
-    /// The end: the time, and the ms that it took. In the file it is a line of its own.
+    /// The part of the turn that its file tells of it in other lines.
     #[serde(skip)]
-    pub done: Option<(Time, Option<u64>)>,
-    /// The paths that it has changed, as the agent tells.
-    #[serde(skip)]
-    pub changed: Vec<AbsPath>,
-    /// True if the agent has told its end; else it is taken to have ended before the next thing that the agent did.
-    #[serde(skip)]
-    pub is_told: bool,
+    pub ran: Ran,
 }
 
-/// A path as it was before a tool ran.
+/// The time in which a tool ran, by the `seen` lines before, and its end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ran {
+    /// The number of `seen` lines before it.
+    from: usize,
+    /// The number of those before its end; missing if that was not told.
+    to: Option<usize>,
+    /// The time of its end, and the ms that it took.
+    done: Option<(Time, Option<u64>)>,
+    /// The paths that it has changed, as the agent tells.
+    told: Vec<AbsPath>,
+}
+
+/// A path that a tool names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct Named {
     /// The path, with the directory as `/`.
     pub path: AbsPath,
-    /// The time of its last change before the tool; missing if it was not there.
-    #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
-    pub changed: Option<Time>,
+    /// The [`look::id`](super::look::id) of what was there; missing if nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
 }
 
 /// A path that differs between the snapshots before and after a turn.
@@ -161,9 +174,6 @@ pub struct Found {
 pub struct Wrote {
     /// The path, with the directory as `/`.
     pub path: AbsPath,
-    /// The time of its last change: of its own ctime, of the birth of a directory that came, of its parent's ctime if it is gone.
-    #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
-    pub time: Option<Time>,
     /// True if it is, or was, a directory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub directory: bool,
@@ -211,31 +221,34 @@ pub struct Turn {
     pub last: Time,
     /// The reason why a snapshot could not be taken.
     pub failed: Option<String>,
-    /// The sessions that took it back.
-    pub undone: Vec<Id>,
+    /// The sessions that took it back, each with the paths that were as before already.
+    pub undone: Vec<(Id, Vec<AbsPath>)>,
+    /// True if something of what happened in it is not known.
+    pub is_blind: bool,
+    /// The `seen` lines.
+    seen: Vec<Vec<Change>>,
+    /// What it saw of each path.
+    standing: HashMap<AbsPath, Standing>,
 }
 
-/// The relation of a turn to a path that differs after it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Claim {
-    /// None: for this reason.
-    None(&'static str),
-    /// It changed while a tool ran that may write anywhere.
-    Meanwhile,
-    /// It changed while a tool ran that named it.
-    Named,
+/// Whose the changes of a path were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Standing {
+    /// True if one was the turn's.
+    own: bool,
+    /// The reason why one was not.
+    foreign: Option<&'static str>,
 }
 
-/// Time stamps lag by a tick of the slowest kernel clock, and one to spare, in ns.
-const TICK: i128 = 20_000_000;
 /// A formatter that the agent starts after an edit may still write to a named path, in ns.
 const SETTLES: i128 = 2_000_000_000;
 /// The end of a tool is told late: so much before the told beginning it may have begun, in ns.
 const LATE: i128 = 1_000_000_000;
 
-const OUTSIDE: &str = "it was written during the turn, but not by its tools as far as their times tell";
-const UNENDED: &str = "it was written after a tool began whose end was not told";
-const BOTH: &str = "somebody else wrote it during the turn, before the agent did";
+const OUTSIDE: &str = "somebody else changed it during the turn";
+const UNENDED: &str = "it was changed after a tool began whose end was not told";
+const BOTH: &str = "somebody else changed it during the turn, too";
+const BLIND: &str = "a hook was cut off, so that it is not known who changed what";
 
 fn nanos(time: Time) -> i128 {
     i128::from(time.s) * 1_000_000_000 + i128::from(time.ns)
@@ -247,20 +260,36 @@ impl Call {
         self.paths.is_empty() && self.outside.is_empty()
     }
 
-    fn names(&self, path: &AbsPath) -> bool {
-        self.paths.iter().any(|found| found.path == *path) || self.changed.contains(path)
+    /// True if it ran when that was seen.
+    fn ran_at(&self, seen: usize) -> bool {
+        self.ran.from <= seen && self.ran.to.is_some_and(|to| to > seen)
     }
 
-    fn found(&self, path: &AbsPath) -> Option<&Found> {
-        self.paths.iter().chain(&self.others).find(|found| found.path == *path)
+    /// True if it may have run when that was seen: its end was not told.
+    fn may_have_run_at(&self, seen: usize) -> bool {
+        self.ran.from <= seen && self.ran.to.is_none()
     }
 
-    /// True if it ran at that time, `settles` ns after its end included.
-    fn ran_at(&self, time: Time, settles: i128) -> bool {
-        let Some((done, took)) = self.done else { return false };
-        let told = took.map_or(i128::MIN, |ms| nanos(done) - i128::from(ms) * 1_000_000 - LATE);
-        let began = told.max(nanos(self.time) - TICK);
-        (began..=nanos(done) + TICK + settles).contains(&nanos(time))
+    /// True if a change that was seen while it ran came before it really began: a person was asked first.
+    fn is_after(&self, change: &Change) -> bool {
+        let Some(((done, Some(took)), time)) = self.ran.done.zip(change.time) else { return false };
+        !change.directory && nanos(time) < nanos(done) - i128::from(took) * 1_000_000 - LATE
+    }
+
+    /// True if it names the path of a change, or what is there by another name, or is to make it for a path in it.
+    fn names(&self, change: &Change) -> bool {
+        let is_it = |named: &Named| {
+            named.path == change.path
+                || named.id.is_some() && named.id == change.id
+                || change.directory && named.path.is_under(&change.path)
+        };
+        self.paths.iter().any(is_it)
+    }
+
+    /// True if it named the path, and the change came so soon after its end that it belongs to that.
+    fn settles(&self, seen: usize, change: &Change) -> bool {
+        let is_soon = |(done, _): (Time, Option<u64>)| change.time.is_some_and(|time| nanos(time) <= nanos(done) + SETTLES);
+        self.ran.to.is_some_and(|to| to <= seen) && self.names(change) && self.ran.done.is_some_and(is_soon)
     }
 }
 
@@ -275,6 +304,7 @@ impl Turn {
                 (Some(turn), line) => turn.add(line),
             }
         }
+        turn.as_mut().into_iter().for_each(Self::judge);
         turn
     }
 
@@ -293,6 +323,9 @@ impl Turn {
             last,
             failed: None,
             undone: Vec::new(),
+            is_blind: false,
+            seen: Vec::new(),
+            standing: HashMap::new(),
         }
     }
 
@@ -304,17 +337,19 @@ impl Turn {
             }
             // Hooks of a user's settings and of a project's tell the same.
             Line::Tool(call) if call.id.is_some() && self.calls.iter().any(|known| known.id == call.id) => {}
-            Line::Tool(call) => {
-                self.end_calls(call.time);
+            Line::Tool(mut call) => {
                 self.last = self.last.max(call.time);
                 self.is_settled = false;
+                call.ran.from = self.seen.len();
                 self.calls.push(call);
             }
-            Line::Done { time, id, name, took, changed } => {
+            Line::Seen(changes) => self.seen.push(changes),
+            Line::Blind => self.is_blind = true,
+            Line::Done { time, id, name, took, told } => {
                 self.last = self.last.max(time);
                 let is_its = |call: &Call| if id.is_some() { call.id == id } else { call.name == name };
-                if let Some(call) = self.calls.iter_mut().rev().find(|call| !call.is_told && is_its(call)) {
-                    (call.done, call.is_told, call.changed) = (Some((time, took)), true, changed);
+                if let Some(call) = self.calls.iter_mut().rev().find(|call| call.ran.to.is_none() && is_its(call)) {
+                    call.ran = Ran { from: call.ran.from, to: Some(self.seen.len()), done: Some((time, took)), told };
                     self.is_settled = false;
                 }
             }
@@ -327,18 +362,38 @@ impl Turn {
             Line::Wrote(wrote) => self.wrote.push(wrote),
             Line::Left { path, why } => self.left.push((path, why)),
             Line::End { time } => {
-                self.end_calls(time);
                 self.last = self.last.max(time);
                 self.ended = Some(time);
             }
             Line::Failed { why } => self.failed = Some(why),
-            Line::Undone { session } => self.undone.push(session),
+            Line::Undone { session, same } => self.undone.push((session, same)),
         }
     }
 
-    /// Takes tools whose end was not told to have ended by then.
-    fn end_calls(&mut self, time: Time) {
-        self.calls.iter_mut().filter(|call| call.done.is_none()).for_each(|call| call.done = Some((time, None)));
+    /// Says of each path that changed whose that was.
+    fn judge(&mut self) {
+        for (seen, changes) in self.seen.iter().enumerate() {
+            for change in changes {
+                let foreign = self.foreign(seen, change);
+                let standing = self.standing.entry(change.path.clone()).or_default();
+                standing.own |= foreign.is_none();
+                standing.foreign = standing.foreign.or(foreign);
+            }
+        }
+    }
+
+    /// The reason why a change that was seen was not the turn's.
+    fn foreign(&self, seen: usize, change: &Change) -> Option<&'static str> {
+        // What somebody else wrote stays his under another name.
+        let was_foreign = |path: &AbsPath| self.standing.get(path).is_some_and(|standing| standing.foreign.is_some());
+        if change.from.as_ref().is_some_and(was_foreign) {
+            return Some(BOTH);
+        }
+        let ran = |call: &Call| call.ran_at(seen) && !call.is_after(change) && (call.is_free() || call.names(change));
+        if self.calls.iter().any(|call| ran(call) || call.settles(seen, change)) {
+            return None;
+        }
+        Some(if self.calls.iter().any(|call| call.may_have_run_at(seen)) { UNENDED } else { OUTSIDE })
     }
 
     /// True if both ran at some time.
@@ -346,62 +401,29 @@ impl Turn {
         self.head.time <= other.last && other.head.time <= self.last
     }
 
-    /// The turn's claim on a path that differs after it.
-    pub fn claim(&self, wrote: &Wrote) -> Claim {
-        let found = self.calls.iter().enumerate().filter_map(|(i, call)| Some((i, call.found(&wrote.path)?)));
-        let found: Vec<(usize, &Found)> = found.collect();
-        let claim = match wrote.time {
-            // It is what a tool was to delete, and it is gone.
-            _ if wrote.is.is_none() && self.calls.iter().any(|call| call.names(&wrote.path)) => Claim::Named,
-            // The time is that of the last change of a name in its directory: it went then, or before.
-            Some(time) if wrote.is.is_none() && self.calls.iter().any(|call| !call.is_free() && call.ran_at(time, 0)) => {
-                if self.calls.iter().any(|call| call.is_free() && call.done.is_some()) {
-                    Claim::Meanwhile
-                } else {
-                    Claim::None(OUTSIDE)
-                }
-            }
-            Some(time) => self.claim_at(&wrote.path, time, self.calls.len()),
-            None => Claim::None(OUTSIDE),
-        };
-        if matches!(claim, Claim::None(_)) {
-            return claim;
+    /// The reason why a path that differs after the turn is not its own; `None` if it is.
+    pub fn against(&self, path: &AbsPath) -> Option<&'static str> {
+        match self.standing.get(path).copied().unwrap_or_default() {
+            _ if self.is_blind => Some(BLIND),
+            Standing { own: true, foreign: None } => None,
+            Standing { own: true, foreign: Some(_) } => Some(BOTH),
+            Standing { own: false, foreign } => foreign.or(Some(OUTSIDE)),
         }
-        let since = self.before.map_or(self.head.time, |(_, time)| time);
-        let is_foreign = |(i, found): &(usize, &Found)| {
-            found
-                .changed
-                .is_some_and(|then| nanos(then) > nanos(since) && matches!(self.claim_at(&wrote.path, then, *i), Claim::None(_)))
-        };
-        if found.iter().any(is_foreign) { Claim::None(BOTH) } else { claim }
     }
 
-    /// The claim of the first `calls` calls on a change of a path at that time.
-    fn claim_at(&self, path: &AbsPath, time: Time, calls: usize) -> Claim {
-        let calls = &self.calls[..calls];
-        if calls.iter().any(|call| call.names(path) && call.ran_at(time, SETTLES)) {
-            return Claim::Named;
-        }
-        if calls.iter().any(|call| call.is_free() && call.ran_at(time, 0)) {
-            return Claim::Meanwhile;
-        }
-        let is_open = |call: &Call| call.done.is_none() && nanos(call.time) - TICK <= nanos(time);
-        Claim::None(if calls.iter().any(is_open) { UNENDED } else { OUTSIDE })
-    }
-
-    /// The claim of the turn on a change of a path at that time, by whichever turn it was seen.
-    pub fn claims_at(&self, path: &AbsPath, time: Time) -> Claim {
-        self.claim_at(path, time, self.calls.len())
+    /// True if the turn has changed a path, whoever else has.
+    pub fn claims(&self, path: &AbsPath) -> bool {
+        self.is_blind || self.standing.get(path).is_some_and(|standing| standing.own)
     }
 
     /// The paths that it wrote: those that it claims.
     pub fn own(&self) -> impl Iterator<Item = &Wrote> {
-        self.wrote.iter().filter(|wrote| !matches!(self.claim(wrote), Claim::None(_)))
+        self.wrote.iter().filter(|wrote| self.against(&wrote.path).is_none())
     }
 
-    /// The paths in the directory that its tools named.
+    /// The paths in the directory that its tools named, or that they have changed as the agent tells.
     pub fn named(&self) -> impl Iterator<Item = &AbsPath> {
-        self.calls.iter().flat_map(|call| &call.paths).map(|found| &found.path)
+        self.calls.iter().flat_map(|call| call.paths.iter().map(|named| &named.path).chain(&call.ran.told))
     }
 
     /// The paths outside of the directory that its tools named.
@@ -422,26 +444,26 @@ mod tests {
         AbsPath::parse(text).unwrap()
     }
 
-    fn tool(id: &str, ms: u64, paths: &[(&str, Option<u64>)]) -> Line {
-        let paths = paths.iter().map(|(name, ms)| Found { path: path(name), changed: ms.map(at) }).collect();
-        Line::Tool(Call {
-            time: at(ms),
-            name: "Tool".into(),
-            id: Some(id.into()),
-            paths,
-            others: Vec::new(),
-            outside: Vec::new(),
-            done: None,
-            changed: Vec::new(),
-            is_told: false,
-        })
+    /// A `seen` line: paths with the ms of their ctime, and the name that they had.
+    fn seen(changes: &[(&str, u64, Option<&str>)]) -> Line {
+        let change = |(name, ms, from): &(&str, u64, Option<&str>)| {
+            let id = Some(name.len() as u64 * 1_000 + u64::from(name.as_bytes()[1]));
+            Change { path: path(name), id, time: Some(at(*ms)), directory: false, from: from.map(path) }
+        };
+        Line::Seen(changes.iter().map(change).collect())
+    }
+
+    fn tool(id: &str, ms: u64, paths: &[&str]) -> Line {
+        let paths = paths.iter().map(|name| Named { path: path(name), id: None }).collect();
+        let (time, id) = (at(ms), Some(id.into()));
+        Line::Tool(Call { time, name: "Tool".into(), id, paths, outside: Vec::new(), ran: Ran::default() })
     }
 
     fn done(id: &str, ms: u64, took: Option<u64>) -> Line {
-        Line::Done { time: at(ms), id: Some(id.into()), name: "Tool".into(), took, changed: Vec::new() }
+        Line::Done { time: at(ms), id: Some(id.into()), name: "Tool".into(), took, told: Vec::new() }
     }
 
-    fn turn(lines: Vec<Line>) -> Turn {
+    fn turn(lines: &[Line]) -> Turn {
         let head = Head {
             n: 1,
             agent: Agent::Claude,
@@ -452,90 +474,91 @@ mod tests {
             model: None,
             time: at(0),
         };
-        Turn::of([Line::Turn(head)].into_iter().chain(lines)).unwrap()
-    }
-
-    fn wrote(name: &str, ms: u64) -> Wrote {
-        Wrote { path: path(name), time: Some(at(ms)), directory: false, was: Some(1), is: Some(2) }
+        let before = Line::Before { snapshot: 3, time: at(1) };
+        Turn::of([Line::Turn(head), before].into_iter().chain(lines.iter().cloned())).unwrap()
     }
 
     #[test]
     fn a_turn_is_covered_if_its_snapshot_was_whole_before_its_first_tool() {
-        let before = Line::Before { snapshot: 3, time: at(1) };
-        assert!(turn(vec![before.clone(), tool("a", 5, &[])]).covered);
-        assert!(!turn(vec![tool("a", 5, &[]), before]).covered);
-        assert!(!turn(vec![tool("a", 5, &[])]).covered);
+        assert!(turn(&[tool("a", 5, &[])]).covered);
+        let late = Line::Before { snapshot: 4, time: at(9) };
+        assert!(!turn(&[tool("a", 5, &[]), late]).covered);
     }
 
     #[test]
     fn a_path_is_the_turns_if_it_changed_while_a_tool_ran_that_named_it_or_names_none() {
-        let lines = |took| {
-            vec![
-                Line::Before { snapshot: 3, time: at(1) },
-                tool("a", 10_000, &[("/named", Some(0))]),
-                done("a", 10_100, None),
-                tool("b", 20_000, &[]),
-                done("b", 80_000, took),
-            ]
-        };
-        let plain = turn(lines(None));
-        // A person was asked for half a minute before the command ran for two seconds.
-        let asked = turn(lines(Some(2_000)));
-        for (turn, name, ms, want) in [
-            (&plain, "/named", 10_050, Claim::Named),
-            (&plain, "/named", 11_500, Claim::Named),
-            (&plain, "/named", 15_000, Claim::None(OUTSIDE)),
-            (&plain, "/named", 30_000, Claim::Meanwhile),
-            (&plain, "/other", 10_050, Claim::None(OUTSIDE)),
-            (&plain, "/other", 30_000, Claim::Meanwhile),
-            (&plain, "/other", 80_500, Claim::None(OUTSIDE)),
-            (&asked, "/other", 30_000, Claim::None(OUTSIDE)),
-            (&asked, "/other", 78_500, Claim::Meanwhile),
+        let turn = turn(&[
+            seen(&[("/before", 10, None)]),
+            tool("a", 1_000, &["/named", "/dir/in"]),
+            seen(&[("/named", 1_050, None), ("/beside", 1_050, None)]),
+            done("a", 1_100, None),
+            seen(&[("/between", 5_000, None), ("/mixed", 5_000, None)]),
+            tool("b", 6_000, &[]),
+            seen(&[("/by-command", 6_500, None), ("/mixed", 6_500, None)]),
+            done("b", 7_000, None),
+            seen(&[("/after", 8_000, None), ("/named", 8_000, None)]),
+        ]);
+        for (name, why) in [
+            ("/named", Some(BOTH)),
+            ("/by-command", None),
+            ("/mixed", Some(BOTH)),
+            ("/before", Some(OUTSIDE)),
+            ("/beside", Some(OUTSIDE)),
+            ("/between", Some(OUTSIDE)),
+            ("/after", Some(OUTSIDE)),
+            ("/never-seen", Some(OUTSIDE)),
         ] {
-            assert_eq!(turn.claim(&wrote(name, ms)), want, "{name} at {ms}");
+            assert_eq!(turn.against(&path(name)), why, "{name}");
         }
     }
 
     #[test]
-    fn a_path_that_somebody_else_wrote_before_the_agent_did_is_not_the_turns() {
-        let before = Line::Before { snapshot: 3, time: at(1) };
-        let found = |ms| {
-            turn(vec![
-                before.clone(),
-                tool("a", 5_000, &[("/a", Some(0))]),
-                done("a", 5_100, None),
-                tool("b", 20_000, &[("/a", Some(ms))]),
-                done("b", 20_100, None),
-            ])
-        };
-        assert_eq!(found(5_050).claim(&wrote("/a", 20_050)), Claim::Named);
-        assert_eq!(found(15_000).claim(&wrote("/a", 20_050)), Claim::None(BOTH));
+    fn a_named_path_may_still_settle_and_what_changed_while_a_person_was_asked_is_not_the_commands() {
+        let turn = turn(&[
+            tool("a", 1_000, &["/soon", "/late"]),
+            seen(&[("/soon", 1_050, None), ("/late", 1_050, None)]),
+            done("a", 1_100, None),
+            seen(&[("/soon", 3_000, None), ("/late", 3_200, None)]),
+            tool("b", 10_000, &[]),
+            // A person was asked for half a minute before the command ran for two seconds.
+            seen(&[("/asked", 20_000, None), ("/ran", 41_000, None)]),
+            done("b", 42_000, Some(2_000)),
+        ]);
+        for (name, why) in [("/soon", None), ("/late", Some(BOTH)), ("/asked", Some(OUTSIDE)), ("/ran", None)] {
+            assert_eq!(turn.against(&path(name)), why, "{name}");
+        }
     }
 
     #[test]
-    fn of_a_tool_whose_end_was_not_told_nothing_is_the_turns() {
-        let turn = turn(vec![Line::Before { snapshot: 3, time: at(1) }, tool("a", 5_000, &[])]);
-        assert_eq!(turn.claim(&wrote("/a", 6_000)), Claim::None(UNENDED));
-        assert_eq!(turn.claim(&wrote("/a", 1_000)), Claim::None(OUTSIDE));
-        let gone = Wrote { is: None, ..wrote("/a", 6_000) };
-        assert_eq!(turn.claim(&gone), Claim::None(UNENDED));
+    fn what_somebody_else_wrote_stays_his_when_the_agent_renames_it() {
+        let turn = turn(&[
+            seen(&[("/a", 100, None)]),
+            tool("a", 1_000, &[]),
+            seen(&[("/b", 1_050, Some("/a")), ("/c", 1_050, Some("/d"))]),
+            done("a", 1_100, None),
+        ]);
+        assert_eq!((turn.against(&path("/b")), turn.against(&path("/c"))), (Some(BOTH), None));
     }
 
     #[test]
-    fn a_tool_whose_end_was_not_told_ended_before_the_next_thing_that_the_agent_did() {
+    fn of_a_tool_whose_end_was_not_told_nothing_is_the_turns_and_of_two_at_once_all_is() {
         let lines = [
-            Line::Before { snapshot: 3, time: at(1) },
-            tool("failed", 5_000, &[]),
-            tool("beside", 10_000, &[("/named", None)]),
-            done("beside", 10_100, None),
-            Line::End { time: at(60_000) },
+            tool("never", 1_000, &[]),
+            seen(&[("/a", 1_050, None)]),
+            tool("b", 2_000, &[]),
+            seen(&[("/b", 2_050, None)]),
+            done("b", 2_100, None),
+            seen(&[("/c", 9_000, None)]),
         ];
-        let failed = turn(lines.to_vec());
-        assert_eq!(failed.claim(&wrote("/a", 9_000)), Claim::Meanwhile);
-        assert_eq!(failed.claim(&wrote("/a", 20_000)), Claim::None(OUTSIDE));
-        // Two at once: the end that is told later counts.
-        let mut at_once = lines.to_vec();
-        at_once.insert(4, done("failed", 30_000, None));
-        assert_eq!(turn(at_once).claim(&wrote("/a", 20_000)), Claim::Meanwhile);
+        let one = turn(&lines);
+        assert_eq!((one.against(&path("/a")), one.against(&path("/b"))), (Some(UNENDED), None));
+        let two = turn(&[&lines[..], &[done("never", 9_500, None)]].concat());
+        assert_eq!((two.against(&path("/a")), two.against(&path("/c"))), (None, None));
+    }
+
+    #[test]
+    fn nothing_is_the_turns_after_a_gap() {
+        let turn = turn(&[tool("a", 1_000, &[]), Line::Blind, seen(&[("/a", 1_050, None)]), done("a", 1_100, None)]);
+        assert_eq!(turn.against(&path("/a")), Some(BLIND));
     }
 }

@@ -4,11 +4,14 @@
 
 use std::collections::BTreeSet;
 use std::io::Read;
+use std::time::Duration;
 
+use super::look::Look;
 use super::turn::{Head, Line, Turn};
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
+use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
 use crate::session::opened::mkdir_if_missing;
 use crate::session::store::Store;
@@ -26,6 +29,14 @@ const MOST: u64 = 64 << 20;
 fn name(n: u64) -> Vec<u8> {
     format!("{n}.jsonl").into_bytes()
 }
+
+/// The name of the last look of a turn.
+fn look_name(n: u64) -> Vec<u8> {
+    format!("{n}.look").into_bytes()
+}
+
+/// The longest wait for another hook of the same turn.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Turns {
     /// The turns of `directory`; `None` if there are none.
@@ -96,6 +107,39 @@ impl Turns {
         Ok(fs.write(&file, &bytes, at)?)
     }
 
+    /// Keeps the look from before a turn, from which its changes are told.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn keep_look(&self, fs: &Fs, n: u64, look: &Look) -> Result<(), Error> {
+        Ok(fs.replace_later(self.dir.at(&look_name(n)), &look.text())?)
+    }
+
+    /// Looks at the directory by `look`, and appends what has changed since the last look of a turn, then `lines`. A turn without a look has no
+    /// snapshot yet: then `lines` alone. Hooks that run at once wait for each other.
+    ///
+    /// # Errors
+    /// The directory cannot be looked at; a system call failed.
+    pub fn look(&self, fs: &Fs, n: u64, look: impl FnOnce() -> Result<Look, Error>, lines: Vec<Line>) -> Result<(), Error> {
+        let (own, looks) = (name(n), look_name(n));
+        let at = self.dir.at(&own);
+        // The file alone: its directory belongs to no lock.
+        let _lock = Lock::wait(at, PATIENCE, || (), |at| Lock::try_take_file(fs, at))?;
+        let earlier = match self.dir.at(&looks).open_file() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return self.add(fs, n, &lines),
+            file => {
+                let mut bytes = Vec::new();
+                file?.read_to_end(&mut bytes).at("read", self.dir.at(&looks))?;
+                Look::read(&bytes)
+            }
+        };
+        let now = look()?;
+        let first = earlier.map_or(Line::Blind, |earlier| Line::Seen(now.changes_since(&earlier)));
+        self.add(fs, n, &[vec![first], lines].concat())?;
+        // After its lines: if this is cut off, the next look tells them once more, and as somebody else's.
+        self.keep_look(fs, n, &now)
+    }
+
     /// Reads a turn; `None` if there is none of that number, or its head is torn.
     ///
     /// # Errors
@@ -125,6 +169,7 @@ impl Turns {
     /// # Errors
     /// One of them cannot be removed.
     pub fn remove(&self, fs: &Fs, turns: &[u64]) -> Result<(), Error> {
-        turns.iter().try_for_each(|n| Ok(fs.unlink_if_there(self.dir.at(&name(*n))).map(drop)?))
+        let names = turns.iter().flat_map(|n| [look_name(*n), name(*n)]);
+        names.into_iter().try_for_each(|name| Ok(fs.unlink_if_there(self.dir.at(&name))?))
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::turn::{Claim, Turn, Wrote, mark};
+use super::turn::{Turn, Wrote, mark};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::snapshot::compare::{self, Compared, Difference, Hashes, Terms};
@@ -53,6 +53,8 @@ pub struct Undo {
     pub compared: Compared,
     /// The number of the snapshot that it is compared with.
     pub n: u64,
+    /// The paths that the turns wrote, and that are as before already.
+    pub same: Vec<AbsPath>,
 }
 
 /// The paths that a call takes back.
@@ -89,12 +91,13 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
             Verdict::IsBack => {}
         }
     }
-    // What is as in the first snapshot now, but was something else before a later turn.
+    // What is as in the first snapshot now may have been something else before a later turn.
+    let mut same = Vec::new();
     for path in told.paths().filter(|path| !seen.contains(*path) && asked.has(path)) {
-        if let Verdict::Back { snapshot, .. } = told.verdict(path, None, asked.force)
-            && snapshot != n
-        {
-            later.entry(snapshot).or_default().insert(path.clone());
+        match told.verdict(path, None, asked.force) {
+            Verdict::Back { snapshot, .. } if snapshot != n => drop(later.entry(snapshot).or_default().insert(path.clone())),
+            Verdict::Back { .. } => same.push(path.clone()),
+            Verdict::Stays(_) | Verdict::IsBack => {}
         }
     }
     for (snapshot, paths) in later {
@@ -103,12 +106,12 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
         compared.differences.append(&mut more.differences);
     }
     compared.differences.sort_by(|a, b| a.path.cmp(&b.path));
-    compared.leave(stay, |path| !seen.contains(path) && matches!(told.verdict(path, None, asked.force), Verdict::Back { .. }));
+    compared.leave(stay, |path| same.binary_search(path).is_ok());
     for turn in &chosen.back {
         compared.left.extend(turn.left.iter().filter(|(path, _)| asked.has(path)).cloned());
     }
     compared.settle(&series.directory);
-    Ok(Some(Undo { compared, n }))
+    Ok(Some(Undo { compared, n, same }))
 }
 
 impl Asked<'_> {
@@ -182,13 +185,14 @@ impl<'a> Told<'a> {
 
     /// The reason why a path that a turn seems to have written is not its own.
     fn not_own(&self, turn: &Turn, wrote: &Wrote) -> Option<String> {
-        let claim = turn.claim(wrote);
-        if let Claim::None(why) = claim {
+        if let Some(why) = turn.against(&wrote.path) {
             return Some(format!("turn {}: {why}", turn.head.n));
         }
-        let time = wrote.time?;
-        let also = self.chosen.others.iter().find(|other| other.overlaps(turn) && other.claims_at(&wrote.path, time) >= claim)?;
-        Some(format!("turn {} of {} may have written it, too", also.head.n, also.head.agent.word()))
+        // Two commands ran at once: what one has changed, the other may have, too.
+        let is_another = |other: &Turn| (other.head.agent, &other.head.session) != (turn.head.agent, &turn.head.session);
+        let may_have = |other: &&&Turn| is_another(other) && other.overlaps(turn) && other.claims(&wrote.path);
+        let also = self.chosen.others.iter().find(may_have)?;
+        Some(format!("turn {} of {} may have changed it, too", also.head.n, also.head.agent.word()))
     }
 
     /// True if a turn that is taken back wrote the path, and it is as before that.
@@ -201,8 +205,7 @@ impl<'a> Told<'a> {
 
     /// The reason why a path that none of the turns wrote differs.
     fn whose(&self, path: &AbsPath) -> String {
-        let wrote =
-            |turn: &&&Turn| turn.wrote.iter().any(|wrote| wrote.path == *path && !matches!(turn.claim(wrote), Claim::None(_)));
+        let wrote = |turn: &&&Turn| turn.claims(path) && turn.wrote.iter().any(|wrote| wrote.path == *path);
         let since = self.chosen.back.first().map_or(0, |turn| turn.head.n);
         match self.chosen.others.iter().rev().filter(|turn| turn.head.n > since).find(wrote) {
             Some(turn) => format!("turn {} of {} wrote it", turn.head.n, turn.head.agent.word()),

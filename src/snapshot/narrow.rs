@@ -57,7 +57,7 @@ impl Compared {
             }
             has_place
         });
-        self.keep(stay.iter().map(|(d, _)| (d.path.clone(), "these turns did not write it alone")).collect());
+        self.keep(stay.iter().map(|(d, _)| (d.path.clone(), "others have changed it, too")).collect());
         // A directory's time goes back only if all that happened in it does.
         let mixed: HashSet<AbsPath> = stay.iter().filter_map(|(d, _)| d.path.parent()).collect();
         let changed: HashSet<AbsPath> = self.differences.iter().filter_map(|d| d.path.parent()).collect();

@@ -9,8 +9,9 @@ use std::time::Duration;
 use super::take::{self, Taking};
 use crate::agent::event::{Effect, Event, Tool, What};
 use crate::agent::known::Agent;
+use crate::agent::look::{Look, id};
 use crate::agent::seen::Seen;
-use crate::agent::turn::{Call as Use, Claim, Found, Head, Line, Turn};
+use crate::agent::turn::{Call as Use, Head, Line, Named, Ran, Turn};
 use crate::agent::turns::Turns;
 use crate::cli::args::{Hook, Take};
 use crate::cli::place::absolute;
@@ -18,11 +19,10 @@ use crate::cli::problem::Problem;
 use crate::cli::snapshot::home;
 use crate::cli::{Call, Ended};
 use crate::error::{At, Error};
-use crate::fs::dir::{Dir, Sort, Time};
+use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
 use crate::session::by::Pointer;
 use crate::session::store::Store;
-use crate::snapshot::walk::{Ahead, Met};
 use crate::snapshot::{place, whole};
 use crate::tree::project::project_of;
 
@@ -115,10 +115,9 @@ impl Reacting<'_> {
             What::Before(tool) if tool.effect != Effect::None => self.before(tool),
             What::After { tool, took, changed } if tool.effect != Effect::None => {
                 let Some((turns, turn)) = self.present()? else { return Ok(None) };
-                let changed = changed.iter().filter_map(|path| self.inner(&turn.head.directory, path)).collect();
+                let told = changed.iter().filter_map(|path| self.inner(&turn.head.directory, path)).collect();
                 let (id, name) = (tool.call.clone(), tool.name.clone());
-                let done = Line::Done { time: self.began, id, name, took: *took, changed };
-                turns.add(&self.call.fs, turn.head.n, &[done])?;
+                self.look(&turns, &turn.head, Line::Done { time: self.began, id, name, took: *took, told })?;
                 Ok(None)
             }
             What::SubagentEnd => self.settle(Duration::ZERO),
@@ -193,43 +192,42 @@ impl Reacting<'_> {
             Some((turns, turn)) if goes_on(&turn) => ((turns, turn.head), None),
             _ => self.begin("")?,
         };
-        let (mut paths, mut others, mut outside) = (Vec::new(), Vec::new(), Vec::new());
-        if tool.effect == Effect::Any
-            && let Some(turn) = turns.turn(head.n)?
-        {
-            others = changed_by_others(self.call, &turn)?;
-        }
+        let (mut paths, mut outside) = (Vec::new(), Vec::new());
         if let Effect::Paths(named) = &tool.effect {
             for path in named {
-                match self.found(&head.directory, path) {
-                    Some(found) => paths.push(found),
+                match self.named(&head.directory, path) {
+                    Some(named) => paths.extend(named),
                     None => outside.push(path.clone()),
                 }
             }
         }
         // The time is that of the tool, after a snapshot that was waited for.
         let time = if said.is_none() { self.began } else { crate::fs::now() };
-        let used = Use {
-            time,
-            name: tool.name.clone(),
-            id: tool.call.clone(),
-            paths,
-            others,
-            outside,
-            done: None,
-            changed: Vec::new(),
-            is_told: false,
-        };
-        turns.add(&self.call.fs, head.n, &[Line::Tool(used)])?;
+        let (name, id) = (tool.name.clone(), tool.call.clone());
+        let used = Use { time, name, id, paths, outside, ran: Ran::default() };
+        self.look(&turns, &head, Line::Tool(used))?;
         Ok(said)
     }
 
-    /// A named path, if it lies in the directory, and the time of its last change.
-    fn found(&self, directory: &AbsPath, path: &Path) -> Option<Found> {
-        let inner = self.inner(directory, path)?;
-        let path = whole(directory, &inner).ok()?;
-        let changed = Dir::open(path.parent()?.as_path()).ok().and_then(|dir| dir.at(path.name()).stat().ok()?);
-        Some(Found { path: inner, changed: changed.map(|stat| stat.ctime) })
+    /// Notes what has changed in the directory since the last look, then the line.
+    fn look(&self, turns: &Turns, head: &Head, line: Line) -> Result<(), Problem> {
+        let store = self.call.store_path()?;
+        Ok(turns.look(&self.call.fs, head.n, || Look::at(&head.directory, &store, &take::rules()), vec![line])?)
+    }
+
+    /// A named path, if it lies in the directory; with the one that it leads to, if it is a link.
+    fn named(&self, directory: &AbsPath, path: &Path) -> Option<Vec<Named>> {
+        let base = self.event.cwd.clone().unwrap_or_else(|| directory.as_path().to_owned());
+        let led = base.join(path).canonicalize().ok().and_then(|to| self.inner(directory, &to));
+        let of = |path: AbsPath| {
+            let whole = whole(directory, &path).ok();
+            let stat = whole.and_then(|whole| Dir::open(whole.parent()?.as_path()).ok()?.at(whole.name()).stat().ok()?);
+            Named { path, id: stat.map(|stat| id(&stat)) }
+        };
+        let given = self.inner(directory, path);
+        let led = led.filter(|led| Some(led) != given.as_ref());
+        let named: Vec<Named> = given.into_iter().chain(led).map(of).collect();
+        (!named.is_empty()).then_some(named)
     }
 
     /// A path that the agent tells, with the directory as `/`, if it lies in it.
@@ -298,23 +296,6 @@ impl Reacting<'_> {
         }
         record(self.call, Path::new(&file), line.as_bytes())
     }
-}
-
-/// The paths that changed since a turn began, but not by its tools: what a command does with them is not the turn's alone.
-fn changed_by_others(call: &Call, turn: &Turn) -> Result<Vec<Found>, Problem> {
-    let (Some((_, began)), true) = (turn.before, turn.covered) else { return Ok(Vec::new()) };
-    let (store, rules) = (call.store_path()?, take::rules());
-    let mut walk = Ahead::new(&turn.head.directory, &store, &rules)?;
-    let mut others = Vec::new();
-    while let Some(met) = walk.next()? {
-        let Met::Object(object) = met else { continue };
-        let (path, changed) = (object.path, object.stat.ctime);
-        let is_new = object.stat.sort != Sort::Directory && changed > began;
-        if is_new && matches!(turn.claims_at(&path, changed), Claim::None(_)) {
-            others.push(Found { path, changed: Some(changed) });
-        }
-    }
-    Ok(others)
 }
 
 /// The first line of a prompt that has something in it, cut to [`PROMPT`].

@@ -1,11 +1,12 @@
 //! Takes the snapshots of a turn, in a process of its own: an agent waits for it, but not longer than it may.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::agent::known::Agent;
+use crate::agent::look::Look;
 use crate::agent::turn::{Head, Line, Turn, Wrote, mark};
 use crate::agent::turns::Turns;
 use crate::cli::args::{Hook, Take};
@@ -13,7 +14,6 @@ use crate::cli::problem::Problem;
 use crate::cli::snapshot::{home, needed};
 use crate::cli::{Call, Ended};
 use crate::error::{At, Error, Kind};
-use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
 use crate::session::store::Store;
 use crate::snapshot::create::{Asked, Made, create};
@@ -84,7 +84,10 @@ fn taken(call: &Call, store: &Store, turns: &Turns, directory: &AbsPath, what: T
     let Some(turn) = turns.turn(n)? else { return Ok(()) };
     match what {
         Take::Before => {
+            // Before the snapshot: what changes in between is then seen as somebody else's.
+            let look = Look::at(directory, &store.path, &rules())?;
             let made = snapshot(call, store, &series, &lock, Some(("before", &turn.head)))?;
+            turns.keep_look(&call.fs, n, &look)?;
             turns.add(&call.fs, n, &[Line::Before { snapshot: made.n, time: began }])?;
             close_earlier(call, turns, &series, &turn.head, made.n)?;
             retain(call, turns, &series, &lock)
@@ -95,37 +98,28 @@ fn taken(call: &Call, store: &Store, turns: &Turns, directory: &AbsPath, what: T
 
 /// Takes the snapshot that shows what a turn has done so far, and notes the paths.
 pub fn settle(call: &Call, store: &Store, turns: &Turns, series: &Series, lock: &Locked, turn: &Turn) -> Result<(), Problem> {
+    turns.look(&call.fs, turn.head.n, || Look::at(&series.directory, &store.path, &rules()), Vec::new())?;
     let made = snapshot(call, store, series, lock, Some(("after", &turn.head)))?;
     note(call, turns, series, turn, made.n)
 }
 
 /// Notes what a turn has done up to a snapshot.
 fn note(call: &Call, turns: &Turns, series: &Series, turn: &Turn, after: u64) -> Result<(), Problem> {
-    let Some((before, began)) = turn.before else { return Ok(()) };
+    let Some((before, _)) = turn.before else { return Ok(()) };
     let mut lines = vec![Line::After { snapshot: after, time: crate::fs::now() }];
     if before != after {
         let compared = compare::between(series, before, Some(after), &[], false)?;
-        let mut moved: Option<(AbsPath, Option<Time>)> = None;
         for difference in &compared.differences {
             let (was, is) = (difference.then.as_ref(), difference.now.as_ref());
-            let mut time = changed_at(&whole(&series.directory, &difference.path)?, was, is, began);
-            // What lies in a directory that was moved here came with it. Paths in it follow it.
-            match &moved {
-                Some((above, then))
-                    if was.is_none() && difference.path.is_under(above) && time.is_some_and(|time| time < began) =>
-                {
-                    time = *then;
-                }
-                _ if was.is_none() && is.is_some_and(State::is_dir) => moved = Some((difference.path.clone(), time)),
-                _ => {}
-            }
             let directory = is.or(was).is_some_and(State::is_dir);
-            lines.push(Line::Wrote(Wrote { path: difference.path.clone(), time, directory, was: mark(was), is: mark(is) }));
+            lines.push(Line::Wrote(Wrote { path: difference.path.clone(), directory, was: mark(was), is: mark(is) }));
         }
         lines.extend(compared.left.into_iter().map(|(path, why)| Line::Left { path, why }));
     }
-    let is_listed = |path: &AbsPath| lines.iter().any(|line| matches!(line, Line::Wrote(wrote) if wrote.path == *path));
-    let unseen: BTreeSet<&AbsPath> = turn.named().filter(|path| !is_listed(path) && is_changed(series, turn, path)).collect();
+    let listed: HashSet<&AbsPath> =
+        lines.iter().filter_map(|line| if let Line::Wrote(wrote) = line { Some(&wrote.path) } else { None }).collect();
+    let unseen: BTreeSet<&AbsPath> =
+        turn.named().filter(|path| !listed.contains(path) && is_changed(series, turn, path)).collect();
     let why = "the snapshots leave it out: .recantignore, the preset dev or version control";
     let unseen: Vec<Line> = unseen.into_iter().map(|path| Line::Left { path: path.clone(), why: why.into() }).collect();
     lines.extend(unseen);
@@ -134,24 +128,8 @@ fn note(call: &Call, turns: &Turns, series: &Series, turn: &Turn, after: u64) ->
 
 /// True if a path has changed since a turn began.
 fn is_changed(series: &Series, turn: &Turn, path: &AbsPath) -> bool {
-    let time = whole(&series.directory, path).ok().and_then(|path| path.as_path().symlink_metadata().ok());
-    time.is_some_and(|found| (found.ctime(), found.ctime_nsec()) > (turn.head.time.s, i64::from(turn.head.time.ns)))
-}
-
-/// The time of the last change at a path: see [`Wrote::time`]. `None` if it cannot be looked at.
-fn changed_at(path: &AbsPath, was: Option<&State>, is: Option<&State>, began: Time) -> Option<Time> {
-    let stat = |path: &AbsPath| {
-        let dir = Dir::open(path.parent()?.as_path()).ok()?;
-        dir.at(path.name()).stat().ok()?
-    };
-    if is.is_none() {
-        return std::iter::successors(path.parent(), AbsPath::parent).find_map(|above| stat(&above)).map(|stat| stat.ctime);
-    }
-    let is_dir = |state: Option<&State>| state.is_some_and(State::is_dir);
-    let stat = stat(path)?;
-    // The names that come and go in a directory set its ctime. One that is older than the turn was moved here.
-    let born = stat.btime.filter(|born| is_dir(is) && !is_dir(was) && *born >= began);
-    Some(born.unwrap_or(stat.ctime))
+    let found = whole(&series.directory, path).ok().and_then(|path| path.as_path().symlink_metadata().ok());
+    found.is_some_and(|found| (found.ctime(), found.ctime_nsec()) > (turn.head.time.s, i64::from(turn.head.time.ns)))
 }
 
 /// A first snapshot may take longer than anybody waits for a lock.

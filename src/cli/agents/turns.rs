@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::take::settle;
 use crate::agent::known::Agent;
-use crate::agent::turn::{Claim, Turn};
+use crate::agent::turn::Turn;
 use crate::agent::turns;
 use crate::cli::args::{self, SnapshotDiff, TurnDiff, turn_and_paths};
 use crate::cli::brief::{self, List, Place};
@@ -112,7 +112,7 @@ impl<'c> Here<'c> {
     pub fn undone(&self, turns: &[Turn]) -> Result<Undone, Problem> {
         let mut undone = Undone::new();
         for turn in turns {
-            for id in &turn.undone {
+            for (id, same) in &turn.undone {
                 // Pruned: nobody can bring the turn back, and its paths are what they are.
                 let Ok(session) = self.store.session(id) else { continue };
                 let changes = session.changes()?;
@@ -120,7 +120,9 @@ impl<'c> Here<'c> {
                 let inside = changes.list.iter().zip(sides).filter(|(_, side)| side.is_in());
                 let paths =
                     inside.filter_map(|(change, _)| AbsPath::parse([b"/", change.path.below(&self.directory)?].concat()).ok());
-                undone.entry(turn.head.n).or_default().extend(paths);
+                let is_all = session.header.status() == Status::Committed;
+                let same = same.iter().filter(|_| is_all).cloned();
+                undone.entry(turn.head.n).or_default().extend(paths.chain(same));
             }
         }
         Ok(undone)
@@ -138,7 +140,7 @@ fn is_back(turn: &Turn, undone: &Undone) -> bool {
 /// The last session that took something of a turn back, and is committed.
 fn undone_by<'t>(store: &Store, turn: &'t Turn) -> Option<&'t Id> {
     let is_committed = |id: &&Id| store.session(id).is_ok_and(|session| session.header.status() == Status::Committed);
-    turn.undone.iter().rev().find(is_committed)
+    turn.undone.iter().rev().map(|(id, _)| id).find(is_committed)
 }
 
 /// A turn in JSON: docs/json.md.
@@ -290,7 +292,7 @@ pub fn diff(call: &Call, args: TurnDiff) -> Result<Ended, Problem> {
         return Ok(Ended::Done);
     }
     for wrote in turn.wrote.iter().filter(|_| after.is_some()) {
-        if let Claim::None(why) = turn.claim(wrote) {
+        if let Some(why) = turn.against(&wrote.path) {
             call.out.note(format_args!("{}: {why}", call.out.shown(&whole(&here.directory, &wrote.path)?)));
         }
     }

@@ -53,7 +53,7 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     }
     let asked = Asked { paths: &paths, force: args.force };
     let found = compare(&here.store.path, &series, &chosen, asked)?;
-    let Some(Undo { compared, n }) = found else {
+    let Some(Undo { compared, n, same }) = found else {
         return Err(chosen.back.first().map_or_else(|| Problem::refused("no turn is covered"), |turn| not_covered(turn)));
     };
     // The first one is named whatever it did: it was asked for.
@@ -86,8 +86,10 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let putting = Putting { recorded, act: &act, n, entry: &entry, force: args.force };
     let (session, report) = put_back(call, here.store, &series, &compared, &putting)?;
     let id = session.id().clone();
-    for n in &numbers {
-        here.turns.add(&call.fs, *n, &[Line::Undone { session: id.clone() }])?;
+    for turn in &chosen.back {
+        let is_its = |path: &&AbsPath| turn.wrote.iter().any(|wrote| wrote.path == **path);
+        let same = same.iter().filter(is_its).cloned().collect();
+        here.turns.add(&call.fs, turn.head.n, &[Line::Undone { session: id.clone(), same }])?;
     }
     report.notes.iter().for_each(|note| call.out.warn(note));
     let kept = and_of(kept, &report);
