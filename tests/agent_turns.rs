@@ -581,3 +581,111 @@ fn a_file_that_a_person_edits_in_a_turn_before_a_command_of_the_agent_changes_it
         ("  fn main() {}\n  mine\n".into(), "pub fn one() {}\n".into())
     );
 }
+
+/// A turn in which a person acts between the agent's tools; what is left of the tree after an undo.
+fn between(first: &str, person: &str, second: &str) -> (common::Said, World) {
+    let world = world();
+    world.write("d/x", "x\n").write("d/y", "y\n").write("a.txt", "a\n").write("b.txt", "b\n");
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("go");
+    agent.shell(first);
+    pause();
+    run(&world, person);
+    pause();
+    agent.shell(second);
+    agent.stop();
+    let said = world.recant("agent undo 1 -y --json");
+    (said, world)
+}
+
+#[test]
+fn what_a_person_did_between_tools_stays_whatever_the_agent_does_with_it() {
+    // What the person does, what the agent does then, files that are there afterwards, and files that are not.
+    for (person, agent, there, gone) in [
+        ("echo mine >> a.txt", "mv a.txt c.txt", &["c.txt"][..], &["a.txt"][..]),
+        ("echo mine > n.txt", "mv n.txt c.txt", &["c.txt"], &["n.txt"]),
+        ("echo mine >> d/x", "mv d g", &["g/x", "d/y"], &["d/x", "g/y"]),
+        ("mv d manual", "echo 1 > manual/gen", &["manual/x", "manual/y"], &["d", "manual/gen"]),
+        ("mkdir ../out; echo mine > ../out/work; mv ../out mine", "echo 1 > mine/gen", &["mine/work"], &["mine/gen"]),
+        ("rm a.txt; mv b.txt c.txt", "echo 1 > new", &["c.txt"], &["a.txt", "b.txt", "new"]),
+        ("rm -r d", "echo 1 > new; mkdir e", &[], &["d", "new", "e"]),
+        ("rm a.txt", "echo agent > a.txt", &["a.txt"], &[]),
+        ("chmod 700 d", "echo 1 > d/gen", &["d/x"], &["d/gen"]),
+    ] {
+        let (said, world) = between("true", person, agent);
+        let what = format!("{person}; {agent}: {said}");
+        assert_eq!(said.status, 4, "{what}");
+        assert!(there.iter().all(|name| world.exists(name)), "{what}");
+        assert!(!gone.iter().any(|name| world.path(name).symlink_metadata().is_ok()), "{what}");
+    }
+    let (_, world) = between("true", "chmod 700 d", "echo 1 > d/gen");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&world.path("d").metadata().expect("a directory").permissions());
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
+fn a_tool_that_was_refused_or_failed_claims_nothing_of_what_came_after() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("go");
+    agent.starts("Bash", &json!({ "command": "refused" }));
+    pause();
+    run(&world, "echo mine >> src/lib.rs; echo mine > mine");
+    pause();
+    agent.edit("README", "agent\n");
+    agent.stop();
+    let said = world.recant("agent undo 1 -y --json").with(4);
+    assert_eq!(skipped(&said, &world), ["mine", "src/lib.rs"]);
+    assert_eq!(world.read("README"), "about\n");
+}
+
+#[test]
+fn an_edit_tool_goes_back_with_the_directories_that_it_made_and_by_the_links_that_it_went_through() {
+    let world = world();
+    let before = but(&world, &[]);
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("go");
+    agent.edit("docs/new/deep.md", "text\n");
+    // A link to README, and one of two names.
+    agent.uses("Write", json!({ "file_path": world.path("link") }), || drop(world.write("README", "through\n").tree()));
+    agent.uses("Write", json!({ "file_path": world.path("h1") }), || drop(world.write("h1", "through\n").tree()));
+    agent.stop();
+    world.recant("agent undo 1 -y").ok();
+    but(&world, &[]).assert_same(&before, "undone");
+}
+
+#[test]
+fn what_comes_and_goes_in_the_turns_is_not_brought_back_by_a_second_undo() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("one");
+    agent.shell("echo t > tmp; echo 1 >> README");
+    agent.stop();
+    agent.prompt("two");
+    agent.shell("rm tmp; echo 2 >> README");
+    agent.stop();
+    world.recant("agent undo 1 -y").ok();
+    assert!(turns(&world).iter().all(|turn| turn["partly"].is_null() && turn["undone"].is_string()));
+    world.recant("agent undo -y").with(1);
+    assert!(!world.exists("tmp"));
+}
+
+#[test]
+fn a_path_that_nobody_knows_is_refused_and_turns_are_found_from_a_directory_below() {
+    let world = World::new();
+    world.write("README", "about\n").mkdir("sub");
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("one");
+    agent.edit("README", "agent\n");
+    agent.stop();
+    for (words, why) in [
+        ("agent undo 1 nope -y", "neither the turns nor the project has it"),
+        ("agent undo 99999999999999999999999 -y", "neither the turns nor the project has it"),
+        ("agent undo 1 /etc -y", "name paths of"),
+    ] {
+        let said = world.recant(words).with(1);
+        assert!(said.stderr().contains(why), "{said}");
+    }
+    world.call(["agent", "undo", "1", "-y"]).cwd(world.path("sub")).run().ok();
+    assert_eq!(world.read("README"), "about\n");
+}

@@ -656,6 +656,7 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     /tmp
     /var/tmp
     agent.commit refuse default
+    agent.keep 200 default
     retention.keep none default
     retention.older_than 2w file
     snapshot.keep 50 default

@@ -109,6 +109,15 @@ fn before_a_run_s_command_options_are_offered_and_behind_it_the_command_s() {
 }
 
 #[test]
+fn the_log_is_asked_for_sessions_or_files_and_its_agents_are_offered() {
+    let (world, ..) = scene();
+    assert_eq!(values(&world, &["recant", "log", "--agent", "c"]), ["claude", "codex", "copilot"]);
+    let (wants, offers) = told(&world, &["recant", "log", "./"]);
+    assert_eq!((&*wants, offers.len()), ("files", 0));
+    assert!(values(&world, &["recant", "log", "l"]).contains(&"last".to_owned()));
+}
+
+#[test]
 fn programs_that_show_a_difference_are_offered_and_others_are_taken() {
     let (world, ..) = scene();
     assert_eq!(values(&world, &["recant", "diff", "--tool", "vimdi"]), ["vimdiff"]);

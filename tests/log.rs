@@ -329,10 +329,16 @@ fn turn(world: &World, directory: &str, n: u64, time: &str, paths: &[&str]) {
     let directory = if directory == "." { world.tree() } else { world.path(directory) };
     let key = sha256(directory.to_str().expect("a path"));
     let head = json!({"turn": {"n": n, "agent": "claude", "session": "s1", "folder": directory, "prompt": "make it so", "model": null, "time": time}});
-    let wrote = paths.iter().map(|path| json!({"wrote": {"path": path, "how": "tool"}}).to_string());
-    let odd = [json!({"later": {"path": "/src/a.rs"}}).to_string()];
-    let lines: Vec<String> =
-        [head.to_string()].into_iter().chain(odd).chain(wrote).chain(["{\"wrote\":{\"pa".to_owned()]).collect();
+    let seen: Vec<Value> = paths.iter().map(|path| json!({"path": path, "id": 1, "time": time})).collect();
+    let of_tool = [
+        json!({"later": {"path": "/src/a.rs"}}),
+        json!({"tool": {"time": time, "name": "Bash"}}),
+        json!({"seen": seen}),
+        json!({"done": {"time": time, "name": "Bash"}}),
+    ];
+    let wrote = paths.iter().map(|path| json!({"wrote": {"path": path, "how": "tool"}}));
+    let lines = [head].into_iter().chain(of_tool).chain(wrote).map(|line| line.to_string());
+    let lines: Vec<String> = lines.chain(["{\"wrote\":{\"pa".to_owned()]).collect();
     world.write(world.store().join(format!("agents/turns/{}/{n}.jsonl", &key[..32])), lines.join("\n"));
 }
 

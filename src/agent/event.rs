@@ -81,7 +81,8 @@ impl Event {
     /// The text is no JSON object.
     pub fn read(text: &[u8]) -> Result<Self, String> {
         let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
-        let value: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let value = serde_json::from_slice(text).or_else(|_| serde_json::from_str(&mended(text)));
+        let value: Value = value.map_err(|error| error.to_string())?;
         let Value::Object(_) = value else { return Err("it is no JSON object".into()) };
         let one = |keys: &[&str]| keys.iter().find_map(|key| value.get(key)?.as_str()).map(str::to_owned);
         let name = one(&["hook_event_name", "hookEventName", "hookName", "event"]).unwrap_or_default();
@@ -92,7 +93,7 @@ impl Event {
             is_subagents,
             session: parent.or_else(|| one(&["session_id", "sessionId", "session", "conversation_id"])).unwrap_or_default(),
             turn: one(&["prompt_id", "turn_id", "generation_id", "turn"]),
-            cwd: one(&["cwd", "working_dir", "workingDirectory"]).map(PathBuf::from),
+            cwd: one(&["cwd", "working_dir", "workingDirectory"]).map(PathBuf::from).filter(|cwd| cwd.is_absolute()),
             model: one(&["model"]).or_else(|| Some(value.get("model")?.get("id")?.as_str()?.to_owned())),
             what: match meaning(&name, &value) {
                 What::Prompt(_) | What::SessionStart | What::SessionEnd if is_subagents => What::Other,
@@ -104,6 +105,30 @@ impl Event {
             name,
         })
     }
+}
+
+/// JSON whose text was cut within a character: bytes that are no UTF-8, and halves of a pair of `\\u` escapes, become U+FFFD.
+fn mended(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let half = |at: &str| at.strip_prefix("\\u").and_then(|hex| u16::from_str_radix(hex.get(..4)?, 16).ok());
+    let (mut whole, mut rest) = (String::with_capacity(text.len()), &*text);
+    while let Some(at) = rest.find('\\') {
+        let escape = &rest[at..];
+        let (piece, length) = match half(escape) {
+            Some(0xd800..=0xdbff) if matches!(escape.get(6..).and_then(half), Some(0xdc00..=0xdfff)) => (&escape[..12], 12),
+            Some(0xd800..=0xdfff) => ("\\ufffd", 6),
+            Some(_) => (&escape[..6], 6),
+            None => {
+                let length = 1 + escape[1..].chars().next().map_or(0, char::len_utf8);
+                (&escape[..length], length)
+            }
+        };
+        whole.push_str(&rest[..at]);
+        whole.push_str(piece);
+        rest = &escape[length..];
+    }
+    whole.push_str(rest);
+    whole
 }
 
 /// The meaning of an event by its name; without a name, by the fields that it has (Copilot CLI, in its camel case form).
@@ -291,6 +316,22 @@ mod tests {
                 format!(r#"{{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"{tool}","tool_input":{input}}}"#);
             let What::Before(found) = read(&text).what else { panic!("{text}") };
             assert_eq!(found.effect, want, "{text}");
+        }
+    }
+
+    #[test]
+    fn text_that_was_cut_within_a_character_is_read_all_the_same() {
+        let cut = |text: &[u8]| {
+            let all = [br#"{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":""#, text, b"\"}"].concat();
+            Event::read(&all).unwrap().what
+        };
+        for (text, prompt) in [
+            (&br"a \ud83d b"[..], "a \u{fffd} b"),
+            (br"a \ud83d\ude00 \udc00", "a \u{1f600} \u{fffd}"),
+            (br"\\ud83d \ud83d", "\\ud83d \u{fffd}"),
+            (b"caf\xe9", "caf\u{fffd}"),
+        ] {
+            assert_eq!(cut(text), What::Prompt(prompt.into()));
         }
     }
 

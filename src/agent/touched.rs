@@ -3,35 +3,12 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 
-use serde::Deserialize;
-
+use super::turn::{Head, Line, Turn, Wrote};
 use crate::error::Error;
-use crate::fs::dir::{Dir, Time};
+use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::snapshot::series::key;
 use crate::tree::mention::Mention;
-use crate::tree::time;
-
-/// The first line of a turn.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Head {
-    /// Its number.
-    pub n: u64,
-    /// The agent's word.
-    pub agent: String,
-    /// The id that the agent gave to its session.
-    #[serde(default)]
-    pub session: Option<String>,
-    /// The directory.
-    #[serde(rename = "folder")]
-    pub directory: AbsPath,
-    /// The first line of the prompt.
-    #[serde(default)]
-    pub prompt: Option<String>,
-    /// The time when it began.
-    #[serde(with = "time")]
-    pub time: Time,
-}
 
 /// A turn, with the paths asked for that it wrote.
 #[derive(Debug)]
@@ -42,19 +19,6 @@ pub struct Touched {
     pub asked: BTreeSet<usize>,
     /// The number of paths that it wrote there.
     pub paths: u64,
-}
-
-/// A line of a turn; what this recant has no use for is passed over.
-#[derive(Deserialize)]
-struct Line {
-    turn: Option<Head>,
-    wrote: Option<Wrote>,
-}
-
-#[derive(Deserialize)]
-struct Wrote {
-    /// With the turn's directory as `/`.
-    path: AbsPath,
 }
 
 const TURNS: &[u8] = b"agents/turns";
@@ -111,19 +75,21 @@ fn within(directory: &AbsPath, paths: &[Mention]) -> Vec<(usize, Mention)> {
     paths.iter().enumerate().filter_map(|(n, path)| Some((n, Mention::of(&inner(path.path())?)))).collect()
 }
 
+fn lines(bytes: &[u8]) -> impl Iterator<Item = Line> {
+    bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
+}
+
 fn head(bytes: &[u8]) -> Option<Head> {
-    let first = bytes.split(|b| *b == b'\n').next()?;
-    serde_json::from_slice::<Line>(first).ok()?.turn
+    Turn::of(lines(bytes).take(1)).map(|turn| turn.head)
 }
 
 fn of_turn(bytes: &[u8], paths: &[(usize, Mention)]) -> Option<Touched> {
     if !paths.iter().any(|(_, path)| path.is_in(bytes)) {
         return None;
     }
-    let lines = bytes.split(|b| *b == b'\n').skip(1);
-    let wrote = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok()?.wrote);
-    let asked = wrote.filter_map(|wrote| paths.iter().find(|(_, path)| wrote.path.is_under(path.path())).map(|(n, _)| *n));
-    let asked: Vec<usize> = asked.collect();
-    let head = head(bytes).filter(|_| !asked.is_empty())?;
-    Some(Touched { head, paths: asked.len() as u64, asked: asked.into_iter().collect() })
+    let turn = Turn::of(lines(bytes))?;
+    let of = |wrote: &Wrote| paths.iter().find(|(_, path)| wrote.path.is_under(path.path())).map(|(n, _)| *n);
+    let asked: Vec<usize> = turn.own().filter_map(of).collect();
+    let (head, paths) = (turn.head, asked.len() as u64);
+    (paths > 0).then(|| Touched { head, paths, asked: asked.into_iter().collect() })
 }

@@ -65,7 +65,7 @@ pub enum Line {
     },
     /// The paths that have changed since the last such line, or since the snapshot before.
     Seen(Vec<Change>),
-    /// What changed since the last look is not known.
+    /// The changes since the last look are not known.
     Blind,
     /// A tool that may write is about to run.
     Tool(Call),
@@ -227,7 +227,7 @@ pub struct Turn {
     pub is_blind: bool,
     /// The `seen` lines.
     seen: Vec<Vec<Change>>,
-    /// What it saw of each path.
+    /// The changes of each path, by whose they were.
     standing: HashMap<AbsPath, Standing>,
 }
 

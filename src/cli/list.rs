@@ -90,7 +90,7 @@ impl<'a> SessionRow<'a> {
 pub struct Damaged<'a> {
     /// Its directory's name.
     pub id: &'a str,
-    /// What is wrong.
+    /// The damage.
     pub why: &'a str,
 }
 

@@ -10,10 +10,11 @@ use super::list::{Damaged, shown, who};
 use super::log_filter::{Filter, again};
 use super::problem::Problem;
 use super::shown::cut;
-use super::snapshot::{by_of, dir, directory};
+use super::snapshot::{by_of, dir};
 use super::text::{self, Flexible, Side};
-use super::{Call, Ended, args, place};
-use crate::agent::touched::{self as turns, Head as Turn};
+use super::{Call, Ended, args, cwd, place};
+use crate::agent::touched as turns;
+use crate::agent::turn::Head as Turn;
 use crate::error::{Kind, command, shell_word};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
@@ -25,6 +26,7 @@ use crate::session::touched::{self as sessions, Standing};
 use crate::snapshot::series::Series;
 use crate::snapshot::touched as snapshots;
 use crate::tree::mention::Mention;
+use crate::tree::project::project_of;
 use crate::tree::time;
 
 /// Something that changed a path, in JSON: docs/json.md.
@@ -144,9 +146,9 @@ fn of_sessions(
 }
 
 fn of_turns(store: &Store, asked: &Asked<'_>, filter: &Filter<'_>, rows: &mut Vec<Row>) -> Result<(), Problem> {
-    let here = directory(None).ok();
+    let here = cwd().ok().and_then(|cwd| place::absolute(&cwd).ok()).map(|cwd| project_of(&cwd, dirs::home_dir().as_deref()));
     for found in turns::touched(&store.dir, &asked.mentions)? {
-        let Turn { n, agent, session, directory, prompt, time } = found.head;
+        let Turn { n, agent, session, directory, prompt, time, .. } = found.head;
         if !filter.has_place(&directory) {
             continue;
         }
@@ -166,8 +168,8 @@ fn of_turns(store: &Store, asked: &Asked<'_>, filter: &Filter<'_>, rows: &mut Ve
             turn: Some(n),
             snapshot: None,
             directory: Some(directory),
-            by: Some(By { agent, session, turn: Some(n) }),
-            command: prompt,
+            by: Some(By { agent: agent.word().into(), session: Some(session), turn: Some(n) }),
+            command: Some(prompt),
             standing: "written",
             change: None,
             paths: found.paths,

@@ -40,7 +40,10 @@ pub fn hook(call: &Call, args: &Hook) -> Result<Ended, Problem> {
     }
     let began = crate::fs::now();
     let mut text = Vec::new();
-    let read = std::io::stdin().take(MOST).read_to_end(&mut text);
+    let mut input = std::io::stdin().lock();
+    let read = input.by_ref().take(MOST).read_to_end(&mut text);
+    // The rest is of no use, but an agent whose pipe breaks takes that for a failure.
+    let read = read.and_then(|_| std::io::copy(&mut input, &mut std::io::sink()));
     read.at("read the event from", "standard input").map_err(Error::from)?;
     if let Some(file) = &args.record {
         record(call, file, &text)?;
@@ -51,12 +54,19 @@ pub fn hook(call: &Call, args: &Hook) -> Result<Ended, Problem> {
         return Ok(Ended::Done);
     }
     let event = Event::read(&text).map_err(|why| Problem::refused(format!("the event cannot be read: {why}")));
-    let done = event.and_then(|event| {
-        let said = Reacting { call, agent: args.agent, event: &event, began }.react();
-        note_seen(call, args.agent, &event, began, said.as_ref().err())?;
-        said
+    let said = event.and_then(|event| {
+        let reacting = Reacting { call, agent: args.agent, event: &event, began };
+        let said = reacting.react();
+        let noted = note_seen(call, args.agent, &event, began, said.as_ref().err());
+        // A directory of which no snapshot may be taken is told at the session's start.
+        let is_told = matches!(event.what, What::Prompt(_)) && reacting.directory().is_ok();
+        match (said, noted) {
+            (Err(problem), _) if is_told => Ok(Some(format!("this turn cannot be undone: {}", problem.message))),
+            (said, Ok(())) | (said @ Err(_), _) => said,
+            (Ok(_), Err(problem)) => Err(problem),
+        }
     });
-    let said = done.unwrap_or_else(|problem| {
+    let said = said.unwrap_or_else(|problem| {
         call.out.warn(&problem.message);
         None
     });
@@ -170,12 +180,13 @@ impl Reacting<'_> {
             turn: head.n,
         };
         pointer.write(&call.fs, &store.dir)?;
-        let is_whole = Taking::start(call, self.agent, Take::Before, &directory, head.n)?.wait(BUDGET);
-        let failed = turns.turn(head.n)?.and_then(|turn| turn.failed);
-        let why = match failed {
+        let has_ended = Taking::start(call, self.agent, Take::Before, &directory, head.n)?.wait(BUDGET);
+        let turn = turns.turn(head.n)?;
+        let why = match turn.as_ref().and_then(|turn| turn.failed.clone()) {
             Some(why) => Some(why),
-            None if !is_whole => Some(format!("{directory} is large, and its first snapshot is not whole yet")),
-            None => None,
+            None if turn.is_some_and(|turn| turn.before.is_some()) => None,
+            None if has_ended => Some("the process that takes its snapshot was ended".into()),
+            None => Some(format!("{directory} is large, and its first snapshot is not whole yet")),
         };
         let said = why.filter(|_| !was_told).map(|why| format!("turn {} cannot be undone: {why}", head.n));
         Ok(((turns, head), said))

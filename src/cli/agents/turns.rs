@@ -43,12 +43,18 @@ impl<'c> Here<'c> {
     /// # Errors
     /// No agent's turn was ever noted here.
     pub fn find(call: &'c Call) -> Result<Self, Problem> {
-        let directory = project_of(&absolute(&cwd()?)?, dirs::home_dir().as_deref());
-        let found = match call.store()? {
-            None => None,
-            Some(store) => turns::Turns::open(store, &directory)?.map(|turns| (store, turns)),
-        };
-        let Some((store, turns)) = found else {
+        let cwd = absolute(&cwd()?)?;
+        let directory = project_of(&cwd, dirs::home_dir().as_deref());
+        // Without a repository an agent may have been started in a directory above.
+        let here = [directory.clone()].into_iter().chain(std::iter::successors(Some(cwd), AbsPath::parent));
+        let mut found = None;
+        for (store, at) in call.store()?.into_iter().flat_map(|store| here.clone().map(move |at| (store, at))) {
+            if let Some(turns) = turns::Turns::open(store, &at)? {
+                found = Some((store, turns, at));
+                break;
+            }
+        }
+        let Some((store, turns, directory)) = found else {
             let why = format!("{directory}: no turn of an agent is known here");
             return Err(Problem::refused(why).remedy(format!(
                 "{} tells which agents have recant's hooks, and {} adds them",
@@ -316,5 +322,9 @@ pub fn say_outside(call: &Call, turn: &Turn) {
 pub fn not_covered(turn: &Turn) -> Problem {
     let n = turn.head.n;
     let why = turn.failed.as_deref().unwrap_or("it began before its snapshot was whole");
-    Problem::refused(format!("turn {n} is not covered: {why}"))
+    let problem = Problem::refused(format!("turn {n} is not covered: {why}"));
+    match turn.before {
+        Some(_) => problem.remedy(format!("{} shows what is known of it", command(format_args!("agent diff {n}")))),
+        None => problem,
+    }
 }

@@ -15,6 +15,8 @@ use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::opened::Session;
+use crate::snapshot::compare::Compared;
+use crate::snapshot::whole;
 
 /// `{"schema":2,"directory":…,"turns":[7,8],"dry_run":…,"session":…,"paths":[{"path":…,"done":…}],"skipped":[…]}`.
 #[derive(Serialize)]
@@ -42,7 +44,8 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let turns = here.settled(call, &series, &lock, meant)?;
     let undone = here.undone(&turns)?;
     let chosen = Chosen::from(&turns, meant, &undone);
-    let paths = inner(&here.directory, paths)?;
+    let of_project = |problem: Problem| problem.remedy(format!("name paths of {}", here.directory));
+    let paths = inner(&here.directory, paths).map_err(of_project)?;
     for turn in &chosen.back {
         if let Some((n, _)) = turn.before.filter(|_| turn.covered)
             && !series.is_there(n)?
@@ -56,6 +59,7 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let Some(Undo { compared, n, same }) = found else {
         return Err(chosen.back.first().map_or_else(|| Problem::refused("no turn is covered"), |turn| not_covered(turn)));
     };
+    refuse_unknown(&here, &chosen, &compared, &paths)?;
     // The first one is named whatever it did: it was asked for.
     let numbers: Vec<u64> =
         chosen.back.iter().filter(|turn| turn.head.n == meant || !turn.wrote.is_empty()).map(|turn| turn.head.n).collect();
@@ -95,6 +99,19 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let kept = and_of(kept, &report);
     saying.say(Some(&id), &rows, &kept);
     Ok(ended(&kept))
+}
+
+/// Refuses paths that neither the turns nor the project has.
+fn refuse_unknown(here: &Here<'_>, chosen: &Chosen<'_>, compared: &Compared, paths: &[AbsPath]) -> Result<(), Problem> {
+    let wrote = |path: &AbsPath| chosen.back.iter().flat_map(|turn| &turn.wrote).any(|wrote| wrote.path.is_under(path));
+    match paths.iter().zip(&compared.found).find(|(path, found)| !**found && !wrote(path)) {
+        None => Ok(()),
+        Some((path, _)) => {
+            let path = whole(&here.directory, path)?;
+            let problem = Problem::refused(format!("{path}: neither the turns nor the project has it")).path(&path);
+            Err(problem.remedy(format!("{} lists what would go back", command("agent undo --dry-run --all"))))
+        }
+    }
 }
 
 /// Refuses if nobody can be asked.
