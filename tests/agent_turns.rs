@@ -173,18 +173,20 @@ fn of_two_agents_at_once_each_ones_turn_goes_back_alone_and_what_both_may_have_w
     one.starts("Bash", &input);
     two.starts("shell", &input);
     run(&world, "echo both > both");
+    one.edit("named", "claude\n");
     two.ends("shell", &input);
-    one.ends("Bash", &input);
+    one.call_ends(3, "Bash");
     one.stop();
     two.stop();
     let said = world.recant("agent undo 2 -y --json").with(4);
     assert_eq!(said.json()["turns"], json!([2]));
-    assert_eq!(skipped(&said, &world), ["both", "from-claude", "src/main.rs"]);
+    assert_eq!(skipped(&said, &world), ["both", "from-claude", "named", "src/main.rs"]);
     assert_eq!((world.read("src/lib.rs"), world.read("src/main.rs")), ("pub fn one() {}\n".into(), "claude\n".into()));
     let said = world.recant("agent undo 1 -y --json").with(4);
     assert_eq!(skipped(&said, &world), ["both"]);
     assert_eq!(world.read("src/main.rs"), "fn main() {}\n");
-    assert!(world.exists("both") && !world.exists("from-claude"));
+    // What Claude's own tool named is not the other's, whatever ran meanwhile.
+    assert!(world.exists("both") && !world.exists("from-claude") && !world.exists("named"));
 }
 
 #[test]
@@ -238,8 +240,9 @@ fn a_turn_whose_end_was_not_told_is_ended_by_the_next_one_of_its_session() {
     let agent = Agent::begin(&world, "claude", "s");
     agent.prompt("one");
     agent.edit("README", "agent\n");
+    agent.shell("echo agent > run.sh");
     pause();
-    run(&world, "echo mine > mine");
+    run(&world, "echo mine > mine; echo mine >> run.sh");
     pause();
     agent.prompt("two");
     agent.edit("README", "agent again\n");
@@ -247,7 +250,7 @@ fn a_turn_whose_end_was_not_told_is_ended_by_the_next_one_of_its_session() {
     let listed = turns(&world);
     assert_eq!((&listed[0]["ended"], &listed[0]["files"]), (&json!(true), &json!(1)));
     let said = world.recant("agent undo 1 -y --json").with(4);
-    assert_eq!(skipped(&said, &world), ["mine"]);
+    assert_eq!(skipped(&said, &world), ["mine", "run.sh"]);
     assert_eq!(world.read("README"), "about\n");
 }
 

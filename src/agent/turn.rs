@@ -232,10 +232,12 @@ pub struct Turn {
 }
 
 /// Whose the changes of a path were.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Standing {
-    /// True if one was the turn's.
-    own: bool,
+    /// Those that were the turn's, by what was there then and its ctime.
+    own: Vec<(Option<u64>, Option<Time>)>,
+    /// True if a tool of the turn named the path.
+    named: bool,
     /// The reason why one was not.
     foreign: Option<&'static str>,
 }
@@ -376,8 +378,11 @@ impl Turn {
             for change in changes {
                 let foreign = self.foreign(seen, change);
                 let standing = self.standing.entry(change.path.clone()).or_default();
-                standing.own |= foreign.is_none();
-                standing.foreign = standing.foreign.or(foreign);
+                match foreign {
+                    None => standing.own.push((change.id, change.time)),
+                    Some(why) => standing.foreign = standing.foreign.or(Some(why)),
+                }
+                standing.named |= self.calls.iter().any(|call| call.names(change));
             }
         }
     }
@@ -403,17 +408,25 @@ impl Turn {
 
     /// The reason why a path that differs after the turn is not its own; `None` if it is.
     pub fn against(&self, path: &AbsPath) -> Option<&'static str> {
-        match self.standing.get(path).copied().unwrap_or_default() {
+        match self.standing.get(path) {
             _ if self.is_blind => Some(BLIND),
-            Standing { own: true, foreign: None } => None,
-            Standing { own: true, foreign: Some(_) } => Some(BOTH),
-            Standing { own: false, foreign } => foreign.or(Some(OUTSIDE)),
+            None => Some(OUTSIDE),
+            Some(Standing { own, foreign, .. }) if own.is_empty() => foreign.or(Some(OUTSIDE)),
+            Some(Standing { foreign, .. }) => foreign.and(Some(BOTH)),
         }
     }
 
     /// True if the turn has changed a path, whoever else has.
     pub fn claims(&self, path: &AbsPath) -> bool {
-        self.is_blind || self.standing.get(path).is_some_and(|standing| standing.own)
+        self.is_blind || self.standing.get(path).is_some_and(|standing| !standing.own.is_empty())
+    }
+
+    /// True if another turn may have changed a path that this one has. What the other saw while a command of its own ran may be just what a
+    /// tool of this one, which named the path, has done.
+    pub fn shares(&self, path: &AbsPath, other: &Self) -> bool {
+        let (Some(mine), Some(theirs)) = (self.standing.get(path), other.standing.get(path)) else { return other.claims(path) };
+        let is_mine = |change| mine.own.contains(change);
+        other.claims(path) && (other.is_blind || theirs.named || !mine.named || !theirs.own.iter().all(is_mine))
     }
 
     /// The paths that it wrote: those that it claims.

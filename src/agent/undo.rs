@@ -190,7 +190,7 @@ impl<'a> Told<'a> {
         }
         // Two commands ran at once: what one has changed, the other may have, too.
         let is_another = |other: &Turn| (other.head.agent, &other.head.session) != (turn.head.agent, &turn.head.session);
-        let may_have = |other: &&&Turn| is_another(other) && other.overlaps(turn) && other.claims(&wrote.path);
+        let may_have = |other: &&&Turn| is_another(other) && other.overlaps(turn) && turn.shares(&wrote.path, other);
         let also = self.chosen.others.iter().find(may_have)?;
         Some(format!("turn {} of {} may have changed it, too", also.head.n, also.head.agent.word()))
     }

@@ -73,6 +73,12 @@ impl<'w> Agent<'w> {
         );
     }
 
+    /// The use of a tool with this number in the session has ended.
+    pub fn call_ends(&self, n: u32, tool: &str) {
+        let id = format!("{}-call-{n}", self.session);
+        self.event("PostToolUse", json!({ "tool_name": tool, "tool_use_id": id, "tool_input": {}, "tool_response": {} }));
+    }
+
     fn call(&self) -> String {
         format!("{}-call-{}", self.session, self.calls.get())
     }

@@ -84,12 +84,18 @@ fn taken(call: &Call, store: &Store, turns: &Turns, directory: &AbsPath, what: T
     let Some(turn) = turns.turn(n)? else { return Ok(()) };
     match what {
         Take::Before => {
+            let earlier = unended(turns, &turn.head)?;
+            if let Some(earlier) = &earlier {
+                look(call, store, turns, &series, earlier)?;
+            }
             // Before the snapshot: what changes in between is then seen as somebody else's.
             let look = Look::at(directory, &store.path, &rules())?;
             let made = snapshot(call, store, &series, &lock, Some(("before", &turn.head)))?;
             turns.keep_look(&call.fs, n, &look)?;
             turns.add(&call.fs, n, &[Line::Before { snapshot: made.n, time: began }])?;
-            close_earlier(call, turns, &series, &turn.head, made.n)?;
+            if let Some(earlier) = earlier {
+                note(call, turns, &series, &earlier, made.n)?;
+            }
             retain(call, turns, &series, &lock)
         }
         Take::Ready | Take::After => settle(call, store, turns, &series, &lock, &turn),
@@ -98,9 +104,14 @@ fn taken(call: &Call, store: &Store, turns: &Turns, directory: &AbsPath, what: T
 
 /// Takes the snapshot that shows what a turn has done so far, and notes the paths.
 pub fn settle(call: &Call, store: &Store, turns: &Turns, series: &Series, lock: &Locked, turn: &Turn) -> Result<(), Problem> {
-    turns.look(&call.fs, turn.head.n, || Look::at(&series.directory, &store.path, &rules()), Vec::new())?;
+    look(call, store, turns, series, turn)?;
     let made = snapshot(call, store, series, lock, Some(("after", &turn.head)))?;
     note(call, turns, series, turn, made.n)
+}
+
+/// Notes what has changed since the last tool of a turn.
+fn look(call: &Call, store: &Store, turns: &Turns, series: &Series, turn: &Turn) -> Result<(), Problem> {
+    Ok(turns.look(&call.fs, turn.head.n, || Look::at(&series.directory, &store.path, &rules()), Vec::new())?)
 }
 
 /// Notes what a turn has done up to a snapshot.
@@ -173,15 +184,15 @@ pub fn rules() -> Source {
 /// The most turns that are looked at for one that its agent did not end.
 const EARLIER: usize = 20;
 
-/// Notes what the turn before in the same session has done, if its agent did not tell its end: the person interrupted it.
-fn close_earlier(call: &Call, turns: &Turns, series: &Series, head: &Head, snapshot: u64) -> Result<(), Problem> {
+/// The turn before in the same session, if its agent did not tell its end: the person interrupted it, or the model failed.
+fn unended(turns: &Turns, head: &Head) -> Result<Option<Turn>, Problem> {
     for n in turns.numbers()?.range(..head.n).rev().take(EARLIER) {
         let Some(turn) = turns.turn(*n)? else { continue };
         if (turn.head.agent, &turn.head.session) == (head.agent, &head.session) {
-            return if turn.is_settled { Ok(()) } else { note(call, turns, series, &turn, snapshot) };
+            return Ok(Some(turn).filter(|turn| !turn.is_settled));
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Removes the oldest turns beyond the number and the bytes of the settings, with the snapshots that only they need.
