@@ -275,7 +275,9 @@ impl Call {
     /// True if a change that was seen while it ran came before it really began: a person was asked first.
     fn is_after(&self, change: &Change) -> bool {
         let Some(((done, Some(took)), time)) = self.ran.done.zip(change.time) else { return false };
-        !change.directory && nanos(time) < nanos(done) - i128::from(took) * 1_000_000 - LATE
+        // What is older than the tool came with a directory that was moved.
+        let asked = nanos(self.time)..nanos(done) - i128::from(took) * 1_000_000 - LATE;
+        !change.directory && asked.contains(&nanos(time))
     }
 
     /// True if it names the path of a change, or what is there by another name, or is to make it for a path in it.
@@ -534,10 +536,10 @@ mod tests {
             seen(&[("/soon", 3_000, None), ("/late", 3_200, None)]),
             tool("b", 10_000, &[]),
             // A person was asked for half a minute before the command ran for two seconds.
-            seen(&[("/asked", 20_000, None), ("/ran", 41_000, None)]),
+            seen(&[("/asked", 20_000, None), ("/ran", 41_000, None), ("/moved", 500, None)]),
             done("b", 42_000, Some(2_000)),
         ]);
-        for (name, why) in [("/soon", None), ("/late", Some(BOTH)), ("/asked", Some(OUTSIDE)), ("/ran", None)] {
+        for (name, why) in [("/soon", None), ("/late", Some(BOTH)), ("/asked", Some(OUTSIDE)), ("/ran", None), ("/moved", None)] {
             assert_eq!(turn.against(&path(name)), why, "{name}");
         }
     }
