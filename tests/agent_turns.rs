@@ -692,3 +692,29 @@ fn a_path_that_nobody_knows_is_refused_and_turns_are_found_from_a_directory_belo
     world.call(["agent", "undo", "1", "-y"]).cwd(world.path("sub")).run().ok();
     assert_eq!(world.read("README"), "about\n");
 }
+
+#[test]
+fn a_file_that_a_person_edits_between_two_turns_that_both_wrote_it_stays() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("one");
+    agent.edit("README", "one\n");
+    agent.shell("chmod 700 src empty");
+    agent.stop();
+    run(&world, "echo mine >> README");
+    pause();
+    agent.prompt("two");
+    agent.shell("sed -i s/one/two/ README");
+    agent.stop();
+    let said = world.recant("agent undo 1 -y --json").with(4);
+    assert_eq!((skipped(&said, &world), world.read("README")), (vec!["README".to_owned()], "two\nmine\n".into()));
+    assert!(said.json()["skipped"].to_string().contains("changed between turns 1 and 2"));
+    let mode =
+        |name: &str| std::os::unix::fs::PermissionsExt::mode(&world.path(name).metadata().expect("it").permissions()) & 0o777;
+    assert_eq!((mode("src"), mode("empty")), (0o755, 0o755));
+    // The later turn by itself goes back to what the person has made of it.
+    let id = said.json()["session"].as_str().expect("an id").to_owned();
+    world.recant(&format!("rollback {id}")).ok();
+    world.recant("agent undo 2 -y").ok();
+    assert_eq!(world.read("README"), "one\nmine\n");
+}
