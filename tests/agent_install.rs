@@ -613,8 +613,8 @@ fn the_guide_is_short() {
     assert!(guide.lines().count() <= 25 && guide.lines().all(|line| line.len() <= 80), "{guide}");
     for word in [
         "recant run",
-        "recant --json status",
-        "recant diff --stat",
+        "recant status --brief",
+        "recant diff NAME --brief",
         "recant steps",
         "recant rewind",
         "recant agent undo",
