@@ -10,7 +10,6 @@ use crate::fs::dir::{Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::snapshot::rules::Source;
 use crate::snapshot::walk::{Ahead, Met};
-use crate::tree::hash::Hash;
 use crate::tree::json;
 use crate::tree::time;
 
@@ -18,15 +17,15 @@ use crate::tree::time;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Look(Vec<Spot>);
 
-/// An object as a look sees it.
+/// An object as a look sees it: path, [`id`], a sign of its state, and whether it is a directory; and its ctime, which is not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Spot(AbsPath, u64, u64, bool, #[serde(with = "time")] Time);
+struct Spot(AbsPath, u64, u64, bool, #[serde(skip)] Time);
 
 impl Spot {
     fn of(path: AbsPath, stat: &Stat) -> Self {
         let is_dir = stat.sort == Sort::Directory;
         // Names that come and go set a directory's times.
-        let sign = if is_dir { short(&(stat.mode, stat.uid, stat.gid)) } else { short(&(stat.ctime.s, { stat.ctime.ns })) };
+        let sign = if is_dir { short([stat.mode, stat.uid, stat.gid].map(u64::from)) } else { of_time(stat.ctime) };
         Self(path, id(stat), sign, is_dir, stat.ctime)
     }
 
@@ -38,12 +37,17 @@ impl Spot {
 
 /// A short hash of an object's inode number and birth: it keeps it when it is renamed.
 pub fn id(stat: &Stat) -> u64 {
-    short(&(stat.ino, stat.btime.map(|born| (born.s, { born.ns }))))
+    short([stat.ino, stat.btime.map_or(0, of_time), 0])
 }
 
-fn short(value: &impl Serialize) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = Hash::of(&json::text(value)).0;
-    u64::from_le_bytes([a, b, c, d, e, f, g, h])
+fn of_time(time: Time) -> u64 {
+    short([time.s.cast_unsigned(), u64::from(time.ns), 0])
+}
+
+/// FNV-1a of the numbers' bytes: <http://www.isthe.com/chongo/tech/comp/fnv>. Nobody is to be kept from making two that are the same.
+fn short(numbers: [u64; 3]) -> u64 {
+    let bytes = numbers.into_iter().flat_map(u64::to_le_bytes);
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// A path that differs between two looks. Paths have the directory as `/`.
@@ -128,8 +132,7 @@ mod tests {
     use super::*;
 
     fn look(spots: &[(&str, u64, u64)]) -> Look {
-        let spot =
-            |(path, id, sign): &(&str, u64, u64)| Spot(AbsPath::parse(*path).unwrap(), *id, *sign, false, Time { s: 1, ns: 2 });
+        let spot = |(path, id, sign): &(&str, u64, u64)| Spot(AbsPath::parse(*path).unwrap(), *id, *sign, false, Time::default());
         Look(spots.iter().map(spot).collect())
     }
 

@@ -115,6 +115,14 @@ impl Turns {
         Ok(fs.replace_later(self.dir.at(&look_name(n)), &look.text())?)
     }
 
+    /// Removes the look of a turn in which nothing happens any more.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn drop_look(&self, fs: &Fs, n: u64) -> Result<(), Error> {
+        Ok(fs.unlink_if_there(self.dir.at(&look_name(n)))?)
+    }
+
     /// Looks at the directory by `look`, and appends what has changed since the last look of a turn, then `lines`. A turn without a look has no
     /// snapshot yet: then `lines` alone. Hooks that run at once wait for each other.
     ///

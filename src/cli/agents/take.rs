@@ -84,18 +84,21 @@ fn taken(call: &Call, store: &Store, turns: &Turns, directory: &AbsPath, what: T
     let Some(turn) = turns.turn(n)? else { return Ok(()) };
     match what {
         Take::Before => {
-            let earlier = unended(turns, &turn.head)?;
-            if let Some(earlier) = &earlier {
-                look(call, store, turns, &series, earlier)?;
+            let earlier = earlier(turns, &turn.head)?;
+            let unended = earlier.as_ref().filter(|earlier| !earlier.is_settled);
+            if let Some(unended) = unended {
+                look(call, store, turns, &series, unended)?;
             }
             // Before the snapshot: what changes in between is then seen as somebody else's.
             let look = Look::at(directory, &store.path, &rules())?;
             let made = snapshot(call, store, &series, &lock, Some(("before", &turn.head)))?;
             turns.keep_look(&call.fs, n, &look)?;
             turns.add(&call.fs, n, &[Line::Before { snapshot: made.n, time: began }])?;
-            if let Some(earlier) = earlier {
-                note(call, turns, &series, &earlier, made.n)?;
+            if let Some(unended) = unended {
+                note(call, turns, &series, unended, made.n)?;
             }
+            // What the session does from now on is told of this turn.
+            earlier.map_or(Ok(()), |earlier| turns.drop_look(&call.fs, earlier.head.n))?;
             retain(call, turns, &series, &lock)
         }
         Take::Ready | Take::After => settle(call, store, turns, &series, &lock, &turn),
@@ -184,12 +187,12 @@ pub fn rules() -> Source {
 /// The most turns that are looked at for one that its agent did not end.
 const EARLIER: usize = 20;
 
-/// The turn before in the same session, if its agent did not tell its end: the person interrupted it, or the model failed.
-fn unended(turns: &Turns, head: &Head) -> Result<Option<Turn>, Problem> {
+/// The turn before in the same session. Its agent may not have told its end: the person interrupted it, or the model failed.
+fn earlier(turns: &Turns, head: &Head) -> Result<Option<Turn>, Problem> {
     for n in turns.numbers()?.range(..head.n).rev().take(EARLIER) {
         let Some(turn) = turns.turn(*n)? else { continue };
         if (turn.head.agent, &turn.head.session) == (head.agent, &head.session) {
-            return Ok(Some(turn).filter(|turn| !turn.is_settled));
+            return Ok(Some(turn));
         }
     }
     Ok(None)
