@@ -263,8 +263,12 @@ fn some_paths_of_a_turn_go_back_alone_and_the_rest_later() {
     agent.edit("src/main.rs", "agent\n");
     agent.shell("rm README; echo new > src/new.rs");
     agent.stop();
+    agent.prompt("nothing");
+    agent.stop();
     world.recant("agent undo 1 README -y").ok();
     assert_eq!((world.read("README"), world.read("src/main.rs")), ("about\n".into(), "agent\n".into()));
+    let listed = turns(&world);
+    assert_eq!((&listed[0]["partly"], &listed[1]["undone"]), (&json!(true), &Value::Null));
     world.recant("agent undo src -y").ok();
     but(&world, &[]).without_directory_times().assert_same(&before.without_directory_times(), "all of it");
     assert_snapshot!(world.recant("agent undo 1 -y"), @"

@@ -231,7 +231,7 @@ pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Problem> {
             files: turn.own().filter(|wrote| !wrote.directory).count(),
             covered: turn.covered,
             ended: turn.is_settled,
-            undone: undone_by(here.store, turn),
+            undone: undone_by(here.store, turn).filter(|_| turn.own().next().is_some()),
             partly: undone.contains_key(&turn.head.n) && !is_back(turn, &undone),
         })
         .collect();

@@ -92,7 +92,10 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let id = session.id().clone();
     for turn in &chosen.back {
         let is_its = |path: &&AbsPath| turn.wrote.iter().any(|wrote| wrote.path == **path);
-        let same = same.iter().filter(is_its).cloned().collect();
+        let same: Vec<AbsPath> = same.iter().filter(is_its).cloned().collect();
+        if same.is_empty() && !compared.differences.iter().any(|difference| is_its(&&difference.path)) {
+            continue;
+        }
         here.turns.add(&call.fs, turn.head.n, &[Line::Undone { session: id.clone(), same }])?;
     }
     report.notes.iter().for_each(|note| call.out.warn(note));
