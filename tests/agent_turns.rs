@@ -722,3 +722,25 @@ fn a_file_that_a_person_edits_between_two_turns_that_both_wrote_it_stays() {
     world.recant("agent undo 2 -y").ok();
     assert_eq!(world.read("README"), "one\nmine\n");
 }
+
+#[test]
+fn nothing_goes_back_of_a_turn_of_which_a_line_is_garbled_and_a_cut_last_line_does_no_harm() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("one");
+    agent.edit("README", "agent\n");
+    agent.shell("echo agent > made");
+    agent.stop();
+    let all = world.store().join("agents/turns");
+    let directory = std::fs::read_dir(&all).expect("turns").next().expect("one").expect("a name").path();
+    let file = directory.join("1.jsonl");
+    let text = std::fs::read_to_string(&file).expect("a turn");
+    // A write that was cut off, on a full disk, and the next one behind it.
+    world.write(&file, text.replace("{\"end\"", "{\"seen\":[{\"pa{\"end\""));
+    let said = world.recant("agent undo 1 -y --json").with(4);
+    assert_eq!(skipped(&said, &world), ["README", "made"]);
+    assert!(said.json()["skipped"].to_string().contains("a hook was cut off"), "{said}");
+    world.write(&file, format!("{text}{{\"seen\":[{{\"pa"));
+    world.recant("agent undo 1 -y").ok();
+    assert!(!world.exists("made"));
+}

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 
-use super::turn::{Head, Line, Turn, Wrote};
+use super::turn::{Head, Turn, Wrote};
+use super::turns::lines;
 use crate::error::Error;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
@@ -73,10 +74,6 @@ fn within(directory: &AbsPath, paths: &[Mention]) -> Vec<(usize, Mention)> {
         below => AbsPath::parse([b"/", below.unwrap_or_default()].concat()).ok(),
     };
     paths.iter().enumerate().filter_map(|(n, path)| Some((n, Mention::of(&inner(path.path())?)))).collect()
-}
-
-fn lines(bytes: &[u8]) -> impl Iterator<Item = Line> {
-    bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
 }
 
 fn head(bytes: &[u8]) -> Option<Head> {

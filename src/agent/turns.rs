@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::time::Duration;
 
+use serde::de::IgnoredAny;
+
 use super::look::Look;
 use super::turn::{Head, Line, Turn};
 use crate::error::{At, Error};
@@ -13,6 +15,7 @@ use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
+use crate::session::error::busy;
 use crate::session::opened::mkdir_if_missing;
 use crate::session::store::Store;
 use crate::snapshot::series;
@@ -33,6 +36,17 @@ fn name(n: u64) -> Vec<u8> {
 /// The name of the last look of a turn.
 fn look_name(n: u64) -> Vec<u8> {
     format!("{n}.look").into_bytes()
+}
+
+/// The lines of a turn's file. One without its end is being written, or was cut off: its look was not replaced then, so that the next one tells
+/// the same. One of a kind that is unknown counts for nothing; one that is garbled may have told of anything.
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = Line> {
+    let whole = bytes.iter().rposition(|b| *b == b'\n').unwrap_or(0);
+    bytes[..whole].split(|b| *b == b'\n').filter_map(|line| match serde_json::from_slice(line) {
+        Ok(line) => Some(line),
+        Err(_) if serde_json::from_slice::<IgnoredAny>(line).is_ok() => None,
+        Err(_) => Some(Line::Blind),
+    })
 }
 
 /// The longest wait for another hook of the same turn.
@@ -132,7 +146,8 @@ impl Turns {
         let (own, looks) = (name(n), look_name(n));
         let at = self.dir.at(&own);
         // The file alone: its directory belongs to no lock.
-        let _lock = Lock::wait(at, PATIENCE, || (), |at| Lock::try_take_file(fs, at))?;
+        let lock = Lock::wait(at, PATIENCE, || (), |at| Lock::try_take_file(fs, at))?;
+        let _lock = lock.ok_or_else(|| busy(format!("turn {n}")))?;
         let earlier = match self.dir.at(&looks).open_file() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return self.add(fs, n, &lines),
             file => {
@@ -161,7 +176,7 @@ impl Turns {
         };
         let mut bytes = Vec::new();
         file.take(MOST).read_to_end(&mut bytes).at("read", at)?;
-        Ok(Turn::of(bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok())))
+        Ok(Turn::of(lines(&bytes)))
     }
 
     /// Reads all turns, the oldest first.
