@@ -16,6 +16,7 @@ use crate::session::id::Id;
 use crate::session::log;
 use crate::session::opened::Session;
 use crate::snapshot::compare::Compared;
+use crate::snapshot::series::Series;
 use crate::snapshot::whole;
 
 /// `{"schema":2,"directory":…,"turns":[7,8],"dry_run":…,"session":…,"paths":[{"path":…,"done":…}],"skipped":[…]}`.
@@ -46,14 +47,7 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let chosen = Chosen::from(&turns, meant, &undone);
     let of_project = |problem: Problem| problem.remedy(format!("name paths of {}", here.directory));
     let paths = inner(&here.directory, paths).map_err(of_project)?;
-    for turn in &chosen.back {
-        if let Some((n, _)) = turn.before.filter(|_| turn.covered)
-            && !series.is_there(n)?
-        {
-            let why = format!("turn {} cannot be taken back: snapshot {n}, from before it, was pruned", turn.head.n);
-            return Err(Problem::refused(why).path(&here.directory));
-        }
-    }
+    refuse_pruned(&here, &series, &chosen)?;
     let asked = Asked { paths: &paths, force: args.force };
     let found = compare(&here.store.path, &series, &chosen, asked)?;
     let Some(Undo { compared, n, same }) = found else {
@@ -102,6 +96,19 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let kept = and_of(kept, &report);
     saying.say(Some(&id), &rows, &kept);
     Ok(ended(&kept))
+}
+
+/// Refuses turns whose snapshot is gone.
+fn refuse_pruned(here: &Here<'_>, series: &Series, chosen: &Chosen<'_>) -> Result<(), Problem> {
+    for turn in &chosen.back {
+        if let Some((n, _)) = turn.before.filter(|_| turn.covered)
+            && !series.is_there(n)?
+        {
+            let why = format!("turn {} cannot be taken back: snapshot {n}, from before it, was pruned", turn.head.n);
+            return Err(Problem::refused(why).path(&here.directory));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses paths that neither the turns nor the project has.
