@@ -744,3 +744,44 @@ fn nothing_goes_back_of_a_turn_of_which_a_line_is_garbled_and_a_cut_last_line_do
     world.recant("agent undo 1 -y").ok();
     assert!(!world.exists("made"));
 }
+
+/// Three turns, which each write README and a file of their own.
+fn three(world: &World) {
+    let agent = Agent::begin(world, "claude", "s");
+    for n in 1..=3 {
+        agent.prompt(&format!("number {n}"));
+        agent.edit("README", &format!("{n}\n"));
+        agent.edit(&format!("new{n}"), "x\n");
+        agent.stop();
+    }
+}
+
+/// Takes turns back; the session.
+fn undo(world: &World, words: &str) -> String {
+    let said = world.recant(&format!("agent undo {words} -y --json")).ok();
+    said.json()["session"].as_str().expect("an id").to_owned()
+}
+
+/// What was said on standard error, in one line.
+fn told(said: &common::Said) -> String {
+    said.stderr().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn undos_that_are_rolled_back_out_of_order_are_a_conflict_that_names_the_order() {
+    let world = world();
+    three(&world);
+    let undone: Vec<String> = (0..3).map(|_| undo(&world, "")).collect();
+    let said = world.recant(&format!("rollback {}", undone[0])).with(3);
+    let order = format!(
+        "later sessions have to be rolled back first, the last first: recant rollback {}; recant rollback {}",
+        undone[2], undone[1]
+    );
+    assert!(told(&said).contains(&order), "{said}");
+    let said = world.recant(&format!("rollback {}", undone[1])).with(3);
+    assert!(told(&said).contains(&format!("session {0} has to be rolled back first: recant rollback {0}", undone[2])), "{said}");
+    for id in undone.iter().rev() {
+        world.recant(&format!("rollback {id}")).ok();
+    }
+    assert_eq!(world.read("README"), "3\n");
+}

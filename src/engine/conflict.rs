@@ -1,8 +1,10 @@
 //! Conflicts: an object is expected at a path, and something else is there.
 
+use std::collections::BTreeSet;
+
 use crate::checkpoint::manifest::Manifest;
 use crate::error::{Error, Kind, Reason, recant};
-use crate::fs::dir::leads_nowhere;
+use crate::fs::dir::{Time, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::store::Store;
@@ -19,6 +21,8 @@ pub struct Conflict {
     pub found: String,
     /// The session that put it there, if one did: it has to be rolled back first.
     pub by: Option<String>,
+    /// All later sessions that changed it, with their times: where one put it there, they have to be rolled back first.
+    pub later: Vec<(Time, String)>,
     /// True if `--force` goes on over it, and keeps what it finds.
     pub forcible: bool,
     /// True if it is what is expected, but a process has it open for writing: no other session is the cause.
@@ -43,13 +47,13 @@ impl Conflict {
         if expected == found {
             (expected, found) = (format!("{expected} as it was"), format!("{found} with another {difference}"));
         }
-        Self { path: path.clone(), expected, found, by: None, forcible: false, open: false, absent: false }
+        Self { path: path.clone(), expected, found, by: None, later: Vec::new(), forcible: false, open: false, absent: false }
     }
 
     /// Makes a conflict with words of its own.
     pub fn said(path: &AbsPath, expected: &str, found: &str) -> Self {
         let (expected, found) = (expected.into(), found.into());
-        Self { path: path.clone(), expected, found, by: None, forcible: false, open: false, absent: false }
+        Self { path: path.clone(), expected, found, by: None, later: Vec::new(), forcible: false, open: false, absent: false }
     }
 
     /// Makes the conflict of a file that a process is about to write to.
@@ -119,8 +123,15 @@ pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
         let Ok(manifest) = store.session(&other.id).map_err(drop).and_then(|s| Manifest::of(&s).map_err(drop)) else {
             continue;
         };
-        for conflict in conflicts.iter_mut().filter(|conflict| conflict.by.is_none() && !conflict.open) {
+        for conflict in conflicts.iter_mut().filter(|conflict| !conflict.open) {
             let Some(original) = manifest.originals.get(&conflict.path) else { continue };
+            let is_later = Some(other.changed) > since;
+            if is_later {
+                conflict.later.push((other.changed, other.id.to_string()));
+            }
+            if conflict.by.is_some() {
+                continue;
+            }
             let now = match conflict.path.as_path().symlink_metadata() {
                 Ok(meta) => Some(meta),
                 Err(error) if leads_nowhere(&error) => None,
@@ -132,7 +143,7 @@ pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
                 (Some(put), Some(now)) => {
                     (put.identity.ino, put.ctime.s, i64::from(put.ctime.ns)) == (now.ino(), now.ctime(), now.ctime_nsec())
                 }
-                (None, None) => Some(other.changed) > since,
+                (None, None) => is_later,
                 _ => false,
             };
             if put_it {
@@ -142,8 +153,18 @@ pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
     }
 }
 
-/// The command to run first, if another session has put what conflicts.
+/// The most sessions that are named.
+const NAMED: usize = 5;
+
+/// The commands to run first, if other sessions have put what conflicts.
 pub fn remedy(conflicts: &[Conflict]) -> Option<String> {
+    let recant = recant();
     let id = conflicts.iter().find_map(|c| c.by.as_ref())?;
-    Some(format!("session {id} has to be rolled back first: {recant} rollback {id}", recant = recant()))
+    let later: BTreeSet<&(Time, String)> = conflicts.iter().filter(|c| c.by.is_some()).flat_map(|c| &c.later).collect();
+    if later.len() < 2 {
+        return Some(format!("session {id} has to be rolled back first: {recant} rollback {id}"));
+    }
+    let calls: Vec<String> = later.iter().rev().take(NAMED).map(|(_, id)| format!("{recant} rollback {id}")).collect();
+    let more = if later.len() > NAMED { format!("; and {} more", later.len() - NAMED) } else { String::new() };
+    Some(format!("later sessions have to be rolled back first, the last first: {}{more}", calls.join("; ")))
 }
