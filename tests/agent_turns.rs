@@ -785,3 +785,16 @@ fn undos_that_are_rolled_back_out_of_order_are_a_conflict_that_names_the_order()
     }
     assert_eq!(world.read("README"), "3\n");
 }
+
+#[test]
+fn an_undo_has_one_line_in_the_log_and_its_session_no_directory() {
+    let world = world();
+    three(&world);
+    let id = undo(&world, "");
+    let said = world.recant("log").ok().stdout();
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains(&id[16..])).collect();
+    assert!(matches!(&lines[..], [line] if line.contains("agent undo 3") && line.ends_with("done")), "{said}");
+    assert_eq!(world.recant("log -n 1").ok().stdout(), format!("{}\n", lines[0]));
+    let said = world.recant("list").ok().stdout();
+    assert!(said.contains("  agent undo 3\n") && !said.contains("/tree"), "{said}");
+}

@@ -633,3 +633,36 @@ fn of_a_thousand_sessions_a_file_each_is_opened_and_more_only_of_those_that_name
     let (_, changes, headers, _) = opened(&["log", "src/none.rs"]);
     assert!(changes <= 1001 && headers == 0, "{changes} files of changes, {headers} headers");
 }
+
+#[test]
+fn a_long_way_back_is_whole_on_a_line_of_its_own() {
+    let world = World::new();
+    let long = "src/components/navigation/sidebar/entries.rs";
+    world.write(long, "0");
+    world.call(["snapshot", "create", "-m", "before the navigation is rewritten"]).run().ok();
+    world.write(long, "1");
+    world.call(["snapshot", "create", "-m", "after the navigation was rewritten"]).run().ok();
+    let said = dateless(&world.call(["log", long]).run().ok());
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    assert_snapshot!(said, @"
+    status 0
+    --- stdout
+    <when>        modified  snapshot 1: after the navigation was rewritten
+        recant snapshot restore 0 src/components/navigation/sidebar/entries.rs
+    ");
+}
+
+#[test]
+fn a_restore_has_one_line_in_the_log() {
+    let world = World::new();
+    world.write("f", "0");
+    world.recant("snapshot create").ok();
+    world.write("f", "1");
+    world.recant("snapshot restore 0 --force").ok();
+    let said = world.recant("log").ok().stdout();
+    assert!(said.lines().count() == 1 && said.contains("snapshot restore 0"), "{said}");
+    assert_eq!(world.recant("log --json").ok().json()["entries"].as_array().map(Vec::len), Some(2));
+    let id = world.edited("f");
+    world.call(["commit", &id]).run().ok();
+    assert!(world.recant("log -n 1").ok().stdout().contains("commit"));
+}

@@ -1,5 +1,6 @@
 //! `log`: what was done, the newest first. Of paths: what changed them ([`super::touched`]).
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::Serialize;
@@ -111,10 +112,22 @@ pub fn log(call: &Call, args: &args::Log) -> Result<Ended, Problem> {
     let filter = Filter::of(call, store, args)?;
     let asked = args.lines.filter(|_| !args.all);
     let lines = asked.unwrap_or(usize::MAX);
-    let is_asked = |entry: &&Entry| of.as_ref().is_none_or(|id| entry.session == *id) && filter.has_entry(entry);
+    let twice = if call.out.is_text() { told_by_another(&log.entries) } else { BTreeSet::new() };
+    let is_asked = |entry: &&Entry| {
+        of.as_ref().is_none_or(|id| entry.session == *id)
+            && filter.has_entry(entry)
+            && !(entry.verb == "commit" && entry.notes.is_empty() && twice.contains(&(&entry.session, entry.generation)))
+    };
     let chosen: Vec<&Entry> = log.entries.iter().rev().filter(is_asked).take(lines).collect();
     let torn = (!log.torn.is_empty()).then_some(Torn { file, lines: &log.torn });
     print(call, &chosen, torn, args)
+}
+
+/// The commits that have another line, which says what for: of turns that were undone, snapshots that were restored, settings that were edited.
+fn told_by_another(entries: &[Entry]) -> BTreeSet<(&Id, u64)> {
+    const VERBS: [&str; 4] = ["agent undo ", "agent install ", "agent uninstall ", "snapshot restore "];
+    let says_more = |entry: &&Entry| VERBS.iter().any(|verb| entry.verb.starts_with(verb));
+    entries.iter().filter(says_more).map(|entry| (&entry.session, entry.generation)).collect()
 }
 
 /// True if a session is called by the word. Costs less than to look one up where there is none: that tells which are called alike.
@@ -205,7 +218,7 @@ fn print(call: &Call, entries: &[&Entry], torn: Option<Torn<'_>>, args: &args::L
                     entry.result.clone(),
                     if agent.is_empty() { user(entry.about.uid) } else { agent },
                     entry.about.name.clone().unwrap_or_default(),
-                    entry.about.command.as_deref().map(shown).unwrap_or_default(),
+                    entry.about.command.as_deref().filter(|of| *of != entry.verb).map(shown).unwrap_or_default(),
                 ]
             })
             .collect();

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::list::{Damaged, shown, who};
 use super::log_filter::{Filter, again};
 use super::problem::Problem;
-use super::shown::cut;
+use super::shown::{columns, cut};
 use super::snapshot::{by_of, dir};
 use super::text::{self, Flexible, Side};
 use super::{Call, Ended, args, cwd, place};
@@ -253,11 +253,32 @@ fn print(call: &Call, args: &args::Log, asked: &Asked<'_>, rows: &[Row]) {
             },
         ]
     });
-    let mut cells: Vec<[String; 5]> = cells.collect();
-    text::fit(&mut cells, call.out.width(), &[Flexible::words(3, 8), Flexible::path(1, 8)]);
-    text::table([Side::Left; 5], &cells).for_each(|line| call.out.line(line));
+    lay_out(call, cells.collect());
     if more > 0 {
         call.out.line(text::more(more, &again(args, &asked.words(&(0..asked.words.len()).collect()))));
+    }
+}
+
+/// Prints a row a line; if that leaves the commands that take back no room, each of them on a line of its own.
+fn lay_out(call: &Call, cells: Vec<[String; 5]>) {
+    /// The least columns of what changed the paths.
+    const LEAST: usize = 16;
+    let width = call.out.width();
+    let flexible = [Flexible::words(3, LEAST), Flexible::path(1, 8)];
+    let mut fitted = cells.clone();
+    text::fit(&mut fitted, width, &flexible);
+    if text::table([Side::Left; 5], &fitted).all(|line| columns(&line) <= width) {
+        text::table([Side::Left; 5], &fitted).for_each(|line| call.out.line(line));
+        return;
+    }
+    let (mut rows, backs): (Vec<[String; 4]>, Vec<String>) =
+        cells.into_iter().map(|[when, who, change, what, back]| ([when, who, change, what], back)).unzip();
+    text::fit(&mut rows, width, &flexible);
+    for (line, back) in text::table([Side::Left; 4], &rows).zip(backs) {
+        call.out.line(line);
+        if !back.is_empty() {
+            call.out.line(format_args!("    {back}"));
+        }
     }
 }
 

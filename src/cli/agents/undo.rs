@@ -65,7 +65,8 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
         return Ok(ended(&kept));
     }
     let act = format!("undo {}", words(&numbers));
-    let recorded = format!("agent undo {meant} {}", here.directory);
+    // The directory is that of the session.
+    let recorded = format!("agent undo {meant}");
     if args.dry_run {
         let report = would(call, here.store, &series, &compared, (recorded, &act, n))?;
         let kept = and_of(kept, &report);
@@ -79,7 +80,8 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
             Some((paths, _)) => ("left", paths),
             None => ("failed", 0),
         };
-        log::Entry::new(format!("agent undo {meant}"), session.id(), session.header.generation, result, paths as u64)
+        let (id, generation) = (session.id(), session.header.generation);
+        log::Entry::new(format!("agent undo {meant}"), id, generation, result, paths as u64).of(&session.header)
     };
     let putting = Putting { recorded, act: &act, n, entry: &entry, force: args.force };
     let (session, report) = put_back(call, here.store, &series, &compared, &putting)?;
