@@ -920,3 +920,23 @@ fn what_is_recant_s_own_is_neither_completed_nor_in_a_manual() {
     }
     world.call(["man", "far"]).run().with(2);
 }
+
+#[test]
+fn a_manual_page_is_shown_by_man_on_a_terminal_and_printed_elsewhere() {
+    let mut world = World::new();
+    if world.program("script", ["-V"]).command().output().is_err() {
+        return common::skip("script makes the terminal");
+    }
+    let bin = world.root().join("bin");
+    world.set("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    world.write(bin.join("man"), "#!/bin/sh\necho \"man $*\"; grep TH\n").chmod(bin.join("man"), 0o755);
+    let on_a_terminal = |words: &str| {
+        let command = format!("{} {words}", env!("CARGO_BIN_EXE_recant"));
+        world.program("script", ["-qec", &command, "/dev/null"]).run().stdout().replace('\r', "")
+    };
+    assert_eq!(on_a_terminal("man agent").lines().collect::<Vec<_>>(), ["man -l -", ".TH recant-agent 1  \"agent \" "]);
+    assert!(world.recant("man agent").ok().stdout().contains("\n.SH NAME\n"));
+    // Without one that can show it, the page is printed.
+    world.write(bin.join("man"), "#!/bin/sh\nexit 1\n");
+    assert!(on_a_terminal("man agent").contains("\n.SH NAME\n"));
+}

@@ -1,9 +1,10 @@
 //! `completions` and `man`, from the same definition as the parser.
 
 use std::borrow::Cow;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -41,7 +42,7 @@ fn visible(command: &clap::Command) -> clap::Command {
     if command.get_version().is_some() { shown.version(env!("CARGO_PKG_VERSION")) } else { shown }
 }
 
-/// Prints one manual page, or writes all of them.
+/// Shows one manual page on a terminal, else prints it as roff; or writes all of them.
 pub fn man(call: &Call, args: &args::Man) -> Result<Ended, Problem> {
     let mut recant = help::definition();
     recant.build();
@@ -58,8 +59,28 @@ pub fn man(call: &Call, args: &args::Man) -> Result<Ended, Problem> {
         };
         command = command.find_subcommand(verb).filter(|verb| !verb.is_hide_set()).ok_or_else(unknown)?;
     }
-    call.out.bytes(&page(command)?);
+    let page = page(command)?;
+    if !(call.out.is_text() && std::io::stdout().is_terminal() && is_shown(call, &page)) {
+        call.out.bytes(&page);
+    }
     Ok(Ended::Done)
+}
+
+/// Has man(1) show a page. False if there is none, or it cannot.
+fn is_shown(call: &Call, page: &[u8]) -> bool {
+    let mut man = Command::new("man");
+    // What it says of an option that it does not know is of no use.
+    man.args(["-l", "-"]).stdin(Stdio::piped()).stderr(Stdio::null());
+    if let Some(pager) = &call.config.pager.value {
+        man.env("MANPAGER", if pager.trim().is_empty() { "cat" } else { pager });
+    }
+    let Ok(mut child) = man.spawn() else { return false };
+    if let Some(mut input) = child.stdin.take() {
+        // It may end without having read all.
+        drop(input.write_all(page));
+    }
+    // man(1): 3 if a program that it started failed, as one whose pager was left.
+    child.wait().is_ok_and(|status| matches!(status.code(), Some(0 | 3) | None))
 }
 
 /// Makes a page from clap_mangen's sections, and from our own where it leaves out the values of options, fills examples like prose, or

@@ -380,7 +380,7 @@ pub struct Completions {
 /// `man`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  recant man | man -l -
+  recant man session write             on a terminal man(1) shows it
   recant man session write | man -l -
   recant man --dir ~/.local/share/man/man1")]
 pub struct Man {
