@@ -265,17 +265,14 @@ fn some_paths_of_a_turn_go_back_alone_and_the_rest_later() {
     agent.stop();
     agent.prompt("nothing");
     agent.stop();
-    world.recant("agent undo 1 README -y").ok();
+    let first = undo(&world, "1 README");
     assert_eq!((world.read("README"), world.read("src/main.rs")), ("about\n".into(), "agent\n".into()));
     let listed = turns(&world);
     assert_eq!((&listed[0]["partly"], &listed[1]["undone"]), (&json!(true), &Value::Null));
-    world.recant("agent undo src -y").ok();
+    let second = undo(&world, "src");
     but(&world, &[]).without_directory_times().assert_same(&before.without_directory_times(), "all of it");
-    assert_snapshot!(world.recant("agent undo 1 -y"), @"
-    status 0
-    --- stderr
-    recant: turn 1: nothing to take back
-    ");
+    let said = world.recant("agent undo 1 -y").ok();
+    assert_eq!(told(&said), format!("recant: turn 1: already undone by {} and {}", &first[16..], &second[16..]));
 }
 
 #[test]
@@ -460,6 +457,7 @@ fn turns_are_listed_and_one_is_shown() {
     -fn main() {}
     +fn main() { print() }
     --- stderr
+    recant: this is turn 1 of claude: change what the program prints, and write abo…
     recant: mine: somebody else changed it during the turn
     recant: /nowhere/outside: turn 1 wrote it, outside of the project: it is not covered
     ");
@@ -768,6 +766,21 @@ fn told(said: &common::Said) -> String {
 }
 
 #[test]
+fn of_several_undos_each_is_named_at_the_turn_that_it_took_back() {
+    let world = world();
+    three(&world);
+    let undone: Vec<Value> = (0..3).map(|_| undo(&world, "").into()).collect();
+    let named: Vec<Value> = turns(&world).iter().rev().map(|turn| turn["undone"].clone()).collect();
+    assert_eq!(named, undone);
+    let rows = world.recant("log --json").ok().json()["entries"].clone();
+    let of = |id: &Value| rows.as_array().expect("a list").iter().filter(|row| row["session"] == *id).count();
+    assert_eq!(of(&undone[0]), 2);
+    // One that is undone already has no part in the next undo.
+    world.recant(&format!("rollback {}", undone[2].as_str().expect("an id"))).ok();
+    assert_eq!(world.recant("agent undo 1 --dry-run --json").ok().json()["turns"], json!([1]));
+}
+
+#[test]
 fn undos_that_are_rolled_back_out_of_order_are_a_conflict_that_names_the_order() {
     let world = world();
     three(&world);
@@ -784,6 +797,83 @@ fn undos_that_are_rolled_back_out_of_order_are_a_conflict_that_names_the_order()
         world.recant(&format!("rollback {id}")).ok();
     }
     assert_eq!(world.read("README"), "3\n");
+}
+
+#[test]
+fn a_turn_that_is_undone_says_so_and_by_what() {
+    let world = world();
+    three(&world);
+    let id = undo(&world, "3");
+    let tail = &id[16..];
+    let said = world.recant("agent undo 3 -y").ok();
+    assert_eq!(told(&said), format!("recant: turn 3: already undone by {tail}: recant rollback {tail} brings it back"));
+    assert!(told(&world.recant("agent diff 3").ok()).contains(&format!("turn 3 is undone by {tail}")));
+    undo(&world, "2 README");
+    assert!(told(&world.recant("agent diff 2").ok()).contains("turn 2 is undone in part by "));
+}
+
+#[test]
+fn a_diff_of_no_named_turn_says_which_one_it_shows() {
+    let world = world();
+    three(&world);
+    let said = world.recant("agent diff").ok();
+    assert_eq!(told(&said), "recant: this is turn 3 of claude: number 3");
+    assert!(world.recant("agent diff 3").ok().stderr().is_empty());
+}
+
+#[test]
+fn a_path_that_a_turn_did_not_change_is_named_by_its_diff() {
+    let world = world();
+    three(&world);
+    let said = world.recant("agent diff nosuch").with(1);
+    assert_snapshot!(said, @"
+    status 1
+    --- stderr
+    recant: /world/tree/nosuch: neither turn 3 nor the project has it
+            nothing was changed
+            recant agent diff 3 shows all that turn 3 changed
+    ");
+    let said = world.recant("agent diff 2 src").ok();
+    assert_eq!((said.stdout(), told(&said)), (String::new(), "recant: src: turn 2 did not change it".into()));
+    assert!(world.recant("agent diff 2 src new2").ok().stdout().contains("new2"));
+}
+
+#[test]
+fn of_two_numbers_the_second_is_no_turn() {
+    let world = world();
+    three(&world);
+    let why = "takes one number";
+    for verb in ["undo 1 2 -y", "diff 1 2"] {
+        let said = world.recant(&format!("agent {verb}")).with(2);
+        assert!(told(&said).contains(why) && said.stderr().contains("nothing was changed"), "{said}");
+    }
+    assert!(told(&world.recant("agent undo 1 2 -y").with(2)).contains("turn 1 goes back with all later ones"));
+    // A file of that name is one.
+    world.write("2", "x");
+    let said = world.recant("agent undo 1 2 -y").with(4);
+    assert!(!told(&said).contains(why), "{said}");
+}
+
+#[test]
+fn the_notes_of_a_diff_come_after_its_page() {
+    let world = world();
+    if world.program("script", ["-V"]).command().output().is_err() {
+        return common::skip("script makes the terminal");
+    }
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("one");
+    agent.edit("README", "agent\n");
+    pause();
+    run(&world, "echo mine > mine");
+    pause();
+    agent.stop();
+    let command = format!("{} agent diff README mine run.sh", env!("CARGO_BIN_EXE_recant"));
+    let call = world.program("script", ["-qec", &command, "/dev/null"]).env("PAGER", "sed s/^/paged:/").env("TERM", "xterm");
+    let said = call.run().stdout();
+    let paged = said.rfind("paged:").expect("a page");
+    for note in ["this is turn 1", "somebody else changed it", "turn 1 did not change it"] {
+        assert!(said.find(note).is_some_and(|note| paged < note), "{note}: {said}");
+    }
 }
 
 #[test]

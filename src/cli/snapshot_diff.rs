@@ -100,12 +100,14 @@ fn print(
     for (path, why) in &compared.left {
         left.push(Left { path: whole(&series.directory, path)?, why: why.clone() });
     }
-    left.iter().for_each(|Left { path, why }| call.out.note(format_args!("{path}: not compared: {why}")));
+    let say_left = || left.iter().for_each(|Left { path, why }| call.out.note(format_args!("{path}: not compared: {why}")));
     if args.much.name_only {
+        say_left();
         return Ok(diff::names(call, listed.iter().map(|(change, _)| change)));
     }
     let mut kept = Kept::of(&series.dir, &series.directory);
     if !call.out.is_text() {
+        say_left();
         let mut rows = Vec::with_capacity(listed.len());
         for (change, difference) in &listed {
             let counts = match args.much.stat {
@@ -119,6 +121,8 @@ fn print(
         return Ok(Ended::Done);
     }
     let mut showing = Showing::begin(call, &args.much)?;
+    // After the end of a pager, which has the terminal now.
+    say_left();
     for (change, difference) in &listed {
         if call.out.is_closed() {
             break;

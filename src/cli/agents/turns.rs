@@ -1,6 +1,7 @@
 //! `agent turns` and `agent diff`: the turns of this project, and what one of them changed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -14,9 +15,10 @@ use crate::cli::list::shown;
 use crate::cli::place::absolute;
 use crate::cli::problem::Problem;
 use crate::cli::shown::{cut, cut_off};
+use crate::cli::snapshot::inner;
 use crate::cli::text::{self, Flexible, Side};
 use crate::cli::{Call, Ended, cwd, snapshot_diff};
-use crate::error::command;
+use crate::error::{Kind, command};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::header::Status;
@@ -136,17 +138,28 @@ impl<'c> Here<'c> {
 }
 
 /// The paths that are taken back, by turn.
-type Undone = BTreeMap<u64, BTreeSet<AbsPath>>;
+pub type Undone = BTreeMap<u64, BTreeSet<AbsPath>>;
 
 /// True if all that a turn wrote is taken back.
-fn is_back(turn: &Turn, undone: &Undone) -> bool {
+pub fn is_back(turn: &Turn, undone: &Undone) -> bool {
     undone.get(&turn.head.n).is_some_and(|undone| turn.own().all(|wrote| undone.contains(&wrote.path)))
 }
 
-/// The last session that took something of a turn back, and is committed.
-fn undone_by<'t>(store: &Store, turn: &'t Turn) -> Option<&'t Id> {
+/// The sessions that took something of a turn back and are committed, the oldest first.
+pub fn undone_by<'t>(store: &Store, turn: &'t Turn) -> Vec<&'t Id> {
     let is_committed = |id: &&Id| store.session(id).is_ok_and(|session| session.header.status() == Status::Committed);
-    turn.undone.iter().rev().map(|(id, _)| id).find(is_committed)
+    turn.undone.iter().map(|(id, _)| id).filter(is_committed).collect()
+}
+
+/// The error of a second number, which is no path; `None` if the word is no number.
+pub fn one_number(verb: &str, n: u64, word: &Path) -> Option<Problem> {
+    let word: u64 = word.to_str()?.parse().ok()?;
+    let problem = Problem::new(Kind::Usage, format!("agent {verb} takes one number, and {word} is no path here"));
+    let problem = Problem { state: Some("nothing was changed".into()), ..problem };
+    Some(problem.remedy(match verb {
+        "undo" => format!("turn {n} goes back with all later ones: {}", command(format_args!("agent undo {n}"))),
+        _ => format!("{} shows turn {word}", command(format_args!("agent {verb} {word}"))),
+    }))
 }
 
 /// A turn in JSON: docs/json.md.
@@ -231,7 +244,7 @@ pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Problem> {
             files: turn.own().filter(|wrote| !wrote.directory).count(),
             covered: turn.covered,
             ended: turn.is_settled,
-            undone: undone_by(here.store, turn).filter(|_| turn.own().next().is_some()),
+            undone: undone_by(here.store, turn).pop().filter(|_| turn.own().next().is_some()),
             partly: undone.contains_key(&turn.head.n) && !is_back(turn, &undone),
         })
         .collect();
@@ -284,29 +297,94 @@ fn print(call: &Call, args: &args::Turns, rows: &[Row<'_>]) {
 pub fn diff(call: &Call, args: TurnDiff) -> Result<Ended, Problem> {
     let here = Here::find(call)?;
     let turns = here.turns.all()?;
-    let (n, paths) = turn_and_paths(&args.of);
-    let (n, paths) = (here.meant(&turns, n)?, paths.to_vec());
+    let (named, words) = turn_and_paths(&args.of);
+    let n = here.meant(&turns, named)?;
     let Some(turn) = turns.iter().find(|turn| turn.head.n == n) else { return Ok(Ended::Done) };
     let Some((before, _)) = turn.before else { return Err(not_covered(turn)) };
-    if !turn.covered {
-        call.out.warn(format_args!("turn {n} began before its snapshot was whole: some of what it changed may be missing here"));
-    }
     // A turn that has not ended is compared with the directory as it is now.
     let after = turn.after.filter(|_| turn.is_settled);
     if turn.calls.is_empty() || after == Some(before) {
+        say_uncovered(call, turn);
         call.out.note(format_args!("turn {n} changed nothing"));
         return Ok(Ended::Done);
     }
+    let (paths, others) = if after.is_some() { changed(&here, turn, words)? } else { (words.to_vec(), Vec::new()) };
+    let say_others = || {
+        let say = |path: &AbsPath| call.out.note(format_args!("{}: turn {n} did not change it", call.out.shown(path)));
+        others.iter().for_each(say);
+    };
+    if paths.is_empty() && !words.is_empty() {
+        say_others();
+        return Ok(Ended::Done);
+    }
+    let other = after.map(|n| n.to_string());
+    let (key, dir) = (before.to_string(), Some(here.directory.as_path().to_owned()));
+    let ended = snapshot_diff::diff(call, &SnapshotDiff { key, other, paths, dir, with_vcs: false, much: args.much })?;
+    // From here on it is said after the pager's end.
+    if named.is_none() {
+        say_which(call, turn);
+    }
+    say_uncovered(call, turn);
+    say_others();
     for wrote in turn.wrote.iter().filter(|_| after.is_some()) {
         if let Some(why) = turn.against(&wrote.path) {
             call.out.note(format_args!("{}: {why}", call.out.shown(&whole(&here.directory, &wrote.path)?)));
         }
     }
-    let other = after.map(|n| n.to_string());
-    let (key, dir) = (before.to_string(), Some(here.directory.as_path().to_owned()));
-    let ended = snapshot_diff::diff(call, &SnapshotDiff { key, other, paths, dir, with_vcs: false, much: args.much })?;
     say_outside(call, turn);
+    say_undone(call, &here, turn, &turns)?;
     Ok(ended)
+}
+
+/// Those of the paths that a turn changed, and the others.
+///
+/// # Errors
+/// One of them neither the turn nor the project has.
+fn changed(here: &Here<'_>, turn: &Turn, words: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<AbsPath>), Problem> {
+    let n = turn.head.n;
+    let (mut changed, mut others) = (Vec::new(), Vec::new());
+    for (path, word) in inner(&here.directory, words)?.iter().zip(words) {
+        if turn.wrote.iter().any(|wrote| wrote.path.is_under(path)) {
+            changed.push(word.clone());
+            continue;
+        }
+        let path = whole(&here.directory, path)?;
+        if path.as_path().symlink_metadata().is_err() {
+            let shows = || format!("{} shows all that turn {n} changed", command(format_args!("agent diff {n}")));
+            let unknown =
+                || Problem::refused(format!("{path}: neither turn {n} nor the project has it")).path(&path).remedy(shows());
+            return Err(one_number("diff", n, word).unwrap_or_else(unknown));
+        }
+        others.push(path);
+    }
+    Ok((changed, others))
+}
+
+/// Warns of a turn of which something may be missing.
+fn say_uncovered(call: &Call, turn: &Turn) {
+    if !turn.covered {
+        let n = turn.head.n;
+        call.out.warn(format_args!("turn {n} began before its snapshot was whole: some of what it changed may be missing here"));
+    }
+}
+
+/// Says which turn is shown.
+fn say_which(call: &Call, turn: &Turn) {
+    let which = format!("this is turn {} of {}: ", turn.head.n, turn.head.agent.word());
+    // With "recant: " it is one line of 80 columns.
+    let prompt = cut_off(&shown(&turn.head.prompt), 72_usize.saturating_sub(which.len()));
+    call.out.note(format_args!("{which}{prompt}"));
+}
+
+/// Says what took it back.
+fn say_undone(call: &Call, here: &Here<'_>, turn: &Turn, turns: &[Turn]) -> Result<(), Problem> {
+    let by = undone_by(here.store, turn);
+    if !by.is_empty() && turn.own().next().is_some() {
+        let part = if is_back(turn, &here.undone(turns)?) { "" } else { " in part" };
+        let by: Vec<&str> = by.iter().map(|id| id.tail()).collect();
+        call.out.note(format_args!("turn {} is undone{part} by {}", turn.head.n, text::list(&by)));
+    }
+    Ok(())
 }
 
 /// Names what a turn's tools were to write outside of the project.

@@ -1,9 +1,11 @@
 //! `agent undo`: takes turns back by a session of its own.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 
-use super::turns::{Here, not_covered, say_outside};
-use crate::agent::turn::Line;
+use super::turns::{Here, is_back, not_covered, one_number, say_outside, undone_by};
+use crate::agent::turn::{Line, Turn};
 use crate::agent::undo::{Asked, Chosen, Undo, undo as compare};
 use crate::cli::args::{TurnUndo, turn_and_paths};
 use crate::cli::problem::Problem;
@@ -33,7 +35,7 @@ struct Whole<'a> {
 /// Takes turns back.
 pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let here = Here::find(call)?;
-    let (n, paths) = turn_and_paths(&args.of);
+    let (n, words_of_paths) = turn_and_paths(&args.of);
     let meant = here.meant(&here.turns.all()?, n)?;
     let series = here.series()?;
     if !args.dry_run {
@@ -46,20 +48,22 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let undone = here.undone(&turns)?;
     let chosen = Chosen::from(&turns, meant, &undone);
     let of_project = |problem: Problem| problem.remedy(format!("name paths of {}", here.directory));
-    let paths = inner(&here.directory, paths).map_err(of_project)?;
+    let paths = inner(&here.directory, words_of_paths).map_err(of_project)?;
     refuse_pruned(&here, &series, &chosen)?;
     let asked = Asked { paths: &paths, force: args.force };
     let found = compare(&here.store.path, &series, &chosen, asked)?;
-    let Some(Undo { compared, n, same }) = found else {
+    let Some(Undo { compared, n: snapshot, same }) = found else {
         return Err(chosen.back.first().map_or_else(|| Problem::refused("no turn is covered"), |turn| not_covered(turn)));
     };
-    refuse_unknown(&here, &chosen, &compared, &paths)?;
+    refuse_unknown(&here, &chosen, &compared, &paths, n.map(|n| (n, words_of_paths)))?;
     // The first one is named whatever it did: it was asked for.
-    let numbers: Vec<u64> =
-        chosen.back.iter().filter(|turn| turn.head.n == meant || !turn.wrote.is_empty()).map(|turn| turn.head.n).collect();
+    let has_part = |turn: &&&Turn| turn.head.n == meant || !turn.wrote.is_empty() && !is_back(turn, &undone);
+    let numbers: Vec<u64> = chosen.back.iter().filter(has_part).map(|turn| turn.head.n).collect();
+    let first = chosen.back.iter().find(|turn| numbers[..] == [turn.head.n] && is_back(turn, &undone));
+    let already = first.map_or(Vec::new(), |turn| undone_by(here.store, turn));
     let (rows, kept) = (rows(&series, &compared)?, left(&series, &compared)?);
     chosen.back.iter().for_each(|turn| say_outside(call, turn));
-    let saying = Saying { call, args, here: &here, turns: &numbers };
+    let saying = Saying { call, args, here: &here, turns: &numbers, already: &already };
     if rows.is_empty() {
         saying.say(None, &rows, &kept);
         return Ok(ended(&kept));
@@ -68,7 +72,7 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     // The directory is that of the session.
     let recorded = format!("agent undo {meant}");
     if args.dry_run {
-        let report = would(call, here.store, &series, &compared, (recorded, &act, n))?;
+        let report = would(call, here.store, &series, &compared, (recorded, &act, snapshot))?;
         let kept = and_of(kept, &report);
         saying.say(None, &rows, &kept);
         return Ok(ended(&kept));
@@ -83,11 +87,14 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
         let (id, generation) = (session.id(), session.header.generation);
         log::Entry::new(format!("agent undo {meant}"), id, generation, result, paths as u64).of(&session.header)
     };
-    let putting = Putting { recorded, act: &act, n, entry: &entry, force: args.force };
+    let putting = Putting { recorded, act: &act, n: snapshot, entry: &entry, force: args.force };
     let (session, report) = put_back(call, here.store, &series, &compared, &putting)?;
     let id = session.id().clone();
     for turn in &chosen.back {
-        let is_its = |path: &&AbsPath| turn.wrote.iter().any(|wrote| wrote.path == **path);
+        let before = undone.get(&turn.head.n);
+        let is_its = |path: &&AbsPath| {
+            turn.wrote.iter().any(|wrote| wrote.path == **path) && !before.is_some_and(|before| before.contains(*path))
+        };
         let same: Vec<AbsPath> = same.iter().filter(is_its).cloned().collect();
         if same.is_empty() && !compared.differences.iter().any(|difference| is_its(&&difference.path)) {
             continue;
@@ -113,12 +120,21 @@ fn refuse_pruned(here: &Here<'_>, series: &Series, chosen: &Chosen<'_>) -> Resul
     Ok(())
 }
 
-/// Refuses paths that neither the turns nor the project has.
-fn refuse_unknown(here: &Here<'_>, chosen: &Chosen<'_>, compared: &Compared, paths: &[AbsPath]) -> Result<(), Problem> {
+/// Refuses paths that neither the turns nor the project has. `named`: the turn that was named, and the words of the paths.
+fn refuse_unknown(
+    here: &Here<'_>,
+    chosen: &Chosen<'_>,
+    compared: &Compared,
+    paths: &[AbsPath],
+    named: Option<(u64, &[PathBuf])>,
+) -> Result<(), Problem> {
     let wrote = |path: &AbsPath| chosen.back.iter().flat_map(|turn| &turn.wrote).any(|wrote| wrote.path.is_under(path));
-    match paths.iter().zip(&compared.found).find(|(path, found)| !**found && !wrote(path)) {
+    match paths.iter().zip(&compared.found).enumerate().find(|(_, (path, found))| !**found && !wrote(path)) {
         None => Ok(()),
-        Some((path, _)) => {
+        Some((i, (path, _))) => {
+            if let Some(problem) = named.and_then(|(n, words)| one_number("undo", n, words.get(i)?)) {
+                return Err(problem);
+            }
             let path = whole(&here.directory, path)?;
             let problem = Problem::refused(format!("{path}: neither the turns nor the project has it")).path(&path);
             Err(problem.remedy(format!("{} lists what would go back", command("agent undo --dry-run --all"))))
@@ -172,11 +188,13 @@ struct Saying<'a> {
     args: &'a TurnUndo,
     here: &'a Here<'a>,
     turns: &'a [u64],
+    /// The sessions that took all of it back before.
+    already: &'a [&'a Id],
 }
 
 impl Saying<'_> {
     fn say(&self, session: Option<&Id>, rows: &[Row], kept: &[Left]) {
-        let Self { call, args, here, turns } = self;
+        let Self { call, args, here, turns, already } = self;
         let (out, dry_run) = (&call.out, args.dry_run);
         if !out.is_text() {
             let directory = &here.directory;
@@ -192,6 +210,15 @@ impl Saying<'_> {
         let all = command(format_args!("agent undo {first} --dry-run --all"));
         apply::say_skipped(call, kept.iter().map(|Left { path, why }| (path, &**why)), args.all, &all);
         let skipped = if kept.is_empty() { String::new() } else { format!(", {} skipped", text::grouped(kept.len() as u64)) };
+        if rows.is_empty() && !already.is_empty() {
+            let tails: Vec<&str> = already.iter().map(|id| id.tail()).collect();
+            let again = match tails[..] {
+                [one] => format!(": {} brings it back", command(format_args!("rollback {one}"))),
+                _ => String::new(),
+            };
+            out.note(format_args!("{}: already undone by {}{again}{skipped}", words(turns), text::list(&tails)));
+            return;
+        }
         if rows.is_empty() {
             out.note(format_args!("{}: nothing to take back{skipped}", words(turns)));
             return;
