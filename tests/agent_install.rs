@@ -439,7 +439,10 @@ fn a_person_at_a_terminal_sees_the_edit_and_decides() {
     };
     let path = settings(&world, "gemini", "--user");
     assert_eq!((status, path.exists()), (Some(1), false), "{said}");
-    let (shown, asked) = (said.find("BeforeTool").expect("the edit"), said.find("Add recant's hooks?").expect("a question"));
+    let (shown, asked) = (
+        said.find("BeforeTool").expect("the edit"),
+        said.find("Add recant's hooks to ~/.gemini/settings.json? [y/N]").expect("a question"),
+    );
     assert!(shown < asked, "{said}");
     assert_eq!(world.recant("list --json").ok().json()["sessions"].as_array().map(Vec::len), Some(0));
     let (status, said) = answered("y\n").expect("as before");
@@ -464,7 +467,7 @@ fn status_tells_if_the_hooks_fire_and_why_not() {
     not covered:
       files outside of the project
       version control's own directories, as .git
-      what the preset dev leaves out, as target and node_modules
+      what the preset dev leaves out: .env*, *.log, caches, what is built, as target
       what an agent writes before its hooks are called, or while they are off
     ");
     world.recant("agent install claude -y").ok();
@@ -480,7 +483,7 @@ fn status_tells_if_the_hooks_fire_and_why_not() {
     not covered:
       files outside of the project
       version control's own directories, as .git
-      what the preset dev leaves out, as target and node_modules
+      what the preset dev leaves out: .env*, *.log, caches, what is built, as target
       what an agent writes before its hooks are called, or while they are off
     ");
     event(&world, "claude", "SessionStart");
@@ -495,7 +498,7 @@ fn status_tells_if_the_hooks_fire_and_why_not() {
     not covered:
       files outside of the project
       version control's own directories, as .git
-      what the preset dev leaves out, as target and node_modules
+      what the preset dev leaves out: .env*, *.log, caches, what is built, as target
       what an agent writes before its hooks are called, or while they are off
     ");
     // Each of these keeps them from firing, wherever it stands.
@@ -663,4 +666,47 @@ fn a_plugin_is_exported_into_a_new_directory_and_nothing_is_overwritten() {
     }
     world.recant("agent export codex other").with(2);
     assert!(!world.exists("other"));
+}
+
+#[test]
+fn an_uninstall_names_the_settings_that_have_the_hooks_if_the_others_do() {
+    let world = world();
+    for (there, asked, option) in [("--project", "", "--project"), ("", "--project", "--user")] {
+        world.recant(&format!("agent install claude {there} -y")).ok();
+        let said = world.recant(&format!("agent uninstall claude {asked} -y")).ok();
+        assert!(flat(&said).contains(&format!("recant agent uninstall claude {option} removes those in ")), "{said}");
+        world.recant(&format!("agent uninstall claude {option} -y")).ok();
+        let said = world.recant(&format!("agent uninstall claude {option} -y")).ok();
+        assert!(!flat(&said).contains("removes those"), "{said}");
+    }
+}
+
+#[test]
+fn hooks_whose_program_is_not_found_do_not_fire_whatever_came_before() {
+    let world = world();
+    event(&world, "claude", "SessionStart");
+    world.recant("agent install claude --project -y").ok();
+    let said = world.recant("agent status claude").with(4);
+    assert!(
+        said.stdout().starts_with("Claude Code: hooks do not fire\n") && flat(&said).contains("recant is not in PATH"),
+        "{said}"
+    );
+    world.mkdir(world.root().join("bin")).symlink(env!("CARGO_BIN_EXE_recant"), world.root().join("bin/recant"));
+    assert!(world.recant("agent status claude").ok().stdout().starts_with("Claude Code: hooks fire\n"));
+    world.recant("agent uninstall claude --project -y").ok();
+    world.recant("agent install claude -y").ok();
+    let path = settings(&world, "claude", "--user");
+    let moved = world.read(&path).replace(&world.root().join("bin/recant").display().to_string(), "/opt/old/recant");
+    world.write(&path, &moved);
+    let said = world.recant("agent status claude").with(4);
+    assert!(said.stdout().starts_with("Claude Code: hooks do not fire\n"), "{said}");
+}
+
+#[test]
+fn the_help_of_an_uninstall_has_its_own_examples() {
+    let world = world();
+    let [install, uninstall] = ["install", "uninstall"].map(|verb| world.recant(&format!("agent {verb} --help")).ok().stdout());
+    let examples = |help: &str| help.split("Examples:").nth(1).expect("examples").to_owned();
+    assert!(!examples(&uninstall).contains("agent install") && examples(&uninstall).contains("agent uninstall codex --project"));
+    assert!(examples(&install).contains("agent install codex --project"));
 }

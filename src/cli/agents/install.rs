@@ -18,7 +18,7 @@ use crate::cli::args::Install;
 use crate::cli::begun::{filled, take_away};
 use crate::cli::diff::patch;
 use crate::cli::problem::Problem;
-use crate::cli::{Call, Ended};
+use crate::cli::{Call, Ended, text};
 use crate::diff::patch::{Form as Shape, Words};
 use crate::diff::sources::Sources;
 use crate::diff::view::View;
@@ -121,7 +121,7 @@ pub fn install(call: &Call, args: &Install) -> Result<Ended, Problem> {
         say_nothing(&asked, &format!("the hooks for {} are there already: {}", agent.name(), call.out.shown(&files[at].named)));
         return Ok(Ended::Done);
     }
-    carry_out(&asked, changes, "Add recant's hooks?")
+    carry_out(&asked, changes, "Add recant's hooks to")
 }
 
 /// Removes recant's hooks from an agent's settings.
@@ -135,9 +135,10 @@ pub fn uninstall(call: &Call, args: &Install) -> Result<Ended, Problem> {
     if changes.is_empty() {
         let named = call.out.shown(&files[0].named);
         say_nothing(&asked, &format!("there are no hooks of recant for {} in {named}", asked.agent.name()));
+        say_other(&asked);
         return Ok(Ended::Done);
     }
-    carry_out(&asked, changes, "Remove recant's hooks?")
+    carry_out(&asked, changes, "Remove recant's hooks from")
 }
 
 /// The path of this program that settings name: the one in PATH, which an update leaves as it is, if it is this program.
@@ -248,7 +249,17 @@ fn say_nothing(asked: &Asked<'_>, why: &str) {
     asked.call.out.note(format_args!("{why}; nothing was changed"));
 }
 
-/// Shows the edit, asks, and makes it.
+/// Names the settings of the other scope, if the hooks are there.
+fn say_other(asked: &Asked<'_>) {
+    let other = if asked.scope == Scope::Project { Scope::User } else { Scope::Project };
+    let Ok(files) = surroundings().and_then(|around| files(&around, asked.agent, other)) else { return };
+    if let Some(file) = files.iter().find(|file| !file.hooks.is_empty()) {
+        let remove = command(format_args!("agent uninstall {} --{}", asked.agent.word(), other.word()));
+        asked.call.out.note(format_args!("{remove} removes those in {}", asked.call.out.shown(&file.named)));
+    }
+}
+
+/// Shows the edit, asks, and makes it. `question`: its words before the files.
 fn carry_out(asked: &Asked<'_>, changes: Vec<Change>, question: &str) -> Result<Ended, Problem> {
     let Asked { call, agent, verb, dry_run, .. } = *asked;
     if !dry_run {
@@ -272,7 +283,8 @@ fn carry_out(asked: &Asked<'_>, changes: Vec<Change>, question: &str) -> Result<
         let (named, path) = (call.out.shown(&change.named), call.out.shown(&change.path));
         call.out.say(format_args!("recant: {named} is a link: the edit is made in {path}"));
     }
-    if let Err(problem) = call.confirm(question) {
+    let edited: Vec<String> = changes.iter().map(|change| call.out.shown(&change.path)).collect();
+    if let Err(problem) = call.confirm(&format!("{question} {}?", text::list(&edited))) {
         take_away(call, store, session);
         return Err(problem);
     }

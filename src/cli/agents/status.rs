@@ -77,7 +77,7 @@ struct Hooks {
 const NOT_COVERED: [&str; 4] = [
     "files outside of the project",
     "version control's own directories, as .git",
-    "what the preset dev leaves out, as target and node_modules",
+    "what the preset dev leaves out: .env*, *.log, caches, what is built, as target",
     "what an agent writes before its hooks are called, or while they are off",
 ];
 

@@ -18,8 +18,22 @@ pub enum AgentVerb {
     /// Take a turn and the later ones back
     Undo(TurnUndo),
     /// Add recant's hooks to an agent's settings
+    #[command(after_help = "Examples:
+  recant agent install claude            in your own settings
+  recant agent install codex --project   in .codex/ of this project
+  recant agent install claude --dry-run  show the edit alone
+
+The edit is shown and asked for, and it is a session: recant rollback ID takes it
+back. What it does not add stays as it is: comments, other keys, order.")]
     Install(Install),
     /// Remove recant's hooks from an agent's settings
+    #[command(after_help = "Examples:
+  recant agent uninstall claude            from your own settings
+  recant agent uninstall codex --project   from .codex/ of this project
+  recant agent uninstall claude --dry-run  show the edit alone
+
+The edit is shown and asked for, and it is a session: recant rollback ID brings the
+hooks back. What recant did not add stays as it is.")]
     Uninstall(Install),
     /// Tell whether an agent's hooks fire, and what is not covered
     Status(AgentStatus),
@@ -106,14 +120,6 @@ pub fn turn_and_paths(words: &[PathBuf]) -> (Option<u64>, &[PathBuf]) {
 
 /// `agent install` and `agent uninstall`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  recant agent install claude            in your own settings
-  recant agent install codex --project   in .codex/ of this project
-  recant agent install claude --dry-run  show the edit alone
-  recant agent uninstall claude
-
-The edit is shown and asked for, and it is a session: recant rollback ID takes it
-back. What it does not add stays as it is: comments, other keys, order.")]
 pub struct Install {
     /// The agent: claude, codex, gemini, copilot, opencode or pi
     #[arg(hide_possible_values = true)]
