@@ -464,7 +464,7 @@ fn an_agent_without_a_terminal_makes_nothing_real_unless_a_person_s_settings_all
     --- stderr
     recant: an agent calls (CLAUDECODE is set) without a terminal: a person decides what becomes real
             nothing was changed
-            for the person to type: recant commit <id1~> -y
+            for the person to type: recant commit <id1~>
     ");
     for words in
         ["commit last", "rollback last", "redo last", "undo", "undo -y", "snapshot restore last", "-y snapshot restore last"]
@@ -494,18 +494,21 @@ fn an_agent_without_a_terminal_makes_nothing_real_unless_a_person_s_settings_all
         "discard --all -y",
     ] {
         let said = agent("CLAUDECODE", words).with(1);
-        assert!(said.stderr().contains(&format!("for the person to type: recant {words}")), "{words}: {said}");
+        assert!(
+            said.stderr().contains(&format!("for the person to type: recant {}\n", words.trim_end_matches(" -y"))),
+            "{words}: {said}"
+        );
     }
     // A run's own failures are told from its command's statuses.
-    let said = agent("CLAUDECODE", "run --commit -- touch made").with(125);
-    assert!(said.stderr().contains("for the person to type: recant run --commit -- touch made"), "{said}");
+    let said = agent("CLAUDECODE", "run --commit -- touch made -y").with(125);
+    assert!(said.stderr().contains("for the person to type: recant run --commit -- touch made -y"), "{said}");
     before.assert_same(&world.manifest(), "refused");
     agent("CLAUDECODE", "commit last --dry-run").ok();
     agent("CLAUDECODE", "snapshot restore last --dry-run").ok();
     agent("CLAUDECODE", "diff last").ok();
     world.call(["commit", &id]).env("CLAUDECODE", "").run().ok();
     let said = agent("CLAUDECODE", "undo -y").with(1);
-    assert!(said.masked_err().ends_with("for the person to type: recant undo -y <id1~>\n"), "{said}");
+    assert!(said.masked_err().ends_with("for the person to type: recant undo <id1~>\n"), "{said}");
     agent("CLAUDECODE", "rollback last").with(1);
     world.config("[agent]\ncommit = 'refuse'\n");
     agent("CLAUDECODE", "rollback last").with(1);

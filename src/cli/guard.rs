@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use super::Call;
-use super::args::{AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
+use super::agents;
+use super::args::{AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb, turn_and_paths};
 use super::by;
 use super::problem::Problem;
 use super::which::{self, Want};
@@ -26,6 +27,7 @@ pub fn refuse(call: &Call, verb: &Verb, words: &[OsString], elsewhere: bool) -> 
     let message = format!("an agent calls ({variable} is set) without a terminal: a person decides what becomes real");
     // The sessions of another machine are not known here.
     let session = session.filter(|_| !elsewhere).and_then(|(key, want)| Some((key, which::meant(call, key, want)?)));
+    let words = asking(verb, words, elsewhere, call);
     Err(Problem::refused(message).remedy(format!("for the person to type: {}", typed(words, session))))
 }
 
@@ -55,9 +57,26 @@ fn decided(verb: &Verb) -> Option<Option<(&str, Want)>> {
     }
 }
 
+/// The words without the agent's own `-y`: it is the person who is asked. With the number of the turn: by then another may be the newest.
+fn asking(verb: &Verb, words: &[OsString], elsewhere: bool, call: &Call) -> Vec<OsString> {
+    let mut words = words.to_vec();
+    // A run's words may be its command's.
+    if !matches!(verb, Verb::Run(_)) {
+        words.retain(|word| word != "-y" && word != "--yes");
+    }
+    if let Verb::Agent { verb: AgentVerb::Undo(args) } = verb
+        && !elsewhere
+        && turn_and_paths(&args.of).0.is_none()
+        && let Some(at) = words.iter().position(|word| word == "undo")
+        && let Some(n) = agents::turns::newest_to_undo(call)
+    {
+        words.insert(at + 1, n.to_string().into());
+    }
+    words
+}
+
 /// The call as a person would type it, with the session's id: by then the word that names it may mean another session.
-fn typed(words: &[OsString], session: Option<(&str, Id)>) -> String {
-    let mut words: Vec<OsString> = words.to_vec();
+fn typed(mut words: Vec<OsString>, session: Option<(&str, Id)>) -> String {
     // `--far` and its value come from the near side, not from the person.
     if let Some(at) = words.iter().position(|word| word == "--far") {
         words.drain(at..words.len().min(at + 2));

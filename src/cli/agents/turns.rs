@@ -151,6 +151,12 @@ pub fn undone_by<'t>(store: &Store, turn: &'t Turn) -> Vec<&'t Id> {
     turn.undone.iter().map(|(id, _)| id).filter(is_committed).collect()
 }
 
+/// The turn that `agent undo` without a number means.
+pub fn newest_to_undo(call: &Call) -> Option<u64> {
+    let here = Here::find(call).ok()?;
+    here.meant(&here.turns.all().ok()?, None).ok()
+}
+
 /// The error of a second number, which is no path; `None` if the word is no number.
 pub fn one_number(verb: &str, n: u64, word: &Path) -> Option<Problem> {
     let word: u64 = word.to_str()?.parse().ok()?;
