@@ -884,6 +884,34 @@ fn the_notes_of_a_diff_come_after_its_page() {
 }
 
 #[test]
+fn the_newest_turn_is_named_where_recant_says_how_things_stand() {
+    let world = world();
+    let line = "turn 3 of claude: recant agent turns, recant agent undo\n";
+    for verb in ["", "status"] {
+        assert!(!world.call(verb.split_terminator(' ')).run().ok().stdout().contains("agent turns"));
+    }
+    three(&world);
+    for verb in ["", "status"] {
+        let said = world.call(verb.split_terminator(' ')).run().ok();
+        assert_eq!(said.stdout().matches(line).count(), 1, "{said}");
+        assert!(said.stdout().lines().all(|line| line.chars().count() <= 80), "{said}");
+    }
+}
+
+#[test]
+fn an_undo_that_would_take_hooks_away_names_the_one_that_may_be_meant() {
+    let world = world();
+    let hint = "recant agent undo takes back what an agent's turn wrote";
+    world.recant("agent install claude -y").ok();
+    assert!(!told(&world.recant("undo --dry-run").ok()).contains(hint));
+    three(&world);
+    assert!(told(&world.recant("undo --dry-run").ok()).contains(hint));
+    assert!(told(&world.recant("undo -y").ok()).contains(hint));
+    undo(&world, "");
+    assert!(!told(&world.recant("undo -y").ok()).contains(hint));
+}
+
+#[test]
 fn an_undo_has_one_line_in_the_log_and_its_session_no_directory() {
     let world = world();
     three(&world);

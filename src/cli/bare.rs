@@ -8,7 +8,7 @@ use super::list::shown;
 use super::problem::Problem;
 use super::scope::Scope;
 use super::shown::{columns, cut_off, padded};
-use super::{Call, Ended, Standing, text};
+use super::{Call, Ended, Standing, agents, text};
 use crate::error::command;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Checkpoint, Header, Status};
@@ -139,7 +139,12 @@ fn say(
     fresh: bool,
 ) -> Result<Ended, Problem> {
     if call.out.is_text() {
-        if fresh { begin(call) } else { print(call, here, rows, interrupted, unconfirmed, elsewhere) }
+        if fresh {
+            begin(call)
+        } else {
+            print(call, here, rows, interrupted, unconfirmed, elsewhere)
+        }
+        agents::turns::newest(call).iter().for_each(|newest| call.out.line(format_args!("{:<12} {newest}", "agent")));
     } else {
         let interrupted = interrupted.operations.iter().chain(&interrupted.runs).collect();
         call.out.document(&Whole { project: here.project.as_ref(), fresh, sessions: rows, interrupted, unconfirmed, elsewhere });

@@ -396,6 +396,7 @@ fn print(
         let snapshots = text::grouped(snapshots as u64);
         call.out.line(format_args!("snapshots    {snapshots} of {directories}{gone} ({bytes})"));
     }
+    super::agents::turns::newest(call).iter().for_each(|newest| call.out.line(format_args!("agent        {newest}")));
     running.iter().for_each(|running| running.print(call));
     print_old(call, old);
     for id in journaled {

@@ -2,7 +2,8 @@
 
 use super::parts::select::may_name_blocks;
 use super::problem::Problem;
-use super::{Call, Ended, apply, args, parts, text};
+use super::which::{self, Want};
+use super::{Call, Ended, agents, apply, args, parts, text};
 use crate::error::{Kind, command};
 
 /// The most paths that are shown before the question.
@@ -10,6 +11,7 @@ const SHOWN: usize = 10;
 
 /// Rolls a session back after a person at the terminal has seen what that does, or with `-y`.
 pub fn undo(call: &Call, mut args: args::Back) -> Result<Ended, Problem> {
+    say_turns(call, &args.what.id);
     if !args.what.dry_run && !call.yes {
         if !call.can_ask {
             return Err(unasked());
@@ -34,6 +36,18 @@ pub fn undo(call: &Call, mut args: args::Back) -> Result<Ended, Problem> {
         args.what.id = id.to_string();
     }
     parts::rollback::rollback(call, &args)
+}
+
+/// Names the undo of turns, if this one would take an agent's hooks away.
+fn say_turns(call: &Call, key: &str) {
+    let id = which::meant(call, key, Want::RollBack).filter(|_| key == "last");
+    let session = id.and_then(|id| call.store().ok()??.session(&id).ok());
+    let command_of_it = session.and_then(|session| session.header.command);
+    let Some(install) = command_of_it.filter(|of| of.starts_with("agent install ")) else { return };
+    if agents::turns::newest(call).is_some() {
+        let undo = command("agent undo");
+        call.out.note(text::filled(&format!("last is {install}; {undo} takes back what an agent's turn wrote")));
+    }
 }
 
 /// The error that nobody can be asked.

@@ -151,6 +151,17 @@ pub fn undone_by<'t>(store: &Store, turn: &'t Turn) -> Vec<&'t Id> {
     turn.undone.iter().map(|(id, _)| id).filter(is_committed).collect()
 }
 
+/// The newest turn here and the verbs for turns, in a line; `None` if there is no turn.
+pub fn newest(call: &Call) -> Option<String> {
+    if call.is_far {
+        return None;
+    }
+    let turns = Here::find(call).ok()?.turns;
+    let head = turns.turn(*turns.numbers().ok()?.last()?).ok()??.head;
+    let (n, agent) = (head.n, head.agent.word());
+    Some(format!("turn {n} of {agent}: {}, {}", command("agent turns"), command("agent undo")))
+}
+
 /// The turn that `agent undo` without a number means.
 pub fn newest_to_undo(call: &Call) -> Option<u64> {
     let here = Here::find(call).ok()?;
