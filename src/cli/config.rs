@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::problem::Problem;
-use super::shown::{columns, padded};
 use super::{Call, Ended, text};
 use crate::config::{From, Remote, Set};
+use crate::diff::shown::{columns, padded};
 
 /// `{"schema":2,"file":…,"found":…,"settings":[…]}`.
 #[derive(Serialize)]

@@ -10,8 +10,8 @@ use clap::Parser;
 
 use super::args::{self, Cli, SessionVerb, Verb};
 use super::problem::Problem;
-use super::shown::Names;
 use super::{Effects, Ended, effects};
+use crate::diff::shown::Names;
 use crate::error::{Kind, Reason};
 use crate::remote::far::{self, Cut, Input};
 use crate::remote::frame::Up;

@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::problem::Problem;
 use super::scope::Scope;
-use super::shown::cut;
 use super::text::{self, Flexible, Side};
 use super::{Call, Ended, Standing, args, cut_off, place};
+use crate::diff::shown::cut;
 use crate::error::{Kind, command};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;

@@ -60,7 +60,6 @@ mod rewind;
 mod run;
 mod scope;
 mod show;
-mod shown;
 mod snapshot;
 mod snapshot_collect;
 mod snapshot_diff;
@@ -76,7 +75,6 @@ mod steps;
 mod text;
 mod touched;
 mod undo;
-mod visible;
 mod watcher;
 mod which;
 

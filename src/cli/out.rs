@@ -14,9 +14,10 @@ use serde::{Serialize, Serializer};
 
 use super::far::Near;
 use super::problem::Problem;
-use super::shown::{Names, cut};
-use super::{text, visible};
+use super::text;
 use crate::config::Color;
+use crate::diff::shown::{Names, cut};
+use crate::diff::visible;
 use crate::error::At;
 use crate::fs::path::AbsPath;
 use crate::tree::json;

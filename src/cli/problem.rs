@@ -3,9 +3,9 @@
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-use super::shown::{Names, cut};
 use super::text::{filled, filled_remedy, grouped};
-use super::visible;
+use crate::diff::shown::{Names, cut};
+use crate::diff::visible;
 use crate::error::{Error, IoError, Kind, recant};
 use crate::fs::TooLarge;
 use crate::fs::path::AbsPath;

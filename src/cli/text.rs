@@ -4,7 +4,7 @@ use std::borrow::{Borrow, Cow};
 
 use chrono::{DateTime, Datelike, Local, Utc};
 
-use super::shown::{columns, cut_off, shortened};
+use crate::diff::shown::{columns, cut_off, shortened};
 use crate::fs::dir::Time;
 
 /// `512 B`, `4.0 KiB`, `12 MiB`: [`crate::config::bytes`].

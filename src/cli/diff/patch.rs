@@ -2,10 +2,11 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::super::{Call, visible};
+use super::super::Call;
 use crate::diff::patch::{self, Form};
 use crate::diff::span::{Part, Span};
 use crate::diff::view::View;
+use crate::diff::visible;
 
 /// Prints remarks, then the patch.
 pub fn print(call: &Call, view: &View, form: Form) {

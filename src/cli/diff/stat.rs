@@ -2,9 +2,9 @@
 
 use anstyle::AnsiColor;
 
-use super::super::shown::{columns, cut, padded, shortened};
 use super::super::{Call, text};
 use crate::diff::patch::{Form, counts};
+use crate::diff::shown::{columns, cut, padded, shortened};
 use crate::diff::view::View;
 
 /// A line of the table.

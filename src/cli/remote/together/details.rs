@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::act::Machines;
 use super::machine::{Fate, Finished, Row};
-use crate::cli::{awaited, text, visible};
+use crate::cli::{awaited, text};
+use crate::diff::visible;
 use crate::engine::job;
 use crate::fs::path::Shown;
 use crate::remote::host::Target;

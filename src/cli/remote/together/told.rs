@@ -6,7 +6,8 @@ use serde_json::Value;
 use super::act::Machines;
 use super::machine::{Fate, Finished, Row};
 use crate::cli::problem::Problem;
-use crate::cli::{Ended, text, visible};
+use crate::cli::{Ended, text};
+use crate::diff::visible;
 use crate::engine::job;
 
 impl Machines<'_> {
