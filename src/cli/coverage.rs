@@ -46,6 +46,12 @@ fn line(row: &Coverage, rest: &str) -> String {
     format!("{:<20}  {}{rest}{why}", probe::word(row.how), row.path)
 }
 
+/// A place with its reason, and the word for what became of changes there.
+pub fn words(row: &Coverage) -> (String, String) {
+    let why = row.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    (format!("{}{why}", row.path), probe::word(row.how).to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

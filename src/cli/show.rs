@@ -116,7 +116,7 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
 }
 
 /// The record of the command at the head: a session that was rewound stands at an earlier one than the last.
-fn at_head(session: &Session, run: Option<Run>) -> Result<Option<Run>, Problem> {
+pub fn at_head(session: &Session, run: Option<Run>) -> Result<Option<Run>, Problem> {
     let head = session.header.head();
     let is_rewound = session.header.steps.as_ref().is_some_and(|steps| steps.last != head);
     if !is_rewound || session.is_so_far() {
@@ -172,10 +172,11 @@ fn renames(call: &Call, session: &Session, changes: &[Change], sides: &[Side]) -
     })
 }
 
-fn print_head(call: &Call, session: &Session, standing: Standing, run: Option<&Run>) {
+/// The facts of a session, each with its word.
+pub fn facts(call: &Call, session: &Session, standing: Standing, run: Option<&Run>) -> Vec<(&'static str, String)> {
     let header = &session.header;
     let name = header.name.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
-    let mut rows: Vec<(&str, String)> = vec![("session", format!("{}{name}", header.id))];
+    let mut rows: Vec<(&'static str, String)> = vec![("session", format!("{}{name}", header.id))];
     let counts = header.counts;
     let partly = match header.status() {
         Status::Partial => {
@@ -197,32 +198,40 @@ fn print_head(call: &Call, session: &Session, standing: Standing, run: Option<&R
     rows.extend(header.by.as_ref().map(|by| ("agent", agent_text(by))));
     rows.extend(steps_text(session).map(|steps| ("steps", steps)));
     rows.push(("size", sizes_text(header)));
+    rows
+}
+
+fn print_head(call: &Call, session: &Session, standing: Standing, run: Option<&Run>) {
     let width = call.out.width().saturating_sub(12);
-    for (key, value) in &rows {
+    for (key, value) in &facts(call, session, standing, run) {
         let value = if *key == "in" { shortened(value, width) } else { cut_off(value, width) };
         call.out.line(format_args!("{key:<10}  {value}"));
     }
-    if let Some(run) = run {
-        let uncovered = run.coverage.iter().filter(|place| place.how == How::Uncovered);
-        uncovered.for_each(|place| {
-            let why = place.why.as_deref().unwrap_or("it could not be captured");
-            call.out.line(format_args!("{:<10}  {}: {why}", "not held", place.path));
-        });
-        let passed: Vec<String> =
-            run.coverage.iter().filter(|place| place.how == How::Passed).map(|place| place.path.to_string()).collect();
-        if !passed.is_empty() {
-            call.out.line(format_args!(
-                "{:<10}  {}: not held, and whether they were used is not known",
-                "real",
-                passed.join(", ")
-            ));
-        }
-        run.notes.iter().for_each(|note| call.out.line(format_args!("{:<10}  {}", "note", shown(note))));
+    for (word, text) in run.map(noted).unwrap_or_default() {
+        call.out.line(format_args!("{word:<10}  {text}"));
     }
 }
 
+/// The facts that no change tells: what a run could not hold, and what it did beyond files; each with its word.
+pub fn noted(run: &Run) -> Vec<(&'static str, String)> {
+    let uncovered = run.coverage.iter().filter(|place| place.how == How::Uncovered);
+    let mut noted: Vec<_> = uncovered
+        .map(|place| {
+            let why = place.why.as_deref().unwrap_or("it could not be captured");
+            ("not held", format!("{}: {why}", place.path))
+        })
+        .collect();
+    let passed = run.coverage.iter().filter(|place| place.how == How::Passed).map(|place| place.path.to_string());
+    let passed = passed.collect::<Vec<_>>().join(", ");
+    if !passed.is_empty() {
+        noted.push(("real", format!("{passed}: not held, and whether they were used is not known")));
+    }
+    noted.extend(run.notes.iter().map(|note| ("note", shown(note))));
+    noted
+}
+
 /// The agent, and which of its turns.
-fn agent_text(by: &By) -> String {
+pub fn agent_text(by: &By) -> String {
     let session = by.session.as_ref().map(|session| format!(", session {}", shown(session))).unwrap_or_default();
     let turn = by.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
     format!("{}{turn}{session}", shown(&by.agent))
@@ -267,7 +276,8 @@ fn print_coverage(call: &Call, header: &Header, run: Option<&Run>, all: bool) {
     coverage::table(&run.coverage, all).iter().for_each(|row| call.out.line(format_args!("  {row}")));
 }
 
-fn ending_text(ending: Ending) -> String {
+/// The words for the end of a command.
+pub fn ending_text(ending: Ending) -> String {
     match ending {
         Ending::Exited(status) => format!("exit status {status}"),
         Ending::Signaled(signal) => format!("by signal {signal}"),

@@ -6,11 +6,14 @@ use std::os::unix::ffi::OsStrExt;
 use serde::Serialize;
 
 use super::args::SnapshotDiff;
+use super::diff::about;
+use super::diff::html::Of;
 use super::diff::showing::{self, Showing};
 use super::diff::{self, Between};
 use super::problem::Problem;
 use super::snapshot::{Left, dir, inner, of_key, series_of};
 use super::{Call, Ended, text};
+use crate::diff::html::page::About;
 use crate::diff::patch::{Form, counts};
 use crate::diff::view::{TEXT_LIMIT, View};
 use crate::error::Error;
@@ -47,6 +50,11 @@ pub struct Row<'a> {
 
 /// Shows the differences.
 pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Problem> {
+    diff_of(call, args, None)
+}
+
+/// Shows the differences. A page of them is of `turn`, if that is given, as to its title, facts and notes.
+pub fn diff_of(call: &Call, args: &SnapshotDiff, turn: Option<About>) -> Result<Ended, Problem> {
     showing::check(call, &args.much)?;
     let (store, series) = series_of(call, args.dir.as_deref(), &args.key, &args.paths)?;
     let meant = |key: &str| {
@@ -67,7 +75,7 @@ pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Problem> {
         compared.differences.retain(|d| asked(&d.path));
         compared.left.retain(|(path, _)| asked(path));
     }
-    print(call, args, &series, n, m, &compared)
+    print(call, args, (&series, n, m), &compared, turn)
 }
 
 /// Refuses paths that neither side has.
@@ -86,10 +94,9 @@ pub fn known(series: &Series, paths: &[AbsPath], compared: &Compared) -> Result<
 fn print(
     call: &Call,
     args: &SnapshotDiff,
-    series: &Series,
-    n: u64,
-    m: Option<u64>,
+    (series, n, m): (&Series, u64, Option<u64>),
     compared: &Compared,
+    turn: Option<About>,
 ) -> Result<Ended, Problem> {
     let mut changes = Vec::with_capacity(compared.differences.len());
     for difference in &compared.differences {
@@ -120,9 +127,15 @@ fn print(
         call.out.list(&Whole { directory: &series.directory, n, m, changes: &rows, left }, || &rows);
         return Ok(Ended::Done);
     }
-    let mut showing = Showing::begin(call, &args.much)?;
+    let mut showing = Showing::begin(call, &args.much, || page_of(series, (n, m), turn))?;
     // After the end of a pager, which has the terminal now.
     say_left();
+    left.iter().for_each(|Left { path, why }| showing.note("not compared", format_args!("{path}: {why}")));
+    let times = changes.len() - listed.len();
+    let folded = format!("{} of the mtime alone (--all lists them)", text::count(times as u64, "change"));
+    if times > 0 {
+        showing.note("not listed", &folded);
+    }
     for (change, difference) in &listed {
         if call.out.is_closed() {
             break;
@@ -130,11 +143,30 @@ fn print(
         showing.add(&view(series, &mut kept, change, difference)?)?;
     }
     showing.end(|options| again(args, series, n, m, options))?;
-    let times = changes.len() - listed.len();
     if times > 0 {
-        call.out.note(format_args!("{} of the mtime alone (--all lists them)", text::count(times as u64, "change")));
+        call.out.note(folded);
     }
     Ok(Ended::Done)
+}
+
+/// The subject of a page of them.
+fn page_of(series: &Series, (n, m): (u64, Option<u64>), turn: Option<About>) -> Result<Of, Problem> {
+    let of = &series.directory;
+    let now = m.map_or_else(|| "the directory now".to_owned(), |m| format!("snapshot {m}"));
+    let sides = match turn {
+        Some(_) => ["before the turn".into(), "after it".into()],
+        None => [format!("snapshot {n}"), now.clone()],
+    };
+    let mut about = turn.unwrap_or_else(|| About { title: format!("Snapshot {n} against {now}"), ..About::default() });
+    about.facts.push(("in".into(), of.to_string()));
+    for n in [Some(n), m].into_iter().flatten() {
+        let head = series.summary(n)?.head;
+        let called = [head.label, head.message].into_iter().flatten().map(|text| format!(", {text}")).collect::<String>();
+        about.facts.push((format!("snapshot {n}"), format!("{}{called}", text::time(head.time, true))));
+    }
+    let between = m.map(|m| format!(" {m}")).unwrap_or_default();
+    let words = format!("snapshot diff {n}{between}{} --", dir(of));
+    Ok(Of { about, common: about::common(Some(of.clone()), sides, words) })
 }
 
 /// This call with other options.

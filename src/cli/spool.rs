@@ -1,5 +1,5 @@
-//! Keeps streams on the disk, in a file without a name that is removed with this process: the input for several machines, and
-//! the output of each.
+//! Keeps streams on the disk, in a file without a name that is removed with this process: the input for several machines,
+//! the output of each, and the parts of a page.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -40,7 +40,7 @@ impl Spool {
 /// Bytes of a [`Kept`] that lie in memory.
 const IN_MEMORY: usize = 256 << 10;
 
-/// Output of another program, of any length: the beginning in memory, the rest in a file without a name.
+/// Output of any length: the beginning in memory, the rest in a file without a name.
 pub struct Kept<'f> {
     fs: &'f Fs,
     head: Vec<u8>,
@@ -78,7 +78,7 @@ impl<'f> Kept<'f> {
             Some(file) => file,
             None => self.rest.insert(unnamed(self.fs)?),
         };
-        file.write_all(bytes).at("write what a machine prints into", directory().display())?;
+        file.write_all(bytes).at("write what is printed into", directory().display())?;
         self.more += bytes.len() as u64;
         Ok(())
     }
@@ -86,6 +86,11 @@ impl<'f> Kept<'f> {
     /// The reason why its end is missing, if it is.
     pub fn lost(&self) -> Option<&Problem> {
         self.lost.as_ref()
+    }
+
+    /// Takes that reason.
+    pub fn take_lost(&mut self) -> Option<Problem> {
+        self.lost.take()
     }
 
     /// Its beginning.

@@ -51,11 +51,10 @@ pub fn write(view: &View, form: Form, take: &mut Take<'_>) {
     if !view.whole {
         return;
     }
-    let link = |half: &Half| half.mode() == Some("120000");
     match (view.old.mode(), view.new.mode()) {
         (None, None) => {}
         // As git does: a link that becomes a file is removed and made again.
-        (Some(_), Some(_)) if link(&view.old) != link(&view.new) => {
+        _ if view.is_replaced() => {
             write_one(take, view, form, &view.old, &Half::Absent);
             write_one(take, view, form, &Half::Absent, &view.new);
         }
@@ -116,12 +115,12 @@ fn write_one(take: &mut Take<'_>, view: &View, form: Form, old: &Half, new: &Hal
 }
 
 /// True if two contents are the same, in this form.
-fn are_same(form: Form, old: &Half, new: &Half) -> bool {
+pub(super) fn are_same(form: Form, old: &Half, new: &Half) -> bool {
     old.bytes() == new.bytes() || form.ignore_space && differ_in_space(old, new)
 }
 
 /// The blocks between two contents, in this form.
-fn blocks<'c>(form: Form, was: &'c [u8], is: &'c [u8]) -> Blocks<'c> {
+pub(super) fn blocks<'c>(form: Form, was: &'c [u8], is: &'c [u8]) -> Blocks<'c> {
     match form.ignore_space {
         true => Blocks::roughly_by(was, is, PATIENCE, without_space),
         false => Blocks::roughly(was, is, PATIENCE),
@@ -130,31 +129,54 @@ fn blocks<'c>(form: Form, was: &'c [u8], is: &'c [u8]) -> Blocks<'c> {
 
 fn hunks(take: &mut Take<'_>, form: Form, was: &[u8], is: &[u8]) {
     let blocks = blocks(form, was, is);
-    for near in blocks.list().chunk_by(|a, b| b.old.start - a.old.end <= 2 * form.context) {
-        hunk(take, form, &blocks, near);
+    for near in hunks_of(&blocks, form.context) {
+        hunk(take, form, &blocks, &near);
     }
 }
 
-/// Blocks that share their context, as one hunk.
-fn hunk(take: &mut Take<'_>, form: Form, blocks: &Blocks<'_>, near: &[Block]) {
-    let (Some(first), Some(last)) = (near.first(), near.last()) else { return };
-    let before = first.old.start.min(form.context);
-    let after = (blocks.old_lines().len() - last.old.end).min(form.context);
-    let range = |from: usize, to: usize| match to - from {
-        0 => format!("{from},0"),
-        1 => format!("{}", from + 1),
-        n => format!("{},{n}", from + 1),
-    };
-    let left = range(first.old.start - before, last.old.end + after);
-    let right = range(first.new.start - before, last.new.end + after);
-    take(&[Span::plain(Part::Place, format!("@@ -{left} +{right} @@").into_bytes())]);
-    let mut at = first.new.start - before;
-    for block in near {
+/// Blocks that share their context.
+pub(super) struct Hunk<'b> {
+    /// At least one.
+    pub near: &'b [Block],
+    /// The lines of the old content, the context included.
+    pub old: Range<usize>,
+    /// Those of the new one.
+    pub new: Range<usize>,
+}
+
+/// The hunks between two contents, with so many lines around them.
+pub(super) fn hunks_of<'b>(blocks: &'b Blocks<'_>, context: usize) -> impl Iterator<Item = Hunk<'b>> {
+    let near = blocks.list().chunk_by(move |a, b| b.old.start - a.old.end <= 2 * context);
+    near.filter_map(move |near| {
+        let (first, last) = (near.first()?, near.last()?);
+        let before = first.old.start.min(context);
+        let after = (blocks.old_lines().len() - last.old.end).min(context);
+        let [old, new] = [(&first.old, &last.old), (&first.new, &last.new)].map(|(a, b)| a.start - before..b.end + after);
+        Some(Hunk { near, old, new })
+    })
+}
+
+impl Hunk<'_> {
+    /// Its place, as in a patch.
+    pub fn place(&self) -> String {
+        let range = |lines: &Range<usize>| match lines.len() {
+            0 => format!("{},0", lines.start),
+            1 => format!("{}", lines.start + 1),
+            n => format!("{},{n}", lines.start + 1),
+        };
+        format!("@@ -{} +{} @@", range(&self.old), range(&self.new))
+    }
+}
+
+fn hunk(take: &mut Take<'_>, form: Form, blocks: &Blocks<'_>, hunk: &Hunk<'_>) {
+    take(&[Span::plain(Part::Place, hunk.place().into_bytes())]);
+    let mut at = hunk.new.start;
+    for block in hunk.near {
         write_same(take, form, &blocks.new_lines()[at..block.new.start]);
         write_changed(take, form, blocks.removed(block), blocks.added(block));
         at = block.new.end;
     }
-    write_same(take, form, &blocks.new_lines()[at..at + after]);
+    write_same(take, form, &blocks.new_lines()[at..hunk.new.end]);
 }
 
 fn without_space(line: &[u8]) -> Vec<u8> {
@@ -192,6 +214,11 @@ fn write_changed(take: &mut Take<'_>, form: Form, old: &[&[u8]], new: &[&[u8]]) 
     write_lines(take, Part::New, b"+", new, marks.as_ref().map(|marks| &*marks.new));
 }
 
+/// The words in which lines differ from those that replace them, if that tells more than the lines alone.
+pub(super) fn marks_of(old: &[&[u8]], new: &[&[u8]]) -> Option<Marks> {
+    if old.is_empty() || new.is_empty() { None } else { words(old, new).filter(|marks| tell(marks, old, new)) }
+}
+
 /// True if marks tell more than the lines alone: most of these is the same.
 fn tell(marks: &Marks, old: &[&[u8]], new: &[&[u8]]) -> bool {
     let marked: usize = marks.old.iter().chain(&marks.new).flatten().map(ExactSizeIterator::len).sum();
@@ -222,7 +249,7 @@ pub fn counts(view: &View, form: Form) -> Option<(usize, usize)> {
         return None;
     }
     let (Some(was), Some(is)) = (view.old.bytes(), view.new.bytes()) else { return Some((0, 0)) };
-    if view.old.mode().is_some_and(|old| view.new.mode().is_some_and(|new| (old == "120000") != (new == "120000"))) {
+    if view.is_replaced() {
         return Some((lines::split(is).len(), lines::split(was).len()));
     }
     let blocks = blocks(form, was, is);

@@ -77,6 +77,10 @@ pub struct Renamed<'c> {
 pub struct View<'c> {
     /// The path.
     pub path: &'c AbsPath,
+    /// The sort of the change.
+    pub sort: Sort,
+    /// The kind of object that is there after it, or was there: `file`, `directory`.
+    pub kind: &'static str,
     /// The file that was renamed to the path, if it is shown as such.
     pub from: Option<Renamed<'c>>,
     /// Before.
@@ -99,6 +103,8 @@ impl<'c> View<'c> {
     fn new(change: &'c Change) -> Self {
         Self {
             path: &change.path,
+            sort: change.sort(),
+            kind: change.after.as_ref().or(change.before.object.as_ref()).map_or("", |state| sort_word(state.sort())),
             from: None,
             old: half(&change.before.object),
             new: half(&change.after),
@@ -115,6 +121,7 @@ impl<'c> View<'c> {
         let change = Change { before: deleted.before.clone(), ..created.clone() };
         let mut view = Self {
             from: Some(Renamed { path: &deleted.path, similarity }),
+            sort: change.sort(),
             old: old.old,
             conflict: old.conflict || new.conflict,
             remarks: remarks(&change),
@@ -293,6 +300,12 @@ impl<'c> View<'c> {
     pub fn mode_change(&self) -> Option<String> {
         let (old, new) = self.old.mode().zip(self.new.mode())?;
         (old != new).then(|| format!("mode change {old} -> {new}"))
+    }
+
+    /// True if a link became a file, or a file a link: one goes, and the other comes.
+    pub fn is_replaced(&self) -> bool {
+        let link = |mode| mode == "120000";
+        self.old.mode().zip(self.new.mode()).is_some_and(|(old, new)| link(old) != link(new))
     }
 
     /// True if a side is binary.

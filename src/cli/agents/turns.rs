@@ -17,10 +17,11 @@ use crate::cli::problem::Problem;
 use crate::cli::snapshot::inner;
 use crate::cli::text::{self, Flexible, Side};
 use crate::cli::{Call, Ended, cwd, snapshot_diff};
+use crate::diff::html::page::About;
 use crate::diff::shown::{cut, cut_off};
 use crate::error::{Kind, command};
 use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
+use crate::fs::path::{AbsPath, Shown};
 use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::session::store::Store;
@@ -319,12 +320,16 @@ pub fn diff(call: &Call, args: TurnDiff) -> Result<Ended, Problem> {
     let Some(turn) = turns.iter().find(|turn| turn.head.n == n) else { return Ok(Ended::Done) };
     let Some((before, _)) = turn.before else { return Err(not_covered(turn)) };
     // A turn that has not ended is compared with the directory as it is now.
-    let after = turn.after.filter(|_| turn.is_settled);
+    let mut after = turn.after.filter(|_| turn.is_settled);
     if turn.calls.is_empty() || after == Some(before) {
         say_uncovered(call, turn);
         call.out.note(format_args!("turn {n} changed nothing"));
-        return Ok(Ended::Done);
+        if !args.much.html {
+            return Ok(Ended::Done);
+        }
+        after = Some(before);
     }
+    let mut about = about(turn);
     let (paths, others) = if after.is_some() { changed(&here, turn, words)? } else { (words.to_vec(), Vec::new()) };
     let say_others = || {
         let say = |path: &AbsPath| call.out.note(format_args!("{}: turn {n} did not change it", call.out.shown(path)));
@@ -334,23 +339,34 @@ pub fn diff(call: &Call, args: TurnDiff) -> Result<Ended, Problem> {
         say_others();
         return Ok(Ended::Done);
     }
+    let against = if after.is_some() { against(call, &here, turn, &mut about)? } else { Vec::new() };
     let other = after.map(|n| n.to_string());
     let (key, dir) = (before.to_string(), Some(here.directory.as_path().to_owned()));
-    let ended = snapshot_diff::diff(call, &SnapshotDiff { key, other, paths, dir, with_vcs: false, much: args.much })?;
+    let args = SnapshotDiff { key, other, paths, dir, with_vcs: false, much: args.much };
+    let ended = snapshot_diff::diff_of(call, &args, Some(about))?;
     // From here on it is said after the pager's end.
     if named.is_none() {
         say_which(call, turn);
     }
     say_uncovered(call, turn);
     say_others();
-    for wrote in turn.wrote.iter().filter(|_| after.is_some()) {
-        if let Some(why) = turn.against(&wrote.path) {
-            call.out.note(format_args!("{}: {why}", call.out.shown(&whole(&here.directory, &wrote.path)?)));
-        }
-    }
+    against.iter().for_each(|line| call.out.note(line));
     say_outside(call, turn);
     say_undone(call, &here, turn, &turns)?;
     Ok(ended)
+}
+
+/// The paths that a turn wrote and that are not its alone, each with the reason, for a person and for a page.
+fn against(call: &Call, here: &Here<'_>, turn: &Turn, about: &mut About) -> Result<Vec<String>, Problem> {
+    let mut lines = Vec::new();
+    for wrote in &turn.wrote {
+        if let Some(why) = turn.against(&wrote.path) {
+            let path = whole(&here.directory, &wrote.path)?;
+            lines.push(format!("{}: {why}", call.out.shown(&path)));
+            about.notes.push(("not the turn's".into(), format!("{path}: {why}")));
+        }
+    }
+    Ok(lines)
 }
 
 /// Those of the paths that a turn changed, and the others.
@@ -404,13 +420,48 @@ fn say_undone(call: &Call, here: &Here<'_>, turn: &Turn, turns: &[Turn]) -> Resu
     Ok(())
 }
 
+/// The head of a turn's page, as far as the turn's file tells.
+fn about(turn: &Turn) -> About {
+    let head = &turn.head;
+    let mut facts = vec![("agent", format!("{}, session {}", head.agent.word(), shown(&head.session)))];
+    facts.extend(head.model.as_ref().map(|model| ("model", shown(model))));
+    facts.push(("prompt", shown(&head.prompt)));
+    let ended = turn.ended.map(|time| format!(", ended {}", text::time(time, true))).unwrap_or_default();
+    facts.push(("begun", format!("{}{ended}", text::time(head.time, true))));
+    let mut notes = Vec::new();
+    if !turn.covered {
+        notes.push((
+            "not covered",
+            "it began before its snapshot was whole: some of what it changed may be missing here".to_owned(),
+        ));
+    }
+    if !turn.is_settled {
+        notes.push(("not ended", "it is compared with the directory as it is now".to_owned()));
+    }
+    notes.extend(
+        outside(turn).map(|path| ("outside", format!("{path}: the turn wrote it, outside of the project: it is not covered"))),
+    );
+    let owned = |list: Vec<(&str, String)>| list.into_iter().map(|(word, text)| (word.to_owned(), text)).collect();
+    About {
+        title: format!("Turn {} of {}", head.n, head.agent.word()),
+        facts: owned(facts),
+        notes: owned(notes),
+        ..About::default()
+    }
+}
+
 /// Names what a turn's tools were to write outside of the project.
 pub fn say_outside(call: &Call, turn: &Turn) {
-    let paths: BTreeSet<_> = turn.outside().collect();
-    for path in paths {
-        let path = crate::fs::path::Shown(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str())).to_string();
+    for path in outside(turn) {
         call.out.note(format_args!("{path}: turn {} wrote it, outside of the project: it is not covered", turn.head.n));
     }
+}
+
+/// The paths that a turn's tools were to write outside of the project, as printed in messages.
+fn outside(turn: &Turn) -> impl Iterator<Item = String> {
+    let paths: BTreeSet<_> = turn.outside().collect();
+    let shown = |path: &PathBuf| Shown(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str())).to_string();
+    paths.into_iter().map(shown)
 }
 
 /// The error that nothing is known of what was there before a turn.

@@ -71,7 +71,8 @@ pub struct Turns {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant agent diff                  the newest turn that changed something
-  recant agent diff 7 src")]
+  recant agent diff 7 src
+  recant agent diff 7 --html -o turn.html")]
 pub struct TurnDiff {
     /// The turn's number, else the newest that changed something; then these paths alone
     #[arg(value_name = "N|PATH", value_hint = clap::ValueHint::AnyPath)]

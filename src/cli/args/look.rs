@@ -53,6 +53,7 @@ pub struct Page {
   recant diff -U 10 -w                   more around, and blanks do not count
   recant diff --find-renames=70%         with what was renamed and edited
   recant diff --tool meld                side by side
+  recant diff --html -o changes.html     one page for a browser, to send to others
   recant diff last > /tmp/last.patch && patch -p1 -d / < /tmp/last.patch
 
 The output is a patch that git apply takes at /, also with -U and --find-renames.
@@ -83,7 +84,7 @@ pub struct Diff {
     #[arg(long, value_name = "OTHER", group = "sides")]
     pub with: Option<String>,
     /// Number the blocks of changed lines, which commit, discard and rollback take as PATH:2,5-7
-    #[arg(long, group = "sides", conflicts_with_all = ["stat", "name_only"])]
+    #[arg(long, group = "sides", conflicts_with_all = ["stat", "name_only", "html"])]
     pub blocks: bool,
     /// The extent of the output.
     #[command(flatten)]
@@ -93,7 +94,7 @@ pub struct Diff {
           conflicts_with_all = ["name_only", "tool", "conflicts"])]
     pub find_renames: Option<u8>,
     /// For agents: the counts of --stat in at most 2 KiB of JSON; 'next' in it is for --after
-    #[arg(long, conflicts_with_all = ["conflicts", "blocks", "name_only", "tool", "word_diff", "unified", "find_renames"])]
+    #[arg(long, conflicts_with_all = ["conflicts", "blocks", "name_only", "tool", "html", "word_diff", "unified", "find_renames"])]
     pub brief: bool,
     /// With --brief: what comes after the page that had this as 'next'
     #[arg(long, value_name = "NEXT", requires = "brief")]
@@ -112,6 +113,12 @@ pub struct Much {
     /// List changes of the mtime alone too
     #[arg(long)]
     pub all: bool,
+    /// Make one page for a browser, with nothing to load: to look at side by side, print, and send to others
+    #[arg(long, conflicts_with_all = ["stat", "name_only", "word_diff", "tool"])]
+    pub html: bool,
+    /// The file for the page, replaced as a whole; else standard output
+    #[arg(short = 'o', long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, requires = "html")]
+    pub output: Option<PathBuf>,
     /// The form of what is shown.
     #[command(flatten)]
     pub form: Form,

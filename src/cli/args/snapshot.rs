@@ -141,6 +141,7 @@ pub struct SnapshotShow {
   recant snapshot diff 3 -- src          in this directory alone
   recant snapshot diff 3 --word-diff     which words differ
   recant snapshot diff 3 --tool=meld     side by side
+  recant snapshot diff 3 5 --html -o changes.html
 
 recant diff --help tells more of the form of the output.")]
 pub struct SnapshotDiff {

@@ -12,7 +12,7 @@ use super::super::chosen::not_in_session;
 use super::super::problem::Problem;
 use super::super::{Call, Ended, args, place, text};
 use super::showing::{self, Showing};
-use super::{Lines, Names, patch};
+use super::{Lines, Names, about, patch};
 use crate::checkpoint::limits::{Limits, OnLimit};
 use crate::commit::{self, Request};
 use crate::diff::sources::{Content, Sources};
@@ -112,10 +112,11 @@ pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) ->
         return Ok(Ended::Done);
     }
     let is_patch = !args.much.stat && args.much.form.tool.is_none();
-    if clashes.is_empty() {
+    if clashes.is_empty() && !args.much.html {
         showing::page(call);
     } else {
-        let mut showing = Showing::begin(call, &args.much)?;
+        let mut showing = Showing::begin(call, &args.much, || about::conflicts(call, store, session))?;
+        refused.iter().for_each(|Refused { path, verb, why }| showing.note("refused", format!("{verb} of {path}: {why}")));
         for clash in &clashes {
             let id = session.id();
             let views = if is_patch { clash.views(id, &mut sources)? } else { vec![clash.view(id, &mut sources)?] };
@@ -123,7 +124,8 @@ pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) ->
         }
         showing.end(|options| super::again(args, session.id().tail(), options))?;
     }
-    refused.iter().for_each(|Refused { path, why, .. }| patch::remark(call, &format!("{path}: refused: {why}")));
+    let remarked = refused.iter().filter(|_| !args.much.html);
+    remarked.for_each(|Refused { path, why, .. }| patch::remark(call, &format!("{path}: refused: {why}")));
     say_how_many(call, session.id(), &clashes, &refused, |clash| clash.from_base.is_some() && is_patch);
     Ok(Ended::Done)
 }

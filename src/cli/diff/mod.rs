@@ -3,8 +3,10 @@
 //! Lines that start with `#`, between the patches, hold what a patch cannot say (directories, owners, FIFOs, conflicts). Programs that
 //! read patches skip them there.
 
+pub mod about;
 mod brief;
 mod conflicts;
+pub mod html;
 pub mod patch;
 pub mod showing;
 mod stat;
@@ -152,7 +154,8 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
     if call.out.is_text() {
         let again = |options: &str| again(args, session.id().tail(), options);
         let mut source = OfSession { changes: &changes.list, sides: &sides, sources };
-        let shown = show(call, args, &changes.list, &wanted, &mut source, &again)?;
+        let of = || about::session(call, store, session);
+        let shown = show(call, args, (&changes.list, &wanted), &mut source, &of, &again)?;
         if shown.times > 0 {
             call.out.note(times_folded(shown.times));
         }
@@ -238,16 +241,17 @@ struct Said {
     conflicts: u64,
 }
 
-/// Shows the changes at `wanted`, one by one: the first is printed before the next is read. `again` is this call with other options.
+/// Shows the changes at `wanted`, one by one: the first is printed before the next is read. `of` tells a page what it is of, and `again` is
+/// this call with other options.
 fn show<'c>(
     call: &Call,
     args: &args::Diff,
-    changes: &'c [Change],
-    wanted: &[usize],
+    (changes, wanted): (&'c [Change], &[usize]),
     source: &mut dyn Source<'c>,
+    of: &dyn Fn() -> Result<html::Of, Problem>,
     again: &dyn Fn(&str) -> String,
 ) -> Result<Said, Problem> {
-    let mut showing = Showing::begin(call, &args.much)?;
+    let mut showing = Showing::begin(call, &args.much, of)?;
     let mut renames = match args.find_renames {
         Some(least) => alike(call, changes, least, source)?,
         None => Renames::of(changes),
@@ -285,6 +289,9 @@ fn show<'c>(
         showing.add(&view)?;
     }
     let conflicts = showing.conflicts;
+    if times > 0 {
+        showing.note("not listed", times_folded(times));
+    }
     showing.end(again)?;
     Ok(Said { times, conflicts })
 }

@@ -1,7 +1,10 @@
 //! Shows changes to people, one after the other: as a patch, as counts, or in another program.
 
+use std::fmt::Display;
+
 use super::super::problem::Problem;
 use super::super::{Call, args, text};
+use super::html::{self, Of, Page};
 use super::tool::{self, Tool};
 use super::{patch, stat};
 use crate::diff::patch::{Form, Words, differs_in_space_alone};
@@ -13,6 +16,7 @@ pub struct Showing<'c> {
     much: &'c args::Much,
     form: Form,
     tool: Option<Tool<'c>>,
+    page: Option<Page<'c>>,
     rows: Vec<stat::Row>,
     has_begun: bool,
     /// Files that differ in white space alone, and are not shown.
@@ -22,8 +26,8 @@ pub struct Showing<'c> {
 }
 
 impl<'c> Showing<'c> {
-    /// Opens a pager, or makes a directory for a tool.
-    pub fn begin(call: &'c Call, much: &'c args::Much) -> Result<Self, Problem> {
+    /// Opens a pager, makes a directory for a tool, or begins a page; `of` tells what that is of.
+    pub fn begin(call: &'c Call, much: &'c args::Much, of: impl FnOnce() -> Result<Of, Problem>) -> Result<Self, Problem> {
         let args::Form { word_diff, unified, ignore_space, tool } = &much.form;
         let words = match word_diff {
             true => Words::Inline,
@@ -33,11 +37,12 @@ impl<'c> Showing<'c> {
         let usual = Form::default();
         let context = unified.and_then(|lines| usize::try_from(lines).ok()).unwrap_or(usual.context);
         let tool = tool.as_ref().map(|name| Tool::begin(call, name.as_deref())).transpose()?;
-        if tool.is_none() {
+        if tool.is_none() && !much.html {
             page(call);
         }
         let form = Form { context, ignore_space: *ignore_space, words };
-        Ok(Self { call, much, form, tool, rows: Vec::new(), has_begun: false, spaces: 0, conflicts: 0 })
+        let page = if much.html { Some(Page::begin(call, much, form, of()?)?) } else { None };
+        Ok(Self { call, much, form, tool, page, rows: Vec::new(), has_begun: false, spaces: 0, conflicts: 0 })
     }
 
     /// True if remarks and renames are shown.
@@ -52,10 +57,11 @@ impl<'c> Showing<'c> {
             self.spaces += 1;
             return Ok(());
         }
-        match &mut self.tool {
-            Some(tool) => tool.add(view)?,
-            None if self.much.stat => self.rows.push(stat::row(self.call, view, self.form)),
-            None => patch::print(self.call, view, self.form),
+        match (&mut self.tool, &mut self.page) {
+            (Some(tool), _) => tool.add(view)?,
+            (None, Some(page)) => return page.add(view),
+            (None, None) if self.much.stat => self.rows.push(stat::row(self.call, view, self.form)),
+            (None, None) => patch::print(self.call, view, self.form),
         }
         // The others may take a while.
         if !std::mem::replace(&mut self.has_begun, true) {
@@ -64,16 +70,29 @@ impl<'c> Showing<'c> {
         Ok(())
     }
 
+    /// Puts on a page what has to be minded, with its word.
+    pub fn note(&mut self, word: &str, text: impl Display) {
+        if let Some(page) = &mut self.page {
+            page.note(word, text.to_string());
+        }
+    }
+
     /// Shows what waited for the last change. `again` is this call with other options.
-    pub fn end(self, again: impl Fn(&str) -> String) -> Result<(), Problem> {
-        if let Some(tool) = self.tool {
+    pub fn end(mut self, again: impl Fn(&str) -> String) -> Result<(), Problem> {
+        let differ = if self.spaces == 1 { "differs" } else { "differ" };
+        let spaces = format!("{} {differ} in white space alone", text::count(self.spaces, "file"));
+        if self.spaces > 0 {
+            self.note("not shown", &spaces);
+        }
+        if let Some(page) = self.page {
+            page.end()?;
+        } else if let Some(tool) = self.tool {
             tool.run(&again(""))?;
         } else if self.much.stat {
             stat::table(self.call, &self.rows, self.much.all, &again(" --stat --all"));
         }
         if self.spaces > 0 {
-            let differ = if self.spaces == 1 { "differs" } else { "differ" };
-            self.call.out.note(format_args!("{} {differ} in white space alone", text::count(self.spaces, "file")));
+            self.call.out.note(spaces);
         }
         Ok(())
     }
@@ -81,6 +100,9 @@ impl<'c> Showing<'c> {
 
 /// Refuses what cannot be shown as asked for.
 pub fn check(call: &Call, much: &args::Much) -> Result<(), Problem> {
+    if much.html {
+        return html::refuse(call, much);
+    }
     much.form.tool.as_ref().map_or(Ok(()), |name| tool::refuse(call, name.as_deref()))
 }
 

@@ -6,7 +6,8 @@ use super::super::chosen::not_in_session;
 use super::super::problem::Problem;
 use super::super::{Call, Ended, args, place};
 use super::super::{steps, text};
-use super::{Between, Lines, Said, Source, brief, refuse_discarded, showing};
+use super::html::Of;
+use super::{Between, Lines, Said, Source, about, brief, refuse_discarded, showing};
 use crate::diff::renames::Renames;
 use crate::diff::sources::{Content, End};
 use crate::diff::steps::{Differences, States};
@@ -16,6 +17,7 @@ use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::id::Id;
 use crate::session::opened::Session;
+use crate::session::steps::Step;
 use crate::session::store::Store;
 
 /// `{"schema":2,"from":{…},"to":{…},"changes":[…]}`.
@@ -61,16 +63,23 @@ struct Compared<'c, 's> {
     sides: Option<[&'c str; 2]>,
     /// The words if nothing differs.
     none: String,
+    /// The subject of a page of it, if there is to be one.
+    of: Option<Of>,
 }
 
 /// Shows what a step changed, or what came after it: the changes so far of a command that runs included.
 pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> Result<Ended, Problem> {
     let so_far = call.so_far(store, session.id())?.map(|(so_far, _)| so_far);
-    let shown = diff_of(call, args, session, so_far.as_ref());
+    let shown = diff_of(call, args, store, (session, so_far.as_ref()));
     call.believed(store, so_far.as_ref().unwrap_or(session), shown)
 }
 
-fn diff_of(call: &Call, args: &args::Diff, sealed: &Session, so_far: Option<&Session>) -> Result<Ended, Problem> {
+fn diff_of(
+    call: &Call,
+    args: &args::Diff,
+    store: &Store,
+    (sealed, so_far): (&Session, Option<&Session>),
+) -> Result<Ended, Problem> {
     let latest = so_far.unwrap_or(sealed);
     // The first command of a session is told by what it has changed so far, a further one by a look at its own upper.
     let session = if sealed.header.lines == 0 { latest } else { sealed };
@@ -81,6 +90,11 @@ fn diff_of(call: &Call, args: &args::Diff, sealed: &Session, so_far: Option<&Ses
         say_running(call, session);
     }
     let mut states = States::of([(latest, &head)])?;
+    let page = |title: String, options: &str, step: Option<&Step>| match args.much.html {
+        true => about::step(call, store, latest, title, options, step).map(Some),
+        false => Ok(None),
+    };
+    let id = session.id().tail();
     if let Some(n) = args.step.filter(|n| running != Some(*n)) {
         refuse_0(session, n)?;
         let step = list.get(header, n)?;
@@ -89,7 +103,8 @@ fn diff_of(call: &Call, args: &args::Diff, sealed: &Session, so_far: Option<&Ses
         let own = list.own(session, n)?;
         let differences = Differences::of_step(&own);
         let (from, to, none) = (at(session, step.on), at(session, n), format!("step {n} changed no path"));
-        return print(call, args, [&own, &head], &mut Compared { from, to, states, differences, sides: None, none });
+        let of = page(format!("Step {n} of session {id}"), &format!(" --step {n}"), Some(step))?;
+        return print(call, args, [&own, &head], Compared { from, to, states, differences, sides: None, none, of });
     }
     let from = match args.step {
         Some(_) => latest.run()?.and_then(|run| run.on).unwrap_or(header.head()),
@@ -107,8 +122,12 @@ fn diff_of(call: &Call, args: &args::Diff, sealed: &Session, so_far: Option<&Ses
         None if from == last => format!("step {from} is the head: nothing came after it"),
         None => format!("step {from} and the head, step {last}, hold the same"),
     };
+    let of = match args.step {
+        Some(n) => page(format!("Step {n} of session {id}, which runs"), &format!(" --step {n}"), None)?,
+        None => page(format!("Session {id} after step {from}"), &format!(" --since {from}"), None)?,
+    };
     let (from, to) = (at(session, from), at(session, last));
-    print(call, args, [&then, &head], &mut Compared { from, to, states, differences, sides: None, none })
+    print(call, args, [&then, &head], Compared { from, to, states, differences, sides: None, none, of })
 }
 
 /// Refuses step 0, which no command made.
@@ -135,11 +154,11 @@ pub fn say_running(call: &Call, session: &Session) {
 pub fn between(call: &Call, args: &args::Diff, session: &Session, other: &str) -> Result<Ended, Problem> {
     let (store, other) = call.looked_at(Some(other))?;
     refuse_discarded(&other)?;
-    let shown = between_two(call, args, session, &other);
+    let shown = between_two(call, args, store, [session, &other]);
     call.believed(store, &other, shown)
 }
 
-fn between_two(call: &Call, args: &args::Diff, old: &Session, new: &Session) -> Result<Ended, Problem> {
+fn between_two(call: &Call, args: &args::Diff, store: &Store, [old, new]: [&Session; 2]) -> Result<Ended, Problem> {
     say_unsynced(call, old.header.unsynced || new.header.unsynced);
     let (changes, others) = (old.changes()?, new.changes()?);
     let mut states = States::of([(old, &changes), (new, &others)])?;
@@ -147,7 +166,8 @@ fn between_two(call: &Call, args: &args::Diff, old: &Session, new: &Session) -> 
     let [from, to] = [old, new].map(|session| at(session, session.header.head()));
     let sides = Some([old.id().tail(), new.id().tail()]);
     let none = format!("sessions {} and {} hold the same", old.id(), new.id());
-    print(call, args, [&changes, &others], &mut Compared { from, to, states, differences, sides, none })
+    let of = if args.much.html { Some(about::two(call, store, [old, new])?) } else { None };
+    print(call, args, [&changes, &others], Compared { from, to, states, differences, sides, none, of })
 }
 
 fn say_unsynced(call: &Call, unsynced: bool) {
@@ -157,15 +177,16 @@ fn say_unsynced(call: &Call, unsynced: bool) {
 }
 
 /// Prints the differences at and below the paths that are named. `known` are lists in which a path may be.
-fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: &mut Compared<'_, '_>) -> Result<Ended, Problem> {
-    let Compared { from, to, states, differences, sides, none } = compared;
+fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: Compared<'_, '_>) -> Result<Ended, Problem> {
+    let Compared { from, to, mut states, differences, sides, none, of } = compared;
+    let (states, differences) = (&mut states, &differences);
     let changes = &differences.changes.list;
     let chosen = chosen(args, from.session, known, &differences.changes)?;
     if args.much.name_only {
         return Ok(super::names(call, chosen.iter().map(|i| &changes[*i]).filter(|change| args.much.lists(change))));
     }
     if args.brief {
-        let of = Points { from: *from, to: *to };
+        let of = Points { from, to };
         let ids = [of.from, of.to].map(|point| format!("{}:{}", point.session, point.step));
         let mut source = OfStates { states, differences };
         brief::print(call, args, (&of, &ids), changes, &chosen, &mut source)?;
@@ -178,17 +199,19 @@ fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: &mut Co
             let lines = if args.much.stat { Some(Lines::of(&view(states, differences, i)?)) } else { None };
             rows.push(Row { change: Between::of(&changes[i]), renamed_from: renames.from(changes, i), lines });
         }
-        call.out.list(&Whole { of: Points { from: *from, to: *to }, changes: &rows }, || &rows);
+        call.out.list(&Whole { of: Points { from, to }, changes: &rows }, || &rows);
         super::super::brief::offer(call, "diff --brief");
         return Ok(Ended::Done);
     }
     let mut source = OfStates { states, differences };
     let mut shown = Said { times: 0, conflicts: 0 };
-    if changes.is_empty() {
+    if changes.is_empty() && of.is_none() {
         showing::page(call);
     } else {
+        let of = std::cell::Cell::new(of);
+        let of = || Ok(of.take().unwrap_or_default());
         let again = |options: &str| super::again(args, from.session.tail(), options);
-        shown = super::show(call, args, changes, &chosen, &mut source, &again)?;
+        shown = super::show(call, args, (changes, &chosen), &mut source, &of, &again)?;
     }
     if shown.times > 0 {
         call.out.note(super::times_folded(shown.times));

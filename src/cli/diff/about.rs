@@ -1,0 +1,121 @@
+//! The head of a page: the facts of a session, a step or a comparison, and what has to be minded of it.
+
+use super::super::show::{self, agent_text};
+use super::super::{Call, Standing, coverage, cut_off, text};
+use super::Problem;
+use super::html::Of;
+use crate::diff::html::file::Common;
+use crate::diff::html::page::About;
+use crate::error::command;
+use crate::fs::path::{AbsPath, Shown};
+use crate::session::by::By;
+use crate::session::header::Status;
+use crate::session::opened::Session;
+use crate::session::run::{Arg, Run};
+use crate::session::steps::Step;
+use crate::session::store::Store;
+
+/// A session as it stands.
+pub fn session(call: &Call, store: &Store, session: &Session) -> Result<Of, Problem> {
+    let header = &session.header;
+    let standing = Standing::of(store, header, &cut_off(store, store.journaled()?))?;
+    let run = show::at_head(session, session.run()?)?;
+    let name = header.name.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
+    let mut about = About { title: format!("Changes of session {}{name}", header.id.tail()), ..About::default() };
+    for (key, value) in show::facts(call, session, standing, run.as_ref()) {
+        let value = match (key, &run) {
+            ("in", Some(run)) => run.cwd.to_string(),
+            ("status", _) => format!("{value}{}", meaning(header.status())),
+            _ => value,
+        };
+        about.facts.push((key.into(), value));
+        about.facts.extend(run.as_ref().filter(|_| key == "in").map(|run| ("by".into(), user(run.uid))));
+    }
+    about.facts.extend(header.cwd.as_ref().filter(|_| run.is_none()).map(|cwd| ("in".into(), cwd.to_string())));
+    noted(&mut about, run.as_ref());
+    if session.is_so_far() {
+        about.notes.push(("running".into(), "a command runs in the session: this is what it has changed so far".into()));
+    }
+    if header.unsynced {
+        about.notes.push(("unsynced".into(), super::UNSYNCED.into()));
+    }
+    let base = run.map(|run| run.cwd).or_else(|| header.cwd.clone());
+    Ok(Of { about, common: common(base, ["before".into(), "after".into()], format!("diff {}", header.id.tail())) })
+}
+
+/// Adds what a command could not do, or did beyond files, and where it could write.
+fn noted(about: &mut About, run: Option<&Run>) {
+    let Some(run) = run else { return };
+    about.notes.extend(show::noted(run).into_iter().map(|(word, text)| (word.into(), text)));
+    about.places = run.coverage.iter().map(coverage::words).collect();
+}
+
+/// A step, or what came after one: `title` tells which. `options` are those of the call.
+pub fn step(call: &Call, store: &Store, at: &Session, title: String, options: &str, step: Option<&Step>) -> Result<Of, Problem> {
+    let mut of = session(call, store, at)?;
+    of.about.title = title;
+    of.common.whole = command(format_args!("diff {}{options}", at.id().tail()));
+    let Some(step) = step else { return Ok(of) };
+    // The facts are those of its command; the session's name and status stay.
+    of.about.facts.retain(|(key, _)| matches!(&**key, "session" | "status"));
+    let mut fact = |key: &str, value: String| of.about.facts.push((key.into(), value));
+    let ending = step.ending.map(|ending| format!(", ended with {}", show::ending_text(ending))).unwrap_or_default();
+    fact("begun", format!("{}{ending}", text::time(step.started, true)));
+    fact("command", words(&step.argv));
+    fact("in", step.cwd.to_string());
+    who(&mut fact, step.by.as_ref(), step.uid);
+    of.common.base = Some(step.cwd.clone());
+    Ok(of)
+}
+
+fn who(fact: &mut impl FnMut(&str, String), by: Option<&By>, uid: u32) {
+    if let Some(by) = by {
+        fact("agent", agent_text(by));
+    }
+    fact("by", user(uid));
+}
+
+/// Two sessions against each other.
+pub fn two(call: &Call, store: &Store, [old, new]: [&Session; 2]) -> Result<Of, Problem> {
+    let [one, other] = [session(call, store, old)?, session(call, store, new)?];
+    let tails = [old, new].map(|session| session.id().tail().to_owned());
+    let mut about = About { title: format!("Session {} against session {}", tails[0], tails[1]), ..About::default() };
+    for ((of, sign), tail) in [(&one, '−'), (&other, '+')].into_iter().zip(&tails) {
+        about.facts.extend(of.about.facts.iter().map(|(key, value)| (format!("{sign} {key}"), value.clone())));
+        about.notes.extend(of.about.notes.iter().map(|(word, text)| (format!("{tail}, {word}"), text.clone())));
+    }
+    let sides = tails.clone().map(|tail| format!("session {tail}"));
+    Ok(Of { about, common: common(one.common.base, sides, format!("diff {} --with {}", tails[0], tails[1])) })
+}
+
+/// The conflicts of a session.
+pub fn conflicts(call: &Call, store: &Store, of: &Session) -> Result<Of, Problem> {
+    let id = of.id().tail();
+    let mut page = session(call, store, of)?;
+    page.about.title = format!("Conflicts of session {id}");
+    page.common.whole = command(format_args!("diff {id} --conflicts"));
+    Ok(page)
+}
+
+/// The things that all files have in common. `words` are those of the call that shows a path.
+pub fn common(base: Option<AbsPath>, sides: [String; 2], words: String) -> Common {
+    Common { base, sides, whole: command(words), ..Common::default() }
+}
+
+/// A status, for those who do not use recant.
+fn meaning(status: Status) -> &'static str {
+    match status {
+        Status::Pending => ": held, and the files are as they were",
+        Status::Committed => ": the files have these changes",
+        Status::RolledBack => ": the files are as they were before",
+        _ => "",
+    }
+}
+
+fn user(uid: u32) -> String {
+    if uid == 0 { "root".into() } else { format!("user {uid}") }
+}
+
+fn words(argv: &[Arg]) -> String {
+    argv.iter().map(|arg| Shown(&arg.0).to_string()).collect::<Vec<_>>().join(" ")
+}
