@@ -37,8 +37,9 @@ test-all: test ## test, and what takes longer: the ignored tests, everything as 
 	@tests/as-user.sh
 	@tests/processor.sh
 
-test-reach: static ## the agents that npm ships, driven by a stand-in model; REACH="claude codex": these alone
-	@tests/agents-reach/run.py --recant $(release) $(REACH)
+test-reach: static ## agents from npm, driven by a stand-in model, and pages in a browser; REACH="claude page": these alone
+	@tests/page-reach/run.py --recant $(release) --browser $(target)/page-reach --only "$(REACH)"
+	@case "$(REACH)" in page) ;; *) tests/agents-reach/run.py --recant $(release) $(filter-out page,$(REACH)) ;; esac
 
 torture: static ## every system call fails once, and the power goes: on ext4, xfs, btrfs as root; one table at the end
 	@tests/needs.sh
