@@ -26,6 +26,7 @@ mod error;
 mod fs;
 mod moving;
 mod remote;
+mod review;
 mod rollback;
 mod session;
 mod snapshot;

@@ -20,9 +20,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("agent", &["snapshot", "checkpoint", "session", "tree", "fs"]),
     ("remote", &["session"]),
     ("diff", &["checkpoint", "session", "tree", "blocks", "fs"]),
+    ("review", &["diff", "session", "tree", "blocks", "fs"]),
     (
         "cli",
         &[
+            "review",
             "agent",
             "remote",
             "diff",

@@ -11,7 +11,7 @@ use super::bar::Bar;
 use super::gate::AtGate;
 use super::problem::{Against, Problem};
 use super::which::Want;
-use super::{Call, Ended, collect, meant, merge, place, recover, text};
+use super::{Call, Ended, collect, meant, merge, picks, place, recover, text};
 use crate::checkpoint::limits::{self, Large, Limits};
 use crate::commit::{self, Request};
 use crate::config;
@@ -233,6 +233,9 @@ pub fn would_roll_back(call: &Call, args: &args::Back) -> Result<(Id, Report), P
 ///
 /// Errors: a session is named where a path belongs.
 fn paths(store: &Store, session: &Locked, what: &args::What, verb: Verb) -> Result<Vec<AbsPath>, Problem> {
+    if let Some(picked) = &what.picked {
+        return picks::paths(picked, session, &session.changes()?);
+    }
     let changes = if what.paths.is_empty() { Changes::default() } else { session.changes()? };
     let as_named = |path: &PathBuf| {
         let named = place::named(path, &changes)?;
@@ -349,6 +352,7 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     let (store, mut session) =
         if said.dry_run { to_look_at(call, what.key(), act.verb.into())? } else { call.locked(what.key(), act.verb.into())? };
     meant::refuse_another(what, &session)?;
+    picks::refuse_changed(what.picked.as_ref(), &session)?;
     let mut paths = paths(store, &session, what, act.verb)?;
     let gate = AtGate::new(call, &session.header);
     let effect = match () {
@@ -638,6 +642,7 @@ pub fn say_part(call: &Call, id: &Id, report: &Report, (dry_run, all): (bool, bo
 fn tell(call: &Call, id: &Id, report: &Report, said: Said, (awaited, part_of): (Option<&Awaited>, Option<Whole<'_>>)) {
     let out = &call.out;
     out.changes.set(Some(report.rows.len() as u64));
+    *out.session.borrow_mut() = Some(id.clone());
     if !out.is_text() {
         let large = report.large.iter().map(|large| said_of(large, &large.path.to_string()));
         out.document(&Document {

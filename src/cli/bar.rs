@@ -22,7 +22,12 @@ pub struct Bar {
 impl Bar {
     /// Makes the bar of a verb whose results go to `out`: none with JSON and `-q`.
     pub fn of(out: &Out) -> Self {
-        Self { wanted: out.is_text() && !out.is_quiet(), shown: Mutex::default(), since: OnceLock::new(), large: OnceLock::new() }
+        Self {
+            wanted: out.is_text() && !out.is_quiet() && !out.is_kept(),
+            shown: Mutex::default(),
+            since: OnceLock::new(),
+            large: OnceLock::new(),
+        }
     }
 
     /// Takes it off the terminal.

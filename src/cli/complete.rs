@@ -130,9 +130,10 @@ fn source(verb: &str, arg: &Arg) -> Option<Source> {
     Some(match (verb, arg.get_id().as_str()) {
         (_, "host") => Source::Hosts,
         ("run", "command") => Source::Command,
-        ("run", "session") | ("diff", "with") | (_, "id" | "ids") => Source::Sessions,
+        ("run", "session") | ("diff" | "review", "with") | (_, "id" | "ids") => Source::Sessions,
         ("diff", "step" | "since") | ("rewind" | "fork", "step") => Source::Steps,
         ("man", "verb") => Source::Verbs,
+        ("review", "snapshot") => Source::Snapshots,
         ("agent diff" | "agent undo", "of") => Source::Turns,
         ("log", "what") => Source::SessionsOrFiles,
         ("log", "agent") => Source::Agents,

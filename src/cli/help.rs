@@ -21,7 +21,12 @@ pub struct Group {
 /// All visible verbs, each in one group.
 pub const GROUPS: [Group; 7] = [
     Group { title: "Hold", verbs: &["run", "shell", "rewind", "fork", "session"], calls: &[], told_in_short: true },
-    Group { title: "Look", verbs: &["list", "show", "steps", "diff", "cat", "status", "log"], calls: &[], told_in_short: true },
+    Group {
+        title: "Look",
+        verbs: &["list", "show", "steps", "diff", "review", "cat", "status", "log"],
+        calls: &[],
+        told_in_short: true,
+    },
     Group {
         title: "Make real and take back",
         verbs: &["commit", "confirm", "rollback", "undo", "redo", "discard"],

@@ -1,6 +1,6 @@
 //! The command line: arguments, a file for each verb or small group, text and JSON.
 //!
-//! The only room that prints ([`out`]). What always holds:
+//! Prints ([`out`]); the screen alone draws by itself. What always holds:
 //! - **V1** Results go to standard output, everything said about them to standard error.
 //! - **V2** A verb that changes something calls [`Call::prepare_to_change`] first: it settles what a crash left.
 //! - **V3** An error ends as a [`Problem`] with its [`Kind`]; [`exit`] alone knows exit statuses.
@@ -50,12 +50,14 @@ mod moving;
 mod out;
 mod overdue;
 mod parts;
+mod picks;
 mod place;
 mod problem;
 mod prune;
 mod prune_all;
 mod recover;
 mod remote;
+mod review;
 mod rewind;
 mod run;
 mod scope;
@@ -249,7 +251,7 @@ fn effects(verb: &Verb) -> Effects {
         Verb::Fork(args) => args.dry_run,
         Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) | Verb::Confirm(_) => false,
         Verb::List(_) | Verb::Show(_) | Verb::Steps(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) => true,
-        Verb::Status(_) => true,
+        Verb::Status(_) | Verb::Review(_) => true,
         Verb::Here | Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
         Verb::Far(_) | Verb::Complete(_) => true,
     };
@@ -266,7 +268,10 @@ fn not_begun(out: &Out, verb: &Verb, problem: Problem) -> Result<Ended, Problem>
 
 /// True for a verb that only reads and shows what is in the store, but for `status`, which reports all by itself.
 fn is_of_store(verb: &Verb) -> bool {
-    let looks = matches!(verb, Verb::List(_) | Verb::Show(_) | Verb::Steps(_) | Verb::Diff(_) | Verb::Cat(_) | Verb::Log(_));
+    let looks = matches!(
+        verb,
+        Verb::List(_) | Verb::Show(_) | Verb::Steps(_) | Verb::Diff(_) | Verb::Cat(_) | Verb::Log(_) | Verb::Review(_)
+    );
     looks
         || matches!(verb, Verb::Checkpoint { .. })
         || matches!(verb, Verb::Session { verb: SessionVerb::List(_) | SessionVerb::Show(_) })
@@ -355,6 +360,7 @@ impl Call {
             Verb::Discard(args) => discard::discard(self, &args),
             Verb::Steps(args) => steps::steps(self, &args),
             Verb::Diff(args) => diff::diff(self, &args),
+            Verb::Review(args) => review::review(self, &args),
             Verb::Rewind(args) => rewind::rewind(self, &args),
             Verb::Fork(args) => rewind::fork(self, &args),
             Verb::Commit(args) => parts::commit::commit(self, &args),

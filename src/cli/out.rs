@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
 
 use anstyle::Style;
 use serde::{Serialize, Serializer};
@@ -20,6 +21,7 @@ use crate::diff::shown::{Names, cut};
 use crate::diff::visible;
 use crate::error::At;
 use crate::fs::path::AbsPath;
+use crate::session::id::Id;
 use crate::tree::json;
 
 /// The form of results.
@@ -39,6 +41,10 @@ pub struct Out {
     pub form: Form,
     /// The number of changes that the verb was about, if known: another machine asks for it.
     pub changes: Cell<Option<u64>>,
+    /// The session that the verb made or changed, if known: a screen that called the verb asks for it.
+    pub session: RefCell<Option<Id>>,
+    /// All that is printed, if that is kept for a screen.
+    kept: Option<Kept>,
     quiet: bool,
     verbose: bool,
     names: Names,
@@ -94,6 +100,8 @@ impl Out {
         Self {
             form,
             changes: Cell::new(None),
+            session: RefCell::default(),
+            kept: None,
             quiet,
             verbose,
             names: Names::here(),
@@ -108,6 +116,50 @@ impl Out {
             printed: Cell::new(0),
             failed: RefCell::new(None),
         }
+    }
+
+    /// Keeps all that is printed, without colour, for a screen that shows it: [`Self::kept`].
+    pub fn keeping(&self) -> Self {
+        let kept = Kept::default();
+        let sink: Box<dyn Write> = Box::new(kept.clone());
+        let own = Self::new(Form::Text, Color::Never, false, false);
+        Self {
+            names: self.names.clone(),
+            terminals: Cell::new((false, false)),
+            sink: RefCell::new(sink),
+            kept: Some(kept),
+            ..own
+        }
+        .most(self.most)
+    }
+
+    /// These streams once more: for a call within this one.
+    pub fn again(&self) -> Self {
+        Self {
+            names: self.names.clone(),
+            color: self.color,
+            color_err: self.color_err,
+            ..Self::new(self.form, Color::Auto, self.quiet, self.verbose)
+        }
+        .most(self.most)
+    }
+
+    /// The directories that printed paths start from.
+    pub fn names(&self) -> Names {
+        self.names.clone()
+    }
+
+    /// The lines that were kept, in order.
+    pub fn kept(&self) -> Vec<String> {
+        self.flush();
+        let bytes = self.kept.as_ref().map(|kept| kept.0.borrow().clone()).unwrap_or_default();
+        let lines = String::from_utf8_lossy(&bytes);
+        lines.lines().map(|line| line.strip_prefix("recant: ").unwrap_or(line).to_owned()).collect()
+    }
+
+    /// True if all that is printed is kept: nothing may be drawn on the terminal.
+    pub fn is_kept(&self) -> bool {
+        self.kept.is_some()
     }
 
     /// Prints for a user at another machine, who wants colour as `near` says.
@@ -372,6 +424,10 @@ impl Out {
             return;
         }
         self.flush();
+        if let Some(kept) = &self.kept {
+            kept.0.borrow_mut().extend_from_slice(bytes);
+            return;
+        }
         // An error of standard error cannot be reported anywhere.
         drop(io::stderr().write_all(bytes));
     }
@@ -387,7 +443,7 @@ impl Out {
     pub fn page(&self, pager: Option<&str>) {
         let from_env = std::env::var("PAGER").ok();
         let command = pager.or(from_env.as_deref()).unwrap_or("less").trim();
-        if !self.is_text() || !io::stdout().is_terminal() || command.is_empty() || command == "cat" {
+        if !self.is_text() || self.is_kept() || !io::stdout().is_terminal() || command.is_empty() || command == "cat" {
             return;
         }
         let mut shell = Command::new("/bin/sh");
@@ -429,6 +485,21 @@ impl Out {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.closed.set(true),
             Err(error) => *self.failed.borrow_mut() = Some(error),
         }
+    }
+}
+
+/// The output that is kept.
+#[derive(Clone, Default)]
+struct Kept(Rc<RefCell<Vec<u8>>>);
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -179,7 +179,7 @@ fn again(args: &SnapshotDiff, series: &Series, n: u64, m: Option<u64>, options: 
 }
 
 /// The change from the snapshot to what is there now: the reverse of a restore.
-fn change(series: &Series, difference: &Difference) -> Result<Change, Problem> {
+pub fn change(series: &Series, difference: &Difference) -> Result<Change, Problem> {
     let marks = Marks { same_content: difference.is_metadata(), ..Marks::default() };
     Ok(Change {
         n: 0,
@@ -193,7 +193,8 @@ fn change(series: &Series, difference: &Difference) -> Result<Change, Problem> {
     })
 }
 
-fn view<'c>(series: &Series, kept: &mut Kept<'_>, change: &'c Change, difference: &Difference) -> Result<View<'c>, Problem> {
+/// The view of a difference to a snapshot.
+pub fn view<'c>(series: &Series, kept: &mut Kept<'_>, change: &'c Change, difference: &Difference) -> Result<View<'c>, Problem> {
     let is_small = |object: &Object| match object {
         Some(State { what: What::File { size, .. }, .. }) => *size <= TEXT_LIMIT,
         _ => false,

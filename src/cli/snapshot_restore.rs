@@ -139,7 +139,10 @@ pub fn put_back(
     let counts = done.as_ref().ok().map(|(report, _)| (report.rows.len(), report.left.len()));
     call.note_in_log(store, &(putting.entry)(&session, counts));
     match done {
-        Ok((report, _)) => Ok((session, report)),
+        Ok((report, _)) => {
+            *call.out.session.borrow_mut() = Some(session.id().clone());
+            Ok((session, report))
+        }
         Err(mut problem) => {
             say_whose(&mut problem, series, putting.n);
             // Nothing was changed, and the snapshot still has the content. If the engine is stuck, the session stays.

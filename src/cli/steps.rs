@@ -302,7 +302,8 @@ fn row(first: String) -> [String; 6] {
     [first, String::new(), String::new(), String::new(), String::new(), String::new()]
 }
 
-fn of_step(first: String, step: &Step) -> [String; 6] {
+/// The columns of a step behind `first`: when, how it ended, how much it changed, who ran it, its command.
+pub fn of_step(first: String, step: &Step) -> [String; 6] {
     let ending = match step.ending {
         Some(Ending::Exited(0)) => String::new(),
         Some(Ending::Exited(status)) => format!("exit {status}"),

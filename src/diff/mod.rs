@@ -8,6 +8,7 @@ mod inline;
 mod likeness;
 pub mod merge;
 pub mod patch;
+pub mod picked;
 pub mod renames;
 pub mod shown;
 pub mod sources;

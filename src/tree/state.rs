@@ -192,6 +192,13 @@ impl State {
         }
     }
 
+    /// Forgets hashes: the state as far as its metadata tells.
+    pub fn forget_hash(&mut self) {
+        if let What::File { hash, index, .. } = &mut self.what {
+            (*hash, *index) = (None, None);
+        }
+    }
+
     /// The hash of a git index's meaning, if known.
     pub fn index(&self) -> Option<&Hash> {
         match &self.what {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
+use crate::diff::picked::Picked;
+
 /// `commit`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
@@ -91,6 +93,9 @@ pub struct What {
     /// With --dry-run: another machine's commit would bring it where it is missing
     #[arg(long, hide = true, requires = "dry_run")]
     pub brought: bool,
+    /// What a person picked on a screen, in place of paths
+    #[arg(skip)]
+    pub picked: Option<Picked>,
 }
 
 /// `rollback`.

@@ -15,7 +15,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use agent::{AgentStatus, AgentVerb, ExportAgent, Hook, Install, Take, TurnDiff, TurnUndo, Turns, turn_and_paths};
 pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, Undo, What};
-pub use look::{Cat, Diff, Form, Log, Much, Page, Steps};
+pub use look::{Cat, Diff, Form, Log, Much, Page, Review, Steps};
 pub use run::{Doctor, Run, Shell};
 pub use session::{
     CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Export, Fork, Import, List, Mkdir, New, Prune,
@@ -219,6 +219,8 @@ pub enum Verb {
     Steps(Steps),
     /// Show a session's changes as a patch
     Diff(Diff),
+    /// Look at changes on a screen, choose among them, and decide
+    Review(Review),
     /// Make a session stand at another of its steps, earlier or later
     Rewind(Rewind),
     /// Begin a further session as one is at a step

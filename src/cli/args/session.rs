@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::diff::picked::Picked;
+
 use crate::config;
 
 /// The verbs under `session`.
@@ -281,6 +283,9 @@ pub struct Discard {
     /// Say what would be discarded, and change nothing
     #[arg(long, conflicts_with = "all")]
     pub dry_run: bool,
+    /// What a person picked on a screen, in place of paths
+    #[arg(skip)]
+    pub picked: Option<Picked>,
 }
 
 /// `rewind`.

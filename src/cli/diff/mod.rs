@@ -13,7 +13,7 @@ mod stat;
 mod steps;
 pub mod tool;
 
-pub use steps::say_running;
+pub use steps::{say_running, view as view_of_states};
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -133,7 +133,8 @@ fn blocks(call: &Call, args: &args::Diff, session: &Session) -> Result<Ended, Pr
     parts::show::blocks(call, session, &changes, &wanted, args.much.all)
 }
 
-fn refuse_discarded(session: &Session) -> Result<(), Problem> {
+/// Refuses a session whose content is gone.
+pub fn refuse_discarded(session: &Session) -> Result<(), Problem> {
     let is_discarded = session.header.status() == Status::Discarded;
     let refused = || Problem::refused(format!("session {} is discarded: what it held is gone", session.id()));
     if is_discarded { Err(refused()) } else { Ok(()) }
@@ -185,7 +186,8 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
     Ok(Ended::Done)
 }
 
-const UNSYNCED: &str = "the machine went down before the content was on the disk: files may be empty or cut";
+/// The words for a session that a power cut may have cost content.
+pub const UNSYNCED: &str = "the machine went down before the content was on the disk: files may be empty or cut";
 
 /// Says that `recant diff src` names a path, if no session has that name.
 fn or_a_path(problem: Problem, args: &args::Diff) -> Problem {

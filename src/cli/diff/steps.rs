@@ -267,7 +267,8 @@ impl<'d> Source<'d> for OfStates<'d, '_, '_> {
     }
 }
 
-fn view<'d>(states: &mut States<'_>, differences: &'d Differences<'_>, i: usize) -> Result<View<'d>, Problem> {
+/// The view of a difference between two states.
+pub fn view<'d>(states: &mut States<'_>, differences: &'d Differences<'_>, i: usize) -> Result<View<'d>, Problem> {
     let old = |states: &mut States<'_>| states.open(differences, i, End::Before);
     let new = |states: &mut States<'_>| states.open(differences, i, End::After);
     Ok(View::of_states(&differences.changes.list[i], states, old, new)?)

@@ -4,6 +4,7 @@
 use super::super::apply::{self, Terms, Whole};
 use super::super::args;
 use super::super::chosen::chosen;
+use super::super::picks;
 use super::super::problem::Problem;
 use super::super::which::Want;
 use super::super::{Call, Ended};
@@ -39,14 +40,18 @@ pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
 /// Commits a part of a session, if the call asks for one. `None` if it names whole paths alone.
 fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem> {
     let what = &args.what;
-    if !args.patch && !what.paths.iter().any(|word| select::may_name_blocks(word)) {
+    if !args.patch && what.picked.is_none() && !what.paths.iter().any(|word| select::may_name_blocks(word)) {
         return Ok(None);
     }
     let want = Want::Commit;
     let (store, mut session) =
         if what.dry_run { apply::to_look_at(call, what.key(), want)? } else { call.locked(what.key(), want)? };
     let (changes, session_id) = (session.changes()?, session.id().to_string());
-    if !args.patch && !select::names_blocks(&what.paths, &changes)? {
+    let is_part = match &what.picked {
+        Some(picked) => picks::is_part(picked, &session, &changes)?,
+        None => args.patch || select::names_blocks(&what.paths, &changes)?,
+    };
+    if !is_part {
         return Ok(None);
     }
     refuse(args, &session)?;
@@ -86,6 +91,9 @@ fn refuse(args: &args::Commit, session: &Locked) -> Result<(), Problem> {
 }
 
 fn selected(call: &Call, args: &args::Commit, session: &Locked, changes: &Changes) -> Result<Selection, Problem> {
+    if let Some(picked) = &args.what.picked {
+        return picks::selection(picked, session, changes);
+    }
     let (sides, words) = (session.sides(changes.list.len())?, &args.what.paths);
     let mut sources = Sources::of(session)?;
     if args.patch {
@@ -113,7 +121,7 @@ fn commit_part(
         selection.iter().map(taken).collect::<Result<Vec<_>, Problem>>()?.into_iter().unzip();
     drop(sources);
     let of = session.id().clone();
-    let words = piece::words(Verb::Commit, &of, args.patch, &args.what.paths);
+    let words = piece::words(Verb::Commit, &of, args.patch || args.what.picked.is_some(), &args.what.paths);
     let terms = Terms { of: &of, verb: Verb::Commit, force: args.force };
     let Committed { id, put, mut report } = piece::commit(call, store, (&pieces, &words), &terms, args.what.dry_run)?;
     report.notes.splice(0..0, notes);

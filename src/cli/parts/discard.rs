@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use super::super::args;
 use super::super::chosen::chosen;
 use super::super::discard_paths::{Out, take_out};
+use super::super::picks;
 use super::super::problem::Problem;
 use super::super::which::Want;
 use super::super::{Call, Ended};
@@ -24,12 +25,13 @@ use crate::session::sides::Side;
 /// # Errors
 /// The words name what the session does not hold; no choice can be made in it.
 pub fn asked(call: &Call, key: &str, args: &args::Discard) -> Result<Option<Ended>, Problem> {
-    if !args.patch && !args.paths.iter().any(|word| select::may_name_blocks(word)) {
+    let in_parts = args.patch || args.picked.is_some();
+    if !in_parts && !args.paths.iter().any(|word| select::may_name_blocks(word)) {
         return Ok(None);
     }
     let (store, mut session) = call.locked(key, Want::Discard)?;
     let changes = session.changes()?;
-    if !args.patch && !select::names_blocks(&args.paths, &changes)? {
+    if !in_parts && !select::names_blocks(&args.paths, &changes)? {
         return Ok(None);
     }
     may_choose(&session)?;
@@ -44,12 +46,15 @@ pub fn asked(call: &Call, key: &str, args: &args::Discard) -> Result<Option<Ende
     let out = |(i, taken): (&usize, &Taken)| out(&session, &changes.list[*i], taken, &mut sources);
     let choices = selection.iter().map(out).collect::<Result<Vec<_>, Problem>>()?;
     drop(sources);
-    let patch = args.patch.then(|| b"--patch".to_vec());
+    let patch = in_parts.then(|| b"--patch".to_vec());
     let words = patch.into_iter().chain(args.paths.iter().map(|word| word.as_os_str().as_bytes().to_vec())).collect();
     take_out(call, store, &mut session, Out { choices, notes, words, dry_run: args.dry_run }).map(Some)
 }
 
 fn selected(call: &Call, args: &args::Discard, session: &Locked, changes: &Changes) -> Result<Selection, Problem> {
+    if let Some(picked) = &args.picked {
+        return picks::selection(picked, session, changes);
+    }
     let (sides, words) = (session.sides(changes.list.len())?, &args.paths);
     let mut sources = Sources::of(session)?;
     if args.patch {

@@ -44,7 +44,8 @@ fn signed(blocks: &Blocks<'_>, block: &Block) -> impl Iterator<Item = Vec<u8>> {
     blocks.removed(block).iter().map(with(b"-")).chain(blocks.added(block).iter().map(with(b"+"))).collect::<Vec<_>>().into_iter()
 }
 
-fn edit(path: &Path) -> Result<(), String> {
+/// Opens a file in the person's editor, and waits for its end. The error says why nothing is to be taken of it.
+pub fn edit(path: &Path) -> Result<(), String> {
     let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
     let editor = editor.unwrap_or_else(|| "vi".into());
     let ended = Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(path).status();

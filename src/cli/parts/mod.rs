@@ -4,7 +4,7 @@
 mod ask;
 pub mod commit;
 pub mod discard;
-mod edit;
+pub mod edit;
 pub mod piece;
 pub mod rollback;
 pub mod select;

@@ -5,6 +5,7 @@ use super::super::apply::{self, Terms};
 use super::super::args;
 use super::super::chosen::chosen;
 use super::super::merge;
+use super::super::picks;
 use super::super::problem::{Against, Problem};
 use super::super::which::Want;
 use super::super::{Call, Ended};
@@ -35,13 +36,16 @@ pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
 /// Takes back a part of a session, if the call asks for one. `None` if it names whole paths alone.
 fn part(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
     let what = &args.what;
-    if !args.patch && !args.merge && !what.paths.iter().any(|word| select::may_name_blocks(word)) {
+    if !args.patch && !args.merge && what.picked.is_none() && !what.paths.iter().any(|word| select::may_name_blocks(word)) {
         return Ok(None);
     }
     let want = Want::RollBack;
     let (store, session) = if what.dry_run { apply::to_look_at(call, what.key(), want)? } else { call.locked(what.key(), want)? };
     let changes = session.changes()?;
-    let in_blocks = args.patch || select::names_blocks(&what.paths, &changes)?;
+    let in_blocks = match &what.picked {
+        Some(picked) => picks::is_in_blocks(picked, &changes),
+        None => args.patch || select::names_blocks(&what.paths, &changes)?,
+    };
     if !in_blocks && !args.merge {
         return Ok(None);
     }
@@ -86,7 +90,7 @@ fn part(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
         call.out.note(format_args!("the tree has nothing more of that part of session {id}, and nothing was changed"));
         return Ok(Some(Ended::Done));
     }
-    let words = piece::words(Verb::Rollback, session.id(), args.patch, &what.paths);
+    let words = piece::words(Verb::Rollback, session.id(), in_blocks, &what.paths);
     let terms = Terms { of: session.id(), verb: Verb::Rollback, force: args.force };
     let Committed { id, mut report, .. } = piece::commit(call, store, (&pieces, &words), &terms, what.dry_run)?;
     report.notes.splice(0..0, notes);
@@ -110,6 +114,9 @@ fn selected(
     (changes, sides): (&Changes, &[Side]),
 ) -> Result<Selection, Problem> {
     let words = &args.what.paths;
+    if let Some(picked) = &args.what.picked {
+        return picks::selection(picked, session, changes);
+    }
     let mut sources = Sources::of(session)?;
     if args.patch {
         let wanted: Vec<usize> = chosen(session.id(), changes, words)?.into_iter().filter(|i| sides[*i].is_in()).collect();

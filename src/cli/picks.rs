@@ -1,0 +1,80 @@
+//! What a person picked on a screen, as verbs take it: in place of the paths and blocks that a call names.
+
+use super::parts::select::Selection;
+use super::problem::{Against, Problem};
+use crate::capture::choice::may_choose;
+use crate::diff::entries::Taken;
+use crate::diff::picked::Picked;
+use crate::diff::sources::Sources;
+use crate::error::Kind;
+use crate::fs::path::AbsPath;
+use crate::session::change::Changes;
+use crate::session::opened::Session;
+
+/// The words of the error that something else stands there than was shown.
+pub const STALE: &str = "what was picked has changed since it was shown";
+
+/// Refuses picks if something else stands there than was shown.
+///
+/// # Errors
+/// It does; each path is named with the reason.
+pub fn refuse_changed(picked: Option<&Picked>, session: &Session) -> Result<(), Problem> {
+    let Some(picked) = picked else { return Ok(()) };
+    let changes = session.changes()?;
+    let sides = session.sides(changes.list.len())?;
+    let changed = picked.changed(&changes, &sides, &mut Sources::of(session)?);
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let paths = changed.into_iter().map(|(path, why)| Against { path: path.to_string(), why: why.into() });
+    let problem = Problem { paths: paths.collect(), ..Problem::new(Kind::Conflict, STALE) };
+    Err(Problem { state: Some("nothing was changed".into()), ..problem })
+}
+
+/// The picks in these changes.
+///
+/// # Errors
+/// Something else stands there than was shown.
+pub fn selection(picked: &Picked, session: &Session, changes: &Changes) -> Result<Selection, Problem> {
+    refuse_changed(Some(picked), session)?;
+    Ok(picked.at(changes).into_iter().collect())
+}
+
+/// True if picks to be committed become a session of their own: they are not all that is held, and the session can go on with the rest.
+///
+/// # Errors
+/// The session cannot be read.
+pub fn is_part(picked: &Picked, session: &Session, changes: &Changes) -> Result<bool, Problem> {
+    if is_all(picked, session, changes)? {
+        return Ok(false);
+    }
+    Ok(may_choose(session).is_ok() || !is_of_paths(picked, changes))
+}
+
+/// True if picks to be rolled back can be named by no paths: blocks, or a directory without all that lies below it.
+pub fn is_in_blocks(picked: &Picked, changes: &Changes) -> bool {
+    !is_of_paths(picked, changes)
+}
+
+/// The paths that name the picks; none if they are all that is held.
+///
+/// # Errors
+/// The session cannot be read.
+pub fn paths(picked: &Picked, session: &Session, changes: &Changes) -> Result<Vec<AbsPath>, Problem> {
+    let all = is_all(picked, session, changes)?;
+    Ok(if all { Vec::new() } else { picked.0.iter().map(|pick| pick.path.clone()).collect() })
+}
+
+/// True if all that is held is picked whole.
+fn is_all(picked: &Picked, session: &Session, changes: &Changes) -> Result<bool, Problem> {
+    let out = session.sides(changes.list.len())?.iter().filter(|side| !side.is_in()).count();
+    let whole = picked.0.iter().filter(|pick| pick.taken == Taken::Whole).count();
+    Ok(whole == out && whole == picked.0.len())
+}
+
+/// True if all picks are whole, and all that lies below one is picked too.
+fn is_of_paths(picked: &Picked, changes: &Changes) -> bool {
+    let is_whole = picked.0.iter().all(|pick| pick.taken == Taken::Whole);
+    let has = |path: &AbsPath| picked.0.binary_search_by(|pick| pick.path.cmp(path)).is_ok();
+    is_whole && picked.0.iter().all(|pick| changes.list[changes.under(&pick.path)].iter().all(|change| has(&change.path)))
+}

@@ -1,0 +1,59 @@
+//! The lists that the screen lays over itself: steps and turns.
+
+use super::said;
+use super::session::opened;
+use crate::cli::agents::turns;
+use crate::cli::problem::Problem;
+use crate::cli::{Call, steps, text};
+use crate::fs::path::AbsPath;
+use crate::review::facts::Row;
+use crate::session::id::Id;
+
+/// Names of columns, and rows.
+type Table = (Vec<String>, Vec<Row>);
+
+/// The steps of a session that can be gone back to, the newest first, with step 0.
+pub fn steps(store: &AbsPath, id: &Id) -> Result<Table, String> {
+    let read = || -> Result<Table, Problem> {
+        let session = opened(store)?.session(id)?;
+        let (header, list) = (&session.header, steps::of(&session)?);
+        let kept = list.kept(header);
+        let head = header.head();
+        let steps = list.steps.iter().rev().filter(|step| kept.contains(&step.n));
+        let mut rows: Vec<Row> = steps
+            .map(|step| Row {
+                n: step.n.into(),
+                is_head: step.n == head,
+                columns: steps::of_step(step.n.to_string(), step).to_vec(),
+            })
+            .collect();
+        let zero = ["0", "", "", "", "", "the tree as it was"].map(str::to_owned).to_vec();
+        rows.push(Row { n: 0, is_head: head == 0, columns: zero });
+        Ok((["STEP", "WHEN", "END", "CHANGES", "WHO", "COMMAND"].map(str::to_owned).to_vec(), rows))
+    };
+    read().map_err(said)
+}
+
+/// The turns of the project, the newest first.
+pub fn turns(call: &Call) -> Result<Table, String> {
+    let read = || -> Result<Table, Problem> {
+        let here = turns::Here::find(call)?;
+        let turns = here.turns.all()?;
+        let undone = here.undone(&turns)?;
+        let row = |turn: &crate::agent::turn::Turn| Row {
+            n: turn.head.n,
+            is_head: false,
+            columns: vec![
+                turn.head.n.to_string(),
+                text::day(turn.head.time),
+                turn.head.agent.word().to_owned(),
+                turn.wrote.len().to_string(),
+                if turns::is_back(turn, &undone) { "undone" } else { "" }.to_owned(),
+                crate::cli::list::shown(&turn.head.prompt),
+            ],
+        };
+        let rows = turns.iter().rev().map(row).collect();
+        Ok((["TURN", "WHEN", "AGENT", "FILES", "", "PROMPT"].map(str::to_owned).to_vec(), rows))
+    };
+    read().map_err(said)
+}

@@ -1,0 +1,195 @@
+//! `review`: what the screen looks at, and what its acts do. Each act is the verb that a person could type, carried out by the same code.
+
+mod acts;
+mod edit;
+mod lists;
+mod pair;
+mod session;
+mod snapshot;
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+
+use super::problem::Problem;
+use super::{Call, Ended, agents, args};
+use crate::diff::entries::Taken;
+use crate::error::Kind;
+use crate::fs::interrupt;
+use crate::fs::path::AbsPath;
+use crate::review::facts::{self, Deed, Look, Place, Planned, Program, Row, Seen, World};
+use crate::session::id::Id;
+use acts::Acts;
+
+/// The subject that the screen was opened for.
+enum Subject {
+    /// A session.
+    Session(Id),
+    /// The heads of two sessions.
+    Pair(Id, Id),
+    /// A snapshot of a directory against what is there now.
+    Snapshot(AbsPath, u64),
+}
+
+/// The subject and the acts on it.
+struct Reviewed<'c> {
+    call: &'c Call,
+    store: AbsPath,
+    subject: Subject,
+    acts: Acts<'c>,
+    /// True if the project has turns of agents.
+    has_turns: bool,
+}
+
+/// Shows the screen.
+///
+/// # Errors
+/// There is no terminal, or a small one (2); what is to be shown cannot be read.
+pub fn review(call: &Call, args: &args::Review) -> Result<Ended, Problem> {
+    refuse_without_terminal(call)?;
+    let subject = subject(call, args)?;
+    let store = call.store_path()?;
+    let has_turns = agents::turns::Here::find(call).is_ok_and(|here| here.turns.all().is_ok_and(|turns| !turns.is_empty()));
+    let names = call.out.names();
+    let mut reviewed = Reviewed { call, store, subject, acts: Acts::new(call), has_turns };
+    let show = Box::new(move |path: &AbsPath| names.show(path));
+    crate::review::show(&mut reviewed, show, call.out.is_colored()).map_err(Problem::refused)?;
+    reviewed.acts.said().iter().for_each(|line| call.out.say(line));
+    Ok(interrupt::status().map_or(Ended::Done, Ended::Asked))
+}
+
+/// The smallest window: the screen's own words say the same while it is resized.
+const SMALLEST: (u16, u16) = (80, 24);
+
+fn refuse_without_terminal(call: &Call) -> Result<(), Problem> {
+    let usage = |why: String| Problem::new(Kind::Usage, why);
+    if !call.out.is_text() {
+        return Err(usage("review is a screen for people: it prints no JSON".into()).remedy("recant diff --json is for programs"));
+    }
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        return Err(usage("review is a screen, and there is no terminal".into()).remedy("recant diff prints the changes"));
+    }
+    if std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty()) {
+        return Err(usage("review needs a terminal that can draw: TERM is unset, or dumb".into())
+            .remedy("recant diff prints the changes"));
+    }
+    let (width, height) = SMALLEST;
+    match rustix::termios::tcgetwinsize(std::io::stdout()) {
+        Ok(size) if size.ws_col > 0 && (size.ws_col < width || size.ws_row < height) => {
+            let why =
+                format!("the window has {} columns and {} rows, and review needs {width} and {height}", size.ws_col, size.ws_row);
+            Err(usage(why).remedy("make it larger; recant diff prints the changes in any window"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn subject(call: &Call, args: &args::Review) -> Result<Subject, Problem> {
+    if let Some(key) = &args.snapshot {
+        let (directory, n) = snapshot::meant(call, args.dir.as_deref(), key)?;
+        return Ok(Subject::Snapshot(directory, n));
+    }
+    let (_, session) = call.looked_at(args.id.as_deref())?;
+    let id = session.id().clone();
+    super::diff::refuse_discarded(&session)?;
+    match &args.with {
+        None => Ok(Subject::Session(id)),
+        Some(other) => {
+            let (_, other) = call.looked_at(Some(other))?;
+            super::diff::refuse_discarded(&other)?;
+            Ok(Subject::Pair(id, other.id().clone()))
+        }
+    }
+}
+
+impl Reviewed<'_> {
+    fn session(&self) -> Option<&Id> {
+        match &self.subject {
+            Subject::Session(id) => Some(id),
+            Subject::Pair(..) | Subject::Snapshot(..) => None,
+        }
+    }
+}
+
+impl World for Reviewed<'_> {
+    fn look(&mut self, place: &Place) -> Look {
+        let store = self.store.clone();
+        let has_turns = self.has_turns;
+        match (place, &self.subject) {
+            (Place::Turn(n), _) => snapshot::of_turn(self.call, *n),
+            (Place::Step(n), Subject::Session(id)) => session::of_step(store, id.clone(), *n),
+            (_, Subject::Session(id)) => session::look(store, id.clone(), has_turns),
+            (_, Subject::Pair(old, new)) => pair::look(store, old.clone(), new.clone()),
+            (_, Subject::Snapshot(directory, n)) => snapshot::look(store, directory.clone(), *n, has_turns),
+        }
+    }
+
+    fn pick(&mut self, seen: &Seen, parts: Vec<(usize, Taken)>) -> Result<Planned, String> {
+        match &self.subject {
+            Subject::Session(id) => session::pick(&self.store, id, seen, parts),
+            Subject::Pair(..) | Subject::Snapshot(..) => Ok(snapshot::pick(seen, parts)),
+        }
+    }
+
+    fn carry_out(&mut self, deed: Deed) -> facts::Ended {
+        match (&self.subject, deed) {
+            (_, Deed::Undo) => self.acts.undo(),
+            (_, Deed::UndoTurn(n)) => self.acts.undo_turn(n),
+            (Subject::Session(id), Deed::Picked(act, picked)) => self.acts.on_session(&id.clone(), act, picked),
+            (Subject::Session(id), Deed::Rewind(n)) => self.acts.rewind(&id.clone(), n),
+            (Subject::Snapshot(directory, n), Deed::Picked(_, picked)) => {
+                self.acts.restore(&self.store.clone(), &directory.clone(), *n, &picked)
+            }
+            (_, Deed::Picked(..) | Deed::Rewind(_)) => facts::Ended::Refused(vec!["this can only be looked at".into()]),
+        }
+    }
+
+    fn last(&self) -> Option<String> {
+        self.acts.last()
+    }
+
+    fn steps(&mut self) -> Result<(Vec<String>, Vec<Row>), String> {
+        match self.session() {
+            Some(id) => lists::steps(&self.store, id),
+            None => Err("there are no steps here".into()),
+        }
+    }
+
+    fn turns(&mut self) -> Result<(Vec<String>, Vec<Row>), String> {
+        lists::turns(self.call)
+    }
+
+    fn open(&mut self, seen: &Seen, i: usize, with: Program) -> facts::Ended {
+        match (with, self.session().cloned()) {
+            (Program::Editor, Some(id)) => self.acts.edit(&id, &seen.changes[i]),
+            (Program::Tool, Some(id)) => self.acts.tool(&["diff", id.as_str()], &seen.changes[i].path),
+            (Program::Tool, None) => match &self.subject {
+                Subject::Pair(old, new) => {
+                    self.acts.tool(&["diff", &old.to_string(), "--with", &new.to_string()], &seen.changes[i].path)
+                }
+                Subject::Snapshot(directory, n) => {
+                    let directory = directory.as_path().display().to_string();
+                    self.acts.tool(&["snapshot", "diff", &n.to_string(), "--dir", &directory, "--"], &seen.changes[i].path)
+                }
+                Subject::Session(_) => facts::Ended::Done(Vec::new()),
+            },
+            (Program::Editor, None) => facts::Ended::Refused(vec!["nothing is held here that could be edited".into()]),
+        }
+    }
+}
+
+/// An error as the screen shows it.
+fn said(problem: impl Into<Problem>) -> String {
+    lines_of(&problem.into()).join("; ")
+}
+
+/// The lines of an error, with every path in its way.
+fn lines_of(problem: &Problem) -> Vec<String> {
+    let paths = problem.paths.iter().map(|against| format!("{}: {}", against.path, against.why));
+    let rest = [problem.state.clone(), problem.remedy.clone()].into_iter().flatten();
+    [problem.message.clone()].into_iter().chain(paths).chain(rest).collect()
+}
+
+/// Makes a look of a function that makes [`Seen`] unless nothing differs from a mark.
+fn look(find: impl Fn(Option<crate::tree::hash::Hash>) -> Result<Option<Seen>, Problem> + Send + Sync + 'static) -> Look {
+    Arc::new(move |mark| find(mark).map_err(said))
+}

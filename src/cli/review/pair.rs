@@ -1,0 +1,56 @@
+//! Two sessions on the screen: in what their heads differ.
+
+use std::sync::Arc;
+
+use super::session::{OfStates, opened};
+use super::{look as look_by, said};
+use crate::cli::problem::Problem;
+use crate::diff::steps::States;
+use crate::fs::path::AbsPath;
+use crate::review::facts::{Look, May, Open, Seen};
+use crate::session::id::Id;
+use crate::session::sides::Side;
+use crate::tree::hash::Hash;
+
+/// How to look at two sessions.
+pub fn look(store: AbsPath, old: Id, new: Id) -> Look {
+    look_by(move |mark| {
+        let opened = opened(&store)?;
+        let (first, second) = (opened.session(&old)?, opened.session(&new)?);
+        let now = Hash::of(format!("{:?}{:?}", first.header, second.header).as_bytes());
+        if mark == Some(now) {
+            return Ok(None);
+        }
+        let (changes, others) = (first.changes()?, second.changes()?);
+        let differences = States::of([(&first, &changes), (&second, &others)])?.between(&changes, &others)?;
+        let list = differences.changes.list;
+        let sides = vec![Side::Never; list.len()];
+        Ok(Some(Seen {
+            title: format!("sessions {} and {}", old.tail(), new.tail()),
+            state: format!("- is {}, + is {}", old.tail(), new.tail()),
+            about: String::new(),
+            notes: Vec::new(),
+            may: May::default(),
+            mark: now,
+            is_running: false,
+            contents: contents(store.clone(), old.clone(), new.clone()),
+            changes: Arc::new(list),
+            sides: Arc::new(sides),
+        }))
+    })
+}
+
+fn contents(store: AbsPath, old: Id, new: Id) -> Open {
+    Arc::new(move |serve| {
+        let mut served = || -> Result<(), Problem> {
+            let opened = opened(&store)?;
+            let (first, second) = (opened.session(&old)?, opened.session(&new)?);
+            let (changes, others) = (first.changes()?, second.changes()?);
+            let mut states = States::of([(&first, &changes), (&second, &others)])?;
+            let differences = states.between(&changes, &others)?;
+            serve(&mut OfStates { states, differences: &differences });
+            Ok(())
+        };
+        served().map_err(said)
+    })
+}

@@ -1,0 +1,160 @@
+//! A snapshot on the screen, against what is there now; and what a turn of an agent changed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::session::opened;
+use super::{look as look_by, said};
+use crate::cli::agents::turns::Here;
+use crate::cli::problem::Problem;
+use crate::cli::snapshot::{of_key, series_of};
+use crate::cli::{Call, agents, snapshot_diff};
+use crate::diff::entries::Taken;
+use crate::diff::picked::{Pick, Picked};
+use crate::error::{Error, Kind};
+use crate::fs::path::AbsPath;
+use crate::review::facts::{Contents, Look, May, Open, Planned, Seen};
+use crate::review::sheet::Sheet;
+use crate::session::change::Change;
+use crate::session::sides::Side;
+use crate::snapshot::compare::{self, Compared, Difference, Terms};
+use crate::snapshot::content::Kept;
+use crate::snapshot::series::Series;
+use crate::tree::hash::Hash;
+
+/// The directory and the number of the snapshot that is meant.
+pub fn meant(call: &Call, dir: Option<&Path>, key: &str) -> Result<(AbsPath, u64), Problem> {
+    let (_, series) = series_of(call, dir, key, &[])?;
+    let n = of_key(&series, key, "recant review --snapshot N --dir DIR")?;
+    Ok((series.directory.clone(), n))
+}
+
+/// The two states that are compared: a snapshot, and a later one or the tree.
+#[derive(Clone)]
+struct Pair {
+    store: AbsPath,
+    directory: AbsPath,
+    n: u64,
+    m: Option<u64>,
+}
+
+impl Pair {
+    fn series(&self) -> Result<Series, Error> {
+        let series = Series::open(&opened(&self.store)?, &self.directory)?;
+        series.ok_or_else(|| Error::at(Kind::Refused, &self.directory, "its snapshots are gone"))
+    }
+
+    fn compared(&self, series: &Series) -> Result<(Compared, Vec<Change>), Problem> {
+        let compared = match self.m {
+            Some(_) => compare::between(series, self.n, self.m, &[], false)?,
+            None => compare::with_tree(&self.store, series, self.n, Terms::default())?,
+        };
+        let changes = compared.differences.iter().map(|difference| snapshot_diff::change(series, difference));
+        let changes = changes.collect::<Result<_, _>>()?;
+        Ok((compared, changes))
+    }
+
+    fn seen(self, title: String, state: String, may: May) -> Result<Seen, Problem> {
+        let series = self.series()?;
+        let (compared, changes) = self.compared(&series)?;
+        let notes = compared.left.iter().map(|(path, why)| format!("{path}: not compared: {why}")).collect();
+        let sides = vec![Side::Never; changes.len()];
+        Ok(Seen {
+            title,
+            state,
+            about: self.directory.to_string(),
+            notes,
+            may,
+            mark: Hash::of(format!("{changes:?}").as_bytes()),
+            is_running: false,
+            changes: Arc::new(changes),
+            sides: Arc::new(sides),
+            contents: self.contents(compared.differences),
+        })
+    }
+
+    fn contents(self, differences: Vec<Difference>) -> Open {
+        let differences = Arc::new(differences);
+        Arc::new(move |serve| {
+            let series = self.series().map_err(said)?;
+            let kept = Kept::of(&series.dir, &series.directory);
+            serve(&mut OfSnapshot { series: &series, kept, differences: &differences });
+            Ok(())
+        })
+    }
+}
+
+/// How to look at what changed since a snapshot. It is walked once: what changes later is seen after an act.
+pub fn look(store: AbsPath, directory: AbsPath, n: u64, has_turns: bool) -> Look {
+    look_by(move |mark| {
+        if mark.is_some() {
+            return Ok(None);
+        }
+        let pair = Pair { store: store.clone(), directory: directory.clone(), n, m: None };
+        let may = May { restore: true, turns: has_turns, ..May::default() };
+        pair.seen(format!("snapshot {n}"), "against what is there now".into(), may).map(Some)
+    })
+}
+
+/// How to look at what a turn changed.
+pub fn of_turn(call: &Call, n: u64) -> Look {
+    let found = turn(call, n).map_err(said);
+    Arc::new(move |mark| {
+        let (pair, title) = found.clone()?;
+        if mark.is_some() {
+            return Ok(None);
+        }
+        let may = May { turns: true, ..May::default() };
+        pair.seen(title, String::new(), may).map(Some).map_err(said)
+    })
+}
+
+fn turn(call: &Call, n: u64) -> Result<(Pair, String), Problem> {
+    let here = Here::find(call)?;
+    let turns = here.turns.all()?;
+    let n = here.meant(&turns, Some(n))?;
+    let turn = turns.iter().find(|turn| turn.head.n == n).ok_or_else(|| Problem::refused(format!("there is no turn {n}")))?;
+    let (before, _) = turn.before.ok_or_else(|| agents::turns::not_covered(turn))?;
+    let after = turn.after.filter(|_| turn.is_settled);
+    let pair = Pair { store: call.store_path()?, directory: here.directory.clone(), n: before, m: after };
+    Ok((pair, turn.head.agent.word().to_owned()))
+}
+
+struct OfSnapshot<'s> {
+    series: &'s Series,
+    kept: Kept<'s>,
+    differences: &'s [Difference],
+}
+
+impl Contents for OfSnapshot<'_> {
+    fn sheet(&mut self, i: usize) -> Sheet {
+        let difference = &self.differences[i];
+        let mut read = || -> Result<Sheet, Problem> {
+            let change = snapshot_diff::change(self.series, difference)?;
+            let view = snapshot_diff::view(self.series, &mut self.kept, &change, difference)?;
+            Ok(Sheet::whole(&view, "a snapshot gives files back whole"))
+        };
+        read().unwrap_or_else(|problem| Sheet::failed(&said(problem)))
+    }
+}
+
+/// Plans to act on differences to a snapshot.
+pub fn pick(seen: &Seen, parts: Vec<(usize, Taken)>) -> Planned {
+    let pick = |(i, taken): (usize, Taken)| Pick { path: seen.changes[i].path.clone(), taken, seen: mark_of(&seen.changes[i]) };
+    Planned { picked: Picked(parts.into_iter().map(pick).collect()), notes: Vec::new() }
+}
+
+fn mark_of(change: &Change) -> Hash {
+    Hash::of(format!("{change:?}").as_bytes())
+}
+
+/// The picks at which something else stands by now, each with what that is.
+pub fn changed(store: &AbsPath, directory: &AbsPath, n: u64, picked: &Picked) -> Result<Vec<String>, Problem> {
+    let pair = Pair { store: store.clone(), directory: directory.clone(), n, m: None };
+    let (_, changes) = pair.compared(&pair.series()?)?;
+    let differs = |pick: &&Pick| {
+        let found = changes.binary_search_by(|change| change.path.cmp(&pick.path));
+        found.map_or(true, |k| mark_of(&changes[k]) != pick.seen)
+    };
+    Ok(picked.0.iter().filter(differs).map(|pick| format!("{}: it changed since it was shown", pick.path)).collect())
+}

@@ -1,0 +1,108 @@
+//! The question before an act: what would be done, in numbers and names, and the digest of it.
+
+use super::choice::Chosens;
+use super::facts::{Act, Deed, Seen};
+use super::outline::Totals;
+use crate::diff::entries::Taken;
+use crate::diff::picked::Picked;
+use crate::fs::path::AbsPath;
+use crate::session::change::{Change, Sort};
+
+/// The most paths that a question names; deletions come first, and all of them are named.
+const NAMED: usize = 8;
+
+/// The characters of a digest that are shown.
+const SHORT: usize = 12;
+
+/// A question.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// The deed that is confirmed.
+    pub deed: Deed,
+    /// The question.
+    pub question: String,
+    /// The lines below it.
+    pub lines: Vec<String>,
+    /// The first of the lines that is shown.
+    pub top: usize,
+}
+
+impl Ask {
+    /// The question before an act on what is chosen. `first`: what has to be said before.
+    pub fn of(
+        act: Act,
+        seen: &Seen,
+        chosens: &Chosens,
+        picked: Picked,
+        first: Vec<String>,
+        show: &dyn Fn(&AbsPath) -> String,
+    ) -> Self {
+        let (whole, blocks, files) = chosens.counts();
+        let mut parts = Vec::new();
+        if blocks > 0 {
+            parts.push(format!("{} of {}", count(blocks, "block"), count(files, "file")));
+        } else if files > 0 {
+            parts.push(format!("the metadata of {}", count(files, "file")));
+        }
+        if whole > 0 || parts.is_empty() {
+            parts.push(count(whole, "change"));
+        }
+        let question = format!("{} {} of {}?", act.verb(), parts.join(" and "), seen.changes.len());
+        let mut lines = first;
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        if matches!(act, Act::RollBack | Act::Restore) {
+            lines.push("takes back:".into());
+        }
+        lines.push(counted(chosens.indexes().map(|i| &seen.changes[i])));
+        lines.push(String::new());
+        lines.extend(named(&seen.changes, chosens, show));
+        lines.push(String::new());
+        let digest: String = picked.digest().to_string().chars().take(SHORT).collect();
+        lines.push(format!("as it is shown now: {digest}"));
+        Self { deed: Deed::Picked(act, picked), question, lines, top: 0 }
+    }
+
+    /// The question before any other deed.
+    pub fn plain(deed: Deed, question: String, lines: Vec<String>) -> Self {
+        Self { deed, question, lines, top: 0 }
+    }
+}
+
+/// `n` of something, in words.
+pub fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn counted<'c>(changes: impl Iterator<Item = &'c Change>) -> String {
+    let mut totals = Totals::default();
+    for change in changes {
+        match change.sort() {
+            Sort::Created => totals.created += 1,
+            Sort::Deleted => totals.deleted += 1,
+            Sort::Modified | Sort::Metadata | Sort::Times => totals.modified += 1,
+        }
+    }
+    let kinds = [(totals.created, "created"), (totals.modified, "modified"), (totals.deleted, "deleted")];
+    kinds.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The paths: every deletion, then the first others.
+fn named(changes: &[Change], chosens: &Chosens, show: &dyn Fn(&AbsPath) -> String) -> Vec<String> {
+    let taken = chosens.taken();
+    let (gone, mut others): (Vec<_>, Vec<_>) = taken.iter().partition(|(i, _)| changes[*i].sort() == Sort::Deleted);
+    // Those of which a part is chosen come first.
+    others.sort_by_key(|(_, taken)| *taken == Taken::Whole);
+    let line = |(i, taken): &&(usize, Taken)| {
+        let part = if *taken == Taken::Whole { "" } else { " (in part)" };
+        format!("{:<9} {}{part}", changes[*i].sort().word(), show(&changes[*i].path))
+    };
+    let shown = if others.len() <= NAMED + 1 { others.len() } else { NAMED };
+    let mut lines: Vec<String> = gone.iter().chain(&others[..shown]).map(line).collect();
+    let more = others.len() - shown;
+    if more > 0 {
+        lines.push(format!("… and {more} more: v lists them"));
+    }
+    lines
+}

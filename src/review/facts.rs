@@ -1,0 +1,185 @@
+//! What the screen shows and asks for: the border between the screen and the verbs.
+
+use std::sync::Arc;
+
+use super::sheet::Sheet;
+use crate::diff::entries::Taken;
+use crate::diff::picked::Picked;
+use crate::session::change::Change;
+use crate::session::sides::Side;
+use crate::tree::hash::Hash;
+
+/// A place to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// The subject that the screen was opened for.
+    Whole,
+    /// A step of the session.
+    Step(u32),
+    /// A turn of an agent.
+    Turn(u64),
+}
+
+/// The changes of a place as they stand.
+#[derive(Clone)]
+pub struct Seen {
+    /// The subject, in a few words: `session k3fa`.
+    pub title: String,
+    /// How it stands: `pending`.
+    pub state: String,
+    /// The command, or whatever else tells a person what it is.
+    pub about: String,
+    /// The changes, in path order.
+    pub changes: Arc<Vec<Change>>,
+    /// The side of each.
+    pub sides: Arc<Vec<Side>>,
+    /// Facts that are not among the changes: places that were not covered, effects beyond files.
+    pub notes: Vec<String>,
+    /// The acts that are possible.
+    pub may: May,
+    /// Differs if something else stands there.
+    pub mark: Hash,
+    /// True while a command changes it.
+    pub is_running: bool,
+    /// Opens the contents, in the thread that reads them.
+    pub contents: Open,
+}
+
+/// Opens contents, and serves them until the function returns that it is given.
+pub type Open = Arc<dyn Fn(&mut dyn FnMut(&mut dyn Contents)) -> Result<(), String> + Send + Sync>;
+
+/// Looks at a place; called in any thread. `None` if nothing there differs from the mark.
+pub type Look = Arc<dyn Fn(Option<Hash>) -> Result<Option<Seen>, String> + Send + Sync>;
+
+/// The contents of the changes of a place.
+pub trait Contents {
+    /// A change, by its index, ready to be shown.
+    fn sheet(&mut self, i: usize) -> Sheet;
+}
+
+/// The acts that are possible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct May {
+    /// Commit what is held.
+    pub commit: bool,
+    /// Drop what is held.
+    pub discard: bool,
+    /// Take back what is on the tree.
+    pub roll_back: bool,
+    /// Put back what a snapshot has.
+    pub restore: bool,
+    /// Change what is held: edit, merge.
+    pub choose: bool,
+    /// Look at steps, and go back to one.
+    pub steps: bool,
+    /// Look at agents' turns, and undo them.
+    pub turns: bool,
+}
+
+/// An act on what is picked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// Makes it real.
+    Commit,
+    /// Drops it.
+    Discard,
+    /// Takes it back.
+    RollBack,
+    /// Puts back what a snapshot has of it.
+    Restore,
+    /// Puts it onto what is on the tree by now.
+    Merge,
+}
+
+impl Act {
+    /// The verb, as a question begins.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Act::Commit => "Commit",
+            Act::Discard => "Discard",
+            Act::RollBack => "Roll back",
+            Act::Restore => "Restore",
+            Act::Merge => "Merge",
+        }
+    }
+}
+
+/// The picks that an act would be done with.
+pub struct Planned {
+    /// The picks, each with what was seen of it.
+    pub picked: Picked,
+    /// Facts that a person has to know before.
+    pub notes: Vec<String>,
+}
+
+/// Something that a person confirms.
+#[derive(Debug, Clone)]
+pub enum Deed {
+    /// An act on what is picked.
+    Picked(Act, Picked),
+    /// Makes the session stand at a step.
+    Rewind(u32),
+    /// Undoes a turn and the later ones.
+    UndoTurn(u64),
+    /// Undoes the last deed of this screen.
+    Undo,
+}
+
+/// How a deed ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// It is done; the lines say what was.
+    Done(Vec<String>),
+    /// Nothing was changed, for these reasons.
+    Refused(Vec<String>),
+    /// Nothing was changed, as something else stands there than was shown: each path with what that is.
+    Changed(Vec<String>),
+}
+
+/// A row of the list of steps or turns.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// The step or turn.
+    pub n: u64,
+    /// True for the one at which things stand.
+    pub is_head: bool,
+    /// The rest, in columns.
+    pub columns: Vec<String>,
+}
+
+/// The subject of a screen, and the acts on it.
+pub trait World {
+    /// How to look at a place.
+    fn look(&mut self, place: &Place) -> Look;
+    /// Plans to act on parts of these changes, by index.
+    ///
+    /// # Errors
+    /// They cannot be looked at.
+    fn pick(&mut self, seen: &Seen, parts: Vec<(usize, Taken)>) -> Result<Planned, String>;
+    /// Does what a person confirmed.
+    fn carry_out(&mut self, deed: Deed) -> Ended;
+    /// The calls that undo the last deed; `None` if there is none that can be undone.
+    fn last(&self) -> Option<String>;
+    /// The steps, the newest first, with the names of the columns.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn steps(&mut self) -> Result<(Vec<String>, Vec<Row>), String>;
+    /// The turns, the newest first, with the names of the columns.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn turns(&mut self) -> Result<(Vec<String>, Vec<Row>), String>;
+    /// Opens a change in another program, which has the terminal meanwhile: the held file in the person's editor, or both sides in the
+    /// tool for differences.
+    fn open(&mut self, seen: &Seen, i: usize, with: Program) -> Ended;
+}
+
+/// A program that a change is opened in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Program {
+    /// The editor: what it writes is held.
+    Editor,
+    /// The tool for differences.
+    Tool,
+}

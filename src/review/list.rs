@@ -1,0 +1,55 @@
+//! A list that is laid over the screen: steps, or turns.
+
+use super::facts::Row;
+
+/// The things that are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// The steps of the session.
+    Steps,
+    /// Turns of agents.
+    Turns,
+}
+
+impl Of {
+    /// The heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Of::Steps => "Steps, the newest first",
+            Of::Turns => "Turns of agents, the newest first",
+        }
+    }
+
+    /// The keys.
+    pub fn keys(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Of::Steps => &[("Enter", "what it changed"), ("r", "rewind to it"), ("q", "back")],
+            Of::Turns => &[("Enter", "what it changed"), ("r", "undo it and the later ones"), ("q", "back")],
+        }
+    }
+}
+
+/// The list, and the row that the cursor is on.
+#[derive(Debug, Clone)]
+pub struct List {
+    /// The kind of things that are listed.
+    pub of: Of,
+    /// The names of the columns.
+    pub heads: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// The row under the cursor.
+    pub at: usize,
+}
+
+impl List {
+    /// The row under the cursor.
+    pub fn row(&self) -> Option<&Row> {
+        self.rows.get(self.at)
+    }
+
+    /// Moves the cursor by so many rows.
+    pub fn step(&mut self, by: isize) {
+        self.at = self.at.saturating_add_signed(by).min(self.rows.len().saturating_sub(1));
+    }
+}

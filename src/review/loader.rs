@@ -1,0 +1,147 @@
+//! The threads beside the screen: one reads contents, one looks whether something else stands there by now.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::time::Duration;
+
+use super::facts::{Contents, Look, Open, Seen};
+use super::sheet::Sheet;
+use crate::tree::hash::Hash;
+
+/// The time between two looks.
+const EACH: Duration = Duration::from_millis(700);
+
+/// A request to the reading thread.
+enum Asked {
+    /// A change, at once: what was asked for before is not waited for any more.
+    Sheet(usize),
+    /// The counts of changes, when there is nothing else to do.
+    Counts(Vec<usize>),
+}
+
+/// An answer of it.
+pub enum Told {
+    /// A change.
+    Sheet(usize, Arc<Sheet>),
+    /// Lines that came and went with a change, where they can be counted.
+    Counts(usize, Option<(usize, usize)>),
+}
+
+/// Reads the contents of changes in a thread, which ends with it.
+pub struct Loader {
+    ask: Sender<Asked>,
+    told: Receiver<Told>,
+}
+
+impl Loader {
+    /// Starts the thread.
+    pub fn start(open: &Open) -> Self {
+        let (ask, asked) = channel();
+        let (tell, told) = channel();
+        let open = Arc::clone(open);
+        std::thread::spawn(move || read(&open, &asked, &tell));
+        Self { ask, told }
+    }
+
+    /// Asks for a change.
+    pub fn want(&self, i: usize) {
+        // The thread ends only with this, or by a panic, which ends the program.
+        drop(self.ask.send(Asked::Sheet(i)));
+    }
+
+    /// Asks for the counts of changes.
+    pub fn want_counts(&self, indexes: Vec<usize>) {
+        drop(self.ask.send(Asked::Counts(indexes)));
+    }
+
+    /// The next answer, if there is one.
+    pub fn next(&self) -> Option<Told> {
+        self.told.try_recv().ok()
+    }
+}
+
+fn read(open: &Open, asked: &Receiver<Asked>, tell: &Sender<Told>) {
+    if let Err(why) = open(&mut |contents| serve(contents, asked, tell)) {
+        serve(&mut Unread(why), asked, tell);
+    }
+}
+
+/// Contents that cannot be opened.
+struct Unread(String);
+
+impl Contents for Unread {
+    fn sheet(&mut self, _: usize) -> Sheet {
+        Sheet::failed(&self.0)
+    }
+}
+
+fn serve(contents: &mut dyn Contents, asked: &Receiver<Asked>, tell: &Sender<Told>) {
+    let mut counts = VecDeque::new();
+    loop {
+        let mut wanted = None;
+        let mut note = |asked: Asked, counts: &mut VecDeque<usize>| match asked {
+            Asked::Sheet(i) => wanted = Some(i),
+            Asked::Counts(indexes) => counts.extend(indexes),
+        };
+        if counts.is_empty() {
+            let Ok(first) = asked.recv() else { return };
+            note(first, &mut counts);
+        }
+        loop {
+            match asked.try_recv() {
+                Ok(more) => note(more, &mut counts),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => return,
+            }
+        }
+        let told = match wanted {
+            Some(i) => Told::Sheet(i, Arc::new(contents.sheet(i))),
+            None => match counts.pop_front() {
+                Some(i) => Told::Counts(i, contents.sheet(i).counts),
+                None => continue,
+            },
+        };
+        if tell.send(told).is_err() {
+            return;
+        }
+    }
+}
+
+/// Looks again and again, in a thread, whether something else stands there.
+pub struct Watcher {
+    found: Receiver<Result<Seen, String>>,
+    _stop: Sender<()>,
+}
+
+impl Watcher {
+    /// Starts the thread. `mark` is that of what is shown.
+    pub fn start(look: &Look, mark: Hash) -> Self {
+        let (tell, found) = channel();
+        let (stop, stopped) = channel::<()>();
+        let look = Arc::clone(look);
+        std::thread::spawn(move || {
+            let mut mark = mark;
+            while stopped.recv_timeout(EACH) == Err(RecvTimeoutError::Timeout) {
+                let found = match look(Some(mark)) {
+                    Ok(None) => continue,
+                    Ok(Some(seen)) => {
+                        mark = seen.mark;
+                        Ok(seen)
+                    }
+                    Err(why) => Err(why),
+                };
+                let is_over = found.is_err();
+                if tell.send(found).is_err() || is_over {
+                    return;
+                }
+            }
+        });
+        Self { found, _stop: stop }
+    }
+
+    /// The newest that was found.
+    pub fn next(&self) -> Option<Result<Seen, String>> {
+        self.found.try_iter().last()
+    }
+}

@@ -1,0 +1,25 @@
+//! The screen of `review`: the changes of a session as a tree, their differences, and what a person decides about them.
+//!
+//! In: a [`World`](facts::World) that looks, plans and acts. Out: its acts, in the order in which the person confirmed them. The room draws
+//! and reads keys; it changes nothing itself, and reads contents in a thread of its own.
+//!
+//! What always holds:
+//! - **K1** An act is carried out for the picks that its question showed, and only while they stand as they were shown.
+//! - **K2** The terminal is as before when the screen ends: also after an error, a panic, a signal, and while it is stopped.
+//! - **K3** No key waits for a content that is read.
+
+mod ask;
+mod choice;
+mod draw;
+pub mod facts;
+mod keys;
+mod list;
+mod loader;
+mod outline;
+mod rows;
+mod screen;
+pub mod sheet;
+mod terminal;
+mod theme;
+
+pub use screen::show;
