@@ -90,6 +90,7 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let putting = Putting { recorded, act: &act, n: snapshot, entry: &entry, force: args.force };
     let (session, report) = put_back(call, here.store, &series, &compared, &putting)?;
     let id = session.id().clone();
+    *call.out.session.borrow_mut() = Some(id.clone());
     for turn in &chosen.back {
         let before = undone.get(&turn.head.n);
         let is_its = |path: &&AbsPath| {
