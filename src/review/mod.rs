@@ -23,3 +23,6 @@ mod terminal;
 mod theme;
 
 pub use screen::show;
+
+#[cfg(test)]
+mod tests;

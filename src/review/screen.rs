@@ -413,6 +413,12 @@ impl<'w> Screen<'w> {
         self.at = found.filter(|_| !under.is_empty()).unwrap_or(self.at).min(last);
     }
 
+    /// Takes a key; what it asks for beyond the screen is let go.
+    #[cfg(test)]
+    pub fn press(&mut self, key: KeyEvent) {
+        self.key(key);
+    }
+
     fn key(&mut self, key: KeyEvent) -> Wish {
         if keys::command(key) == Some(Command::Leave) {
             self.ends = true;
@@ -540,6 +546,8 @@ impl<'w> Screen<'w> {
     }
 
     fn command(&mut self, command: Command) -> Wish {
+        #[cfg(feature = "crash-points")]
+        assert!(command != Command::Redraw || std::env::var_os("RECANT_PANIC").is_none(), "a test asked for a panic");
         self.message = None;
         match command {
             Command::Down => self.step(1),
