@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # cargo test with these arguments; what was skipped, and why, stands at the end: tests print lines that begin with
-# `skipped:`. Before that the ways out of a run, from lines that begin with `way:`. All that was printed is in target/test.log.
+# `skipped:`. Before that the ways out of a run, from lines that begin with `way:`; last of all what failed, with the first lines of why.
+# All that was printed is in target/test.log.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,5 +32,11 @@ if [ -n "$skipped" ]; then
     echo "$skipped"
 else
     echo "nothing was skipped"
+fi
+if [ $status -ne 0 ]; then
+    echo "failed:"
+    # The report of a test that failed begins with its name, and a panic in it says why.
+    grep -ahE '^test .* FAILED$' "$log"
+    grep -ah -A6 "^thread '.* panicked at" "$log" | cut -c1-400 | grep -v 'RUST_BACKTRACE' | tail -n 80
 fi
 exit $status
