@@ -21,6 +21,7 @@ import time
 import agents
 import programs
 import remote
+import review
 import steps
 from measuring import clock, commits, do, median_ms, say, spread
 
@@ -33,7 +34,7 @@ TREES = {
     # For snapshots, and asked for by name: half an hour a round, and 40 GiB at most.
     "million": (1_000_000, 64, 20_000, (10, 50, 20)),
 }
-PARTS = ["main", "snap", "one", "list", "memory", "run", "steps", "agents", "programs", "remote"]
+PARTS = ["main", "snap", "one", "list", "memory", "run", "steps", "agents", "review", "programs", "remote"]
 
 
 def main():
@@ -491,6 +492,11 @@ class Bench:
             return
         yield from steps.measure(self, 10 if self.args.quick else max(50, self.args.rounds))
 
+    # review
+
+    def review(self):
+        yield from review.measure(self, 3 if self.args.quick else max(5, self.args.rounds))
+
     # agents
 
     def agents(self):
@@ -808,6 +814,7 @@ TITLES = {
     "run": "A command that does nothing",
     "steps": "Steps of a session",
     "agents": "A day of an agent",
+    "review": "The screen",
     "programs": "What people run, held",
     "remote": "Other machines, over one shared connection each, on this one",
 }
