@@ -33,8 +33,8 @@ cat > agent.sh <<'X'
 sed -i 's/let mut count = 0;/let mut found = 0usize;/; s/count += 1;/found += 1;/; s/Ok(count)/Ok(found)/; s/is_empty()/trim().is_empty()/' src/*.rs
 sed -i 's/8080/8443/; s/RETRIES: u32 = 3/RETRIES: u32 = 5/' src/net/*.rs config.toml
 sed -i 's/workers = 4/workers = 16/; s/log = "info"/log = "debug"/' config.toml
-for n in 1 2 3 4 5 6; do printf '\nSee [the index](index.md).\n' >> docs/chapter-$n.md; done
-printf '# Index\n\n1. Parse\n2. Render\n3. Query\n' > docs/index.md
+for n in 1 2 3 4 5 6; do printf '\nSee [the contents](contents.md).\n' >> docs/chapter-$n.md; done
+printf '# Index\n\n1. Parse\n2. Render\n3. Query\n' | (cd docs && cat > contents.md)
 printf 'pub mod lock;\npub mod cache;\n' > src/store/mod.rs
 rm old/*
 chmod 755 agent.sh

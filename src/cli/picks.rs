@@ -1,4 +1,4 @@
-//! What a person picked on a screen, as verbs take it: in place of the paths and blocks that a call names.
+//! Picks of a person on a screen, as verbs take them: in place of the paths and blocks that a call names.
 
 use super::parts::select::Selection;
 use super::problem::{Against, Problem};
@@ -8,7 +8,7 @@ use crate::diff::picked::Picked;
 use crate::diff::sources::Sources;
 use crate::error::Kind;
 use crate::fs::path::AbsPath;
-use crate::session::change::Changes;
+use crate::session::change::{Change, Changes};
 use crate::session::opened::Session;
 
 /// The words of the error that something else stands there than was shown.
@@ -77,4 +77,21 @@ fn is_of_paths(picked: &Picked, changes: &Changes) -> bool {
     let is_whole = picked.0.iter().all(|pick| pick.taken == Taken::Whole);
     let has = |path: &AbsPath| picked.0.binary_search_by(|pick| pick.path.cmp(path)).is_ok();
     is_whole && picked.0.iter().all(|pick| changes.list[changes.under(&pick.path)].iter().all(|change| has(&change.path)))
+}
+
+/// Refuses to act on a directory without all that lies below it, where an act takes paths: what lies below would go along.
+///
+/// # Errors
+/// Something below what is picked is not picked.
+pub fn refuse_open(changes: &[Change], parts: &[(usize, Taken)]) -> Result<(), Problem> {
+    let is_picked = |i: usize| parts.binary_search_by_key(&i, |(i, _)| *i).is_ok();
+    for (i, _) in parts {
+        let path = &changes[*i].path;
+        let below = (i + 1..changes.len()).take_while(|k| changes[*k].path.is_under(path)).find(|k| !is_picked(*k));
+        if let Some(below) = below {
+            let why = format!("{path}: {} below it is not chosen, and would go along", changes[below].path);
+            return Err(Problem::refused(why).path(path).remedy("choose it too, or leave the directory out"));
+        }
+    }
+    Ok(())
 }

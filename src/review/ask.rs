@@ -8,8 +8,8 @@ use crate::diff::picked::Picked;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Sort};
 
-/// The most paths that a question names; deletions come first, and all of them are named.
-const NAMED: usize = 8;
+/// The most paths that a question names, beside all deletions and all that is chosen in part.
+const NAMED: usize = 1_000;
 
 /// The characters of a digest that are shown.
 const SHORT: usize = 12;
@@ -60,7 +60,7 @@ impl Ask {
         lines.extend(named(&seen.changes, chosens, show));
         lines.push(String::new());
         let digest: String = picked.digest().to_string().chars().take(SHORT).collect();
-        lines.push(format!("as it is shown now: {digest}"));
+        lines.push(format!("digest {digest}: if anything of it changes before you answer, it is asked again"));
         Self { deed: Deed::Picked(act, picked), question, lines, top: 0 }
     }
 
@@ -88,21 +88,20 @@ fn counted<'c>(changes: impl Iterator<Item = &'c Change>) -> String {
     kinds.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The paths: every deletion, then the first others.
+/// The paths: every deletion and each of which a part is chosen, then the first others.
 fn named(changes: &[Change], chosens: &Chosens, show: &dyn Fn(&AbsPath) -> String) -> Vec<String> {
     let taken = chosens.taken();
-    let (gone, mut others): (Vec<_>, Vec<_>) = taken.iter().partition(|(i, _)| changes[*i].sort() == Sort::Deleted);
-    // Those of which a part is chosen come first.
-    others.sort_by_key(|(_, taken)| *taken == Taken::Whole);
+    let is_first = |(i, taken): &&(usize, Taken)| changes[*i].sort() == Sort::Deleted || *taken != Taken::Whole;
+    let (first, others): (Vec<_>, Vec<_>) = taken.iter().partition(is_first);
     let line = |(i, taken): &&(usize, Taken)| {
         let part = if *taken == Taken::Whole { "" } else { " (in part)" };
         format!("{:<9} {}{part}", changes[*i].sort().word(), show(&changes[*i].path))
     };
     let shown = if others.len() <= NAMED + 1 { others.len() } else { NAMED };
-    let mut lines: Vec<String> = gone.iter().chain(&others[..shown]).map(line).collect();
+    let mut lines: Vec<String> = first.iter().chain(&others[..shown]).map(line).collect();
     let more = others.len() - shown;
     if more > 0 {
-        lines.push(format!("… and {more} more: v lists them"));
+        lines.push(format!("… and {more} more: n, then v lists them"));
     }
     lines
 }

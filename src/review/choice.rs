@@ -1,4 +1,4 @@
-//! What a person has chosen so far.
+//! The choice of a person so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

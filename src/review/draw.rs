@@ -137,6 +137,12 @@ fn tree_row<'s>(screen: &Screen<'_>, n: usize, width: usize) -> Line<'s> {
     let sort = change.map(|i| screen.seen.changes[i].sort());
     let style = sort.map_or(theme.strong(), |sort| theme.sort(sort));
     spans.extend(sort.map(|sort| (format!("{} ", sign(sort)), style)));
+    // Of what lies in a folded directory its row tells.
+    let stands_against = match folds {
+        Some(true) => screen.conflicts[range.clone()].contains(&true),
+        _ => change.is_some_and(|i| screen.conflicts[i]),
+    };
+    spans.extend(stands_against.then(|| ("! ".to_owned(), theme.bad())));
     let right = match folds {
         Some(_) => amount_below(screen, range),
         None => amount(screen, change),
@@ -452,8 +458,9 @@ fn help_line(screen: &Screen<'_>, frame: &mut Frame<'_>, area: Rect) {
         (Mode::Listing(list), _) => list.of.keys().to_vec(),
         (Mode::Finding(_), _) => vec![("Enter", "look for it"), ("Esc", "back")],
         (Mode::Usual, focus) => {
-            let can = screen.can_choose();
+            let can = screen.can_choose() && !screen.seen.changes.is_empty();
             let mut keys = match focus {
+                Focus::Tree if screen.change().is_none() => vec![("Enter", "fold")],
                 Focus::Tree => vec![("Enter", "look")],
                 Focus::Difference => vec![("]", "next block"), ("|", "side by side")],
             };
@@ -461,6 +468,8 @@ fn help_line(screen: &Screen<'_>, frame: &mut Frame<'_>, area: Rect) {
                 keys.insert(0, ("Space", "choose"));
                 keys.extend([("A", "all")].into_iter().filter(|_| focus == Focus::Tree));
                 keys.extend([("l", "lines")].into_iter().filter(|_| focus == Focus::Difference));
+                let clashes = screen.change().is_some_and(|i| screen.conflicts[i]);
+                keys.extend([("m", "merge")].into_iter().filter(|_| may.choose && clashes));
                 keys.extend([("c", "commit")].into_iter().filter(|_| may.commit));
                 keys.extend([("d", "discard")].into_iter().filter(|_| may.discard));
                 keys.extend([("r", "roll back")].into_iter().filter(|_| may.roll_back));
@@ -524,7 +533,7 @@ fn over(screen: &mut Screen<'_>, frame: &mut Frame<'_>, body: Rect) {
                 ("+ ~ -", "created, modified, deleted"),
                 ("m t", "metadata alone, time alone"),
                 ("✓", "committed, where others are still held"),
-                ("!", "stands against a commit or rollback, or gives rights"),
+                ("!", "a conflict, which m may merge; or it gives rights"),
             ];
             shown.extend(signs.map(|(sign, what)| {
                 Line::from(vec![Span::styled(format!("  {}", padded(sign, 8)), theme.key()), Span::raw(what)])

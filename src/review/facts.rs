@@ -1,4 +1,4 @@
-//! What the screen shows and asks for: the border between the screen and the verbs.
+//! The things that the screen shows and asks for: the border between the screen and the verbs.
 
 use std::sync::Arc;
 
@@ -151,11 +151,11 @@ pub struct Row {
 pub trait World {
     /// How to look at a place.
     fn look(&mut self, place: &Place) -> Look;
-    /// Plans to act on parts of these changes, by index.
+    /// Plans an act on parts of these changes, by index.
     ///
     /// # Errors
     /// They cannot be looked at.
-    fn pick(&mut self, seen: &Seen, parts: Vec<(usize, Taken)>) -> Result<Planned, String>;
+    fn pick(&mut self, seen: &Seen, act: Act, parts: Vec<(usize, Taken)>) -> Result<Planned, String>;
     /// Does what a person confirmed.
     fn carry_out(&mut self, deed: Deed) -> Ended;
     /// The calls that undo the last deed; `None` if there is none that can be undone.

@@ -24,8 +24,8 @@ enum Asked {
 pub enum Told {
     /// A change.
     Sheet(usize, Arc<Sheet>),
-    /// Lines that came and went with a change, where they can be counted.
-    Counts(usize, Option<(usize, usize)>),
+    /// Lines that came and went with a change, where they can be counted; true if something stands against it.
+    Counts(usize, Option<(usize, usize)>, bool),
 }
 
 /// Reads the contents of changes in a thread, which ends with it.
@@ -98,7 +98,10 @@ fn serve(contents: &mut dyn Contents, asked: &Receiver<Asked>, tell: &Sender<Tol
         let told = match wanted {
             Some(i) => Told::Sheet(i, Arc::new(contents.sheet(i))),
             None => match counts.pop_front() {
-                Some(i) => Told::Counts(i, contents.sheet(i).counts),
+                Some(i) => {
+                    let sheet = contents.sheet(i);
+                    Told::Counts(i, sheet.counts, sheet.is_conflict)
+                }
                 None => continue,
             },
         };

@@ -124,6 +124,8 @@ pub struct Screen<'w> {
     put_by: Option<(Seen, Chosens)>,
     /// Lines of each.
     pub counted: Vec<Counted>,
+    /// True for those that something stands against, as far as is known.
+    pub conflicts: Vec<bool>,
     loader: Loader,
     watcher: Watcher,
     /// The order of the rows.
@@ -175,6 +177,8 @@ pub struct Screen<'w> {
 /// # Errors
 /// The terminal cannot be used; what is to be shown cannot be read.
 pub fn show(world: &mut dyn World, show: Box<dyn Fn(&AbsPath) -> String>, is_colored: bool) -> Result<(), String> {
+    // crossterm reads NO_COLOR by itself, and --color goes before that.
+    crossterm::style::force_color_output(is_colored);
     let mut screen = Screen::open(world, show, Theme::new(is_colored))?;
     let _noting = interrupt::note(interrupt::Asked::GoesOn);
     let mut terminal = Terminal::take().map_err(|error| format!("the terminal cannot be used: {error}"))?;
@@ -201,6 +205,7 @@ impl<'w> Screen<'w> {
             chosens: Chosens::none(count),
             put_by: None,
             counted: vec![Counted::Unknown; count],
+            conflicts: vec![false; count],
             loader,
             watcher,
             order: Order::Path,
@@ -240,7 +245,13 @@ impl<'w> Screen<'w> {
             terminal::wait(wait)?;
             // What a person types ahead is drawn once.
             while !self.ends && crossterm::event::poll(Duration::ZERO)? {
+                let was_asking = matches!(self.mode, Mode::Asking(_));
                 self.take(crossterm::event::read()?, terminal)?;
+                if matches!(self.mode, Mode::Asking(_)) && !was_asking {
+                    // A question is answered once it is seen: what was typed ahead is no answer.
+                    terminal::drop_typed()?;
+                    break;
+                }
             }
             self.hear();
         }
@@ -266,6 +277,9 @@ impl<'w> Screen<'w> {
                 terminal.draw(|frame| draw::screen(self, frame))?;
                 self.message = None;
                 self.carry_out(deed);
+                if matches!(self.mode, Mode::Asking(_)) {
+                    terminal::drop_typed()?;
+                }
                 Ok(())
             }
             Wish::Open(i, program) => {
@@ -282,9 +296,7 @@ impl<'w> Screen<'w> {
         while let Some(told) = self.loader.next() {
             match told {
                 Told::Sheet(i, sheet) => self.take_sheet(i, sheet),
-                Told::Counts(i, counts) => {
-                    self.counted[i] = counts.map_or(Counted::None, |(came, went)| Counted::Lines(came, went))
-                }
+                Told::Counts(i, counts, is_conflict) => self.note_counts(i, counts, is_conflict),
             }
         }
         match self.watcher.next() {
@@ -294,8 +306,13 @@ impl<'w> Screen<'w> {
         }
     }
 
+    fn note_counts(&mut self, i: usize, counts: Option<(usize, usize)>, is_conflict: bool) {
+        self.counted[i] = counts.map_or(Counted::None, |(came, went)| Counted::Lines(came, went));
+        self.conflicts[i] = is_conflict;
+    }
+
     fn take_sheet(&mut self, i: usize, sheet: Arc<Sheet>) {
-        self.counted[i] = sheet.counts.map_or(Counted::None, |(came, went)| Counted::Lines(came, went));
+        self.note_counts(i, sheet.counts, sheet.is_conflict);
         if self.sheets.len() >= KEPT {
             self.sheets.clear();
         }
@@ -472,7 +489,7 @@ impl<'w> Screen<'w> {
     fn answer(&mut self, key: KeyEvent) -> Wish {
         let Mode::Asking(ask) = &mut self.mode else { return Wish::Nothing };
         match (key.code, keys::command(key)) {
-            (KeyCode::Char('y'), _) => {
+            (KeyCode::Char('y'), _) if key.modifiers.is_empty() => {
                 let deed = ask.deed.clone();
                 self.mode = Mode::Usual;
                 Wish::Do(deed)
@@ -902,23 +919,26 @@ impl<'w> Screen<'w> {
             self.message = Some((true, format!("nothing of {} can be {word}: it is {}", self.seen.title, self.seen.state)));
             return;
         }
-        if self.chosens.is_empty() {
-            self.message = Some((false, "nothing is chosen: Space chooses what the cursor is on, A everything".into()));
-            return;
-        }
-        if act == Act::Discard && !self.seen.may.steps {
-            first.push("A session that was staged by hand has no steps: this cannot be undone.".into());
+        match act {
+            Act::Discard if may.steps => first.push("u takes it back, and so does a step before it: s lists them.".into()),
+            Act::Discard => first.push("A session that was staged by hand has no steps: this cannot be undone.".into()),
+            Act::Merge => first.push("The held change is put onto what is on the tree by now. The tree is not touched.".into()),
+            Act::Commit | Act::RollBack | Act::Restore => {}
         }
         let wants_in = act == Act::RollBack;
         let sides = Arc::clone(&self.seen.sides);
         let mut chosens = self.chosens.clone();
+        if chosens.is_empty() {
+            // Without a choice it is what the cursor is on, which the question names.
+            chosens.turn(self.under());
+        }
         chosens.retain(|i| sides.get(i).is_none_or(|side| side.is_in() == wants_in || act == Act::Restore));
         if chosens.is_empty() {
             let why = if wants_in { "is on the tree" } else { "is held: it is on the tree" };
-            self.message = Some((true, format!("nothing of what is chosen {why}")));
+            self.message = Some((true, format!("nothing of this {why}")));
             return;
         }
-        match self.world.pick(&self.seen, chosens.taken()) {
+        match self.world.pick(&self.seen, act, chosens.taken()) {
             Ok(planned) => {
                 let first = first.into_iter().chain(planned.notes).collect();
                 self.mode = Mode::Asking(Ask::of(act, &self.seen, &chosens, planned.picked, first, &*self.show));
@@ -933,7 +953,12 @@ impl<'w> Screen<'w> {
                 let lines = vec![what, String::new(), "What somebody has changed since stays, and is named.".into()];
                 self.mode = Mode::Asking(Ask::plain(Deed::Undo, "Undo the last act of this screen?".into(), lines));
             }
-            None => self.message = Some((false, "nothing was done in this screen that can be undone".into())),
+            None => {
+                self.message = Some((
+                    false,
+                    "nothing was done in this screen that can be undone; recant undo takes back earlier commits".into(),
+                ))
+            }
         }
     }
 
@@ -943,24 +968,36 @@ impl<'w> Screen<'w> {
             Deed::Picked(act, _) => Some(*act),
             _ => None,
         };
+        let merged: Vec<AbsPath> = match &deed {
+            Deed::Picked(Act::Merge, picked) => picked.0.iter().map(|pick| pick.path.clone()).collect(),
+            _ => Vec::new(),
+        };
         let ended = self.world.carry_out(deed);
-        if let (Ended::Done(_), Some(_)) = (&ended, again) {
+        let is_done = matches!(ended, Ended::Done(_));
+        if is_done && again.is_some() {
             // What was chosen is done with.
             self.chosens = Chosens::none(self.seen.changes.len());
         }
         self.look_again();
+        if is_done {
+            // What was merged waits to be committed.
+            let at = |path: &AbsPath| self.seen.changes.binary_search_by(|change| change.path.cmp(path)).ok();
+            let merged: Vec<usize> = merged.iter().filter_map(at).collect();
+            self.chosens.turn(merged);
+        }
         self.tell("Not done", ended, again);
     }
 
     fn tell(&mut self, title: &str, ended: Ended, again: Option<Act>) {
         match ended {
-            Ended::Done(lines) => match &lines[..] {
-                [] => {}
-                [one] => self.message = Some((false, one.clone())),
-                _ => self.mode = Mode::Reading { title: "Done".into(), lines, top: 0 },
-            },
-            Ended::Refused(lines) if lines.len() <= 1 => self.message = lines.into_iter().next().map(|line| (true, line)),
-            Ended::Refused(lines) => self.mode = Mode::Reading { title: title.into(), lines, top: 0 },
+            Ended::Done(lines) if lines.is_empty() => {}
+            Ended::Done(lines) => self.mode = Mode::Reading { title: "Done".into(), lines, top: 0 },
+            Ended::Refused(mut lines) => {
+                if again == Some(Act::Commit) && self.seen.may.choose && lines.iter().any(|line| line.contains("--merge")) {
+                    lines.push("In this screen: m puts a held change onto what is on the tree by now.".into());
+                }
+                self.mode = Mode::Reading { title: title.into(), lines, top: 0 };
+            }
             Ended::Changed(mut lines) => {
                 lines.insert(0, "Nothing was done. This changed since it was shown:".into());
                 match again.filter(|_| !self.chosens.is_empty()) {
@@ -1064,7 +1101,16 @@ impl<'w> Screen<'w> {
         self.sheets.clear();
         (self.sheet, self.waiting) = (None, None);
         self.rows.clear();
-        self.counted = vec![Counted::Unknown; count];
+        // What is the same is not counted anew before the eyes.
+        let old = std::mem::replace(&mut self.counted, vec![Counted::Unknown; count]);
+        for (i, change) in seen.changes.iter().enumerate() {
+            if let Ok(k) = self.seen.changes.binary_search_by(|old| old.path.cmp(&change.path))
+                && self.seen.changes[k] == *change
+            {
+                self.counted[i] = old[k];
+            }
+        }
+        self.conflicts = vec![false; count];
         self.chosens = chosens;
         self.seen = seen;
         self.only_chosen &= !self.chosens.is_empty();

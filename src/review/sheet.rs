@@ -131,6 +131,8 @@ impl Sheet {
     /// Adds a further difference below a heading: the other side of a conflict.
     pub fn add(&mut self, heading: &str, view: &View<'_>) {
         self.say(Kind::Head, heading);
+        // The difference that stands last is the one that is held.
+        self.counts = None;
         self.add_view(view);
     }
 
@@ -185,6 +187,9 @@ impl Sheet {
             n => format!("{}, {n} bytes", type_of(bytes)),
         };
         self.say(Kind::Fact, &format!("binary: {} -> {}", described(old), described(new)));
+        if old.is_empty() || new.is_empty() {
+            return;
+        }
         let Some(at) = (0..old.len().max(new.len())).find(|at| old.get(*at) != new.get(*at)) else { return };
         self.say(Kind::Fact, &format!("first difference at byte {at} ({at:#x})"));
         let from = at - at % DUMP;

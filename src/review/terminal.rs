@@ -111,6 +111,17 @@ pub fn wait(longest: Duration) -> io::Result<()> {
     Ok(())
 }
 
+/// Lets go what was typed and is not read yet.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn drop_typed() -> io::Result<()> {
+    while crossterm::event::poll(Duration::ZERO)? {
+        drop(crossterm::event::read()?);
+    }
+    Ok(())
+}
+
 fn take() -> io::Result<()> {
     enable_raw_mode()?;
     TAKEN.store(true, Ordering::SeqCst);

@@ -9,7 +9,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::{Color, Modifier};
 
 use super::draw;
-use super::facts::{Contents, Deed, Ended, Look, May, Place, Planned, Program, Row, Seen, World};
+use super::facts::{Act, Contents, Deed, Ended, Look, May, Place, Planned, Program, Row, Seen, World};
 use super::screen::{Counted, Screen};
 use super::sheet::{Kind, Line, Sheet};
 use super::theme::Theme;
@@ -106,7 +106,7 @@ impl World for Paper {
         })
     }
 
-    fn pick(&mut self, seen: &Seen, parts: Vec<(usize, Taken)>) -> Result<Planned, String> {
+    fn pick(&mut self, seen: &Seen, _: Act, parts: Vec<(usize, Taken)>) -> Result<Planned, String> {
         let pick = |(i, taken): (usize, Taken)| Pick { path: seen.changes[i].path.clone(), taken, seen: Hash::of(b"seen") };
         Ok(Planned { picked: Picked(parts.into_iter().map(pick).collect()), notes: Vec::new() })
     }
@@ -289,18 +289,18 @@ fn a_question_names_what_would_be_done() {
     [~]     ~ a.txt              +2 -1│        2 in this directory
     [ ]     ~ conflict            11 B│        1 created
     [x]   ▾ dir/               2 +1 -1│        1 deleted
-    [x]       - gone                -1│     22 B in all
-    [x]       + new┌ Commit 1 block of 1 file and 2 changes of 4? ──┐
-                   │ 1 created, 1 modified, 1 deleted               │
-                   │                                                │
-                   │ deleted   dir/gone                             │
-                   │ modified  a.txt (in part)                      │
-                   │ created   dir/new                              │
-                   │                                                │
-                   │ as it is shown now: b4b69e944c00               │
-                   │                                                │
-                   │ y yes   n no, back                             │
-                   └────────────────────────────────────────────────┘
+    [x┌ Commit 1 block of 1 file and 2 changes of 4? ───────────────────────────┐
+    [x│ 1 created, 1 modified, 1 deleted                                        │
+      │                                                                         │
+      │ modified  a.txt (in part)                                               │
+      │ deleted   dir/gone                                                      │
+      │ created   dir/new                                                       │
+      │                                                                         │
+      │ digest b4b69e944c00: if anything of it changes before you answer, it is │
+      │ asked again                                                             │
+      │                                                                         │
+      │ y yes   n no, back                                                      │
+      └─────────────────────────────────────────────────────────────────────────┘
                                       │
                                       │
                                       │
@@ -320,52 +320,52 @@ fn the_keys_are_explained() {
     [ ]     ~ conflict            11 B│        1 created
     [ ]   ▾ dir/               2 +1 -1│        2 modified
     [ ]       - gone                -1│        1 deleted
-    [ ]    ┌ Keys ──────────────────────────────────────────────────────────┐
-           │ Move                                                           │
-           │   j ↓     down                                                 │
-           │   k ↑     up                                                   │
-           │   PgDn    a page down                                          │
-           │   PgUp    a page up                                            │
-           │   g       to the first row                                     │
-           │   G       to the last row                                      │
-           │   ←       out of a directory; a difference to the left         │
-           │   →       into a directory; a difference to the right          │
-           │   Enter   unfold; look at the difference                       │
-           │   Tab     between the tree and the difference                  │
-           │   ]       next block, and on to the next file                  │
-           │   [       block before                                         │
-           │   /       look for text: in paths, or in the difference        │
-           │   n       next place that has it                               │
-           │   N       place before                                         │
-           │ Choose                                                         │
-           │   Space   a file or directory; in a difference a block         │
-           │   l       by lines, or by blocks again                         │
-           │   a       all of the file                                      │
-           │   A       everything                                           │
-           │   v       list what is chosen alone                            │
-           │ Act on what is chosen                                          │
-           │   c       commit it: it becomes real                           │
-           │   d       discard it: it is held no more                       │
-           │   r       roll back, or restore from a snapshot                │
-           │   m       merge it with what is on the tree by now             │
-           │   u       undo the last act of this screen                     │
-           │ Look                                                           │
-           │   |       the two sides beside each other                      │
-           │   o       order by path, size, kind                            │
-           │   e       edit the held file                                   │
-           │   D       open the tool for differences                        │
-           │   s       steps: look at one, go back to it                    │
-           │   t       an agent's turns: look at one, undo it               │
-           │   i       what is not among the changes                        │
-           │   ?       this help                                            │
-           │   q       leave, or back to the tree                           │
-           │ Signs                                                          │
-           │   [x] [~] chosen, chosen in part                               │
-           │   + ~ -   created, modified, deleted                           │
-           │   m t     metadata alone, time alone                           │
-           │   ✓       committed, where others are still held               │
-           │   !       stands against a commit or rollback, or gives rights │
-           └────────────────────────────────────────────────────────────────┘
+    [ ]     ┌ Keys ───────────────────────────────────────────────────────┐
+            │ Move                                                        │
+            │   j ↓     down                                              │
+            │   k ↑     up                                                │
+            │   PgDn    a page down                                       │
+            │   PgUp    a page up                                         │
+            │   g       to the first row                                  │
+            │   G       to the last row                                   │
+            │   ←       out of a directory; a difference to the left      │
+            │   →       into a directory; a difference to the right       │
+            │   Enter   unfold; look at the difference                    │
+            │   Tab     between the tree and the difference               │
+            │   ]       next block, and on to the next file               │
+            │   [       block before                                      │
+            │   /       look for text: in paths, or in the difference     │
+            │   n       next place that has it                            │
+            │   N       place before                                      │
+            │ Choose                                                      │
+            │   Space   a file or directory; in a difference a block      │
+            │   l       by lines, or by blocks again                      │
+            │   a       all of the file                                   │
+            │   A       everything                                        │
+            │   v       list what is chosen alone                         │
+            │ Act on what is chosen                                       │
+            │   c       commit it: it becomes real                        │
+            │   d       discard it: it is held no more                    │
+            │   r       roll back, or restore from a snapshot             │
+            │   m       merge it with what is on the tree by now          │
+            │   u       undo the last act of this screen                  │
+            │ Look                                                        │
+            │   |       the two sides beside each other                   │
+            │   o       order by path, size, kind                         │
+            │   e       edit the held file                                │
+            │   D       open the tool for differences                     │
+            │   s       steps: look at one, go back to it                 │
+            │   t       an agent's turns: look at one, undo it            │
+            │   i       what is not among the changes                     │
+            │   ?       this help                                         │
+            │   q       leave, or back to the tree                        │
+            │ Signs                                                       │
+            │   [x] [~] chosen, chosen in part                            │
+            │   + ~ -   created, modified, deleted                        │
+            │   m t     metadata alone, time alone                        │
+            │   ✓       committed, where others are still held            │
+            │   !       a conflict, which m may merge; or it gives rights │
+            └─────────────────────────────────────────────────────────────┘
                                       │
                                       │
                                       │
@@ -433,7 +433,7 @@ fn a_session_without_changes_says_so() {
                                       │
                                       │
      nothing is chosen: Space chooses
-     Space choose  Enter look  A all  c commit  d discard  s steps  ? help  q quit
+     Enter fold  s steps  ? help  q quit
     ");
 }
 

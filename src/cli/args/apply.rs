@@ -93,7 +93,7 @@ pub struct What {
     /// With --dry-run: another machine's commit would bring it where it is missing
     #[arg(long, hide = true, requires = "dry_run")]
     pub brought: bool,
-    /// What a person picked on a screen, in place of paths
+    /// The picks of a person on a screen, in place of paths
     #[arg(skip)]
     pub picked: Option<Picked>,
 }

@@ -30,7 +30,7 @@ pub struct Steps {
 /// `review`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  recant review                          the last session
+  recant review                          the last one that holds something
   recant review k3fa
   recant review k3fa --with 9xqd         two attempts
   recant review --snapshot last          what changed since a snapshot
@@ -40,12 +40,12 @@ the cursor. Space chooses a directory, a file or a block; c commits what is
 chosen, d discards it, r rolls it back. Each act is asked for, with its numbers.
 '?' explains all keys. The window needs 80 columns and 24 rows.")]
 pub struct Review {
-    /// Id, its last part, a unique prefix, a name, or 'last'; else the last session
+    /// Id, its last part, a unique prefix, a name, or 'last'; else the last session that holds something, else the last
     pub id: Option<String>,
     /// Compare with this session: '-' is ID, '+' is this one
     #[arg(long, value_name = "OTHER", requires = "id")]
     pub with: Option<String>,
-    /// What changed since this snapshot: a number, a label, or 'last'
+    /// The changes since this snapshot: a number, a label, or 'last'
     #[arg(long, value_name = "N", conflicts_with_all = ["id", "with"])]
     pub snapshot: Option<String>,
     /// With --snapshot: of this directory or file; else of the project that you are in

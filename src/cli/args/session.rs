@@ -283,7 +283,7 @@ pub struct Discard {
     /// Say what would be discarded, and change nothing
     #[arg(long, conflicts_with = "all")]
     pub dry_run: bool,
-    /// What a person picked on a screen, in place of paths
+    /// The picks of a person on a screen, in place of paths
     #[arg(skip)]
     pub picked: Option<Picked>,
 }

@@ -7,7 +7,7 @@ use super::{lines_of, snapshot};
 use crate::cli::args::Verb;
 use crate::cli::problem::{Against, Problem};
 use crate::cli::which::Want;
-use crate::cli::{Call, help, merge, picks};
+use crate::cli::{Call, help, merge, picks, text};
 use crate::diff::entries::Taken;
 use crate::diff::picked::Picked;
 use crate::fs::Fs;
@@ -64,6 +64,10 @@ impl<'c> Acts<'c> {
         for (n, words) in done.back.iter().enumerate() {
             match self.call_by(words, |_| {}) {
                 Ok((said, _)) => lines.extend(said),
+                // A step that cannot be gone back to stands in the way of nothing else.
+                Err(problem) if words.first().is_some_and(|verb| verb == "rewind") => {
+                    lines.push(format!("the session stays at its step: {}", problem.message));
+                }
                 Err(problem) => {
                     let back = done.back[n..].to_vec();
                     self.done.push(Done { what: done.what, back });
@@ -124,17 +128,19 @@ impl<'c> Acts<'c> {
     }
 
     fn commit(&mut self, id: &Id, before: &Stand, picked: Picked) -> Ended {
-        let paths = paths(&picked);
+        let (paths, what) = (paths(&picked), deed("commit", &picked));
         let done = self.call_by(&words(["commit", id.as_str()]), |verb| {
             if let Verb::Commit(args) = verb {
                 args.what.picked = Some(picked);
             }
         });
         let (head, steps) = (before.head, before.has_steps);
-        self.ended(done, "commit".into(), |made| match made {
+        self.ended(done, what, |made| match made {
             // A part: the session it became goes back first, then the session goes on as it was.
             Some(made) if made != *id => [rollback(&made)].into_iter().chain(steps.then(|| rewound(id, head))).collect(),
-            _ => vec![rollback(id).into_iter().chain(paths).collect()],
+            Some(_) => vec![rollback(id).into_iter().chain(paths).collect()],
+            // Nothing was done.
+            None => Vec::new(),
         })
     }
 
@@ -142,35 +148,37 @@ impl<'c> Acts<'c> {
         if picked.0.iter().any(|pick| pick.taken != Taken::Whole) {
             return Ended::Refused(vec!["what was rolled back is committed again by whole files: a chooses all of one".into()]);
         }
-        let paths = paths(&picked);
+        let (paths, what) = (paths(&picked), deed("redo", &picked));
         let done = self.call_by(&words(["redo", id.as_str()]), |verb| {
             if let Verb::Redo(args) = verb {
                 args.what.picked = Some(picked);
             }
         });
-        self.ended(done, "redo".into(), |_| vec![rollback(id).into_iter().chain(paths).collect()])
+        self.ended(done, what, |made| made.map(|_| rollback(id).into_iter().chain(paths).collect()).into_iter().collect())
     }
 
     fn roll_back(&mut self, id: &Id, picked: Picked) -> Ended {
-        let paths = paths(&picked);
+        let (paths, what) = (paths(&picked), deed("rollback", &picked));
         let done = self.call_by(&words(["rollback", id.as_str()]), |verb| {
             if let Verb::Rollback(args) = verb {
                 args.what.picked = Some(picked);
             }
         });
-        self.ended(done, "rollback".into(), |made| match made {
+        self.ended(done, what, |made| match made {
             Some(made) if made != *id => vec![rollback(&made)],
-            _ => vec![words(["redo", id.as_str()]).into_iter().chain(paths).collect()],
+            Some(_) => vec![words(["redo", id.as_str()]).into_iter().chain(paths).collect()],
+            None => Vec::new(),
         })
     }
 
     fn discard(&mut self, id: &Id, before: &Stand, picked: Picked) -> Ended {
+        let what = deed("discard", &picked);
         let done = self.call_by(&words(["discard", id.as_str()]), |verb| {
             if let Verb::Discard(args) = verb {
                 args.picked = Some(picked);
             }
         });
-        self.ended(done, "discard".into(), |_| back_to(id, before))
+        self.ended(done, what, |_| back_to(id, before))
     }
 
     /// Puts held changes onto what is on the tree by now; they stay held.
@@ -187,7 +195,7 @@ impl<'c> Acts<'c> {
             true => (vec!["there was nothing to merge: the tree has what these changes were made of".into()], id),
             false => (lines, id),
         });
-        self.ended(done, "merge".into(), |_| back_to(id, before))
+        self.ended(done, deed("merge", picked), |_| back_to(id, before))
     }
 
     /// Notes that the person's editor changed what is held.
@@ -284,6 +292,11 @@ fn back_to(id: &Id, before: &Stand) -> Vec<Words> {
     if before.has_steps { vec![rewound(id, before.head)] } else { Vec::new() }
 }
 
+/// The name of a deed.
+fn deed(verb: &str, picked: &Picked) -> String {
+    format!("{verb} of {}", text::count(picked.0.len() as u64, "change"))
+}
+
 fn paths(picked: &Picked) -> Words {
     picked.0.iter().map(|pick| pick.path.as_path().into()).collect()
 }
@@ -310,7 +323,11 @@ fn parsed(words: &[OsString]) -> Result<Verb, String> {
 fn typed(words: &[OsString]) -> String {
     let (paths, others): (Vec<&OsString>, Vec<&OsString>) =
         words.iter().partition(|word| word.as_encoded_bytes().starts_with(b"/"));
-    let mut line = others.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    let short = |word: &&OsString| {
+        let word = word.to_string_lossy();
+        Id::parse(&word).map_or_else(|| word.to_string(), |id| id.tail().to_owned())
+    };
+    let mut line = others.iter().map(short).collect::<Vec<_>>().join(" ");
     match &paths[..] {
         [] => {}
         [one] => line.push_str(&format!(" {}", one.to_string_lossy())),

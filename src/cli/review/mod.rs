@@ -11,12 +11,13 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 
 use super::problem::Problem;
-use super::{Call, Ended, agents, args};
+use super::which::{self, Want};
+use super::{Call, Ended, agents, args, picks};
 use crate::diff::entries::Taken;
 use crate::error::Kind;
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
-use crate::review::facts::{self, Deed, Look, Place, Planned, Program, Row, Seen, World};
+use crate::review::facts::{self, Act, Deed, Look, May, Place, Planned, Program, Row, Seen, World};
 use crate::session::id::Id;
 use acts::Acts;
 
@@ -88,7 +89,13 @@ fn subject(call: &Call, args: &args::Review) -> Result<Subject, Problem> {
         let (directory, n) = snapshot::meant(call, args.dir.as_deref(), key)?;
         return Ok(Subject::Snapshot(directory, n));
     }
-    let (_, session) = call.looked_at(args.id.as_deref())?;
+    // Who names none wants to decide: the newest that still holds something goes before one that is committed.
+    let held = match (&args.id, call.store()?) {
+        (None, Some(store)) => which::find(call, store, "last", Want::Commit).ok(),
+        _ => None,
+    };
+    let key = held.as_ref().map(Id::as_str).or(args.id.as_deref());
+    let (_, session) = call.looked_at(key)?;
     let id = session.id().clone();
     super::diff::refuse_discarded(&session)?;
     match &args.with {
@@ -123,9 +130,15 @@ impl World for Reviewed<'_> {
         }
     }
 
-    fn pick(&mut self, seen: &Seen, parts: Vec<(usize, Taken)>) -> Result<Planned, String> {
+    fn pick(&mut self, seen: &Seen, act: Act, parts: Vec<(usize, Taken)>) -> Result<Planned, String> {
+        if matches!(act, Act::Restore | Act::Merge)
+            || act == Act::Commit
+                && seen.may == (May { commit: true, steps: seen.may.steps, turns: seen.may.turns, ..May::default() })
+        {
+            picks::refuse_open(&seen.changes, &parts).map_err(said)?;
+        }
         match &self.subject {
-            Subject::Session(id) => session::pick(&self.store, id, seen, parts),
+            Subject::Session(id) => session::pick(&self.store, id, seen, act, parts),
             Subject::Pair(..) | Subject::Snapshot(..) => Ok(snapshot::pick(seen, parts)),
         }
     }

@@ -6,6 +6,7 @@ use super::{look as look_by, said};
 use crate::capture;
 use crate::capture::choice::may_choose;
 use crate::cli::list::shown;
+use crate::cli::parts::select::{Selection, Way, settle};
 use crate::cli::problem::Problem;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::picked::{Pick, Picked, seen};
@@ -15,9 +16,9 @@ use crate::diff::view::View;
 use crate::error::{Error, Kind};
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
-use crate::review::facts::{Contents, Look, May, Open, Planned, Seen};
+use crate::review::facts::{Act, Contents, Look, May, Open, Planned, Seen};
 use crate::review::sheet::Sheet;
-use crate::session::change::{Before, Change, Marks};
+use crate::session::change::{Before, Change, Changes, Marks};
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::opened::Session;
@@ -187,7 +188,7 @@ impl OfSession<'_> {
             let on_tree = between(change, before, now.clone());
             let labels = ("before", "on the tree now");
             let view = View::of_two(&on_tree, labels, "", &mut self.sources, read_base, read_now)?;
-            sheet.add("what somebody changed on the tree since", &quiet(view));
+            sheet.add("since then, on the tree", &quiet(view));
         }
         let of_held = between(change, before, held.clone());
         let labels = ("before", "held");
@@ -195,10 +196,7 @@ impl OfSession<'_> {
             true => View::of_two(&of_held, labels, "", &mut self.sources, read_base, read_held)?,
             false => View::of_two(&of_held, labels, "", &mut self.sources, read_now, read_held)?,
         };
-        sheet.add(
-            if base { "what is held: the change from the same original" } else { "what is held, against the tree as it is now" },
-            &quiet(view),
-        );
+        sheet.add(if base { "held, from the same original" } else { "held, against the tree as it is now" }, &quiet(view));
         if self.session.header.generation == 0 && base {
             sheet.whole = "somebody has changed it since: m puts one onto the other";
         }
@@ -225,10 +223,22 @@ fn between(change: &Change, before: &Object, after: Object) -> Change {
 }
 
 /// Plans to act on parts of a session's changes.
-pub fn pick(store: &AbsPath, id: &Id, shown: &Seen, parts: Vec<(usize, Taken)>) -> Result<Planned, String> {
+pub fn pick(store: &AbsPath, id: &Id, shown: &Seen, act: Act, parts: Vec<(usize, Taken)>) -> Result<Planned, String> {
     let open = || -> Result<Session, Error> { opened(store)?.session(id) };
     let session = open().map_err(said)?;
     let mut sources = Sources::of(&session).map_err(said)?;
+    // What has to come along, or to stay, is picked and said before it is confirmed.
+    let mut selection: Selection = parts.into_iter().collect();
+    let changes = Changes { list: shown.changes.to_vec(), ..Changes::default() };
+    let (way, of_in) = if act == Act::Commit { (Way::Forth, false) } else { (Way::Back, act == Act::RollBack) };
+    let settled = match act {
+        Act::Merge => Vec::new(),
+        _ => settle(&changes, way, |i| shown.sides[i].is_in() == of_in, &mut selection),
+    };
+    if selection.is_empty() {
+        return Err(settled.join("; "));
+    }
+    let parts: Vec<(usize, Taken)> = selection.into_iter().collect();
     let mut conflicts = 0;
     let mut picks = Vec::with_capacity(parts.len());
     for (i, taken) in parts {
@@ -239,7 +249,7 @@ pub fn pick(store: &AbsPath, id: &Id, shown: &Seen, parts: Vec<(usize, Taken)>) 
     let is_one = conflicts == 1;
     let (are, it) = if is_one { ("has", "is a conflict") } else { ("have", "are conflicts") };
     let notes = (conflicts > 0).then(|| format!("{conflicts} of these {are} changed on the tree since: that {it}"));
-    Ok(Planned { picked: Picked(picks), notes: notes.into_iter().collect() })
+    Ok(Planned { picked: Picked(picks), notes: notes.into_iter().chain(settled).collect() })
 }
 
 /// How to look at what a step changed.
