@@ -67,7 +67,7 @@ fn review<'w>(world: &'w World, words: &str) -> Option<Terminal<'w>> {
 #[track_caller]
 fn yes(terminal: &Terminal<'_>, question: &str) -> String {
     let asked = terminal.sees(question);
-    terminal.keys("y").until("an end of the act", |text| !text.contains("n no, back") && !text.contains("working …"));
+    terminal.keys("y").until("an end of the act", |text| text.contains("j k scroll"));
     asked
 }
 
@@ -1006,4 +1006,148 @@ fn a_large_session_is_opened_without_reading_its_contents() {
     terminal.keys("q").sees("end=0");
     let opened = world.read(world.root().join("opened")).lines().count();
     assert!(opened < 600, "{opened} files were opened for 3001 changes");
+}
+
+/// The steps of a session, by the commands of all of them.
+fn head(world: &World) -> u64 {
+    world.recant("steps w --json").ok().json()["head"].as_u64().expect("a head")
+}
+
+#[test]
+fn an_undo_rewinds_over_no_step_that_came_since() {
+    let Some(world) = small() else { return };
+    let Some(terminal) = review(&world, "w") else { return };
+    go_to(&terminal, "new");
+    terminal.keys("d");
+    let asked = yes(&terminal, "Discard 1 change of 6?");
+    assert!(asked.contains("u takes it back"), "{asked}");
+    leave_text(&terminal);
+    terminal.sees("5 changes");
+    world.call(["run", "-q", "--session", "w", "--", "sh", "-c", "echo outside > later"]).run().ok();
+    terminal.sees("later");
+    let stands = head(&world);
+    terminal.keys("u");
+    yes(&terminal, "Undo the last act of this screen?");
+    assert!(framed(&terminal.sees("has gone on since")).contains("nothing was changed"));
+    assert_eq!(head(&world), stands, "what was done outside is held");
+    leave_text(&terminal);
+    // Back at the step that the act led to, it is undone.
+    world.recant(&format!("rewind w {}", stands - 1)).ok();
+    terminal.sees("5 changes").len();
+    terminal.keys("u");
+    yes(&terminal, "Undo the last act of this screen?");
+    leave_text(&terminal);
+    terminal.sees("6 changes");
+    terminal.keys("q").sees("end=0");
+}
+
+#[test]
+fn an_undo_takes_back_what_its_act_did_and_nothing_that_was_committed_before() {
+    if !can_run() {
+        return;
+    }
+    let world = World::new();
+    world.write("m/x", "1\n").write("m/y", "1\n");
+    old(&world);
+    held(&world, "chmod 700 m; echo two >> m/x; echo two >> m/y");
+    world.recant("commit w").ok();
+    world.recant("rollback w m").ok();
+    world.recant("redo w m/x").ok();
+    let before = world.manifest().without_directory_times();
+    let Some(terminal) = review(&world, "w") else { return };
+    terminal.keys("A c");
+    yes(&terminal, "Commit 2 changes of 3?");
+    leave_text(&terminal);
+    terminal.sees("committed");
+    assert_eq!(world.read("m/y"), "1\ntwo\n");
+    terminal.keys("u");
+    yes(&terminal, "Undo the last act of this screen?");
+    leave_text(&terminal);
+    terminal.keys("q").sees("end=0");
+    before.assert_same(&world.manifest().without_directory_times(), "m/x stays committed");
+}
+
+#[test]
+fn a_directory_alone_takes_nothing_along_that_lies_in_it() {
+    if !can_run() {
+        return;
+    }
+    let world = World::new();
+    world.write("m/x", "1\n").write("m/y", "1\n");
+    world.recant("snapshot create").ok();
+    world.write("m/x", "MINE\n");
+    world.chmod("m", 0o700);
+    let tree = world.manifest();
+    let Some(terminal) = review(&world, "--snapshot last") else { return };
+    // Ordered by kind, a row is one change: its metadata comes last.
+    terminal.keys("o o G");
+    terminal.sees("metadata alone");
+    terminal.keys("r");
+    assert!(framed(&terminal.sees("Not possible")).contains("m: m/x below it is not chosen, and would go along"));
+    leave_text(&terminal);
+    tree.assert_same(&world.manifest(), "nothing was restored");
+    terminal.keys("q").sees("end=0");
+}
+
+#[test]
+fn what_has_to_come_along_is_named_before_it_is_confirmed() {
+    if !can_run() {
+        return;
+    }
+    let world = World::new();
+    world.write("f2d", "precious\n");
+    held(&world, "rm f2d; mkdir f2d; echo in > f2d/in; echo b > f2d/b");
+    let Some(terminal) = review(&world, "w") else { return };
+    go_to(&terminal, "f2d/in");
+    terminal.keys("c");
+    let asked = framed(&terminal.sees("Commit 1 change of 3?"));
+    assert!(asked.contains("f2d: comes along, as"), "{asked}");
+    terminal.keys("n q").sees("end=0");
+    assert_eq!(world.read("f2d"), "precious\n");
+}
+
+#[test]
+fn a_question_is_answered_by_y_alone_and_by_nothing_that_was_typed_before_it_was_seen() {
+    let Some(world) = small() else { return };
+    let tree = world.manifest();
+    let Some(terminal) = review(&world, "w") else { return };
+    terminal.types("Acy").sees("Commit 6 changes of 6?");
+    terminal.keys("C-y").sees("n no, back");
+    tree.assert_same(&world.manifest(), "nothing was confirmed");
+    terminal.keys("n").sees("nothing was changed");
+    terminal.keys("q").sees("end=0");
+    tree.assert_same(&world.manifest(), "nothing was confirmed");
+}
+
+#[test]
+fn a_file_that_somebody_edits_while_it_is_shown_is_shown_as_it_is_then() {
+    let Some(world) = small() else { return };
+    let Some(terminal) = review(&world, "w") else { return };
+    go_to(&terminal, "a.txt");
+    terminal.keys("Tab").sees("-3");
+    terminal.keys("Space").sees("1 chosen");
+    world.write("a.txt", "somebody's\n");
+    let shown = terminal.sees("the file on the tree has changed");
+    assert!(!shown.contains("1 chosen"), "the blocks are other ones: {shown}");
+    terminal.sees("changed since: conflict");
+    terminal.keys("q").sees("! a.txt");
+    terminal.keys("q").sees("end=0");
+}
+
+#[test]
+fn what_was_written_in_the_editor_is_kept_where_the_session_does_not_take_it() {
+    let Some(mut world) = small() else { return };
+    let editor = world.root().join("editor");
+    // Meanwhile the file leaves the session; and a directory is left beside the copy.
+    world.write(&editor, "#!/bin/sh\necho written >> \"$1\"\nrecant discard w new -q -y\n").chmod(&editor, 0o755);
+    world.set("EDITOR", &editor);
+    let Some(terminal) = review(&world, "w") else { return };
+    go_to(&terminal, "new");
+    terminal.keys("e");
+    let said = framed(&terminal.sees("what you wrote is kept"));
+    let path = said.split("is kept: ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a path").to_owned();
+    assert_eq!(std::fs::read_to_string(&path).expect("the copy"), "n\nwritten\n", "{said}");
+    leave_text(&terminal);
+    terminal.keys("q").sees("end=0");
+    world.program("rm", ["-r", std::path::Path::new(&path).parent().expect("a directory").to_str().expect("text")]).run().ok();
 }

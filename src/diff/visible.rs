@@ -58,7 +58,8 @@ fn is_odd(c: char) -> bool {
     is_unfit(c) && !matches!(c, '\n' | '\t' | '\u{200c}' | '\u{200d}')
 }
 
-fn sign(c: char) -> String {
+/// The sign for a character that would control a terminal, or hide.
+pub fn sign(c: char) -> String {
     match u32::from(c) {
         0x7f => "^?".into(),
         code @ 0..0x20 => format!("^{}", char::from_u32(code + 0x40).unwrap_or('?')),

@@ -160,6 +160,13 @@ impl Chosens {
         self.set(i, chosen);
     }
 
+    /// Leaves out what is chosen of a part of a change.
+    pub fn leave_part(&mut self, i: usize) {
+        if matches!(self.parts.get(&i), Some(Chosen::Part { .. })) {
+            self.set(i, None);
+        }
+    }
+
     fn set(&mut self, i: usize, chosen: Option<Chosen>) {
         self.much[i] = match &chosen {
             None => 0,

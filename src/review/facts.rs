@@ -55,6 +55,10 @@ pub type Look = Arc<dyn Fn(Option<Hash>) -> Result<Option<Seen>, String> + Send 
 pub trait Contents {
     /// A change, by its index, ready to be shown.
     fn sheet(&mut self, i: usize) -> Sheet;
+    /// The hash of how a change stands, by which it is read anew; `None` if it stays as it is.
+    fn mark(&mut self, _i: usize) -> Option<Hash> {
+        None
+    }
 }
 
 /// The acts that are possible.
@@ -62,6 +66,8 @@ pub trait Contents {
 pub struct May {
     /// Commit what is held.
     pub commit: bool,
+    /// To commit is to commit again what was rolled back.
+    pub redo: bool,
     /// Drop what is held.
     pub discard: bool,
     /// Take back what is on the tree.

@@ -10,12 +10,14 @@ use super::sheet::Sheet;
 use crate::tree::hash::Hash;
 
 /// The time between two looks.
-const EACH: Duration = Duration::from_millis(700);
+pub const EACH: Duration = Duration::from_millis(700);
 
 /// A request to the reading thread.
 enum Asked {
     /// A change, at once: what was asked for before is not waited for any more.
     Sheet(usize),
+    /// A change that is shown, if it stands otherwise than by this mark.
+    Again(usize, Hash),
     /// The counts of changes, when there is nothing else to do.
     Counts(Vec<usize>),
 }
@@ -50,6 +52,11 @@ impl Loader {
         drop(self.ask.send(Asked::Sheet(i)));
     }
 
+    /// Asks for a change anew if it stands otherwise than by this mark.
+    pub fn want_again(&self, i: usize, mark: Hash) {
+        drop(self.ask.send(Asked::Again(i, mark)));
+    }
+
     /// Asks for the counts of changes.
     pub fn want_counts(&self, indexes: Vec<usize>) {
         drop(self.ask.send(Asked::Counts(indexes)));
@@ -79,9 +86,10 @@ impl Contents for Unread {
 fn serve(contents: &mut dyn Contents, asked: &Receiver<Asked>, tell: &Sender<Told>) {
     let mut counts = VecDeque::new();
     loop {
-        let mut wanted = None;
+        let (mut wanted, mut again) = (None, None);
         let mut note = |asked: Asked, counts: &mut VecDeque<usize>| match asked {
             Asked::Sheet(i) => wanted = Some(i),
+            Asked::Again(i, mark) => again = Some((i, mark)),
             Asked::Counts(indexes) => counts.extend(indexes),
         };
         if counts.is_empty() {
@@ -94,6 +102,9 @@ fn serve(contents: &mut dyn Contents, asked: &Receiver<Asked>, tell: &Sender<Tol
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => return,
             }
+        }
+        if wanted.is_none() {
+            wanted = again.filter(|(i, mark)| contents.mark(*i).is_some_and(|now| now != *mark)).map(|(i, _)| i);
         }
         let told = match wanted {
             Some(i) => Told::Sheet(i, Arc::new(contents.sheet(i))),

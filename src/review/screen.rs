@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm;
@@ -14,7 +14,7 @@ use super::draw;
 use super::facts::{Act, Deed, Ended, Place, Program, Seen, World};
 use super::keys::{self, Command};
 use super::list::{List, Of};
-use super::loader::{Loader, Told, Watcher};
+use super::loader::{EACH, Loader, Told, Watcher};
 use super::outline::{Order, Outline, size};
 use super::rows::{self, Row};
 use super::sheet::Sheet;
@@ -142,6 +142,8 @@ pub struct Screen<'w> {
     pub focus: Focus,
     sheets: HashMap<usize, Arc<Sheet>>,
     waiting: Option<usize>,
+    /// When it was asked last whether what is shown still stands so.
+    looked: Instant,
     /// The difference, and the change that it is of.
     pub sheet: Option<(usize, Arc<Sheet>)>,
     /// Its rows.
@@ -216,6 +218,7 @@ impl<'w> Screen<'w> {
             focus: Focus::Tree,
             sheets: HashMap::new(),
             waiting: None,
+            looked: Instant::now(),
             sheet: None,
             rows: Vec::new(),
             row: 0,
@@ -293,6 +296,7 @@ impl<'w> Screen<'w> {
 
     /// Takes what the threads found.
     pub fn hear(&mut self) {
+        self.look_at_shown();
         while let Some(told) = self.loader.next() {
             match told {
                 Told::Sheet(i, sheet) => self.take_sheet(i, sheet),
@@ -320,6 +324,22 @@ impl<'w> Screen<'w> {
         if self.waiting == Some(i) {
             self.waiting = None;
             self.lay_out(i, sheet);
+        } else if self.sheet.as_ref().is_some_and(|(shown, _)| *shown == i) {
+            // It was read anew, as something else stands there by now. Its blocks are other ones.
+            self.chosens.leave_part(i);
+            self.message = Some((true, "the file on the tree has changed: this is how it is now".into()));
+            self.lay_out(i, sheet);
+        }
+    }
+
+    /// Asks whether what is shown still stands so.
+    fn look_at_shown(&mut self) {
+        if self.waiting.is_none()
+            && self.looked.elapsed() >= EACH
+            && let Some((i, mark)) = self.sheet.as_ref().and_then(|(i, sheet)| Some((*i, sheet.mark?)))
+        {
+            self.looked = Instant::now();
+            self.loader.want_again(i, mark);
         }
     }
 
@@ -841,7 +861,10 @@ impl<'w> Screen<'w> {
             self.chosens.turn(self.under());
             return;
         }
-        let Some((i, sheet)) = self.sheet.clone() else { return };
+        let Some((i, sheet)) = self.sheet.clone() else {
+            self.message = Some((false, "the difference is still being read".into()));
+            return;
+        };
         let Some(row) = self.rows.get(self.row).copied() else { return };
         if row.is_meta(&sheet) {
             self.chosens.turn_meta(i, &sheet);
@@ -943,7 +966,7 @@ impl<'w> Screen<'w> {
                 let first = first.into_iter().chain(planned.notes).collect();
                 self.mode = Mode::Asking(Ask::of(act, &self.seen, &chosens, planned.picked, first, &*self.show));
             }
-            Err(why) => self.message = Some((true, why)),
+            Err(why) => self.mode = Mode::Reading { title: "Not possible".into(), lines: vec![why], top: 0 },
         }
     }
 

@@ -89,6 +89,8 @@ pub struct Sheet {
     pub is_conflict: bool,
     /// The hash of the two contents, by which parts are chosen.
     pub hash: Hash,
+    /// How the change stood when it was read: [`Contents::mark`](super::facts::Contents::mark).
+    pub mark: Option<Hash>,
 }
 
 impl Sheet {
@@ -101,7 +103,7 @@ impl Sheet {
 
     fn empty(whole: &'static str) -> Self {
         let hash = Hash::of(b"");
-        Self { lines: Vec::new(), blocks: 0, meta: String::new(), whole, counts: None, is_conflict: false, hash }
+        Self { lines: Vec::new(), blocks: 0, meta: String::new(), whole, counts: None, is_conflict: false, hash, mark: None }
     }
 
     /// A change that is chosen whole, for the reason `whole`.

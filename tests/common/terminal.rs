@@ -95,11 +95,14 @@ impl<'w> Terminal<'w> {
     #[track_caller]
     pub fn until(&self, what: &str, is: impl Fn(&str) -> bool) -> String {
         let end = Instant::now() + LIMIT;
+        let mut before = String::new();
         loop {
             let text = self.text();
-            if is(&text) {
+            // A screen that is half drawn may have it, and other things no more: it has to stay for a moment.
+            if is(&text) && text == before {
                 return text;
             }
+            before.clone_from(&text);
             assert!(Instant::now() < end, "waited in vain: {what}\n{text}");
             std::thread::sleep(Duration::from_millis(10));
         }

@@ -9,7 +9,8 @@ use crate::cli::problem::{Against, Problem};
 use crate::cli::which::Want;
 use crate::cli::{Call, help, merge, picks, text};
 use crate::diff::entries::Taken;
-use crate::diff::picked::Picked;
+use crate::diff::picked::{Pick, Picked, seen};
+use crate::diff::sources::Sources;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::review::facts::{Act, Ended};
@@ -19,10 +20,59 @@ use crate::session::id::Id;
 /// Words of a call.
 type Words = Vec<OsString>;
 
-/// A deed of this screen that can be undone: what it was, and the calls that undo it, the first one first.
+/// A deed of this screen that can be undone: what it was, and how, the first one first.
 struct Done {
     what: String,
-    back: Vec<Words>,
+    back: Vec<Undo>,
+}
+
+/// A step of an undo.
+#[derive(Clone)]
+enum Undo {
+    /// Rolls a session back: these paths of it, and no other; all if there are none.
+    RollBack(Id, Vec<AbsPath>),
+    /// Commits these paths of a session again.
+    Redo(Id, Vec<AbsPath>),
+    /// Makes a session stand at a step, if it stands where the deed left it.
+    Rewind { id: Id, to: u32, from: u32 },
+    /// Says what cannot be undone.
+    Say(String),
+}
+
+impl Undo {
+    /// The call that it is; `None` if it is none.
+    fn words(&self) -> Option<Words> {
+        match self {
+            Undo::RollBack(id, _) => Some(words(["rollback", id.as_str()])),
+            Undo::Redo(id, _) => Some(words(["redo", id.as_str()])),
+            Undo::Rewind { id, to, .. } => Some(words(["rewind", id.as_str(), &to.to_string()])),
+            Undo::Say(_) => None,
+        }
+    }
+
+    /// The paths that it takes.
+    fn paths(&self) -> &[AbsPath] {
+        match self {
+            Undo::RollBack(_, paths) | Undo::Redo(_, paths) => paths,
+            Undo::Rewind { .. } | Undo::Say(_) => &[],
+        }
+    }
+
+    /// The call as a person types it, its paths counted.
+    fn typed(&self) -> String {
+        let Some(words) = self.words() else { return String::new() };
+        let short = |word: &OsString| {
+            let word = word.to_string_lossy();
+            Id::parse(&word).map_or_else(|| word.to_string(), |id| id.tail().to_owned())
+        };
+        let mut line = words.iter().map(short).collect::<Vec<_>>().join(" ");
+        match self.paths() {
+            [] => {}
+            [one] => line.push_str(&format!(" {one}")),
+            many => line.push_str(&format!(" and {} paths", many.len())),
+        }
+        crate::error::command(format_args!("{line}"))
+    }
 }
 
 /// The acts, and what was done with them.
@@ -32,8 +82,8 @@ pub struct Acts<'c> {
     said: Vec<String>,
 }
 
-/// How a session stands before an act.
-struct Stand {
+/// How a session stands.
+pub struct Stand {
     status: Status,
     head: u32,
     has_steps: bool,
@@ -53,37 +103,84 @@ impl<'c> Acts<'c> {
     /// The calls that undo the last deed.
     pub fn last(&self) -> Option<String> {
         let done = self.done.last()?;
-        let calls: Vec<String> = done.back.iter().map(|words| typed(words)).collect();
+        let calls: Vec<String> = done.back.iter().filter(|back| back.words().is_some()).map(Undo::typed).collect();
         Some(format!("{}: {}", done.what, calls.join("; ")))
     }
 
     /// Undoes the last deed.
     pub fn undo(&mut self) -> Ended {
         let Some(done) = self.done.pop() else { return Ended::Refused(vec!["nothing was done that can be undone".into()]) };
+        if let Some(why) = done.back.iter().find_map(|back| self.gone_on(back)) {
+            self.done.push(done);
+            return Ended::Refused(why);
+        }
         let mut lines = vec![format!("undone: {}", done.what)];
-        for (n, words) in done.back.iter().enumerate() {
-            match self.call_by(words, |_| {}) {
-                Ok((said, _)) => lines.extend(said),
+        for (n, back) in done.back.iter().enumerate() {
+            match self.take_back(back) {
+                Ok(said) => lines.extend(said),
                 // A step that cannot be gone back to stands in the way of nothing else.
-                Err(problem) if words.first().is_some_and(|verb| verb == "rewind") => {
+                Err(problem) if matches!(back, Undo::Rewind { .. }) => {
                     lines.push(format!("the session stays at its step: {}", problem.message));
                 }
                 Err(problem) => {
                     let back = done.back[n..].to_vec();
                     self.done.push(Done { what: done.what, back });
-                    return Ended::Refused(lines_of(&problem));
+                    return Ended::Refused(lines_of(&problem).iter().map(|line| self.call.out.sentence(line)).collect());
                 }
             }
         }
         self.said.push(lines[0].clone());
-        Ended::Done(lines)
+        Ended::Done(lines.into_iter().filter(|line| !is_row(line)).collect())
+    }
+
+    /// The words for a session that has gone on since the deed: a rewind would leave behind what somebody did.
+    fn gone_on(&self, back: &Undo) -> Option<Vec<String>> {
+        let Undo::Rewind { id, to, from } = back else { return None };
+        let now = self.stand(id).ok()?.head;
+        let tail = id.tail();
+        (now != *from).then(|| {
+            vec![
+                format!("session {tail} has gone on since: it stands at step {now}, and stood at step {from}"),
+                "nothing was changed".into(),
+                format!("s lists its steps; {} goes back over them", crate::error::command(format_args!("rewind {tail} {to}"))),
+            ]
+        })
+    }
+
+    fn take_back(&self, back: &Undo) -> Result<Vec<String>, Problem> {
+        let Some(words) = back.words() else {
+            return Ok(if let Undo::Say(text) = back { vec![text.clone()] } else { Vec::new() });
+        };
+        let picked = match back {
+            Undo::RollBack(id, paths) | Undo::Redo(id, paths) if !paths.is_empty() => Some(self.picked(id, paths)?),
+            _ => None,
+        };
+        let (said, _) = self.call_by(&words, |verb| match verb {
+            Verb::Rollback(args) => args.what.picked = picked,
+            Verb::Redo(args) => args.what.picked = picked,
+            _ => {}
+        })?;
+        Ok(said)
+    }
+
+    /// Whole changes of a session, as they stand now.
+    fn picked(&self, id: &Id, paths: &[AbsPath]) -> Result<Picked, Problem> {
+        let session = self.call.store_with(id.as_str())?.session(id)?;
+        let changes = session.changes()?;
+        let sides = session.sides(changes.list.len())?;
+        let mut sources = Sources::of(&session)?;
+        let pick = |path: &AbsPath| {
+            let i = changes.list.binary_search_by(|change| change.path.cmp(path)).ok()?;
+            Some(Pick { path: path.clone(), taken: Taken::Whole, seen: seen(&changes.list[i], sides[i], &mut sources) })
+        };
+        Ok(Picked(paths.iter().filter_map(pick).collect()))
     }
 
     /// Undoes a turn of an agent and the later ones.
     pub fn undo_turn(&mut self, n: u64) -> Ended {
         let words = words(["agent", "undo", &n.to_string()]);
         let done = self.call_by(&words, |_| {});
-        self.ended(done, format!("undo of turn {n}"), |id| id.map(|id| rollback(&id)).into_iter().collect())
+        self.ended(done, format!("undo of turn {n}"), |_, id| id.map(|id| Undo::RollBack(id, Vec::new())).into_iter().collect())
     }
 
     /// Makes a session stand at a step.
@@ -92,8 +189,8 @@ impl<'c> Acts<'c> {
             Ok(stand) => stand,
             Err(problem) => return Ended::Refused(lines_of(&problem)),
         };
-        let done = self.call_by(&rewound(id, n), |_| {});
-        self.ended(done, format!("rewind to step {n}"), |_| vec![rewound(id, before.head)])
+        let done = self.call_by(&words(["rewind", id.as_str(), &n.to_string()]), |_| {});
+        self.ended(done, format!("rewind to step {n}"), |acts, _| acts.back_to(id, &before))
     }
 
     /// Restores what is picked from a snapshot.
@@ -108,7 +205,9 @@ impl<'c> Acts<'c> {
         words.push("--".into());
         words.extend(picked.0.iter().map(|pick| pick.path.as_path().into()));
         let done = self.call_by(&words, |_| {});
-        self.ended(done, format!("restore from snapshot {n}"), |id| id.map(|id| rollback(&id)).into_iter().collect())
+        self.ended(done, format!("restore from snapshot {n}"), |_, id| {
+            id.map(|id| Undo::RollBack(id, Vec::new())).into_iter().collect()
+        })
     }
 
     /// Acts on what is picked of a session.
@@ -134,11 +233,16 @@ impl<'c> Acts<'c> {
                 args.what.picked = Some(picked);
             }
         });
-        let (head, steps) = (before.head, before.has_steps);
-        self.ended(done, what, |made| match made {
+        self.ended(done, what, |acts, made| match made {
             // A part: the session it became goes back first, then the session goes on as it was.
-            Some(made) if made != *id => [rollback(&made)].into_iter().chain(steps.then(|| rewound(id, head))).collect(),
-            Some(_) => vec![rollback(id).into_iter().chain(paths).collect()],
+            Some(made) if made != *id => {
+                let (part, whole) = (made.tail().to_owned(), id.tail());
+                let says =
+                    format!("session {whole} does not hold it again: {}", crate::error::command(format_args!("redo {part}")));
+                let rest = if before.has_steps { acts.back_to(id, before) } else { vec![Undo::Say(says)] };
+                [Undo::RollBack(made, Vec::new())].into_iter().chain(rest).collect()
+            }
+            Some(_) => vec![Undo::RollBack(id.clone(), paths)],
             // Nothing was done.
             None => Vec::new(),
         })
@@ -154,7 +258,7 @@ impl<'c> Acts<'c> {
                 args.what.picked = Some(picked);
             }
         });
-        self.ended(done, what, |made| made.map(|_| rollback(id).into_iter().chain(paths).collect()).into_iter().collect())
+        self.ended(done, what, |_, made| made.map(|_| Undo::RollBack(id.clone(), paths)).into_iter().collect())
     }
 
     fn roll_back(&mut self, id: &Id, picked: Picked) -> Ended {
@@ -164,9 +268,9 @@ impl<'c> Acts<'c> {
                 args.what.picked = Some(picked);
             }
         });
-        self.ended(done, what, |made| match made {
-            Some(made) if made != *id => vec![rollback(&made)],
-            Some(_) => vec![words(["redo", id.as_str()]).into_iter().chain(paths).collect()],
+        self.ended(done, what, |_, made| match made {
+            Some(made) if made != *id => vec![Undo::RollBack(made, Vec::new())],
+            Some(_) => vec![Undo::Redo(id.clone(), paths)],
             None => Vec::new(),
         })
     }
@@ -178,7 +282,7 @@ impl<'c> Acts<'c> {
                 args.picked = Some(picked);
             }
         });
-        self.ended(done, what, |_| back_to(id, before))
+        self.ended(done, what, |acts, _| acts.back_to(id, before))
     }
 
     /// Puts held changes onto what is on the tree by now; they stay held.
@@ -195,22 +299,15 @@ impl<'c> Acts<'c> {
             true => (vec!["there was nothing to merge: the tree has what these changes were made of".into()], id),
             false => (lines, id),
         });
-        self.ended(done, deed("merge", picked), |_| back_to(id, before))
+        self.ended(done, deed("merge", picked), |acts, _| acts.back_to(id, before))
     }
 
-    /// Notes that the person's editor changed what is held.
-    pub fn edited(&mut self, id: &Id, before: (u32, bool), done: Result<Vec<String>, Problem>) -> Ended {
-        let (head, has_steps) = before;
-        let back = || if has_steps { vec![rewound(id, head)] } else { Vec::new() };
+    /// Notes that the person's editor changed what is held. No lines: it changed nothing.
+    pub fn edited(&mut self, id: &Id, before: &Stand, done: Result<Vec<String>, Problem>) -> Ended {
         match done {
             Ok(lines) if lines.is_empty() => Ended::Done(vec!["nothing was edited".into()]),
-            done => self.ended(done.map(|lines| (lines, None)), "edit".into(), |_| back()),
+            done => self.ended(done.map(|lines| (lines, None)), "edit".into(), |acts, _| acts.back_to(id, before)),
         }
-    }
-
-    /// The step at which a session stands, and true if it has steps.
-    pub fn head(&self, id: &Id) -> Result<(u32, bool), Problem> {
-        self.stand(id).map(|stand| (stand.head, stand.has_steps))
     }
 
     /// The call that the screen was opened by.
@@ -239,7 +336,21 @@ impl<'c> Acts<'c> {
         }
     }
 
-    fn stand(&self, id: &Id) -> Result<Stand, Problem> {
+    /// What makes a session stand as before; nothing for one without steps, or that stands there.
+    fn back_to(&self, id: &Id, before: &Stand) -> Vec<Undo> {
+        match self.stand(id) {
+            Ok(now) if before.has_steps && now.head != before.head => {
+                vec![Undo::Rewind { id: id.clone(), to: before.head, from: now.head }]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// How a session stands.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn stand(&self, id: &Id) -> Result<Stand, Problem> {
         let session = self.call.store_with(id.as_str())?.session(id)?;
         let header = &session.header;
         Ok(Stand { status: header.status(), head: header.head(), has_steps: header.origin == Origin::Captured })
@@ -255,17 +366,17 @@ impl<'c> Acts<'c> {
         Ok((call.out.kept(), call.out.session.take()))
     }
 
-    /// The end of a deed. `back`: the calls that undo it, by the session that it made, if it made one.
+    /// The end of a deed. `back`: how it is undone, by the session that it made, if it made one.
     fn ended(
         &mut self,
         done: Result<(Vec<String>, Option<Id>), Problem>,
         what: String,
-        back: impl FnOnce(Option<Id>) -> Vec<Words>,
+        back: impl FnOnce(&Self, Option<Id>) -> Vec<Undo>,
     ) -> Ended {
         match done {
             Ok((lines, made)) => {
                 self.said.extend(lines.iter().filter(|line| line.starts_with("session ")).cloned());
-                let back = back(made);
+                let back = back(self, made);
                 if !back.is_empty() {
                     self.done.push(Done { what, back });
                 }
@@ -287,53 +398,23 @@ fn is_row(line: &str) -> bool {
     line.starts_with("… and ") || WORDS.iter().any(|word| line.split(' ').next() == Some(word))
 }
 
-/// The call that makes a session stand as before; none for one without steps.
-fn back_to(id: &Id, before: &Stand) -> Vec<Words> {
-    if before.has_steps { vec![rewound(id, before.head)] } else { Vec::new() }
-}
-
 /// The name of a deed.
 fn deed(verb: &str, picked: &Picked) -> String {
     format!("{verb} of {}", text::count(picked.0.len() as u64, "change"))
 }
 
-fn paths(picked: &Picked) -> Words {
-    picked.0.iter().map(|pick| pick.path.as_path().into()).collect()
+fn paths(picked: &Picked) -> Vec<AbsPath> {
+    picked.0.iter().map(|pick| pick.path.clone()).collect()
 }
 
 fn words<'w>(words: impl IntoIterator<Item = &'w str>) -> Words {
     words.into_iter().map(OsString::from).collect()
 }
 
-fn rollback(id: &Id) -> Words {
-    words(["rollback", id.as_str()])
-}
-
-fn rewound(id: &Id, n: u32) -> Words {
-    words(["rewind", id.as_str(), &n.to_string()])
-}
-
 fn parsed(words: &[OsString]) -> Result<Verb, String> {
     let all: Words = [OsString::from("recant")].into_iter().chain(words.iter().cloned()).collect();
     let cli = help::parse(&all).map_err(|error| error.to_string())?;
     cli.verb.ok_or_else(|| "no verb".into())
-}
-
-/// A call as a person types it, its paths counted.
-fn typed(words: &[OsString]) -> String {
-    let (paths, others): (Vec<&OsString>, Vec<&OsString>) =
-        words.iter().partition(|word| word.as_encoded_bytes().starts_with(b"/"));
-    let short = |word: &&OsString| {
-        let word = word.to_string_lossy();
-        Id::parse(&word).map_or_else(|| word.to_string(), |id| id.tail().to_owned())
-    };
-    let mut line = others.iter().map(short).collect::<Vec<_>>().join(" ");
-    match &paths[..] {
-        [] => {}
-        [one] => line.push_str(&format!(" {}", one.to_string_lossy())),
-        many => line.push_str(&format!(" and {} paths", many.len())),
-    }
-    crate::error::command(format_args!("{line}"))
 }
 
 impl Call {

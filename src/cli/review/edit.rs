@@ -1,17 +1,19 @@
 //! `e` of the screen: a held file in the person's editor. What that writes is held, as a choice of the person.
 
+use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::acts::Acts;
 use crate::capture::choice::{choose, may_choose};
 use crate::capture::chosen::{Choice, Content as Chosen};
+use crate::cli::Call;
 use crate::cli::parts::edit::edit;
 use crate::cli::problem::Problem;
 use crate::cli::which::Want;
 use crate::diff::sources::{Content, OnTree, Sources};
-use crate::error::At;
+use crate::error::{At, shell_word};
 use crate::fs::dir::Dir;
 use crate::fs::interrupt::{self, Asked};
 use crate::review::facts::Ended;
@@ -28,12 +30,12 @@ const MOST: u64 = 64 << 20;
 impl Acts<'_> {
     /// Opens what a session holds at a path in the editor.
     pub fn edit(&mut self, id: &Id, change: &Change) -> Ended {
-        let before = match self.head(id) {
+        let before = match self.stand(id) {
             Ok(before) => before,
-            Err(problem) => return self.edited(id, (0, false), Err(problem)),
+            Err(problem) => return Ended::Refused(super::lines_of(&problem)),
         };
         let done = self.try_edit(id, change);
-        self.edited(id, before, done)
+        self.edited(id, &before, done)
     }
 
     /// The lines are empty if nothing was changed.
@@ -47,16 +49,39 @@ impl Acts<'_> {
             return Err(Problem::refused(format!("{path}: it is too large to be edited here")));
         }
         let old = self.held(id, shown)?;
-        let new = edited(call, path.name(), &old)?;
+        let draft = Draft::make(call, path.name(), &old)?;
+        let new = match draft.edited() {
+            Ok(new) => new,
+            Err(problem) => {
+                draft.remove(call);
+                return Err(problem);
+            }
+        };
         if new == old {
+            draft.remove(call);
             return Ok(Vec::new());
         }
+        match self.take(id, shown, after, new) {
+            Ok(line) => {
+                draft.remove(call);
+                Ok(vec![line])
+            }
+            // What somebody wrote is not thrown away.
+            Err(problem) => {
+                Err(problem.remedy(format!("what you wrote is kept: {}", shell_word(draft.path.as_os_str().as_bytes()))))
+            }
+        }
+    }
+
+    /// Makes a session hold what was written. Returns what a person is told.
+    fn take(&self, id: &Id, shown: &Change, after: &State, new: Vec<u8>) -> Result<String, Problem> {
+        let (call, path) = (self.call(), &shown.path);
         let (store, mut session) = call.locked(id.as_str(), Want::Discard)?;
         may_choose(&session)?;
         let changes = session.changes()?;
         let change = changes.list.iter().find(|change| change.path == *path).filter(|change| change.after == shown.after);
         let Some(change) = change else {
-            return Err(Problem::refused(format!("{path}: the session changed meanwhile; nothing was taken of the edit")));
+            return Err(Problem::refused(format!("{path}: the session changed meanwhile, so it does not hold the edit")));
         };
         interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
         let _noting = interrupt::note(Asked::GoesOn);
@@ -66,7 +91,7 @@ impl Acts<'_> {
         let choice =
             Choice { path: path.clone(), before: change.before.clone(), after: Some(state), content: Chosen::Bytes(new) };
         choose(&call.fs, store, &mut session, words.to_vec(), vec![choice])?;
-        Ok(vec![format!("session {} holds the edited {}", id.tail(), call.out.shown(path))])
+        Ok(format!("session {} holds the edited {}", id.tail(), call.out.shown(path)))
     }
 
     fn held(&self, id: &Id, change: &Change) -> Result<Vec<u8>, Problem> {
@@ -80,27 +105,45 @@ impl Acts<'_> {
     }
 }
 
-/// The content of a file after the editor has ended. The file has the same name, in a directory of its own that nobody else can read.
-fn edited(call: &crate::cli::Call, name: &[u8], content: &[u8]) -> Result<Vec<u8>, Problem> {
-    let top = std::env::temp_dir();
-    let own = format!("recant-{}-{}", std::process::id(), crate::fs::now().ns).into_bytes();
-    let directory = Dir::open(&top)?;
-    let at = directory.at(&own);
-    call.fs.mkdir(at, 0o700)?;
-    let inner = at.open_dir()?;
-    let done = edited_in(call, &inner, &top.join(std::ffi::OsStr::from_bytes(&own)), name, content);
-    // An editor leaves copies beside the file.
-    for left in inner.names()? {
-        call.fs.unlink_if_there(inner.at(&left))?;
-    }
-    call.fs.rmdir(at)?;
-    done
+/// A copy for the editor. It has the file's name, in a directory of its own that nobody else can read.
+struct Draft {
+    top: Dir,
+    own: Vec<u8>,
+    directory: Dir,
+    /// The copy.
+    path: PathBuf,
 }
 
-fn edited_in(call: &crate::cli::Call, inner: &Dir, path: &Path, name: &[u8], content: &[u8]) -> Result<Vec<u8>, Problem> {
-    let at = inner.at(name);
-    call.fs.write(&call.fs.create(at, 0o600)?, content, at)?;
-    let path = path.join(std::ffi::OsStr::from_bytes(name));
-    edit(&path).map_err(Problem::refused)?;
-    std::fs::read(&path).at("read", path.display()).map_err(Problem::from)
+impl Draft {
+    fn make(call: &Call, name: &[u8], content: &[u8]) -> Result<Self, Problem> {
+        let at = std::env::temp_dir();
+        let own = format!("recant-{}-{}", std::process::id(), crate::fs::now().ns).into_bytes();
+        let top = Dir::open(&at)?;
+        call.fs.mkdir(top.at(&own), 0o700)?;
+        let directory = top.at(&own).open_dir()?;
+        let path = at.join(OsStr::from_bytes(&own)).join(OsStr::from_bytes(name));
+        let draft = Self { top, own, directory, path };
+        let copy = draft.directory.at(name);
+        call.fs.write(&call.fs.create(copy, 0o600)?, content, copy)?;
+        Ok(draft)
+    }
+
+    /// Its content after the editor has ended.
+    fn edited(&self) -> Result<Vec<u8>, Problem> {
+        edit(&self.path).map_err(Problem::refused)?;
+        std::fs::read(&self.path).at("read", self.path.display()).map_err(Problem::from)
+    }
+
+    /// Removes it, with the copies that an editor leaves beside it. If something stays, that is said once the screen has gone.
+    fn remove(&self, call: &Call) {
+        let removed = || -> Result<(), crate::error::Error> {
+            for left in self.directory.names()? {
+                call.fs.unlink_if_there(self.directory.at(&left))?;
+            }
+            Ok(call.fs.rmdir(self.top.at(&self.own))?)
+        };
+        if let Err(error) = removed() {
+            call.out.warn(error);
+        }
+    }
 }

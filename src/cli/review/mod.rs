@@ -17,7 +17,7 @@ use crate::diff::entries::Taken;
 use crate::error::Kind;
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
-use crate::review::facts::{self, Act, Deed, Look, May, Place, Planned, Program, Row, Seen, World};
+use crate::review::facts::{self, Act, Deed, Look, Place, Planned, Program, Row, Seen, World};
 use crate::session::id::Id;
 use acts::Acts;
 
@@ -131,14 +131,16 @@ impl World for Reviewed<'_> {
     }
 
     fn pick(&mut self, seen: &Seen, act: Act, parts: Vec<(usize, Taken)>) -> Result<Planned, String> {
-        if matches!(act, Act::Restore | Act::Merge)
-            || act == Act::Commit
-                && seen.may == (May { commit: true, steps: seen.may.steps, turns: seen.may.turns, ..May::default() })
-        {
-            picks::refuse_open(&seen.changes, &parts).map_err(said)?;
+        // These take paths, with all that lies below them.
+        if matches!(act, Act::Restore | Act::Merge) || act == Act::Commit && seen.may.redo {
+            picks::refuse_open(&seen.changes, &parts).map_err(|problem| self.call.out.sentence(&said(problem)))?;
         }
         match &self.subject {
-            Subject::Session(id) => session::pick(&self.store, id, seen, act, parts),
+            Subject::Session(id) => {
+                let planned = session::pick(&self.store, id, seen, act, parts)?;
+                let notes = planned.notes.iter().map(|note| self.call.out.sentence(note)).collect();
+                Ok(Planned { notes, ..planned })
+            }
             Subject::Pair(..) | Subject::Snapshot(..) => Ok(snapshot::pick(seen, parts)),
         }
     }

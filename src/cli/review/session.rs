@@ -114,7 +114,7 @@ fn may(session: &Session, has_turns: bool) -> May {
         Status::Pending => May { commit: true, discard: chooses, choose: chooses, ..looks },
         Status::Partial => May { commit: true, roll_back: true, ..looks },
         Status::Committed => May { roll_back: true, ..looks },
-        Status::RolledBack => May { commit: true, ..looks },
+        Status::RolledBack => May { commit: true, redo: true, ..looks },
         Status::Running | Status::Discarded => looks,
     }
 }
@@ -157,7 +157,14 @@ struct OfSession<'s> {
 
 impl Contents for OfSession<'_> {
     fn sheet(&mut self, i: usize) -> Sheet {
-        self.read(i).unwrap_or_else(|error| Sheet::failed(&said(error)))
+        let mark = self.mark(i);
+        Sheet { mark, ..self.read(i).unwrap_or_else(|error| Sheet::failed(&said(error))) }
+    }
+
+    fn mark(&mut self, i: usize) -> Option<Hash> {
+        // What a command is writing changes all the time, and is looked at as a whole.
+        let stands = !self.session.is_so_far();
+        stands.then(|| seen(&self.changes[i], self.sides[i], &mut self.sources))
     }
 }
 

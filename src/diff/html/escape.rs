@@ -2,6 +2,7 @@
 //!
 //! The signs are those of a terminal (`^[`, `<9B>`, `<U+202E>`), in an element of their own, so that no file can write them itself.
 
+use crate::diff::visible::sign;
 use crate::fs::path::is_unfit;
 
 /// Adds a line of content, without its end. Tabs stay.
@@ -78,15 +79,6 @@ fn is_odd(c: char) -> bool {
     let is_blank = matches!(c, '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{3164}' | '\u{ffa0}');
     let is_no_text = matches!(c, '\u{206a}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
     is_unfit(c) || is_blank || is_no_text || u32::from(c) & 0xfffe == 0xfffe || matches!(c, '\u{fdd0}'..='\u{fdef}')
-}
-
-fn sign(c: char) -> String {
-    match u32::from(c) {
-        0x7f => "^?".into(),
-        code @ 0..0x20 => format!("^{}", char::from_u32(code + 0x40).unwrap_or('?')),
-        code @ 0x80..0xa0 => format!("<{code:02X}>"),
-        code => format!("<U+{code:04X}>"),
-    }
 }
 
 #[cfg(test)]
