@@ -1033,7 +1033,7 @@ fn an_undo_rewinds_over_no_step_that_came_since() {
     leave_text(&terminal);
     // Back at the step that the act led to, it is undone.
     world.recant(&format!("rewind w {}", stands - 1)).ok();
-    terminal.sees("5 changes").len();
+    terminal.sees("5 changes");
     terminal.keys("u");
     yes(&terminal, "Undo the last act of this screen?");
     leave_text(&terminal);

@@ -8,14 +8,18 @@
 //! - **K2** The terminal is as before when the screen ends: also after an error, a panic, a signal, and while it is stopped.
 //! - **K3** No key waits for a content that is read.
 
+mod answers;
 mod ask;
 mod choice;
+mod deeds;
 mod draw;
 pub mod facts;
 mod keys;
 mod list;
 mod loader;
+mod moves;
 mod outline;
+mod places;
 mod rows;
 mod screen;
 pub mod sheet;
