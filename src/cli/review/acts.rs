@@ -336,7 +336,7 @@ impl<'c> Acts<'c> {
         }
     }
 
-    /// What makes a session stand as before; nothing for one without steps, or that stands there.
+    /// The way back to where a session stood; none for one without steps, or that stands there.
     fn back_to(&self, id: &Id, before: &Stand) -> Vec<Undo> {
         match self.stand(id) {
             Ok(now) if before.has_steps && now.head != before.head => {
