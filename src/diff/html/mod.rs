@@ -1,7 +1,7 @@
 //! Changes as one page for a browser, without scripts and with nothing to load.
 //!
-//! A file is written when its change is read ([`file`]); what stands above it, when all are known ([`page`]). Text comes on a page through
-//! [`escape`] alone.
+//! A file is written when its change is read ([`mod@file`]); what stands above it, when all are known ([`page`]). Text comes on a page
+//! through [`escape`] alone.
 
 pub mod escape;
 pub mod file;
