@@ -260,6 +260,16 @@ pub struct Told {
     pub mounts: Vec<AbsPath>,
 }
 
+impl Header {
+    /// Has listings show a step's command, and who had it run. A choice of a person is no command: the one before it stays.
+    fn tell_of(&mut self, step: &Step) {
+        if !step.chosen {
+            self.command = Some(start_of(step.argv.iter().map(|Arg(word)| &**word)));
+            self.by = step.by.clone();
+        }
+    }
+}
+
 impl Locked {
     /// Adds a step at which the session then stands, durably, and replaces `run.json`. `net` is what the session held before; `told` is what
     /// the header says of it. With a `base` the step stands on that one, and not on the head. The upper of the step was written to since the session was opened.
@@ -275,9 +285,8 @@ impl Locked {
         (told, base): (Told, Option<&Base>),
     ) -> Result<(), Error> {
         let Told { changes, mounts } = told;
-        let command = Some(start_of(step.argv.iter().map(|Arg(word)| &**word)));
-        let by = step.by.clone();
-        let mut header = Header { uncollected: false, mark: None, mounts, command, by, ..self.header.clone() };
+        let mut header = Header { uncollected: false, mark: None, mounts, ..self.header.clone() };
+        header.tell_of(&step);
         let (mut of_header, mut records) = match header.steps.take() {
             Some(steps) => (steps, Vec::new()),
             None => self.first_record()?,
@@ -332,9 +341,9 @@ impl Locked {
             files.push(append(fs, self.dir.at(name), end, &bytes)?);
         }
         let chain = list.chain(n);
-        if let Some(step) = list.steps.iter().find(|step| step.n == n) {
-            header.command = Some(start_of(step.argv.iter().map(|Arg(word)| &**word)));
-            header.by = step.by.clone();
+        let commands = list.steps.iter().filter(|step| chain.contains(&step.n) && !step.chosen);
+        if let Some(step) = commands.max_by_key(|step| step.n) {
+            header.tell_of(step);
         }
         header.unsynced = list.steps.iter().any(|step| step.unsynced && chain.contains(&step.n));
         of_header.set(chain);
