@@ -71,6 +71,7 @@ fn attempt() -> Result<Exit, Error> {
     }
     let request = Request {
         cwd: working_directory()?,
+        own_store: None,
         store: store.clone(),
         home: std::env::var_os("HOME").map(PathBuf::from),
         also,

@@ -9,6 +9,7 @@ pub mod look;
 pub mod receipt;
 pub mod seen;
 pub mod settings;
+pub mod state;
 pub mod touched;
 pub mod turn;
 pub mod turns;

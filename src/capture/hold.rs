@@ -71,6 +71,20 @@ pub struct Held {
     pub too_much: Option<u64>,
 }
 
+impl Held {
+    /// Counts again what the session holds: some of it has been committed by itself.
+    ///
+    /// # Errors
+    /// The session cannot be read.
+    pub fn recount(&mut self, session: &Session) -> Result<(), Error> {
+        let changes = session.changes()?;
+        self.changes = changes.list.len() as u64;
+        self.sorts = BTreeMap::new();
+        changes.list.iter().for_each(|change| *self.sorts.entry(change.sort()).or_default() += 1);
+        Ok(())
+    }
+}
+
 /// Runs a command in a session that was just begun, or continues a pending one that came from a run. An error means that the command was
 /// not started. The caller then removes a session that was just begun; a continued one is as it was.
 pub fn hold(

@@ -2,26 +2,43 @@
 
 use std::sync::OnceLock;
 
-use crate::fs::mounts;
+use crate::fs::mounts::{self, Mount};
+use crate::fs::path::AbsPath;
 
 /// The prefix of the source of each mount of a run; the session's id follows.
 pub(super) const MARK: &str = "recant:";
 
-/// The id of the session that captures this process, `None` outside. An unreadable mountinfo counts as outside: a run that is then tried
-/// fails closed.
-pub fn inside() -> Option<String> {
-    static INSIDE: OnceLock<Option<String>> = OnceLock::new();
-    INSIDE.get_or_init(look).clone()
+/// The capture that a process is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inside {
+    /// The id of the session that holds the changes.
+    pub session: String,
+    /// The run's own store, in the place of the one that is hidden; `None` if it has none.
+    pub store: Option<AbsPath>,
 }
 
-fn look() -> Option<String> {
+/// The capture that this process is in, `None` outside. An unreadable mountinfo counts as outside: a run that is then tried fails closed.
+pub fn capture() -> Option<&'static Inside> {
+    static INSIDE: OnceLock<Option<Inside>> = OnceLock::new();
+    INSIDE.get_or_init(look).as_ref()
+}
+
+/// The id of the session that captures this process, `None` outside.
+pub fn inside() -> Option<String> {
+    capture().map(|capture| capture.session.clone())
+}
+
+fn look() -> Option<Inside> {
     if !may_be_inside() {
         return None;
     }
     let mounts = mounts::read().ok()?;
-    // The mount that hides the store is always there: a read-only tmpfs of no size.
-    let hiding = mounts.iter().find(|m| m.fs_type == "tmpfs" && m.read_only() && m.source.starts_with(MARK.as_bytes()))?;
-    Some(String::from_utf8_lossy(&hiding.source[MARK.len()..]).into_owned())
+    // The mount that hides the store is always there: a read-only tmpfs of no size. The run's own store lies on it.
+    let hides = |m: &&Mount| m.fs_type == "tmpfs" && m.read_only() && m.source.starts_with(MARK.as_bytes());
+    let hiding: Vec<&Mount> = mounts.iter().filter(hides).collect();
+    let own = hiding.iter().find_map(|m| mounts.iter().find(|over| over.parent == m.id && over.point == m.point));
+    let session = String::from_utf8_lossy(&hiding.first()?.source[MARK.len()..]).into_owned();
+    Some(Inside { session, store: own.map(|own| own.point.clone()) })
 }
 
 /// True if this may be a run: root's has an overlay as its root, a user's has a user namespace. With neither, the mounts need not be read:

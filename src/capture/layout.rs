@@ -18,6 +18,8 @@ pub struct Request {
     pub cwd: AbsPath,
     /// recant's store: hidden in the run.
     pub store: AbsPath,
+    /// A directory that the run has in the place of the store, for a store of its own. `None`: it has none.
+    pub own_store: Option<AbsPath>,
     /// The home directory, if there is one.
     pub home: Option<PathBuf>,
     /// Further directories to capture: `capture.also`.

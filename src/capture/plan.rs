@@ -32,6 +32,8 @@ pub struct Plan {
     pub(super) targets: Vec<Target>,
     pub(super) passes: Vec<AbsPath>,
     pub(super) hidden: Vec<AbsPath>,
+    /// See [`Request::own_store`].
+    pub(super) own_store: Option<AbsPath>,
     /// Sockets of processes outside: masked where they do not lie in an overlay, in which they are dead.
     pub(super) sockets: Vec<AbsPath>,
     /// Directories in which all sockets and FIFOs of processes outside are dead.
@@ -92,6 +94,7 @@ impl Plan {
             targets: places.targets,
             passes: places.passes,
             hidden: places.hidden,
+            own_store: request.own_store.clone(),
             sockets: places.sockets,
             covers: places.covers,
             scratch: request.scratch.clone(),

@@ -55,6 +55,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
     let (overlays, mut uncovered) = with_memory(laid, || overlays(laid))?;
     let passes: Vec<(&AbsPath, OwnedFd)> =
         plan.passes.iter().map(|path| Ok((path, clone_of(path)?))).collect::<Result<_, IoError>>()?;
+    let own_store = plan.own_store.as_ref().map(clone_of).transpose()?;
     let devices = Devices::take(plan.route)?;
     sys::close_all_mounts().at("make everything else read-only", "/")?;
 
@@ -79,6 +80,10 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
         attach(&clone, path).at("leave it real", path)?;
     }
     hide(plan)?;
+    if let (Some(own), Some(store)) = (&own_store, plan.hidden.first()) {
+        // Over the mount that hides the store, and by which processes inside know the run.
+        attach(own, store).at("give the run a store of its own at", store)?;
+    }
     mask(&plan.sockets, &attached, dead)?;
     // By path: the inherited working directory still lies on the real, writable mount.
     rustix::process::chdir(plan.cwd.as_path()).at("enter the working directory", &plan.cwd)?;

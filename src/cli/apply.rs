@@ -29,6 +29,7 @@ use crate::session::change::Changes;
 use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::session::opened::{Locked, Session};
+use crate::session::own_store;
 use crate::session::store::Store;
 use crate::snapshot::restore;
 use crate::tree::project::project_of;
@@ -396,6 +397,12 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     }
     say(call, session.id(), &report, said, awaited.as_ref());
     behind.iter().for_each(|steps| steps.say_after(call, &session));
+    if act.verb == Verb::Commit && session.header.status() == Status::Committed {
+        // Nothing runs in it any more.
+        if let Err(error) = own_store::remove(&call.fs, &session.dir) {
+            call.out.warn(format_args!("the store that its run had inside could not be removed: {error}"));
+        }
+    }
     Ok(ended)
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::problem::Problem;
 use super::{Call, Ended, text};
-use crate::config::{From, Remote, Set};
+use crate::config::{From, OfAgent, Remote, Set};
 use crate::diff::shown::{columns, padded};
 
 /// `{"schema":2,"file":…,"found":…,"settings":[…]}`.
@@ -72,6 +72,7 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         color(call),
         pager("pager", call),
     ];
+    rows.extend(config.agents.iter().flat_map(|(name, agent)| of_agent(name, agent)));
     rows.extend(config.remotes.iter().map(|(name, remote)| machine(name, remote)));
     if !call.out.is_text() {
         let file = config.file.as_ref().map(|file| path_value(file));
@@ -85,6 +86,17 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
     }
     table(&rows, call.out.width()).for_each(|line| call.out.line(line));
     Ok(Ended::Done)
+}
+
+/// The settings for one agent that the file has; for what it leaves out `agent run` has lists of its own.
+fn of_agent(name: &str, agent: &OfAgent) -> Vec<Row> {
+    let list = |key: &str, values: &[String]| {
+        let key = Cow::Owned(format!("agent.{name}.{key}"));
+        Row { key, value: json!(values), from: From::File.to_string(), text: values.join("\n"), source: "file".into() }
+    };
+    let paths = agent.pass.as_ref().map(|paths| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>());
+    let lists = [("pass", paths.as_ref()), ("records", agent.records.as_ref())];
+    lists.into_iter().filter_map(|(key, values)| Some(list(key, values?))).collect()
 }
 
 /// Lines of key, value and source, one for each value of a list. A value that leaves no room for the source in `width` columns stays whole,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::problem::Problem;
 use super::{Call, Ended, args, coverage, run, snapshot_run};
+use crate::capture::inside::capture;
 use crate::capture::probe::{self, Finding};
 use crate::error::Kind;
 use crate::session::run::Coverage;
@@ -51,7 +52,9 @@ pub fn doctor(call: &Call, args: &args::Doctor) -> Result<Ended, Problem> {
         }
         return Ok(Ended::Done);
     }
-    super::refuse_inside()?;
+    if let Some(inside) = capture() {
+        return Err(super::is_inside(inside));
+    }
     let tried = run::attempt_nothing(call)?;
     let mut findings = probe::findings(tried.root);
     if !tried.root {

@@ -24,7 +24,7 @@ pub fn main() -> ExitCode {
 
 /// The exit statuses that `recant help` lists.
 #[deny(clippy::wildcard_enum_match_arm)]
-fn status(kind: Kind) -> u8 {
+pub(super) fn status(kind: Kind) -> u8 {
     match kind {
         Kind::Refused => 1,
         Kind::Usage => 2,

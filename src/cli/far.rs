@@ -10,7 +10,7 @@ use clap::Parser;
 
 use super::args::{self, Cli, SessionVerb, Verb};
 use super::problem::Problem;
-use super::{Effects, Ended, effects};
+use super::{Effects, Ended, door, effects};
 use crate::diff::shown::Names;
 use crate::error::{Kind, Reason};
 use crate::remote::far::{self, Cut, Input};
@@ -26,6 +26,9 @@ pub fn far(args: &args::Far) -> Ended {
     if let Some(status) = args.unstarted {
         return by_sudo(status);
     }
+    if let Some(id) = &args.door {
+        return door::serve(id);
+    }
     match (&args.request, args.tells) {
         (Some(word), Some(shell)) => match far::tell_begun(shell) {
             Ok(()) => on_terminal(word),
@@ -36,7 +39,7 @@ pub fn far(args: &args::Far) -> Ended {
             }
         },
         (Some(word), None) => on_terminal(word),
-        (None, _) => over_connection(),
+        (None, _) => over_connection(args.held.as_deref()),
     }
 }
 
@@ -64,8 +67,8 @@ fn on_terminal(word: &str) -> Ended {
     }
 }
 
-/// Sends a greeting, reads the request, and relays.
-fn over_connection() -> Ended {
+/// Sends a greeting, reads the request, and relays. `held`: the session that the near side is held in, and may see.
+fn over_connection(held: Option<&str>) -> Ended {
     // sshd has made this process a session leader; sudo and other ways have not. A hang-up must not reach the child by itself.
     let _already = rustix::process::setsid();
     let mut stdout = std::io::stdout();
@@ -78,11 +81,15 @@ fn over_connection() -> Ended {
         Ok(request) => request,
         Err(error) => return refused(&error.into()),
     };
+    let request = match held.map_or(Ok(request.clone()), |id| door::checked(&request, id)) {
+        Ok(request) => request,
+        Err(problem) => return door::refuse(&problem),
+    };
     let ended = command(&request, Carrier::Relay).and_then(|(command, verb)| {
         let cut = verb.as_ref().map_or(Cut::Ends, at_cut);
         let input = match &verb {
             _ if !request.input => Input::None,
-            Some(Verb::Run(_) | Verb::Shell(_)) => Input::Pipe,
+            Some(verb) if verb.is_run() => Input::Pipe,
             _ => Input::Guarded,
         };
         let silence = request.silence.filter(|seconds| *seconds > 0).map(|seconds| Duration::from_secs(seconds.into()));
@@ -106,7 +113,7 @@ fn command(request: &Request, carrier: Carrier) -> Result<(Command, Option<Verb>
     let env = request.env.iter().filter_map(|(name, value)| Some((name.to_os()?, value.to_os()?)));
     command.envs(env.filter(|(name, _)| is_recants_own(name)));
     // The command of a run would see COLUMNS, too.
-    if !matches!(verb, Some(Verb::Run(_) | Verb::Shell(_))) {
+    if !verb.as_ref().is_some_and(Verb::is_run) {
         command.envs(request.columns.map(|columns| ("COLUMNS", columns.to_string())));
     }
     Ok((command, verb))
@@ -124,7 +131,8 @@ pub fn is_recants_own(name: &std::ffi::OsStr) -> bool {
 /// off. All else has begun something.
 fn at_cut(verb: &Verb) -> Cut {
     match verb {
-        Verb::Run(_) | Verb::Shell(_) | Verb::Session { verb: SessionVerb::Write(_) | SessionVerb::Import(_) } => Cut::Ends,
+        verb if verb.is_run() => Cut::Ends,
+        Verb::Session { verb: SessionVerb::Write(_) | SessionVerb::Import(_) } => Cut::Ends,
         verb if effects(verb) == Effects::None => Cut::Ends,
         _ => Cut::Settles,
     }

@@ -5,6 +5,7 @@
 //! - **V2** A verb that changes something calls [`Call::prepare_to_change`] first: it settles what a crash left.
 //! - **V3** An error ends as a [`Problem`] with its [`Kind`]; [`exit`] alone knows exit statuses.
 
+mod agent_run;
 mod agents;
 mod apply;
 mod args;
@@ -29,12 +30,14 @@ mod diff;
 mod discard;
 mod discard_paths;
 mod doctor;
+mod door;
 pub mod exit;
 mod far;
 mod gate;
 mod go_on;
 mod graph;
 mod guard;
+mod guest;
 mod help;
 mod hints;
 mod history;
@@ -48,6 +51,7 @@ mod merge;
 mod misuse;
 mod moving;
 mod out;
+mod outside;
 mod overdue;
 mod parts;
 mod picks;
@@ -86,10 +90,11 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::capture::inside::{Inside, capture};
 use crate::config::{Color, Config, From as Origin};
 use crate::engine::ready::{self, Settled};
 use crate::engine::recover::Recovered;
-use crate::error::{Kind, recant, shell_word};
+use crate::error::{Kind, command, recant, shell_word};
 use crate::fs::Fs;
 use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
@@ -199,6 +204,13 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         return finish(&call.out, not_begun(&call.out, cli.verb(), problem), Effects::None);
     }
     let effects = effects(cli.verb());
+    if let Some(inside) = capture()
+        && let Some(store) = &inside.store
+        && let Some(words) = outside::words(&cli, &args[1..], inside)
+    {
+        let ended = outside::ask(&call, &words, store).map_err(|problem| call.with_remedy(problem));
+        return finish(&call.out, ended, Effects::None);
+    }
     if let Some(hosts) = hosts {
         let ended = remote::carry_out(&call, &cli, &args[1..], &hosts);
         return remote::finish(&call.out, ended, cli.verb());
@@ -243,7 +255,7 @@ fn effects(verb: &Verb) -> Effects {
             AgentVerb::Turns(_) | AgentVerb::Diff(_) | AgentVerb::Status(_) | AgentVerb::List | AgentVerb::Guide => true,
             AgentVerb::Undo(args) => args.dry_run,
             AgentVerb::Install(args) | AgentVerb::Uninstall(args) => args.dry_run,
-            AgentVerb::Export(_) => false,
+            AgentVerb::Export(_) | AgentVerb::Run(_) => false,
         },
         // It recovers nothing: an agent waits for it.
         Verb::Hook(_) => true,
@@ -260,10 +272,7 @@ fn effects(verb: &Verb) -> Effects {
 
 /// The end of a verb that could not begin. One that runs a command reports that the command was not started.
 fn not_begun(out: &Out, verb: &Verb, problem: Problem) -> Result<Ended, Problem> {
-    match verb {
-        Verb::Run(_) | Verb::Shell(_) => Ok(run::not_started(out, problem)),
-        _ => Err(problem),
-    }
+    if verb.is_run() { Ok(run::not_started(out, problem)) } else { Err(problem) }
 }
 
 /// True for a verb that only reads and shows what is in the store, but for `status`, which reports all by itself.
@@ -326,12 +335,7 @@ impl Call {
     }
 
     fn carry_out(&self, verb: Verb) -> Result<Ended, Problem> {
-        if let Verb::Commit(_) | Verb::Rollback(_) | Verb::Undo(_) | Verb::Redo(_) = verb
-            && let Some(id) = crate::capture::inside::inside()
-        {
-            let message = format!("this is inside the run of session {id}, where nothing reaches the real tree");
-            return Err(Problem::refused(message).remedy("let the run end first, then commit or roll back outside"));
-        }
+        self.refuse_outside(&verb)?;
         if let Err(problem) = self.before(&verb) {
             return not_begun(&self.out, &verb, self.with_remedy(problem));
         }
@@ -387,6 +391,7 @@ impl Call {
                 AgentVerb::Turns(args) => agents::turns::turns(self, &args),
                 AgentVerb::Diff(args) => agents::turns::diff(self, args),
                 AgentVerb::Undo(args) => agents::undo::undo(self, &args),
+                AgentVerb::Run(args) => agent_run::run(self, &args),
                 AgentVerb::Install(args) => agents::install(self, &args),
                 AgentVerb::Uninstall(args) => agents::uninstall(self, &args),
                 AgentVerb::Status(args) => agents::status(self, &args),
@@ -408,6 +413,33 @@ impl Call {
             Verb::Far(args) => Ok(far::far(&args)),
             Verb::Complete(args) => Ok(complete::complete(&args)),
         }
+    }
+
+    /// Refuses, inside a run, what a person outside decides. What a held agent undid in its own store it may roll back there: that is held,
+    /// too.
+    fn refuse_outside(&self, verb: &Verb) -> Result<(), Problem> {
+        let Some(inside) = capture() else { return Ok(()) };
+        let (Verb::Commit(args::Commit { what, .. })
+        | Verb::Rollback(args::Back { what, .. })
+        | Verb::Undo(Undo(args::Back { what, .. }))
+        | Verb::Redo(args::Redo { what, .. })) = verb
+        else {
+            return Ok(());
+        };
+        let own = if inside.store.is_some() { self.store()? } else { None };
+        let is_own = |key: &str| match own {
+            Some(store) if key == "last" => store.headers().is_ok_and(|(headers, _)| !headers.is_empty()),
+            Some(store) => store.find(key, |_| true).is_ok(),
+            None => false,
+        };
+        if !matches!(verb, Verb::Commit(_)) && is_own(&what.id) {
+            return Ok(());
+        }
+        let id = &inside.session;
+        let message = format!("this is inside the run of session {id}, where nothing reaches the real tree");
+        let tail = id.rsplit('-').next().unwrap_or(id);
+        let remedy = format!("the person outside does that: {}", command(format_args!("review {tail}")));
+        Err(Problem::refused(message).remedy(remedy))
     }
 
     /// Prepares for a verb. If it changes something, runs of `run --in` that were cut off get their sessions, and commits that nobody
@@ -439,6 +471,9 @@ impl Call {
 
     /// The store's path, made absolute.
     fn store_path(&self) -> Result<AbsPath, Problem> {
+        if let Some(own) = capture().and_then(|inside| inside.store.clone()) {
+            return Ok(own);
+        }
         self.place.resolve().map_err(|problem| match problem.remedy {
             None => problem.remedy("the store has to be where you can get at it: --store DIR, RECANT_STORE"),
             Some(_) => problem,
@@ -450,7 +485,7 @@ impl Call {
         if let Some(store) = self.store.get() {
             return Ok(store.as_ref());
         }
-        refuse_inside()?;
+        refuse_without_store()?;
         let mut store = Store::open(&self.store_path()?)?;
         if let Some(store) = &mut store {
             store.begins_in = crate::capture::plan::working_directory().ok();
@@ -461,7 +496,7 @@ impl Call {
 
     /// The store, made if it is missing.
     fn made_store(&self) -> Result<Store, Problem> {
-        refuse_inside()?;
+        refuse_without_store()?;
         let mut store = Store::create(&self.fs, &self.store_path()?)?;
         store.begins_in = crate::capture::plan::working_directory().ok();
         store.by = by::caller(&store.dir);
@@ -640,13 +675,19 @@ impl Call {
     }
 }
 
-/// Refuses to work inside a run: the store is hidden there, and a command must not decide what is on the tree.
-fn refuse_inside() -> Result<(), Problem> {
-    match crate::capture::inside::inside() {
-        None => Ok(()),
-        Some(id) => Err(Problem::refused(format!("this is inside the run of session {id}, where only 'recant run' can be used"))
-            .remedy("do it outside, when the run has ended")),
+/// Refuses to work inside a run that has no store of its own: the other one is hidden there, and a command must not decide what is on the
+/// tree.
+fn refuse_without_store() -> Result<(), Problem> {
+    match capture() {
+        Some(inside @ Inside { store: None, .. }) => Err(is_inside(inside)),
+        _ => Ok(()),
     }
+}
+
+fn is_inside(inside: &Inside) -> Problem {
+    let session = &inside.session;
+    Problem::refused(format!("this is inside the run of session {session}, where only 'recant run' can be used"))
+        .remedy("do it outside, when the run has ended")
 }
 
 /// The sessions among those with a journal whose operation was cut off. While an operation runs, its lock is held.

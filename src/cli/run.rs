@@ -10,10 +10,12 @@ use serde::Serialize;
 
 use super::args;
 use super::go_on::{self, Aim, Begun};
+use super::guest::Guest;
 use super::history::History;
 use super::out::Out;
 use super::problem::Problem;
 use super::{Call, Ended, apply, hints, place, text};
+use crate::agent::known::Agent;
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::hold::{Held, hold, start_of};
 use crate::capture::inside::inside;
@@ -24,11 +26,13 @@ use crate::error::{At, Kind, Reason, command};
 use crate::fs::dir::Time;
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
+use crate::session::by::By;
 use crate::session::change::{Changes, Sort};
 use crate::session::header::Origin;
 use crate::session::id::Id;
 use crate::session::merged::Keep;
 use crate::session::opened::{Locked, Session};
+use crate::session::own_store;
 use crate::session::prune;
 use crate::session::run::{Coverage, Ending, How};
 use crate::session::store::Store;
@@ -83,6 +87,15 @@ struct Beyond<'a> {
 
 /// Runs a command with its file changes held, and exits as it does.
 pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
+    with(call, args, None)
+}
+
+/// Runs an agent with all that [`Guest`] gives it.
+pub fn held_agent(call: &Call, args: &args::Run, agent: Agent) -> Result<Ended, Problem> {
+    with(call, args, Some(agent))
+}
+
+fn with(call: &Call, args: &args::Run, agent: Option<Agent>) -> Result<Ended, Problem> {
     if let Some(id) = inside() {
         call.out.note(format_args!("this runs inside the run of session {id} already, which holds its changes"));
         return exec(&args.command);
@@ -91,7 +104,7 @@ pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
         Some(key) => Aim::Named(key, Duration::from_secs(args.wait.and_then(|wait| u64::try_from(wait).ok()).unwrap_or(0))),
         None => Aim::New(args.name.as_deref()),
     };
-    outcome(call, attempt(call, &Asked { args, aim, prompt: Prompt::Own }))
+    outcome(call, attempt(call, &Asked { args, aim, prompt: Prompt::Own, agent }))
 }
 
 /// A run as asked for.
@@ -99,6 +112,8 @@ struct Asked<'a> {
     args: &'a args::Run,
     aim: Aim<'a>,
     prompt: Prompt,
+    /// The agent that the command is, if it is held as one.
+    agent: Option<Agent>,
 }
 
 /// The prompt of a command that is a shell.
@@ -134,8 +149,11 @@ pub fn not_started(out: &Out, mut problem: Problem) -> Ended {
 
 fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
     let args = asked.args;
-    let store = call.made_store()?;
+    let mut store = call.made_store()?;
     call.prepare_to_change(&store)?;
+    if let (None, Some(agent)) = (&store.by, asked.agent) {
+        store.by = Some(By { agent: agent.word().into(), session: None, turn: None });
+    }
     // After a recovery, which changes the tree. Before all else, so that the clock of files ticks while there is work to do.
     let since = crate::fs::exact_now();
     let noting = interrupt::note(interrupt::Asked::Stops);
@@ -153,8 +171,15 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
         _ => History::default(),
     };
     let mut id_file = None;
-    let started = start(call, &store, &mut begun, (asked, &history), since, &mut id_file);
+    let received = asked.agent.map(|agent| Guest::receive(call, &store, agent, &begun.session)).transpose();
+    let (started, mut guest) = match received {
+        Ok(guest) => (start(call, &store, &mut begun, (asked, &history, guest.as_ref()), since, &mut id_file), guest),
+        Err(problem) => (Err(problem.into()), None),
+    };
     history.close(call);
+    if let Some(guest) = &mut guest {
+        guest.leaves();
+    }
     let held = match started {
         Ok(held) => held,
         Err(not_held) => {
@@ -169,7 +194,7 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
         }
     };
     drop(noting);
-    Ok(finish(call, &store, begun, &held, args, id_file)?)
+    Ok(finish(call, &store, begun, held, (args, guest.as_ref()), id_file)?)
 }
 
 /// The hint at what an ordinary user's run cannot do; a command that fails because of it reports EXDEV.
@@ -186,9 +211,9 @@ fn going_on(session: &Session) -> String {
 fn finish(
     call: &Call,
     store: &Store,
-    begun: Begun,
-    held: &Held,
-    args: &args::Run,
+    mut begun: Begun,
+    mut held: Held,
+    (args, guest): (&args::Run, Option<&Guest>),
     id_file: Option<IdFile>,
 ) -> Result<Ended, Ran> {
     for warning in &held.warnings {
@@ -201,15 +226,18 @@ fn finish(
     // Nothing tells if it was that: a rename(2) that fails leaves no trace.
     if Route::here() == Route::User && matches!(held.exit, Exit::Code(code) if code != 0) {
         let cwd = working_directory()?;
-        if hints::has_older_directory(&cwd, &begun.session, held) {
+        if hints::has_older_directory(&cwd, &begun.session, &held) {
             hints::once(call, store, &cwd, "cross-device link", EXDEV)?;
         }
     }
-    let mut begun = begun;
     if held.step.is_some_and(|step| step > 1) {
         merge_oldest(call, &mut begun.session)?;
     }
-    let (result, ended) = end(call, store, begun, held, args)?;
+    if let Some(guest) = guest.filter(|_| held.changes > 0) {
+        begun.session = guest.commit_records(call, store, begun.session)?;
+        held.recount(&begun.session)?;
+    }
+    let (result, ended) = end(call, store, begun, &held, (args, guest))?;
     if let Some(mut file) = id_file {
         file.result(result)?;
     }
@@ -234,13 +262,13 @@ fn start(
     call: &Call,
     store: &Store,
     begun: &mut Begun,
-    (asked, history): (&Asked<'_>, &History),
+    (asked, history, guest): (&Asked<'_>, &History, Option<&Guest>),
     since: Time,
     id_file: &mut Option<IdFile>,
 ) -> Result<Held, NotHeld> {
     let Begun { session, fresh, told } = begun;
     let (args, fresh) = (asked.args, *fresh);
-    let plan = plan(call, store, session, args, history, since)?;
+    let plan = plan(call, store, session, (args, history, guest), since)?;
     for warning in plan.warnings() {
         call.out.warn(warning);
     }
@@ -254,8 +282,11 @@ fn start(
     let linger = if args.no_wait { Linger::Kill } else { Linger::Wait };
     let (argv, env) = match (asked.prompt, args.command.first()) {
         (Prompt::Session, Some(shell)) => hints::prompt(shell, session.id(), history.is_real()),
-        _ => (args.command.clone(), Vec::new()),
+        _ => (args.command.clone(), guest.map(|guest| guest.env(store)).unwrap_or_default()),
     };
+    if let Some(guest) = guest {
+        guest.greet(call, session);
+    }
     if !fresh {
         hints::changed_below(call, session)?;
     }
@@ -338,11 +369,11 @@ pub fn shell(call: &Call, args: &args::Shell) -> Result<Ended, Problem> {
         (None, Some(key)) => Aim::Named(key, Duration::ZERO),
         (None, None) => Aim::New(None),
     };
-    outcome(call, attempt(call, &Asked { args: &run_args, aim, prompt: Prompt::Session }))
+    outcome(call, attempt(call, &Asked { args: &run_args, aim, prompt: Prompt::Session, agent: None }))
 }
 
 /// The arguments of a run with no options.
-fn nothing(command: Vec<OsString>) -> args::Run {
+pub fn nothing(command: Vec<OsString>) -> args::Run {
     args::Run {
         name: None,
         session: None,
@@ -386,7 +417,7 @@ pub fn attempt_nothing(call: &Call) -> Result<Tried, Problem> {
     let mut session = store.begin(&call.fs, Origin::Captured, None, Some(start_of(&command)))?;
     let (root, cwd) = (Route::here() == Route::Root, working_directory()?);
     let mut tried = Tried { root, cwd, coverage: Vec::new(), no_groups: None, problem: None };
-    match plan(call, &store, &session, &nothing(command.clone()), &History::default(), since) {
+    match plan(call, &store, &session, (&nothing(command.clone()), &History::default(), None), since) {
         Err(problem) => tried.problem = Some(problem),
         Ok(plan) => {
             tried.coverage = plan.coverage().to_vec();
@@ -432,8 +463,7 @@ fn plan(
     call: &Call,
     store: &Store,
     session: &Session,
-    args: &args::Run,
-    history: &History,
+    (args, history, guest): (&args::Run, &History, Option<&Guest>),
     since: Time,
 ) -> Result<Plan, Problem> {
     let absolute = |path: &PathBuf| super::cwd().map(|cwd| cwd.join(path));
@@ -444,12 +474,14 @@ fn plan(
     passes.extend(call.config.pass.value.iter().map(|path| Pass { path: path.clone(), why: "capture.pass".into() }));
     passes.extend(usual_passes());
     passes.extend(history.passes());
+    passes.extend(guest.into_iter().flat_map(Guest::passes));
     let mut hide = args.hide.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
     hide.extend(call.config.hide.value.iter().cloned());
     let scratch = scratch(args.scratch.iter().chain(&call.config.scratch.value))?;
     let request = Request {
         cwd: working_directory()?,
         store: store.path.clone(),
+        own_store: own_store::of(store, session)?,
         home: dirs::home_dir(),
         also: call.config.also.value.clone(),
         passes,
@@ -494,7 +526,13 @@ fn usual_passes() -> impl Iterator<Item = Pass> {
 }
 
 /// Decides what becomes of the session, and reports it.
-fn end(call: &Call, store: &Store, begun: Begun, held: &Held, args: &args::Run) -> Result<(&'static str, Ended), Problem> {
+fn end(
+    call: &Call,
+    store: &Store,
+    begun: Begun,
+    held: &Held,
+    (args, guest): (&args::Run, Option<&Guest>),
+) -> Result<(&'static str, Ended), Problem> {
     let Begun { mut session, fresh, told } = begun;
     let exit = status_of(held.exit);
     // A command that wrote too much and ended well before that was noticed gets the status of one that was ended for it: the session is
@@ -551,8 +589,10 @@ fn end(call: &Call, store: &Store, begun: Begun, held: &Held, args: &args::Run) 
             }
         }
     } else {
-        if fresh {
-            say_held(&note, held, &id, exit)
+        if guest.is_some() {
+            say_held(&note, held, &id, exit, ways_after_agent(&id));
+        } else if fresh {
+            say_held(&note, held, &id, exit, ways(&id))
         } else {
             say_news(&note, held, &id, exit)
         }
@@ -600,7 +640,7 @@ fn still_held(problem: Problem, id: &Id) -> Problem {
 }
 
 /// Says that the changes are held, and what to do next, in lines of at most 80 characters.
-fn say_held(note: &impl Fn(String), held: &Held, id: &Id, exit: u8) {
+fn say_held(note: &impl Fn(String), held: &Held, id: &Id, exit: u8, ways: String) {
     let (count, sorts) = (text::count(held.changes, "change"), sorts(held));
     let place = format!("held in session {}{}", id.tail(), exited(exit));
     if count.len() + sorts.len() + place.len() <= 68 {
@@ -609,7 +649,7 @@ fn say_held(note: &impl Fn(String), held: &Held, id: &Id, exit: u8) {
         note(format!("{count} {place}"));
         note(sorts);
     }
-    note(ways(id));
+    note(ways);
 }
 
 /// Says what a further command changed in its session; nothing if it changed nothing. What to do next was said when the session began.
@@ -623,6 +663,11 @@ fn say_news(note: &impl Fn(String), held: &Held, id: &Id, exit: u8) {
 /// The commands that may come next after a run.
 fn ways(id: &Id) -> String {
     ["diff", "commit", "discard"].map(|verb| command(format_args!("{verb} {}", id.tail()))).join("    ")
+}
+
+/// The commands that may come next after an agent: first a look.
+fn ways_after_agent(id: &Id) -> String {
+    ["review", "commit", "discard"].map(|verb| command(format_args!("{verb} {}", id.tail()))).join("    ")
 }
 
 /// The exit status as a shell has it.

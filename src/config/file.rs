@@ -9,7 +9,7 @@ use super::glob::{MINOR, glob};
 use super::keys::check_keys;
 use super::units::{age, silence, size};
 use super::wrong::{self, refused};
-use super::{AgentCommit, CACHES, Color, Config, OUTPUT_PATHS, OnLimit, Remote, Set};
+use super::{AgentCommit, CACHES, Color, Config, OUTPUT_PATHS, OfAgent, OnLimit, Remote, Set};
 use crate::error::Error;
 
 #[derive(Deserialize, Default)]
@@ -69,6 +69,15 @@ struct CommitTable {
 struct AgentTable {
     commit: Option<AgentCommit>,
     keep: Option<usize>,
+    #[serde(flatten)]
+    each: BTreeMap<String, OfAgentTable>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct OfAgentTable {
+    pass: Option<Vec<PathBuf>>,
+    records: Option<Vec<String>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -161,6 +170,12 @@ impl Config {
         };
         let deny = globs("commit.deny", file.commit.deny)?;
         let minor = globs("commit.minor", file.commit.minor)?;
+        let mut agents = BTreeMap::new();
+        for (name, table) in file.agent.each {
+            let pass =
+                table.pass.map(|list| list.into_iter().map(|path| whole("agent.NAME.pass", path)).collect()).transpose()?;
+            agents.insert(name, OfAgent { pass, records: globs("agent.NAME.records", table.records)? });
+        }
         let ssh = file.remote.ssh.map(|words| match words {
             Words::Text(text) => text.split_whitespace().map(str::to_owned).collect(),
             Words::List(list) => list,
@@ -194,6 +209,7 @@ impl Config {
             minor: Set::of(minor, MINOR.iter().filter_map(|text| glob(text, home).ok()).collect()),
             agent_commit: Set::of(file.agent.commit, AgentCommit::default()),
             agent_keep: Set::of(file.agent.keep, 200),
+            agents,
             keep: Set::of(file.retention.keep.map(Some), None),
             older_than: Set::of(older_than.map_err(|why| value("retention.older_than", why))?.map(Some), None),
             snapshot_keep: Set::of(file.snapshot.keep, 50),

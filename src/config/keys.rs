@@ -3,8 +3,11 @@
 use super::wrong::unknown_key;
 use crate::error::Error;
 
-/// Every key that the file may have. NAME is any word.
-const KEYS: [&str; 35] = [
+/// The agents that may have a table of their own.
+const AGENTS: [&str; 6] = ["claude", "codex", "gemini", "copilot", "opencode", "pi"];
+
+/// Every key that the file may have. NAME is any word; below `agent`, one of [`AGENTS`].
+const KEYS: [&str; 37] = [
     "store.path",
     "store.warn_size",
     "capture.also",
@@ -20,6 +23,8 @@ const KEYS: [&str; 35] = [
     "commit.minor",
     "agent.commit",
     "agent.keep",
+    "agent.NAME.pass",
+    "agent.NAME.records",
     "retention.keep",
     "retention.older_than",
     "snapshot.keep",
@@ -46,7 +51,8 @@ const KEYS: [&str; 35] = [
 pub fn check_keys(table: &toml::Table, above: &str, path: &str) -> Result<(), Error> {
     for (name, value) in table {
         // Machines may have any name.
-        let name = if above == "remotes" { "NAME" } else { name };
+        let is_name = above == "remotes" || above == "agent" && AGENTS.contains(&&**name) && value.is_table();
+        let name = if is_name { "NAME" } else { name };
         let key = if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
         if KEYS.contains(&&*key) {
             continue;

@@ -177,6 +177,15 @@ pub struct Remote {
     pub sudo: bool,
 }
 
+/// An agent's table in the settings: `agent.NAME`. `None`: recant's own list for that agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OfAgent {
+    /// `agent.NAME.pass`: the paths that stay real when it is held.
+    pub pass: Option<Vec<PathBuf>>,
+    /// `agent.NAME.records`: globs of the files that are committed by themselves when it has ended.
+    pub records: Option<Vec<String>>,
+}
+
 /// `output.paths` if the file does not set it.
 pub const OUTPUT_PATHS: usize = 20;
 
@@ -218,6 +227,8 @@ pub struct Config {
     pub agent_commit: Set<AgentCommit>,
     /// `agent.keep`: the number of turns of agents in a directory that can be undone.
     pub agent_keep: Set<usize>,
+    /// `agent.NAME`: what `agent run` leaves real, by the agent's word.
+    pub agents: BTreeMap<String, OfAgent>,
     /// `retention.keep`: the number of newest sessions that a prune without conditions keeps.
     pub keep: Set<Option<usize>>,
     /// `retention.older_than`: seconds; a prune without conditions drops what is older.

@@ -18,6 +18,7 @@ mod remove;
 pub mod resolve;
 pub mod roots;
 pub mod signal_pipe;
+pub mod socket;
 pub mod umask;
 pub mod watch;
 mod write_out;
@@ -27,6 +28,7 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, StatxFlags, Timespec, Timestamps, Uid};
@@ -216,6 +218,16 @@ impl Fs {
             self.before("openat TMPFILE", On::One(at))?;
             let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
             Ok(umask::with_owners(mode, || rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode)))?.into())
+        })
+    }
+
+    /// Makes a socket that processes connect to, in place of one of that name. By the directory's descriptor: a path of a socket has at
+    /// most 107 bytes (unix(7)).
+    pub fn listen(&self, at: Entry<'_>) -> Result<UnixListener, IoError> {
+        self.unlink_if_there(at)?;
+        tried("make the socket", at, || {
+            self.before("bind", On::One(at))?;
+            umask::with_owners(0o600, || UnixListener::bind(socket::by_descriptor(at)))
         })
     }
 

@@ -22,6 +22,7 @@ pub mod log;
 pub mod merged;
 pub mod net;
 pub mod opened;
+pub mod own_store;
 pub mod prune;
 pub mod run;
 pub mod running;

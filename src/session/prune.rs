@@ -9,6 +9,7 @@ use super::error::{not_emptied, not_now};
 use super::header::{Checkpoint, Header, Status};
 use super::id::Id;
 use super::opened::{Locked, read_small};
+use super::own_store;
 use super::store::Store;
 use crate::error::{Error, IoError, command, recant};
 use crate::fs::Fs;
@@ -141,7 +142,7 @@ fn give_up(
     for directory in held.iter().chain(&[before::DIRECTORY, b"checkpoint/blobs", b"checkpoint/objects", b"displaced"]) {
         empty(fs, &session.dir, directory).map_err(|why| not_all(why.into()))?;
     }
-    Ok(())
+    own_store::remove(fs, &session.dir).map_err(|why| not_all(why.into()))
 }
 
 /// Refuses a session that cannot be discarded.

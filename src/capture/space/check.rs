@@ -49,7 +49,18 @@ pub(super) fn verify(plan: &Plan, attached: &[Attached]) -> Result<(), Unbuilt> 
             writable.insert(mount.id);
         }
     }
-    for path in &plan.hidden {
+    let mut hidden = plan.hidden.iter();
+    if plan.own_store.is_some()
+        && let Some(store) = hidden.next()
+    {
+        let own = at(store)?;
+        let covered = mounts.iter().find(|mount| mount.id == own.parent);
+        if own.point != *store || !covered.is_some_and(|hiding| hiding.point == *store && hiding.source == source) {
+            return Err(Unbuilt::NotAsPlanned(store.clone(), "the run's own store is not there".into()));
+        }
+        writable.insert(own.id);
+    }
+    for path in hidden {
         let mount = at(path)?;
         if mount.point != *path || !has(&mount.options, "ro") {
             return Err(Unbuilt::NotAsPlanned(path.clone(), "it could not be hidden".into()));

@@ -13,6 +13,7 @@ use crate::agent::look::{Look, id};
 use crate::agent::seen::Seen;
 use crate::agent::turn::{Call as Use, Head, Line, Named, Ran, Turn};
 use crate::agent::turns::Turns;
+use crate::capture::inside::capture;
 use crate::cli::args::{Hook, Take};
 use crate::cli::place::absolute;
 use crate::cli::problem::Problem;
@@ -48,9 +49,9 @@ pub fn hook(call: &Call, args: &Hook) -> Result<Ended, Problem> {
     if let Some(file) = &args.record {
         record(call, file, &text)?;
     }
-    // In a run nothing is real; and Copilot CLI calls Claude Code's hooks beside its own.
+    // What a run holds is no turn's, but where it has a store of its own; and Copilot CLI calls Claude Code's hooks beside its own.
     let is_copilots = args.agent == Agent::Claude && std::env::var_os("COPILOT_CLI").is_some();
-    if crate::capture::inside::inside().is_some() || is_copilots {
+    if capture().is_some_and(|inside| inside.store.is_none()) || is_copilots {
         return Ok(Ended::Done);
     }
     let event = Event::read(&text).map_err(|why| Problem::refused(format!("the event cannot be read: {why}")));

@@ -5,7 +5,7 @@ mod guide;
 pub mod hook;
 mod install;
 mod programs;
-mod settings;
+pub mod settings;
 mod silenced;
 mod status;
 pub mod take;

@@ -1,5 +1,6 @@
 //! `agent` and `hook`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -17,6 +18,8 @@ pub enum AgentVerb {
     Diff(TurnDiff),
     /// Take a turn and the later ones back
     Undo(TurnUndo),
+    /// Run a whole agent with every file change held
+    Run(AgentRun),
     /// Add recant's hooks to an agent's settings
     #[command(after_help = "Examples:
   recant agent install claude            in your own settings
@@ -106,6 +109,40 @@ pub struct TurnUndo {
     /// List every path
     #[arg(long)]
     pub all: bool,
+}
+
+/// `agent run`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant agent run claude
+  recant agent run codex exec 'mend the tests'
+  recant agent run --session claude-app claude --continue
+  recant review                      in another terminal, while it works
+
+The agent's credentials stay real. What it only writes down about itself, as
+transcripts, is committed by itself at the end. All else is held: its settings,
+hooks, plugins and instructions too. 'agent.NAME.pass' and 'agent.NAME.records' of
+the settings replace the lists. Inside, recant status, diff and steps show what is
+held, and recant agent undo takes a turn back. What it leaves running ends with it.")]
+pub struct AgentRun {
+    /// A name for the session; else the agent's and the project's
+    #[arg(short, long, conflicts_with = "session")]
+    pub name: Option<String>,
+    /// Go on in the pending session of that name; where there is none, begin one
+    #[arg(long, value_name = "NAME")]
+    pub session: Option<String>,
+    /// Leave PATH real too: a socket, a file, or a directory with all in it
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub pass: Vec<PathBuf>,
+    /// Do not let the agent see PATH
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub hide: Vec<PathBuf>,
+    /// The agent: claude, codex, gemini, copilot, opencode or pi
+    #[arg(hide_possible_values = true)]
+    pub agent: Agent,
+    /// Its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub args: Vec<OsString>,
 }
 
 /// The turn that words begin with, if they begin with one, and the paths. A path that is a number is written `./7`.

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use agent::{AgentStatus, AgentVerb, ExportAgent, Hook, Install, Take, TurnDiff, TurnUndo, Turns, turn_and_paths};
+pub use agent::{AgentRun, AgentStatus, AgentVerb, ExportAgent, Hook, Install, Take, TurnDiff, TurnUndo, Turns, turn_and_paths};
 pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, Undo, What};
 pub use look::{Cat, Diff, Form, Log, Much, Page, Review, Steps};
 pub use run::{Doctor, Run, Shell};
@@ -327,6 +327,11 @@ Before a turn changes something, and at its end, a snapshot of the project is ta
 }
 
 impl Verb {
+    /// True if it runs a command with its changes held, in the place of recant: terminal, input and exit status are the command's.
+    pub fn is_run(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Shell(_) | Self::Agent { verb: AgentVerb::Run(_) })
+    }
+
     /// True if JSON in pages is asked for.
     pub fn is_brief(&self) -> bool {
         match self {
@@ -351,6 +356,12 @@ pub struct Far {
     /// Only say why sudo, which ended with this status, has not started recant
     #[arg(long, value_name = "STATUS", conflicts_with = "request")]
     pub unstarted: Option<u8>,
+    /// Answer what processes in the run of this session ask about it, by the socket that standard input is
+    #[arg(long, value_name = "ID", conflicts_with = "request")]
+    pub door: Option<String>,
+    /// Carry out only what shows this session
+    #[arg(long, value_name = "ID", conflicts_with = "request")]
+    pub held: Option<String>,
     /// Only tell by the exit status whether this is the protocol
     #[arg(long, value_name = "N")]
     pub speaks: Option<u32>,

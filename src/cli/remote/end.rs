@@ -9,7 +9,7 @@ use crate::error::Kind;
 
 /// Ends the call: writes out what was printed, and reports errors.
 pub fn finish(out: &Out, ended: Result<Ended, Problem>, verb: &Verb) -> Ended {
-    let is_command = matches!(verb, Verb::Run(_) | Verb::Shell(_));
+    let is_command = verb.is_run();
     match ended {
         Ok(Ended::Command(0)) if !is_command => cli::finish(out, Ok(Ended::Done), effects(verb)),
         Ok(Ended::Command(status)) => {

@@ -54,7 +54,7 @@ pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Res
     };
     let far = Far { call, ways };
     match cli.verb() {
-        Verb::Run(_) | Verb::Shell(_) | Verb::Review(_) if far::terminals().len() == 3 => {
+        verb if (verb.is_run() || matches!(verb, Verb::Review(_))) && far::terminals().len() == 3 => {
             far.on_terminal(&target, &request(call, cli, words, &target))
         }
         Verb::Doctor(args) if !args.apparmor => far.doctor(&target, &request(call, cli, words, &target)),

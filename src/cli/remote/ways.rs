@@ -18,7 +18,7 @@ use crate::remote::signals::Signals;
 
 /// True for a verb that takes content from standard input.
 pub fn takes_content(verb: &Verb) -> bool {
-    matches!(verb, Verb::Run(_) | Verb::Shell(_) | Verb::Session { verb: SessionVerb::Write(_) | SessionVerb::Import(_) })
+    verb.is_run() || matches!(verb, Verb::Session { verb: SessionVerb::Write(_) | SessionVerb::Import(_) })
 }
 
 /// True for a verb that reads standard input, or asks there. Others leave it alone: it may be the list of a shell's loop.

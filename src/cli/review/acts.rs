@@ -419,7 +419,7 @@ fn parsed(words: &[OsString]) -> Result<Verb, String> {
 
 impl Call {
     /// A call for an act of the screen, which was asked for there: what it prints is kept.
-    fn for_screen(&self) -> Self {
+    pub(in crate::cli) fn for_screen(&self) -> Self {
         Self { out: self.out.keeping(), yes: true, can_ask: false, ..self.again() }
     }
 

@@ -1,0 +1,159 @@
+//! The door of a held agent: inside its run, `diff`, `show`, `steps` and `status` are carried out by a recant outside, which sees the
+//! session, and are shown inside.
+//!
+//! Inside ([`outside`](super::outside)) connects to a socket in the run's own store. A process outside takes the connection, and starts `far --held ID` for it, which speaks
+//! as with a machine (docs/remote.md), but carries out only verbs that show this session ([`checked`]). Whoever asks is the held command, which
+//! may send anything.
+
+use std::ffi::OsString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::process::{Child, Command, Stdio};
+
+use clap::Parser;
+use rustix::process::Signal;
+
+use super::Ended;
+use super::args::{self, Cli, Global, Verb};
+use super::problem::Problem;
+use crate::diff::shown::Names;
+use crate::error::{At, Error, Kind};
+use crate::fs::Fs;
+use crate::fs::dir::Dir;
+use crate::fs::path::AbsPath;
+use crate::remote::frame::Down;
+use crate::remote::request::Request;
+use crate::session::id::Id;
+use crate::session::store::Store;
+
+/// The socket's name in the run's own store.
+pub const NAME: &[u8] = b"door";
+
+/// The process that answers, until dropped.
+#[derive(Debug)]
+pub struct Door {
+    answers: Child,
+}
+
+impl Door {
+    /// Opens the door of a session's run: makes the socket in its own store, and starts the process that answers.
+    ///
+    /// # Errors
+    /// Either cannot be made.
+    pub fn open(fs: &Fs, store: &Store, id: &Id, own: &AbsPath) -> Result<Self, Problem> {
+        let dir = Dir::open(own.as_path()).map_err(Error::from)?;
+        let listener = fs.listen(dir.at(NAME)).map_err(Error::from)?;
+        let program = std::env::current_exe().at("find", "recant's own program").map_err(Error::from)?;
+        let mut command = Command::new(program);
+        command.args(["far", "--door", id.as_str()]).env("RECANT_STORE", store.path.as_path()).env_remove("RECANT_HOST");
+        command.stdin(Stdio::from(OwnedFd::from(listener))).stdout(Stdio::null()).stderr(Stdio::null());
+        let answers = command.spawn().at("start", "the process that answers inside the run").map_err(Error::from)?;
+        Ok(Self { answers })
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        // It has ended already, or ends now.
+        let _ended = self.answers.kill().and_then(|()| self.answers.wait());
+    }
+}
+
+/// Answers until the recant that started this ends.
+pub fn serve(id: &str) -> Ended {
+    let parent = rustix::process::getppid();
+    // Its end may have come before: then it is not the parent any more.
+    if rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_err() || rustix::process::getppid() != parent {
+        return Ended::With(Kind::Refused);
+    }
+    // Ctrl-C is for the run's command.
+    let _leads = rustix::process::setsid();
+    let (Ok(listener), Ok(program)) = (std::io::stdin().as_fd().try_clone_to_owned(), std::env::current_exe()) else {
+        return Ended::With(Kind::Refused);
+    };
+    for asked in UnixListener::from(listener).incoming() {
+        let Ok(asked) = asked else { continue };
+        let Ok(answered) = asked.try_clone() else { continue };
+        let mut command = Command::new(&program);
+        command.args(["far", "--held", id]).stdin(OwnedFd::from(asked)).stdout(OwnedFd::from(answered)).stderr(Stdio::null());
+        // If it cannot be started, the connection ends, and the near side says so.
+        if let Ok(mut child) = command.spawn() {
+            std::thread::spawn(move || child.wait());
+        }
+    }
+    Ended::Done
+}
+
+/// The request of a process in the run of session `id`, if all that it asks for is to see that session. It brings neither a store nor
+/// variables.
+///
+/// # Errors
+/// Anything else.
+pub fn checked(request: &Request, id: &str) -> Result<Request, Problem> {
+    let refused = || Problem::refused("inside a run recant shows what the run holds: diff, show, steps, status");
+    let words = request.words().ok_or_else(refused)?;
+    let words = [OsString::from("recant")].into_iter().chain(words);
+    let cli = Cli::try_parse_from(words).map_err(|_| refused())?;
+    if shows(&cli, id) {
+        Ok(Request { store: None, env: Vec::new(), input: false, reached: None, ..request.clone() })
+    } else {
+        Err(refused())
+    }
+}
+
+/// Answers a request with why it is refused; there is no end of a verb then.
+pub fn refuse(problem: &Problem) -> Ended {
+    let text = problem.text(false, &Names::from_afar(), usize::MAX, false) + "\n";
+    // If the near side is gone, nobody reads it.
+    let _gone = Down::Errors(text.into_bytes()).write(&mut std::io::stdout());
+    Ended::With(problem.kind)
+}
+
+/// True if a call does nothing but show session `id`. Each option is named, so that a new one is looked at here, too.
+fn shows(cli: &Cli, id: &str) -> bool {
+    let Global {
+        store,
+        json: _,
+        jsonl: _,
+        color: _,
+        quiet: _,
+        verbose: _,
+        yes: _,
+        host,
+        no_install: _,
+        forks: _,
+        help: _,
+        version: _,
+        far,
+    } = &cli.global;
+    if store.is_some() || host.is_some() || far.is_some() {
+        return false;
+    }
+    let named = match cli.verb() {
+        Verb::Show(args::Show { id, paths: _, all: _ }) => id,
+        Verb::Steps(args::Steps { id, all: _, page: args::Page { brief: _, after: _ } }) => id,
+        Verb::Diff(args) => {
+            let args::Diff {
+                id,
+                paths: _,
+                conflicts: _,
+                step: _,
+                since: _,
+                with,
+                blocks: _,
+                much,
+                find_renames: _,
+                brief: _,
+                after: _,
+            } = args;
+            let args::Much { stat: _, name_only: _, all: _, html: _, output, form } = much;
+            let args::Form { word_diff: _, unified: _, ignore_space: _, tool } = form;
+            if with.is_some() || output.is_some() || tool.is_some() {
+                return false;
+            }
+            id
+        }
+        _ => return false,
+    };
+    named.as_deref() == Some(id)
+}
