@@ -8,6 +8,7 @@ executable), and then has to be known by `agent status`, be told by `agent turns
 `agent uninstall` are exact, too. No account, no model, no network but npm's registry, to install. Closing line: N passed, N failed, N skipped.
 """
 import argparse
+import collections
 import hashlib
 import json
 import os
@@ -163,6 +164,55 @@ def check(agent, project):
     exactly(settings_of(project), settings, "agent uninstall")
 
 
+def check_held(agent, project):
+    """The same two turns in `recant agent run`: nothing on the tree, then the second undone in the session, the rest committed, and back."""
+    before = tree(project.path)
+    bin = os.path.join(project.home, "..", "bin")
+    os.mkdir(bin)
+    os.symlink(agent.path(), f"{bin}/{agent.name}")
+    trees = []
+
+    def seen():
+        """The project as a command in the session sees it."""
+        copy = tempfile.mkdtemp(dir=os.path.dirname(project.home))
+        words = [project.recant, "run", "--session", session, "--", "tar", "-cf", "-", "."]
+        packed = subprocess.run(words, cwd=project.path, env=project.environment, stdin=subprocess.DEVNULL, capture_output=True)
+        subprocess.run(["tar", "-xf", "-", "-C", copy], input=packed.stdout, check=True)
+        return tree(copy)
+
+    with Model(project.path, SCRIPTS) as model:
+        agent.settings(project.home, project.path, model.url)
+        project.call("agent", "install", agent.name, "--user", "-y")
+        settings = settings_of(project)
+        environment = agent.environment(project.home, model.url)
+        environment["PATH"] = f"{bin}:{os.path.dirname(project.recant)}:{environment['PATH']}"
+        agent.review(project.home, project.path, environment)
+        session = f"{agent.name}-project"
+        for turn, part in enumerate(PARTS, 1):
+            words = agent.arguments(f"Please do the {part} part. [[play {part}]]", turn)
+            words = [project.recant, "agent", "run", *(["--session", session] if turn > 1 else []), agent.name, *words]
+            done = subprocess.run(["timeout", "120", *words], cwd=project.path, env=environment, stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True)
+            said = (done.stdout + done.stderr).strip()[-1200:]
+            demand(done.returncode == 0 and f"The {part} part is done." in done.stdout, f"held turn {turn}: exit {done.returncode}: {said}")
+            exactly(tree(project.path), before, f"held turn {turn} is on the tree")
+            exactly(settings_of(project), settings, f"held turn {turn} has changed settings")
+            trees.append(seen())
+            demand(differing(trees[-1], before if turn == 1 else trees[0]), f"held turn {turn} changed nothing")
+    undone = subprocess.run([project.recant, "run", "--session", session, "--", "recant", "agent", "undo", "2", "-y"], cwd=project.path,
+                            env=project.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    demand(undone.returncode == 0, f"agent undo 2 in the session: exit {undone.returncode}: {undone.stderr.strip()[-800:]}")
+    exactly(seen(), trees[0], "agent undo 2 in the session")
+    beside = [path for path in project.call("diff", session, "--name-only").split() if not path.startswith(project.path)]
+    places = collections.Counter("/".join(path.replace(project.home, "~").split("/")[:3]) for path in beside)
+    told = ", ".join(f"{place} ({count})" for place, count in sorted(places.items()))
+    print(f"note: {agent.name}: held beside the project: {told or 'nothing'}", flush=True)
+    project.call("commit", session)
+    exactly(tree(project.path), trees[0], "the commit")
+    project.call("rollback", session)
+    exactly(tree(project.path), before, "its rollback")
+
+
 def settings_of(project):
     """The files in which hooks stand, without what agents keep beside them."""
     wanted = ("settings.json", "hooks.json", "recant.json", "recant.js", "recant.ts")
@@ -176,6 +226,7 @@ def main():
     parser.add_argument("agent", nargs="*", help=", ".join(AGENTS))
     parser.add_argument("--recant", required=True)
     parser.add_argument("--agents", default="target/agents", help="where the agents are installed")
+    parser.add_argument("--way", nargs="+", default=["real", "held"], choices=["real", "held"], help="on the real tree, or held")
     parser.add_argument("--keep", action="store_true", help="leave the HOME and the project of what fails")
     given = parser.parse_args()
     recant = os.path.abspath(given.recant)
@@ -194,8 +245,11 @@ def main():
             continue
         top = os.path.realpath(tempfile.mkdtemp(prefix="recant-reach-"))
         try:
-            check(agent, Project(top, recant))
-            tell("passed", f"{name} {agent.version()}")
+            for way, checked in (("real", check), ("held", check_held)):
+                if way in given.way:
+                    os.mkdir(f"{top}/{way}")
+                    checked(agent, Project(f"{top}/{way}", recant))
+            tell("passed", f"{name} {agent.version()} ({' and '.join(given.way)})")
         except Failed as failed:
             tell("failed", f"{name} {agent.version()}", failed)
             if given.keep:
