@@ -1,6 +1,7 @@
 """What it costs that an agent's hooks call recant, and what can be given back afterwards: a day of 40 turns and 800 uses of tools in a
-repository of 8,000 files, bare, with the hooks, and with a shadow git repository that gets a commit a turn, as other agents' checkpoints do.
-The day is composed here, always the same: no agent and no model is asked."""
+repository of 8,000 files, bare, with the hooks, held as a whole (root and user, with the hooks too), held command by command, and with a shadow
+git repository that gets a commit a turn, as other agents' checkpoints do. The day is composed here, always the same: no agent and no model is
+asked."""
 
 import json
 import os
@@ -8,6 +9,7 @@ import random
 import shutil
 import stat
 import subprocess
+import sys
 import time
 
 from measuring import do, median_ms, say
@@ -22,10 +24,11 @@ def measure(bench, rounds):
     os.makedirs(top)
     base, day = f"{top}/base", composed()
     project(base)
-    times = {kind.name: [] for kind in (Bare, Hooks, Shadow)}
+    kinds = (Bare, Hooks, Held, HeldWithHooks, HeldByUser, HeldByCommand, ByCommandAndUser, Shadow)
+    times = {kind.name: [] for kind in kinds}
     hooks, last = [], {}
     for i in range(rounds):
-        for kind in (Bare, Hooks, Shadow):
+        for kind in kinds:
             say(f"  a day, {kind.name}, round {i + 1}")
             at = f"{top}/{kind.name.replace(' ', '-')}"
             shutil.rmtree(at, ignore_errors=True)
@@ -38,14 +41,18 @@ def measure(bench, rounds):
             last[kind.name] = worker
     for name, seconds in times.items():
         yield ("agents", "ms", f"a turn of 20 tools, {name}"), median_ms([s / TURNS for s in seconds])
-    for name in (Hooks.name, Shadow.name):
+    for name in [kind.name for kind in kinds[1:]]:
         extra = [(a - b) / TURNS for a, b in zip(times[name], times[Bare.name])]
         yield ("agents", "ms", f"added to a turn by {name}"), median_ms(extra)
     for event in ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"):
         own = sorted(s for name, s in hooks if name == event)
         yield ("agents", "ms", f"the hook at {event}: median, 95th of 100"), f"{median_ms(own)}, {own[len(own) * 95 // 100] * 1000:.1f}"
-    for name in (Hooks.name, Shadow.name):
+    for name in [kind.name for kind in kinds[1:]]:
         yield ("agents", "other", f"store after a day, {name}"), f"{size(last[name].store) / 2**20:.1f} MiB"
+    for name in [kind.name for kind in kinds if issubclass(kind, Held)]:
+        commit, rollback = last[name].both_ways()
+        yield ("agents", "ms", f"commit of the day, {name}"), f"{commit * 1000:.0f}"
+        yield ("agents", "ms", f"rollback of the day, {name}"), f"{rollback * 1000:.0f}"
     for name in (Hooks.name, Shadow.name):
         worker = last[name]
         seconds, lost = worker.back()
@@ -65,7 +72,8 @@ def project(top):
                 out.write("".join(f"fn f{line}() {{ {chance.random()} }}\n" for line in range(chance.randrange(5, 120))))
     with open(f"{top}/.gitignore", "w") as out:
         out.write(GITIGNORE)
-    git = ["git", "-C", top, "-c", "user.name=A", "-c", "user.email=a@example.org"]
+    # No gc in the background: it would go on while the tree is copied.
+    git = ["git", "-C", top, "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "gc.auto=0", "-c", "maintenance.auto=false"]
     do("git", "init", "-q", top)
     do(*git, "add", "-A")
     do(*git, "commit", "-q", "-m", "all")
@@ -202,6 +210,100 @@ class Hooks(Bare):
             raise SystemExit(done.stderr.decode())
 
 
+class Held(Bare):
+    """The whole day in `recant agent run`: this file is the agent, as a program of its own."""
+
+    name, hooked, user = "held", False, False
+
+    def __init__(self, bench, top):
+        super().__init__(bench, top)
+        self.top, self.before = top, state(self.tree)
+        os.mkdir(f"{top}/bin")
+        # The directory of the build may be closed to another user, and so may this one.
+        shutil.copy(self.recant, f"{top}/bin/recant")
+        self.recant = f"{top}/bin/recant"
+        self.env["PATH"] = f"{top}/bin:{self.env['PATH']}"
+
+    def words(self, *words):
+        as_user = ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups"] if self.user else []
+        return [*as_user, *words]
+
+    def hand_over(self):
+        os.chmod(self.top, 0o755)
+        if self.user:
+            do("chown", "-hR", f"{USER}:{USER}", self.top)
+        os.sync()
+
+    def carry_out(self, day):
+        with open(f"{self.top}/day.json", "w") as out:
+            json.dump([day, self.tree, self.recant if self.hooked else None], out)
+        with open(f"{self.top}/bin/claude", "w") as out:
+            # Root's own Python may be closed to another user.
+            python = "/usr/bin/python3" if self.user else sys.executable
+            out.write(f"#!/bin/sh\nexec {python} {self.top}/bin/agents.py {self.top}/day.json\n")
+        os.chmod(f"{self.top}/bin/claude", 0o755)
+        for name in ("agents.py", "measuring.py"):
+            shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), f"{self.top}/bin/{name}")
+        self.hand_over()
+        begun = time.perf_counter()
+        do(*self.words(self.recant, "agent", "run", "--name", "day", "claude"), cwd=self.tree, env=self.env)
+        return time.perf_counter() - begun
+
+    def both_ways(self):
+        """Seconds of a commit of the day, and of its rollback, which has to be exact."""
+        seconds = []
+        for verb in ("commit", "rollback"):
+            os.sync()
+            begun = time.perf_counter()
+            do(*self.words(self.recant, verb, "day", "-q"), cwd=self.tree, env=self.env)
+            seconds.append(time.perf_counter() - begun)
+        if state(self.tree) != self.before:
+            raise SystemExit(f"{self.name}: the rollback is not exact")
+        return seconds
+
+
+class HeldWithHooks(Held):
+    name, hooked = "held, with the hooks", True
+
+
+class HeldByUser(Held):
+    name, user = "held, as a user", True
+
+
+class HeldByCommand(Held):
+    """Each use of a tool is a step of one session."""
+
+    name = "held by the command"
+
+    def carry_out(self, day):
+        self.hand_over()
+        begun = time.perf_counter()
+        for use in (use for uses in day for use in uses):
+            given = use[2].encode() if use[0] == "Write" else b""
+            script = f"if [ -d {os.path.dirname(use[1])} ]; then cat > {use[1]}; fi" if use[0] == "Write" else use[1]
+            words = self.words(self.recant, "run", "--session", "day", "-q", "--", "sh", "-c", script)
+            subprocess.run(words, cwd=self.tree, env=self.env, input=given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        return time.perf_counter() - begun
+
+
+class ByCommandAndUser(HeldByCommand):
+    name, user = "held by the command, as a user", True
+
+
+USER = "54321"
+
+
+class Played(Hooks):
+    """The day as the held agent does it. Without a recant it calls no hooks."""
+
+    def __init__(self, tree, recant):
+        self.tree, self.recant, self.env, self.hooks = tree, recant, dict(os.environ), []
+
+    def event(self, name, turn, **fields):
+        if self.recant:
+            super().event(name, turn, **fields)
+
+
 class Shadow(Bare):
     """With a shadow git repository that gets a commit before each turn."""
 
@@ -273,3 +375,9 @@ def size(top):
             found = os.lstat(f"{directory}/{name}")
             seen.add((found.st_ino, found.st_blocks * 512))
     return sum(bytes_of for _, bytes_of in seen)
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1]) as written:
+        day, tree, recant = json.load(written)
+    Played(tree, recant).carry_out(day)
