@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::problem::Problem;
 use super::{Call, Ended, text};
-use crate::config::{From, OfAgent, Remote, Set};
+use crate::config::{From, Hold, OfAgent, Remote, Set};
 use crate::diff::shown::{columns, padded};
 
 /// `{"schema":2,"file":…,"found":…,"settings":[…]}`.
@@ -95,7 +95,8 @@ fn of_agent(name: &str, agent: &OfAgent) -> Vec<Row> {
         Row { key, value: json!(values), from: From::File.to_string(), text: values.join("\n"), source: "file".into() }
     };
     let paths = agent.pass.as_ref().map(|paths| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>());
-    let lists = [("pass", paths.as_ref()), ("records", agent.records.as_ref())];
+    let hold = agent.hold.map(|Hold::Shell| vec!["shell".to_owned()]);
+    let lists = [("pass", paths.as_ref()), ("records", agent.records.as_ref()), ("hold", hold.as_ref())];
     lists.into_iter().filter_map(|(key, values)| Some(list(key, values?))).collect()
 }
 

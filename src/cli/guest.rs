@@ -5,7 +5,7 @@ use std::io::Read;
 
 use globset::{GlobSet, GlobSetBuilder};
 
-use super::agents::settings::surroundings;
+use super::agents::settings::{name_of, surroundings};
 use super::args::Verb;
 use super::door::Door;
 use super::problem::Problem;
@@ -191,10 +191,7 @@ fn commit(call: &Call, id: &Id, picked: Picked) -> Result<Option<Id>, Problem> {
 
 /// A name for a session: the agent's and the project's, with a number if it is taken.
 pub fn name(store: Option<&Store>, agent: Agent) -> Result<String, Problem> {
-    let project = surroundings()?.project;
-    let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
-    let project: String = String::from_utf8_lossy(project.name()).chars().take(40).map(fits).collect();
-    let base = format!("{}-{project}", agent.word());
+    let base = name_of(agent)?;
     let headers: Vec<Header> = store.map_or(Ok(Vec::new()), |store| store.headers().map(|(headers, _)| headers))?;
     let is_taken = |name: &str| headers.iter().any(|header| header.name.as_deref() == Some(name));
     let numbered = (2..).map(|n: u32| format!("{base}-{n}"));

@@ -16,6 +16,7 @@ use super::out::Out;
 use super::problem::Problem;
 use super::{Call, Ended, apply, hints, place, text};
 use crate::agent::known::Agent;
+use crate::agent::mark;
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::hold::{Held, hold, start_of};
 use crate::capture::inside::inside;
@@ -216,6 +217,9 @@ fn finish(
     (args, guest): (&args::Run, Option<&Guest>),
     id_file: Option<IdFile>,
 ) -> Result<Ended, Ran> {
+    if let Some(id) = &args.held_for {
+        mark::take(&call.fs, store, id);
+    }
     for warning in &held.warnings {
         call.out.warn(warning);
     }
@@ -391,6 +395,7 @@ pub fn nothing(command: Vec<OsString>) -> args::Run {
         strict: false,
         no_wait: false,
         no_network: false,
+        held_for: None,
         command,
     }
 }

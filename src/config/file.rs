@@ -9,7 +9,7 @@ use super::glob::{MINOR, glob};
 use super::keys::check_keys;
 use super::units::{age, silence, size};
 use super::wrong::{self, refused};
-use super::{AgentCommit, CACHES, Color, Config, OUTPUT_PATHS, OfAgent, OnLimit, Remote, Set};
+use super::{AgentCommit, CACHES, Color, Config, Hold, OUTPUT_PATHS, OfAgent, OnLimit, Remote, Set};
 use crate::error::Error;
 
 #[derive(Deserialize, Default)]
@@ -78,6 +78,7 @@ struct AgentTable {
 struct OfAgentTable {
     pass: Option<Vec<PathBuf>>,
     records: Option<Vec<String>>,
+    hold: Option<Hold>,
 }
 
 #[derive(Deserialize, Default)]
@@ -174,7 +175,12 @@ impl Config {
         for (name, table) in file.agent.each {
             let pass =
                 table.pass.map(|list| list.into_iter().map(|path| whole("agent.NAME.pass", path)).collect()).transpose()?;
-            agents.insert(name, OfAgent { pass, records: globs("agent.NAME.records", table.records)? });
+            if table.hold.is_some() && name != "claude" {
+                let why = format!("{name}'s commands cannot be held one by one; recant agent run {name} holds all of it");
+                return Err(value("agent.NAME.hold", why));
+            }
+            let records = globs("agent.NAME.records", table.records)?;
+            agents.insert(name, OfAgent { pass, records, hold: table.hold });
         }
         let ssh = file.remote.ssh.map(|words| match words {
             Words::Text(text) => text.split_whitespace().map(str::to_owned).collect(),

@@ -7,7 +7,7 @@ use crate::error::Error;
 const AGENTS: [&str; 6] = ["claude", "codex", "gemini", "copilot", "opencode", "pi"];
 
 /// Every key that the file may have. NAME is any word; below `agent`, one of [`AGENTS`].
-const KEYS: [&str; 37] = [
+const KEYS: [&str; 38] = [
     "store.path",
     "store.warn_size",
     "capture.also",
@@ -25,6 +25,7 @@ const KEYS: [&str; 37] = [
     "agent.keep",
     "agent.NAME.pass",
     "agent.NAME.records",
+    "agent.NAME.hold",
     "retention.keep",
     "retention.older_than",
     "snapshot.keep",

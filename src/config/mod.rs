@@ -184,6 +184,16 @@ pub struct OfAgent {
     pub pass: Option<Vec<PathBuf>>,
     /// `agent.NAME.records`: globs of the files that are committed by themselves when it has ended.
     pub records: Option<Vec<String>>,
+    /// `agent.NAME.hold`: which of its acts its hooks have held, where the agent itself is not.
+    pub hold: Option<Hold>,
+}
+
+/// The acts of an agent that its hooks have held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Hold {
+    /// Each shell command, as a step of a session; other tools may not write.
+    Shell,
 }
 
 /// `output.paths` if the file does not set it.

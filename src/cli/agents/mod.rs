@@ -1,5 +1,6 @@
 //! `agent` and `hook`.
 
+pub mod by_command;
 mod export;
 mod guide;
 pub mod hook;

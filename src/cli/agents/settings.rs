@@ -109,3 +109,14 @@ fn parent_resolved(path: &Path) -> Result<AbsPath, Problem> {
     let whole: PathBuf = absolute(parent)?.as_path().join(path.file_name().unwrap_or_default());
     absolute(&whole)
 }
+
+/// A name for a session of an agent: its own and the project's.
+///
+/// # Errors
+/// No home directory is known.
+pub fn name_of(agent: Agent) -> Result<String, Problem> {
+    let project = surroundings()?.project;
+    let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
+    let project: String = String::from_utf8_lossy(project.name()).chars().take(40).map(fits).collect();
+    Ok(format!("{}-{project}", agent.word()))
+}

@@ -75,6 +75,9 @@ pub struct Run {
     /// Give the command no network but a loopback of its own, and no abstract sockets; with --in as a user, no TCP
     #[arg(long)]
     pub no_network: bool,
+    /// The name that an agent has for this command, which its hook wants held
+    #[arg(long, hide = true, value_name = "ID", requires = "session")]
+    pub held_for: Option<String>,
     /// The command and its arguments; '--' comes before a command whose name begins with '-'
     #[arg(required = true, trailing_var_arg = true, value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
