@@ -6,7 +6,7 @@ mod common;
 #[path = "common/desk.rs"]
 mod desk;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, ChildStdout, Stdio};
 
@@ -360,5 +360,97 @@ fn what_it_leaves_running_ends_with_it_and_a_killed_recant_leaves_no_door() {
         assert_eq!(desk.paths(&id), ["lib.rs"]);
         desk.recant(&format!("discard {id} -y")).ok();
         assert!(!desk.world.session(&id).join("inner").exists());
+    });
+}
+
+/// Asks at a door, as anything inside may: these words, in a frame by hand. The exit status is missing where no verb was carried out.
+fn asks(door: &std::path::Path, request: &serde_json::Value) -> (String, String, Option<u8>) {
+    let mut door = std::os::unix::net::UnixStream::connect(door).unwrap();
+    let body = request.to_string();
+    let mut frame = vec![b'r'];
+    frame.extend(u32::try_from(body.len()).unwrap().to_be_bytes());
+    frame.extend(body.as_bytes());
+    door.write_all(&frame).unwrap();
+    let mut from = BufReader::new(door);
+    let mut hello = String::new();
+    from.read_line(&mut hello).unwrap();
+    assert!(hello.starts_with("recant-far "), "{hello}");
+    let (mut out, mut errors, mut status) = (Vec::new(), Vec::new(), None);
+    loop {
+        let mut head = [0; 5];
+        if from.read_exact(&mut head).is_err() {
+            break;
+        }
+        let mut body = vec![0; u32::from_be_bytes(head[1..].try_into().unwrap()) as usize];
+        from.read_exact(&mut body).unwrap();
+        match head[0] {
+            b'o' => out.extend(body),
+            b'x' => errors.extend(body),
+            b'q' => status = Some(body[0]),
+            _ => {}
+        }
+    }
+    (String::from_utf8(out).unwrap(), String::from_utf8(errors).unwrap(), status)
+}
+
+#[test]
+fn the_door_shows_its_own_session_and_does_nothing_else_whoever_asks() {
+    with_agent(|desk| {
+        desk.recant("session new").ok();
+        let other = desk.ids()[0].clone();
+        plan(desk, "echo more >> lib.rs; say ready");
+        let mut at_work = AtWork::begin(desk);
+        at_work.waits("ready");
+        let id = desk.ids().last().unwrap().clone();
+        let door = desk.world.session(&id).join("inner/door");
+        let request = |words: &[&str], more: serde_json::Value| {
+            let mut request = serde_json::json!({ "protocol": 2, "argv": words, "color": [], "terminals": [], "input": false });
+            request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            request
+        };
+        let none = serde_json::json!({});
+        let (out, errors, status) = asks(&door, &request(&["diff", &id, "--stat"], none.clone()));
+        assert!(out.contains("lib.rs") && status == Some(0), "{out}{errors}");
+        // Neither another store nor variables of the near side count.
+        let elsewhere = desk.world.root().join("elsewhere");
+        let more = serde_json::json!({ "store": elsewhere, "env": [["RECANT_STORE", elsewhere.to_str()]] });
+        let (out, _, status) = asks(&door, &request(&["diff", &id, "--stat"], more));
+        assert!(out.contains("lib.rs") && status == Some(0), "{out}");
+        let file = desk.world.root().join("written");
+        let file = file.to_str().unwrap();
+        for words in [
+            &["commit", &*id][..],
+            &["discard", &id, "-y"],
+            &["run", "--", "touch", file],
+            &["diff", &other],
+            &["diff"],
+            &["show", "last"],
+            &["diff", &id, "--with", &other],
+            &["diff", &id, "--html", "-o", file],
+            &["diff", &id, "--tool=touch"],
+            &["--store", elsewhere.to_str().unwrap(), "diff", &id],
+            &["-H", "local", "diff", &id],
+            &["--far", "::relayed:", "diff", &id],
+            &["cat", &id, "lib.rs"],
+            &["list"],
+            &["far", "--door", &id],
+            &["diff", &id, "--no-such-option"],
+            &[],
+        ] {
+            let (out, errors, status) = asks(&door, &request(words, none.clone()));
+            assert!(errors.contains("inside a run recant shows what the run holds"), "{words:?}: {out}{errors}");
+            assert_eq!((out, status), (String::new(), None), "{words:?}");
+        }
+        // What is no request ends the connection, and the door stays open.
+        let mut noise = std::os::unix::net::UnixStream::connect(&door).unwrap();
+        noise.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+        let mut all = Vec::new();
+        let _cut = noise.read_to_end(&mut all);
+        assert_eq!(asks(&door, &request(&["steps", &id], none)).2, Some(0));
+        assert!(!std::path::Path::new(file).exists() && !elsewhere.exists());
+        at_work.goes_on();
+        assert!(at_work.child.wait().unwrap().success());
+        assert_eq!(desk.world.read("lib.rs"), "one\n");
+        assert!(std::os::unix::net::UnixStream::connect(&door).is_err(), "it is shut");
     });
 }

@@ -36,7 +36,8 @@ pub struct Guest {
     agent: Agent,
     passes: Vec<AbsPath>,
     records: Vec<String>,
-    door: Option<Door>,
+    /// Open as long as it is here.
+    _door: Door,
 }
 
 impl Guest {
@@ -57,8 +58,8 @@ impl Guest {
         let is_held = |path: &AbsPath| changes.list.iter().any(|held| held.path.is_under(path) || path.is_under(&held.path));
         let passes = passes.into_iter().filter(|path| path.as_path().exists() && !is_held(path)).collect();
         let own_store = own_store::make(&call.fs, store, session)?;
-        let door = Some(Door::open(&call.fs, store, session.id(), &own_store)?);
-        Ok(Self { agent, passes, records, door })
+        let door = Door::open(&call.fs, store, session.id(), &own_store)?;
+        Ok(Self { agent, passes, records, _door: door })
     }
 
     /// The paths that stay real for it.
@@ -83,11 +84,6 @@ impl Guest {
         };
         call.out.note(format_args!("{} is held in session {}{named}; {real}", self.agent.name(), session.id().tail()));
         call.out.note("save files here after it has ended: it may not see them before, and they are conflicts then");
-    }
-
-    /// Closes the door: the run is over.
-    pub fn leaves(&mut self) {
-        self.door = None;
     }
 
     /// Commits what the agent only recorded about itself, as a session of its own, and says so. What it obeys of it, and what somebody else

@@ -173,14 +173,11 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
     };
     let mut id_file = None;
     let received = asked.agent.map(|agent| Guest::receive(call, &store, agent, &begun.session)).transpose();
-    let (started, mut guest) = match received {
+    let (started, guest) = match received {
         Ok(guest) => (start(call, &store, &mut begun, (asked, &history, guest.as_ref()), since, &mut id_file), guest),
         Err(problem) => (Err(problem.into()), None),
     };
     history.close(call);
-    if let Some(guest) = &mut guest {
-        guest.leaves();
-    }
     let held = match started {
         Ok(held) => held,
         Err(not_held) => {
