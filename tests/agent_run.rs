@@ -454,3 +454,120 @@ fn the_door_shows_its_own_session_and_does_nothing_else_whoever_asks() {
         assert!(std::os::unix::net::UnixStream::connect(&door).is_err(), "it is shut");
     });
 }
+
+/// What is said about records, in one line.
+fn said_of(said: &Said) -> String {
+    said.stderr().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_only_looks_like_a_record_stays_held_whatever_it_is_and_the_agent_s_status_is_kept() {
+    with_agent(|desk| {
+        let home_of = desk.world.root().join("home");
+        desk.bare(&home_of, "echo old > .claude/history.jsonl; mkdir .claude/projects/p; echo '{}' > .claude/projects/p/old.jsonl; ln -s x .claude/projects/p/link.jsonl");
+        for (script, why) in [
+            ("printf '\\357\\273\\277{}' > ~/.claude.json", "what cannot be read as JSON"),
+            ("echo '{\"a\":1e999, \"mcpServers\": {\"x\": 1}}' > ~/.claude.json", "what cannot be read as JSON"),
+            ("echo '{\"oauthAccount\": {\"id\": \"x\"}}' > ~/.claude.json", "oauthAccount"),
+            ("cp /bin/sh ~/.claude/projects/sh.jsonl; chmod 4755 ~/.claude/projects/sh.jsonl", "its mode gives more"),
+            ("echo x > ~/.claude/projects/x.jsonl; chmod 755 ~/.claude/projects/x.jsonl", "its mode gives more"),
+            ("ln -s ~/.bashrc ~/.claude/projects/x.jsonl", "it is no plain file"),
+            ("mkfifo ~/.claude/projects/x.jsonl", "it is no plain file"),
+            ("echo new > ~/.claude/history.jsonl", "lines that were in it are gone"),
+            ("rm ~/.claude/projects/p/old.jsonl", "it was deleted"),
+            ("mkdir ~/.claude/tasks; echo 1 > ~/.claude/tasks/a; ln ~/.claude/tasks/a ~/.claude/tasks/b", "it has several names"),
+            ("mkdir -m 777 ~/.claude/tasks; echo 1 > ~/.claude/tasks/a", "open to others"),
+            ("truncate -s 20M ~/.claude/projects/x.jsonl", "it is larger than"),
+            ("mkdir ~/.claude/projects/x.jsonl", ""),
+        ] {
+            let before = common::manifest(&home_of);
+            plan(desk, &format!("{script}; exit 5"));
+            let said = agent(desk, "claude").run().with(5);
+            assert!(said_of(&said).contains(why), "{script}: {said}");
+            assert!(!said_of(&said).contains("committed"), "{script}: {said}");
+            assert!(said_of(&said).contains("held in session"), "{script}: {said}");
+            let mut after = common::manifest(&home_of);
+            // The plan itself is the test's.
+            let mut plain = before.clone();
+            for manifest in [&mut after, &mut plain] {
+                manifest.0.remove(&b"plan"[..]);
+            }
+            after.without_directory_times().assert_same(&plain.without_directory_times(), script);
+            let id = desk.ids().last().unwrap().clone();
+            desk.recant(&format!("discard {id}")).ok();
+        }
+    });
+}
+
+#[test]
+fn records_are_appended_to_and_last_means_the_work() {
+    with_agent(|desk| {
+        let home_of = desk.world.root().join("home");
+        desk.bare(&home_of, "echo old > .claude/history.jsonl");
+        // Nothing but records: nothing is left to hold.
+        let said = held(desk, "echo new >> ~/.claude/history.jsonl; mkdir ~/.claude/projects/memory; echo x > ~/.claude/projects/memory/m.jsonl; rm -r ~/.claude/projects/memory").ok();
+        assert!(said_of(&said).contains("1 file that Claude Code keeps about itself committed; recant rollback"), "{said}");
+        assert!(said_of(&said).contains("no file change"), "{said}");
+        assert_eq!(home(desk, ".claude/history.jsonl"), "old\nnew\n");
+        held(desk, "echo newer >> ~/.claude/history.jsonl; echo more >> lib.rs; mkdir -p ~/.claude/projects/p/memory; echo x > ~/.claude/projects/p/memory/m.jsonl").ok();
+        let last = desk.recant("diff last --name-only").ok().stdout();
+        assert!(last.contains("lib.rs") && last.contains("memory/m.jsonl") && !last.contains("history"), "{last}");
+        desk.recant("commit last").ok();
+        assert_eq!(desk.world.read("lib.rs"), "one\nmore\n");
+        desk.recant("undo -y").ok();
+        assert_eq!(
+            (desk.world.read("lib.rs"), home(desk, ".claude/history.jsonl")),
+            ("one\n".into(), "old\nnew\nnewer\n".into())
+        );
+        // A record of the same content is none.
+        let said = held(desk, "cp ~/.claude/history.jsonl x; cp x ~/.claude/history.jsonl; rm x").ok();
+        assert!(!said_of(&said).contains("committed"), "{said}");
+    });
+}
+
+#[test]
+fn an_agent_that_calls_without_a_terminal_has_its_records_held() {
+    with_agent(|desk| {
+        plan(desk, "echo new >> ~/.claude/history.jsonl");
+        let said = agent(desk, "claude").env("CLAUDECODE", "1").run().ok();
+        assert!(said_of(&said).contains("is held: an agent calls without a terminal"), "{said}");
+        assert_eq!(home(desk, ".claude/history.jsonl"), "(missing)");
+    });
+}
+
+#[test]
+fn in_what_stays_real_and_in_the_own_store_no_device_can_be_used() {
+    if !common::is_root("device nodes are made by root alone") {
+        return;
+    }
+    let mut own = Desk::new(desk::Who::Root);
+    desk(&mut own);
+    own.bare(&own.world.root().join("home"), "mkdir .claude/telemetry");
+    let script = r#"for place in "$RECANT_STORE" ~/.claude/telemetry; do
+mknod "$place/null" c 1 3 && { echo x > "$place/null" && echo open || echo closed; }; rm -f "$place/null"; grep " $place " /proc/self/mountinfo | tail -1 | grep -c nosuid; done"#;
+    let said = held(&own, script).ok();
+    assert_eq!(said.stdout(), "closed\n1\nclosed\n1\n", "{said}");
+}
+
+#[test]
+fn a_spoilt_own_store_is_made_anew_and_a_full_one_does_not_keep_from_a_discard() {
+    with_agent(|desk| {
+        held(desk, "prompt 1; n=1 shell 'echo 1 > one'; stop; echo garbage > $RECANT_STORE/format; rm -f $RECANT_STORE/door; mkdir $RECANT_STORE/door").ok();
+        plan(desk, "ls; recant status");
+        let said = agent(desk, "--session claude-tree claude").run().ok();
+        assert!(said.stdout().contains("one\n") && said.stdout().contains("running"), "{said}");
+        assert!(said_of(&said).contains("was spoilt"), "{said}");
+        // A command in the session that is no agent's sees what is held, too.
+        let said = desk.call(["run", "--session", "claude-tree", "--", "sh", "-c", "cd /; recant diff last --stat"]).run().ok();
+        assert!(said.stdout().contains("one | 1 +"), "{said}");
+    });
+}
+
+#[test]
+fn inside_paths_are_those_of_the_directory_that_one_is_in() {
+    with_agent(|desk| {
+        let said = held(desk, "mkdir sub; echo 1 > sub/file; echo 2 > file; cd sub; recant diff last file --stat; recant diff --stat | head -1 > /dev/null; echo $?").ok();
+        assert!(said.stdout().contains("sub/file | 1 +") && !said.stdout().contains("tree/file |"), "{said}");
+        assert!(!said.stderr().contains("does not answer"), "{said}");
+    });
+}

@@ -2,7 +2,8 @@
 //!
 //! Three sorts. What others need while it runs, and nothing obeys, is passed: credentials. What it only writes down is held like all else,
 //! and committed by itself at the end: transcripts, histories, counters. All else is held until a person decides: settings, hooks, plugins,
-//! MCP servers, instructions, memory, programs. An agent that is held could plant there what later runs, or is believed, outside.
+//! MCP servers, instructions, memory, programs, and databases, in which nobody sees what they are. An agent that is held could plant there
+//! what later runs, or is believed, outside.
 //!
 //! Sources: the agents' own documentation of their directories, and what their releases wrote in a run (tests/agents-reach).
 
@@ -33,7 +34,7 @@ impl State {
                 // Memory lies between the transcripts, and is obeyed: hence no directory here.
                 &[
                     ".credentials.json",
-                    ".claude.json*",
+                    ".claude.json",
                     "history.jsonl",
                     "projects/**/*.jsonl",
                     "projects/**/*.meta.json",
@@ -41,8 +42,6 @@ impl State {
                     "sessions/**",
                     "tasks/**",
                     "todos/**",
-                    "debug/**",
-                    "backups/**",
                     "stats-cache.json",
                 ],
             ),
@@ -56,8 +55,6 @@ impl State {
                     "sessions/**",
                     "archived_sessions/**",
                     "session_index.jsonl",
-                    "*.sqlite*",
-                    "models_cache.json",
                     "version.json",
                     "installation_id",
                 ],
@@ -82,32 +79,22 @@ impl State {
             Agent::Copilot => (
                 here.home_of(agent),
                 &[],
-                &[
-                    "session-state/**",
-                    "history-session-state/**",
-                    "logs/**",
-                    "command-history-state.json",
-                    "session-store.db*",
-                    "data.db*",
-                ],
+                &["session-state/**", "history-session-state/**", "logs/**", "command-history-state.json"],
             ),
-            Agent::Opencode => (
-                data(here, "opencode"),
-                &["auth.json", "mcp-auth.json"],
-                &["auth.json", "mcp-auth.json", "storage/**", "log/**", "opencode*.db*"],
-            ),
+            Agent::Opencode => {
+                (data(here, "opencode"), &["auth.json", "mcp-auth.json"], &["auth.json", "mcp-auth.json", "log/**"])
+            }
             Agent::Pi => (here.home_of(agent), &["auth.json"], &["auth.json", "sessions/**"]),
         };
+        // Changes have their real paths, and a home or an agent's directory may be reached by a link.
         let glob = |directory: &AbsPath, name: &str| {
-            let directory = directory.as_path().to_str().map(globset::escape);
-            directory.map(|directory| format!("{directory}/{name}"))
+            let real = directory.as_path().canonicalize().unwrap_or_else(|_| directory.as_path().to_path_buf());
+            real.to_str().map(|real| format!("{}/{name}", globset::escape(real)))
         };
         let mut globs: Vec<String> = records.iter().filter_map(|name| glob(&directory, name)).collect();
-        match agent {
+        if agent == Agent::Claude {
             // Outside of its directory, but where a variable names that.
-            Agent::Claude => globs.extend(glob(&here.home, ".claude.json*")),
-            Agent::Opencode => globs.extend(glob(&variable_or(here, "XDG_STATE_HOME", ".local/state"), "opencode/**")),
-            _ => {}
+            globs.extend(glob(&here.home, ".claude.json"));
         }
         Self { pass: pass.iter().map(|name| below(&directory, name)).collect(), records: globs }
     }
@@ -122,9 +109,11 @@ fn variable_or(here: &Surroundings<'_>, variable: &str, usual: &str) -> AbsPath 
 }
 
 /// Members of JSON files of state that an agent obeys, or that a person granted it.
-const OBEYED: [&str; 16] = [
+const OBEYED: [&str; 21] = [
     "allowedTools",
+    "apiBaseUrl",
     "apiKeyHelper",
+    "approvedTools",
     "bypassPermissionsModeAccepted",
     "customApiKeyResponses",
     "disabledMcpjsonServers",
@@ -137,21 +126,27 @@ const OBEYED: [&str; 16] = [
     "hooks",
     "mcpContextUris",
     "mcpServers",
+    "oauthAccount",
     "permissions",
+    "primaryApiKey",
     "trustedFolders",
+    "trusted_folders",
 ];
 
-/// The first member, in the order of their paths, that an agent obeys and that differs between two contents of a file; `None` if there is
-/// none. Content that is no JSON has none. What is missing is the same as what is empty or false.
+/// The reason why a change of a JSON file of state is not only a record: the first member, in the order of their paths, that an agent obeys
+/// and that differs; or content that cannot be read, as others may read it. `None` if there is none. What is missing is the same as what is
+/// empty or false.
 pub fn obeyed_change(before: &[u8], after: &[u8]) -> Option<String> {
-    let read = |bytes: &[u8]| {
+    let read = |bytes: &[u8]| -> Option<BTreeMap<String, Value>> {
         let mut found = BTreeMap::new();
-        if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
-            gather("", &value, &mut found);
+        if !bytes.is_empty() {
+            gather("", &serde_json::from_slice::<Value>(bytes).ok()?, &mut found);
         }
-        found
+        Some(found)
     };
-    let (before, after) = (read(before), read(after));
+    let Some(after) = read(after) else { return Some("what cannot be read as JSON".into()) };
+    // A file that was no JSON before had nothing that was obeyed.
+    let before = read(before).unwrap_or_default();
     let all = before.keys().chain(after.keys());
     all.filter(|member| before.get(*member) != after.get(*member)).min().cloned()
 }
@@ -196,9 +191,11 @@ mod tests {
             of(plain, r#"{"projects": {"/q": {"allowedTools": [], "mcpServers": {}, "hasTrustDialogAccepted": false}}}"#),
             None
         );
-        assert_eq!(of("", "no JSON"), None);
-        // A file that is no JSON any more takes away what was obeyed.
-        assert_eq!(of(trusted, "no JSON"), Some("projects./p.hasTrustDialogAccepted".into()));
+        assert_eq!((of("", ""), of("no JSON", plain)), (None, None));
+        // Another reader may make something of what is no JSON here.
+        for odd in ["no JSON", "\u{feff}{}", "{\"a\":\"\\ud800\"}", "{\"a\":1e999}", "{/*c*/}"] {
+            assert_eq!(of("", odd), Some("what cannot be read as JSON".into()), "{odd}");
+        }
     }
 
     #[test]

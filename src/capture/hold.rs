@@ -78,9 +78,11 @@ impl Held {
     /// The session cannot be read.
     pub fn recount(&mut self, session: &Session) -> Result<(), Error> {
         let changes = session.changes()?;
-        self.changes = changes.list.len() as u64;
+        let sides = session.sides(changes.list.len())?;
         self.sorts = BTreeMap::new();
-        changes.list.iter().for_each(|change| *self.sorts.entry(change.sort()).or_default() += 1);
+        let held = changes.list.iter().zip(&sides).filter(|(_, side)| !side.is_in());
+        held.for_each(|(change, _)| *self.sorts.entry(change.sort()).or_default() += 1);
+        self.changes = self.sorts.values().sum();
         Ok(())
     }
 }

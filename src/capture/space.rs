@@ -54,8 +54,8 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
     let proc = if own_pids { Some(new_proc(plan.route)?) } else { None };
     let (overlays, mut uncovered) = with_memory(laid, || overlays(laid))?;
     let passes: Vec<(&AbsPath, OwnedFd)> =
-        plan.passes.iter().map(|path| Ok((path, clone_of(path)?))).collect::<Result<_, IoError>>()?;
-    let own_store = plan.own_store.as_ref().map(clone_of).transpose()?;
+        plan.passes.iter().map(|path| Ok((path, real_at(path)?))).collect::<Result<_, IoError>>()?;
+    let own_store = plan.own_store.as_ref().map(real_at).transpose()?;
     let devices = Devices::take(plan.route)?;
     sys::close_all_mounts().at("make everything else read-only", "/")?;
 
@@ -104,6 +104,17 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
         }
     }
     Ok(uncovered)
+}
+
+/// A clone of the mount at a path that stays real. Root's command could make any device's node in a directory, and leave programs with the
+/// rights of their owner; what is passed in /dev is there to be used.
+fn real_at(path: &AbsPath) -> Result<OwnedFd, IoError> {
+    let clone = clone_of(path)?;
+    let is_directory = stat_of(&clone).at("look at", path)?.sort == Sort::Directory;
+    if is_directory && !path.as_bytes().starts_with(b"/dev/") {
+        sys::set_without_rights(clone.as_fd()).at("close to device nodes", path)?;
+    }
+    Ok(clone)
 }
 
 /// Calls `act` while the uppers' tmpfs is mounted in this namespace: the kernel takes an upper only on such a mount. An overlay keeps a

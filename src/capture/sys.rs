@@ -137,6 +137,11 @@ pub(super) fn set_read_only_without_devices(mount: BorrowedFd<'_>) -> io::Result
     set_attributes(Some(mount), c"", (libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV, 0), true)
 }
 
+/// Makes a held mount, with all under it, one on which device nodes cannot be used, and whose programs give no other rights.
+pub(super) fn set_without_rights(mount: BorrowedFd<'_>) -> io::Result<()> {
+    set_attributes(Some(mount), c"", (libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOSUID, 0), true)
+}
+
 fn set_attributes(mount: Option<BorrowedFd<'_>>, path: &CStr, (set, clear): (u64, u64), recursive: bool) -> io::Result<()> {
     let attr = libc::mount_attr { attr_set: set, attr_clr: clear, propagation: 0, userns_fd: 0 };
     let dir = mount.map_or(libc::AT_FDCWD, |fd| fd.as_raw_fd());

@@ -2,7 +2,7 @@
 
 use super::args::{self, AgentRun};
 use super::problem::Problem;
-use super::run::{held_agent, nothing};
+use super::run::{held_agent, not_started, nothing};
 use super::{Call, Ended, guest};
 
 /// Runs an agent with its file changes held, and exits as it does.
@@ -11,7 +11,12 @@ use super::{Call, Ended, guest};
 /// As of a run.
 pub fn run(call: &Call, args: &AgentRun) -> Result<Ended, Problem> {
     let name = match (&args.name, &args.session) {
-        (None, None) if crate::capture::inside::inside().is_none() => Some(guest::name(call.store()?, args.agent)?),
+        (None, None) if crate::capture::inside::inside().is_none() => {
+            match call.store().and_then(|store| guest::name(store, args.agent)) {
+                Ok(name) => Some(name),
+                Err(problem) => return Ok(not_started(&call.out, problem)),
+            }
+        }
         (name, _) => name.clone(),
     };
     held_agent(call, &run_args(args, name), args.agent)
@@ -20,6 +25,14 @@ pub fn run(call: &Call, args: &AgentRun) -> Result<Ended, Problem> {
 /// The arguments of the run that it is held by.
 fn run_args(args: &AgentRun, name: Option<String>) -> args::Run {
     let command = std::iter::once(args.agent.word().into()).chain(args.args.iter().cloned()).collect();
-    let AgentRun { session, pass, hide, .. } = args;
-    args::Run { name, session: session.clone(), pass: pass.clone(), hide: hide.clone(), no_wait: true, ..nothing(command) }
+    let AgentRun { session, wait, pass, hide, .. } = args;
+    args::Run {
+        name,
+        session: session.clone(),
+        wait: *wait,
+        pass: pass.clone(),
+        hide: hide.clone(),
+        no_wait: true,
+        ..nothing(command)
+    }
 }

@@ -435,6 +435,8 @@ pub struct Terms<'a> {
     pub verb: Verb,
     /// True to go on over conflicts.
     pub force: bool,
+    /// True if recant does it by itself.
+    pub beside: bool,
 }
 
 /// Commits the session of a part of another one.

@@ -17,6 +17,7 @@ use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::opened::{Locked, Session};
+use crate::session::own_store;
 use crate::session::prune;
 use crate::session::store::Store;
 
@@ -79,6 +80,7 @@ fn named(call: &Call, keys: &[String], dry_run: bool) -> Result<Ended, Problem> 
         if sessions.iter().any(|known| *known.id() == id) {
             continue;
         }
+        make_room(call, opened, &id)?;
         let (_, session) = call.locked(id.as_str(), Want::Discard)?;
         sessions.push(session);
     }
@@ -99,6 +101,16 @@ fn named(call: &Call, keys: &[String], dry_run: bool) -> Result<Ended, Problem> 
     ask(call, &sessions)?;
     let act = || sessions.iter_mut().try_for_each(|session| drop_held(call, store, session, &mut done));
     finish(call, noting(act), &done)
+}
+
+/// Removes the store that an agent had inside, which may have filled the disk, so that what was left of its run can be collected first.
+fn make_room(call: &Call, store: &Store, id: &Id) -> Result<(), Problem> {
+    if store.session(id)?.header.uncollected
+        && let Ok(session) = store.lock_session(&call.fs, id)
+    {
+        own_store::remove(&call.fs, &session.dir).map_err(Error::from)?;
+    }
+    Ok(())
 }
 
 const ALREADY: &str = "it is discarded already";

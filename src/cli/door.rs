@@ -7,8 +7,9 @@
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use clap::Parser;
 use rustix::process::Signal;
@@ -45,7 +46,10 @@ impl Door {
         let listener = fs.listen(dir.at(NAME)).map_err(Error::from)?;
         let program = std::env::current_exe().at("find", "recant's own program").map_err(Error::from)?;
         let mut command = Command::new(program);
-        command.args(["far", "--door", id.as_str()]).env("RECANT_STORE", store.path.as_path()).env_remove("RECANT_HOST");
+        command
+            .args(["far", "--door", id.as_str(), "--parent", &std::process::id().to_string()])
+            .env("RECANT_STORE", store.path.as_path())
+            .env_remove("RECANT_HOST");
         command.stdin(Stdio::from(OwnedFd::from(listener))).stdout(Stdio::null()).stderr(Stdio::null());
         let answers = command.spawn().at("start", "the process that answers inside the run").map_err(Error::from)?;
         Ok(Self { answers })
@@ -59,11 +63,17 @@ impl Drop for Door {
     }
 }
 
-/// Answers until the recant that started this ends.
-pub fn serve(id: &str) -> Ended {
-    let parent = rustix::process::getppid();
+/// The most looks that are answered at once: whoever asks may ask a thousand times.
+const AT_ONCE: usize = 8;
+
+/// The time that a request may take to come.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Answers until `parent`, the recant that started this, ends.
+pub fn serve(id: &str, parent: Option<i32>) -> Ended {
+    let own = || rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
     // Its end may have come before: then it is not the parent any more.
-    if rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_err() || rustix::process::getppid() != parent {
+    if rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_err() || own() != parent {
         return Ended::With(Kind::Refused);
     }
     // Ctrl-C is for the run's command.
@@ -71,17 +81,29 @@ pub fn serve(id: &str) -> Ended {
     let (Ok(listener), Ok(program)) = (std::io::stdin().as_fd().try_clone_to_owned(), std::env::current_exe()) else {
         return Ended::With(Kind::Refused);
     };
+    let mut answering: Vec<Child> = Vec::new();
     for asked in UnixListener::from(listener).incoming() {
         let Ok(asked) = asked else { continue };
-        let Ok(answered) = asked.try_clone() else { continue };
+        while answering.len() >= AT_ONCE {
+            answering.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let (Ok(answered), Ok(())) = (asked.try_clone(), asked.set_read_timeout(Some(PATIENCE))) else { continue };
         let mut command = Command::new(&program);
         command.args(["far", "--held", id]).stdin(OwnedFd::from(asked)).stdout(OwnedFd::from(answered)).stderr(Stdio::null());
         // If it cannot be started, the connection ends, and the near side says so.
-        if let Ok(mut child) = command.spawn() {
-            std::thread::spawn(move || child.wait());
-        }
+        answering.extend(command.spawn().ok());
+        answering.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
     }
     Ended::Done
+}
+
+/// Lets the connection that standard input is be silent from here on: the request has come.
+pub fn has_asked() {
+    if let Ok(stdin) = std::io::stdin().as_fd().try_clone_to_owned() {
+        // It only ends a look that takes long.
+        let _kept = UnixStream::from(stdin).set_read_timeout(None);
+    }
 }
 
 /// The request of a process in the run of session `id`, if all that it asks for is to see that session. It brings neither a store nor

@@ -27,7 +27,7 @@ pub fn far(args: &args::Far) -> Ended {
         return by_sudo(status);
     }
     if let Some(id) = &args.door {
-        return door::serve(id);
+        return door::serve(id, args.parent);
     }
     match (&args.request, args.tells) {
         (Some(word), Some(shell)) => match far::tell_begun(shell) {
@@ -81,6 +81,9 @@ fn over_connection(held: Option<&str>) -> Ended {
         Ok(request) => request,
         Err(error) => return refused(&error.into()),
     };
+    if held.is_some() {
+        door::has_asked();
+    }
     let request = match held.map_or(Ok(request.clone()), |id| door::checked(&request, id)) {
         Ok(request) => request,
         Err(problem) => return door::refuse(&problem),

@@ -2,30 +2,34 @@
 
 use std::ffi::OsString;
 use std::io::Read;
+use std::path::PathBuf;
 
 use globset::{GlobSet, GlobSetBuilder};
 
 use super::agents::settings::{name_of, surroundings};
 use super::args::Verb;
-use super::door::Door;
+use super::place::{absolute, whole};
 use super::problem::Problem;
-use super::{Call, help, parts, text};
+use super::{Call, Ended, by, help, parts, text};
 use crate::agent::known::Agent;
-use crate::agent::state::{State, obeyed_change};
+use crate::agent::state::{State as Kept, obeyed_change};
 use crate::capture::layout::Pass;
-use crate::config::path_glob;
+use crate::config::{AgentCommit, path_glob};
 use crate::diff::entries::Taken;
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::{Content, OnTree, Sources};
-use crate::error::{At, Error, Kind, command};
+use crate::error::{At, Error, command};
+use crate::fs::dir::{Dir, Sort};
 use crate::fs::path::AbsPath;
-use crate::session::change::Change;
+use crate::session::change::{Change, Changes};
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::opened::{Locked, Session};
-use crate::session::own_store;
+use crate::session::own_store::{self, Made};
+use crate::session::run::{Coverage, How};
 use crate::session::sides::Side;
 use crate::session::store::Store;
+use crate::tree::state::State;
 
 /// The most bytes of a file of state that are read for what an agent obeys in it.
 const MOST: u64 = 16 << 20;
@@ -36,8 +40,6 @@ pub struct Guest {
     agent: Agent,
     passes: Vec<AbsPath>,
     records: Vec<String>,
-    /// Open as long as it is here.
-    _door: Door,
 }
 
 impl Guest {
@@ -45,26 +47,31 @@ impl Guest {
     ///
     /// # Errors
     /// No home directory is known; the own store cannot be made.
-    pub fn receive(call: &Call, store: &Store, agent: Agent, session: &Session) -> Result<Self, Problem> {
-        let usual = State::of(agent, &surroundings()?);
+    pub fn receive(call: &Call, store: &Store, agent: Agent, (session, hide): (&Session, &[PathBuf])) -> Result<Self, Problem> {
+        let usual = Kept::of(agent, &surroundings()?);
         let set = call.config.agents.get(agent.word());
         let passes: Vec<AbsPath> = match set.and_then(|set| set.pass.as_ref()) {
-            Some(paths) => paths.iter().filter_map(|path| AbsPath::parse(path.as_os_str().as_encoded_bytes()).ok()).collect(),
+            Some(paths) => paths.iter().map(|path| absolute(path)).collect::<Result<_, _>>()?,
             None => usual.pass,
         };
         let records = set.and_then(|set| set.records.clone()).unwrap_or(usual.records);
         // What an earlier run of the session changed it has to see.
         let changes = session.changes()?;
         let is_held = |path: &AbsPath| changes.list.iter().any(|held| held.path.is_under(path) || path.is_under(&held.path));
-        let passes = passes.into_iter().filter(|path| path.as_path().exists() && !is_held(path)).collect();
-        let own_store = own_store::make(&call.fs, store, session)?;
-        let door = Door::open(&call.fs, store, session.id(), &own_store)?;
-        Ok(Self { agent, passes, records, _door: door })
+        let hidden = hide.iter().map(|path| absolute(&whole(path)?)).collect::<Result<Vec<_>, _>>()?;
+        let is_hidden = |path: &AbsPath| hidden.iter().any(|hidden| path.is_under(hidden));
+        let passes = passes.into_iter().filter(|path| path.as_path().exists() && !is_held(path) && !is_hidden(path)).collect();
+        if own_store::make(&call.fs, store, session)? == Made::Anew {
+            call.out.warn(
+                "the store that the session's runs had inside was spoilt: its turns are gone, and what is held is not touched",
+            );
+        }
+        Ok(Self { agent, passes, records })
     }
 
     /// The paths that stay real for it.
     pub fn passes(&self) -> impl Iterator<Item = Pass> {
-        let why = format!("{} records there", self.agent.name());
+        let why = self.why();
         self.passes.iter().map(move |path| Pass { path: path.as_path().to_path_buf(), why: why.clone() })
     }
 
@@ -73,49 +80,68 @@ impl Guest {
         vec![("RECANT_AGENT".into(), self.agent.word().into()), ("RECANT_STORE".into(), store.path.as_path().as_os_str().into())]
     }
 
-    /// Says, before the agent starts, where its changes go, what is not held, and what a person should know.
-    pub fn greet(&self, call: &Call, session: &Session) {
-        let named = session.header.name.as_ref().map(|name| format!(", named {name}")).unwrap_or_default();
+    /// Says, before the agent starts, where its changes go, what is not held (`coverage` has it), and what a person should know.
+    pub fn greet(&self, call: &Call, session: &Session, coverage: &[Coverage]) {
         let names = call.out.names();
-        let real = match &self.passes[..] {
-            [] => "nothing stays real".to_owned(),
-            [one] => format!("real: {}", names.show(one)),
-            [first, rest @ ..] => format!("real: {} and {} more", names.show(first), rest.len()),
+        let named = session.header.name.as_ref().map(|name| format!(", named {name}")).unwrap_or_default();
+        let why = self.why();
+        let mut passed = coverage.iter().filter(|row| row.how == How::Passed && row.why.as_ref() == Some(&why));
+        let real = match (passed.next(), passed.count()) {
+            (None, _) => String::new(),
+            (Some(row), 0) => format!("; real: {}", names.show(&row.path)),
+            (Some(row), more) => format!("; real: {} and {more} more", names.show(&row.path)),
         };
-        call.out.note(format_args!("{} is held in session {}{named}; {real}", self.agent.name(), session.id().tail()));
-        call.out.note("save files here after it has ended: it may not see them before, and they are conflicts then");
+        let tail = session.id().tail();
+        call.out.note(text::filled(&format!("{} is held in session {tail}{named}{real}", self.agent.name())));
+        let look = command(format_args!("review {}", session.header.name.as_deref().unwrap_or(tail)));
+        call.out.note(format_args!("files that you save meanwhile are conflicts; watch: {look}"));
+    }
+
+    fn why(&self) -> String {
+        format!("{} keeps it", self.agent.name())
     }
 
     /// Commits what the agent only recorded about itself, as a session of its own, and says so. What it obeys of it, and what somebody else
-    /// changed meanwhile, stays held.
+    /// changed meanwhile, stays held; and all of it, where the commit comes to nothing.
     ///
     /// # Errors
-    /// The session cannot be read, or the commit fails for another reason than a conflict. All stays held then.
+    /// The session cannot be locked again.
     pub fn commit_records(&self, call: &Call, store: &Store, session: Locked) -> Result<Locked, Problem> {
         let id = session.id().clone();
-        let Records { picked, held } = self.records(&session)?;
+        let found = self.records(&session);
         drop(session);
-        for (path, why) in &held {
-            call.out.note(format_args!("{} is held: {why}", call.out.names().show(path)));
-        }
-        if !picked.0.is_empty() {
-            let count = picked.0.len();
-            match commit(call, &id, picked) {
-                // Somebody writes there just now.
-                Err(problem) if problem.kind == Kind::Conflict => {
-                    call.out.note(format_args!("what {} keeps about itself is held: {}", self.agent.name(), problem.message));
+        let own = self.agent.name();
+        let kept = |problem: &Problem| {
+            let first = problem.paths.first().map(|against| format!(": {}", against.path)).unwrap_or_default();
+            call.out.note(text::filled(&format!("what {own} keeps about itself is held: {}{first}", problem.message)));
+        };
+        match found {
+            Err(problem) => kept(&problem),
+            Ok(Records { picked, held }) => {
+                say_held(call, &held);
+                let count = picked.0.len();
+                if count > 0 && is_an_agents(call) {
+                    call.out
+                        .note(text::filled(&format!("what {own} keeps about itself is held: an agent calls without a terminal")));
+                } else if count > 0 {
+                    match commit(call, &id, picked) {
+                        Ok(Some((part, Ended::Done))) => {
+                            let files = text::count(count as u64, "file");
+                            let back = command(format_args!("rollback {}", part.tail()));
+                            call.out
+                                .note(text::filled_remedy(&format!("{files} that {own} keeps about itself committed; {back}")));
+                        }
+                        Ok(Some((part, _))) => {
+                            let look = command(format_args!("show {}", part.tail()));
+                            call.out.note(text::filled_remedy(&format!("some of what {own} keeps about itself is held: {look}")));
+                        }
+                        Ok(None) => {}
+                        Err(problem) => kept(&problem),
+                    }
                 }
-                part => self.say_committed(call, count, &part?),
             }
         }
         Ok(store.lock_session(&call.fs, &id)?)
-    }
-
-    fn say_committed(&self, call: &Call, count: usize, part: &Option<Id>) {
-        let files = text::count(count as u64, "file");
-        let back =
-            part.as_ref().map(|part| format!("; {}", command(format_args!("rollback {}", part.tail())))).unwrap_or_default();
-        call.out.note(format_args!("{files} that {} keeps about itself committed{back}", self.agent.name()));
     }
 
     /// The changes of files that the agent only records.
@@ -126,43 +152,124 @@ impl Guest {
         let mut sources = Sources::of(session)?;
         let (mut picks, mut held) = (Vec::new(), Vec::new());
         for (change, side) in changes.list.iter().zip(&sides) {
-            if side.is_in() || !globs.is_match(change.path.as_path()) {
+            let path = &change.path;
+            let is_memory = path.as_bytes().split(|b| *b == b'/').any(|name| name == b"memory");
+            // A directory of which nothing is committed stays, too; one that is needed comes along.
+            let is_directory = change.after.as_ref().is_some_and(State::is_dir);
+            if side.is_in() || is_memory || is_directory || change.marks.same_content || !globs.is_match(path.as_path()) {
                 continue;
             }
-            let path = change.path.clone();
-            if let Some(member) = changes_obeyed(change, &mut sources)? {
-                held.push((path, format!("{} obeys {member} in it, and that was changed", self.agent.name())));
-            } else if change.marks.foreign || sources.on_tree(change, *side) != OnTree::AsRecorded {
-                held.push((path, "somebody else changed it meanwhile".into()));
-            } else {
-                picks.push(Pick { path, taken: Taken::Whole, seen: seen(change, *side, &mut sources) });
+            let is_theirs = change.marks.foreign || sources.on_tree(change, *side) != OnTree::AsRecorded;
+            let why = match self.no_record(&changes, change, &mut sources) {
+                _ if is_theirs => Some("somebody else changed it meanwhile".into()),
+                Ok(None) if picks.len() == MOST_RECORDS => Some(format!("there are more than {MOST_RECORDS}")),
+                Ok(why) => why,
+                Err(error) => Some(error.to_string()),
+            };
+            match why {
+                Some(why) => held.push((path.clone(), why)),
+                None => picks.push(Pick { path: path.clone(), taken: Taken::Whole, seen: seen(change, *side, &mut sources) }),
             }
         }
         Ok(Records { picked: Picked(picks), held })
     }
+
+    /// Why a change is more than a record; `None` if it is one: a file that was made, or a line that was added, or state in which the agent
+    /// obeys nothing that changed.
+    fn no_record(&self, changes: &Changes, change: &Change, sources: &mut Sources<'_>) -> Result<Option<String>, Error> {
+        let own = self.agent.name();
+        let Some(after) = &change.after else { return Ok(Some("it was deleted".into())) };
+        if let Some(why) = odd(change.before.object.as_ref(), after, change.marks.linked) {
+            return Ok(Some(why.into()));
+        }
+        // A directory that was made for it comes along.
+        let above = std::iter::successors(change.path.parent(), AbsPath::parent);
+        let mut made = above.filter_map(|above| at(changes, &above)?.after.as_ref());
+        if made.any(|made| made.meta.mode & DIRECTORY_GAINS != 0 || !made.meta.xattrs.is_empty()) {
+            return Ok(Some("the directory that was made for it is open to others".into()));
+        }
+        if after.size() > MOST {
+            return Ok(Some(format!("it is larger than {}", text::bytes(MOST))));
+        }
+        let before = before(change)?;
+        let mut bytes = Vec::new();
+        match sources.after(change, Side::Never, &OnTree::AsRecorded)? {
+            Content::File(file) => drop(file.take(MOST).read_to_end(&mut bytes).at("read", &change.path)?),
+            Content::Gone(why) => return Ok(Some(why)),
+        }
+        let name = change.path.name();
+        Ok(if name.ends_with(b".json") {
+            obeyed_change(&before, &bytes).map(|member| format!("{own} obeys {member} in it, and that was changed"))
+        } else {
+            (!bytes.starts_with(&before)).then(|| "lines that were in it are gone".into())
+        })
+    }
+}
+
+/// The most records that are committed at once: each is a descriptor.
+const MOST_RECORDS: usize = 300;
+
+/// The most lines about records that stay held.
+const MOST_LINES: usize = 3;
+
+fn say_held(call: &Call, held: &[(AbsPath, String)]) {
+    for (path, why) in held.iter().take(MOST_LINES) {
+        call.out.note(text::filled(&format!("{} is held: {why}", call.out.names().show(path))));
+    }
+    let more = held.len().saturating_sub(MOST_LINES);
+    if more > 0 {
+        call.out.note(format_args!("and {} more", text::count(more as u64, "file")));
+    }
+}
+
+/// True if an agent calls that nobody watches, and that may not make anything real.
+fn is_an_agents(call: &Call) -> bool {
+    by::variable().is_some() && !call.can_ask && call.config.agent_commit.value != AgentCommit::Allow
+}
+
+/// Set-user-id, set-group-id, and what others may write to.
+const DIRECTORY_GAINS: u32 = 0o6022;
+
+fn at<'c>(changes: &'c Changes, path: &AbsPath) -> Option<&'c Change> {
+    changes.list.binary_search_by(|change| change.path.cmp(path)).ok().map(|i| &changes.list[i])
+}
+
+/// The oddity of a record: anything but a plain file, or rights that it gains.
+fn odd(before: Option<&State>, after: &State, linked: bool) -> Option<&'static str> {
+    /// Set-user-id, set-group-id, and what others may do.
+    const GAINS: u32 = 0o6133;
+    let had = before.map_or(0, |before| before.meta.mode);
+    match () {
+        () if !after.is_file() || before.is_some_and(|before| !before.is_file()) => Some("it is no plain file"),
+        () if linked => Some("it has several names"),
+        () if after.meta.mode & GAINS & !had != 0 => Some("its mode gives more than a record needs"),
+        () if before.is_some_and(|before| (before.meta.uid, before.meta.gid) != (after.meta.uid, after.meta.gid)) => {
+            Some("its owner was changed")
+        }
+        () if !after.meta.xattrs.is_empty() => Some("it has extended attributes"),
+        () => None,
+    }
+}
+
+/// The content on the tree of a file that a run has changed; nothing if it was made. Larger than [`MOST`], its first bytes.
+fn before(change: &Change) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    if let Some((parent, name)) = change.path.parent().zip(change.path.split().map(|(_, name)| name))
+        && change.before.object.is_some()
+    {
+        let dir = Dir::open(parent.as_path())?;
+        // What has come there since may never end.
+        if dir.at(name).stat()?.is_some_and(|stat| stat.sort == Sort::File) {
+            dir.at(name).open_file()?.take(MOST).read_to_end(&mut bytes).at("read", &change.path)?;
+        }
+    }
+    Ok(bytes)
 }
 
 /// Files that the agent recorded about itself: those that can be committed, and those that stay held, each with the reason.
 struct Records {
     picked: Picked,
     held: Vec<(AbsPath, String)>,
-}
-
-/// The member of a JSON file that an agent obeys and that a change changes; `None` if there is none.
-fn changes_obeyed(change: &Change, sources: &mut Sources<'_>) -> Result<Option<String>, Error> {
-    if !String::from_utf8_lossy(change.path.name()).contains(".json") || change.path.name().ends_with(b".jsonl") {
-        return Ok(None);
-    }
-    // Of what is missing, or cannot be compared, all counts as changed.
-    let before = std::fs::read(change.path.as_path()).unwrap_or_default();
-    let mut after = Vec::new();
-    if let Content::File(file) = sources.after(change, Side::Never, &OnTree::AsRecorded)? {
-        file.take(MOST + 1).read_to_end(&mut after).at("read", &change.path)?;
-    }
-    if after.len() as u64 > MOST {
-        return Ok(Some(format!("what is more than {}", text::bytes(MOST))));
-    }
-    Ok(obeyed_change(&before, &after))
 }
 
 fn set_of(globs: &[String]) -> Result<GlobSet, Problem> {
@@ -174,15 +281,15 @@ fn set_of(globs: &[String]) -> Result<GlobSet, Problem> {
     set.build().map_err(|why| wrong("", why))
 }
 
-/// Commits picks of a session; returns the session that they became, if they became one.
-fn commit(call: &Call, id: &Id, picked: Picked) -> Result<Option<Id>, Problem> {
+/// Commits picks of a session as one of its own; returns that, and how it ended. `None` if it came to nothing.
+fn commit(call: &Call, id: &Id, picked: Picked) -> Result<Option<(Id, Ended)>, Problem> {
     let words = [OsString::from("recant"), "commit".into(), id.as_str().into()];
     let mut verb = help::parse(&words).map_err(|error| Problem::refused(error.to_string()))?.verb;
     let Some(Verb::Commit(args)) = &mut verb else { return Ok(None) };
-    args.what.picked = Some(picked);
+    (args.what.picked, args.what.beside) = (Some(picked), true);
     let within = call.for_screen();
-    parts::commit::commit(&within, args)?;
-    Ok(within.out.session.take().filter(|made| made != id))
+    let ended = parts::commit::commit(&within, args)?;
+    Ok(within.out.session.take().filter(|made| made != id).map(|made| (made, ended)))
 }
 
 /// A name for a session: the agent's and the project's, with a number if it is taken.

@@ -9,7 +9,7 @@ use super::door::NAME;
 use super::problem::Problem;
 use super::{Call, Ended, far};
 use crate::capture::inside::Inside;
-use crate::error::{Error, Kind};
+use crate::error::{At, Error, IoError, Kind};
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::fs::socket;
@@ -45,6 +45,17 @@ pub fn words(cli: &Cli, words: &[OsString], inside: &Inside) -> Option<Vec<OsStr
         }
         _ => return None,
     }
+    let paths = match cli.verb() {
+        Verb::Diff(args) => &args.paths[..],
+        Verb::Show(args) => &args.paths,
+        _ => &[],
+    };
+    // Outside, the working directory is that in which the run began.
+    let here = std::env::current_dir().ok()?;
+    for path in paths {
+        let word = words.iter_mut().rev().find(|word| **word == *path)?;
+        *word = here.join(path).into_os_string();
+    }
     Some(words)
 }
 
@@ -68,11 +79,30 @@ pub fn ask(call: &Call, words: &[OsString], store: &AbsPath) -> Result<Ended, Pr
     };
     let dir = Dir::open(store.as_path()).map_err(Error::from)?;
     let door = socket::connect(dir.at(NAME)).map_err(|error| silent(Some(&error.why())))?;
-    answered(&door, &request).map_err(|error| silent(Some(&crate::error::reason(&error))))?.ok_or_else(|| silent(None))
+    match answered(&door, &request) {
+        Ok(Some(ended)) => Ok(ended),
+        Ok(None) => Err(silent(None)),
+        Err(Lost::Door(error)) => Err(silent(Some(&crate::error::reason(&error)))),
+        Err(Lost::Printing(error)) => Err(Error::from(error).into()),
+    }
+}
+
+/// The end that broke off.
+enum Lost {
+    /// The connection.
+    Door(std::io::Error),
+    /// The stream that is printed to.
+    Printing(IoError),
+}
+
+impl From<std::io::Error> for Lost {
+    fn from(error: std::io::Error) -> Self {
+        Self::Door(error)
+    }
 }
 
 /// The answer, printed as it comes; `None` if the connection ends before it does.
-fn answered(mut door: &UnixStream, request: &Request) -> std::io::Result<Option<Ended>> {
+fn answered(mut door: &UnixStream, request: &Request) -> Result<Option<Ended>, Lost> {
     Up::Request(request.json()).write(&mut door)?;
     let mut from = BufReader::new(door);
     let mut line = Vec::new();
@@ -83,9 +113,9 @@ fn answered(mut door: &UnixStream, request: &Request) -> std::io::Result<Option<
     let mut ended = None;
     while let Some(frame) = Down::read(&mut from)? {
         match frame {
-            Down::Output(bytes) => std::io::stdout().write_all(&bytes)?,
+            Down::Output(bytes) => std::io::stdout().write_all(&bytes).at("write", "standard output").map_err(Lost::Printing)?,
             Down::Errors(bytes) => {
-                std::io::stderr().write_all(&bytes)?;
+                std::io::stderr().write_all(&bytes).at("write", "standard error").map_err(Lost::Printing)?;
                 // Without an end it is why the request was refused.
                 ended = Some(Ended::With(Kind::Refused));
             }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::args;
+use super::door::Door;
 use super::go_on::{self, Aim, Begun};
 use super::guest::Guest;
 use super::history::History;
@@ -172,7 +173,7 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
         _ => History::default(),
     };
     let mut id_file = None;
-    let received = asked.agent.map(|agent| Guest::receive(call, &store, agent, &begun.session)).transpose();
+    let received = asked.agent.map(|agent| Guest::receive(call, &store, agent, (&begun.session, &args.hide))).transpose();
     let (started, guest) = match received {
         Ok(guest) => (start(call, &store, &mut begun, (asked, &history, guest.as_ref()), since, &mut id_file), guest),
         Err(problem) => (Err(problem.into()), None),
@@ -285,8 +286,10 @@ fn start(
         (Prompt::Session, Some(shell)) => hints::prompt(shell, session.id(), history.is_real()),
         _ => (args.command.clone(), guest.map(|guest| guest.env(store)).unwrap_or_default()),
     };
+    let own = own_store::of(store, session).map_err(Problem::from)?;
+    let door = own.map(|own| Door::open(&call.fs, store, session.id(), &own)).transpose()?;
     if let Some(guest) = guest {
-        guest.greet(call, session);
+        guest.greet(call, session, plan.coverage());
     }
     if !fresh {
         hints::changed_below(call, session)?;
@@ -320,7 +323,9 @@ fn start(
             text::bytes(limit)
         )),
     };
-    hold(&call.fs, store, session, plan, &command, &cwd, &mut hear).map_err(|error| {
+    let held = hold(&call.fs, store, session, plan, &command, &cwd, &mut hear);
+    drop(door);
+    held.map_err(|error| {
         let ran = error.reason() == Some(&Reason::Uncollected);
         NotHeld { problem: Box::new(error.into()), ran }
     })

@@ -215,7 +215,9 @@ pub fn meant(call: &Call, key: &str, want: Want) -> Option<Id> {
 /// True if a session could be `last`, or has to be named as passed over.
 fn counts(want: Want, header: &Header) -> bool {
     let empty_desk = want == Want::Stage && header.origin == Origin::Staged;
-    header.discarded.is_none() && (header.counts.changes > 0 || header.steps.is_some() || header.uncollected || empty_desk)
+    !header.beside
+        && header.discarded.is_none()
+        && (header.counts.changes > 0 || header.steps.is_some() || header.uncollected || empty_desk)
 }
 
 /// The header of a session after its run is collected, if that was cut off and the verb could act on its changes: else an older session

@@ -173,6 +173,9 @@ pub struct Header {
     /// True if a verb makes it for itself, and nothing of it was sealed yet: [`Header::is_unsealed`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub begun: bool,
+    /// True if recant made it by itself, beside what somebody asked for: 'last' does not mean it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub beside: bool,
     /// The number of whole lines of `changes.jsonl` that count.
     pub lines: u64,
     /// Its steps; missing as long as it has one at most.
@@ -264,6 +267,7 @@ impl Header {
             uncollected: false,
             unsynced: false,
             begun: false,
+            beside: false,
             lines: 0,
             steps: None,
             counts: Counts::default(),

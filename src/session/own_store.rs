@@ -20,17 +20,28 @@ pub fn of(store: &Store, session: &Session) -> Result<Option<AbsPath>, Error> {
     Ok(session.dir.at(DIRECTORY).stat()?.map(|_| path(store, session)))
 }
 
-/// Makes the store, if it is not there yet; returns its path.
+/// The result of [`make`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// It is there.
+    Ready,
+    /// It was there, was none any more, and was made anew: a command inside may do with it what it likes.
+    Anew,
+}
+
+/// Makes the store, if it is not there yet.
 ///
 /// # Errors
 /// It cannot be made.
-pub fn make(fs: &Fs, store: &Store, session: &Session) -> Result<AbsPath, Error> {
-    if session.dir.at(DIRECTORY).stat()?.is_none() {
-        fs.mkdir(session.dir.at(DIRECTORY), 0o700)?;
+pub fn make(fs: &Fs, store: &Store, session: &Session) -> Result<Made, Error> {
+    let is_there = session.dir.at(DIRECTORY).stat()?.is_some();
+    if is_there && Store::create(fs, &path(store, session)).is_ok() {
+        return Ok(Made::Ready);
     }
-    let path = path(store, session);
-    Store::create(fs, &path)?;
-    Ok(path)
+    fs.remove_all(session.dir.at(DIRECTORY))?;
+    fs.mkdir(session.dir.at(DIRECTORY), 0o700)?;
+    Store::create(fs, &path(store, session))?;
+    Ok(if is_there { Made::Anew } else { Made::Ready })
 }
 
 fn path(store: &Store, session: &Session) -> AbsPath {

@@ -76,6 +76,7 @@ struct Wanted<'n> {
     /// Its id; one is drawn if `None`.
     id: Option<&'n Id>,
     begun: bool,
+    beside: bool,
     name: Option<&'n str>,
     command: Option<String>,
 }
@@ -251,7 +252,10 @@ impl Store {
     /// The newest session that has a change, or may have one, as its run was not collected. Not one of `but`.
     pub fn newest(&self, but: &[Id]) -> Result<Header, Error> {
         let of_use = |h: &Header| {
-            (h.counts.changes > 0 || h.steps.is_some() || h.uncollected) && h.discarded.is_none() && !but.contains(&h.id)
+            !h.beside
+                && (h.counts.changes > 0 || h.steps.is_some() || h.uncollected)
+                && h.discarded.is_none()
+                && !but.contains(&h.id)
         };
         let (headers, _) = self.headers()?;
         headers.into_iter().rev().find(of_use).ok_or_else(|| {
@@ -355,22 +359,33 @@ impl Store {
 
     /// Begins a session: makes its directory under another name, so that it appears whole. `command` is the start of a run's.
     pub fn begin(&self, fs: &Fs, origin: Origin, name: Option<&str>, command: Option<String>) -> Result<Locked, Error> {
-        self.begin_as(fs, Wanted { origin, id: None, begun: false, name, command })
+        self.begin_as(fs, Wanted { origin, id: None, begun: false, beside: false, name, command })
     }
 
     /// Begins a session that a verb makes for itself: nobody sees it before something of it is sealed, and if nothing is, what is left of
     /// it goes ([`Store::sweep_begun`]). A listing shows `command` for it.
     pub fn begin_own(&self, fs: &Fs, name: Option<&str>, command: String) -> Result<Locked, Error> {
-        self.begin_as(fs, Wanted { origin: Origin::Staged, id: None, begun: true, name, command: Some(command) })
+        self.begin_as(fs, Wanted { origin: Origin::Staged, id: None, begun: true, beside: false, name, command: Some(command) })
+    }
+
+    /// Begins such a session beside what somebody asked for: 'last' will not mean it.
+    pub fn begin_beside(&self, fs: &Fs, command: String) -> Result<Locked, Error> {
+        self.begin_as(
+            fs,
+            Wanted { origin: Origin::Staged, id: None, begun: true, beside: true, name: None, command: Some(command) },
+        )
     }
 
     /// Begins a session with the id of a run on the real tree, of which nothing was sealed yet.
     pub fn begin_of_run(&self, fs: &Fs, id: &Id, name: Option<&str>, command: String) -> Result<Locked, Error> {
-        self.begin_as(fs, Wanted { origin: Origin::Staged, id: Some(id), begun: true, name, command: Some(command) })
+        self.begin_as(
+            fs,
+            Wanted { origin: Origin::Staged, id: Some(id), begun: true, beside: false, name, command: Some(command) },
+        )
     }
 
     fn begin_as(&self, fs: &Fs, wanted: Wanted<'_>) -> Result<Locked, Error> {
-        let Wanted { origin, id: given, begun, name, command } = wanted;
+        let Wanted { origin, id: given, begun, beside, name, command } = wanted;
         if let Some(name) = name {
             id::check_name(name).map_err(|why| bad_key(name, why))?;
         }
@@ -405,7 +420,7 @@ impl Store {
             let mut header = Header::new(id.clone(), seq, origin, crate::fs::now());
             header.name = name.map(Into::into);
             header.uncollected = !durable;
-            header.begun = begun;
+            (header.begun, header.beside) = (begun, beside);
             header.command = command.clone();
             header.cwd = self.begins_in.clone();
             header.by = self.by.clone();

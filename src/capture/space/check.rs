@@ -55,7 +55,8 @@ pub(super) fn verify(plan: &Plan, attached: &[Attached]) -> Result<(), Unbuilt> 
     {
         let own = at(store)?;
         let covered = mounts.iter().find(|mount| mount.id == own.parent);
-        if own.point != *store || !covered.is_some_and(|hiding| hiding.point == *store && hiding.source == source) {
+        let closed = has(&own.options, "nodev") && has(&own.options, "nosuid");
+        if own.point != *store || !closed || !covered.is_some_and(|hiding| hiding.point == *store && hiding.source == source) {
             return Err(Unbuilt::NotAsPlanned(store.clone(), "the run's own store is not there".into()));
         }
         writable.insert(own.id);

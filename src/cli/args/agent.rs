@@ -117,7 +117,7 @@ pub struct TurnUndo {
   recant agent run claude
   recant agent run codex exec 'mend the tests'
   recant agent run --session claude-app claude --continue
-  recant review                      in another terminal, while it works
+  recant review claude-app           in another terminal, while it works
 
 The agent's credentials stay real. What it only writes down about itself, as
 transcripts, is committed by itself at the end. All else is held: its settings,
@@ -131,6 +131,9 @@ pub struct AgentRun {
     /// Go on in the pending session of that name; where there is none, begin one
     #[arg(long, value_name = "NAME")]
     pub session: Option<String>,
+    /// With --session: wait so long for a command that runs in it, as in 30s or 5m
+    #[arg(long, value_name = "TIME", requires = "session", value_parser = super::run::wait)]
+    pub wait: Option<i64>,
     /// Leave PATH real too: a socket, a file, or a directory with all in it
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub pass: Vec<PathBuf>,

@@ -96,6 +96,9 @@ pub struct What {
     /// The picks of a person on a screen, in place of paths
     #[arg(skip)]
     pub picked: Option<Picked>,
+    /// True if recant commits the picks by itself: as a session of their own beside this one, also where they are all of it
+    #[arg(skip)]
+    pub beside: bool,
 }
 
 /// `rollback`.

@@ -359,6 +359,9 @@ pub struct Far {
     /// Answer what processes in the run of this session ask about it, by the socket that standard input is
     #[arg(long, value_name = "ID", conflicts_with = "request")]
     pub door: Option<String>,
+    /// The process that this one ends with
+    #[arg(long, value_name = "PID", requires = "door")]
+    pub parent: Option<i32>,
     /// Carry out only what shows this session
     #[arg(long, value_name = "ID", conflicts_with = "request")]
     pub held: Option<String>,

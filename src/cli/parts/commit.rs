@@ -48,6 +48,7 @@ fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem> {
         if what.dry_run { apply::to_look_at(call, what.key(), want)? } else { call.locked(what.key(), want)? };
     let (changes, session_id) = (session.changes()?, session.id().to_string());
     let is_part = match &what.picked {
+        Some(_) if what.beside => true,
         Some(picked) => picks::is_part(picked, &session, &changes)?,
         None => args.patch || select::names_blocks(&what.paths, &changes)?,
     };
@@ -59,7 +60,7 @@ fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem> {
     if selection.is_empty() {
         return Ok(Some(nothing(call, &session)));
     }
-    if selection.len() == changes.list.len() && selection.values().all(|taken| *taken == Taken::Whole) {
+    if !what.beside && selection.len() == changes.list.len() && selection.values().all(|taken| *taken == Taken::Whole) {
         // All there is: no part of it. By its paths, as a command may go on in the session until it is locked again.
         drop(session);
         let mut all = args.clone();
@@ -121,8 +122,11 @@ fn commit_part(
         selection.iter().map(taken).collect::<Result<Vec<_>, Problem>>()?.into_iter().unzip();
     drop(sources);
     let of = session.id().clone();
-    let words = piece::words(Verb::Commit, &of, args.patch || args.what.picked.is_some(), &args.what.paths);
-    let terms = Terms { of: &of, verb: Verb::Commit, force: args.force };
+    let words = match args.what.beside {
+        true => ["commit", of.tail(), "by", "agent", "run"].map(str::to_owned).to_vec(),
+        false => piece::words(Verb::Commit, &of, args.patch || args.what.picked.is_some(), &args.what.paths),
+    };
+    let terms = Terms { of: &of, verb: Verb::Commit, force: args.force, beside: args.what.beside };
     let Committed { id, put, mut report } = piece::commit(call, store, (&pieces, &words), &terms, args.what.dry_run)?;
     report.notes.splice(0..0, notes);
     if !args.what.dry_run {

@@ -78,7 +78,10 @@ pub fn commit(
     dry_run: bool,
 ) -> Result<Committed, Problem> {
     let mut put = Vec::new();
-    let begun = store.begin_own(&call.fs, None, words.join(" "))?;
+    let begun = match terms.beside {
+        true => store.begin_beside(&call.fs, words.join(" "))?,
+        false => store.begin_own(&call.fs, None, words.join(" "))?,
+    };
     let mut session = filled(call, store, begun, |session| fill(call, store, session, pieces).map(|found| put = found))?;
     let effect = if dry_run { Effect::Print } else { Effect::Apply };
     let done = apply::commit_part(call, store, &mut session, terms, effect);

@@ -91,7 +91,7 @@ fn part(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
         return Ok(Some(Ended::Done));
     }
     let words = piece::words(Verb::Rollback, session.id(), in_blocks, &what.paths);
-    let terms = Terms { of: session.id(), verb: Verb::Rollback, force: args.force };
+    let terms = Terms { of: session.id(), verb: Verb::Rollback, force: args.force, beside: false };
     let Committed { id, mut report, .. } = piece::commit(call, store, (&pieces, &words), &terms, what.dry_run)?;
     report.notes.splice(0..0, notes);
     apply::say_back(call, &id, &report, (what.dry_run, args.all), session.id());
