@@ -286,11 +286,11 @@ def main():
         top = os.path.realpath(tempfile.mkdtemp(prefix="recant-reach-"))
         try:
             ways = {"real": check, "held": check_held, "command": check_by_command}
-            for way, checked in ways.items():
-                if way in given.way and (way != "command" or agent.name == "claude"):
-                    os.mkdir(f"{top}/{way}")
-                    checked(agent, Project(f"{top}/{way}", recant))
-            tell("passed", f"{name} {agent.version()} ({' and '.join(given.way)})")
+            asked = [way for way in given.way if way != "command" or agent.name == "claude"]
+            for way in asked:
+                os.mkdir(f"{top}/{way}")
+                ways[way](agent, Project(f"{top}/{way}", recant))
+            tell("passed", f"{name} {agent.version()} ({', '.join(asked)})")
         except Failed as failed:
             tell("failed", f"{name} {agent.version()}", failed)
             if given.keep:
