@@ -131,6 +131,8 @@ say done"#
         let before = desk.world.manifest();
         let mut at_work = AtWork::begin(desk);
         at_work.waits("twelve");
+        let said = desk.recant("agent turns").with(1);
+        assert!(said_of(&said).contains("an agent is held in session claude-tree: have it run recant agent turns"), "{said}");
         // From a second terminal.
         let listed = desk.recant("list --json").ok().json();
         assert_eq!(listed["sessions"][0]["status"], "running", "{listed}");
@@ -146,6 +148,8 @@ say done"#
         desk.world.manifest().assert_same(&before, "nothing is on the tree at the end");
         assert_eq!(home(desk, ".claude/settings.json"), "{}\n", "what it obeys is held");
         let id = desk.ids().last().unwrap().clone();
+        let said = desk.recant("agent undo 7").with(1);
+        assert!(said_of(&said).contains("recant run --session claude-tree -- recant agent turns"), "{said}");
         desk.recant(&format!("commit {id}")).ok();
         assert_eq!(home(desk, "undo.status"), "0\n", "{}", home(desk, "undo.out"));
         let told: serde_json::Value = serde_json::from_str(&home(desk, "turns.json")).unwrap();

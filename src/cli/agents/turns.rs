@@ -9,11 +9,13 @@ use super::take::settle;
 use crate::agent::known::Agent;
 use crate::agent::turn::Turn;
 use crate::agent::turns;
+use crate::capture::inside::capture;
 use crate::cli::args::{self, SnapshotDiff, TurnDiff, turn_and_paths};
 use crate::cli::brief::{self, List, Place};
 use crate::cli::list::shown;
 use crate::cli::place::absolute;
 use crate::cli::problem::Problem;
+use crate::cli::scope::Scope;
 use crate::cli::snapshot::inner;
 use crate::cli::text::{self, Flexible, Side};
 use crate::cli::{Call, Ended, cwd, snapshot_diff};
@@ -24,6 +26,7 @@ use crate::fs::dir::Time;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::header::Status;
 use crate::session::id::Id;
+use crate::session::own_store;
 use crate::session::store::Store;
 use crate::snapshot::series::{Locked, Series};
 use crate::snapshot::whole;
@@ -59,11 +62,13 @@ impl<'c> Here<'c> {
         }
         let Some((store, turns, directory)) = found else {
             let why = format!("{directory}: no turn of an agent is known here");
-            return Err(Problem::refused(why).remedy(format!(
-                "{} tells which agents have recant's hooks, and {} adds them",
-                command("agent status"),
-                command("agent install AGENT")
-            )));
+            return Err(Problem::refused(why).remedy(of_held(call)?.unwrap_or_else(|| {
+                format!(
+                    "{} tells which agents have recant's hooks, and {} adds them",
+                    command("agent status"),
+                    command("agent install AGENT")
+                )
+            })));
         };
         Ok(Self { store, directory, turns })
     }
@@ -473,4 +478,23 @@ pub fn not_covered(turn: &Turn) -> Problem {
         Some(_) => problem.remedy(format!("{} shows what is known of it", command(format_args!("agent diff {n}")))),
         None => problem,
     }
+}
+
+/// The way to the turns of an agent that is held in this project, the newest one's; `None` if none is.
+fn of_held(call: &Call) -> Result<Option<String>, Problem> {
+    let (Some(store), None) = (call.store()?, capture()) else { return Ok(None) };
+    let here = Scope::here()?;
+    let (headers, _) = store.headers()?;
+    for header in headers.iter().rev().filter(|header| here.has(store, header)) {
+        let is_open = matches!(header.status(), Status::Running | Status::Pending);
+        if is_open && own_store::of(store, &store.session(&header.id)?)?.is_some() {
+            let name = header.name.as_deref().unwrap_or(header.id.tail());
+            let verbs = "recant agent turns, diff or undo N";
+            return Ok(Some(match header.status() {
+                Status::Running => format!("an agent is held in session {name}: have it run {verbs} there"),
+                _ => format!("those of a held agent: {}", command(format_args!("run --session {name} -- recant agent turns"))),
+            }));
+        }
+    }
+    Ok(None)
 }
