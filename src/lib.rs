@@ -24,6 +24,7 @@ mod diff;
 mod engine;
 mod error;
 mod fs;
+mod mcp;
 mod moving;
 mod remote;
 mod review;

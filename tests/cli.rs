@@ -9,7 +9,7 @@ use common::World;
 use insta::assert_snapshot;
 
 /// Every verb there is, as it is called.
-const VERBS: [&str; 50] = [
+const VERBS: [&str; 51] = [
     "run",
     "shell",
     "session",
@@ -60,6 +60,7 @@ const VERBS: [&str; 50] = [
     "agent list",
     "agent guide",
     "agent export",
+    "mcp",
 ];
 
 #[test]
@@ -657,6 +658,7 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     /var/tmp
     agent.commit refuse default
     agent.keep 200 default
+    mcp.ask false default
     retention.keep none default
     retention.older_than 2w file
     snapshot.keep 50 default

@@ -19,6 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("snapshot", &["engine", "checkpoint", "session", "tree", "fs"]),
     ("agent", &["snapshot", "checkpoint", "session", "tree", "fs"]),
     ("remote", &["session"]),
+    ("mcp", &[]),
     ("diff", &["checkpoint", "session", "tree", "blocks", "fs"]),
     ("review", &["diff", "session", "tree", "blocks", "fs"]),
     (
@@ -27,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "review",
             "agent",
             "remote",
+            "mcp",
             "diff",
             "snapshot",
             "moving",
@@ -264,6 +266,7 @@ fn no_file_of_these_rooms_is_used_by_one_that_it_uses() {
         "diff",
         "engine",
         "fs",
+        "mcp",
         "moving",
         "remote",
         "session",

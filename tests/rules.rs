@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Where the documents are that comments cite.
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 10] = [
     "docs/ARCHITECTURE.md",
     "docs/DECISIONS.md",
     "docs/ansible.md",
     "docs/json.md",
+    "docs/mcp.md",
     "docs/remote.md",
     "docs/store-format.md",
     "tests/README.md",

@@ -34,7 +34,7 @@ pub const GROUPS: [Group; 7] = [
         told_in_short: true,
     },
     Group { title: "Snapshots", verbs: &["snapshot"], calls: &[], told_in_short: true },
-    Group { title: "Agents on the real tree", verbs: &["agent", "hook"], calls: &[], told_in_short: false },
+    Group { title: "Agents on the real tree", verbs: &["agent", "hook", "mcp"], calls: &[], told_in_short: false },
     Group {
         title: "Other machines",
         verbs: &[],

@@ -46,6 +46,7 @@ mod log;
 mod log_filter;
 mod made;
 mod manual;
+mod mcp;
 mod meant;
 mod merge;
 mod misuse;
@@ -96,8 +97,10 @@ use crate::engine::ready::{self, Settled};
 use crate::engine::recover::Recovered;
 use crate::error::{Kind, command, recant, shell_word};
 use crate::fs::Fs;
+use crate::fs::dir::Dir;
 use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
+use crate::session::by::By;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::opened::{Locked, Session};
@@ -180,8 +183,8 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         None if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) => Color::Auto,
         None => config.color.value,
     };
-    // An agent's hook is about this machine, whatever $RECANT_HOST says.
-    let is_here = near.is_some() || matches!(cli.verb(), Verb::Hook(_));
+    // An agent's hook and server are about this machine, whatever $RECANT_HOST says.
+    let is_here = near.is_some() || matches!(cli.verb(), Verb::Hook(_) | Verb::Mcp(_));
     let hosts = if is_here { None } else { remote::asked_for(global) };
     let place = match &global.store {
         // With -H, --store names the far side's.
@@ -199,7 +202,12 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         store: OnceCell::new(),
         last: RefCell::default(),
         recovered: RefCell::default(),
+        through: None,
     };
+    if matches!(cli.verb(), Verb::Mcp(_)) && cli.global.host.as_deref().is_some_and(|host| host != "local") {
+        let problem = Problem::new(Kind::Usage, "recant mcp serves this machine alone");
+        return finish(&call.out, Err(problem.remedy("a client can start it there: ssh HOST recant mcp")), Effects::None);
+    }
     if let Err(problem) = guard::refuse(&call, cli.verb(), &args[1..], hosts.is_some()) {
         return finish(&call.out, not_begun(&call.out, cli.verb(), problem), Effects::None);
     }
@@ -257,8 +265,8 @@ fn effects(verb: &Verb) -> Effects {
             AgentVerb::Install(args) | AgentVerb::Uninstall(args) => args.dry_run,
             AgentVerb::Export(_) | AgentVerb::Run(_) => false,
         },
-        // It recovers nothing: an agent waits for it.
-        Verb::Hook(_) => true,
+        // It recovers nothing: an agent waits for it. What a server does, its calls answer for.
+        Verb::Hook(_) | Verb::Mcp(_) => true,
         Verb::Rewind(args) => args.dry_run,
         Verb::Fork(args) => args.dry_run,
         Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) | Verb::Confirm(_) => false,
@@ -324,6 +332,8 @@ pub struct Call {
     last: RefCell<Option<Id>>,
     /// Operations that were recovered before the verb began.
     recovered: RefCell<Vec<Recovered>>,
+    /// The agent through whose server a person asked for it.
+    through: Option<String>,
 }
 
 impl Call {
@@ -400,6 +410,7 @@ impl Call {
                 AgentVerb::Export(args) => agents::export(self, &args),
             },
             Verb::Hook(args) => agents::hook::hook(self, &args),
+            Verb::Mcp(args) => mcp::mcp(self, &args),
             Verb::Prune(args) => prune_all::prune(self, &args),
             Verb::Recover(args) => recover::recover(self, &args),
             Verb::Cat(args) => cat::cat(self, &args),
@@ -489,7 +500,7 @@ impl Call {
         let mut store = Store::open(&self.store_path()?)?;
         if let Some(store) = &mut store {
             store.begins_in = crate::capture::plan::working_directory().ok();
-            store.by = by::caller(&store.dir);
+            store.by = self.caller(&store.dir);
         }
         Ok(self.store.get_or_init(|| store).as_ref())
     }
@@ -499,8 +510,14 @@ impl Call {
         refuse_without_store()?;
         let mut store = Store::create(&self.fs, &self.store_path()?)?;
         store.begins_in = crate::capture::plan::working_directory().ok();
-        store.by = by::caller(&store.dir);
+        store.by = self.caller(&store.dir);
         Ok(store)
+    }
+
+    /// The agent that calls; `None` for a person.
+    fn caller(&self, store: &Dir) -> Option<By> {
+        let through = || Some(By { agent: self.through.clone()?, session: None, turn: None });
+        by::caller(store).or_else(through)
     }
 
     /// The store, for a verb that needs an existing session.

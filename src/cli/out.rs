@@ -119,10 +119,10 @@ impl Out {
     }
 
     /// Keeps all that is printed, without colour, for a screen that shows it: [`Self::kept`].
-    pub fn keeping(&self) -> Self {
+    pub fn keeping(&self, form: Form) -> Self {
         let kept = Kept::default();
         let sink: Box<dyn Write> = Box::new(kept.clone());
-        let own = Self::new(Form::Text, Color::Never, false, false);
+        let own = Self::new(form, Color::Never, false, false);
         Self {
             names: self.names.clone(),
             terminals: Cell::new((false, false)),

@@ -20,6 +20,7 @@ struct File {
     checkpoint: CheckpointTable,
     commit: CommitTable,
     agent: AgentTable,
+    mcp: McpTable,
     retention: RetentionTable,
     snapshot: SnapshotTable,
     steps: StepsTable,
@@ -79,6 +80,12 @@ struct OfAgentTable {
     pass: Option<Vec<PathBuf>>,
     records: Option<Vec<String>>,
     hold: Option<Hold>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct McpTable {
+    ask: Option<bool>,
 }
 
 #[derive(Deserialize, Default)]
@@ -216,6 +223,7 @@ impl Config {
             agent_commit: Set::of(file.agent.commit, AgentCommit::default()),
             agent_keep: Set::of(file.agent.keep, 200),
             agents,
+            mcp_ask: Set::of(file.mcp.ask, false),
             keep: Set::of(file.retention.keep.map(Some), None),
             older_than: Set::of(older_than.map_err(|why| value("retention.older_than", why))?.map(Some), None),
             snapshot_keep: Set::of(file.snapshot.keep, 50),

@@ -7,7 +7,7 @@ use crate::error::Error;
 const AGENTS: [&str; 6] = ["claude", "codex", "gemini", "copilot", "opencode", "pi"];
 
 /// Every key that the file may have. NAME is any word; below `agent`, one of [`AGENTS`].
-const KEYS: [&str; 38] = [
+const KEYS: [&str; 39] = [
     "store.path",
     "store.warn_size",
     "capture.also",
@@ -26,6 +26,7 @@ const KEYS: [&str; 38] = [
     "agent.NAME.pass",
     "agent.NAME.records",
     "agent.NAME.hold",
+    "mcp.ask",
     "retention.keep",
     "retention.older_than",
     "snapshot.keep",

@@ -239,6 +239,8 @@ pub struct Config {
     pub agent_keep: Set<usize>,
     /// `agent.NAME`: what `agent run` leaves real, by the agent's word.
     pub agents: BTreeMap<String, OfAgent>,
+    /// `mcp.ask`: true if `recant mcp` asks the person through its client.
+    pub mcp_ask: Set<bool>,
     /// `retention.keep`: the number of newest sessions that a prune without conditions keeps.
     pub keep: Set<Option<usize>>,
     /// `retention.older_than`: seconds; a prune without conditions drops what is older.

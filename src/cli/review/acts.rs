@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use super::{lines_of, snapshot};
 use crate::cli::args::Verb;
+use crate::cli::out::Form;
 use crate::cli::problem::{Against, Problem};
 use crate::cli::which::Want;
 use crate::cli::{Call, help, merge, picks, text};
@@ -420,7 +421,12 @@ fn parsed(words: &[OsString]) -> Result<Verb, String> {
 impl Call {
     /// A call for an act of the screen, which was asked for there: what it prints is kept.
     pub(in crate::cli) fn for_screen(&self) -> Self {
-        Self { out: self.out.keeping(), yes: true, can_ask: false, ..self.again() }
+        self.kept_as(Form::Text)
+    }
+
+    /// A call for an act that was asked for elsewhere than on a terminal: what it prints is kept, in this form.
+    pub(in crate::cli) fn kept_as(&self, form: Form) -> Self {
+        Self { out: self.out.keeping(form), yes: true, can_ask: false, ..self.again() }
     }
 
     /// This call once more.
@@ -436,6 +442,7 @@ impl Call {
             store: OnceCell::new(),
             last: RefCell::default(),
             recovered: RefCell::default(),
+            through: self.through.clone(),
         }
     }
 }

@@ -1,0 +1,185 @@
+//! The tools that look, and those that change nothing real in a moment: a verb each, its document cut to what a model can read.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::child::{Child, Ran, Started, Wanted, failed, named, not_started};
+use crate::diff::visible;
+use crate::mcp::carrier::{Asked, Outcome, Told};
+use crate::mcp::page;
+use crate::mcp::tools::Name;
+
+/// The longest document that is read.
+const LONGEST: usize = 32 << 20;
+/// The most characters of a line of a patch.
+const COLUMNS: usize = 400;
+/// The first letter of a cursor into a patch. Others are hexadecimal.
+const IN_PATCH: &str = "p";
+
+/// Carries the tool out.
+pub fn look(child: &Child, asked: &Asked, told: &Told) -> Outcome {
+    let cursor = asked.text("cursor");
+    if let Some(line) = cursor.and_then(|cursor| cursor.strip_prefix(IN_PATCH)?.parse().ok())
+        && let Some(words) = patch_of(asked)
+    {
+        return match patch(child, &words, line) {
+            Ok(patch) => Outcome::done(json!({ "schema": 2, "patch": patch })),
+            Err(error) => not_started(&error),
+        };
+    }
+    let words = words(asked);
+    let ran = match run(child, &words, told) {
+        Ok(ran) => ran,
+        Err(error) => return not_started(&error),
+    };
+    if ran.out.total > LONGEST as u64 {
+        return Outcome::refused("refused", "there is too much of it").with("remedy", "name paths");
+    }
+    let Ok(mut document @ Value::Object(_)) = serde_json::from_slice(&ran.out.bytes) else { return failed(&ran) };
+    if let Err(why) = shorten(asked, &mut document, cursor) {
+        return Outcome::refused("refused", why);
+    }
+    if cursor.is_none()
+        && let Some(words) = patch_of(asked)
+    {
+        match patch(child, &words, 0) {
+            Ok(patch) => document["patch"] = patch,
+            Err(error) => return not_started(&error),
+        }
+    }
+    Outcome::done(document)
+}
+
+fn run(child: &Child, words: &[OsString], told: &Told) -> std::io::Result<Ran> {
+    let call = Started { words, cwd: None, out: Wanted::First(LONGEST), err: Wanted::Last(64 << 10), within: None };
+    child.run(&call, told)
+}
+
+/// The call that gives the tool's document.
+fn words(asked: &Asked) -> Vec<OsString> {
+    let mut words: Vec<OsString> = match asked.tool.is {
+        Name::Status => vec!["status".into(), "--brief".into()],
+        Name::Diff => vec!["diff".into(), "--brief".into()],
+        Name::Steps => vec!["steps".into(), "--brief".into()],
+        Name::Turns => vec!["agent".into(), "turns".into(), "--brief".into()],
+        Name::Rewind => vec!["rewind".into()],
+        Name::Log => vec!["log".into()],
+        Name::SnapshotCreate => vec!["snapshot".into(), "create".into()],
+        Name::SnapshotList => vec!["snapshot".into(), "list".into()],
+        Name::SnapshotDiff => vec!["snapshot".into(), "diff".into(), "--stat".into()],
+        // These are none of this file's.
+        Name::HoldRun | Name::Commit | Name::Rollback | Name::Redo | Name::SnapshotRestore => Vec::new(),
+    };
+    words.push("--json".into());
+    let is_brief = matches!(asked.tool.is, Name::Status | Name::Diff | Name::Steps | Name::Turns);
+    words.extend(asked.text("cursor").filter(|_| is_brief).map(|cursor| named("--after", cursor)));
+    words.extend(objects(asked));
+    words
+}
+
+/// The call that gives the patch, for a tool that has one.
+fn patch_of(asked: &Asked) -> Option<Vec<OsString>> {
+    let mut words: Vec<OsString> = match asked.tool.is {
+        Name::Diff => vec!["diff".into()],
+        Name::SnapshotDiff => vec!["snapshot".into(), "diff".into()],
+        _ => return None,
+    };
+    words.extend(objects(asked));
+    Some(words)
+}
+
+/// The objects of a call, as options and words.
+fn objects(asked: &Asked) -> Vec<OsString> {
+    let mut words = Vec::new();
+    for name in ["dir", "message", "label", "agent"] {
+        words.extend(asked.text(name).map(|value| named(&format!("--{name}"), value)));
+    }
+    let paths: Vec<OsString> = asked.texts("paths").into_iter().map(path).collect();
+    let session = asked.text("session").or((asked.tool.is == Name::Diff && !paths.is_empty()).then_some("last"));
+    match asked.tool.is {
+        Name::Diff => {
+            for name in ["step", "since"] {
+                words.extend(asked.number(name).map(|n| named(&format!("--{name}"), n.to_string())));
+            }
+            words.push("--".into());
+            words.extend(session.map(OsString::from));
+            words.extend(paths);
+        }
+        Name::SnapshotDiff => {
+            words.extend([asked.text("snapshot"), asked.text("other")].into_iter().flatten().map(OsString::from));
+            words.push("--".into());
+            words.extend(paths);
+        }
+        Name::Rewind => {
+            words.extend(session.map(OsString::from));
+            words.extend(asked.number("step").map(|n| n.to_string().into()));
+        }
+        _ => {
+            words.push("--".into());
+            words.extend(session.map(OsString::from));
+            words.extend(paths);
+        }
+    }
+    words
+}
+
+/// A path that is read as nothing else: neither as an option nor as a session.
+fn path(path: &str) -> OsString {
+    if Path::new(path).is_absolute() { path.into() } else { Path::new(".").join(path).into() }
+}
+
+/// Cuts what may be long.
+fn shorten(asked: &Asked, document: &mut Value, cursor: Option<&str>) -> Result<(), &'static str> {
+    match asked.tool.is {
+        Name::Log if document.get("touched").is_some() => page::cut(document, "touched", cursor),
+        Name::Log => page::cut(document, "entries", cursor),
+        Name::SnapshotList => page::cut(document, "snapshots", cursor),
+        Name::SnapshotDiff => {
+            let rows = document.get_mut("changes").and_then(Value::as_array_mut).into_iter().flatten();
+            for row in rows.filter_map(Value::as_object_mut) {
+                row.remove("before");
+                row.remove("after");
+            }
+            page::cut(document, "changes", cursor)
+        }
+        Name::SnapshotCreate => {
+            count(document, &["unread", "left", "repositories", "damaged", "unfitted", "pruned"]);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Cuts lists of a document, and counts under `more` what is left out.
+pub fn count(document: &mut Value, lists: &[&str]) {
+    let mut more = Map::new();
+    for name in lists {
+        let Some(list) = document.get_mut(*name).and_then(Value::as_array_mut).filter(|list| list.len() > page::MOST) else {
+            continue;
+        };
+        more.insert((*name).to_owned(), (list.len() - page::MOST).into());
+        list.truncate(page::MOST);
+    }
+    if !more.is_empty() {
+        document["more"] = more.into();
+    }
+}
+
+/// Some lines of a patch, harmless, and the cursor for more.
+fn patch(child: &Child, words: &[OsString], from: usize) -> std::io::Result<Value> {
+    let (lines, has_more) = child.lines(words, from, page::MOST)?;
+    let shown = |line: &Vec<u8>| {
+        let line = String::from_utf8_lossy(&visible::content(line)).into_owned();
+        match line.char_indices().nth(COLUMNS) {
+            Some((at, _)) => format!("{}…", &line[..at]),
+            None => line,
+        }
+    };
+    let mut patch = json!({ "line": from, "lines": lines.iter().map(shown).collect::<Vec<_>>() });
+    if has_more {
+        patch["next"] = format!("{IN_PATCH}{}", from + page::MOST).into();
+    }
+    Ok(patch)
+}

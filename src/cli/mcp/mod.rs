@@ -1,0 +1,104 @@
+//! `mcp`: recant's own verbs as tools of the Model Context Protocol (`crate::mcp`).
+//!
+//! A tool that looks or holds is another recant, started with `--json`: this process keeps no state of it, and a cancelled call is a signal.
+//! An act that a person has confirmed is carried out here, as one of the screen is. No variable and no option lets it through (Q1).
+
+mod child;
+mod held;
+mod look;
+mod person;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::args;
+use super::problem::Problem;
+use super::{Call, Ended, by};
+use crate::error::Kind;
+use crate::fs::interrupt;
+use crate::mcp::carrier::{Asked, Carrier, Outcome, Plan, Stop, Told};
+use crate::mcp::question::Asker;
+use crate::mcp::serve::serve;
+use crate::mcp::tools::{Effect, Name};
+use child::{Child, Program};
+
+/// The time for an answer, if the call names none.
+const WITHIN: i64 = 300;
+
+/// Serves a client on standard input and output until it leaves.
+///
+/// # Errors
+/// There is no random number for the key.
+pub fn mcp(call: &Call, args: &args::Mcp) -> Result<Ended, Problem> {
+    let mut random = [0; 34];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).map_err(|error| {
+        Problem::new(Kind::Refused, format!("no random number can be had: {}", crate::error::reason(&error.into())))
+    })?;
+    let (mut key, mut tag) = ([0; 32], String::new());
+    key.copy_from_slice(&random[..32]);
+    random[32..].iter().for_each(|byte| tag.push_str(&format!("{byte:02x}")));
+    let within = Duration::from_secs(u64::try_from(args.answer_within.unwrap_or(WITHIN)).unwrap_or(0));
+    let mut server = Recant { call, program: Program::of(call)?, tag };
+    call.out.detail("serves the Model Context Protocol on standard input and output");
+    serve(&mut server, std::io::stdin(), std::io::stdout(), Asker::new(key, within));
+    Ok(interrupt::status().map_or(Ended::Done, Ended::Asked))
+}
+
+/// recant, as what carries tools out.
+struct Recant<'c> {
+    call: &'c Call,
+    program: Program,
+    /// The end of its sessions' names, which tells them from those of other servers.
+    tag: String,
+}
+
+impl Recant<'_> {
+    /// The word for the agent: its own variable's, else the client's name.
+    fn agent(asked: &Asked) -> Option<String> {
+        match by::variable() {
+            Some(_) => None,
+            None if asked.client.is_empty() => Some("mcp".into()),
+            None => Some(asked.client.clone()),
+        }
+    }
+
+    /// The session of commands that name none.
+    fn own_session(&self, asked: &Asked) -> String {
+        let client = if asked.client.is_empty() { "mcp" } else { &asked.client };
+        format!("{client}-{}", self.tag)
+    }
+}
+
+impl Carrier for Recant<'_> {
+    fn begin(&mut self, asked: &Asked, told: Told) -> Stop {
+        let stop = Arc::new(AtomicBool::new(false));
+        let child = Child { program: self.program.clone(), agent: Self::agent(asked), stop: Arc::clone(&stop) };
+        let (asked, own) = (asked.clone(), self.own_session(asked));
+        std::thread::spawn(move || {
+            let outcome = match asked.tool.is {
+                Name::HoldRun => held::run(&child, &asked, &own, &told),
+                _ => look::look(&child, &asked, &told),
+            };
+            told.ends(outcome);
+        });
+        Box::new(move || stop.store(true, Ordering::Relaxed))
+    }
+
+    fn plan(&mut self, asked: &Asked) -> Result<Plan, Outcome> {
+        debug_assert!(asked.tool.effect == Effect::Decides);
+        person::plan(self.call, asked, Self::agent(asked))
+    }
+
+    fn act(&mut self, asked: &Asked, digest: &str) -> Outcome {
+        person::act(self.call, asked, Self::agent(asked), digest)
+    }
+
+    fn may_ask(&self) -> bool {
+        self.call.config.mcp_ask.value
+    }
+
+    fn is_over(&self) -> bool {
+        interrupt::came().is_some()
+    }
+}

@@ -1,0 +1,127 @@
+//! The client of a request: its version of the protocol, what it can do, and the name that it gives itself.
+
+use serde_json::Value;
+
+/// The version without a handshake.
+pub const MODERN: &str = "2026-07-28";
+/// Those that begin with `initialize`, the newest first.
+pub const LEGACY: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
+
+/// The keys of a modern request's `_meta`.
+pub const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const INFO: &str = "io.modelcontextprotocol/clientInfo";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// The way that a request is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Era {
+    /// After `initialize`.
+    Legacy,
+    /// With all in the request.
+    Modern,
+}
+
+/// A client, as far as it tells of itself. None of it is proved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Client {
+    /// The way that it is answered.
+    pub era: Era,
+    /// Its name, in letters that a session's name and a variable take: `claude-code`; empty if it has none.
+    pub name: String,
+    /// True if it shows forms to its user.
+    pub can_ask: bool,
+}
+
+/// A modern request that says too little, or of another version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unfit {
+    /// A version that is not spoken here.
+    Version(String),
+    /// A key is missing.
+    Missing(&'static str),
+}
+
+impl Client {
+    /// The client that opens with `initialize`.
+    pub fn of_initialize(params: &Value) -> Self {
+        Self { era: Era::Legacy, name: name(&params["clientInfo"]), can_ask: can_ask(&params["capabilities"]) }
+    }
+
+    /// The client of a request without a handshake; `None` if the request is of the older kind.
+    pub fn of_request(params: &Value) -> Option<Result<Self, Unfit>> {
+        let meta = &params["_meta"];
+        let version = meta.get(VERSION)?;
+        Some(match version.as_str() {
+            Some(MODERN) if !meta[CAPABILITIES].is_object() => Err(Unfit::Missing(CAPABILITIES)),
+            Some(MODERN) => Ok(Self { era: Era::Modern, name: name(&meta[INFO]), can_ask: can_ask(&meta[CAPABILITIES]) }),
+            Some(other) => Err(Unfit::Version(other.to_owned())),
+            None => Err(Unfit::Missing(VERSION)),
+        })
+    }
+}
+
+/// The version that a client gets which asks for `wanted` in `initialize`.
+pub fn negotiated(wanted: &Value) -> &'static str {
+    LEGACY.into_iter().find(|version| wanted == version).unwrap_or(LEGACY[0])
+}
+
+/// An empty object stands for forms alone: the page on elicitation, Capabilities.
+fn can_ask(capabilities: &Value) -> bool {
+    capabilities["elicitation"].as_object().is_some_and(|modes| modes.is_empty() || modes.contains_key("form"))
+}
+
+fn name(info: &Value) -> String {
+    /// The most characters.
+    const MOST: usize = 40;
+    let told = info["name"].as_str().unwrap_or_default().to_lowercase();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
+    let plain: String = told.chars().map(plain).skip_while(|c| !c.is_ascii_lowercase()).take(MOST).collect();
+    plain.trim_end_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_name_is_made_plain() {
+        for (told, want) in [
+            ("Claude Code", "claude-code"),
+            ("codex-mcp-client", "codex-mcp-client"),
+            ("9 lives", "lives"),
+            ("--store=/x", "store--x"),
+            ("\u{202e}\n", ""),
+            ("äöü", ""),
+        ] {
+            assert_eq!(name(&json!({ "name": told })), want, "{told}");
+        }
+        assert_eq!(name(&json!({ "name": "x".repeat(99) })).len(), 40);
+        assert_eq!(name(&json!(7)), "");
+    }
+
+    #[test]
+    fn a_client_that_shows_no_forms_is_not_asked() {
+        for (capabilities, want) in [
+            (json!({ "elicitation": {} }), true),
+            (json!({ "elicitation": { "form": {} } }), true),
+            (json!({ "elicitation": { "form": {}, "url": {} } }), true),
+            (json!({ "elicitation": { "url": {} } }), false),
+            (json!({ "elicitation": true }), false),
+            (json!({ "sampling": {} }), false),
+            (json!(null), false),
+        ] {
+            assert_eq!(can_ask(&capabilities), want, "{capabilities}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_version_gets_the_newest_with_a_handshake() {
+        for version in LEGACY {
+            assert_eq!(negotiated(&json!(version)), version);
+        }
+        for other in [json!("2024-11-05"), json!(MODERN), json!(null)] {
+            assert_eq!(negotiated(&other), "2025-11-25");
+        }
+    }
+}

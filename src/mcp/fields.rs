@@ -1,0 +1,75 @@
+//! Arguments of tools.
+
+use serde_json::Value;
+
+/// A kind of argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// A word that is no option: a session, a number or label of a snapshot.
+    Word,
+    /// A path.
+    Path,
+    /// Texts.
+    Texts,
+    /// Paths.
+    Paths,
+    /// A whole number from 0.
+    Count,
+}
+
+/// An argument of a tool.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// Its kind.
+    pub kind: Kind,
+    /// True if the tool needs it.
+    pub required: bool,
+    /// Words for the model.
+    pub about: &'static str,
+}
+
+/// An argument that may be left out.
+pub const fn field(name: &'static str, kind: Kind, about: &'static str) -> Field {
+    Field { name, kind, required: false, about }
+}
+
+/// An argument that has to be given.
+pub const fn needed(name: &'static str, kind: Kind, about: &'static str) -> Field {
+    Field { name, kind, required: true, about }
+}
+
+impl Field {
+    /// Checks an argument.
+    ///
+    /// # Errors
+    /// It does not fit; why.
+    pub fn check(&self, value: &Value) -> Result<(), &'static str> {
+        let text = |value: &Value| match value.as_str() {
+            None => Err("text is wanted"),
+            Some(text) if text.contains('\0') => Err("it holds a NUL byte"),
+            Some("") if self.kind != Kind::Text => Err("it is empty"),
+            Some(_) => Ok(()),
+        };
+        match self.kind {
+            Kind::Text | Kind::Path => text(value),
+            // It stands where an option could stand.
+            Kind::Word if value.as_str().is_some_and(|word| word.starts_with('-')) => Err("it begins with '-'"),
+            Kind::Word => text(value),
+            Kind::Count if value.as_u64().is_some_and(|n| n <= u32::MAX.into()) => Ok(()),
+            Kind::Count => Err("a whole number from 0 is wanted"),
+            Kind::Texts | Kind::Paths => match value.as_array() {
+                None => Err("a list of texts is wanted"),
+                Some(list) if list.is_empty() => Err("the list is empty"),
+                Some(list) => list.iter().try_for_each(|item| match self.kind {
+                    // An argument of a command may be empty.
+                    Kind::Texts if item == "" => Ok(()),
+                    _ => text(item),
+                }),
+            },
+        }
+    }
+}
