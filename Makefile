@@ -37,9 +37,11 @@ test-all: test ## test, and what takes longer: the ignored tests, everything as 
 	@tests/as-user.sh
 	@tests/processor.sh
 
-test-reach: static ## agents from npm, driven by a stand-in model, and pages in a browser; REACH="claude page": these alone
+test-reach: static ## agents from npm with a stand-in model, clients of MCP, pages in a browser; REACH="claude mcp page": these alone
 	@tests/page-reach/run.py --recant $(release) --browser $(target)/page-reach --only "$(REACH)"
-	@case "$(REACH)" in page) ;; *) tests/agents-reach/run.py --recant $(release) $(filter-out page,$(REACH)) ;; esac
+	@tests/mcp-reach/run.py --recant $(release) --clients $(target)/mcp-reach --only "$(REACH)"
+	@test -n "$(REACH)" -a -z "$(filter-out page mcp,$(REACH))" || \
+	    tests/agents-reach/run.py --recant $(release) $(filter-out page mcp,$(REACH))
 
 torture: static ## every system call fails once, and the power goes: on ext4, xfs, btrfs as root; one table at the end
 	@tests/needs.sh
