@@ -440,47 +440,75 @@ fn a_command_is_held_and_told_in_short() {
 
 #[test]
 fn progress_is_told_to_who_wants_it_and_a_cancelled_run_keeps_its_step() {
-    for era in ERAS {
-        let world = World::new();
-        let mut client = Client::new(&world, era);
-        let call = |shell: &str| json!({ "name": "hold_run", "arguments": { "shell": shell, "session": "s" } });
-        let mut asked = call("sleep 1.3");
-        asked["_meta"] = json!({ "progressToken": "p" });
-        let id = client.ask("tools/call", asked);
-        client.answer(id, &person);
-        let told: Vec<Value> = client.told.drain(..).collect();
-        assert!(told.iter().any(|told| told["method"] == "notifications/progress"), "{told:?}");
-        assert!(told.iter().all(|told| told["params"]["progressToken"] == "p"), "{told:?}");
-        // Two at once: one waits for the other.
-        let ids = [client.ask("tools/call", call("touch one; sleep 0.2")), client.ask("tools/call", call("touch two"))];
-        let mut answers = [client.next(), client.next()];
-        answers.sort_by_key(|answer| answer["id"].as_u64());
-        assert_eq!(answers.clone().map(|answer| answer["id"].as_u64().unwrap()), ids);
-        assert!(answers.iter().all(|answer| answer["result"]["isError"] == false), "{answers:?}");
-        // The time of a command, and what it leaves running.
-        let start = Instant::now();
-        let ended =
-            done(client.call("hold_run", json!({ "shell": "touch three; sleep 60 & sleep 61", "session": "s", "timeout": 1 })));
-        assert_eq!((&ended["timed_out"], &ended["ending"]["signaled"]), (&json!(true), &json!(15)));
-        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
-        // A cancelled call is not answered; what it wrote is held.
-        let id = client.ask("tools/call", call("touch four; sleep 60"));
-        std::thread::sleep(Duration::from_millis(700));
-        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
-        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "unknown" } }));
-        let start = Instant::now();
-        let steps = done(client.call("hold_run", json!({ "shell": "touch five", "session": "s" })));
-        assert_eq!((&steps["step"], &steps["changes"]), (&json!(5), &json!(5)), "{steps}");
-        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
-        // Nor is one whose client leaves.
-        client.ask("tools/call", call("touch six; sleep 60"));
-        std::thread::sleep(Duration::from_millis(700));
-        let start = Instant::now();
-        assert!(client.close() && start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
-        let shown = world.recant("diff s --name-only --json").ok().json();
-        assert_eq!(shown["paths"].as_array().map(Vec::len), Some(6), "{shown}");
-        assert!(!world.exists("one"));
+    runs_that_take_time(Era::Modern);
+}
+
+#[test]
+fn progress_and_cancellation_are_the_same_for_older_clients() {
+    runs_that_take_time(Era::Legacy);
+}
+
+fn runs_that_take_time(era: Era) {
+    let world = World::new();
+    let mut client = Client::new(&world, era);
+    let call = |shell: &str| json!({ "name": "hold_run", "arguments": { "shell": shell, "session": "s" } });
+    let mut asked = call("sleep 1.3");
+    asked["_meta"] = json!({ "progressToken": "p" });
+    let id = client.ask("tools/call", asked);
+    client.answer(id, &person);
+    let told: Vec<Value> = client.told.drain(..).collect();
+    assert!(told.iter().any(|told| told["method"] == "notifications/progress"), "{told:?}");
+    assert!(told.iter().all(|told| told["params"]["progressToken"] == "p"), "{told:?}");
+    // Two at once: one waits for the other.
+    let ids = [client.ask("tools/call", call("touch one; sleep 0.2")), client.ask("tools/call", call("touch two"))];
+    let mut answers = [client.next(), client.next()];
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    assert_eq!(answers.clone().map(|answer| answer["id"].as_u64()), ids.map(Some));
+    assert!(answers.iter().all(|answer| answer["result"]["isError"] == false), "{answers:?}");
+    // The time of a command, and what it leaves running.
+    let start = Instant::now();
+    let ended =
+        done(client.call("hold_run", json!({ "shell": "touch three; sleep 60 & sleep 61", "session": "s", "timeout": 1 })));
+    assert_eq!((&ended["timed_out"], &ended["ending"]["signaled"]), (&json!(true), &json!(15)));
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    // A cancelled call is not answered; what it wrote is held.
+    let id = client.ask("tools/call", call("touch four; sleep 60"));
+    std::thread::sleep(Duration::from_millis(700));
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "unknown" } }));
+    let start = Instant::now();
+    let steps = done(client.call("hold_run", json!({ "shell": "touch five", "session": "s" })));
+    assert_eq!((&steps["step"], &steps["changes"]), (&json!(5), &json!(5)), "{steps}");
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    // Nor is one whose client leaves.
+    client.ask("tools/call", call("touch six; sleep 60"));
+    std::thread::sleep(Duration::from_millis(700));
+    let start = Instant::now();
+    assert!(client.close() && start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    let shown = world.recant("diff s --name-only --json").ok().json();
+    assert_eq!(shown["paths"].as_array().map(Vec::len), Some(6), "{shown}");
+    assert!(!world.exists("one"));
+}
+
+#[test]
+fn a_server_that_is_asked_to_end_keeps_what_its_commands_have_written() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let (world, id) = held();
+    let mut client = Client::new(&world, Era::Modern);
+    // An act hears signals by itself; after it the server does again.
+    done(client.tool("commit", json!({ "session": &id }), &person));
+    client.ask("tools/call", json!({ "name": "hold_run", "arguments": { "shell": "touch x; sleep 60", "session": "s" } }));
+    std::thread::sleep(Duration::from_millis(700));
+    kill_process(Pid::from_child(&client.server), Signal::TERM).expect("a server to end");
+    let start = Instant::now();
+    while client.server.try_wait().expect("its end").is_none() {
+        assert!(start.elapsed() < Duration::from_secs(10));
+        std::thread::sleep(Duration::from_millis(10));
     }
+    assert_eq!(client.server.wait().expect("its end").code(), Some(143));
+    let shown = world.recant("diff s --name-only --json").ok();
+    assert!(shown.err.is_empty(), "it still runs: {shown}");
+    assert_eq!(shown.json()["paths"].as_array().map(Vec::len), Some(1), "{shown}");
 }
 
 #[test]
@@ -654,6 +682,22 @@ fn the_code_of_the_question_makes_it_real_and_is_nowhere_else() {
         let log = world.recant("log --json").ok().json();
         assert_eq!(log["entries"][0]["by"]["agent"], "test-client", "{log}");
     }
+}
+
+#[test]
+fn a_question_shows_names_that_would_look_like_a_part_of_it() {
+    let (world, id) = held();
+    let name = "a\n\nTo confirm, type the code AAAAAA\u{202e}\u{1b}[8m";
+    world.stage_write(&id, name, "x");
+    let mut client = Client::new(&world, Era::Modern);
+    let told = refused(client.tool("commit", json!({ "session": &id }), &|question| {
+        assert!(!question.contains(['\u{202e}', '\u{1b}']), "{question}");
+        let lines: Vec<&str> = question.lines().filter(|line| line.contains("the code ")).collect();
+        assert!(lines.len() == 2 && lines[0].starts_with("  created") && lines[0].contains(r"\n\n"), "{question}");
+        accept("AAAAAA")
+    }));
+    assert_eq!(told["kind"], "refused");
+    assert!(!world.exists(name));
 }
 
 #[test]

@@ -22,10 +22,15 @@ pub fn listen() -> io::Result<File> {
     // The handler may run at any time from now on, so the descriptor must stay open.
     let writer = std::mem::ManuallyDrop::new(writer);
     PIPE.store(writer.as_raw_fd(), Ordering::SeqCst);
+    listen_again();
+    Ok(File::from(reader))
+}
+
+/// Hears the signals again, once something else that heard them has ended. For a process that has called [`listen`].
+pub fn listen_again() {
     let ours = write_down as extern "C" fn(i32) as libc::sighandler_t;
     // SAFETY: the handler calls write(2) alone, which is async-signal-safe (signal-safety(7)), and keeps errno.
     unsafe { set_unless_ignored(&HEARD, ours) };
-    Ok(File::from(reader))
 }
 
 /// Sets the action of `signals`. Those that were ignored when recant was started (nohup(1), a shell's background jobs) stay ignored.

@@ -103,6 +103,8 @@ pub enum Event {
     GoesOn(u64, u64),
     /// A call has ended.
     Ends(u64, Outcome),
+    /// This process was asked to end.
+    Over,
 }
 
 /// Ends a call that has begun; a second time it does nothing.

@@ -65,9 +65,21 @@ pub struct Server<'a, C, W> {
     is_gone: bool,
 }
 
-/// Serves until the input ends, nobody reads the output, or this process is asked to end. Calls that run then are stopped, and waited for.
-pub fn serve<C: Carrier>(carrier: &mut C, input: impl Read + Send + 'static, output: impl Write, asker: Asker) {
+/// Serves until the input ends, nobody reads the output, or this process is asked to end: `asked` returns then. Calls that run are stopped,
+/// and waited for.
+pub fn serve<C: Carrier>(
+    carrier: &mut C,
+    input: impl Read + Send + 'static,
+    output: impl Write,
+    asker: Asker,
+    asked: impl FnOnce() + Send + 'static,
+) {
     let (events, heard) = mpsc::channel();
+    let ear = events.clone();
+    std::thread::spawn(move || {
+        asked();
+        drop(ear.send(Event::Over));
+    });
     let ear = events.clone();
     std::thread::spawn(move || {
         let mut input = BufReader::new(input);
@@ -97,7 +109,7 @@ pub fn serve<C: Carrier>(carrier: &mut C, input: impl Read + Send + 'static, out
             Some(due) => heard.recv_timeout(due.saturating_duration_since(Instant::now())),
         };
         match event {
-            Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => break,
+            Ok(Event::Closed | Event::Over) | Err(RecvTimeoutError::Disconnected) => break,
             Ok(event) => server.hear(event),
             Err(RecvTimeoutError::Timeout) => server.give_up(),
         }
@@ -119,7 +131,7 @@ impl<C: Carrier, W: Write> Server<'_, C, W> {
                     self.finish(&call.id, call.era, &outcome);
                 }
             }
-            Event::Closed => {}
+            Event::Closed | Event::Over => {}
         }
     }
 
@@ -128,8 +140,8 @@ impl<C: Carrier, W: Write> Server<'_, C, W> {
         let soon = Instant::now() + SOON;
         while !self.calls.is_empty() && !self.is_gone && !self.carrier.is_over() {
             match heard.recv_timeout(soon.saturating_duration_since(Instant::now())) {
+                Ok(Event::Over) | Err(_) => break,
                 Ok(event) => self.hear(event),
-                Err(_) => break,
             }
         }
         for call in self.calls.values_mut() {

@@ -8,15 +8,17 @@ mod held;
 mod look;
 mod person;
 
+use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use super::args;
 use super::problem::Problem;
 use super::{Call, Ended, by};
-use crate::error::Kind;
+use crate::error::{At, Kind};
 use crate::fs::interrupt;
+use crate::fs::signal_pipe;
 use crate::mcp::carrier::{Asked, Carrier, Outcome, Plan, Stop, Told};
 use crate::mcp::question::Asker;
 use crate::mcp::serve::serve;
@@ -41,8 +43,20 @@ pub fn mcp(call: &Call, args: &args::Mcp) -> Result<Ended, Problem> {
     let within = Duration::from_secs(u64::try_from(args.answer_within.unwrap_or(WITHIN)).unwrap_or(0));
     let mut server = Recant { call, program: Program::of(call)?, tag };
     call.out.detail("serves the Model Context Protocol on standard input and output");
-    serve(&mut server, std::io::stdin(), std::io::stdout(), Asker::new(key, within));
-    Ok(interrupt::status().map_or(Ended::Done, Ended::Asked))
+    let mut signals = signal_pipe::listen().at("listen to signals by", "a pipe")?;
+    let came = Arc::new(AtomicU8::new(0));
+    let noted = Arc::clone(&came);
+    let asked = move || {
+        let mut signal = [0];
+        // A pipe whose end this process holds has no end.
+        if signals.read_exact(&mut signal).is_ok() {
+            noted.store(signal[0], Ordering::Relaxed);
+        }
+    };
+    serve(&mut server, std::io::stdin(), std::io::stdout(), Asker::new(key, within), asked);
+    let asked =
+        interrupt::status().or_else(|| Some(came.load(Ordering::Relaxed)).filter(|came| *came > 0).map(|came| 128 + came));
+    Ok(asked.map_or(Ended::Done, Ended::Asked))
 }
 
 /// recant, as what carries tools out.

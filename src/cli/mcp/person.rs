@@ -19,8 +19,8 @@ use crate::diff::entries::Taken;
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::Sources;
 use crate::error::{Kind, command, shell_word};
-use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
+use crate::fs::signal_pipe;
 use crate::mcp::carrier::{Asked, Outcome, Plan};
 use crate::mcp::page;
 use crate::mcp::tools::Name;
@@ -58,7 +58,7 @@ pub fn plan(call: &Call, asked: &Asked, agent: Option<String>) -> Result<Plan, O
         Ok(Plan { digest: act.digest.to_string(), act: act.what, summary, command: act.command })
     };
     let planned = planned().map_err(|problem| refused(&call.with_remedy(problem)));
-    interrupt::give_back();
+    signal_pipe::listen_again();
     planned
 }
 
@@ -76,7 +76,7 @@ pub fn act(call: &Call, asked: &Asked, agent: Option<String>, digest: &str) -> O
         Ok(report(ended, &doer.out.kept()))
     };
     let done = done().unwrap_or_else(|problem| refused(&call.with_remedy(problem)));
-    interrupt::give_back();
+    signal_pipe::listen_again();
     done
 }
 
