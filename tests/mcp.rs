@@ -906,6 +906,19 @@ fn a_confirmed_act_goes_through_where_the_agents_own_call_does_not() {
 }
 
 #[test]
+fn a_client_of_an_agent_that_is_known_has_its_word() {
+    let world = World::new();
+    let mut client = Client::new(&world, Era::Modern);
+    for (name, want) in [("codex-mcp-client", "codex"), ("Claude Code", "claude"), ("codexy", "codexy"), ("", "mcp")] {
+        client.meta["io.modelcontextprotocol/clientInfo"]["name"] = name.into();
+        let ran = done(client.call("hold_run", json!({ "shell": format!("touch x-{want}") })));
+        assert!(ran["session_name"].as_str().is_some_and(|name| name.starts_with(&format!("{want}-"))), "{ran}");
+        let shown = world.call(["show", ran["session"].as_str().expect("a session"), "--json"]).run().ok().json();
+        assert_eq!(shown["session"]["by"]["agent"], want, "{shown}");
+    }
+}
+
+#[test]
 fn inside_a_run_the_person_outside_decides() {
     let (world, id) = held();
     let open = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "capabilities": forms() } });

@@ -16,6 +16,7 @@ use std::time::Duration;
 use super::args;
 use super::problem::Problem;
 use super::{Call, Ended, by};
+use crate::agent::known::Agent;
 use crate::error::{At, Kind};
 use crate::fs::interrupt;
 use crate::fs::signal_pipe;
@@ -59,6 +60,17 @@ pub fn mcp(call: &Call, args: &args::Mcp) -> Result<Ended, Problem> {
     Ok(asked.map_or(Ended::Done, Ended::Asked))
 }
 
+/// The client's word: that of an agent which recant knows, as of `codex-mcp-client`, else its name.
+fn word(asked: &Asked) -> &str {
+    let first = asked.client.split('-').next().unwrap_or_default();
+    let is_known = Agent::ALL.iter().any(|agent| agent.word() == first);
+    match &*asked.client {
+        "" => "mcp",
+        _ if is_known => first,
+        name => name,
+    }
+}
+
 /// recant, as what carries tools out.
 struct Recant<'c> {
     call: &'c Call,
@@ -68,19 +80,14 @@ struct Recant<'c> {
 }
 
 impl Recant<'_> {
-    /// The word for the agent: its own variable's, else the client's name.
+    /// The word for the agent, where none of its own variables says it.
     fn agent(asked: &Asked) -> Option<String> {
-        match by::variable() {
-            Some(_) => None,
-            None if asked.client.is_empty() => Some("mcp".into()),
-            None => Some(asked.client.clone()),
-        }
+        if by::variable().is_some() { None } else { Some(word(asked).to_owned()) }
     }
 
     /// The session of commands that name none.
     fn own_session(&self, asked: &Asked) -> String {
-        let client = if asked.client.is_empty() { "mcp" } else { &asked.client };
-        format!("{client}-{}", self.tag)
+        format!("{}-{}", word(asked), self.tag)
     }
 }
 
