@@ -39,7 +39,7 @@ test-all: test ## test, and what takes longer: the ignored tests, everything as 
 
 test-reach: static ## agents from npm with a stand-in model, clients of MCP, pages in a browser; REACH="claude mcp page": these alone
 	@tests/page-reach/run.py --recant $(release) --browser $(target)/page-reach --only "$(REACH)"
-	@tests/mcp-reach/run.py --recant $(release) --clients $(target)/mcp-reach --only "$(REACH)"
+	@tests/mcp-reach/run.py --recant $(release) --clients $(target)/mcp-reach --agents $(target)/agents --only "$(REACH)"
 	@test -n "$(REACH)" -a -z "$(filter-out page mcp,$(REACH))" || \
 	    tests/agents-reach/run.py --recant $(release) $(filter-out page mcp,$(REACH))
 

@@ -7,6 +7,7 @@ step can use (titles, summaries), is answered with a line of text.
 
 A step is one of
     ["write", PATH, CONTENT]   ["edit", PATH, OLD, NEW]   ["shell", COMMAND]   ["read", PATH]   ["agent", PROMPT]   ["text", WORDS]
+    ["tool", END, ARGUMENTS]: the tool whose name ends so, as one of an MCP server
     ["error", WORDS]: the request is refused with 400
 and is told in the agent's own tools: their names come from `tools` of the request, their arguments from the schemas that stand there.
 
@@ -87,6 +88,9 @@ class Tool:
 
 def call(step, tools, project):
     """The call that tells this step in one of `tools` (by name): (name, arguments), or None."""
+    if step[0] == "tool":
+        name = next((name for name in tools if name.lower().endswith(step[1])), None)
+        return (name, step[2]) if name else None
     lower = {name.lower(): name for name in tools}
     for wanted in TOOLS.get(step[0], []):
         if wanted not in lower:

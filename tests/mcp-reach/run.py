@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Clients of others against `recant mcp`: the Python SDK's, from PyPI, and the inspector's, from npm.
 
-    run.py --recant PATH [--clients DIR] [--schema DIR]
+    run.py --recant PATH [--clients DIR] [--agents DIR] [--schema DIR]
 
 The SDK's client in modes legacy, auto and 2026-07-28: every tool, progress, cancellation, each answer that must not count, and the code. The
 inspector's command line in three eras: the list with --strict, each tool, and a question, which it cancels. All that the server said in
 between is checked against the schemas of the specification: those in --schema (VERSION.json or VERSION/schema.json, as in its repository),
-else from GitHub. What cannot be installed is skipped. Closing line: N passed, N failed, N skipped.
+else from GitHub. Then agents from npm, with a stand-in model (agents.py): what they answer by themselves makes nothing real. What cannot be installed is skipped. Closing line: N passed, N failed, N skipped.
 """
 import argparse
 import json
@@ -18,6 +18,10 @@ import tempfile
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.dont_write_bytecode = True
+import agents  # noqa: E402
+
 MODES = ("legacy", "auto", "2026-07-28")
 ERAS = ("legacy", "auto", "modern")
 VERSIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26")
@@ -54,16 +58,28 @@ class World:
         return subprocess.run(["timeout", str(seconds), *words], cwd=self.project, env={**self.environment, **more},
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
+    def lines(self):
+        try:
+            with open(self.log, encoding="utf-8") as log:
+                return [(sign, json.loads(text)) for sign, text in map(json.loads, log) if text.strip()]
+        except FileNotFoundError:
+            return []
+
+    def answers(self):
+        """How the client answered questions."""
+        asked = {message["id"] for sign, message in self.lines() if sign == "<" and message.get("method") == "elicitation/create"}
+        said = []
+        for sign, message in self.lines():
+            if sign == ">" and "method" not in message and message.get("id") in asked:
+                said.append(json.dumps(message.get("result", message.get("error"))))
+            if sign == ">" and isinstance(message.get("params"), dict) and message["params"].get("inputResponses"):
+                said.append(json.dumps(message["params"]["inputResponses"]))
+        return said
+
     def messages(self):
         """What the server said, each with the method of the request that it answers, or its own."""
         asked, said = {}, []
-        try:
-            with open(self.log, encoding="utf-8") as log:
-                lines = [json.loads(line) for line in log]
-        except FileNotFoundError:
-            return []
-        for sign, text in lines:
-            message = json.loads(text)
+        for sign, message in self.lines():
             if sign == ">" and "method" in message and "id" in message:
                 # Ids begin anew with each connection.
                 asked[message["id"]] = message["method"]
@@ -247,6 +263,7 @@ def main():
     parser = argparse.ArgumentParser(description="clients of others against recant mcp")
     parser.add_argument("--recant", required=True)
     parser.add_argument("--clients", default="target/mcp-reach", help="where the clients are installed")
+    parser.add_argument("--agents", default="target/agents", help="where the agents are installed")
     parser.add_argument("--schema", default=os.environ.get("RECANT_MCP_SCHEMA"), help="the specification's schemas, else from GitHub")
     parser.add_argument("--only", default="", help="words of a call: without 'mcp' in them nothing is done, but where there are none")
     given = parser.parse_args()
@@ -267,6 +284,7 @@ def main():
         with_inspector(tally, programs, own, found, recant)
     else:
         tally.skip("the inspector", reason)
+    agents.all_of(tally, World, recant, os.path.abspath(given.agents))
     print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     return 1 if tally.failed else 0
 
