@@ -545,9 +545,18 @@ fn every_tool_that_looks_gives_what_its_schema_promises() {
         assert_eq!((&changed["total"], &changed["changes"][0]["insertions"]), (&json!(1), &json!(1)));
         assert!(changed["patch"]["lines"].as_array().unwrap().contains(&json!("+real")), "{changed}");
         assert_eq!(done(client.call("snapshot_diff", json!({ "snapshot": "0", "paths": ["real"] })))["total"], 1);
+        // What is real is not gone back from so.
+        done(client.call("rewind", json!({ "session": "s", "step": 2 })));
+        world.recant("commit s").ok();
+        let committed = refused(client.call("rewind", json!({ "session": "s", "step": 0 })));
+        assert!(
+            world.exists("many") && committed["message"].as_str().is_some_and(|why| why.contains("it is committed")),
+            "{committed}"
+        );
+        world.recant("rollback s").ok();
         turn(&world);
         assert_eq!(done(client.call("turns", json!({ "agent": "claude" })))["total"], 1);
-        assert_eq!(done(client.call("status", json!({})))["sessions"]["pending"], 1);
+        assert_eq!(done(client.call("status", json!({})))["sessions"]["rolled_back"], 1);
     }
 }
 
@@ -761,6 +770,28 @@ fn an_answer_that_is_late_is_refused() {
     }));
     assert!(told["message"].as_str().unwrap().contains("late") && told["command"].is_string(), "{told}");
     before.assert_same(&world.manifest(), "too late");
+}
+
+#[test]
+fn a_question_whose_call_was_cancelled_is_answered_in_vain() {
+    let (world, id) = held();
+    let before = world.manifest();
+    let mut client = Client::new(&world, Era::Legacy);
+    let call = client.ask("tools/call", json!({ "name": "commit", "arguments": { "session": &id } }));
+    let asked = client.next();
+    assert_eq!(asked["method"], "elicitation/create");
+    // The same id once more, while the first has no answer; an answer to nothing.
+    client.send(&json!({ "jsonrpc": "2.0", "id": call, "method": "tools/call", "params": { "name": "status" } }));
+    assert_eq!(client.next()["error"]["code"], -32600);
+    let right = person(question(&asked["params"]));
+    client.send(&json!({ "jsonrpc": "2.0", "id": "recant-99", "result": &right }));
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": call } }));
+    let told = client.next();
+    assert_eq!((&told["method"], &told["params"]["requestId"]), (&json!("notifications/cancelled"), &asked["id"]));
+    client.send(&json!({ "jsonrpc": "2.0", "id": &asked["id"], "result": &right }));
+    assert_eq!(client.request("ping", json!({}))["result"], json!({}));
+    before.assert_same(&world.manifest(), "after an answer to a call that was cancelled");
+    done(client.tool("commit", json!({ "session": &id }), &person));
 }
 
 #[test]
