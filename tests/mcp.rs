@@ -491,6 +491,17 @@ fn runs_that_take_time(era: Era) {
 }
 
 #[test]
+fn a_command_that_does_not_end_when_it_is_asked_to_is_killed_and_held() {
+    let world = World::new();
+    let mut client = Client::new(&world, Era::Modern);
+    let told = refused(
+        client.call("hold_run", json!({ "shell": "trap '' TERM; touch x; sleep 60; sleep 60", "session": "s", "timeout": 1 })),
+    );
+    assert!(told["message"].as_str().is_some_and(|why| why.contains("was killed")), "{told}");
+    assert_eq!(done(client.call("diff", json!({ "session": "s" })))["total"], 1);
+}
+
+#[test]
 fn a_server_that_is_asked_to_end_keeps_what_its_commands_have_written() {
     use rustix::process::{Pid, Signal, kill_process};
     let (world, id) = held();

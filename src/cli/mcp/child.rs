@@ -87,6 +87,11 @@ pub struct Ran {
 }
 
 impl Ran {
+    /// True if it was killed.
+    pub fn is_killed(&self) -> bool {
+        self.status.signal() == Some(libc::SIGKILL)
+    }
+
     /// Its end in words.
     pub fn ended(&self) -> String {
         match (self.status.code(), self.status.signal()) {

@@ -46,8 +46,14 @@ pub fn run(child: &Child, asked: &Asked, own: &str, told: &Told) -> Outcome {
     };
     let Messages { document, notes, own } = Messages::of(&ran.err.bytes);
     let Some(mut document) = document else {
-        let failed = failed(&ran);
-        return if ran.timed_out { failed.with("state", "the command was asked to end: its time was over") } else { failed };
+        return match ran.timed_out {
+            true if ran.is_killed() => {
+                Outcome::refused("refused", "the command did not end when its time was over, and was killed")
+                    .with("state", format!("what it has written by then is held in session {session}"))
+            }
+            true => failed(&ran).with("state", "the command was asked to end: its time was over"),
+            false => failed(&ran),
+        };
     };
     let (out, err) = (tail(&ran.out.bytes), tail(&own));
     let err_bytes = ran.err.total.saturating_sub((ran.err.bytes.len() - own.len()) as u64);
