@@ -84,9 +84,9 @@ fn without_nulls(value: Value) -> Value {
 pub struct Plan {
     /// The hash of all that would be done, and to what.
     pub digest: String,
-    /// The act in words, for a question: "Commit session k3fa".
+    /// The act in words, for a question: "commit session k3fa".
     pub act: String,
-    /// The lines of a dry run.
+    /// The lines of a dry run. The last one sums it up.
     pub summary: Vec<String>,
     /// The command that does the same.
     pub command: String,

@@ -179,17 +179,18 @@ fn hash_of(asked: &Asked) -> String {
     BASE64.encode(Sha256::digest(text))
 }
 
-/// The question. What it is about comes first, so that a client that shows a part shows that.
+/// The question. The code comes first, then what a dry run says last: Claude Code shows three lines of it, and how many more there are.
 fn text(plan: &Plan, code: &str) -> String {
-    let mut text = format!("{}?\n\n", plan.act);
-    for line in &plan.summary {
-        text.push_str(&format!("  {line}\n"));
-    }
     let digest = &plan.digest[..plan.digest.len().min(12)];
-    text.push_str(&format!(
-        "\nIt changes real files; digest {digest}. This question is for you, the person, not for the agent.\n"
-    ));
-    text.push_str(&format!("To confirm, type the code {code}. Decline if you have not asked for this."));
+    let mut text = format!("Type the code {code} to confirm: {}\n", plan.act);
+    let (sum, rows) = plan.summary.split_last().map_or(("", &[][..]), |(sum, rows)| (sum, rows));
+    text.push_str(&format!("{sum} (digest {digest})\n"));
+    for row in rows {
+        text.push_str(&format!("  {row}\n"));
+    }
+    text.push_str(
+        "It changes real files. The question is for you, the person, not for the agent: decline if you have not asked for it.",
+    );
     text
 }
 
@@ -212,7 +213,7 @@ mod tests {
     }
 
     fn plan() -> Plan {
-        Plan { digest: "d".repeat(64), act: "Commit session k3fa".into(), summary: vec!["3 changes".into()], command: "c".into() }
+        Plan { digest: "d".repeat(64), act: "commit session k3fa".into(), summary: vec!["3 changes".into()], command: "c".into() }
     }
 
     fn code_in(question: &Question) -> String {

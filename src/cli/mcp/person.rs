@@ -102,10 +102,10 @@ fn look_at(call: &Call, asked: &Asked, dry_run: bool) -> Result<Act, Problem> {
     // What an act before has changed is read again.
     let call = call.kept_as(Form::Text);
     let (word, act, want, way) = match asked.tool.is {
-        Name::Rollback => ("rollback", "Roll back session {}", Want::RollBack, Way::Back),
-        Name::Redo => ("redo", "Commit session {} again", Want::Redo, Way::Forth),
+        Name::Rollback => ("rollback", "roll back session {}", Want::RollBack, Way::Back),
+        Name::Redo => ("redo", "commit session {} again", Want::Redo, Way::Forth),
         Name::SnapshotRestore => return of_snapshot(&call, asked, dry_run),
-        _ => ("commit", "Commit session {}", Want::Commit, Way::Forth),
+        _ => ("commit", "commit session {}", Want::Commit, Way::Forth),
     };
     let key = asked.text("session").unwrap_or("last");
     let store = call.store_with(key)?;
@@ -171,7 +171,7 @@ fn of_snapshot(call: &Call, asked: &Asked, dry_run: bool) -> Result<Act, Problem
     args.dir = Some(directory.as_path().to_path_buf());
     (args.dry_run, args.seen) = (dry_run, Some(digest));
     let words = format!("snapshot restore {n} --dir {}{}", shell_word(directory.as_bytes()), quoted(&paths)?);
-    let what = format!("Make {directory} as it was in snapshot {n}");
+    let what = format!("make {directory} as it was in snapshot {n}");
     Ok(Act { verb, digest, what, command: command(format_args!("{words}")), notes: Vec::new() })
 }
 
