@@ -196,6 +196,18 @@ impl Client {
         result
     }
 
+    /// Asks the server to end, by a signal.
+    fn end(&mut self) {
+        let server = rustix::process::Pid::from_child(&self.server);
+        rustix::process::kill_process(server, rustix::process::Signal::TERM).expect("a server to end");
+        let start = Instant::now();
+        while self.server.try_wait().expect("its end").is_none() {
+            assert!(start.elapsed() < Duration::from_secs(10), "it goes on");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(self.server.wait().expect("its end").code(), Some(143));
+    }
+
     /// Closes its input; true if it ends by itself.
     fn close(mut self) -> bool {
         drop(self.to.take());
@@ -503,23 +515,18 @@ fn a_command_that_does_not_end_when_it_is_asked_to_is_killed_and_held() {
 
 #[test]
 fn a_server_that_is_asked_to_end_keeps_what_its_commands_have_written() {
-    use rustix::process::{Pid, Signal, kill_process};
     let (world, id) = held();
     let mut client = Client::new(&world, Era::Modern);
-    // An act hears signals by itself; after it the server does again.
-    done(client.tool("commit", json!({ "session": &id }), &person));
     client.ask("tools/call", json!({ "name": "hold_run", "arguments": { "shell": "touch x; sleep 60", "session": "s" } }));
     std::thread::sleep(Duration::from_millis(700));
-    kill_process(Pid::from_child(&client.server), Signal::TERM).expect("a server to end");
-    let start = Instant::now();
-    while client.server.try_wait().expect("its end").is_none() {
-        assert!(start.elapsed() < Duration::from_secs(10));
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert_eq!(client.server.wait().expect("its end").code(), Some(143));
+    client.end();
     let shown = world.recant("diff s --name-only --json").ok();
     assert!(shown.err.is_empty(), "it still runs: {shown}");
     assert_eq!(shown.json()["paths"].as_array().map(Vec::len), Some(1), "{shown}");
+    // An act hears signals by itself; after it the server does again.
+    let mut client = Client::new(&world, Era::Modern);
+    done(client.tool("commit", json!({ "session": &id }), &person));
+    client.end();
 }
 
 #[test]
