@@ -334,6 +334,7 @@ fn a_second_session_gets_a_number_and_a_named_one_goes_on_with_its_turns() {
         assert!(out.contains("do number 1") && out.contains("do number 2"), "{said}");
         assert!(out.ends_with("1\n"), "turn 2 is undone: {said}");
         // From outside, once it has ended: a command in the session has the same store.
+        desk.recant("agent run --session claude-tre claude").with(125);
         let said = desk.call(["run", "--session", "claude-tree", "--", "recant", "agent", "undo", "1", "-y"]).run();
         assert!(!desk.paths("claude-tree").contains(&"one".into()), "{said}");
     });
@@ -573,5 +574,25 @@ fn inside_paths_are_those_of_the_directory_that_one_is_in() {
         let said = held(desk, "mkdir sub; echo 1 > sub/file; echo 2 > file; cd sub; recant diff last file --stat; recant diff --stat | head -1 > /dev/null; echo $?").ok();
         assert!(said.stdout().contains("sub/file | 1 +") && !said.stdout().contains("tree/file |"), "{said}");
         assert!(!said.stderr().contains("does not answer"), "{said}");
+    });
+}
+
+#[test]
+fn undos_of_an_agent_in_its_own_turns_are_no_part_of_them() {
+    with_agent(|desk| {
+        let script = r#"for n in 1 2 3; do prompt $n; n=$n shell "echo $n > f$n"; stop; done
+prompt 4; n=4 shell 'recant agent undo 3 -y'; stop; ls
+prompt 5; n=5 shell 'recant agent undo 2 -y; echo 5 > five'; stop; ls
+prompt 6; n=6 shell 'recant agent undo -y'; stop; ls
+prompt 7; n=7 shell 'recant agent undo 1 -y'; stop; ls; recant agent turns"#;
+        let said = held(desk, script).ok();
+        let out = said.stdout();
+        let lists: Vec<String> =
+            out.split("README\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        assert!(lists[1].starts_with("empty f1 f2 lib.rs run.sh"), "{said}");
+        assert!(lists[2].starts_with("empty f1 five lib.rs run.sh"), "{said}");
+        // The newest that changed something: what the fifth made beside its undo.
+        assert!(lists[3].starts_with("empty f1 lib.rs run.sh"), "{said}");
+        assert!(lists[4].starts_with("empty lib.rs run.sh"), "{said}");
     });
 }

@@ -654,6 +654,7 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     commit.minor /world/home/.cache default
     /world/home/.local/state
     /world/home/.*_history
+    /world/home/.lesshst
     /tmp
     /var/tmp
     agent.commit refuse default
@@ -706,7 +707,7 @@ fn the_defaults_are_the_same_without_a_file_with_an_empty_one_and_without_home()
     assert_eq!(rows(&world), without);
     // The home of the user database, then.
     world.unset("HOME").unset("XDG_CONFIG_HOME");
-    assert_eq!(minor(&rows(&world)).as_array().unwrap().len(), 5);
+    assert_eq!(minor(&rows(&world)).as_array().unwrap().len(), 6);
 }
 
 #[test]

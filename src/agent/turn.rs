@@ -9,7 +9,7 @@
 //! one before it. That is the turn's own if a tool ran then that may write anywhere, or that named it; else somebody else's. A path is the
 //! turn's if nothing of what it saw there was somebody else's.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -122,6 +122,8 @@ pub enum Line {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         same: Vec<AbsPath>,
     },
+    /// While it ran, an undo put these paths, with the directory as `/`, back to before other turns. They are not its own.
+    Back(Vec<AbsPath>),
 }
 
 /// A use of a tool that may write.
@@ -225,6 +227,8 @@ pub struct Turn {
     pub undone: Vec<(Id, Vec<AbsPath>)>,
     /// True if something of what happened in it is not known.
     pub is_blind: bool,
+    /// The paths that an undo put back while it ran.
+    back: BTreeSet<AbsPath>,
     /// The `seen` lines.
     seen: Vec<Vec<Change>>,
     /// The changes of each path, by whose they were.
@@ -328,6 +332,7 @@ impl Turn {
             failed: None,
             undone: Vec::new(),
             is_blind: false,
+            back: BTreeSet::new(),
             seen: Vec::new(),
             standing: HashMap::new(),
         }
@@ -371,11 +376,13 @@ impl Turn {
             }
             Line::Failed { why } => self.failed = Some(why),
             Line::Undone { session, same } => self.undone.push((session, same)),
+            Line::Back(paths) => self.back.extend(paths),
         }
     }
 
     /// Says of each path that changed whose that was.
     fn judge(&mut self) {
+        self.wrote.retain(|wrote| !self.back.contains(&wrote.path));
         for (seen, changes) in self.seen.iter().enumerate() {
             for change in changes {
                 let foreign = self.foreign(seen, change);

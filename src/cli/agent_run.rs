@@ -25,14 +25,6 @@ pub fn run(call: &Call, args: &AgentRun) -> Result<Ended, Problem> {
 /// The arguments of the run that it is held by.
 fn run_args(args: &AgentRun, name: Option<String>) -> args::Run {
     let command = std::iter::once(args.agent.word().into()).chain(args.args.iter().cloned()).collect();
-    let AgentRun { session, wait, pass, hide, .. } = args;
-    args::Run {
-        name,
-        session: session.clone(),
-        wait: *wait,
-        pass: pass.clone(),
-        hide: hide.clone(),
-        no_wait: true,
-        ..nothing(command)
-    }
+    let AgentRun { session, pass, hide, .. } = args;
+    args::Run { name, session: session.clone(), pass: pass.clone(), hide: hide.clone(), no_wait: true, ..nothing(command) }
 }

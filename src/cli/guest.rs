@@ -92,9 +92,9 @@ impl Guest {
             (Some(row), more) => format!("; real: {} and {more} more", names.show(&row.path)),
         };
         let tail = session.id().tail();
-        call.out.note(text::filled(&format!("{} is held in session {tail}{named}{real}", self.agent.name())));
+        call.out.note(text::filled_remedy(&format!("{} is held in session {tail}{named}{real}", self.agent.name())));
         let look = command(format_args!("review {}", session.header.name.as_deref().unwrap_or(tail)));
-        call.out.note(format_args!("files that you save meanwhile are conflicts; watch: {look}"));
+        call.out.note(text::filled_remedy(&format!("what you save here meanwhile is a conflict; watch it by {look}")));
     }
 
     fn why(&self) -> String {

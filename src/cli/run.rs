@@ -103,6 +103,8 @@ fn with(call: &Call, args: &args::Run, agent: Option<Agent>) -> Result<Ended, Pr
         return exec(&args.command);
     }
     let aim = match &args.session {
+        // Whoever goes on with an agent means its work, not an empty session of that name.
+        Some(key) if agent.is_some() => Aim::There(key),
         Some(key) => Aim::Named(key, Duration::from_secs(args.wait.and_then(|wait| u64::try_from(wait).ok()).unwrap_or(0))),
         None => Aim::New(args.name.as_deref()),
     };

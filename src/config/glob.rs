@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Places where leftovers of programs do not matter: caches, histories, temporary files.
-pub const MINOR: [&str; 5] = ["~/.cache", "~/.local/state", "~/.*_history", "/tmp", "/var/tmp"];
+pub const MINOR: [&str; 6] = ["~/.cache", "~/.local/state", "~/.*_history", "~/.lesshst", "/tmp", "/var/tmp"];
 
 /// A glob of `commit.deny` or `commit.minor` in its final form: `~/` expanded, without a slash at its end.
 pub fn glob(text: &str, home: Option<&Path>) -> Result<String, String> {

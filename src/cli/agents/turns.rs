@@ -112,7 +112,9 @@ impl<'c> Here<'c> {
         }
         let changed = |turn: &&Turn| !turn.wrote.is_empty() || !turn.is_settled;
         let undone = self.undone(turns)?;
-        let newest = turns.iter().rev().filter(changed).find(|turn| !is_back(turn, &undone));
+        // An agent that is held means none that it is in.
+        let may = |turn: &&Turn| capture().is_none() || turn.ended.is_some();
+        let newest = turns.iter().rev().filter(changed).filter(may).find(|turn| !is_back(turn, &undone));
         newest.map(|turn| turn.head.n).ok_or_else(|| {
             Problem::refused("no turn here has changed something that is not taken back")
                 .remedy(format!("{} lists them", listed()))

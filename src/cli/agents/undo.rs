@@ -102,10 +102,20 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
         }
         here.turns.add(&call.fs, turn.head.n, &[Line::Undone { session: id.clone(), same }])?;
     }
+    tell_running(call, &here, &turns, &compared)?;
     report.notes.iter().for_each(|note| call.out.warn(note));
     let kept = and_of(kept, &report);
     saying.say(Some(&id), &rows, &kept);
     Ok(ended(&kept))
+}
+
+/// Tells the turns that run just now which paths were put back: an agent that is held undoes in a turn.
+fn tell_running(call: &Call, here: &Here<'_>, turns: &[Turn], compared: &Compared) -> Result<(), Problem> {
+    let back: Vec<AbsPath> = compared.differences.iter().map(|difference| difference.path.clone()).collect();
+    for turn in turns.iter().filter(|turn| turn.ended.is_none()) {
+        here.turns.add(&call.fs, turn.head.n, &[Line::Back(back.clone())])?;
+    }
+    Ok(())
 }
 
 /// Refuses turns whose snapshot is gone.

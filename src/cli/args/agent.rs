@@ -128,12 +128,9 @@ pub struct AgentRun {
     /// A name for the session; else the agent's and the project's
     #[arg(short, long, conflicts_with = "session")]
     pub name: Option<String>,
-    /// Go on in the pending session of that name; where there is none, begin one
-    #[arg(long, value_name = "NAME")]
+    /// Go on in the pending session that has this name or id
+    #[arg(long, value_name = "NAME|ID")]
     pub session: Option<String>,
-    /// With --session: wait so long for a command that runs in it, as in 30s or 5m
-    #[arg(long, value_name = "TIME", requires = "session", value_parser = super::run::wait)]
-    pub wait: Option<i64>,
     /// Leave PATH real too: a socket, a file, or a directory with all in it
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub pass: Vec<PathBuf>,

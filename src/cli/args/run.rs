@@ -100,7 +100,7 @@ pub struct Shell {
     pub session: Option<String>,
 }
 
-pub(super) fn wait(text: &str) -> Result<i64, String> {
+fn wait(text: &str) -> Result<i64, String> {
     crate::config::age(text).map_err(|_| format!("{text:?} is no time: a number and s, m, h or d, as in 30s"))
 }
 

@@ -123,7 +123,7 @@ fn commit_part(
     drop(sources);
     let of = session.id().clone();
     let words = match args.what.beside {
-        true => ["commit", of.tail(), "by", "agent", "run"].map(str::to_owned).to_vec(),
+        true => ["agent", "run:", "own", "files", "of", of.tail()].map(str::to_owned).to_vec(),
         false => piece::words(Verb::Commit, &of, args.patch || args.what.picked.is_some(), &args.what.paths),
     };
     let terms = Terms { of: &of, verb: Verb::Commit, force: args.force, beside: args.what.beside };
