@@ -596,3 +596,33 @@ prompt 7; n=7 shell 'recant agent undo 1 -y'; stop; ls; recant agent turns"#;
         assert!(lists[4].starts_with("empty lib.rs run.sh"), "{said}");
     });
 }
+
+#[test]
+fn a_server_of_mcp_inside_looks_at_what_is_held_and_leaves_the_decision_outside() {
+    with_agent(|desk| {
+        let call = |n: u32, name: &str, arguments: &str| {
+            format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"tools/call","params":{{"name":"{name}","arguments":{arguments}}}}}"#)
+        };
+        let lines = [
+            r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"elicitation":{}}}}"#.to_owned(),
+            call(1, "diff", "{}"),
+            call(2, "status", "{}"),
+            call(3, "steps", "{}"),
+            call(4, "commit", r#"{"session":"last"}"#),
+            call(5, "hold_run", r#"{"shell":"true"}"#),
+        ];
+        let said = held(desk, &format!("echo in > made\nrecant mcp <<'EOT'\n{}\nEOT", lines.join("\n"))).ok();
+        let mut answers: Vec<serde_json::Value> =
+            said.stdout().lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        answers.sort_by_key(|answer| answer["id"].as_u64());
+        assert_eq!(answers.len(), 6, "{said}");
+        let told = |n: usize| answers[n]["result"]["structuredContent"].clone();
+        for n in [1, 2] {
+            assert!(told(n)["changes"].to_string().contains("made"), "{said}");
+        }
+        assert!(told(1)["patch"]["lines"].to_string().contains("+in"), "{said}");
+        assert!(told(4)["remedy"].as_str().unwrap().starts_with("the person outside does that: recant review "), "{said}");
+        assert!(told(5)["message"].as_str().unwrap().contains("run it by yourself"), "{said}");
+        assert!(!desk.world.exists("made"));
+    });
+}

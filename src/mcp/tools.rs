@@ -109,7 +109,8 @@ pub const TOOLS: [Tool; 14] = [
         about: "How things stand in recant's store: sessions by status, what is interrupted, unconfirmed, running or damaged.",
         effect: Effect::Looks,
         fields: &[CURSOR],
-        results: &[("status --brief", "{}")],
+        // Inside a held agent's run it is of what that run holds.
+        results: &[("status --brief", "{}"), ("diff --brief", "{}")],
     },
     Tool {
         is: Name::Diff,

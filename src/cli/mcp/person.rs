@@ -41,7 +41,10 @@ pub fn plan(call: &Call, asked: &Asked, agent: Option<String>) -> Result<Plan, O
     let planned = || -> Result<Plan, Problem> {
         if let Some(id) = inside() {
             let why = format!("this is inside the run of session {id}, where nothing reaches the real tree");
-            return Err(Problem::refused(why).remedy("the person outside decides, once this run has ended"));
+            let tail = id.rsplit('-').next().unwrap_or(&id);
+            return Err(
+                Problem::refused(why).remedy(format!("the person outside does that: {}", command(format_args!("review {tail}"))))
+            );
         }
         let act = look_at(call, asked, true)?;
         let dry = Call { through: agent, ..call.kept_as(Form::Text) };
