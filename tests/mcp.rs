@@ -1004,3 +1004,30 @@ fn a_server_is_of_one_machine_and_of_the_store_that_is_named() {
     done(client.call("hold_run", json!({ "shell": "touch x", "session": "s" })));
     assert!(world.store().join("sessions").is_dir());
 }
+
+#[test]
+fn no_snapshot_that_a_person_took_is_pruned_for_an_agents() {
+    let world = World::new();
+    world.config("[snapshot]\nkeep = 3\n");
+    for n in 0..3 {
+        world.write("a.txt", format!("{n}"));
+        world.recant("snapshot create").ok();
+    }
+    let mut client = Client::new(&world, Era::Modern);
+    for n in 3..8 {
+        world.write("a.txt", format!("{n}"));
+        done(client.call("snapshot_create", json!({})));
+    }
+    let numbers = || -> Vec<u64> {
+        let listed = world.recant("snapshot list --json").ok().json();
+        let mut numbers: Vec<u64> =
+            listed["snapshots"].as_array().unwrap().iter().map(|row| row["n"].as_u64().unwrap()).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    assert_eq!(numbers(), [0, 1, 2, 5, 6, 7]);
+    // The person's own next one keeps to the settings.
+    world.write("a.txt", "8");
+    world.recant("snapshot create").ok();
+    assert_eq!(numbers(), [6, 7, 8]);
+}

@@ -170,8 +170,11 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         let series = Series::create(&call.fs, &store, &directory)?;
         let lock = series.lock(&call.fs)?;
         let made = take(&call.fs, &store.path, &series, &lock, &asked)?;
-        let pruned =
-            if made.how == How::New { said(call, &series, retain(call, &series, &lock, args.keep, &[])) } else { Vec::new() };
+        let retained = || {
+            let spared = if args.spare_persons { of_persons(&series)? } else { Vec::new() };
+            retain(call, &series, &lock, args.keep, &spared)
+        };
+        let pruned = if made.how == How::New { said(call, &series, retained()) } else { Vec::new() };
         if made.how == How::New
             && let Some(label) = &args.label
         {
@@ -180,6 +183,13 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         Ok((made, pruned))
     };
     asked::finished(call, act, |(made, pruned)| say_created(call, args, &directory, &made, pruned))
+}
+
+/// The snapshots that no agent took; one that cannot be read may be of a person.
+fn of_persons(series: &Series) -> Result<Vec<u64>, Problem> {
+    let mut numbers = series.numbers()?;
+    numbers.retain(|n| !series.summary(*n).is_ok_and(|summary| by_of(&summary.head).is_some()));
+    Ok(numbers)
 }
 
 /// Says that a label which an older snapshot has, too, now means the newest.
