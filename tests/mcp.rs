@@ -1031,3 +1031,24 @@ fn no_snapshot_that_a_person_took_is_pruned_for_an_agents() {
     world.recant("snapshot create").ok();
     assert_eq!(numbers(), [6, 7, 8]);
 }
+
+#[test]
+fn a_question_counts_every_line_that_it_leaves_out() {
+    let (world, id) = held();
+    for n in 0..62 {
+        world.stage_write(&id, format!("n{n}"), "x");
+    }
+    let mut client = Client::new(&world, Era::Modern);
+    refused(client.tool("commit", json!({ "session": &id }), &|question| {
+        let shown = question.lines().filter(|line| line.starts_with("  created") || line.starts_with("  modified")).count();
+        assert!(question.contains(&format!("… and {} more lines: ", 64 - shown)) && shown == 18, "{question}");
+        assert!(question.contains("64 changes would be committed"), "{question}");
+        json!({ "action": "decline" })
+    }));
+    done(client.tool("commit", json!({ "session": &id }), &person));
+    world.write("a.txt", "new");
+    refused(client.tool("rollback", json!({ "session": &id }), &|question| {
+        assert!(question.contains("… and 46 more lines: "), "{question}");
+        json!({ "action": "decline" })
+    }));
+}

@@ -143,13 +143,14 @@ fn look_at(call: &Call, asked: &Asked, dry_run: bool) -> Result<Act, Problem> {
     let digest = Hash::of(format!("{word} {id} {}", picked.digest()).as_bytes());
     let mut verb = parsed(&[word.into(), id.as_str().into()])?;
     let of = match &mut verb {
-        Verb::Commit(args) => Some(&mut args.what),
-        Verb::Rollback(args) => Some(&mut args.what),
-        Verb::Redo(args) => Some(&mut args.what),
+        Verb::Commit(args) => Some((&mut args.what, &mut args.all)),
+        Verb::Rollback(args) => Some((&mut args.what, &mut args.all)),
+        Verb::Redo(args) => Some((&mut args.what, &mut args.all)),
         _ => None,
     };
-    if let Some(of) = of {
-        (of.dry_run, of.picked) = (dry_run, Some(picked));
+    if let Some((of, all)) = of {
+        // All lines, so that those which a question leaves out are counted.
+        (of.dry_run, of.picked, *all) = (dry_run, Some(picked), dry_run);
     }
     let name = session.header.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
     let what = act.replace("{}", &format!("{}{name}", id.tail()));
@@ -172,7 +173,7 @@ fn of_snapshot(call: &Call, asked: &Asked, dry_run: bool) -> Result<Act, Problem
     // 'last' may be another one by then.
     args.key = n.to_string();
     args.dir = Some(directory.as_path().to_path_buf());
-    (args.dry_run, args.seen) = (dry_run, Some(digest));
+    (args.dry_run, args.seen, args.all) = (dry_run, Some(digest), dry_run);
     let words = format!("snapshot restore {n} --dir {}{}", shell_word(directory.as_bytes()), quoted(&paths)?);
     let what = format!("make {directory} as it was in snapshot {n}");
     Ok(Act { verb, digest, what, command: command(format_args!("{words}")), notes: Vec::new() })
