@@ -1052,3 +1052,19 @@ fn a_question_counts_every_line_that_it_leaves_out() {
         json!({ "action": "decline" })
     }));
 }
+
+#[test]
+fn a_session_in_the_log_is_a_session_and_a_path_is_a_path() {
+    let world = World::new();
+    let mut client = Client::new(&world, Era::Modern);
+    done(client.call("hold_run", json!({ "shell": "touch x", "session": "s" })));
+    world.write("file", "x");
+    let both = refused(client.call("log", json!({ "session": "s", "paths": ["x"] })));
+    assert_eq!(both["kind"], "usage");
+    assert!(both["remedy"].as_str().is_some_and(|remedy| remedy.contains("alone")), "{both}");
+    for no_session in ["file", "./file", "."] {
+        let told = refused(client.call("log", json!({ "session": no_session })));
+        assert!(told["message"].as_str().is_some_and(|why| why.contains("no session")), "{told}");
+    }
+    assert!(done(client.call("log", json!({ "session": "s" })))["entries"].is_array());
+}

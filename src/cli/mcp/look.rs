@@ -21,6 +21,11 @@ const IN_PATCH: &str = "p";
 /// Carries the tool out.
 pub fn look(child: &Child, asked: &Asked, told: &Told) -> Outcome {
     let cursor = asked.text("cursor");
+    let is_log_of_session = asked.tool.is == Name::Log && asked.text("session").is_some();
+    if is_log_of_session && !asked.texts("paths").is_empty() {
+        return Outcome::refused("usage", "log takes session or paths, not both")
+            .with("remedy", "call it with paths alone: each line names its session; or with session alone");
+    }
     if let Some(line) = cursor.and_then(|cursor| cursor.strip_prefix(IN_PATCH)?.parse().ok())
         && let Some(words) = patch_of(asked)
     {
@@ -38,6 +43,9 @@ pub fn look(child: &Child, asked: &Asked, told: &Told) -> Outcome {
         return Outcome::refused("refused", "there is too much of it").with("remedy", "name paths");
     }
     let Ok(mut document @ Value::Object(_)) = serde_json::from_slice(&ran.out.bytes) else { return failed(&ran) };
+    if is_log_of_session && document.get("entries").is_none() {
+        return Outcome::refused("refused", "no session is called so").with("remedy", "for a path give paths");
+    }
     if let Err(why) = shorten(asked, &mut document, cursor) {
         return Outcome::refused("refused", why);
     }
