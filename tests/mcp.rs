@@ -1068,3 +1068,17 @@ fn a_session_in_the_log_is_a_session_and_a_path_is_a_path() {
     }
     assert!(done(client.call("log", json!({ "session": "s" })))["entries"].is_array());
 }
+
+#[test]
+fn long_words_in_lists_are_cut() {
+    let world = World::new();
+    let mut client = Client::new(&world, Era::Modern);
+    for _ in 0..3 {
+        done(client.call("snapshot_create", json!({ "message": "ä".repeat(5000) })));
+    }
+    let listed = done(client.call("snapshot_list", json!({})));
+    assert_eq!(listed["snapshots"][0]["message"], format!("{}…", "ä".repeat(200)));
+    done(client.call("hold_run", json!({ "shell": format!("touch x; : {}", "x".repeat(20_000)), "session": "s" })));
+    let touched = done(client.call("log", json!({ "paths": ["x"] })));
+    assert!(touched["touched"][0]["command"].as_str().is_some_and(|command| command.chars().count() <= 201), "{touched}");
+}

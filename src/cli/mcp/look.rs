@@ -15,6 +15,8 @@ use crate::mcp::tools::Name;
 const LONGEST: usize = 32 << 20;
 /// The most characters of a line of a patch.
 const COLUMNS: usize = 400;
+/// The most characters of a message, a prompt or a command in a document.
+const WORDS: usize = 200;
 /// The first letter of a cursor into a patch. Others are hexadecimal.
 const IN_PATCH: &str = "p";
 
@@ -140,6 +142,36 @@ fn path(path: &str) -> OsString {
 
 /// Cuts what may be long.
 fn shorten(asked: &Asked, document: &mut Value, cursor: Option<&str>) -> Result<(), &'static str> {
+    let shortened = shorten_lists(asked, document, cursor);
+    shorten_texts(document);
+    shortened
+}
+
+/// Cuts the words of people and agents in a document, however deep they stand. Paths are left as they are.
+fn shorten_texts(document: &mut Value) {
+    match document {
+        Value::Object(keys) => {
+            for (key, value) in keys {
+                match value {
+                    Value::String(text) if matches!(&**key, "message" | "prompt" | "command") => *text = first(text, WORDS),
+                    value => shorten_texts(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(shorten_texts),
+        _ => {}
+    }
+}
+
+/// The first characters of a text, with a mark if there are more.
+fn first(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+fn shorten_lists(asked: &Asked, document: &mut Value, cursor: Option<&str>) -> Result<(), &'static str> {
     match asked.tool.is {
         Name::Log if document.get("touched").is_some() => page::cut(document, "touched", cursor),
         Name::Log => page::cut(document, "entries", cursor),
