@@ -1070,6 +1070,22 @@ fn a_session_in_the_log_is_a_session_and_a_path_is_a_path() {
 }
 
 #[test]
+fn a_cursor_into_a_patch_that_is_not_there_is_refused() {
+    let world = World::new();
+    let mut client = Client::new(&world, Era::Modern);
+    done(client.call("hold_run", json!({ "shell": "seq 50 > many", "session": "s" })));
+    done(client.call("snapshot_create", json!({})));
+    let told = refused(client.call("diff", json!({ "session": "none", "cursor": "p20" })));
+    assert!(told["message"].as_str().is_some_and(|why| why.contains("none")), "{told}");
+    refused(client.call("snapshot_diff", json!({ "snapshot": "99", "cursor": "p20" })));
+    for cursor in ["p18446744073709551615", "p99999999999", "p4294967295", "p99"] {
+        let told = refused(client.call("diff", json!({ "session": "s", "cursor": cursor })));
+        assert!(told["message"].is_string(), "{told}");
+    }
+    assert_eq!(done(client.call("diff", json!({ "session": "s", "cursor": "p20" })))["patch"]["line"], 20);
+}
+
+#[test]
 fn long_words_in_lists_are_cut() {
     let world = World::new();
     let mut client = Client::new(&world, Era::Modern);

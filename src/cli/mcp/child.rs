@@ -141,11 +141,11 @@ impl Child {
         Ok(Ran { status, out: joined(out), err: joined(err), timed_out })
     }
 
-    /// Reads lines of its output, from number `from`, at most `most`; true if there are more. It is ended then.
+    /// Reads lines of its output, from number `from`, at most `most`. If there are more, it is ended then.
     ///
     /// # Errors
     /// It cannot be started or read.
-    pub fn lines(&self, words: &[OsString], from: usize, most: usize) -> io::Result<(Vec<Vec<u8>>, bool)> {
+    pub fn lines(&self, words: &[OsString], from: usize, most: usize) -> io::Result<Lines> {
         let mut child = self.command(words, None).stderr(Stdio::null()).spawn()?;
         let mut lines = Vec::new();
         let mut has_more = false;
@@ -162,8 +162,8 @@ impl Child {
             }
         }
         _ = kill_process(Pid::from_child(&child), Signal::TERM);
-        child.wait()?;
-        Ok((lines, has_more))
+        let status = child.wait()?;
+        Ok(Lines { lines, has_more, is_failed: !has_more && status.code().is_some_and(|code| code != 0) })
     }
 
     fn command(&self, words: &[OsString], cwd: Option<&Path>) -> Command {
@@ -178,6 +178,16 @@ impl Child {
         }
         command
     }
+}
+
+/// Some lines of a child's output.
+pub struct Lines {
+    /// The lines.
+    pub lines: Vec<Vec<u8>>,
+    /// True if there are more.
+    pub has_more: bool,
+    /// True if it ended by itself, and not well.
+    pub is_failed: bool,
 }
 
 /// How a child is started.

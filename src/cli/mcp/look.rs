@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::child::{Child, Ran, Started, Wanted, failed, named, not_started};
+use super::child::{Child, Lines, Ran, Started, Wanted, failed, named, not_started};
 use crate::diff::visible;
 use crate::mcp::carrier::{Asked, Outcome, Told};
 use crate::mcp::page;
@@ -28,12 +28,12 @@ pub fn look(child: &Child, asked: &Asked, told: &Told) -> Outcome {
         return Outcome::refused("usage", "log takes session or paths, not both")
             .with("remedy", "call it with paths alone: each line names its session; or with session alone");
     }
-    if let Some(line) = cursor.and_then(|cursor| cursor.strip_prefix(IN_PATCH)?.parse().ok())
+    if let Some(line) = cursor.and_then(|cursor| cursor.strip_prefix(IN_PATCH)?.parse::<u32>().ok())
         && let Some(words) = patch_of(asked)
     {
-        return match patch(child, &words, line) {
+        return match patch(child, &words, line as usize, told) {
             Ok(patch) => Outcome::done(json!({ "schema": 2, "patch": patch })),
-            Err(error) => not_started(&error),
+            Err(outcome) => outcome,
         };
     }
     let words = words(asked);
@@ -54,9 +54,9 @@ pub fn look(child: &Child, asked: &Asked, told: &Told) -> Outcome {
     if cursor.is_none()
         && let Some(words) = patch_of(asked)
     {
-        match patch(child, &words, 0) {
+        match patch(child, &words, 0, told) {
             Ok(patch) => document["patch"] = patch,
-            Err(error) => return not_started(&error),
+            Err(outcome) => return outcome,
         }
     }
     Outcome::done(document)
@@ -208,15 +208,18 @@ pub fn count(document: &mut Value, lists: &[&str]) {
 }
 
 /// Some lines of a patch, harmless, and the cursor for more.
-fn patch(child: &Child, words: &[OsString], from: usize) -> std::io::Result<Value> {
-    let (lines, has_more) = child.lines(words, from, page::MOST)?;
-    let shown = |line: &Vec<u8>| {
-        let line = String::from_utf8_lossy(&visible::content(line)).into_owned();
-        match line.char_indices().nth(COLUMNS) {
-            Some((at, _)) => format!("{}…", &line[..at]),
-            None => line,
-        }
-    };
+fn patch(child: &Child, words: &[OsString], from: usize, told: &Told) -> Result<Value, Outcome> {
+    let Lines { lines, has_more, is_failed } = child.lines(words, from, page::MOST).map_err(|error| not_started(&error))?;
+    if lines.is_empty() && is_failed {
+        // Why, as a document.
+        let mut words = words.to_vec();
+        words.insert(0, "--json".into());
+        return Err(run(child, &words, told).map_or_else(|error| not_started(&error), |ran| failed(&ran)));
+    }
+    if lines.is_empty() && from > 0 {
+        return Err(Outcome::refused("refused", "the patch has no such line: call without cursor"));
+    }
+    let shown = |line: &Vec<u8>| first(&String::from_utf8_lossy(&visible::content(line)), COLUMNS);
     let mut patch = json!({ "line": from, "lines": lines.iter().map(shown).collect::<Vec<_>>() });
     if has_more {
         patch["next"] = format!("{IN_PATCH}{}", from + page::MOST).into();
