@@ -1086,6 +1086,22 @@ fn a_cursor_into_a_patch_that_is_not_there_is_refused() {
 }
 
 #[test]
+fn output_that_is_cut_says_so_and_notes_are_counted() {
+    let world = World::new();
+    let mut client = Client::new(&world, Era::Modern);
+    // Shown harmless it is longer than it was.
+    let line = r"for i in $(seq 25); do printf '\001\001\001\001\n'; done";
+    let ran = done(client.call("hold_run", json!({ "shell": line })));
+    assert_eq!((&ran["output"]["stdout_bytes"], &ran["output"]["cut"]), (&json!(125), &json!(true)), "{ran}");
+    let ran = done(client.call("hold_run", json!({ "shell": r"printf '\001\001\n'" })));
+    assert_eq!((&ran["output"]["stdout"], &ran["output"]["cut"]), (&json!("^A^A\n"), &json!(false)), "{ran}");
+    let line = r#"for i in $(seq 50); do echo '{"schema":2,"note":"n"}' >&2; done"#;
+    let ran = done(client.call("hold_run", json!({ "shell": line })));
+    assert_eq!(ran["notes"].as_array().map(Vec::len), Some(20), "{ran}");
+    assert!(ran["more"]["notes"].as_u64().is_some_and(|more| more >= 30), "{ran}");
+}
+
+#[test]
 fn long_words_in_lists_are_cut() {
     let world = World::new();
     let mut client = Client::new(&world, Era::Modern);

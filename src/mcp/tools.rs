@@ -75,7 +75,7 @@ const OF_SNAPSHOTS: Field = field("dir", Kind::Path, "The directory or file that
 const DECIDED: Field = needed("session", Kind::Word, "Id, name or 'last'");
 
 /// The keys that are added to the document of a run.
-const OUTPUT: &str = r#"{"output": {"stdout": "…", "stdout_bytes": 12, "stderr": "…", "stderr_bytes": 0, "cut": false}, "notes": ["…"], "timed_out": false, "session_name": "claude-code-4f2a"}"#;
+const OUTPUT: &str = r#"{"output": {"stdout": "…", "stdout_bytes": 12, "stderr": "…", "stderr_bytes": 0, "cut": false}, "notes": ["…"], "more?": {"notes?": 30}, "timed_out": false, "session_name": "claude-code-4f2a"}"#;
 /// The part of a patch that is added to a page of a difference.
 const PATCH: &str = r#"{"patch?": {"line": 0, "lines": ["…"], "next?": "p20"}}"#;
 /// A further part of a patch, by itself.

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::child::{self, Child, Started, Wanted, failed, named, not_started};
+use super::child::{self, Child, Started, Stream, Wanted, failed, named, not_started};
+use super::look;
 use crate::capture::inside::inside;
 use crate::diff::visible;
 use crate::mcp::carrier::{Asked, Outcome, Told};
@@ -55,16 +56,18 @@ pub fn run(child: &Child, asked: &Asked, own: &str, told: &Told) -> Outcome {
             false => failed(&ran),
         };
     };
-    let (out, err) = (tail(&ran.out.bytes), tail(&own));
+    let ((out, is_out_cut), (err, is_err_cut)) = (tail(&ran.out.bytes), tail(&own));
+    let is_whole = |stream: &Stream| stream.total == stream.bytes.len() as u64;
     let err_bytes = ran.err.total.saturating_sub((ran.err.bytes.len() - own.len()) as u64);
     document["output"] = json!({
         "stdout": out, "stdout_bytes": ran.out.total,
         "stderr": err, "stderr_bytes": err_bytes,
-        "cut": is_cut(&out, ran.out.total) || is_cut(&err, err_bytes),
+        "cut": is_out_cut || is_err_cut || !is_whole(&ran.out) || !is_whole(&ran.err),
     });
     document["notes"] = notes.into();
     document["timed_out"] = ran.timed_out.into();
     document["session_name"] = session.into();
+    look::count(&mut document, &["notes"]);
     Outcome::done(document)
 }
 
@@ -101,17 +104,13 @@ impl Messages {
     }
 }
 
-/// The last lines of an output, harmless.
-fn tail(bytes: &[u8]) -> String {
+/// The last lines of an output, harmless; true if there were more.
+fn tail(bytes: &[u8]) -> (String, bool) {
     let ends = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    let from = ends.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n').nth(page::MOST - 1).map_or(0, |(at, _)| at + 1);
-    let text = String::from_utf8_lossy(&visible::content(&bytes[from..])).into_owned();
+    let line = ends.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n').nth(page::MOST - 1).map_or(0, |(at, _)| at + 1);
+    let text = String::from_utf8_lossy(&visible::content(&bytes[line..])).into_owned();
     let from = (text.len().saturating_sub(MOST)..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    text[from..].to_owned()
-}
-
-fn is_cut(shown: &str, total: u64) -> bool {
-    (shown.len() as u64) < total
+    (text[from..].to_owned(), line > 0 || from > 0)
 }
 
 #[cfg(test)]
@@ -134,10 +133,12 @@ mod tests {
     #[test]
     fn the_last_lines_are_kept_and_shown_harmless() {
         let many: String = (0..50).map(|n| format!("{n}\n")).collect();
-        assert_eq!(tail(many.as_bytes()), (30..50).map(|n| format!("{n}\n")).collect::<String>());
-        assert_eq!(tail(b"\x1b[2Jx\xff\n"), "^[[2Jx<FF>\n");
-        assert_eq!(tail(&[b'x'; 9000]).len(), MOST);
-        assert_eq!(tail("ä".repeat(3000).as_bytes()).len(), MOST);
-        assert_eq!(tail(b""), "");
+        assert_eq!(tail(many.as_bytes()), ((30..50).map(|n| format!("{n}\n")).collect::<String>(), true));
+        assert_eq!(tail(b"\x1b[2Jx\xff\n"), ("^[[2Jx<FF>\n".into(), false));
+        for long in [vec![b'x'; 9000], "ä".repeat(3000).into_bytes()] {
+            let (text, is_cut) = tail(&long);
+            assert_eq!((text.len(), is_cut), (MOST, true));
+        }
+        assert_eq!(tail(b""), (String::new(), false));
     }
 }
