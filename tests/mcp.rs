@@ -1102,6 +1102,25 @@ fn output_that_is_cut_says_so_and_notes_are_counted() {
 }
 
 #[test]
+fn a_command_ends_with_a_server_that_is_killed() {
+    let world = World::new();
+    let mut client = Client::new(&world, Era::Modern);
+    client.ask("tools/call", json!({ "name": "hold_run", "arguments": { "shell": "touch x; sleep 60", "session": "s" } }));
+    std::thread::sleep(Duration::from_millis(1500));
+    client.server.kill().expect("a server to kill");
+    let start = Instant::now();
+    loop {
+        let shown = world.recant("diff s --name-only --json").ok();
+        if shown.err.is_empty() {
+            assert_eq!(shown.json()["paths"].as_array().map(Vec::len), Some(1), "{shown}");
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(15), "it still runs: {shown}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
 fn long_words_in_lists_are_cut() {
     let world = World::new();
     let mut client = Client::new(&world, Era::Modern);

@@ -35,6 +35,8 @@ pub enum Network {
 pub enum Linger {
     /// The run lasts until they have ended.
     Wait,
+    /// The run lasts until they have ended; they are killed if recant's parent is not this process any more.
+    WaitWith(i32),
     /// They are killed.
     Kill,
 }

@@ -345,7 +345,13 @@ impl Running<'_> {
             terminal.take_back();
         }
         outcome.get_or_insert(Outcome::Exit(exit));
-        if self.command.linger == Linger::Kill {
+        let parent = || rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
+        let ends_rest = match self.command.linger {
+            Linger::Kill => true,
+            Linger::Wait => false,
+            Linger::WaitWith(with) => parent() != Some(with),
+        };
+        if ends_rest {
             end_rest(words);
         } else if self.heard.hung_up() {
             // As the kernel does when a session leader ends: _exit(2).

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde::Serialize;
 
 use super::args;
@@ -102,6 +103,11 @@ fn with(call: &Call, args: &args::Run, agent: Option<Agent>) -> Result<Ended, Pr
         call.out.note(format_args!("this runs inside the run of session {id} already, which holds its changes"));
         return exec(&args.command);
     }
+    if let Some(parent) = args.parent
+        && let Err(problem) = end_with(parent)
+    {
+        return Ok(not_started(&call.out, problem));
+    }
     let aim = match &args.session {
         // Whoever goes on with an agent means its work, not an empty session of that name.
         Some(key) if agent.is_some() => Aim::There(key),
@@ -109,6 +115,16 @@ fn with(call: &Call, args: &args::Run, agent: Option<Agent>) -> Result<Ended, Pr
         None => Aim::New(args.name.as_deref()),
     };
     outcome(call, attempt(call, &Asked { args, aim, prompt: Prompt::Own, agent }))
+}
+
+/// Has this process asked to end as soon as `parent`, which has started it, ends: killed by SIGKILL, too.
+fn end_with(parent: i32) -> Result<(), Problem> {
+    let own = || rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
+    // Its end may have come before: then it is not the parent any more.
+    if rustix::process::set_parent_process_death_signal(Some(Signal::TERM)).is_err() || own() != Some(parent) {
+        return Err(Problem::refused(format!("process {parent} has ended, or is not the one that started this")));
+    }
+    Ok(())
 }
 
 /// A run as asked for.
@@ -283,7 +299,7 @@ fn start(
     if let Some(path) = &args.id_file {
         *id_file = Some(IdFile::make(call, path, session.id())?);
     }
-    let linger = if args.no_wait { Linger::Kill } else { Linger::Wait };
+    let linger = if args.no_wait { Linger::Kill } else { args.parent.map_or(Linger::Wait, Linger::WaitWith) };
     let (argv, env) = match (asked.prompt, args.command.first()) {
         (Prompt::Session, Some(shell)) => hints::prompt(shell, session.id(), history.is_real()),
         _ => (args.command.clone(), guest.map(|guest| guest.env(store)).unwrap_or_default()),
@@ -400,6 +416,7 @@ pub fn nothing(command: Vec<OsString>) -> args::Run {
         no_wait: false,
         no_network: false,
         held_for: None,
+        parent: None,
         command,
     }
 }

@@ -78,6 +78,9 @@ pub struct Run {
     /// The name that an agent has for this command, which its hook wants held
     #[arg(long, hide = true, value_name = "ID", requires = "session")]
     pub held_for: Option<String>,
+    /// The process with which this one is asked to end
+    #[arg(long, hide = true, value_name = "PID")]
+    pub parent: Option<i32>,
     /// The command and its arguments; '--' comes before a command whose name begins with '-'
     #[arg(required = true, trailing_var_arg = true, value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,

@@ -37,7 +37,8 @@ pub fn run(child: &Child, asked: &Asked, own: &str, told: &Told) -> Outcome {
     }
     let session = asked.text("session").unwrap_or(own);
     let mut words: Vec<OsString> = ["run", "--json"].map(OsString::from).into();
-    words.extend([named("--session", session), named("--wait", WAIT), "--".into()]);
+    words.extend([named("--session", session), named("--wait", WAIT)]);
+    words.extend([named("--parent", std::process::id().to_string()), "--".into()]);
     words.extend(command.iter().map(OsString::from));
     let within = asked.number("timeout").map(Duration::from_secs);
     let call = Started { words: &words, cwd, out: Wanted::Last(2 * MOST), err: Wanted::Last(MESSAGES), within };
