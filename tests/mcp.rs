@@ -1121,6 +1121,17 @@ fn a_command_ends_with_a_server_that_is_killed() {
 }
 
 #[test]
+fn a_command_whose_time_was_over_before_it_could_start_is_told_so() {
+    let world = World::new();
+    let mut client = Client::new(&world, Era::Modern);
+    let call = |shell: &str| json!({ "name": "hold_run", "arguments": { "shell": shell, "session": "s" } });
+    client.ask("tools/call", call("sleep 8"));
+    std::thread::sleep(Duration::from_millis(1500));
+    let told = refused(client.call("hold_run", json!({ "shell": "touch x", "session": "s", "timeout": 1 })));
+    assert!(told["state"].as_str().is_some_and(|state| state.contains("not started")), "{told}");
+}
+
+#[test]
 fn long_words_in_lists_are_cut() {
     let world = World::new();
     let mut client = Client::new(&world, Era::Modern);

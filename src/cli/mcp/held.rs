@@ -53,7 +53,12 @@ pub fn run(child: &Child, asked: &Asked, own: &str, told: &Told) -> Outcome {
                 Outcome::refused("refused", "the command did not end when its time was over, and was killed")
                     .with("state", format!("what it has written by then is held in session {session}"))
             }
-            true => failed(&ran).with("state", "the command was asked to end: its time was over"),
+            true => {
+                let told = failed(&ran);
+                let is_started = !told.document["state"].as_str().is_some_and(|state| state.contains("not started"));
+                let what = if is_started { "was asked to end" } else { "was not started" };
+                told.with("state", format!("the command {what}: its time was over"))
+            }
             false => failed(&ran),
         };
     };
