@@ -1132,6 +1132,23 @@ fn a_command_whose_time_was_over_before_it_could_start_is_told_so() {
 }
 
 #[test]
+fn an_older_clients_person_is_asked_one_question_at_a_time() {
+    let (world, id) = held();
+    let mut client = Client::new(&world, Era::Legacy);
+    let call = json!({ "name": "commit", "arguments": { "session": &id } });
+    let first = client.ask("tools/call", call.clone());
+    let asked = client.next();
+    assert_eq!(asked["method"], "elicitation/create");
+    let second = client.ask("tools/call", call);
+    let busy = client.next();
+    assert_eq!((&busy["id"], &busy["result"]["structuredContent"]["kind"]), (&json!(second), &json!("busy")), "{busy}");
+    client.send(&json!({ "jsonrpc": "2.0", "id": &asked["id"], "result": person(question(&asked["params"])) }));
+    let done = client.next();
+    assert_eq!((&done["id"], &done["result"]["isError"]), (&json!(first), &json!(false)), "{done}");
+    assert_eq!(world.read("a.txt"), "new");
+}
+
+#[test]
 fn long_words_in_lists_are_cut() {
     let world = World::new();
     let mut client = Client::new(&world, Era::Modern);

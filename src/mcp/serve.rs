@@ -277,6 +277,10 @@ impl<C: Carrier, W: Write> Server<'_, C, W> {
             let outcome = self.heard(state, &asked, &params["inputResponses"][KEY], None);
             return self.finish(id, client.era, &outcome);
         }
+        if !self.questions.is_empty() {
+            let busy = Outcome::refused("busy", "the person is asked a question already").with("remedy", "wait for its answer");
+            return self.finish(id, client.era, &busy);
+        }
         let plan = match self.carrier.plan(&asked) {
             Ok(plan) => plan,
             Err(refused) => return self.finish(id, client.era, &refused),
