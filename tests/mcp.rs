@@ -974,7 +974,9 @@ fn inside_a_run_the_person_outside_decides() {
     let (world, id) = held();
     let open = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "capabilities": forms() } });
     let call = |n: u64, name: &str, arguments: Value| json!({ "jsonrpc": "2.0", "id": n, "method": "tools/call", "params": { "name": name, "arguments": arguments } });
-    let lines = [open, call(2, "commit", json!({ "session": id })), call(3, "hold_run", json!({ "shell": "touch x" }))];
+    let mut lines = vec![open, call(2, "commit", json!({ "session": id })), call(3, "hold_run", json!({ "shell": "touch x" }))];
+    let look = ["status", "diff", "steps", "turns", "log", "snapshot_list", "snapshot_create"];
+    lines.extend(look.iter().zip(4..).map(|(name, n)| call(n, name, json!({}))));
     let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
     world.write("input", input);
     let line = format!("{} mcp < input", env!("CARGO_BIN_EXE_recant"));
@@ -985,6 +987,9 @@ fn inside_a_run_the_person_outside_decides() {
     assert!(told(1)["message"].as_str().unwrap().contains("inside the run of session"), "{said}");
     assert!(told(1)["remedy"].as_str().unwrap().contains("the person outside does that: recant review"), "{said}");
     assert!(told(2)["message"].as_str().unwrap().contains("run it by yourself"), "{said}");
+    for (name, n) in look.iter().zip(3..) {
+        assert_eq!(answers[n]["result"]["isError"], true, "{name}: {said}");
+    }
     assert_eq!(world.read("a.txt"), "old");
 }
 

@@ -96,7 +96,11 @@ pub const TOOLS: [Tool; 14] = [
         fields: &[
             field("command", Kind::Texts, "The program and its arguments"),
             field("shell", Kind::Text, "Instead: a line for /bin/sh"),
-            field("session", Kind::Word, "Go on in the pending session of this name or id; else one of this server's own"),
+            field(
+                "session",
+                Kind::Word,
+                "Go on in the pending session of this name or id; else one of this server's own in each project",
+            ),
             field("cwd", Kind::Path, "The working directory; else the server's"),
             field("timeout", Kind::Count, "Ask it to end after so many seconds"),
         ],
@@ -141,8 +145,8 @@ pub const TOOLS: [Tool; 14] = [
         is: Name::Rewind,
         name: "rewind",
         title: "Go to a step of a session",
-        about: "Make a session that is held stand at another of its steps, earlier or later. Nothing is lost: it can go forth again. \
-                Real files do not change.",
+        about: "Make a session that is held stand at another of its steps, earlier or later, and go forth again. Of more than 200 \
+                steps (steps.keep) the oldest are merged. Real files do not change.",
         effect: Effect::Holds,
         fields: &[
             needed("session", Kind::Word, "Id, name or 'last'"),

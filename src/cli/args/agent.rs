@@ -249,9 +249,9 @@ impl Take {
 /// `mcp`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  claude mcp add recant -- recant mcp
+  claude mcp add -s user recant -- recant mcp
   codex mcp add recant -- recant mcp
-  gemini mcp add recant recant mcp
+  gemini mcp add -s user recant recant mcp
 
 An agent's program starts it, and talks to it on standard input and output. Its tools
 hold commands and look; commit, rollback, redo and restore give the command for you to
