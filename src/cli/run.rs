@@ -627,7 +627,8 @@ fn end(
         }
         ("pending", ended)
     };
-    if is_text && held.changes > 0 {
+    // Of an agent it was said at the start.
+    if is_text && held.changes > 0 && guest.is_none() {
         hints::beyond_files(call, held, network(args), fresh);
     }
     if !is_text {
