@@ -1151,3 +1151,27 @@ fn what_was_written_in_the_editor_is_kept_where_the_session_does_not_take_it() {
     terminal.keys("q").sees("end=0");
     world.program("rm", ["-r", std::path::Path::new(&path).parent().expect("a directory").to_str().expect("text")]).run().ok();
 }
+
+#[test]
+fn a_terminal_that_goes_while_somebody_types_leaves_no_process() {
+    let Some(world) = small() else { return };
+    let home = format!("HOME={}", world.root().join("home").display());
+    let screens = || {
+        let all = std::fs::read_dir("/proc").unwrap().flatten().map(|process| process.path());
+        let has = |file: std::path::PathBuf, part: &str| {
+            std::fs::read(file).is_ok_and(|text| text.windows(part.len()).any(|found| found == part.as_bytes()))
+        };
+        all.filter(|process| has(process.join("cmdline"), "review\0w") && has(process.join("environ"), &home)).count()
+    };
+    for _ in 0..12 {
+        let Some(terminal) = Terminal::usual(&world) else { return };
+        terminal.line("recant review w").sees("q quit");
+        terminal.types(&"jk".repeat(200));
+        drop(terminal);
+        let begun = std::time::Instant::now();
+        while screens() > 0 {
+            assert!(begun.elapsed().as_secs() < 10, "a screen without a terminal goes on");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}

@@ -244,9 +244,11 @@ impl<'w> Screen<'w> {
             let wait = if self.waiting.is_some() { SOON } else { LATER };
             terminal::wait(wait)?;
             // What a person types ahead is drawn once.
-            while !self.ends && crossterm::event::poll(Duration::ZERO)? {
+            while !self.ends
+                && let Some(event) = terminal::typed()?
+            {
                 let was_asking = matches!(self.mode, Mode::Asking(_));
-                self.take(crossterm::event::read()?, terminal)?;
+                self.take(event, terminal)?;
                 if matches!(self.mode, Mode::Asking(_)) && !was_asking {
                     // A question is answered once it is seen: what was typed ahead is no answer.
                     terminal::drop_typed()?;

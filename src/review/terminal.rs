@@ -2,10 +2,11 @@
 
 use std::io::{self, Stdout, Write};
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crossterm::cursor::{Hide, Show};
+use crossterm::event::Event;
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use crossterm::{execute, queue};
 use ratatui::backend::CrosstermBackend;
@@ -13,6 +14,8 @@ use ratatui::{Frame, crossterm};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Signal, kill_current_process_group};
+
+use crate::fs::interrupt;
 
 /// True while the terminal is the screen's.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -31,6 +34,7 @@ impl Terminal {
     pub fn take() -> io::Result<Self> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
+            std::thread::spawn(watch);
             let usual = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |why| {
                 give_back();
@@ -111,15 +115,55 @@ pub fn wait(longest: Duration) -> io::Result<()> {
     Ok(())
 }
 
+/// The next thing that was typed, or happened to the terminal; `None` if there is nothing yet.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn typed() -> io::Result<Option<Event>> {
+    READS.fetch_add(1, Ordering::SeqCst);
+    let found = match crossterm::event::poll(Duration::ZERO) {
+        Ok(true) => crossterm::event::read().map(Some),
+        Ok(false) => Ok(None),
+        Err(error) => Err(error),
+    };
+    READS.fetch_add(1, Ordering::SeqCst);
+    found
+}
+
 /// Lets go what was typed and is not read yet.
 ///
 /// # Errors
 /// The terminal is gone.
 pub fn drop_typed() -> io::Result<()> {
-    while crossterm::event::poll(Duration::ZERO)? {
-        drop(crossterm::event::read()?);
-    }
+    while typed()?.is_some() {}
     Ok(())
+}
+
+/// Counts the beginnings and ends of [`typed`]: odd while it reads.
+static READS: AtomicU64 = AtomicU64::new(0);
+
+/// Ends the process if the terminal goes while crossterm reads, which then reads nothing for ever. What the process does otherwise goes on
+/// to its end: no act runs in a read.
+fn watch() {
+    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    let stdin = io::stdin();
+    let mut terminal = [PollFd::new(&stdin, PollFlags::empty())];
+    while !terminal[0].revents().intersects(gone) {
+        if !matches!(rustix::event::poll(&mut terminal, None), Ok(_) | Err(Errno::INTR)) {
+            return;
+        }
+    }
+    let mut before = READS.load(Ordering::SeqCst);
+    loop {
+        std::thread::sleep(Duration::from_millis(300));
+        let now = READS.load(Ordering::SeqCst);
+        if now == before && now % 2 == 1 {
+            // Died of the hang-up: signal(7).
+            interrupt::end_by(1);
+            return;
+        }
+        before = now;
+    }
 }
 
 fn take() -> io::Result<()> {
