@@ -76,6 +76,13 @@ fn a_command_that_something_else_ran_is_said_loudly_to_the_person_and_the_agent(
     }
     assert_eq!(told["hookSpecificOutput"]["hookEventName"], "PostToolUse");
     assert_eq!(after(&world, "t1", &input), Value::Null, "it is said once");
+    // Where it cannot be told, it is said, too.
+    world.write(world.root().join("no-store"), "a file");
+    let event = json!({ "session_id": "s", "cwd": world.tree(), "hook_event_name": "PostToolUse", "tool_name": "Bash",
+        "tool_use_id": "t3", "tool_input": { "command": "x" }, "tool_response": {} });
+    let said =
+        world.call(["hook", "claude"]).env("RECANT_STORE", world.root().join("no-store")).stdin(event.to_string()).run().ok();
+    assert!(said.stdout().contains("NOT held"), "{said}");
     // In the background it may not have begun yet.
     let input = json!({ "command": "sleep 1", "run_in_background": true });
     before(&world, "t2", &input);

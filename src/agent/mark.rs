@@ -20,9 +20,10 @@ pub fn make(fs: &Fs, store: &Store, id: &str) -> Result<(), Error> {
     Ok(fs.replace_later(dir.at(&name(id)), b"")?)
 }
 
-/// Removes the mark of a command; true if it was there.
+/// Removes the mark of a command; true if it was there, or if that cannot be told.
 pub fn take(fs: &Fs, store: &Store, id: &str) -> bool {
-    store.dir.open_below(DIRECTORY).is_ok_and(|dir| fs.unlink(dir.at(&name(id))).is_ok())
+    let removed = store.dir.open_below(DIRECTORY).and_then(|dir| fs.unlink(dir.at(&name(id))));
+    !matches!(removed, Err(error) if error.leads_nowhere())
 }
 
 fn name(id: &str) -> Vec<u8> {

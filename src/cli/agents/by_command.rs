@@ -62,9 +62,9 @@ fn session(agent: Agent, event: &Event) -> Result<String, Problem> {
     Ok(if short.is_empty() { name_of(agent)? } else { format!("{}-{short}", name_of(agent)?) })
 }
 
-/// Removes the mark of a command; true if it was there.
+/// Removes the mark of a command; true if it was there, or if that cannot be told.
 fn take_mark(call: &Call, id: &str) -> bool {
-    call.store().is_ok_and(|store| store.is_some_and(|store| mark::take(&call.fs, store, id)))
+    call.store().map_or(true, |store| store.is_some_and(|store| mark::take(&call.fs, store, id)))
 }
 
 /// The count of changes held at the end of a turn, and how a person looks at them.
