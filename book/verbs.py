@@ -45,7 +45,8 @@ def fill(chapter: dict) -> None:
         rows = "".join(f"| [`{name}`](verbs/{name}.md) | {does} |\n" for name, does in verbs)
         lists.append(f"## {heading}\n\n| verb | does |\n| --- | --- |\n{rows}")
         for name, _ in verbs:
-            page = {"name": name, "content": shown(name), "number": None, "sub_items": [], "path": f"reference/verbs/{name}.md"}
+            number = [*chapter["number"], len(chapter["sub_items"]) + 1]
+            page = {"name": name, "content": shown(name), "number": number, "sub_items": [], "path": f"reference/verbs/{name}.md"}
             chapter["sub_items"].append({"Chapter": {**page, "source_path": None, "parent_names": ["Verbs"]}})
     options = "## Options of all verbs\n\n```text" + help_of().split("Options of all verbs:")[1].split("Examples:")[0].rstrip() + "\n```\n"
     chapter["content"] = chapter["content"].replace(MARK, "\n".join([*lists, options]))
