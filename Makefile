@@ -37,11 +37,13 @@ test-all: test ## test, and what takes longer: the ignored tests, everything as 
 	@tests/as-user.sh
 	@tests/processor.sh
 
-test-reach: static ## agents from npm with a stand-in model, clients of MCP, pages in a browser; REACH="claude mcp page": these alone
+test-reach: static ## agents from npm with a stand-in model, clients of MCP, pages in a browser, the book; REACH="claude mcp page": these alone
+	@test -n "$(REACH)" -a -z "$(filter book,$(REACH))" || { $(MAKE) --no-print-directory book && \
+	    RECANT_BOOK_NETWORK=1 $(CARGO) test --locked --test book -- --show-output; }
 	@tests/page-reach/run.py --recant $(release) --browser $(target)/page-reach --only "$(REACH)"
 	@tests/mcp-reach/run.py --recant $(release) --clients $(target)/mcp-reach --agents $(target)/agents --only "$(REACH)"
-	@test -n "$(REACH)" -a -z "$(filter-out page mcp,$(REACH))" || \
-	    tests/agents-reach/run.py --recant $(release) $(filter-out page mcp,$(REACH))
+	@test -n "$(REACH)" -a -z "$(filter-out page mcp book,$(REACH))" || \
+	    tests/agents-reach/run.py --recant $(release) $(filter-out page mcp book,$(REACH))
 
 torture: static ## every system call fails once, and the power goes: on ext4, xfs, btrfs as root; one table at the end
 	@tests/needs.sh
