@@ -2,17 +2,22 @@
 //!
 //! Each page is one shell session in a new home directory: the commands in its ```` ```console ```` blocks, in order. A line `...`
 //! in an output stands for any lines, ` …` at a line's end for the rest of it. `<!-- needs: PROGRAM… -->` in a page names programs that not every machine has; `network` means
-//! a registry of packages, which `RECANT_BOOK_NETWORK=1` says is there (`make test-reach` sets it).
+//! a registry of packages, which `RECANT_BOOK_NETWORK=1` says is there (`make test-reach` sets it). A page that needs `machines` has a test
+//! of its own.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
 
 mod common;
 #[path = "common/desk.rs"]
 mod desk;
+#[path = "common/machines.rs"]
+mod machines;
+#[path = "common/ssh.rs"]
+mod ssh;
 
 use std::path::{Path, PathBuf};
 
-use common::World;
+use common::{Said, World};
 use desk::{Desk, Who, each, has};
 
 /// An output without what is told of mounts, and the lines that go on with it: other people's mounts, told once.
@@ -93,17 +98,26 @@ fn pages() -> Vec<PathBuf> {
     let mut pages = vec![top.join("README.md")];
     for entry in walkdir::WalkDir::new(top.join("docs")).sort_by_file_name() {
         let path = entry.unwrap().into_path();
-        if path.extension().is_some_and(|kind| kind == "md") && !session(&std::fs::read_to_string(&path).unwrap()).is_empty() {
+        if path.extension().is_none_or(|kind| kind != "md") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        if !session(&text).is_empty() && needs(&text).all(|need| need != "machines") {
             pages.push(path);
         }
     }
     pages
 }
 
+/// What a page says that it needs.
+fn needs(page: &str) -> impl Iterator<Item = &str> {
+    let words = page.split_once("<!-- needs: ").and_then(|(_, rest)| rest.split_once(" -->"));
+    words.map_or("", |(words, _)| words).split_whitespace()
+}
+
 /// What a page needs and is not here.
 fn lacking(page: &str) -> Option<&str> {
-    let (needs, _) = page.split_once("<!-- needs: ")?.1.split_once(" -->")?;
-    needs.split(' ').find(|need| match *need {
+    needs(page).find(|need| match *need {
         "network" => std::env::var_os("RECANT_BOOK_NETWORK").is_none(),
         program => !has(program),
     })
@@ -125,20 +139,31 @@ fn fits(expected: &[&str], found: &[&str]) -> bool {
 
 /// Runs the commands of a page in a home directory of their own. Gives what differs.
 fn differs(page: &Path, desk: &mut Desk) -> Option<String> {
-    let world = &mut desk.world;
+    let program = desk.binary.clone();
+    find_recant(&mut desk.world, &program);
+    desk.world.unset("XDG_DATA_HOME").unset("XDG_CONFIG_HOME").unset("RECANT_STORE");
+    let home = desk.world.root().join("home");
+    let ran = |script: &str| desk.give(desk.world.program("sh", ["-c", script])).cwd(&home).run();
+    compared(page, &[(home.to_str().unwrap(), "/home/ann")], ran)
+}
+
+/// Lets shells find the program.
+fn find_recant(world: &mut World, program: &Path) {
     let bin = world.root().join("bin");
     std::fs::create_dir(&bin).unwrap();
-    std::os::unix::fs::symlink(&desk.binary, bin.join("recant")).unwrap();
+    std::os::unix::fs::symlink(program, bin.join("recant")).unwrap();
     world.set("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", bin.display()));
-    world.unset("XDG_DATA_HOME").unset("XDG_CONFIG_HOME").unset("RECANT_STORE");
+}
+
+/// Has the commands of a page run as one shell script. Gives where what is said differs from the page, in which the real `places` have
+/// other names.
+fn compared(page: &Path, places: &[(&str, &str)], run: impl Fn(&str) -> Said) -> Option<String> {
     let shown = session(&std::fs::read_to_string(page).unwrap());
     // A mark before each command tells the outputs apart.
     let marked: String = shown.iter().map(|Shown { command, .. }| format!("printf '\\1'\n{command}\n")).collect();
-    let script = format!("exec 2>&1\n{marked}");
-    let home = desk.world.root().join("home");
-    let said = desk.give(desk.world.program("sh", ["-c", &script])).cwd(&home).run();
-    let said = without_mounts(&said.stdout().replace(home.to_str().unwrap(), "/home/ann"));
-    let said = with_one_id(&with_one_time(said));
+    let script = places.iter().fold(format!("exec 2>&1\n{marked}"), |script, (real, name)| script.replace(name, real));
+    let said = places.iter().fold(run(&script).stdout(), |said, (real, name)| said.replace(real, name));
+    let said = with_one_id(&with_one_time(without_mounts(&said)));
     let outputs: Vec<&str> = said.split('\u{1}').skip(1).collect();
     if outputs.len() != shown.len() {
         return Some(format!("{} of {} commands were run:\n{said}", outputs.len(), shown.len()));
@@ -186,6 +211,29 @@ fn tried_as(page: &Path, who: Who) -> Option<String> {
     }
     // Not below /tmp: a `run --in` writes there, and its store may not lie there.
     differs(page, &mut Desk::on(who, Path::new("/var/tmp")))
+}
+
+/// Three machines, each a real sshd with a home, a store and a tree of its own; the page's /srv/app is that tree.
+#[test]
+fn the_page_of_a_fleet_shows_what_machines_do() {
+    if !machines::bound() {
+        println!("skipped: the session of docs/howto/fleet.md: root alone can give each machine a tree of its own");
+        return;
+    }
+    let mut world = World::new();
+    let Some(net) = ssh::Net::new(&mut world) else { return };
+    let hosts = ["web1", "web2", "web3"].map(|name| net.host(name));
+    world.write("app.conf", "port = 80\nlog = info\n");
+    for host in &hosts {
+        machines::login(&world, host, "");
+        world.program("cp", ["-a".into(), world.tree(), host.home.join("tree")]).run().ok();
+    }
+    find_recant(&mut world, Path::new(env!("CARGO_BIN_EXE_recant")));
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/howto/fleet.md");
+    let (tree, web1) = (world.tree(), hosts[0].home.clone());
+    let places = [(tree.to_str().unwrap(), "/srv/app"), (web1.to_str().unwrap(), "/home/ann")];
+    let wrong = compared(&page, &places, |script| world.program("sh", ["-c", script]).run());
+    assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());
 }
 
 #[test]

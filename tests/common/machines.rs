@@ -50,18 +50,7 @@ impl Scene {
 
     /// What each connection to the machine begins with: a tree of its own, and `more`, shell text.
     pub fn login(&self, host: &Host, more: &str) {
-        let login = self.world.root().join("hosts").join(&host.name).join("login");
-        let (home, tree) = (host.home.display().to_string(), self.world.tree().display().to_string());
-        let become_shell = "exec /bin/sh -c \"$SSH_ORIGINAL_COMMAND\"";
-        let text = if bound() {
-            format!(
-                "#!/bin/sh\nexport HOME={home}\ncd {home}\n{more}\nexec unshare -m --propagation private sh -c 'mount --bind {home}/tree {tree} && {become_shell}'\n"
-            )
-        } else {
-            format!("#!/bin/sh\nexport HOME={home}\ncd {home}\n{more}\n{become_shell}\n")
-        };
-        std::fs::write(&login, text).unwrap();
-        std::fs::set_permissions(&login, std::fs::Permissions::from_mode(0o755)).unwrap();
+        login(&self.world, host, more);
     }
 
     pub fn tree(&self, host: usize) -> PathBuf {
@@ -111,6 +100,22 @@ impl Scene {
     pub fn at_rest(&self) -> Vec<String> {
         if bound() { Vec::new() } else { vec!["pending".into()] }
     }
+}
+
+/// Lets each connection to a machine begin with a tree of its own in the place of the world's, and with `more`, shell text.
+pub fn login(world: &World, host: &Host, more: &str) {
+    let login = world.root().join("hosts").join(&host.name).join("login");
+    let (home, tree) = (host.home.display().to_string(), world.tree().display().to_string());
+    let become_shell = "exec /bin/sh -c \"$SSH_ORIGINAL_COMMAND\"";
+    let text = if bound() {
+        format!(
+            "#!/bin/sh\nexport HOME={home}\ncd {home}\n{more}\nexec unshare -m --propagation private sh -c 'mount --bind {home}/tree {tree} && {become_shell}'\n"
+        )
+    } else {
+        format!("#!/bin/sh\nexport HOME={home}\ncd {home}\n{more}\n{become_shell}\n")
+    };
+    std::fs::write(&login, text).unwrap();
+    std::fs::set_permissions(&login, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// Whether each machine can have a tree of its own at the same path.
