@@ -45,7 +45,7 @@ pub fn main() -> ExitCode {
     cli::exit::main()
 }
 
-/// Inner parts for recant's own tests and examples: readers of the store's files, and the capture room.
+/// Inner parts for recant's own tests: readers of the store's files, and the capture room.
 #[cfg(feature = "crash-points")]
 #[doc(hidden)]
 pub mod internals {

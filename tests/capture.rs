@@ -1,4 +1,4 @@
-//! The capture room, driven through `examples/capture.rs` as a process of its own: it forks, which a test's process with
+//! The capture room, driven through `tests/capture/program.rs` as a process of its own: it forks, which a test's process with
 //! its threads must not. Each test runs as root and as an ordinary user; without root the user's half alone.
 #![cfg(feature = "crash-points")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
@@ -55,7 +55,7 @@ impl World {
         let program = directory.path().join("capture");
         // By a program of its own: a copy that is open here for writing while another thread forks is 'text file busy'.
         let copied = std::process::Command::new("cp").arg(built).arg(&program).status().unwrap().success();
-        assert!(copied, "examples/capture is not built: cargo build --examples --features crash-points");
+        assert!(copied, "tests/capture/program.rs is not built: cargo build --examples --features crash-points");
         std::fs::set_permissions(&program, mode).unwrap();
         let world = Self { directory, who, program, mounts: None };
         for name in ["home", "home/project", "home/store"] {
