@@ -55,6 +55,7 @@ lint: lint-commits ## rustfmt, clippy, rustdoc, cargo-deny, commit messages
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --locked --no-deps --document-private-items
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
 	@tests/deny.sh
 
 lint-commits:
