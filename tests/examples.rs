@@ -1,0 +1,148 @@
+//! The programs in `examples/`, run as a reader would run them: what they print, and the exact tree that they leave.
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
+
+mod common;
+#[path = "common/desk.rs"]
+mod desk;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use common::{Call, can_run, manifest};
+use desk::{Desk, Who, each};
+use insta::assert_snapshot;
+
+/// An example, as the desk's user can run it. Cargo builds examples with the tests, into a directory beside theirs.
+fn example(desk: &Desk, name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("this program");
+    let built = test.parent().and_then(|deps| deps.parent()).expect("the build directory").join("examples").join(name);
+    assert!(built.exists(), "{name} is not built: cargo build --examples");
+    if !desk.other() {
+        return built;
+    }
+    let copy = desk.world.root().join(name);
+    // By a program of its own: a copy that is open here for writing while another thread forks is 'text file busy'.
+    assert!(std::process::Command::new("cp").arg(&built).arg(&copy).status().expect("cp").success());
+    copy
+}
+
+/// A call of an example with the store of the desk's world, which finds the program.
+fn call(desk: &Desk, name: &str, words: &[&str]) -> Call {
+    desk.give(desk.world.program(example(desk, name), words)).env("RECANT", &desk.binary)
+}
+
+#[test]
+fn stage_commits_a_change_and_leaves_the_directory_as_it_was() {
+    each(|desk| {
+        let before = desk.made("echo hi > greeting; mkdir -p old/deep; echo x > old/deep/file; chmod 600 greeting");
+        let said = call(desk, "stage", &["../store", "."]).run().ok();
+        insta::allow_duplicates!(assert_snapshot!(said.masked_out(), @"
+        held:
+          Modified /world/tree/greeting
+          Created /world/tree/new
+          Created /world/tree/new/file
+          Deleted /world/tree/old
+          Deleted /world/tree/old/deep
+          Deleted /world/tree/old/deep/file
+        committed: 6 changes
+        rolled back: 6 changes
+        "));
+        before.assert_same(&desk.world.manifest(), "stage");
+        assert_eq!(desk.status(&desk.id()), "rolled_back");
+        desk.recant("redo last").ok();
+        assert_eq!((desk.world.read("greeting"), desk.world.read("new/file")), ("hello\n".into(), "made by an example\n".into()));
+        assert!(!desk.world.exists("old"));
+        desk.world.assert_tidy("stage");
+    });
+}
+
+#[test]
+fn snapshot_takes_back_what_a_command_did_and_brings_it_again() {
+    each(|desk| {
+        let before = desk.made("echo one > kept; mkdir gone; echo x > gone/file");
+        let command = "echo two > kept; rm -r gone; mkdir made; cp -a . \"$LEFT\"; exit 3";
+        let words = |keep: &[&'static str]| [&["../store", "."], keep, &["sh", "-c", command]].concat();
+        let command = |keep| call(desk, "snapshot", &words(keep)).env("LEFT", desk.world.root().join("left"));
+        let said = command(&[]).run().ok();
+        insta::allow_duplicates!(assert_snapshot!(said.masked_out(), @"
+        exit status: 3; snapshots 0 and 1
+        restored: Created gone
+        restored: Created gone/file
+        restored: Modified kept
+        restored: Deleted made
+        recant rollback <id1> would bring them again
+        "));
+        before.assert_same(&desk.world.manifest(), "taken back");
+        desk.bare(desk.world.root(), "rm -r left");
+        let said = command(&["--keep"]).run().ok();
+        assert_eq!(said.stdout().lines().last(), Some("kept: 4 changes are there again"), "{said}");
+        manifest(&desk.world.root().join("left")).assert_same(&desk.world.manifest(), "kept");
+        desk.world.assert_tidy("snapshot");
+    });
+}
+
+#[test]
+fn held_commits_what_a_command_did_only_when_it_is_told_to_and_the_command_went_well() {
+    if !can_run() {
+        return;
+    }
+    each(|desk| {
+        let before = desk.made("echo one > kept; echo x > gone");
+        let command = "echo two > kept; rm gone; echo out; echo err >&2";
+        for (yes, end) in [(false, 0), (false, 5), (true, 5)] {
+            let command = format!("{command}; exit {end}");
+            let words = if yes { &["--yes", "sh", "-c", &command][..] } else { &["sh", "-c", &command] };
+            let said = call(desk, "held", words).run().with(end);
+            let expected = "out\nDeleted /world/tree/gone\nModified /world/tree/kept\ndropped\n";
+            assert_eq!((said.masked_out(), said.masked_err()), (expected, "err\n"), "{said}");
+            before.assert_same(&desk.world.manifest(), "dropped");
+        }
+        let said = call(desk, "held", &["--yes", "sh", "-c", command]).run().ok();
+        assert!(said.stdout().contains("\ncommitted: 2 changes; recant rollback "), "{said}");
+        assert_eq!((desk.world.read("kept"), desk.world.exists("gone")), ("two\n".into(), false));
+        desk.recant("rollback last").ok();
+        before.assert_same(&desk.world.manifest(), "rolled back");
+
+        assert_eq!(call(desk, "held", &["true"]).run().ok().stdout(), "nothing was changed\n");
+        let said = call(desk, "held", &["no-such-command"]).run().with(1);
+        assert!(said.stderr().contains("recant could not run it: no-such-command: command not found"), "{said}");
+        desk.world.assert_tidy("held");
+    });
+}
+
+#[test]
+fn held_names_a_conflict_and_leaves_the_session_to_a_person() {
+    if !can_run() {
+        return;
+    }
+    each(|desk| {
+        desk.made("echo one > file");
+        let words = ["--yes", "sh", "-c", "echo two > file; echo ready; read go"];
+        let mut command = call(desk, "held", &words).command();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut said = String::new();
+        out.read_line(&mut said).expect("its output");
+        desk.bare(&desk.world.tree(), "echo theirs > file");
+        child.stdin.take().expect("a pipe").write_all(b"go\n").expect("it reads");
+        out.read_to_string(&mut said).expect("its output");
+        assert_eq!(child.wait().expect("its end").code(), Some(3), "{said}");
+        insta::allow_duplicates!(assert_snapshot!(desk.world.mask(&said), @"
+        ready
+        Modified /world/tree/file
+        /world/tree/file: conflict: expected nobody else at work while the command ran, found a change made meanwhile
+        "));
+        assert_eq!((desk.world.read("file"), desk.status(&desk.id())), ("theirs\n".into(), "pending".into()));
+    });
+}
+
+#[test]
+fn an_example_that_is_called_wrongly_says_its_usage() {
+    let desk = Desk::new(if desk::is_root() { Who::Root } else { Who::User });
+    for name in ["stage", "snapshot", "held"] {
+        let said = call(&desk, name, &[]).run().with(1);
+        assert!(said.stderr().contains(&format!("usage: {name} ")), "{said}");
+    }
+    assert!(!desk.world.store().exists());
+}
