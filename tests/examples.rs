@@ -1,4 +1,4 @@
-//! The programs in `examples/`, run as a reader would run them: what they print, and the exact tree that they leave.
+//! The programs and scripts in `examples/`, run as a reader would run them: what they print, and the exact tree that they leave.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
 mod common;
@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use common::{Call, can_run, manifest};
+use common::{Call, can_run, manifest, skip};
 use desk::{Desk, Who, each};
 use insta::assert_snapshot;
 
@@ -30,6 +30,16 @@ fn example(desk: &Desk, name: &str) -> PathBuf {
 /// A call of an example with the store of the desk's world, which finds the program.
 fn call(desk: &Desk, name: &str, words: &[&str]) -> Call {
     desk.give(desk.world.program(example(desk, name), words)).env("RECANT", &desk.binary)
+}
+
+/// A call of a script in `examples/`.
+fn script(desk: &Desk, name: &str, text: &str, words: &[&str]) -> Call {
+    let path = desk.world.root().join(name);
+    if !path.exists() {
+        desk.world.write(&path, text);
+    }
+    let path = path.to_str().expect("a UTF-8 path");
+    desk.give(desk.world.program("sh", [&[path], words].concat())).env("RECANT", &desk.binary)
 }
 
 #[test]
@@ -145,4 +155,62 @@ fn an_example_that_is_called_wrongly_says_its_usage() {
         assert!(said.stderr().contains(&format!("usage: {name} ")), "{said}");
     }
     assert!(!desk.world.store().exists());
+}
+
+/// What in-container.sh prints, but for the line of `recant doctor`.
+fn in_container(desk: &Desk, words: &[&str]) -> Option<String> {
+    let call = script(desk, "in-container.sh", include_str!("../examples/in-container.sh"), words);
+    let said = call.env("TMPDIR", desk.world.root()).run();
+    if said.status == 77 {
+        skip(&format!("no such container can be made here: {}", said.stderr_lossy().trim()));
+        return None;
+    }
+    let said = said.ok();
+    assert!(said.stderr().contains("cannot take the directory as upper of an overlay"), "{said}");
+    let lines = said.masked_out().lines().filter(|line| !line.starts_with("recant run works here"));
+    Some(lines.map(|line| format!("{line}\n")).collect())
+}
+
+#[test]
+fn in_an_unprivileged_container_a_store_on_tmpfs_holds_commits_and_rolls_back() {
+    each(|desk| {
+        let Some(said) = in_container(desk, &[]) else { return };
+        insta::allow_duplicates!(assert_snapshot!(said, @"
+        == root of a user namespace, on an overlay: 0, overlayfs
+        == a store on the disk of the container cannot hold a run: overlayfs takes no upper on overlayfs
+        == it can hold a run on the real files, between two snapshots, and snapshots by hand
+        restored  app.conf
+        2
+        recreated app.conf
+        == with the store on a tmpfs or a volume everything is as elsewhere
+        diff --git a/srv/app/app.conf b/srv/app/app.conf
+        --- a/srv/app/app.conf
+        +++ b/srv/app/app.conf
+        @@ -1 +1 @@
+        -port = 80
+        +port = 8080
+        # /srv/app/logs: new directory, mode 0755
+        modified  app.conf
+        created   logs
+        restored  app.conf
+        removed   logs
+        == an edit meanwhile is a conflict, as elsewhere
+        modified  app.conf
+        created   logs
+        "));
+    });
+}
+
+#[test]
+fn in_a_container_of_podman_it_is_the_same() {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    if !std::env::split_paths(&paths).any(|directory| directory.join("podman").exists()) {
+        return skip("podman is not installed");
+    }
+    // Rootless podman wants a login of its user, which another user than the tests' has not.
+    let desk = Desk::new(if desk::is_root() { Who::Root } else { Who::User });
+    let by_podman = in_container(&desk, &["--podman"]);
+    if let (Some(by_podman), Some(by_unshare)) = (by_podman, in_container(&desk, &[])) {
+        assert_eq!(by_podman, by_unshare);
+    }
 }
