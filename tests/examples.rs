@@ -157,6 +157,88 @@ fn an_example_that_is_called_wrongly_says_its_usage() {
     assert!(!desk.world.store().exists());
 }
 
+const CI: &str = include_str!("../examples/ci-step.sh");
+
+#[test]
+fn a_deploy_in_ci_is_held_shown_and_committed_on_approval() {
+    if !can_run() {
+        return;
+    }
+    each(|desk| {
+        let ci = |words: &[&str]| script(desk, "ci-step.sh", CI, words).env("ARTEFACTS", desk.world.root().join("artefacts"));
+        let artefact = |name: &str| desk.world.root().join("artefacts").join(name);
+        let before = desk.made("echo 1 > version; echo x > stale");
+        let deploy = "echo 2 > version; rm stale; echo deployed";
+
+        // A deploy that fails keeps its exit status and its page, and holds nothing.
+        let said = ci(&["hold", "1", "sh", "-c", &format!("{deploy}; exit 7")]).run().with(7);
+        assert_eq!(said.stdout(), "deployed\n");
+        assert_eq!(desk.status(&desk.id()), "discarded");
+        ci(&["approve", "1"]).run().with(1);
+        ci(&["hold", "1", "no-such-command"]).run().with(127);
+        ci(&["hold", "1", "true"]).run().ok();
+        before.assert_same(&desk.world.manifest(), "a deploy that failed");
+
+        // One that goes well is held: page, result, and the session for another machine.
+        ci(&["hold", "1", "sh", "-c", deploy]).run().ok();
+        before.assert_same(&desk.world.manifest(), "held");
+        let page = desk.world.read(artefact("changes.html"));
+        assert!(page.starts_with("<!") && page.contains("version") && page.contains("stale"), "{page}");
+        let result: serde_json::Value = serde_json::from_str(&desk.world.read(artefact("result.json"))).expect("JSON");
+        assert_eq!((&result["session"]["status"], &result["session"]["changes"]), (&"pending".into(), &2.into()));
+
+        // The check fails: all is taken back. Rejected: dropped.
+        ci(&["approve", "1", "grep", "-q", "3", "version"]).run().with(1);
+        before.assert_same(&desk.world.manifest(), "rolled back");
+        ci(&["hold", "2", "sh", "-c", deploy]).run().ok();
+        ci(&["reject", "2"]).run().ok();
+        before.assert_same(&desk.world.manifest(), "rejected");
+
+        // Somebody changes the files between deploy and approval: nothing is done, and both sides are shown.
+        ci(&["hold", "3", "sh", "-c", deploy]).run().ok();
+        desk.bare(&desk.world.tree(), "echo theirs > version");
+        let theirs = desk.world.manifest();
+        ci(&["approve", "3"]).run().with(3);
+        theirs.assert_same(&desk.world.manifest(), "a conflict");
+        let both = desk.world.read(artefact("conflicts.patch"));
+        assert!(both.contains("\n+theirs\n") && both.contains("\n+2\n"), "{both}");
+        ci(&["reject", "3"]).run().ok();
+
+        ci(&["hold", "4", "sh", "-c", deploy]).run().ok();
+        ci(&["approve", "4", "grep", "-q", "2", "version"]).run().ok();
+        assert_eq!((desk.world.read("version"), desk.world.exists("stale")), ("2\n".into(), false));
+        desk.recant("rollback deploy-4").ok();
+        theirs.assert_same(&desk.world.manifest(), "rolled back later");
+        ci(&["hold"]).run().with(2);
+        desk.world.assert_tidy("ci-step.sh");
+    });
+}
+
+#[test]
+fn a_deploy_that_was_held_on_one_machine_is_approved_on_another_with_the_same_files() {
+    if !can_run() {
+        return;
+    }
+    each(|desk| {
+        let artefacts = desk.world.root().join("artefacts");
+        let ci = |words: &[&str]| script(desk, "ci-step.sh", CI, words).env("ARTEFACTS", &artefacts);
+        desk.made("echo 1 > version");
+        ci(&["hold", "5", "sh", "-c", "echo 2 > version"]).run().ok();
+        // Another store stands for the other machine.
+        let stream = artefacts.join("deploy.recant");
+        let stream = stream.to_str().expect("a UTF-8 path");
+        let other = desk.world.root().join("other-store");
+        ci(&["fetch", stream]).env("RECANT_STORE", &other).run().ok();
+        ci(&["approve", "5"]).env("RECANT_STORE", &other).run().ok();
+        assert_eq!(desk.world.read("version"), "2\n");
+
+        // With other files it is refused as it arrives.
+        let third = desk.world.root().join("third-store");
+        ci(&["fetch", stream]).env("RECANT_STORE", &third).run().with(3);
+        ci(&["approve", "5"]).env("RECANT_STORE", &third).run().with(3);
+    });
+}
+
 /// What in-container.sh prints, but for the line of `recant doctor`.
 fn in_container(desk: &Desk, words: &[&str]) -> Option<String> {
     let call = script(desk, "in-container.sh", include_str!("../examples/in-container.sh"), words);
