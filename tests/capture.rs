@@ -782,7 +782,7 @@ fn a_run_that_can_not_be_captured_is_not_started() {
         let output = world.run("touch /tmp/recant-test-started");
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(125), "{who:?} {said}");
-        assert!(said.contains("--store DIR"), "{who:?} {said}");
+        assert!(said.contains("export RECANT_STORE=DIR"), "{who:?} {said}");
         assert!(!Path::new("/tmp/recant-test-started").exists());
     }
 }

@@ -12,6 +12,7 @@ use landlock::{
     RulesetStatus,
 };
 
+use super::cause::Cause;
 use super::command::Network;
 use super::error::{not_started, nul, set_up};
 use super::ids::Ids;
@@ -64,8 +65,8 @@ impl Confinement {
     /// Landlock or with one that can't deny what is asked for.
     pub fn make(dirs: &[PathBuf], passes: &[PathBuf], network: Network) -> Result<Self, Error> {
         let version = sys::landlock_version().map_err(|source| {
-            let remedy = "it needs Linux 5.13 or newer, built with Landlock and started with it (lsm=landlock,…)";
-            set_up("Landlock", "ask for its version", source, Some(remedy.into()))
+            let cause = Cause::of_landlock(source.raw_os_error());
+            set_up("Landlock", "ask for its version", source, cause)
         })?;
         let mut writable = Vec::new();
         for path in dirs.iter().chain(passes) {
@@ -86,7 +87,7 @@ impl Confinement {
             Network::None => {
                 let source = std::io::Error::from_raw_os_error(libc::ENOSYS);
                 let remedy = "it needs Linux 6.7 or newer, or root; or leave --no-network away";
-                return Err(set_up("Landlock", "deny the network", source, Some(remedy.into())));
+                return Err(set_up("Landlock", "deny the network", source, None).with_remedy(remedy));
             }
         };
         Ok(Self { writable, shm, ids: Ids::own(Route::here()), version, network })

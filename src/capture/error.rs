@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io;
 
+use super::cause::Cause;
 use super::command::Exit;
 use crate::error::{Error, Kind, Reason, command, reason};
 use crate::fs::path::AbsPath;
@@ -19,12 +20,15 @@ pub(super) fn not_started(error: Error) -> Error {
     if is_call { error.with_kind(Kind::NoCapture).with_state(NOT_STARTED) } else { error }
 }
 
-/// A call to set up the namespace failed: `act`, an infinitive, on `path`.
-pub(super) fn set_up(path: &str, act: &str, source: io::Error, remedy: Option<String>) -> Error {
-    no_capture(format!("cannot set up the capture: {path}: cannot {act}: {}", reason(&source)))
+/// A call to set up the namespace failed: `act`, an infinitive, on `path`. The cause goes with it, as its detail.
+pub(super) fn set_up(path: &str, act: &str, source: io::Error, cause: Option<Cause>) -> Error {
+    let error = no_capture(format!("cannot set up the capture: {path}: cannot {act}: {}", reason(&source)))
         .with_path(path)
-        .with_remedy_if(remedy)
-        .with_source(source)
+        .with_source(source);
+    match cause {
+        Some(cause) => error.with_remedy(cause.advice()).with_detail(cause),
+        None => error,
+    }
 }
 
 /// The kernel's mounts differ from the plan.
@@ -133,39 +137,4 @@ pub(super) fn uncollected(id: impl Display, exit: Option<Exit>, lost: bool, why:
         Some(path) => error.with_path(path),
         None => error,
     }
-}
-
-/// The remedy for an error number of a set-up call, where the cause is known.
-pub(super) fn remedy(act: &str, errno: Option<i32>, user: bool) -> Option<String> {
-    let errno = errno?;
-    let namespaces = act.contains("namespace");
-    let mapping = act.contains("map") || act.contains("private");
-    let text = match errno {
-        libc::EPERM if namespaces && user => {
-            "user namespaces are refused here (a container's seccomp rule, a chroot, or kernel.unprivileged_userns_clone = 0): \
-             allow them, or stage changes by hand with recant session"
-        }
-        libc::EPERM if namespaces => {
-            "CAP_SYS_ADMIN is missing here (a container?): give it that, or stage changes by hand with recant session"
-        }
-        libc::ENOSPC if namespaces => {
-            "a limit is reached, user.max_user_namespaces or that of mnt, pid, ipc or net: raise it with sysctl"
-        }
-        libc::EINVAL if namespaces => {
-            "this kernel has no user namespaces: run recant as root, or stage changes by hand with recant session"
-        }
-        libc::EPERM | libc::EACCES if mapping && user => {
-            "AppArmor restricts user namespaces (kernel.apparmor_restrict_unprivileged_userns = 1): a profile for recant with 'userns,', or that sysctl set to 0, allows them"
-        }
-        libc::ENODEV if act.contains("overlay") => "the kernel has no overlayfs: modprobe overlay",
-        libc::ENOSYS => "Linux 5.15 or newer is needed, and a seccomp rule must not forbid this call",
-        libc::EINVAL if act.contains("upper") => {
-            "the store's file system can't hold an upper (overlayfs and NFS can't): put it on another one with --store DIR"
-        }
-        libc::EINVAL if act.contains("lower") && user => {
-            "a mount lies below it, or its file system can't be a lower: run from another directory"
-        }
-        _ => return None,
-    };
-    Some(text.into())
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::pieces::{LaidSplit, Split};
+use super::switches::Namespace;
 use crate::error::{Error, IoError};
 use crate::fs::Fs;
 use crate::fs::device_number::Dev;
@@ -147,20 +148,12 @@ impl Route {
     }
 }
 
+/// Root of another user namespace than the machine's own (a rootless container, `unshare -r`) has CAP_SYS_ADMIN, and yet the kernel refuses it
+/// what root's overlays need: trusted xattrs and `redirect_dir`.
 fn route() -> Route {
     let may_mount =
         rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(rustix::thread::CapabilitySet::SYS_ADMIN));
-    if may_mount && rustix::process::geteuid().is_root() && is_first_namespace() { Route::Root } else { Route::User }
-}
-
-/// True in the machine's own user namespace. Root of another one (a rootless container, `unshare -r`) has CAP_SYS_ADMIN, and yet the kernel
-/// refuses it what root's overlays need: trusted xattrs and `redirect_dir`.
-fn is_first_namespace() -> bool {
-    /// PROC_USER_INIT_INO, the kernel's include/linux/proc_ns.h.
-    const FIRST: u64 = 0xEFFF_FFFD;
-    use std::os::unix::fs::MetadataExt;
-    // Unknown without /proc; no run can be set up then.
-    std::fs::metadata("/proc/self/ns/user").is_ok_and(|namespace| namespace.ino() == FIRST)
+    if may_mount && rustix::process::geteuid().is_root() && Namespace::User.is_first() { Route::Root } else { Route::User }
 }
 
 impl Route {

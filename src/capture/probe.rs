@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::ids;
+use super::switches::{OLDEST, kernel, number};
 use crate::session::run::How;
 
 /// One condition of a run.
@@ -19,21 +20,28 @@ pub struct Finding {
 }
 
 /// The profile that lets recant make user namespaces where AppArmor restricts them (Ubuntu 23.10 and later), for a binary at
-/// this path: <https://gitlab.com/apparmor/apparmor/-/wikis/unprivileged_userns_restriction>.
+/// this path: <https://gitlab.com/apparmor/apparmor/-/wikis/unprivileged_userns_restriction>. Packages have it for /usr/bin/recant.
 pub fn apparmor_profile(binary: &str) -> String {
+    const PACKAGED: &str = include_str!("../../packaging/apparmor/recant");
+    /// The characters that mean others in a path of a profile: apparmor.d(5).
+    const SPECIAL: &str = "*?[]{}^\\\"";
+    let mut path = String::new();
+    for c in binary.chars() {
+        if SPECIAL.contains(c) {
+            path.push('\\');
+        }
+        path.push(c);
+    }
+    let profile = PACKAGED.replace("/usr/bin/recant", &format!("\"{path}\""));
     format!(
         "# Lets recant make the user namespaces that 'recant run' holds changes in.\n\
-         # Put it in /etc/apparmor.d/recant, then: apparmor_parser -r /etc/apparmor.d/recant\n\
-         abi <abi/4.0>,\n\
-         include <tunables/global>\n\
-         \n\
-         profile recant \"{binary}\" flags=(unconfined) {{\n  userns,\n\n  include if exists <local/recant>\n}}\n"
+         # Put it in /etc/apparmor.d/recant, then: apparmor_parser -r /etc/apparmor.d/recant\n{profile}"
     )
 }
 
 /// The findings, for root or for an ordinary user. Leaves out a switch that this kernel lacks, if that is fine.
 pub fn findings(root: bool) -> Vec<Finding> {
-    let mut all = vec![kernel(), overlays()];
+    let mut all = vec![linux(), overlays()];
     if !root {
         let limit = |name, path, remedy: &'static str| {
             number(path).map(|n| Finding { name, value: n.to_string(), good: n > 0, remedy: Some(remedy.into()) })
@@ -101,11 +109,10 @@ pub fn word(how: How) -> &'static str {
     }
 }
 
-fn kernel() -> Finding {
-    let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
-    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    Finding { name: "Linux", value: release, good: version >= (5, 15), remedy: Some("Linux 5.15 or newer is needed".into()) }
+fn linux() -> Finding {
+    let (release, version) = kernel();
+    let remedy = format!("Linux {}.{} or newer is needed", OLDEST.0, OLDEST.1);
+    Finding { name: "Linux", value: release, good: version >= OLDEST, remedy: Some(remedy.into()) }
 }
 
 fn overlays() -> Finding {
@@ -114,9 +121,4 @@ fn overlays() -> Finding {
     let value = if there { "there" } else { "not loaded" };
     // The kernel loads it when a process with the right to do so asks for it.
     Finding { name: "overlayfs", value: value.into(), good: there, remedy: Some("modprobe overlay".into()) }
-}
-
-/// A number of /proc/sys.
-fn number(path: &str) -> Option<i64> {
-    std::fs::read_to_string(format!("/proc/sys/{path}")).ok()?.trim().parse().ok()
 }

@@ -14,10 +14,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
+use super::cause::Cause;
 use super::command::{Command, Exit, Linger, Network};
 use super::descriptors;
 use super::early_sync::{self, Ahead};
-use super::error::{not_alone, not_as_planned, not_executable, not_found, not_started, nul, remedy, set_up};
+use super::error::{not_alone, not_as_planned, not_executable, not_found, not_started, nul, set_up};
 use super::feed::{Feeds, Pipes};
 use super::ground::Ground;
 use super::ids::{self, Ids};
@@ -226,8 +227,8 @@ impl Running<'_> {
         let forked = if self.ground.laid().is_some() { sys::fork_into(new) } else { sys::fork() };
         let forked = forked.map_err(|source| {
             let act = if user { "make a user namespace" } else { "make a mount namespace" };
-            let remedy = remedy(act, source.raw_os_error(), user);
-            set_up("clone", act, source, remedy)
+            let cause = Cause::of(act, source.raw_os_error(), user);
+            set_up("clone", act, source, cause)
         })?;
         let Some(init) = forked else {
             drop(ours);
@@ -440,8 +441,8 @@ fn set_up_error(failed: Failed, user: bool) -> Error {
     if failed.act.is_empty() {
         return not_as_planned(&failed.path, &failed.text);
     }
-    let remedy = remedy(&failed.act, (failed.errno != 0).then_some(failed.errno), user);
-    set_up(&failed.path.clone(), &failed.act.clone(), io::Error::from(failed), remedy)
+    let cause = Cause::of(&failed.act, (failed.errno != 0).then_some(failed.errno), user);
+    set_up(&failed.path.clone(), &failed.act.clone(), io::Error::from(failed), cause)
 }
 
 fn exec_error(argv: &[OsString], errno: i32) -> Error {
