@@ -29,6 +29,7 @@ script      bsdutils     the terminal's shape
 sudo        sudo         root's commands in a run; recant as root on other machines
 at          at           commits that wait for a word, taken back by atd
 nsenter     util-linux   commits that wait for a word, taken back by a systemd of the test's own
+perl        perl         kernels that refuse a call
 tmux        tmux         a terminal in the terminal of a run
 less        less         a pager in a run
 vim         vim          an editor in a run

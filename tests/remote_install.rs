@@ -189,7 +189,7 @@ fn doctor_tells_of_both_sides() {
     let _host = near.net.bare("web1");
     let said = near.recant("-H web1 doctor");
     let text = said.stdout();
-    for part in ["here: recant ", ", static\n", "ssh: OpenSSH", "web1: answered in ", "recant run "] {
+    for part in ["here: recant ", ", static\n", "ssh: OpenSSH", "web1: answered in ", "\nas ", "\nrun             "] {
         assert!(text.contains(part), "{part}: {said}");
     }
     let said = near.recant("-H web1 doctor --json").json();

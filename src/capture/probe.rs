@@ -3,8 +3,15 @@
 use std::borrow::Cow;
 
 use super::ids;
-use super::switches::{OLDEST, kernel, number};
+use super::layout::Route;
+use super::switches::{Engine, Namespace, OLDEST, kernel, number, outside};
 use crate::session::run::How;
+
+/// The name of the condition that is the kernel's version.
+pub const LINUX: &str = "Linux";
+
+/// The name of the condition that a profile lets a program pass.
+pub const APPARMOR: &str = "restricted by AppArmor";
 
 /// One condition of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +60,7 @@ pub fn findings(root: bool) -> Vec<Finding> {
             limit("user namespaces for users", "kernel/unprivileged_userns_clone", "sysctl kernel.unprivileged_userns_clone=1");
         all.extend(unprivileged);
         all.extend(number("kernel/apparmor_restrict_unprivileged_userns").map(|n| Finding {
-            name: "restricted by AppArmor",
+            name: APPARMOR,
             value: if n == 0 { "no".into() } else { "yes, except for programs with a profile".into() },
             good: n == 0,
             remedy: Some("recant doctor --apparmor prints the profile that recant needs".into()),
@@ -112,7 +119,7 @@ pub fn word(how: How) -> &'static str {
 fn linux() -> Finding {
     let (release, version) = kernel();
     let remedy = format!("Linux {}.{} or newer is needed", OLDEST.0, OLDEST.1);
-    Finding { name: "Linux", value: release, good: version >= OLDEST, remedy: Some(remedy.into()) }
+    Finding { name: LINUX, value: release, good: version >= OLDEST, remedy: Some(remedy.into()) }
 }
 
 fn overlays() -> Finding {
@@ -121,4 +128,64 @@ fn overlays() -> Finding {
     let value = if there { "there" } else { "not loaded" };
     // The kernel loads it when a process with the right to do so asks for it.
     Finding { name: "overlayfs", value: value.into(), good: there, remedy: Some("modprobe overlay".into()) }
+}
+
+/// The user that recant runs as, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Here {
+    /// The effective user.
+    pub uid: u32,
+    /// Its name in /etc/passwd.
+    pub name: Option<String>,
+    /// The user that it is outside, if it is in a user namespace of its own; `Some(None)` if it has no id there.
+    pub outside: Option<Option<u32>>,
+    /// The container that it is in.
+    pub container: Option<Engine>,
+    /// True if it is root of the machine, with all rights that a run of root needs.
+    pub is_whole_root: bool,
+    /// The kernel's release.
+    pub kernel: String,
+    /// True if that is older than a run needs.
+    pub is_old: bool,
+}
+
+/// Looks around.
+pub fn here() -> Here {
+    let uid = rustix::process::geteuid().as_raw();
+    let (kernel, version) = kernel();
+    Here {
+        uid,
+        name: ids::own_name(),
+        outside: (!Namespace::User.is_first()).then(|| outside(uid)),
+        container: Engine::here(),
+        is_whole_root: Route::here() == Route::Root,
+        kernel,
+        is_old: version < OLDEST,
+    }
+}
+
+impl Here {
+    /// All of it for people, as a sentence without its full stop.
+    pub fn words(&self) -> String {
+        let user = || self.name.clone().map_or_else(|| format!("user {}", self.uid), |name| format!("user {name}"));
+        let who = match (self.uid, self.outside, self.is_whole_root) {
+            (0, None, true) => "root".into(),
+            (0, None, false) => "root without CAP_SYS_ADMIN".into(),
+            (0, Some(Some(outside)), _) => format!("root of a user namespace (user {outside} outside)"),
+            (_, Some(Some(outside)), _) if outside != self.uid => {
+                format!("{} of a user namespace (user {outside} outside)", user())
+            }
+            (_, Some(Some(_)), _) => format!("{} of a user namespace", user()),
+            (_, Some(None), _) => "a user that its user namespace does not map".into(),
+            (_, None, _) => user(),
+        };
+        let container = match self.container {
+            None => "",
+            Some(Engine::Docker) => " in a container of Docker",
+            Some(Engine::Podman) => " in a container of Podman",
+            Some(Engine::Other) => " in a container",
+        };
+        let old = if self.is_old { format!(": older than {}.{}", OLDEST.0, OLDEST.1) } else { String::new() };
+        format!("{who}{container}, on Linux {}{old}", self.kernel)
+    }
 }

@@ -1,7 +1,8 @@
 //! The coverage table of `doctor` and `show`: places, and what became of changes there.
 
 use crate::capture::probe;
-use crate::session::run::Coverage;
+use crate::fs::path::AbsPath;
+use crate::session::run::{Coverage, How};
 
 /// If more rows than this say the same, only the first of them are shown.
 const ALIKE: usize = 5;
@@ -41,6 +42,34 @@ pub fn table(rows: &[Coverage], all: bool) -> Vec<String> {
     lines
 }
 
+/// The most places that the summary names of one kind.
+const NAMED: usize = 5;
+
+/// The places by what becomes of changes there, a line for each kind: its word and the places, what is held first. Without the reasons.
+pub fn summary(rows: &[Coverage], shown: &dyn Fn(&AbsPath) -> String) -> Vec<(&'static str, String)> {
+    use How::{Captured, Hidden, Masked, Passed, Private, ReadOnly, Scratch, Uncovered};
+    let kinds = [Captured, Uncovered, Passed, Scratch, ReadOnly, Private, Masked, Hidden].into_iter();
+    let line = |how: How| {
+        let mut places: Vec<String> = rows.iter().filter(|row| row.how == how).map(|row| named(row, shown)).collect();
+        // What is read-only of a user's is all but what is named.
+        places.sort_by_key(|place| place == ELSE);
+        let more = places.len().saturating_sub(NAMED);
+        if more > 0 {
+            places.truncate(NAMED);
+            places.push(format!("and {more} more"));
+        }
+        let word = probe::word(how).split(':').next().unwrap_or_default();
+        (!places.is_empty()).then(|| (word, places.join(", ")))
+    };
+    kinds.filter_map(line).collect()
+}
+
+const ELSE: &str = "everything else";
+
+fn named(row: &Coverage, shown: &dyn Fn(&AbsPath) -> String) -> String {
+    if row.how == How::ReadOnly && row.path.depth() == 0 { ELSE.into() } else { shown(&row.path) }
+}
+
 fn line(row: &Coverage, rest: &str) -> String {
     let why = row.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     format!("{:<20}  {}{rest}{why}", probe::word(row.how), row.path)
@@ -55,8 +84,18 @@ pub fn words(row: &Coverage) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fs::path::AbsPath;
-    use crate::session::run::How;
+
+    #[test]
+    fn a_summary_has_a_line_for_each_kind_and_what_is_held_comes_first() {
+        let row = |path: &str, how| Coverage { path: AbsPath::parse(path).unwrap(), how, why: Some("why".into()) };
+        let mut rows = vec![row("/", How::ReadOnly), row("/a", How::Captured), row("/b", How::Hidden), row("/c", How::Captured)];
+        rows.extend((0..7).map(|n| row(&format!("/r/{n}"), How::ReadOnly)));
+        rows.push(row("/u", How::Uncovered));
+        let lines: Vec<String> =
+            summary(&rows, &|path| path.to_string()).iter().map(|(word, places)| format!("{word}: {places}")).collect();
+        let want = ["held: /a, /c", "not held: /u", "read-only: /r/0, /r/1, /r/2, /r/3, /r/4, and 3 more", "hidden: /b"];
+        assert_eq!(lines, want);
+    }
 
     #[test]
     fn of_many_places_alike_the_first_few_stand_for_all() {

@@ -1,21 +1,41 @@
-//! `doctor`: tells if `run` works here, else why not and which switch to set; and what would be held.
+//! `doctor`: says as whom and where recant runs, tries each way to use it, and names for each that does not work what to set. Then what a run
+//! from here would hold.
+
+mod stores;
+mod ways;
 
 use serde::Serialize;
 
 use super::problem::Problem;
-use super::{Call, Ended, args, coverage, run, snapshot_run};
+use super::run::{Failed, Tried};
+use super::{Call, Ended, args, coverage, run, snapshot_run, text};
 use crate::capture::inside::capture;
-use crate::capture::probe::{self, Finding};
-use crate::error::Kind;
+use crate::capture::probe::{self, Finding, Here};
+use crate::error::{Kind, command};
 use crate::session::run::Coverage;
+use ways::{Verdict, Way};
 
-/// `{"schema":2,"run":{…},"run_in":{…},"findings":[…],"coverage":[…]}`.
+/// `{"schema":2,"here":{…},"ways":[…],"run":{…},"run_in":{…},"findings":[…],"coverage":[…]}`.
 #[derive(Serialize)]
 struct Document<'a> {
+    here: Surroundings<'a>,
+    ways: &'a [Way],
     run: Works<'a>,
     run_in: WorksIn<'a>,
     findings: Vec<Row<'a>>,
     coverage: &'a [Coverage],
+}
+
+/// Facts about the user that recant runs as, and where.
+#[derive(Serialize)]
+struct Surroundings<'a> {
+    words: String,
+    uid: u32,
+    name: Option<&'a str>,
+    user_namespace: bool,
+    outside: Option<u32>,
+    container: Option<String>,
+    kernel: &'a str,
 }
 
 #[derive(Serialize)]
@@ -43,7 +63,16 @@ struct Row<'a> {
     remedy: Option<&'a str>,
 }
 
-/// Tries a run that changes nothing, and reports on it. Ends with the error that kept the run from working.
+/// All that was found.
+struct Found {
+    here: Here,
+    tried: Tried,
+    in_place: Option<Failed>,
+    ways: Vec<Way>,
+    findings: Vec<Finding>,
+}
+
+/// Tries all ways, and reports on them. Ends with the error that kept the run from working.
 pub fn doctor(call: &Call, args: &args::Doctor) -> Result<Ended, Problem> {
     if args.apparmor {
         let own = std::env::current_exe().map_or_else(|_| "/usr/bin/recant".into(), |path| path.display().to_string());
@@ -55,69 +84,126 @@ pub fn doctor(call: &Call, args: &args::Doctor) -> Result<Ended, Problem> {
     if let Some(inside) = capture() {
         return Err(super::is_inside(inside));
     }
-    let tried = run::attempt_nothing(call)?;
-    let mut findings = probe::findings(tried.root);
-    if !tried.root {
+    let found = look(call)?;
+    if call.out.is_text() {
+        found.print(call, args.all || call.out.is_verbose());
+    } else {
+        call.out.document(&found.document());
+    }
+    Ok(if found.tried.failed.is_none() { Ended::Done } else { Ended::With(Kind::NoCapture) })
+}
+
+fn look(call: &Call) -> Result<Found, Problem> {
+    let here = probe::here();
+    let store = call.made_store();
+    let tried = store.as_ref().map_err(Clone::clone).and_then(|store| run::attempt_nothing(call, store));
+    let tried = tried.unwrap_or_else(|problem| Tried::failed(call.with_remedy(problem)));
+    let in_place = snapshot_run::attempt_nothing();
+    let ways = ways::all(call, store, &tried, in_place.as_ref())?;
+    let mut findings = probe::findings(here.is_whole_root);
+    if !here.is_whole_root {
         findings.extend(probe::groups(tried.no_groups.as_deref()));
     }
-    let problem = tried.problem.as_ref();
-    let in_place = snapshot_run::attempt_nothing()?;
-    if call.out.is_text() {
-        print(call, &tried, in_place.as_ref(), &findings);
-    } else {
-        let rows = findings.iter().map(|f| Row {
+    Ok(Found { here, tried, in_place, ways, findings })
+}
+
+impl Found {
+    fn document(&self) -> Document<'_> {
+        let (problem, in_place) = (of(self.tried.failed.as_ref()), of(self.in_place.as_ref()));
+        let rows = self.findings.iter().map(|f| Row {
             name: f.name,
             value: &f.value,
             good: f.good,
             remedy: f.remedy.as_deref().filter(|_| !f.good),
         });
-        call.out.document(&Document {
+        Document {
+            here: surroundings(&self.here),
+            ways: &self.ways,
             run: Works {
                 works: problem.is_none(),
-                who: who(tried.root),
+                who: if self.here.is_whole_root { "root" } else { "user" },
                 why: problem.map(|problem| &*problem.message),
                 remedy: problem.and_then(|problem| problem.remedy.as_deref()),
             },
             run_in: WorksIn {
                 works: in_place.is_none(),
-                why: in_place.as_ref().map(|problem| &*problem.message),
-                remedy: in_place.as_ref().and_then(|problem| problem.remedy.as_deref()),
+                why: in_place.map(|problem| &*problem.message),
+                remedy: in_place.and_then(|problem| problem.remedy.as_deref()),
             },
             findings: rows.collect(),
-            coverage: &tried.coverage,
-        });
-    }
-    Ok(if problem.is_none() { Ended::Done } else { Ended::With(Kind::NoCapture) })
-}
-
-fn who(root: bool) -> &'static str {
-    if root { "root" } else { "user" }
-}
-
-fn print(call: &Call, tried: &run::Tried, in_place: Option<&Problem>, findings: &[Finding]) {
-    match &tried.problem {
-        None => call.out.line(format_args!("recant run works here, as {}", who(tried.root))),
-        Some(problem) => {
-            call.out.line(format_args!("recant run does not work here, as {}: {}", who(tried.root), problem.message));
-            problem.remedy.iter().for_each(|remedy| call.out.line(format_args!("  {remedy}")));
+            coverage: &self.tried.coverage,
         }
     }
-    match (in_place, &tried.problem) {
-        (None, None) => call.out.line("recant run --in DIR works here, too: on the real files, between two snapshots"),
-        (None, Some(_)) => call.out.line("recant run --in DIR works here instead: on the real files, between two snapshots"),
-        (Some(problem), _) => {
-            call.out.line(format_args!("recant run --in does not work here: {}", problem.message));
-            problem.remedy.iter().for_each(|remedy| call.out.line(format_args!("  {remedy}")));
+
+    fn print(&self, call: &Call, all: bool) {
+        let out = &call.out;
+        out.line(text::filled_after("", &format!("as {}", self.here.words()), 0));
+        out.line("");
+        self.ways.iter().for_each(|way| print_way(call, way));
+        let findings: Vec<_> = self.findings.iter().filter(|finding| all || self.is_of_note(finding)).collect();
+        if !findings.is_empty() {
+            out.line("");
+        }
+        for Finding { name, value, good, remedy } in findings {
+            let remedy = remedy.as_ref().filter(|_| !good).map(|remedy| format!(": {remedy}")).unwrap_or_default();
+            out.line(text::filled_after(name, &format!("{value}{remedy}"), 28));
+        }
+        if !self.tried.coverage.is_empty() {
+            out.line("");
+            self.print_coverage(call, all);
         }
     }
-    call.out.line("");
-    for finding in findings {
-        let remedy = finding.remedy.as_ref().filter(|_| !finding.good).map(|remedy| format!(": {remedy}")).unwrap_or_default();
-        call.out.line(format_args!("{:<26}  {}{remedy}", finding.name, finding.value));
+
+    /// True for a condition that is to be told unasked: a bad one of which neither the first line nor a way has told.
+    fn is_of_note(&self, finding: &Finding) -> bool {
+        let remedy = finding.remedy.as_deref().unwrap_or_default();
+        let is_told = |way: &Way| way.remedy.as_ref().is_some_and(|told| told.contains(remedy));
+        !finding.good && ![probe::LINUX, probe::APPARMOR].contains(&finding.name) && !self.ways.iter().any(is_told)
     }
-    if !tried.coverage.is_empty() {
-        call.out.line("");
-        call.out.line(format_args!("what a run from {} would hold:", tried.cwd));
+
+    fn print_coverage(&self, call: &Call, all: bool) {
+        let (out, rows) = (&call.out, &self.tried.coverage);
+        let cwd = super::cwd().ok().and_then(|cwd| super::place::absolute(&cwd).ok());
+        let from = cwd.map_or_else(|| "here".into(), |cwd| out.place(&cwd));
+        out.line(format_args!("what a run from {from} would hold:"));
+        if all {
+            return coverage::table(rows, true).iter().for_each(|row| out.line(format_args!("  {row}")));
+        }
+        for (word, places) in coverage::summary(rows, &|path| out.place(path)) {
+            out.line(text::filled_after(&format!("  {word}"), &places, INDENT));
+        }
+        out.line(format_args!("{} has all of it, with the reasons", command("doctor -v")));
     }
-    coverage::table(&tried.coverage, true).iter().for_each(|row| call.out.line(format_args!("  {row}")));
+}
+
+/// The column at which the verdicts begin.
+const INDENT: usize = 16;
+
+fn print_way(call: &Call, Way { way, verdict, why, remedy }: &Way) {
+    let said = match (verdict, why) {
+        (Verdict::Works, None) => "works".to_owned(),
+        (Verdict::Works, Some(why)) => format!("works: {why}"),
+        (Verdict::Fails, why) => format!("does not work: {}", why.as_deref().unwrap_or("the reason is unknown")),
+        (Verdict::NotTried, why) => why.clone().unwrap_or_default(),
+    };
+    call.out.line(text::filled_after(way, &call.out.sentence(&said), INDENT));
+    if let Some(remedy) = remedy {
+        call.out.line(format_args!("{:INDENT$}{}", "", text::remedy_after(remedy, INDENT)));
+    }
+}
+
+fn of(failed: Option<&Failed>) -> Option<&Problem> {
+    failed.map(|failed| &*failed.problem)
+}
+
+fn surroundings(here: &Here) -> Surroundings<'_> {
+    Surroundings {
+        words: here.words(),
+        uid: here.uid,
+        name: here.name.as_deref(),
+        user_namespace: here.outside.is_some(),
+        outside: here.outside.flatten(),
+        container: here.container.map(|engine| format!("{engine:?}").to_lowercase()),
+        kernel: &here.kernel,
+    }
 }

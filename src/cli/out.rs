@@ -252,6 +252,11 @@ impl Out {
         if all || self.verbose { usize::MAX } else { self.most }
     }
 
+    /// True if all is to be told: with `-v`.
+    pub fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
     /// The most columns of a result line: those of the terminal, else COLUMNS (so they come from another machine), else 80. With `-v`
     /// nothing is shortened.
     pub fn width(&self) -> usize {

@@ -19,13 +19,14 @@ use super::problem::Problem;
 use super::{Call, Ended, apply, hints, place, text};
 use crate::agent::known::Agent;
 use crate::agent::mark;
+use crate::capture::cause::Cause;
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::hold::{Held, hold, start_of};
 use crate::capture::inside::inside;
 use crate::capture::layout::{Pass, Request, Route};
 use crate::capture::plan::{Plan, working_directory};
 use crate::capture::run::Event;
-use crate::error::{At, Kind, Reason, command};
+use crate::error::{At, Error, Kind, Reason, command};
 use crate::fs::dir::Time;
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
@@ -423,57 +424,89 @@ pub fn nothing(command: Vec<OsString>) -> args::Run {
 
 /// The result of a run that changes nothing.
 pub struct Tried {
-    /// True if it was root's kind of run.
-    pub root: bool,
-    /// The working directory.
-    pub cwd: AbsPath,
     /// The coverage, by place; empty if it is unknown.
     pub coverage: Vec<Coverage>,
     /// The reason why further groups could not be mapped in it.
     pub no_groups: Option<String>,
+    /// True if what the command writes lies in memory until it ends, as the store's file system can't hold it.
+    pub in_memory: bool,
     /// The error that kept it from working.
-    pub problem: Option<Problem>,
+    pub failed: Option<Failed>,
 }
 
-/// Sets up a run from here and runs `true` in it, in a session that is removed again.
-pub fn attempt_nothing(call: &Call) -> Result<Tried, Problem> {
-    let store = call.made_store()?;
+impl Tried {
+    /// One that came to nothing.
+    pub fn failed(problem: Problem) -> Self {
+        Self { coverage: Vec::new(), no_groups: None, in_memory: false, failed: Some(problem.into()) }
+    }
+}
+
+/// The error that kept a trial from working.
+pub struct Failed {
+    /// The error.
+    pub problem: Box<Problem>,
+    /// Its cause, where that is known.
+    pub cause: Option<Cause>,
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self { cause: error.detail::<Cause>().cloned(), problem: Box::new(error.into()) }
+    }
+}
+
+impl From<Problem> for Failed {
+    fn from(problem: Problem) -> Self {
+        Self { problem: Box::new(problem), cause: None }
+    }
+}
+
+/// Sets up a run from here and runs `true` in it, in a session of the store that is removed again.
+pub fn attempt_nothing(call: &Call, store: &Store) -> Result<Tried, Problem> {
     let since = crate::fs::exact_now();
     let command = vec![OsString::from("true")];
     let mut session = store.begin(&call.fs, Origin::Captured, None, Some(start_of(&command)))?;
-    let (root, cwd) = (Route::here() == Route::Root, working_directory()?);
-    let mut tried = Tried { root, cwd, coverage: Vec::new(), no_groups: None, problem: None };
-    match plan(call, &store, &session, (&nothing(command.clone()), &History::default(), None), since) {
-        Err(problem) => tried.problem = Some(problem),
+    let mut tried = Tried { coverage: Vec::new(), no_groups: None, in_memory: false, failed: None };
+    match plan(call, store, &session, (&nothing(command.clone()), &History::default(), None), since) {
+        Err(problem) => tried.failed = Some(problem.into()),
         Ok(plan) => {
             tried.coverage = plan.coverage().to_vec();
-            let command = Command {
-                argv: command,
-                env: Vec::new(),
-                linger: Linger::Wait,
-                network: Network::Open,
-                joins: false,
-                keeps_before: false,
-                max_size: None,
-            };
-            let mut hear = |event| match event {
+            let ran = hold_nothing(call, store, &mut session, plan, &mut |event| match event {
                 Event::Uncovered(path, why) => {
                     let rows = tried.coverage.iter_mut().filter(|row| row.path == path);
                     rows.for_each(|row| (row.how, row.why) = (How::Uncovered, Some(why.clone())));
                 }
                 Event::NoGroups(why) => tried.no_groups = Some(why),
-                Event::SettingUp | Event::Lingering(_) | Event::InMemory(_) | Event::NotFed(_) => {}
-            };
-            match hold(&call.fs, &store, &mut session, plan, &command, &tried.cwd, &mut hear) {
-                // It got as far as the command.
-                Ok(_) => {}
-                Err(error) if matches!(error.kind(), Kind::NotFound | Kind::NotExecutable) => {}
-                Err(error) => tried.problem = Some(error.into()),
-            }
+                Event::InMemory(_) => tried.in_memory = true,
+                Event::SettingUp | Event::Lingering(_) | Event::NotFed(_) => {}
+            });
+            // One that is not there, or not to be executed, means that it got as far as the command.
+            let is_about_true = |error: &Error| matches!(error.kind(), Kind::NotFound | Kind::NotExecutable);
+            tried.failed = ran.err().filter(|error| !is_about_true(error)).map(Failed::from);
         }
     }
     store.remove_session(&call.fs, session)?;
     Ok(tried)
+}
+
+fn hold_nothing(
+    call: &Call,
+    store: &Store,
+    session: &mut Locked,
+    plan: Plan,
+    hear: &mut dyn FnMut(Event),
+) -> Result<Held, Error> {
+    let cwd = working_directory()?;
+    let command = Command {
+        argv: vec!["true".into()],
+        env: Vec::new(),
+        linger: Linger::Wait,
+        network: Network::Open,
+        joins: false,
+        keeps_before: false,
+        max_size: None,
+    };
+    hold(&call.fs, store, session, plan, &command, &cwd, hear)
 }
 
 /// Runs the command alone: a run inside a run is already held.

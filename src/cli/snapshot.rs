@@ -15,7 +15,7 @@ use super::{Call, Ended, asked, cwd};
 use crate::diff::shown::cut;
 use crate::error::Error;
 use crate::error::{Kind, command, recant};
-use crate::fs::dir::Time;
+use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
 use crate::session::by::By;
 use crate::session::id::check_name;
@@ -183,6 +183,28 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         Ok((made, pruned))
     };
     asked::finished(call, act, |(made, pruned)| say_created(call, args, &directory, &made, pruned))
+}
+
+/// Takes a snapshot of one small file with all that a snapshot writes, and reads it back. Both lie in a session of their own, on the store's
+/// file system, which is removed again.
+pub fn attempt_one(call: &Call, store: &Store) -> Result<(), Problem> {
+    let session = store.begin_own(&call.fs, None, "doctor".into())?;
+    let tried = attempt_in(call, &session.dir);
+    store.remove_session(&call.fs, session)?;
+    call.clear_away(store);
+    tried
+}
+
+fn attempt_in(call: &Call, dir: &Dir) -> Result<(), Problem> {
+    let tree = dir.at(b"tree");
+    call.fs.mkdir(tree, 0o700)?;
+    call.fs.replace(tree.open_dir()?.at(b"file"), b"content")?;
+    let at = |name: &str| absolute(&dir.path().join(name));
+    let store = Store::create(&call.fs, &at("store")?)?;
+    let series = Series::create(&call.fs, &store, &at("tree")?)?;
+    let made = take(&call.fs, &store.path, &series, &series.lock(&call.fs)?, &Asked::default())?;
+    let counted = series.summary(made.n)?.tail.counts.files;
+    if counted == 1 { Ok(()) } else { Err(Problem::new(Kind::Damaged, format!("of one file, the snapshot has {counted}"))) }
 }
 
 /// The snapshots that no agent took; one that cannot be read may be of a person.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::args::Run;
 use super::caches::Caches;
 use super::problem::Problem;
-use super::run::{RunDocument, not_started, status_of};
+use super::run::{Failed, RunDocument, not_started, status_of};
 use super::snapshot::directory;
 use super::snapshot_collect::{Collected, Ran, Watched, collect, end, is_gone, take};
 use super::{Call, Ended, text};
@@ -113,19 +113,20 @@ fn run_beside(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Cache
 }
 
 /// Runs `true` on the real tree as [`run_in`] would, confined to the working directory. Returns the error that kept it from working.
-pub fn attempt_nothing() -> Result<Option<Problem>, Problem> {
-    let confinement = match Confinement::make(&[super::cwd()?], &[], Network::Open) {
+pub fn attempt_nothing() -> Option<Failed> {
+    let confinement = super::cwd().map_err(Failed::from).and_then(|cwd| Ok(Confinement::make(&[cwd], &[], Network::Open)?));
+    let confinement = match confinement {
         Ok(confinement) => confinement,
-        Err(error) => return Ok(Some(error.into())),
+        Err(failed) => return Some(failed),
     };
     let (argv, network) = (vec!["true".into()], Network::Open);
     let command =
         Command { argv, env: Vec::new(), linger: Linger::Wait, network, joins: false, keeps_before: false, max_size: None };
     match run_on(Ground::Confined(&confinement), &command, &mut |_| ()) {
         // It got as far as the command.
-        Ok(_) => Ok(None),
-        Err(error) if matches!(error.kind(), Kind::NotFound | Kind::NotExecutable) => Ok(None),
-        Err(error) => Ok(Some(error.into())),
+        Ok(_) => None,
+        Err(error) if matches!(error.kind(), Kind::NotFound | Kind::NotExecutable) => None,
+        Err(error) => Some(error.into()),
     }
 }
 

@@ -113,18 +113,26 @@ pub fn filled_after(first: &str, text: &str, indent: usize) -> String {
 
 /// A remedy, broken as [`filled`] does, but never within a command, so that it can be copied. One that is a command stays on its line.
 pub fn filled_remedy(text: &str) -> String {
+    remedy_after(text, 8)
+}
+
+/// A remedy in lines that begin at `indent`, broken as [`filled_remedy`] does. A line of a shell that goes on after `&&` may be broken there.
+pub fn remedy_after(text: &str, indent: usize) -> String {
     /// Words with which commands of remedies begin.
-    const COMMANDS: [&str; 8] = ["recant", "mkdir", "chmod", "chown", "sudo", "mount", "umount", "ssh"];
+    const COMMANDS: [&str; 9] = ["recant", "mkdir", "chmod", "chown", "sudo", "mount", "umount", "ssh", "export"];
     let mut words: Vec<Cow<'_, str>> = Vec::new();
     // The words that may still belong to the command: so many, or up to a stop. A quoted word may have blanks.
     let (mut more, mut in_quotes) = (0, false);
     for word in text.split(' ') {
-        let is_over = word.ends_with([';', ',', ':', ')']);
+        let is_over = word.ends_with([';', ',', ':', ')']) || word == "&&";
         match words.last_mut().filter(|_| more > 0 || in_quotes) {
             Some(command) => {
                 command.to_mut().push(' ');
                 command.to_mut().push_str(word);
                 more -= usize::from(more > 0);
+                if word == "|" {
+                    more = 5;
+                }
                 in_quotes |= word.starts_with('\'');
                 in_quotes &= !word.trim_end_matches([';', ',', ':', ')']).ends_with('\'');
             }
@@ -137,7 +145,7 @@ pub fn filled_remedy(text: &str) -> String {
             more = 0;
         }
     }
-    folded(words.into_iter(), 8)
+    folded(words.into_iter(), indent)
 }
 
 /// Joins words with blanks in lines of at most 80 columns, which all begin at `indent`.
@@ -252,6 +260,10 @@ mod tests {
     #[test]
     fn a_remedy_is_broken_but_never_within_its_commands() {
         for (remedy, want) in [
+            (
+                "recant doctor --apparmor | sudo tee /etc/apparmor.d/recant && sudo apparmor_parser -r /etc/apparmor.d/recant",
+                "recant doctor --apparmor | sudo tee /etc/apparmor.d/recant &&\n        sudo apparmor_parser -r /etc/apparmor.d/recant",
+            ),
             ("recant commit k3fa", "recant commit k3fa"),
             (
                 "recant diff kvth --conflicts shows both sides; --force goes on, and keeps a copy of what it overwrites",

@@ -131,7 +131,7 @@ pub fn status(call: &Call, args: &AgentStatus) -> Result<Ended, Problem> {
     }
     let around = surroundings()?;
     let known = all(call, &asked, |program| programs::version(program, LIMIT))?;
-    let problems: Vec<_> = known.iter().map(|known| problems(&around, known)).collect();
+    let problems: Vec<_> = known.iter().map(|known| problems(&around, known, Ask::Programs)).collect();
     let judged = known.iter().zip(&problems).map(|(known, (problems, fires))| {
         let hold = by_command::is_on(call, known.agent).then_some("shell");
         Judged { known, fires: *fires, hold, problems }
@@ -247,8 +247,46 @@ impl Hooks {
     }
 }
 
+/// The state of an agent's hooks, as `doctor` has it.
+pub enum Glance {
+    /// They fire.
+    Fires,
+    /// They are not installed.
+    NotInstalled,
+    /// Nothing is known to keep them from firing, and no event came.
+    Unseen,
+    /// They do not fire, for this reason.
+    Fails(String),
+}
+
+/// The agents that are here, each with a glance at its hooks. Starts no program of theirs.
+pub fn glance(call: &Call) -> Result<Vec<(Agent, Glance)>, Problem> {
+    let around = surroundings()?;
+    let known = all(call, &Agent::ALL, programs::version_of_package)?;
+    let here = known.iter().filter(|known| known.program.is_some() || !known.hooks.is_empty());
+    let glance = |known: &Known| match problems(&around, known, Ask::Files) {
+        (_, true) => Glance::Fires,
+        _ if known.hooks.is_empty() && known.unreadable.is_empty() => Glance::NotInstalled,
+        (problems, _) => match &problems[..] {
+            [first, ..] if first.starts_with(UNSEEN) => Glance::Unseen,
+            [first, ..] => Glance::Fails(first.clone()),
+            [] => Glance::Unseen,
+        },
+    };
+    Ok(here.map(|known| (known.agent, glance(known))).collect())
+}
+
+/// Who is asked for what keeps hooks from firing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    /// The files alone.
+    Files,
+    /// Also agents that tell it themselves, which takes a second.
+    Programs,
+}
+
 /// The problems of an agent's hooks, those first that keep them from firing, and true if none does.
-fn problems(around: &Surroundings<'_>, known: &Known) -> (Vec<String>, bool) {
+fn problems(around: &Surroundings<'_>, known: &Known, ask: Ask) -> (Vec<String>, bool) {
     let agent = known.agent;
     let mut stops = known.unreadable.clone();
     let mut notes = Vec::new();
@@ -270,7 +308,8 @@ fn problems(around: &Surroundings<'_>, known: &Known) -> (Vec<String>, bool) {
     stops.extend(too_old(known));
     let scopes: Vec<_> = known.hooks.iter().map(|hooks| hooks.scope).collect();
     stops.extend(silenced(around, agent, &scopes));
-    if agent == Agent::Codex
+    if ask == Ask::Programs
+        && agent == Agent::Codex
         && let Some(program) = &known.program
     {
         stops.extend(untrusted(program, &around.project));

@@ -312,7 +312,7 @@ Before a turn changes something, and at its end, a snapshot of the project is ta
     Status(Page),
     /// Show what was done: commits, rollbacks, prunes
     Log(Log),
-    /// Try whether run works here, and show what it would hold
+    /// Try what works here, and tell what to set where it does not
     Doctor(Doctor),
     /// Print the settings in force, and where each comes from
     #[command(after_help = CONFIG)]

@@ -111,10 +111,18 @@ fn wait(text: &str) -> Result<i64, String> {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant doctor
-  recant doctor --json | jq .run
-  recant doctor --apparmor | sudo tee /etc/apparmor.d/recant")]
+  recant doctor -v                  all places, with the reasons
+  recant -H web1 doctor             of another machine, and the way there
+  recant doctor --json | jq .ways
+  recant doctor --apparmor | sudo tee /etc/apparmor.d/recant
+
+Each way is really tried, and leaves nothing. Below one that does not work
+stands what to set or type. Exit status 125 if a run does not work.")]
 pub struct Doctor {
     /// Print the AppArmor profile that lets recant make user namespaces
     #[arg(long)]
     pub apparmor: bool,
+    /// List all conditions, and all places with the reasons, as -v does
+    #[arg(long, conflicts_with = "apparmor")]
+    pub all: bool,
 }

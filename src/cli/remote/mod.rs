@@ -11,6 +11,7 @@ mod ways;
 
 use std::ffi::OsString;
 
+pub use doctor::NearSide;
 pub use end::finish;
 use hosts::Hosts;
 use one::Far;

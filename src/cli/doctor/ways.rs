@@ -1,0 +1,197 @@
+//! The ways to use recant, each tried here.
+
+use serde::{Serialize, Serializer};
+
+use super::stores;
+use crate::agent::known::Agent;
+use crate::capture::cause::Cause;
+use crate::capture::probe;
+use crate::cli::agents::{self, Glance, programs};
+use crate::cli::problem::Problem;
+use crate::cli::remote::NearSide;
+use crate::cli::run::{Failed, Tried};
+use crate::cli::{Call, snapshot};
+use crate::error::command;
+use crate::session::store::Store;
+
+/// A way, as it was tried.
+#[derive(Debug, Serialize)]
+pub struct Way {
+    /// The words of the command line, or the agent.
+    pub way: String,
+    /// The result.
+    #[serde(rename = "works")]
+    pub verdict: Verdict,
+    /// The reason, or with what restriction it works.
+    pub why: Option<String>,
+    /// The one thing to do, a command if there is one.
+    pub remedy: Option<String>,
+}
+
+/// The result of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It works.
+    Works,
+    /// It does not.
+    Fails,
+    /// There is nothing here to try it with.
+    NotTried,
+}
+
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Works => serializer.serialize_bool(true),
+            Self::Fails => serializer.serialize_bool(false),
+            Self::NotTried => serializer.serialize_none(),
+        }
+    }
+}
+
+impl Way {
+    fn works(way: &str, note: Option<String>) -> Self {
+        Self { way: way.into(), verdict: Verdict::Works, why: note, remedy: None }
+    }
+
+    fn fails(way: &str, why: impl Into<String>, remedy: Option<String>) -> Self {
+        Self { way: way.into(), verdict: Verdict::Fails, why: Some(why.into()), remedy }
+    }
+
+    fn not_tried(way: &str, why: impl Into<String>, remedy: Option<String>) -> Self {
+        Self { way: way.into(), verdict: Verdict::NotTried, why: Some(why.into()), remedy }
+    }
+
+    /// The way that failed, by its cause where that is known.
+    fn of(way: &str, Failed { problem, cause }: &Failed) -> Self {
+        match cause {
+            Some(cause) => Self::fails(way, cause.why(), Some(cause.remedy())),
+            None => {
+                let why = problem.message.strip_prefix("cannot set up the capture: ").unwrap_or(&problem.message);
+                Self::fails(way, why, problem.remedy.clone())
+            }
+        }
+    }
+
+    fn with_remedy(self, remedy: Option<String>) -> Self {
+        Self { remedy: remedy.or(self.remedy), ..self }
+    }
+}
+
+/// Tries all ways but the two runs, which were tried.
+pub fn all(call: &Call, store: Result<Store, Problem>, tried: &Tried, in_place: Option<&Failed>) -> Result<Vec<Way>, Problem> {
+    let run = run(call, tried);
+    let run_in = in_place.map_or_else(|| Way::works("run --in", Some(IN_PLACE.into())), |failed| Way::of("run --in", failed));
+    let agents = agents(call, tried)?;
+    Ok([run, run_in, take_snapshot(call, store), remote(call)].into_iter().chain(agents).collect())
+}
+
+const IN_PLACE: &str = "on the real files, between two snapshots";
+
+fn run(call: &Call, tried: &Tried) -> Way {
+    match &tried.failed {
+        None if tried.in_memory => {
+            let note = "in memory until the command ends: the store's file system can't hold it";
+            Way::works("run", Some(note.into())).with_remedy(stores::other(call))
+        }
+        None => Way::works("run", None),
+        Some(failed @ Failed { cause: Some(Cause::NoUpper), .. }) => {
+            Way::of("run", failed).with_remedy(Some(stores::other(call).unwrap_or_else(stores::volume)))
+        }
+        Some(failed) => Way::of("run", failed),
+    }
+}
+
+fn take_snapshot(call: &Call, store: Result<Store, Problem>) -> Way {
+    match store.and_then(|store| snapshot::attempt_one(call, &store)) {
+        Ok(()) => Way::works("snapshot", None),
+        Err(problem) => {
+            let problem = call.with_remedy(problem);
+            Way::fails("snapshot", problem.message, problem.remedy)
+        }
+    }
+}
+
+/// The way to other machines, as far as it can be tried without one: `-H HOST doctor` tries the rest.
+fn remote(call: &Call) -> Way {
+    let words = &call.config.ssh.value;
+    let near = NearSide::look(&words.iter().map(Into::into).collect::<Vec<_>>());
+    match near.ssh {
+        Err(why) => {
+            let remedy = if words.first().is_none_or(|ssh| programs::find(ssh).is_none()) { install_ssh() } else { name_user() };
+            Way::fails("remote", why, remedy)
+        }
+        Ok(version) if near.is_static => Way::works("remote", version.split(',').next().map(str::to_owned)),
+        Ok(_) => Way::works("remote", Some("to hosts that have recant; this build is not static".into()))
+            .with_remedy(Some("make static".into())),
+    }
+}
+
+/// The command that installs ssh, by the package manager that is here.
+fn install_ssh() -> Option<String> {
+    let known = [
+        ("apt-get", "apt-get install openssh-client"),
+        ("dnf", "dnf install openssh-clients"),
+        ("zypper", "zypper install openssh-clients"),
+        ("pacman", "pacman -S openssh"),
+        ("apk", "apk add openssh-client"),
+    ];
+    let (_, install) = known.into_iter().find(|(program, _)| programs::find(program).is_some())?;
+    Some(as_root(install))
+}
+
+/// The command that gives this user a name, without which ssh does not start.
+fn name_user() -> Option<String> {
+    let here = probe::here();
+    here.name.is_none().then(|| as_root(&format!("useradd --uid {} NAME", here.uid)))
+}
+
+fn as_root(command: &str) -> String {
+    if rustix::process::geteuid().is_root() { command.into() } else { format!("sudo {command}") }
+}
+
+/// `agent run`, and the hooks of each agent that is here.
+fn agents(call: &Call, tried: &Tried) -> Result<Vec<Way>, Problem> {
+    let found = agents::glance(call)?;
+    let there: Vec<_> = found.iter().filter(|(agent, _)| programs::find(agent.word()).is_some()).collect();
+    let words = |agents: &[&str]| agents.join(", ");
+    let run = match &tried.failed {
+        _ if there.is_empty() => {
+            let known: Vec<_> = Agent::ALL.iter().map(|agent| agent.word()).collect();
+            Way::not_tried("agent run", format!("no agent in PATH: {}", words(&known)), None)
+        }
+        Some(_) => Way::fails("agent run", "it needs run", None),
+        None => Way::works("agent run", Some(words(&there.iter().map(|(agent, _)| agent.word()).collect::<Vec<_>>()))),
+    };
+    Ok(std::iter::once(run).chain(found.iter().map(|(agent, glance)| hooks(*agent, glance))).collect())
+}
+
+fn hooks(agent: Agent, glance: &Glance) -> Way {
+    let (way, word) = (format!("agent {}", agent.word()), agent.word());
+    match glance {
+        Glance::Fires => Way::works(&way, Some("its hooks fire".into())),
+        Glance::NotInstalled => {
+            Way::not_tried(&way, "its hooks are not installed", Some(command(format_args!("agent install {word}"))))
+        }
+        Glance::Unseen => {
+            let remedy = format!("start {}, and ask again", agent.name());
+            Way::not_tried(&way, "its hooks are installed; no event has come yet", Some(remedy))
+        }
+        Glance::Fails(why) => {
+            let (why, remedy) = parted(why);
+            Way::fails(&way, why, Some(remedy.unwrap_or_else(|| command(format_args!("agent status {word}")))))
+        }
+    }
+}
+
+/// A reason, and the command that installs the hooks anew where it names one: "…: recant agent install AGENT --SCOPE …".
+fn parted(why: &str) -> (&str, Option<String>) {
+    let install = command("agent install ");
+    match why.split_once(&format!(": {install}")) {
+        None => (why, None),
+        Some((why, rest)) => {
+            let of: Vec<_> = rest.split(' ').take(2).collect();
+            (why, Some(format!("{install}{}", of.join(" "))))
+        }
+    }
+}
