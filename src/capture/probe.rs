@@ -189,3 +189,15 @@ impl Here {
         format!("{who}{container}, on Linux {}{old}", self.kernel)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_profile_of_another_path_escapes_what_a_profile_would_read_as_a_glob() {
+        let profile = apparmor_profile("/opt/a[1] b/recant");
+        assert!(profile.contains("\nprofile recant \"/opt/a\\[1\\] b/recant\" flags=(unconfined) {\n  userns,\n"), "{profile}");
+        assert!(!profile.contains("/usr/bin/recant"), "{profile}");
+    }
+}
