@@ -24,7 +24,8 @@ use desk::{Desk, Who, each, has};
 fn without_mounts(output: &str) -> String {
     let mut theirs = false;
     let ours = |line: &&str| {
-        theirs = line.starts_with("recant: ") && line.contains(" a mount below it (") || theirs && line.starts_with("        ");
+        let told = line.starts_with("recant: ") && (line.contains(" a mount below it (") || line.contains(" beside a mount "));
+        theirs = told || theirs && line.starts_with("        ");
         !theirs
     };
     output.split_inclusive('\n').filter(ours).collect()

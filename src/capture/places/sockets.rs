@@ -59,7 +59,7 @@ impl Making<'_> {
                 Ok(parts) => self.add_cover(run, parts),
                 Err(why) => {
                     let text = format!(
-                        "{run}: {why}: sockets that other programs make there during the run stay reachable for the command ({recant} doctor lists the dead ones)",
+                        "{run}: {why}: sockets that other programs make there during the run stay reachable for the command ({recant} doctor -v lists the dead ones)",
                         recant = recant()
                     );
                     self.places.notices.push(Notice { about: format!("sockets in {run}"), text });

@@ -65,7 +65,7 @@ impl Making<'_> {
         self.target(path, mount, Vec::new(), &format!("{why}; {cause}"), need);
         self.say_points(path, &points);
         let text = format!(
-            "{path}: {cause}, and what is mounted is read-only; umount it, or let capture.also name it ({recant} doctor lists all)",
+            "{path}: {cause}, and what is mounted is read-only; umount it, or let capture.also name it ({recant} doctor -v lists all)",
             recant = recant()
         );
         self.places.notices.push(Notice { about: format!("mounts below {path}"), text });
@@ -217,7 +217,7 @@ impl Making<'_> {
     fn notice(&mut self, what: &str, paths: &[AbsPath]) {
         let Some((first, parent)) = paths.first().and_then(|first| Some((first, first.parent()?))) else { return };
         let text = format!(
-            "{}: not held, so read-only for the command ({recant} doctor lists all)",
+            "{}: not held, so read-only for the command ({recant} doctor -v lists all)",
             counted(what, first, paths.len()),
             recant = recant()
         );
