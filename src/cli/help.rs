@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches};
 
 use super::args::Cli;
@@ -58,6 +59,11 @@ pub const ELSEWHERE: &str = "Options of all verbs: recant --help";
 
 /// Reads a call. Errors: clap's; a request for help is one of them.
 pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    // Most calls are right, and the help of all verbs takes longer to put together than a short verb takes in all.
+    match Cli::command().try_get_matches_from(args).and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
+        Err(error) if error.kind() != ErrorKind::DisplayVersion => {}
+        done => return done,
+    }
     // The length that is asked for. The two kinds of help of clap differ in form, too.
     let length = if args.iter().any(|word| word == "-h") { Length::Short } else { Length::Long };
     let mut matches = command(length).try_get_matches_from(args)?;
