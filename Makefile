@@ -17,12 +17,14 @@ processor := $(shell rustc -vV | sed -n 's/^host: \([^-]*\).*/\1/p')
 musl      := $(processor)-unknown-linux-musl
 TARGET    ?= $(if $(wildcard $(shell rustc --print sysroot)/lib/rustlib/$(musl)/lib),$(musl),$(processor)-unknown-linux-gnu)
 release   := $(target)/$(TARGET)/release/recant
+# Frame pointers make what unwinds the stack smaller by more than they cost.
+STATIC    := -C target-feature=+crt-static -C force-frame-pointers=yes
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 static: ## the release build: one file that runs on every machine of this processor; TARGET=… for another
-	RUSTFLAGS="$${RUSTFLAGS-} -C target-feature=+crt-static" $(CARGO) build --release --locked --target $(TARGET)
+	RUSTFLAGS="$${RUSTFLAGS-} $(STATIC)" $(CARGO) build --release --locked --target $(TARGET)
 
 demo: static ## a real job on a real source tree: held, committed, rolled back, compared by diff and find
 	@demo/run.sh $(release)
