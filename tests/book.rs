@@ -285,3 +285,51 @@ fn readme_is_a_page_that_a_stranger_reads() {
     let wide: Vec<&str> = readme.lines().filter(|line| line.chars().count() > 100).collect();
     assert!(readme.lines().count() <= 150 && wide.is_empty(), "{} lines, wider than 100: {wide:#?}", readme.lines().count());
 }
+
+/// What a page has recant called with: lines of code and spans in back quotes that begin with its name.
+fn calls(page: &str) -> Vec<&str> {
+    let lines = page.lines().map(|line| line.trim_start().trim_start_matches("$ "));
+    let spans = page.split('`').skip(1).step_by(2);
+    lines.chain(spans).filter(|text| text.starts_with("recant ") && !text.contains(": ")).collect()
+}
+
+/// The options that a call gives recant itself, and the words that name the verb.
+fn options_and_verb(call: &str) -> (Vec<&str>, Vec<&str>) {
+    let own = call.split(" -- ").next().unwrap().split([';', '|', '&', '#', '>', '(', '\n', ',']).next().unwrap();
+    let words: Vec<&str> = own.split_whitespace().skip(1).collect();
+    let options = words.iter().filter(|word| word.starts_with("--") && word.len() > 2);
+    let options = options.map(|word| word.split(['=', '[', '.', ']']).next().unwrap()).collect();
+    let is_verb = |word: &&&str| word.bytes().all(|byte| byte.is_ascii_lowercase());
+    let host = usize::from(words.first() == Some(&"-H")) * 2;
+    (options, words.iter().skip(host).take_while(is_verb).copied().collect())
+}
+
+#[test]
+fn each_option_that_the_pages_name_is_one() {
+    let world = World::new();
+    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let docs = walkdir::WalkDir::new(top.join("docs")).sort_by_file_name().into_iter().map(|entry| entry.unwrap().into_path());
+    let pages = docs.filter(|path| path.extension().is_some_and(|kind| kind == "md"));
+    let (mut tried, mut wrong) = (0, Vec::new());
+    let general = world.recant("--help").ok().stdout();
+    for page in pages.chain([top.join("README.md")]) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for call in calls(&text) {
+            let (options, verb) = options_and_verb(call);
+            if options.is_empty() {
+                continue;
+            }
+            // A verb of one word has arguments after it that look like a verb.
+            let helps = (1..=verb.len().min(2)).rev().map(|n| world.recant(&format!("{} --help", verb[..n].join(" "))).stdout());
+            let help = helps.collect::<String>() + &general;
+            tried += 1;
+            wrong.extend(
+                options
+                    .iter()
+                    .filter(|option| !help.contains(**option))
+                    .map(|option| format!("{}: {call}: {option}", page.display())),
+            );
+        }
+    }
+    assert!(tried > 40 && wrong.is_empty(), "{tried} calls with options; not known to recant:\n{}", wrong.join("\n"));
+}
