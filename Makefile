@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help static demo book test test-all test-reach torture lint lint-commits bench install changelog clean
+.PHONY: help static demo book test test-all test-reach torture lint lint-commits bench install changelog clean triple dist
 
 CARGO  ?= cargo
 PREFIX ?= $(HOME)/.local
@@ -25,6 +25,9 @@ help: ## list what can be made
 
 static: ## the release build: one file that runs on every machine of this processor; TARGET=… for another
 	RUSTFLAGS="$${RUSTFLAGS-} $(STATIC)" $(CARGO) build --release --locked --target $(TARGET)
+
+triple:
+	@echo $(TARGET)
 
 demo: static ## a real job on a real source tree: held, committed, rolled back, compared by diff and find
 	@demo/run.sh $(release)
@@ -81,6 +84,9 @@ book: static ## the book of docs/, as pages in target/book; its links are checke
 	@RECANT=$(abspath $(release)) $(target)/mdbook/bin/mdbook build book --dest-dir $(abspath $(target)/book) 2>&1 | \
 	    tee $(target)/book.log; ! grep -E 'WARN|ERROR' $(target)/book.log
 	@$(target)/lychee/bin/lychee --quiet --offline --include-fragments --root-dir $(abspath $(target)/book) $(target)/book
+
+dist: ## all files of a release in target/dist: archives, .deb and .rpm for x86_64 and aarch64, sums, SBOM
+	@packaging/dist.sh
 
 changelog: ## CHANGELOG.md from the commits, by git-cliff (from its Python wheel)
 	@test -x $(target)/cliff/bin/git-cliff || { python3 -m venv $(target)/cliff && $(target)/cliff/bin/pip install --quiet git-cliff; }
