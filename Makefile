@@ -2,12 +2,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help static demo book test test-all test-reach torture lint lint-commits bench install changelog clean triple dist
+.PHONY: help static demo book test test-all test-reach torture lint lint-commits bench install changelog clean triple dist release-check
 
 CARGO  ?= cargo
 PREFIX ?= $(HOME)/.local
 DESTDIR ?=
 BENCH  ?=
+CHANGELOG ?= CHANGELOG.md
 target := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 to     := $(DESTDIR)$(PREFIX)
 
@@ -42,13 +43,14 @@ test-all: test ## test, and what takes longer: the ignored tests, everything as 
 	@tests/as-user.sh
 	@tests/processor.sh
 
-test-reach: static ## agents from npm with a stand-in model, clients of MCP, pages in a browser, the book; REACH="claude mcp page": these alone
+test-reach: static ## what needs registries: agents and MCP with a stand-in model, browser, book, packages; REACH="claude mcp dist": these alone
+	@tests/dist-reach/run.py --only "$(REACH)"
 	@test -n "$(REACH)" -a -z "$(filter book,$(REACH))" || { $(MAKE) --no-print-directory book && \
 	    RECANT_BOOK_NETWORK=1 $(CARGO) test --locked --test book -- --show-output; }
 	@tests/page-reach/run.py --recant $(release) --browser $(target)/page-reach --only "$(REACH)"
 	@tests/mcp-reach/run.py --recant $(release) --clients $(target)/mcp-reach --agents $(target)/agents --only "$(REACH)"
-	@test -n "$(REACH)" -a -z "$(filter-out page mcp book,$(REACH))" || \
-	    tests/agents-reach/run.py --recant $(release) $(filter-out page mcp book,$(REACH))
+	@test -n "$(REACH)" -a -z "$(filter-out page mcp book dist,$(REACH))" || \
+	    tests/agents-reach/run.py --recant $(release) $(filter-out page mcp book dist,$(REACH))
 
 torture: static ## every system call fails once, and the power goes: on ext4, xfs, btrfs as root; one table at the end
 	@tests/needs.sh
@@ -88,9 +90,12 @@ book: static ## the book of docs/, as pages in target/book; its links are checke
 dist: ## all files of a release in target/dist: archives, .deb and .rpm for x86_64 and aarch64, sums, SBOM
 	@packaging/dist.sh
 
+release-check: static ## what has to be well before a release, as a table; NO_TESTS=1: without make test
+	@packaging/release-check.py --recant $(release) $(if $(NO_TESTS),--no-tests)
+
 changelog: ## CHANGELOG.md from the commits, by git-cliff (from its Python wheel)
 	@test -x $(target)/cliff/bin/git-cliff || { python3 -m venv $(target)/cliff && $(target)/cliff/bin/pip install --quiet git-cliff; }
-	$(target)/cliff/bin/git-cliff --config cliff.toml --output CHANGELOG.md
+	$(target)/cliff/bin/git-cliff --config cliff.toml --output $(CHANGELOG)
 
 clean: ## remove what was built
 	$(CARGO) clean
