@@ -72,7 +72,8 @@ pack() { # processor, triple, what runs its programs
         --format=ustar -cf - "$name" | gzip -9n >"$out/$name.tar.gz"
 
     gzip -9n "$release"/dist/man1/*
-    # Not the program: for cargo it would be older than its source.
+    # A copy of the program: for cargo it would be older than its source.
+    cp "$release/recant" "$release/dist"
     find "$release/dist" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
     # Nothing is built or stripped by them.
     CARGO_TARGET_DIR=$build cargo deb --quiet --no-build --no-strip --target "$triple" --maintainer "$maintainer" \
