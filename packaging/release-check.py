@@ -23,7 +23,11 @@ OK, FAILED, NOT_TRIED = "ok", "FAILED", "not tried"
 
 
 def run(*words, **more):
-    done = subprocess.run(words, cwd=TOP, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False, **more)
+    """The exit status, and what it said. 127 where there is no such program."""
+    try:
+        done = subprocess.run(words, cwd=TOP, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False, **more)
+    except FileNotFoundError as error:
+        return 127, str(error)
     return done.returncode, (done.stdout + done.stderr).strip()
 
 
