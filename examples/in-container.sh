@@ -92,7 +92,7 @@ inside() {
 
     say 'with the store on a tmpfs or a volume everything is as elsewhere'
     export RECANT_STORE=/var/lib/recant
-    recant doctor | head -n 1
+    recant doctor | grep '^run  '
     recant run -n upgrade -- sh -c 'echo port = 8080 > app.conf; mkdir logs'
     is "$(cat app.conf)" 'port = 80'
     recant diff upgrade
