@@ -686,3 +686,36 @@ fn where_openat2_is_missing_nothing_is_less_safe() {
         assert_eq!(taken.stdout(), "0\n", "{error}");
     }
 }
+
+/// Runs a script after chroot(2) into a directory that is no mount point, so that no line of mountinfo has its root.
+const CHROOT: &str = r#"
+set -e
+for name in usr bin sbin lib lib64 dev proc; do
+    if [ -L "/$name" ]; then cp -P "/$name" "$1/"; elif [ -d "/$name" ]; then mkdir "$1/$name"; mount --rbind "/$name" "$1/$name"; fi
+done
+exec chroot "$1" /bin/sh -ec "$2"
+"#;
+
+#[test]
+fn in_a_chroot_whose_root_is_no_mount_point_changes_are_committed_and_taken_back() {
+    if !is_root("a chroot") {
+        return;
+    }
+    let world = World::new();
+    copy_recant(&world);
+    world.write("root/srv/app/conf", "port = 80\n").write("root/srv/app/old", "x").write("root/tmp/none", "");
+    world.program("cp", [world.root().join("recant"), world.path("root/recant")]).run().ok();
+    let before = common::manifest(&world.path("root/srv"));
+    let script = "export HOME=/ XDG_CONFIG_HOME=/none RECANT_STORE=/store PATH=/:/usr/bin:/bin
+        ! cut -d' ' -f5 /proc/self/mountinfo | grep -qx / || exit 9
+        cd /srv/app; id=$(recant session new)
+        echo port = 81 | recant session write $id conf; recant session delete $id old
+        recant snapshot create .
+        recant commit $id; test \"$(cat conf)\" = 'port = 81'; test ! -e old
+        recant snapshot restore -y last; test -e old; recant rollback last; test ! -e old
+        recant rollback $id";
+    let root = world.path("root");
+    let words = ["-m", "sh", "-c", CHROOT, "sh", root.to_str().expect("a UTF-8 path"), script];
+    world.program("unshare", words).run().ok();
+    before.assert_same(&common::manifest(&world.path("root/srv")), "taken back in a chroot");
+}

@@ -83,7 +83,30 @@ pub fn read() -> Result<Vec<Mount>, IoError> {
     let mut text = Vec::with_capacity(64 << 10);
     let file = std::fs::File::open(MOUNTINFO);
     // The kernel reports no size, so a default buffer would begin with reads of a few bytes.
-    file.and_then(|mut file| file.read_to_end(&mut text)).and_then(|_| parse(&text)).at("read", MOUNTINFO)
+    let mut mounts = file.and_then(|mut file| file.read_to_end(&mut text)).and_then(|_| parse(&text)).at("read", MOUNTINFO)?;
+    if mounts.iter().all(|mount| mount.point.as_bytes() != b"/") {
+        mounts.insert(0, root_of_chroot().at("look at", "/")?);
+    }
+    Ok(mounts)
+}
+
+/// The mount that `/` lies in after chroot(2) into a directory that is no mount point: the kernel lists it in no line, so what is known of
+/// it is its id and device. Of its type nothing is assumed.
+fn root_of_chroot() -> io::Result<Mount> {
+    let root = std::fs::File::open("/")?;
+    let device = rustix::fs::fstat(&root)?.st_dev;
+    let read_only = rustix::fs::fstatvfs(&root)?.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY);
+    Ok(Mount {
+        id: id_of(&root)?,
+        parent: 0,
+        dev: Dev(rustix::fs::major(device), rustix::fs::minor(device)),
+        root: b"/".to_vec(),
+        point: AbsPath::parse("/").map_err(io::Error::other)?,
+        options: if read_only { "ro" } else { "rw" }.into(),
+        fs_type: "unknown".into(),
+        source: Vec::new(),
+        super_options: String::new(),
+    })
 }
 
 /// The id of the mount that an open object was reached through. statx(2) returns it since Linux 5.8; before that, and in sandboxes with a
