@@ -210,10 +210,10 @@ def deb(tally, dist, work):
             tally.skip("the .deb in a Debian root", f"debootstrap: {said[-200:]}")
         else:
             shutil.copy(mine, os.path.join(root, "recant.deb"))
-            # In namespaces of its own: what is mounted goes with it. The root is a mount, as that of a container.
+            # In namespaces of its own: what is mounted goes with it.
             in_package(tally, "the .deb in a Debian root", root, "/recant.deb",
                        ["unshare", "--mount", "--pid", "--fork", "--", "sh", "-c",
-                        'mount --bind "$0" "$0" && cd "$0" && mount -t proc proc proc && exec chroot . "$@"', root])
+                        'cd "$0" && mount -t proc proc proc && exec chroot . "$@"', root])
     if shutil.which("recant") in ("/usr/bin/recant", "/bin/recant") or run(["dpkg", "-s", "recant"])[0] == 0:
         tally.skip("the .deb on this machine", "it has a recant of its own at /usr/bin")
     else:
