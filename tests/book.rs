@@ -300,8 +300,9 @@ fn options_and_verb(call: &str) -> (Vec<&str>, Vec<&str>) {
     let options = words.iter().filter(|word| word.starts_with("--") && word.len() > 2);
     let options = options.map(|word| word.split(['=', '[', '.', ']']).next().unwrap()).collect();
     let is_verb = |word: &&&str| word.bytes().all(|byte| byte.is_ascii_lowercase());
-    let host = usize::from(words.first() == Some(&"-H")) * 2;
-    (options, words.iter().skip(host).take_while(is_verb).copied().collect())
+    let host = words.iter().position(|word| *word == "-H").map(|at| at + 1);
+    let after = words.iter().enumerate().filter(|(at, _)| Some(*at) != host).map(|(_, word)| word);
+    (options, after.skip_while(|word| word.starts_with('-')).take_while(is_verb).copied().collect())
 }
 
 #[test]
