@@ -1547,6 +1547,17 @@ fn what_a_command_closed_is_held_with_its_mode_wherever_collecting_is_cut_off() 
     assert_eq!(modes(&id), wanted, "after a further run");
 }
 
+#[test]
+fn root_s_command_cannot_set_the_clock() {
+    if !is_root() {
+        return eprintln!("skipped: the clock is root's");
+    }
+    let desk = Desk::new(Who::Root);
+    // To what it is, in case it can.
+    let said = desk.held("", "date -u -s \"@$(date +%s.%N)\"").run().with(1);
+    assert!(said.stderr().contains("Operation not permitted"), "{said}");
+}
+
 /// How much is overwritten is told as far as it may be seen.
 #[test]
 fn a_directory_that_is_closed_to_its_owner_is_no_obstacle_to_a_forced_rollback() {

@@ -5,7 +5,8 @@ use std::io;
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-/// Those by which root could get out of its run; the rest stays, for chown, mknod, chroot, network and the like.
+/// Those by which root could get out of its run, or change for real what no rollback brings back; the rest stays, for chown, mknod, chroot,
+/// network and the like.
 const DROPPED: CapabilitySet = CapabilitySet::SYS_ADMIN
     .union(CapabilitySet::SYS_PTRACE)
     .union(CapabilitySet::SYS_MODULE)
@@ -16,6 +17,8 @@ const DROPPED: CapabilitySet = CapabilitySet::SYS_ADMIN
     // These could empty the kernel's log, and turn process accounting off: syslog(2), acct(2).
     .union(CapabilitySet::SYSLOG)
     .union(CapabilitySet::SYS_PACCT)
+    // The clock, by `date -s` or `hwclock`.
+    .union(CapabilitySet::SYS_TIME)
     .union(CapabilitySet::CHECKPOINT_RESTORE);
 
 /// Drops the capabilities by which root could get out of its run.
