@@ -457,6 +457,10 @@ impl Out {
         if std::env::var_os("LESS").is_none() {
             shell.env("LESS", "FRX");
         }
+        // What is printed is UTF-8, also where no locale is set, as after `su -`: less would show its bytes.
+        if std::env::var_os("LESSCHARSET").is_none() {
+            shell.env("LESSCHARSET", "utf-8");
+        }
         // If there is no pager, print without one.
         let Ok(mut child) = shell.spawn() else { return };
         if let Some(input) = child.stdin.take() {
