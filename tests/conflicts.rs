@@ -814,6 +814,30 @@ fn metadata_of_what_went_with_its_directory_is_a_conflict_that_a_dry_run_sees_to
 }
 
 #[test]
+fn a_dry_run_by_force_marks_what_it_would_overwrite() {
+    let world = World::new();
+    world.write("a", "a").write("b", "b");
+    let id = world.begin();
+    world.stage_write(&id, "a", "held").stage_write(&id, "b", "held");
+    world.write("b", "theirs");
+    assert_snapshot!(world.recant(&format!("commit {id} --force --dry-run")).ok(), @"
+    status 0
+    --- stdout
+    modified  a
+    modified  b, over what was changed since
+    --- stderr
+    recant: 1 path changed since would be overwritten; what is there is kept
+    recant: session <id1~>: 2 changes would be committed
+    ");
+    let json = world.recant(&format!("commit {id} --force --dry-run --json")).ok().json();
+    assert_eq!((&json["paths"][0]["over"], &json["paths"][1]["over"]), (&serde_json::Value::Null, &true.into()), "{json}");
+    world.recant(&format!("commit {id} --force")).ok();
+    world.write("a", "theirs, too");
+    let said = world.recant(&format!("rollback {id} --force --dry-run")).ok();
+    assert!(said.stdout().contains("restored  a, over what was changed since\nrestored  b\n"), "{said}");
+}
+
+#[test]
 fn an_object_in_the_place_of_a_directory_is_to_be_moved_away_and_gives_way_by_force_to_one_of_the_session_s() {
     for in_the_way in ["echo theirs > d", "ln -s elsewhere d"] {
         // The session's own directory.

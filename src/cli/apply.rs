@@ -62,11 +62,13 @@ struct PathRow<'a> {
     path: &'a AbsPath,
     done: &'static str,
     kind: &'static str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    over: bool,
 }
 
 impl<'a> PathRow<'a> {
     fn of(verb: Verb, row: &'a Row) -> Self {
-        Self { path: &row.path, done: word(verb, row.done), kind: row.kind }
+        Self { path: &row.path, done: word(verb, row.done), kind: row.kind, over: row.over }
     }
 }
 
@@ -672,7 +674,10 @@ fn tell(call: &Call, id: &Id, report: &Report, said: Said, (awaited, part_of): (
 }
 
 fn list_rows(call: &Call, report: &Report, said: Said, whole: &str) {
-    let row = |row: &Row| format!("{:<9} {}", word(report.verb, row.done), call.out.shown(&row.path));
+    let row = |row: &Row| {
+        let over = if row.over && said.dry_run { ", over what was changed since" } else { "" };
+        format!("{:<9} {}{over}", word(report.verb, row.done), call.out.shown(&row.path))
+    };
     call.out.listing(report.rows.iter().map(row), said.all, whole);
 }
 
@@ -686,6 +691,11 @@ fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {
         out.warn(note);
     }
     let (done, skipped) = (report.rows.len() as u64, report.left.len() as u64);
+    let over = report.rows.iter().filter(|row| row.over).count();
+    if dry_run && over > 0 {
+        let paths = text::count(over as u64, "path");
+        out.warn(format_args!("{paths} changed since would be overwritten; what is there is kept"));
+    }
     if let [path, rest @ ..] = &report.displaced[..]
         && !dry_run
     {

@@ -36,6 +36,8 @@ pub struct Row {
     pub done: Done,
     /// The kind of object that it holds now, or held if nothing is there now.
     pub kind: &'static str,
+    /// True if force puts it over what was changed since.
+    pub over: bool,
 }
 
 /// A path that is not as it was to be, and why.
@@ -103,6 +105,7 @@ impl Row {
         };
         let kept = if item.act == Act::Stay { None } else { item.from.as_ref() };
         let kind = item.to.as_ref().or(kept).map_or("nothing", |seen| sort_word(seen.state.sort()));
-        Self { path: item.path, done, kind }
+        let over = item.forced && item.moves() && item.from.is_some();
+        Self { path: item.path, done, kind, over }
     }
 }
