@@ -34,7 +34,7 @@ say() { step "recant $*"; "$recant" "$@" | tail -n "${lines:-20}"; }
 # Kind, mode, owner, time to the nanosecond and link target of each path; sizes and names of files too.
 state() { (cd "$1" && find . -printf '%y %m %U:%G %T@ %p -> %l\n' | LC_ALL=C sort); }
 
-echo "input: $input"
+echo "a copy of $input in $work is refactored, with its changes held, then committed and rolled back"
 cp -a "$input" "$work/tree"
 cp -a "$work/tree" "$work/before"
 state "$work/tree" >"$work/state.before"
@@ -63,7 +63,6 @@ lines=5 say commit last
 step "diff -rq before tree | wc -l        # now it has"
 { diff -rq --no-dereference "$work/before" . || true; } | wc -l
 lines=12 say checkpoint show last
-cd / # from anywhere
 lines=5 say rollback last
 
 step "diff -r before tree; find -printf of kind, mode, owner, time, link"
