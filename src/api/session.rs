@@ -20,6 +20,7 @@ use crate::session::id::Id;
 use crate::session::opened;
 use crate::session::stage::{self, Desk};
 use crate::session::store;
+use crate::session::{log, prune};
 
 /// The permanent id of a session: `YYYYMMDD-HHMMSS-xxxx`, by local time. Parsed from that text, and written as it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -241,6 +242,19 @@ impl Store {
                 Err(error)
             }
         }
+    }
+
+    /// Drops what a session holds, for good. Its name is free then.
+    ///
+    /// # Errors
+    /// [`Kind::Refused`](super::Kind): changes of it are on the tree. `Busy`: another holds the session's lock. Others: it is discarded, but
+    /// not all could be removed, or the log could not be written.
+    pub fn discard(&self, id: &SessionId) -> Result<(), Error> {
+        let mut session = self.locked(id)?;
+        let before = session.header.clone();
+        prune::discard(&self.fs, &mut session)?;
+        let entry = log::Entry::new("discard", &before.id, before.generation, "done", before.counts.changes).of(&before);
+        Ok(log::append(&self.fs, &self.store, &entry)?)
     }
 
     /// Finds the session of `key`: an id, its last four characters, a name (the newest that is not discarded), or the start of an id.
