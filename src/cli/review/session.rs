@@ -8,6 +8,7 @@ use crate::capture::choice::may_choose;
 use crate::cli::list::shown;
 use crate::cli::parts::select::{Selection, Way, settle};
 use crate::cli::problem::Problem;
+use crate::cli::text;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::{Content, OnTree, Sources};
@@ -61,7 +62,7 @@ pub fn look(store: AbsPath, id: Id, has_turns: bool) -> Look {
         let (header, run) = (&session.header, session.run()?);
         let mut notes = notes(header, run.as_ref());
         let times = changes.directory_times.len();
-        notes.extend((times > 0).then(|| format!("{times} directories whose time alone changes")));
+        notes.extend((times > 0).then(|| format!("{} whose time alone changes", text::count(times as u64, "directory"))));
         let changes = Arc::new(changes.list);
         Ok(Some(Seen {
             title: title(header),
