@@ -67,7 +67,7 @@ pack() { # processor, triple, what runs its programs
     install -D -m 0755 "$release/recant" "$tree/recant"
     install -D -m 0644 packaging/apparmor/recant "$tree/apparmor/recant"
     install -m 0644 LICENSE README.md CHANGELOG.md packaging/INSTALL "$common/THIRD-PARTY" "$tree"
-    cp -r "$release/dist/man1" "$release/dist/completions" docs "$tree"
+    cp -r "$release/dist/man1" "$release/dist/completions" docs examples "$tree"
     tar -C "$build/tree" --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$SOURCE_DATE_EPOCH" \
         --format=ustar -cf - "$name" | gzip -9n >"$out/$name.tar.gz"
 

@@ -109,7 +109,7 @@ def archives(tally, dist, work):
         os.chmod(place, 0o755)
         status, said = run(["tar", "-C", place, "-xzf", path])
         wanted = {"recant", "LICENSE", "README.md", "CHANGELOG.md", "THIRD-PARTY", "INSTALL", "man1/recant.1", "man1/recant-run.1",
-                  "completions/recant.bash", "completions/_recant", "completions/recant.fish", "apparmor/recant"}
+                  "completions/recant.bash", "completions/_recant", "completions/recant.fish", "apparmor/recant", "docs/index.md", "examples/ci-step.sh"}
         lacking = [one for one in sorted(wanted) if not os.path.exists(os.path.join(place, name, one))]
         tally.check(f"{name}: its files", said if status else ", ".join(lacking))
         with open(os.path.join(place, name, "THIRD-PARTY"), encoding="utf-8") as listed:
@@ -189,6 +189,7 @@ def lists(tally, dist):
 
 
 def deb(tally, dist, work):
+    profile(tally, work)
     for path in sorted(glob.glob(f"{dist}/*.deb")):
         if installed(["lintian"]):
             # Its plain user: it warns about root.
@@ -235,7 +236,7 @@ def in_package(tally, name, root, package, way):
         return
     status, said = dpkg("--listfiles", "recant")
     # Documents may be left out by the system's own settings.
-    wanted = ["/usr/bin/recant", "/etc/apparmor.d/recant", "/usr/share/bash-completion/completions/recant",
+    wanted = ["/usr/bin/recant", "/usr/share/recant/apparmor/recant", "/usr/share/bash-completion/completions/recant",
               "/usr/share/zsh/vendor-completions/_recant", "/usr/share/fish/vendor_completions.d/recant.fish"]
     tally.check(f"{name}: its files", ", ".join(one for one in wanted if not os.path.exists(root + one)))
     use(tally, name, "/usr/bin/recant", way)
@@ -245,11 +246,48 @@ def in_package(tally, name, root, package, way):
     else:
         tally.skip(f"{name}: a manual page", "this system leaves manual pages out, or has no man")
     status, said = dpkg("--remove", "recant")
-    rest = set(left()) - set(before) - {f"{root}/etc/apparmor.d/recant", f"{root}/var/lib/dpkg/info/recant.list",
+    rest = set(left()) - set(before) - {f"{root}/var/lib/dpkg/info/recant.list",
                                         f"{root}/var/lib/dpkg/info/recant.postrm"}
-    tally.check(f"{name}: removed, but for its settings", said[-300:] if status else ", ".join(rest))
+    tally.check(f"{name}: removed", said[-300:] if status else ", ".join(rest))
     status, said = dpkg("--purge", "recant")
     tally.check(f"{name}: purged, nothing left", said[-300:] if status else ", ".join(set(left()) - set(before)))
+
+
+def profile(tally, work):
+    """The scripts of the .deb, with other directories and a stand-in for the parser: few machines have both of its kinds."""
+    place = os.path.join(work, "profile")
+    for kernel, takes, there in [(True, True, True), (True, False, False), (False, True, False)]:
+        shutil.rmtree(place, ignore_errors=True)
+        for name in ["bin", "etc/apparmor.d", "proc", "usr/share/recant/apparmor"]:
+            os.makedirs(os.path.join(place, name))
+        shutil.copy(os.path.join(TOP, "packaging/apparmor/recant"), os.path.join(place, "usr/share/recant/apparmor/recant"))
+        if kernel:
+            open(os.path.join(place, "proc/restrict"), "w").close()
+        with open(os.path.join(place, "bin/apparmor_parser"), "w") as stand_in:
+            stand_in.write(f"#!/bin/sh\nexit {0 if takes else 1}\n")
+        os.chmod(stand_in.name, 0o755)
+
+        def script(name, word):
+            with open(os.path.join(TOP, "packaging/deb", name), encoding="utf-8") as text:
+                text = text.read().replace("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", f"{place}/proc/restrict")
+            text = text.replace("/usr/share/recant", f"{place}/usr/share/recant").replace("/etc/apparmor.d", f"{place}/etc/apparmor.d")
+            path = {**os.environ, "PATH": f"{place}/bin:{os.environ['PATH']}"}
+            return run(["sh", "-c", text, name, word], env=path)
+        put = os.path.join(place, "etc/apparmor.d/recant")
+        what = f"the profile where the kernel {'asks' if kernel else 'does not ask'} for one and the parser {'takes' if takes else 'refuses'} it"
+        status, said = script("postinst", "configure")
+        is_right = not status and os.path.exists(put) == there
+        tally.check(f"{what}: {'put in place' if there else 'left out'}", "" if is_right else said or "it is not so")
+        if there:
+            script("prerm", "upgrade")
+            kept = os.path.exists(put)
+            script("prerm", "remove")
+            tally.check("the profile stays in an upgrade and goes with the package", "" if kept and not os.path.exists(put) else "it does not")
+            script("postinst", "configure")
+            with open(put, "a") as changed:
+                changed.write("# mine\n")
+            script("prerm", "remove")
+            tally.check("a profile that somebody changed stays", "" if os.path.exists(put) else "it is gone")
 
 
 def rpm(tally, dist, work):
@@ -279,7 +317,7 @@ def rpm(tally, dist, work):
     odd = [line for line in said.splitlines() if not line.startswith(("rpmlib(", "config(")) and line != "/bin/sh"]
     tally.check("the .rpm: needs a shell alone", ", ".join(odd))
     wanted = ["/usr/bin/recant", "/usr/share/man/man1/recant.1.gz", "/usr/share/bash-completion/completions/recant",
-              "/usr/share/licenses/recant/THIRD-PARTY.gz", "/etc/apparmor.d/recant"]
+              "/usr/share/licenses/recant/THIRD-PARTY.gz", "/usr/share/recant/apparmor/recant"]
     tally.check("the .rpm: its files", ", ".join(one for one in wanted if not os.path.exists(root + one)))
     use(tally, "the .rpm", f"{root}/usr/bin/recant")
     status, said = run(["rpm", "--root", root, *how, "--nodeps", "-e", "recant"])
