@@ -38,7 +38,7 @@ test: static ## build and test everything, in minutes; installs Debian packages 
 	@tests/run.sh --features crash-points
 	@tests/torture/torture.py $(release) calls snaps --every 12
 
-test-all: test ## test, and what takes longer: the ignored tests, everything as an ordinary user, and built for aarch64
+test-all: test demo ## test, the demo, and what takes longer: the ignored tests, everything as an ordinary user, and built for aarch64
 	@tests/run.sh --release --features crash-points -- --include-ignored
 	@tests/as-user.sh
 	@tests/processor.sh
