@@ -341,6 +341,28 @@ fn a_second_session_gets_a_number_and_a_named_one_goes_on_with_its_turns() {
 }
 
 #[test]
+fn a_name_is_free_again_once_its_session_is_committed_rolled_back_or_discarded() {
+    with_agent(|desk| {
+        let begun = || {
+            let said = held(desk, "echo more >> lib.rs").ok();
+            assert!(said_of(&said).contains("named claude-tree;"), "{said}");
+            desk.ids().last().unwrap().clone()
+        };
+        let id = begun();
+        desk.recant(&format!("discard {id} -y")).ok();
+        let id = begun();
+        desk.recant(&format!("commit {id}")).ok();
+        desk.recant(&format!("rollback {}", begun())).with(1);
+        let said = held(desk, "echo more > more").ok();
+        assert!(said_of(&said).contains("named claude-tree-2"), "the third is pending: {said}");
+        desk.recant("commit claude-tree-2").ok();
+        desk.recant("rollback claude-tree-2").ok();
+        let said = held(desk, "echo more > more").ok();
+        assert!(said_of(&said).contains("named claude-tree-2"), "{said}");
+    });
+}
+
+#[test]
 fn what_it_leaves_running_ends_with_it_and_a_killed_recant_leaves_no_door() {
     with_agent(|desk| {
         let said = held(desk, "setsid sleep 1000 & echo $! > pid; echo more >> lib.rs").ok();

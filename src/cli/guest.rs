@@ -18,11 +18,10 @@ use crate::config::{AgentCommit, path_glob};
 use crate::diff::entries::Taken;
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::{Content, OnTree, Sources};
-use crate::error::{At, Error, command};
+use crate::error::{At, Error, Reason, command};
 use crate::fs::dir::{Dir, Sort};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes};
-use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::opened::{Locked, Session};
 use crate::session::own_store::{self, Made};
@@ -292,11 +291,16 @@ fn commit(call: &Call, id: &Id, picked: Picked) -> Result<Option<(Id, Ended)>, P
     Ok(within.out.session.take().filter(|made| made != id).map(|made| (made, ended)))
 }
 
-/// A name for a session: the agent's and the project's, with a number if it is taken.
+/// A name for a session: the agent's and the project's, with a number if it is taken, as it would be for a run of that name.
 pub fn name(store: Option<&Store>, agent: Agent) -> Result<String, Problem> {
     let base = name_of(agent)?;
-    let headers: Vec<Header> = store.map_or(Ok(Vec::new()), |store| store.headers().map(|(headers, _)| headers))?;
-    let is_taken = |name: &str| headers.iter().any(|header| header.name.as_deref() == Some(name));
+    let Some(store) = store else { return Ok(base) };
+    let (headers, _) = store.headers()?;
+    let is_taken = |name: &str| {
+        let free = store.name_is_free(&headers, name, store.begins_in.as_ref());
+        // Any other error comes again, once the session is begun.
+        free.is_err_and(|error| matches!(error.reason(), Some(Reason::Taken { .. } | Reason::IsId)))
+    };
     let numbered = (2..).map(|n: u32| format!("{base}-{n}"));
     let name = std::iter::once(base.clone()).chain(numbered).find(|name| !is_taken(name));
     Ok(name.unwrap_or(base))

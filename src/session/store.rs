@@ -487,7 +487,7 @@ impl Store {
     /// Checks that a session begun in `dir` may get `name`, among the others, whose `headers` these are. Committed, rolled back and
     /// discarded sessions give up their names to a new one, and each project has names of its own; the last part of an id means only that
     /// session.
-    pub(super) fn name_is_free<'h>(
+    pub fn name_is_free<'h>(
         &self,
         headers: impl IntoIterator<Item = &'h Header>,
         name: &str,
