@@ -684,16 +684,14 @@ fn a_killed_recant_takes_the_command_along_and_what_it_wrote_is_collected_by_the
             assert!(!listed.stdout().contains("ended"), "it is under way: {listed}");
             waiting.kill();
             until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
-            let said = desk.recant(&format!("{verb} {id}")).ok();
-            assert!(said.stderr().contains("cut off"), "{verb}: {said}");
-            if verb != "commit" {
-                desk.world
-                    .manifest()
-                    .without_directory_times()
-                    .assert_same(&before.clone().without_directory_times(), "nothing was changed");
-                assert_eq!(desk.paths(&id), ["d", "d/made", "old"]);
-                desk.recant(&format!("commit {id}")).ok();
-            }
+            let said = desk.recant(&format!("{verb} {id}")).with(i32::from(verb == "commit"));
+            assert!(said.stderr().contains("cut off; what it had changed is held: 3 changes"), "{verb}: {said}");
+            desk.world
+                .manifest()
+                .without_directory_times()
+                .assert_same(&before.clone().without_directory_times(), "nothing was changed");
+            assert_eq!(desk.paths(&id), ["d", "d/made", "old"]);
+            desk.recant(&format!("commit {id}")).ok();
             assert_eq!((&*desk.world.read("old"), &*desk.world.read("d/made")), ("new\n", "made\n"));
             desk.recant(&format!("rollback {id}")).ok();
             desk.world.manifest().without_directory_times().assert_same(&before.without_directory_times(), "rolled back");
@@ -730,10 +728,54 @@ fn last_is_a_run_that_was_cut_off_and_no_run_that_is_under_way_or_left_nothing()
         until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
         desk.start("", "echo ready; sleep 1000").kill();
         until("that one, too", || desk.recant("list").ok().stdout().matches("ended").count() == 2);
-        let said = desk.recant("commit last").ok();
+        // Nobody has seen what was collected just now.
+        let said = desk.recant("commit last").with(1);
         assert!(said.stderr().contains(&format!("last is {newer}")), "{said}");
+        let tail = newer.rsplit('-').next().unwrap();
+        assert!(said.stderr().contains(&format!("recant diff {tail} shows it; recant commit {tail} commits it")), "{said}");
+        assert!(said.stderr().contains("nothing was changed"), "{said}");
+        assert!(!desk.world.exists("newer") && !desk.world.exists("older"), "{said}");
+        let said = desk.recant("commit last").ok();
         assert!(desk.world.exists("newer") && !desk.world.exists("older"), "{said}");
         assert_eq!((desk.status(&older), desk.status(&newer)), ("pending".into(), "committed".into()));
+    });
+}
+
+#[test]
+fn recover_names_the_runs_that_were_cut_off_and_commit_of_a_part_waits_until_somebody_has_seen_it() {
+    each(|desk| {
+        let cut = || {
+            desk.start("", "echo new > new; echo more > more; echo ready; sleep 1000").kill();
+            until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
+            desk.ids().last().unwrap().clone()
+        };
+        let id = cut();
+        let held = format!("the run of session {id} was cut off; what it had changed is held: 2 changes\n");
+        assert_eq!(desk.recant("recover").ok().stdout(), held);
+        assert_eq!(desk.status(&id), "pending");
+        let said = desk.recant("recover").ok();
+        assert!(said.stdout().is_empty() && said.stderr().contains("nothing was interrupted"), "{said}");
+        let id = cut();
+        let said = desk.recant(&format!("recover {id} --json")).ok().json();
+        let row = &said["recovered"][0];
+        assert_eq!(
+            (&row["session"], &row["verb"], &row["result"]),
+            (&id.clone().into(), &"run".into(), &"collected".into()),
+            "{said}"
+        );
+        let id = cut();
+        let said = desk.recant("recover last").ok();
+        assert!(said.stderr().contains(&held.trim_end()[..20]) && !said.stderr().contains("nothing was interrupted"), "{said}");
+        assert_eq!(desk.status(&id), "pending");
+        let id = cut();
+        desk.recant(&format!("commit {id} new")).with(1);
+        assert!(!desk.world.exists("new"));
+        desk.recant(&format!("commit {id} new")).ok();
+        assert!(desk.world.exists("new") && !desk.world.exists("more"));
+        // One that is under way stays so.
+        let waiting = desk.start("", "echo ready; read go");
+        assert!(desk.recant("recover").ok().stderr().contains("nothing was interrupted"));
+        waiting.go();
     });
 }
 

@@ -291,7 +291,7 @@ fn a_run_that_lost_its_record_alone_is_not_said_to_have_changed_nothing() {
         world.write(directory.join("session.json"), header.to_string()).remove(directory.join("changes.jsonl"));
         world.remove(directory.join("run.json")).write(directory.join(record), "");
         let said = world.call(["diff", &id]).run().ok();
-        assert!(said.stderr().contains("and its record with it") && !said.stderr().contains("is collected"), "{said}");
+        assert!(said.stderr().contains("and its record with it") && !said.stderr().contains("is held"), "{said}");
         assert_eq!(world.recant("list --json").ok().json()["sessions"][0]["unsynced"], true);
     }
 }

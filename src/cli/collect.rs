@@ -3,7 +3,8 @@
 use super::problem::Problem;
 use super::{Call, text};
 use crate::capture::hold::collect_ended as collect_into;
-use crate::error::Kind;
+use crate::error::{Kind, command};
+use crate::session::error::not_now;
 use crate::session::id::Id;
 use crate::session::opened::Locked;
 use crate::session::store::Store;
@@ -13,7 +14,7 @@ pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Problem>
     let mut locked = store.lock_session(&call.fs, id).map_err(|error| match error {
         error if error.kind() == Kind::Busy => {
             let why = "a run of it is under way; what it changes is known when it has ended";
-            crate::session::error::not_now(id, why)
+            not_now(id, why)
         }
         error => error,
     })?;
@@ -23,36 +24,93 @@ pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Problem>
     Ok(())
 }
 
-/// Collects the run of a session whose lock is held.
+/// Collects the run of a session whose lock is held, and says so.
 pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Problem> {
+    let collected = take_in(call, store, locked)?;
+    if collected.is_lost {
+        call.out.warn(&collected.said);
+    } else {
+        call.out.note(&collected.said);
+    }
+    if let Some(all) = &mut *call.collected.borrow_mut() {
+        all.push(collected);
+    }
+    Ok(())
+}
+
+/// A run that was cut off, and is collected.
+pub struct Collected {
+    /// Its session.
+    pub id: Id,
+    /// A sentence that says so.
+    pub said: String,
+    /// True if something is lost that it had changed.
+    pub is_lost: bool,
+}
+
+/// Collects the run of a session whose lock is held, and says nothing.
+fn take_in(call: &Call, store: &Store, locked: &mut Locked) -> Result<Collected, Problem> {
     // A power cut took the note of a command that went on in the session: nothing tells any more where that wrote.
     let is_dropped = locked.is_going_on()? && locked.going_on()?.is_none();
     let changes = collect_into(&call.fs, store, locked)?;
     let id = locked.id();
-    if is_dropped {
-        call.out.warn(format_args!(
+    let lost = if is_dropped {
+        Some(format!(
             "the machine went down while a command ran in session {id}: what that had changed is lost; the session stands at step {}",
             locked.header.head()
-        ));
-        return Ok(());
-    }
-    if locked.run()?.is_some_and(|run| run.is_lost()) {
-        call.out.warn(format_args!("the run of session {id} was cut off; what it had changed lay in memory and is lost"));
-        return Ok(());
-    }
-    if locked.header.unsynced && locked.run()?.is_none() {
+        ))
+    } else if locked.run()?.is_some_and(|run| run.is_lost()) {
+        Some(format!("the run of session {id} was cut off; what it had changed lay in memory and is lost"))
+    } else if locked.header.unsynced && locked.run()?.is_none() {
         let held = locked.dir.path().join("held/upper");
-        call.out.warn(format_args!(
+        Some(format!(
             "the machine went down in the run of session {id}, and its record with it: what it had changed lies unread in {}",
             held.display()
-        ));
+        ))
+    } else {
+        None
+    };
+    let is_lost = lost.is_some();
+    let said = lost.unwrap_or_else(|| {
+        let held = text::count(changes, "change");
+        format!("the run of session {id} was cut off; what it had changed is held: {held}")
+    });
+    Ok(Collected { id: id.clone(), said, is_lost })
+}
+
+/// The session of a run that was cut off, and what became of that.
+pub type TakenIn = (Id, Result<Collected, Problem>);
+
+/// Collects all runs whose recant was killed, without a word.
+pub fn take_in_all(call: &Call, store: &Store) -> Result<Vec<TakenIn>, Problem> {
+    let (headers, _) = store.headers()?;
+    let cut_off = headers.iter().filter(|header| header.uncollected && header.discarded.is_none());
+    Ok(cut_off.filter_map(|header| take_in_one(call, store, &header.id)).collect())
+}
+
+/// Collects the run of one session as [`take_in_all`] does; `None` if none of it was cut off.
+pub fn take_in_one(call: &Call, store: &Store, id: &Id) -> Option<TakenIn> {
+    let collected = match store.lock_session(&call.fs, id) {
+        Ok(mut locked) if locked.header.uncollected => take_in(call, store, &mut locked),
+        Ok(_) => return None,
+        // It is under way.
+        Err(error) if error.kind() == Kind::Busy => return None,
+        Err(error) => Err(error.into()),
+    };
+    Some((id.clone(), collected))
+}
+
+/// Refuses to commit what this very commit has collected: nobody has seen it, and a command that was cut off may have done half its work.
+/// A restart that cut it off is asked about by itself.
+pub fn refuse_unseen(call: &Call, session: &Locked) -> Result<(), Problem> {
+    let (id, counts) = (session.id(), session.header.counts);
+    let is_new = call.collected.borrow().as_ref().is_some_and(|all| all.iter().any(|collected| collected.id == *id));
+    if !is_new || session.header.unsynced || counts.changes == 0 {
         return Ok(());
     }
-    call.out.note(format_args!(
-        "the run of session {id} was cut off; what it had changed is collected: {}",
-        text::count(changes, "change")
-    ));
-    Ok(())
+    let why = "its run was cut off, and may have done half of its work";
+    let [diff, commit] = ["diff", "commit"].map(|verb| command(format_args!("{verb} {}", id.tail())));
+    Err(Problem::from(not_now(id, why)).remedy(format!("{diff} shows it; {commit} commits it")))
 }
 
 /// The newest session with a change. A run that was cut off is collected first, else an older session would count as the newest. A running

@@ -202,6 +202,7 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         store: OnceCell::new(),
         last: RefCell::default(),
         recovered: RefCell::default(),
+        collected: RefCell::default(),
         through: None,
     };
     if matches!(cli.verb(), Verb::Mcp(_)) && cli.global.host.as_deref().is_some_and(|host| host != "local") {
@@ -332,6 +333,8 @@ pub struct Call {
     last: RefCell<Option<Id>>,
     /// Operations that were recovered before the verb began.
     recovered: RefCell<Vec<Recovered>>,
+    /// Runs that this call has collected; `None` as long as nobody asks.
+    collected: RefCell<Option<Vec<collect::Collected>>>,
     /// The agent through whose server a person asked for it.
     through: Option<String>,
 }
@@ -592,6 +595,9 @@ impl Call {
             Ok::<_, Problem>(recovered)
         };
         let locked = ready::lock(&self.fs, store, &id, collect, recover)?;
+        if want == Want::Commit {
+            collect::refuse_unseen(self, &locked)?;
+        }
         Ok((store, locked))
     }
 

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::args;
+use super::collect::{self, TakenIn};
 use super::cut_runs::{self, CutRun};
 use super::problem::Problem;
 use super::which::Want;
@@ -46,7 +47,8 @@ struct Recovery<'a> {
 
 /// Recovers one session, or all.
 pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
-    let mut runs = Vec::new();
+    let (mut runs, mut held) = (Vec::new(), Vec::new());
+    call.collected.replace(Some(Vec::new()));
     let recovered = match (&args.id, call.store()?) {
         (None, None) => Vec::new(),
         (None, Some(store)) => {
@@ -55,30 +57,35 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
             runs = match cut_runs::recover_all(call, store) {
                 Ok(runs) => runs,
                 Err(problem) => {
-                    say(call, &settled.recovered, &[])?;
+                    say(call, &settled.recovered, &[], Vec::new())?;
                     return Err(problem);
                 }
             };
+            held = collect::take_in_all(call, store)?;
             settled.recovered
         }
         (Some(key), _) => {
             let store = call.store_with(key)?;
             if let Some(id) = cut_runs::find(store, key)? {
                 runs.extend(cut_runs::recover_one(call, store, &id, args)?);
-                return say(call, &[], &runs);
+                return say(call, &[], &runs, held);
             }
             let _lock = call.store_lock(store)?;
             let id = call.find(store, Some(key), Want::Tend)?;
             let choice = choice(args);
             // An operation whose state is unclear needs the choice; recovery reports other errors, too.
             let there = !matches!(recover::finding(store, &id), Ok(None));
-            if there { vec![recover::one(&call.fs, store, &id, choice)] } else { Vec::new() }
+            let recovered = if there { vec![recover::one(&call.fs, store, &id, choice)] } else { Vec::new() };
+            held.extend(collect::take_in_one(call, store, &id));
+            recovered
         }
     };
-    say(call, &recovered, &runs)
+    say(call, &recovered, &runs, held)
 }
 
-fn say(call: &Call, recovered: &[Recovered], runs: &[CutRun]) -> Result<Ended, Problem> {
+fn say(call: &Call, recovered: &[Recovered], runs: &[CutRun], mut held: Vec<TakenIn>) -> Result<Ended, Problem> {
+    // Those that were collected as the session was looked for are said already.
+    let before = call.collected.take().unwrap_or_default();
     if call.out.is_text() {
         for one in recovered {
             call.out.line(line(call, one));
@@ -86,11 +93,15 @@ fn say(call: &Call, recovered: &[Recovered], runs: &[CutRun]) -> Result<Ended, P
             one.notes.iter().for_each(|note| call.out.warn(note));
         }
         runs.iter().for_each(|run| call.out.line(run.line()));
-        if recovered.is_empty() && runs.is_empty() {
+        held.iter().for_each(|held| call.out.line(line_of_held(held)));
+        if recovered.is_empty() && runs.is_empty() && held.is_empty() && before.is_empty() {
             call.out.note("nothing was interrupted");
         }
     } else {
-        call.out.document(&Recovery { recovered: recovered.iter().map(row).chain(runs.iter().map(row_of_run)).collect() });
+        let before = before.into_iter().map(|collected| (collected.id.clone(), Ok(collected)));
+        held = before.chain(held).collect();
+        let rows = recovered.iter().map(row).chain(runs.iter().map(row_of_run));
+        call.out.document(&Recovery { recovered: rows.chain(held.iter().map(row_of_held)).collect() });
     }
     let worst = recovered.iter().filter_map(|one| match &one.outcome {
         Outcome::Failed(error) => Some(error.kind()),
@@ -98,7 +109,31 @@ fn say(call: &Call, recovered: &[Recovered], runs: &[CutRun]) -> Result<Ended, P
         _ if !one.strays.is_empty() => Some(Kind::LeftOut),
         _ => None,
     });
-    Ok(worst.chain(runs.iter().filter_map(CutRun::kind)).max().map_or(Ended::Done, Ended::With))
+    let failed = held.iter().filter_map(|(_, held)| held.as_ref().err().map(|problem| problem.kind));
+    Ok(worst.chain(runs.iter().filter_map(CutRun::kind)).chain(failed).max().map_or(Ended::Done, Ended::With))
+}
+
+fn row_of_held((id, held): &TakenIn) -> Row<'_> {
+    let mut row =
+        Row { session: id, verb: Some("run"), result: "collected", left: Vec::new(), notes: &[], why: None, remedy: None };
+    match held {
+        Ok(collected) if collected.is_lost => row.notes = std::slice::from_ref(&collected.said),
+        Ok(_) => {}
+        Err(problem) => {
+            (row.result, row.why, row.remedy) = ("failed", Some(problem.message.clone()), problem.remedy.clone());
+        }
+    }
+    row
+}
+
+fn line_of_held((id, held): &TakenIn) -> String {
+    match held {
+        Ok(collected) => collected.said.clone(),
+        Err(problem) => {
+            let remedy = problem.remedy.as_ref().map_or(String::new(), |remedy| format!("\n{remedy}"));
+            format!("the run of session {id} was cut off; what it had changed cannot be collected: {}{remedy}", problem.message)
+        }
+    }
 }
 
 fn row_of_run(run: &CutRun) -> Row<'_> {

@@ -31,6 +31,7 @@ use crate::tree::state::Object;
 /// # Errors
 /// The words name what the session does not hold; all that stands against a commit.
 pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
+    call.collected.replace(Some(Vec::new()));
     match part(call, args)? {
         Some(ended) => Ok(ended),
         None => apply::commit(call, args),

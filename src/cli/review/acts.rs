@@ -442,6 +442,7 @@ impl Call {
             store: OnceCell::new(),
             last: RefCell::default(),
             recovered: RefCell::default(),
+            collected: RefCell::default(),
             through: self.through.clone(),
         }
     }
