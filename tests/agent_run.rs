@@ -363,6 +363,16 @@ fn a_name_is_free_again_once_its_session_is_committed_rolled_back_or_discarded()
 }
 
 #[test]
+fn an_agent_that_is_not_installed_is_not_announced_and_leaves_no_session() {
+    each(|desk| {
+        let said = desk.call(["agent", "run", "claude"]).env("PATH", "/nowhere").run().with(127);
+        assert!(said_of(&said).contains("claude: command not found") && said_of(&said).contains("not started"), "{said}");
+        assert!(!said.stderr().contains("is held in session"), "{said}");
+        assert!(desk.ids().is_empty());
+    });
+}
+
+#[test]
 fn what_it_leaves_running_ends_with_it_and_a_killed_recant_leaves_no_door() {
     with_agent(|desk| {
         let said = held(desk, "setsid sleep 1000 & echo $! > pid; echo more >> lib.rs").ok();

@@ -4,22 +4,34 @@ use super::args::{self, AgentRun};
 use super::problem::Problem;
 use super::run::{held_agent, not_started, nothing};
 use super::{Call, Ended, guest};
+use crate::capture::inside::inside;
+use crate::error::Kind;
 
 /// Runs an agent with its file changes held, and exits as it does.
 ///
 /// # Errors
 /// As of a run.
 pub fn run(call: &Call, args: &AgentRun) -> Result<Ended, Problem> {
+    let is_inside = inside().is_some();
+    let word = args.agent.word();
+    // Before a session is announced that would be gone at once.
+    if !is_inside && is_missing(word) {
+        return Ok(not_started(&call.out, Problem::new(Kind::NotFound, format!("{word}: command not found"))));
+    }
     let name = match (&args.name, &args.session) {
-        (None, None) if crate::capture::inside::inside().is_none() => {
-            match call.store().and_then(|store| guest::name(store, args.agent)) {
-                Ok(name) => Some(name),
-                Err(problem) => return Ok(not_started(&call.out, problem)),
-            }
-        }
+        (None, None) if !is_inside => match call.store().and_then(|store| guest::name(store, args.agent)) {
+            Ok(name) => Some(name),
+            Err(problem) => return Ok(not_started(&call.out, problem)),
+        },
         (name, _) => name.clone(),
     };
     held_agent(call, &run_args(args, name), args.agent)
+}
+
+/// True if no directory of PATH has a program of this name. Without PATH, the system's own decides.
+fn is_missing(name: &str) -> bool {
+    let path = std::env::var_os("PATH");
+    path.is_some_and(|path| !std::env::split_paths(&path).any(|directory| directory.join(name).exists()))
 }
 
 /// The arguments of the run that it is held by.
