@@ -10,7 +10,6 @@ use crate::cli::problem::Problem;
 use crate::diff::sources::{OnTree, Sources};
 use crate::error::{Error, command, recant};
 use crate::fs::path::AbsPath;
-use crate::session::change::Change;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
 use crate::session::net::Net;
@@ -19,7 +18,6 @@ use crate::session::run::{Coverage, How};
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::project::project_of;
-use crate::tree::state::State;
 
 /// The number of newest sessions that are searched for a pending one: a run must not cost as much as a listing of thousands.
 const NEWEST: usize = 8;
@@ -74,19 +72,6 @@ pub fn once(call: &Call, store: &Store, cwd: &AbsPath, about: &str, text: &str) 
         call.out.note(text);
     }
     Ok(())
-}
-
-/// True if there is a directory that the command found, in the working directory or made by an earlier step: one that a user's run cannot
-/// rename.
-pub fn has_older_directory(cwd: &AbsPath, session: &Session, held: &Held) -> bool {
-    let is_directory =
-        |entry: std::io::Result<std::fs::DirEntry>| entry.and_then(|entry| entry.file_type()).is_ok_and(|sort| sort.is_dir());
-    if std::fs::read_dir(cwd.as_path()).is_ok_and(|mut entries| entries.any(is_directory)) {
-        return true;
-    }
-    let is_older = |change: &Change| held.step.is_none_or(|step| change.step.unwrap_or(1) < step);
-    let is_made = |change: &Change| change.after.as_ref().is_some_and(State::is_dir);
-    session.changes().is_ok_and(|changes| changes.list.iter().any(|change| is_made(change) && is_older(change)))
 }
 
 /// The most paths that are named.

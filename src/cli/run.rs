@@ -215,8 +215,9 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
     Ok(finish(call, &store, begun, held, (args, guest.as_ref()), id_file)?)
 }
 
-/// The hint at what an ordinary user's run cannot do; a command that fails because of it reports EXDEV.
-const EXDEV: &str = "if it said 'Invalid cross-device link': a run renames no older directory; mv works";
+/// The hint at what an ordinary user's run cannot do; a command that fails because of it reports EROFS or EXDEV.
+const USERS: &str = "if it said 'Read-only file system': only ~, the project, /tmp and /var/tmp can be written (recant doctor); \
+    'Invalid cross-device link': directories from before the run cannot be renamed, mv works";
 
 /// Says that a shell goes on in a session that holds changes: "going on in session k3fa, named job: 2 changes so far".
 fn going_on(session: &Session) -> String {
@@ -244,12 +245,9 @@ fn finish(
         call.out.note(format_args!("the command failed, perhaps because the run refuses this: {first}"));
         rest.iter().for_each(|reason| call.out.note(format_args!("likewise: {reason}")));
     }
-    // Nothing tells if it was that: a rename(2) that fails leaves no trace.
+    // Nothing tells if it was that: a call that fails leaves no trace.
     if Route::here() == Route::User && matches!(held.exit, Exit::Code(code) if code != 0) {
-        let cwd = working_directory()?;
-        if hints::has_older_directory(&cwd, &begun.session, &held) {
-            hints::once(call, store, &cwd, "cross-device link", EXDEV)?;
-        }
+        hints::once(call, store, &working_directory()?, "failed run", USERS)?;
     }
     if held.step.is_some_and(|step| step > 1) {
         merge_oldest(call, &mut begun.session)?;
