@@ -1533,6 +1533,42 @@ fn the_log_and_the_lists_of_snapshots_and_checkpoints_fit_eighty_columns_and_twe
 }
 
 #[test]
+fn no_line_of_list_or_log_is_wider_than_the_terminal_with_names_agents_and_commands() {
+    if !common::can_run() {
+        return println!("skipped: lists of runs: no run works here");
+    }
+    let world = World::new();
+    for n in 0..3 {
+        let name = format!("a-name-that-is-about-as-long-as-a-name-may-be-{n}");
+        let script = format!("for n in $(seq 1000); do : > f{n}-$n; done; echo {}", "x".repeat(100));
+        let words = ["run", "-q", "-n", &name, "--", "sh", "-c", &script];
+        world.call(words).env("RECANT_AGENT", "an-agent-of-some-length").run().ok();
+    }
+    world.recant("commit a-name-that-is-about-as-long-as-a-name-may-be-1").ok();
+    world.recant("commit a-name-that-is-about-as-long-as-a-name-may-be-2 f2-1").ok();
+    world.recant("rollback a-name-that-is-about-as-long-as-a-name-may-be-1").ok();
+    // Its run waits to be collected.
+    let id = world.recant("list --json --status pending").ok().json()["sessions"][0]["id"].as_str().unwrap().to_owned();
+    let file = world.session(&id).join("session.json");
+    let mut header: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    header["uncollected"] = true.into();
+    world.write(&file, header.to_string());
+    for words in ["list", "list --all", "log"] {
+        for columns in [80_usize, 60, 40] {
+            let said = world.call(words.split(' ')).env("COLUMNS", columns.to_string()).run().ok();
+            let wide: Vec<_> = said.stdout().lines().filter(|line| line.chars().count() > columns).map(str::to_owned).collect();
+            assert_eq!(wide, [""; 0], "{words} in {columns}");
+            if columns == 80 && words == "list" {
+                let lines = said.stdout();
+                let titles = lines.lines().next().unwrap().split_whitespace().collect::<Vec<_>>();
+                assert_eq!(titles, ["ID", "STATUS", "CHANGES", "SIZE", "CHANGED", "NAME", "AGENT", "COMMAND"], "{said}");
+                assert!(lines.contains("a-…") && lines.contains("sh -c"), "{said}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_session_named_where_a_path_belongs_is_told_to_have_a_call_of_its_own() {
     let world = World::new();
     let ids: Vec<String> = ["a", "b"].map(|name| world.recant(&format!("session new -n {name}")).id()).into();

@@ -328,10 +328,16 @@ fn print(call: &Call, listed: &[Listed], directories: bool) {
     });
     let mut rows: Vec<[String; 9]> = std::iter::once(title).chain(rows).collect();
     let (path, words) = (Flexible::path, Flexible::words);
-    text::fit(&mut rows, call.out.width(), &[words(8, 20), path(5, 14), path(6, 12), words(8, 8), path(7, 8), path(5, 8)]);
+    let (status, project, name, agent, command) = (1, 5, 6, 7, 8);
+    let usual = [words(command, 20), path(project, 14), path(name, 12), words(command, 8), path(agent, 8), path(project, 8)];
+    // Where that is not enough: down to the titles, and a status to its first words.
+    let narrow =
+        [path(name, 8), path(project, 7), words(command, 7), path(agent, 5), words(status, 11), path(name, 4), words(status, 9)];
+    let width = call.out.width();
+    text::fit(&mut rows, width, &[&usual[..], &narrow].concat());
     let (left, right) = (Side::Left, Side::Right);
     let sides = [left, left, right, right, left, left, left, left, left];
-    let mut lines = text::table(sides, &rows);
+    let mut lines = text::table(sides, &rows).map(|line| text::within(&line, width));
     call.out.styled(anstyle::Style::new().bold(), lines.next().unwrap_or_default());
     lines.for_each(|line| call.out.line(line));
 }

@@ -223,11 +223,12 @@ fn print(call: &Call, entries: &[&Entry], torn: Option<Torn<'_>>, args: &args::L
             })
             .collect();
         let (path, words) = (Flexible::path, Flexible::words);
-        text::fit(&mut rows, call.out.width(), &[words(7, 8), path(6, 6), path(5, 8), words(4, 8)]);
+        let width = call.out.width();
+        text::fit(&mut rows, width, &[words(7, 8), path(6, 6), path(5, 8), words(4, 8), path(5, 5), words(7, 4), path(6, 4)]);
         let left = Side::Left;
         let sides = [left, left, left, Side::Right, left, left, left, left];
         for (line, entry) in text::table(sides, &rows).zip(entries) {
-            call.out.line(line);
+            call.out.line(text::within(&line, width));
             // Its paths are already quoted where needed.
             let fit = |note: &String| if note.contains(is_unfit) { shown(note) } else { note.clone() };
             entry.notes.iter().for_each(|note| call.out.line(format_args!("  {}", fit(note))));

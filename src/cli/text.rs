@@ -92,6 +92,11 @@ pub fn fit<const N: usize>(rows: &mut [[String; N]], width: usize, flexible: &[F
     }
 }
 
+/// A line of a [`table`] that may still be too wide after [`fit`]: its end goes.
+pub fn within(line: &str, width: usize) -> String {
+    cut_off(line, width)
+}
+
 /// "a", "a and b", "a, b and c".
 pub fn list(words: &[impl std::borrow::Borrow<str>]) -> String {
     match words {
