@@ -75,9 +75,13 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
             let choice = choice(args);
             // An operation whose state is unclear needs the choice; recovery reports other errors, too.
             let there = !matches!(recover::finding(store, &id), Ok(None));
-            let recovered = if there { vec![recover::one(&call.fs, store, &id, choice)] } else { Vec::new() };
-            held.extend(collect::take_in_one(call, store, &id));
-            recovered
+            // A session that an operation was at work on has no run any more.
+            if there {
+                vec![recover::one(&call.fs, store, &id, choice)]
+            } else {
+                held.extend(collect::take_in_one(call, store, &id));
+                Vec::new()
+            }
         }
     };
     say(call, &recovered, &runs, held)
