@@ -46,7 +46,7 @@ test-all: test demo ## test, the demo, and what takes longer: the ignored tests,
 test-reach: static ## what needs registries: agents and MCP with a stand-in model, browser, book, packages; REACH="claude mcp dist": these alone
 	@tests/dist-reach/run.py --only "$(REACH)"
 	@test -n "$(REACH)" -a -z "$(filter book,$(REACH))" || { $(MAKE) --no-print-directory book && \
-	    RECANT_BOOK_NETWORK=1 $(CARGO) test --locked --test book -- --show-output; }
+	    RECANT_BOOK_NETWORK=1 $(CARGO) test --locked --features crash-points --test cli book:: -- --show-output; }
 	@tests/page-reach/run.py --recant $(release) --browser $(target)/page-reach --only "$(REACH)"
 	@tests/mcp-reach/run.py --recant $(release) --clients $(target)/mcp-reach --agents $(target)/agents --only "$(REACH)"
 	@test -n "$(REACH)" -a -z "$(filter-out page mcp book dist,$(REACH))" || \
@@ -54,7 +54,7 @@ test-reach: static ## what needs registries: agents and MCP with a stand-in mode
 
 torture: static ## every system call fails once, and the power goes: on ext4, xfs, btrfs as root; one table at the end
 	@tests/needs.sh
-	RECANT_STATES=24 $(CARGO) test --locked --features crash-points --test replay -- --show-output
+	RECANT_STATES=24 $(CARGO) test --locked --features crash-points --test recovery replay:: -- --show-output
 	@tests/torture/torture.py $(release) --self-test
 	@tests/torture/torture.py $(release)
 

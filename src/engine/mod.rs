@@ -3,7 +3,7 @@
 //! In: a [`Job`], that is moves with their `from` and `to`. Out: all of them done and durable, or an error and
 //! nothing changed. Touches the tree only through [`fs`](crate::fs), content only where the session or its checkpoint
 //! has it. Never prints, never reads the environment, knows nothing of overlays but the xattr names that are never
-//! content. The order of effects is docs/ARCHITECTURE.md's. What always holds (`tests/crash.rs` kills before every step to prove it):
+//! content. The order of effects is docs/ARCHITECTURE.md's. What always holds (`tests/recovery/crash.rs` kills before every step to prove it):
 //! - **E1** No step before the journal that names it is whole and durable, under its temporary name or its own.
 //! - **E2** A path holds its `from` or its `to`, whole, at every moment (or nothing, for the moment between the two where names cannot
 //!   swap); what is set in place can be put back from the journal.

@@ -6,7 +6,7 @@
 //! - `fail:N:ERRNO` lets step N fail with that error number, and does not do it;
 //! - `run:N:COMMAND` runs a shell command right before step N and continues;
 //! - `record:DIR` writes to DIR/steps.jsonl the state of what each step touches, before and after, and keeps a second name of each file
-//!   that loses one in DIR/kept: enough for a model of power cuts (`tests/replay`);
+//!   that loses one in DIR/kept: enough for a model of power cuts (`tests/recovery/replay`);
 //! - several, separated by `;`.
 //!
 //! "Before step n", for every n up to the end, is every kill point there is: after a step is before the next.

@@ -1,0 +1,24 @@
+//! Agents' hooks and turns, held agents, and the MCP server.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests set up real files, and say what they skip"
+)]
+
+#[path = "../common/agent.rs"]
+mod agent;
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/desk.rs"]
+mod desk;
+
+mod afford;
+mod by_command;
+mod crash;
+mod events;
+mod install;
+mod mcp;
+mod run;
+mod turns;

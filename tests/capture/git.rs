@@ -1,0 +1,520 @@
+//! Real repositories of git, with recant beside them.
+
+use std::path::Path;
+
+use crate::common::{self, Said, World};
+use crate::desk::{self, Desk, each};
+
+/// Whether there is a git to try it with; says what is skipped.
+fn has_git() -> bool {
+    let has_it = World::new().program("git", ["--version"]).command().output().is_ok();
+    if !has_it {
+        common::skip("git makes the repositories");
+    }
+    has_it
+}
+
+/// Runs git in a directory of the tree; gives what it printed.
+fn git(world: &World, directory: &str, words: &str) -> String {
+    let said = world.program("git", words.split(' ')).cwd(world.path(directory)).run().ok();
+    said.stdout().trim_end().to_owned()
+}
+
+fn with_git(files: &[(&str, &str)]) -> World {
+    // `run --in` opens /tmp, where no store may lie then.
+    let mut world = World::on(Path::new("/var/tmp"));
+    world.set("GIT_CONFIG_NOSYSTEM", "1");
+    for who in ["AUTHOR", "COMMITTER"] {
+        world.set(&format!("GIT_{who}_NAME"), "Ann").set(&format!("GIT_{who}_EMAIL"), "ann@example.org");
+    }
+    repository(&world, "", files);
+    world
+}
+
+fn repository(world: &World, directory: &str, files: &[(&str, &str)]) {
+    world.mkdir(directory);
+    git(world, directory, "init -q -b main .");
+    for (name, text) in files {
+        world.write(Path::new(directory).join(name), text);
+    }
+    git(world, directory, "add -A");
+    git(world, directory, "commit -q -m first");
+}
+
+/// A commit of one more file.
+fn commit(world: &World, directory: &str, name: &str) -> String {
+    world.write(Path::new(directory).join(name), name);
+    git(world, directory, "add -A");
+    git(world, directory, &format!("commit -q -m {name}"));
+    git(world, directory, "rev-parse HEAD")
+}
+
+fn create(world: &World, words: &str) -> Said {
+    world.recant(&format!("snapshot create {words}")).ok()
+}
+
+fn restore(world: &World, words: &str) -> Said {
+    world.recant(&format!("snapshot restore {words}"))
+}
+
+#[test]
+fn a_restore_leaves_commits_and_reflog_alone() {
+    if !has_git() {
+        return;
+    }
+    let world = with_git(&[("f", "1")]);
+    let said = create(&world, "--preset dev");
+    assert!(said.stderr().contains("; without .git"), "{said}");
+    world.recant("snapshot show last").ok();
+    world.write("f", "2");
+    let head = commit(&world, "", "more");
+    let reflog = git(&world, "", "reflog");
+    restore(&world, "last").ok();
+    assert_eq!((world.read("f"), world.exists("more")), ("1".into(), false));
+    assert_eq!((git(&world, "", "rev-parse HEAD"), git(&world, "", "reflog")), (head, reflog));
+    git(&world, "", "fsck --strict");
+    let show = world.recant("snapshot show last").ok();
+    assert!(show.stdout().contains("without") && show.stdout().contains("/tree/.git"), "{show}");
+    let refused = restore(&world, "last --with-vcs").with(1);
+    assert!(refused.stderr().contains("taken without --with-vcs"), "{refused}");
+    // What was named is said to stay.
+    assert!(restore(&world, "last .git/HEAD").with(4).stdout().contains("version control's own"));
+}
+
+#[test]
+fn a_snapshot_of_before_the_rule_that_kept_git_leaves_it_alone_too() {
+    if !has_git() {
+        return;
+    }
+    let world = with_git(&[("f", "1")]);
+    create(&world, "--with-vcs");
+    as_of_before_the_rule(&world);
+    let then = world.manifest();
+    world.write("f", "2");
+    let head = commit(&world, "", "more");
+    let said = restore(&world, "0").ok();
+    assert!(said.stderr().contains(".git: snapshot 0 has it, too"), "{said}");
+    assert_eq!((git(&world, "", "rev-parse HEAD"), world.read("f")), (head, "1".into()));
+    let diff = world.recant("snapshot diff 0 --name-only").ok();
+    assert_eq!(diff.stdout(), "", "{diff}");
+    assert!(world.recant("snapshot diff 0 --name-only --with-vcs").ok().stdout().contains(".git/refs/heads/main"));
+    let said = restore(&world, "0 --with-vcs").ok();
+    assert!(said.stderr().contains("back by 1 commit"), "{said}");
+    then.assert_same(&world.manifest(), "all of it");
+    // One that keeps less takes nothing of it for deleted; one that keeps more rests on what is there.
+    let less = world.recant("snapshot create --json").ok().json();
+    assert_eq!(less["counts"]["deleted"], 0, "{less}");
+    commit(&world, "", "again");
+    create(&world, "--with-vcs");
+    let again = world.manifest();
+    commit(&world, "", "once-more");
+    restore(&world, "2 --with-vcs").ok();
+    again.assert_same(&world.manifest(), "after one with another rule");
+    restore(&world, "0 --with-vcs").ok();
+    then.assert_same(&world.manifest(), "the older one");
+    restore(&world, "1").ok();
+    then.assert_same(&world.manifest(), "which the one without it leaves so");
+    world.recant("snapshot verify").ok();
+}
+
+/// Takes the rule out of the manifest of snapshot 0, and its hash anew.
+fn as_of_before_the_rule(world: &World) {
+    let series = std::fs::read_dir(world.store().join("snapshots"))
+        .expect("a directory")
+        .next()
+        .expect("a series")
+        .expect("a name")
+        .path();
+    let text = String::from_utf8(world.bytes(series.join("0.jsonl")))
+        .expect("text")
+        .replace(",\"vcs\":\"kept\"", "")
+        .replace("\"vcs\":\"kept\"", "");
+    assert!(!text.contains("vcs"), "{text}");
+    let (body, end) = text.trim_end().rsplit_once('\n').expect("lines");
+    let body = format!("{body}\n");
+    let mut tail: serde_json::Value = serde_json::from_str(end).expect("the tail");
+    let hash = world.program("sha256sum", [""; 0]).stdin(&body).run().ok().stdout();
+    tail["end"]["digest"] = hash.split(' ').next().expect("a hash").into();
+    world.write(series.join("0.jsonl"), format!("{body}{tail}\n")).remove(series.join("index"));
+}
+
+#[test]
+fn a_repository_that_came_since_stays_whole_and_is_named() {
+    if !has_git() {
+        return;
+    }
+    let world = with_git(&[("f", "1"), ("plain/inner", "1")]);
+    repository(&world, "known", &[("g", "1")]);
+    create(&world, "");
+    repository(&world, "new/deep", &[("h", "1")]);
+    repository(&world, "plain", &[("more", "1")]);
+    world
+        .write("f", "2")
+        .write("plain/inner", "2")
+        .write("known/g", "2")
+        .write("new/loose", "x")
+        .write("new/deep/untracked", "x");
+    let (plain, deep) = (common::manifest(&world.path("plain")), common::manifest(&world.path("new/deep")));
+    let said = restore(&world, "0").with(4);
+    plain.assert_same(&common::manifest(&world.path("plain")), "a directory that became a repository");
+    deep.assert_same(&common::manifest(&world.path("new/deep")), "a new one");
+    assert_eq!((world.read("f"), world.read("known/g"), world.exists("new/loose")), ("1".into(), "1".into(), false));
+    for directory in ["plain", "new/deep"] {
+        assert!(said.stdout().contains(&format!(" {directory}: it became a repository since")), "{said}");
+    }
+    assert!(said.stdout().contains(" new: the directory stays, because "), "{said}");
+    // Named by hand as well.
+    let said = restore(&world, "0 plain/inner").with(4);
+    assert!(said.stdout().contains(" plain/inner: it became a repository since"), "{said}");
+    // What is gone is named.
+    world.remove("known");
+    let said = restore(&world, "0").with(4);
+    assert!(said.stdout().contains(" known/.git: it is gone, and the snapshot does not have it"), "{said}");
+    assert_eq!(world.read("known/g"), "1");
+}
+
+#[test]
+fn a_bare_repository_is_version_control_s_own_whatever_its_name() {
+    if !has_git() {
+        return;
+    }
+    let world = with_git(&[("f", "1"), ("became/inner", "1")]);
+    git(&world, "", "clone -q --bare . known");
+    // What has some of its parts is a directory like any other.
+    world.mkdir("plain/objects").mkdir("plain/refs").write("plain/mine", "1");
+    let said = create(&world, "");
+    assert!(said.stderr().contains("without .git and 1 more"), "{said}");
+    for new in ["new", "became", "deep/new.git"] {
+        git(&world, "", &format!("clone -q --bare . {new}.tmp"));
+        world.mkdir(new);
+        world.program("sh", ["-c", "cp -a $0.tmp/. $0 && rm -r $0.tmp", new]).run().ok();
+    }
+    commit(&world, "", "pushed");
+    for repository in ["known", "new"] {
+        git(&world, "", &format!("push -q {repository} main"));
+    }
+    world.write("f", "2").write("plain/mine", "2").write("plain/HEAD/loose", "x");
+    let repositories = ["known", "new", "became", "deep/new.git"];
+    let before = repositories.map(|directory| common::manifest(&world.path(directory)));
+    let said = restore(&world, "0").with(4);
+    for (directory, before) in repositories.iter().zip(before) {
+        before.assert_same(&common::manifest(&world.path(directory)), directory);
+        let is_new = *directory != "known";
+        assert_eq!(said.stdout().contains(&format!(" {directory}: it became a repository since")), is_new, "{said}");
+    }
+    assert_eq!((world.read("f"), world.read("plain/mine"), world.exists("plain/HEAD")), ("1".into(), "1".into(), false));
+    // What is gone is named.
+    world.remove("known");
+    let said = restore(&world, "0").with(4);
+    assert!(said.stdout().contains(" known: it is gone, and the snapshot does not have it"), "{said}");
+}
+
+#[test]
+fn with_vcs_a_snapshot_keeps_a_bare_repository_and_a_restore_without_leaves_it_alone() {
+    if !has_git() {
+        return;
+    }
+    let world = with_git(&[("f", "1")]);
+    git(&world, "", "clone -q --bare . known");
+    create(&world, "--with-vcs");
+    let then = git(&world, "known", "rev-parse main");
+    let now = commit(&world, "", "pushed");
+    git(&world, "", "push -q known main");
+    let said = restore(&world, "0").ok();
+    assert!(said.stderr().contains("left as it is without --with-vcs"), "{said}");
+    assert_eq!(git(&world, "known", "rev-parse main"), now);
+    restore(&world, "0 --with-vcs").ok();
+    assert_eq!(git(&world, "known", "rev-parse main"), then);
+}
+
+#[test]
+fn a_file_that_leads_to_a_repository_is_version_control_s_own_as_well() {
+    if !has_git() {
+        return;
+    }
+    let world = with_git(&[("f", "1")]);
+    create(&world, "");
+    git(&world, "", "worktree add -q wt");
+    world.write("wt/mine", "x");
+    let said = restore(&world, "0").with(4);
+    assert!(said.stdout().contains(" wt: it became a repository since"), "{said}");
+    assert_eq!((world.read("wt/mine"), git(&world, "wt", "status --short")), ("x".into(), "?? mine".into()));
+}
+
+#[test]
+fn a_restore_that_moves_head_says_by_how_many_commits_and_asks() {
+    if !has_git() {
+        return;
+    }
+    let world = with_git(&[("f", "1")]);
+    create(&world, "--with-vcs");
+    let first = git(&world, "", "rev-parse HEAD");
+    for name in ["a", "b", "c"] {
+        commit(&world, "", name);
+    }
+    let head = git(&world, "", "rev-parse HEAD");
+    git(&world, "", "pack-refs --all");
+    let said = restore(&world, "0 --with-vcs --dry-run").ok();
+    assert!(said.stderr().contains(&format!("HEAD goes from {} to {}: back by 3 commits", &head[..10], &first[..10])), "{said}");
+    // Where there is no git, that it moves is said.
+    let bare = world.call(["snapshot", "restore", "0", "--with-vcs", "--dry-run"]).env("PATH", "/nowhere").run().ok();
+    assert!(bare.stderr().contains("the number of commits is unknown: git is not here"), "{bare}");
+    if world.program("script", ["-V"]).command().output().is_ok() {
+        let command = format!("{} snapshot restore 0 --with-vcs", env!("CARGO_BIN_EXE_recant"));
+        let said = world.program("script", ["-qec", &command, "/dev/null"]).stdin("n\n").run().with(1);
+        assert!(said.stdout().contains("back by 3 commits") && said.stdout().contains("would overwrite"), "{said}");
+        assert_eq!(git(&world, "", "rev-parse HEAD"), head);
+    }
+    restore(&world, "0 --with-vcs").ok();
+    assert_eq!((git(&world, "", "rev-parse HEAD"), git(&world, "", "status --short")), (first, String::new()));
+    world.recant("rollback last").ok();
+    assert_eq!(git(&world, "", "rev-parse HEAD"), head);
+    git(&world, "", "fsck --strict");
+}
+
+#[test]
+fn a_run_on_the_real_tree_keeps_what_its_command_committed() {
+    if !has_git() {
+        return;
+    }
+    let world = with_git(&[("f", "1")]);
+    let head = git(&world, "", "rev-parse HEAD");
+    let script = "echo 2 > f && git commit -q -am second";
+    let said = world.call(["run", "--in", ".", "--", "sh", "-c", script]).run();
+    if said.status == 125 {
+        return common::skip("run --in cannot be had here");
+    }
+    said.ok();
+    assert_ne!(git(&world, "", "rev-parse HEAD"), head);
+    world.recant("rollback last").ok();
+    assert_eq!((git(&world, "", "rev-parse HEAD"), git(&world, "", "status --short")), (head, String::new()));
+    git(&world, "", "fsck --strict");
+}
+
+#[test]
+fn a_run_asks_git_for_no_lock_that_it_can_do_without_unless_somebody_says_otherwise() {
+    let print = ["--", "sh", "-c", "printf %s \"$GIT_OPTIONAL_LOCKS\""];
+    for options in [&["run"][..], &["run", "--in", "."]] {
+        let world = World::on(Path::new("/var/tmp"));
+        let words = || options.iter().copied().chain(print);
+        let said = world.call(words()).run();
+        if said.status == 125 {
+            common::skip(&format!("{options:?} cannot be had here"));
+            continue;
+        }
+        assert_eq!(said.ok().stdout(), "0");
+        assert_eq!(world.call(words()).env("GIT_OPTIONAL_LOCKS", "1").run().ok().stdout(), "1");
+        assert_eq!(world.call(words()).env("GIT_OPTIONAL_LOCKS", "").run().ok().stdout(), "");
+    }
+}
+
+/// A repository of the desk's user, old enough that a run takes no hash of what is in it.
+fn desk_with_git(desk: &Desk) {
+    let script = "git init -q -b main . && git config user.name Ann && git config user.email ann@example.org
+                  echo 1 > f; echo 1 > g; git add -A; git commit -q -m first";
+    desk.made_before(script, ".git/index");
+}
+
+/// A file looks changed to git without being so, and git writes down that it is not.
+fn refresh(desk: &Desk) {
+    let before = desk.world.bytes(".git/index");
+    desk.bare(&desk.world.tree(), &format!("touch -d @{} g; git status > /dev/null", 1_000_000_000 + before.len()));
+    if before == desk.world.bytes(".git/index") {
+        desk.bare(&desk.world.tree(), "touch -d @1000000000 g; git status > /dev/null");
+    }
+    assert_ne!(before, desk.world.bytes(".git/index"), "git rewrites its index");
+}
+
+fn said_by_git(desk: &Desk, words: &str) -> String {
+    desk.give(desk.world.program("git", words.split(' '))).run().ok().stdout().trim_end().to_owned()
+}
+
+#[test]
+fn looking_at_a_repository_in_a_run_leaves_no_session() {
+    if !has_git() || !common::can_run() {
+        return;
+    }
+    each(|desk| {
+        desk_with_git(desk);
+        desk.bare(&desk.world.tree(), "touch -d @1000000000 g");
+        for locks in ["", "GIT_OPTIONAL_LOCKS=1 "] {
+            let said = desk.run(&format!("{locks}git status --short")).ok();
+            assert!(said.stderr().contains("no file change"), "{said}");
+        }
+        assert_eq!(desk.ids(), [""; 0]);
+        // Beside a change of something else the index is none.
+        desk.run("GIT_OPTIONAL_LOCKS=1 git status --short; echo 2 > f").ok();
+        assert_eq!(desk.paths(&desk.id()), ["f"]);
+    });
+}
+
+#[test]
+fn an_index_that_git_rewrote_is_no_conflict_at_commit_rollback_and_redo() {
+    if !has_git() || !common::can_run() {
+        return;
+    }
+    each(|desk| {
+        desk_with_git(desk);
+        let tree = |name: &str| said_by_git(desk, name);
+        desk.run("echo 2 > f; git add f").ok();
+        refresh(desk);
+        desk.recant("diff last --stat").ok();
+        desk.recant("commit last").ok();
+        assert_eq!(tree("diff --cached --name-only"), "f");
+        for _ in 0..2 {
+            refresh(desk);
+            desk.recant("rollback last --dry-run").ok();
+            desk.recant("rollback last").ok();
+            assert_eq!((tree("status --short"), desk.world.read("f")), (String::new(), "1\n".into()), "{:?}", desk.who);
+            tree("fsck --strict");
+            refresh(desk);
+            desk.recant("diff last --stat").ok();
+            desk.recant("redo last").ok();
+            assert_eq!((tree("status --short"), desk.world.read("f")), ("M  f".into(), "2\n".into()), "{:?}", desk.who);
+            tree("fsck --strict");
+        }
+        desk.recant("rollback last").ok();
+        desk.world.assert_tidy("taken back");
+    });
+}
+
+#[test]
+fn what_was_on_the_tree_at_the_commit_is_what_a_rollback_gives_back() {
+    if !has_git() || !common::can_run() {
+        return;
+    }
+    each(|desk| {
+        desk_with_git(desk);
+        desk.run("echo 2 > f; git add f").ok();
+        refresh(desk);
+        let refreshed = desk.world.manifest();
+        desk.recant("commit last").ok();
+        desk.recant("rollback last").ok();
+        refreshed.assert_same(&desk.world.manifest(), "rewritten before the commit");
+    });
+}
+
+#[test]
+fn a_repository_that_a_run_made_is_taken_back_after_git_looked_at_it() {
+    if !has_git() || !common::can_run() {
+        return;
+    }
+    each(|desk| {
+        let before = desk.world.manifest();
+        let made = "git init -q -b main . && git config user.name Ann && git config user.email ann@example.org
+                    echo 1 > f; echo 1 > g; git add -A; git commit -q -m first";
+        desk.run(made).ok();
+        desk.recant("commit last").ok();
+        refresh(desk);
+        let said = desk.recant("rollback last").ok();
+        before.without_directory_times().assert_same(&desk.world.manifest().without_directory_times(), &said.stdout());
+    });
+}
+
+#[test]
+fn a_conflict_of_an_index_is_shown_by_the_entries_that_differ() {
+    if !has_git() || !common::can_run() {
+        return;
+    }
+    each(|desk| {
+        desk_with_git(desk);
+        desk.run("echo 2 > f; git add f; git update-index --chmod=+x g; echo mine > new; git add new").ok();
+        desk.bare(&desk.world.tree(), "echo other > h; git add h");
+        let id = desk.id();
+        let shown = || desk.recant("diff last --conflicts").ok().stdout();
+        let held = format!("new: only held in {}", &id[id.len() - 4..]);
+        let said = shown();
+        let lines =
+            |said: &str| said.lines().filter_map(|line| Some(line.split_once("/.git/index: ")?.1.to_owned())).collect::<Vec<_>>();
+        let ours = "what is held, from the same original";
+        assert_eq!(lines(&said)[1..], ["h: only on the tree now", ours, "f: content", "g: mode", &held], "{said}");
+        assert!(said.contains("Binary files"), "{said}");
+        // Of many the first are shown.
+        desk.bare(&desk.world.tree(), "for i in $(seq 10 40); do echo $i > a$i; done; git add a*");
+        let said = shown();
+        assert_eq!(lines(&said)[20..23], ["a29: only on the tree now", "... and 12 more", ours], "{said}");
+        // What is not known here, git knows.
+        desk.bare(&desk.world.tree(), "git update-index --split-index");
+        assert_eq!(lines(&shown())[1..3], ["git status shows what git makes of it", ours]);
+    });
+}
+
+#[test]
+fn what_somebody_added_to_the_index_is_a_conflict_as_before() {
+    if !has_git() || !common::can_run() {
+        return;
+    }
+    each(|desk| {
+        desk_with_git(desk);
+        desk.run("echo 2 > f; git add f").ok();
+        desk.bare(&desk.world.tree(), "echo other > h; git add h");
+        let said = desk.recant("commit last").with(3);
+        assert!(said.stderr().contains("/.git/index"), "{said}");
+        desk.bare(&desk.world.tree(), "git rm -q --cached h");
+        desk.recant("commit last").ok();
+        desk.bare(&desk.world.tree(), "git add h");
+        let before = desk.world.manifest();
+        let said = desk.recant("rollback last").with(3);
+        assert!(said.stderr().contains("/.git/index"), "{said}");
+        before.assert_same(&desk.world.manifest(), "nothing was changed");
+        // An index that is gone, or that is none, is one too.
+        desk.bare(&desk.world.tree(), "git rm -q --cached h; mv .git/index kept; echo none > .git/index");
+        desk.recant("rollback last").with(3);
+        desk.bare(&desk.world.tree(), "rm .git/index");
+        desk.recant("rollback last").with(3);
+        desk.bare(&desk.world.tree(), "mv kept .git/index");
+        desk.recant("rollback last").ok();
+    });
+}
+
+#[test]
+fn on_the_real_tree_too_git_s_rewriting_is_no_change_and_no_conflict() {
+    if !has_git() {
+        return;
+    }
+    let who = if desk::is_root() { desk::Who::Root } else { desk::Who::User };
+    let desk = Desk::of(who, World::on(Path::new("/var/tmp")));
+    desk_with_git(&desk);
+    desk.bare(&desk.world.tree(), "touch -d @1000000000 g");
+    let looked = "GIT_OPTIONAL_LOCKS=1 git status --short";
+    let said = desk.call(["run", "--in", ".", "--", "sh", "-c", looked]).run();
+    if said.status == 125 {
+        return common::skip("run --in cannot be had here");
+    }
+    assert!(said.ok().stderr().contains("no file change"));
+    desk.call(["run", "--in", ".", "--", "sh", "-c", "echo 2 > f; git add f"]).run().ok();
+    refresh(&desk);
+    desk.recant("rollback last").ok();
+    assert_eq!((said_by_git(&desk, "status --short"), desk.world.read("f")), (String::new(), "1\n".into()));
+    said_by_git(&desk, "fsck --strict");
+    // So is what a restore put.
+    desk.recant("snapshot create --with-vcs").ok();
+    desk.bare(&desk.world.tree(), "echo 3 > f; git add f");
+    desk.recant("snapshot restore last --with-vcs").ok();
+    refresh(&desk);
+    desk.recant("rollback last").ok();
+    assert_eq!((said_by_git(&desk, "status --short"), desk.world.read("f")), ("M  f".into(), "3\n".into()));
+}
+
+#[test]
+fn a_session_is_exported_where_git_rewrote_its_index_since_and_committed_elsewhere() {
+    if !has_git() || !common::can_run() {
+        return;
+    }
+    each(|desk| {
+        desk_with_git(desk);
+        desk.run("echo 2 > f; git add f").ok();
+        refresh(desk);
+        let binary = desk.binary.display();
+        desk.bare(desk.world.root(), &format!("{binary} session export {} > stream", desk.id()));
+        desk.recant("discard last -y").ok();
+        refresh(desk);
+        let elsewhere = |words: &str| desk.recant(&format!("--store {}/elsewhere {words}", desk.world.root().display()));
+        desk.bare(&desk.world.tree(), &format!("{binary} --store ../elsewhere session import < ../stream"));
+        elsewhere("commit last").ok();
+        assert_eq!(said_by_git(desk, "status --short"), "M  f");
+        refresh(desk);
+        elsewhere("rollback last").ok();
+        assert_eq!(said_by_git(desk, "status --short"), "");
+    });
+}

@@ -1,0 +1,575 @@
+//! Parts of a session (tests/README.md, F55): blocks and metadata of a file, committed as a session of their own, while the rest is held.
+
+use crate::common::{Dice, Manifest, Said, skip};
+use crate::desk::{self, Desk, Who, each, has};
+
+const SETUP: &str = "seq 20 > a; printf 'one\\ntwo\\n' > b; echo old > gone; echo keep > keep; chmod 644 a b gone keep";
+/// `a` gets three blocks and another mode.
+const SCRIPT: &str =
+    "sed -i '3s/.*/three/; 10d; 15a fifteen and a half' a; chmod 600 a; echo new > made; rm gone; mkdir d; echo e > d/e";
+
+fn lines(desk: &Desk, path: &str) -> Vec<String> {
+    desk.world.read(path).lines().map(str::to_owned).collect()
+}
+
+/// The tree, but for the times of directories.
+fn tree(desk: &Desk) -> Manifest {
+    desk.world.manifest().without_directory_times()
+}
+
+/// The words that `diff --blocks` shows.
+fn words(said: &Said) -> Vec<String> {
+    let head = |line: &str| line.split_once("  ").map(|(word, _)| word.to_owned());
+    let shown = String::from_utf8_lossy(&said.out);
+    shown.lines().filter(|line| !line.starts_with(['+', '-', ' ', '\\'])).filter_map(head).collect()
+}
+
+#[test]
+fn a_part_is_a_session_of_its_own_the_rest_is_held_and_both_are_taken_back_the_later_one_first() {
+    each(|desk| {
+        let before = desk.made(SETUP).without_directory_times();
+        desk.held("-n s", SCRIPT).run().ok();
+        let shown = desk.recant("diff s --blocks").ok();
+        assert_eq!(words(&shown), ["a:1", "a:2", "a:3", "a:m", "d", "d/e", "gone", "made"], "{shown}");
+        let held = desk.recant("diff s").ok().stdout();
+
+        let said = desk.recant("commit s a:2 d/e").ok();
+        assert!(said.stderr().contains("which holds the rest: 3 changes"), "{said}");
+        let wanted: Vec<String> = (1..=20).filter(|n| *n != 10).map(|n| n.to_string()).collect();
+        assert_eq!(lines(desk, "a"), wanted);
+        assert_eq!((&*desk.world.read("d/e"), desk.world.exists("made"), desk.world.exists("gone")), ("e\n", false, true));
+        let part = desk.ids().last().expect("the part").clone();
+        assert_eq!((desk.status(&part), desk.status("s")), ("committed".into(), "pending".into()));
+        let parted = tree(desk);
+
+        let rest = desk.recant("diff s").ok().stdout();
+        assert!(rest.contains("+three") && rest.contains("mode 0644 -> 0600") && !rest.contains("-10\n"), "{rest}");
+        assert_eq!(words(&desk.recant("diff s --blocks").ok()), ["a:1", "a:2", "a:m", "gone", "made"]);
+        // What a further command of the session sees is all of it.
+        let seen = desk.held("--session s", "sed -n '3p; 9p; 15p' a; cat d/e made; stat -c %a a; ls").run().ok();
+        assert_eq!(seen.stdout(), "three\n9\nfifteen and a half\ne\nnew\n600\na\nb\nd\nkeep\nmade\n");
+
+        desk.recant("commit s").ok();
+        assert_eq!(lines(desk, "a")[2], "three");
+        assert_eq!(&*desk.world.read("made"), "new\n");
+        let refused = desk.recant(&format!("rollback {part}")).with(3);
+        assert!(refused.stderr().contains("has to be rolled back first"), "{refused}");
+        desk.recant("rollback s").ok();
+        parted.assert_same(&tree(desk), "the rest is taken back");
+        desk.recant(&format!("rollback {part}")).ok();
+        before.assert_same(&tree(desk), "both are taken back");
+        desk.recant(&format!("redo {part}")).ok();
+        desk.recant("redo s").ok();
+        assert_eq!((&*desk.world.read("made"), &*lines(desk, "a")[2]), ("new\n", "three"));
+        assert!(held.contains("-10\n"));
+    });
+}
+
+#[test]
+fn metadata_is_an_entry_of_its_own_and_all_that_is_chosen_is_the_change_itself() {
+    each(|desk| {
+        let mode =
+            |path: &str| desk.give(desk.world.program("stat", ["-c", "%a", path])).cwd(desk.world.tree()).run().ok().stdout();
+        desk.made(SETUP);
+        desk.held("-n s", SCRIPT).run().ok();
+        desk.recant("commit s a:m").ok();
+        assert_eq!((lines(desk, "a").len(), &*mode("a")), (20, "600\n"));
+        assert_eq!(words(&desk.recant("diff s --blocks a").ok()), ["a:1", "a:2", "a:3"]);
+        desk.recant("commit s a:1-3").ok();
+        assert_eq!(desk.paths("s"), ["d", "d/e", "gone", "made"]);
+        assert_eq!((lines(desk, "a").len(), &*mode("a")), (20, "600\n"));
+        // All that is left: the session itself is committed.
+        let said = desk.recant("commit s gone made d").ok();
+        assert!(!said.stderr().contains("is a part of"), "{said}");
+        assert_eq!((desk.status("s"), desk.ids().len()), ("committed".into(), 3));
+    });
+}
+
+#[test]
+fn a_path_that_ends_like_a_list_of_blocks_wins_and_numbers_that_there_are_not_change_nothing() {
+    each(|desk| {
+        let before = desk.made(&format!("{SETUP}; seq 9 > a:2"));
+        desk.held("-n s", &format!("{SCRIPT}; echo x > a:2")).run().ok();
+        for (word, why) in [
+            ("a:4", "there is no number 4: they go from 1 to 3"),
+            ("a:0", "there is no number 0"),
+            ("a:3-1", "3-1"),
+            ("made:1", "it has no blocks: it is created"),
+            ("gone:1", "it has no blocks: it is deleted"),
+        ] {
+            let said = desk.recant(&format!("commit s {word}")).with(2);
+            assert!(said.stderr().contains(why) && said.stderr().contains("--blocks"), "{word}: {said}");
+        }
+        desk.held("-n n", "echo two more >> b").run().ok();
+        let said = desk.recant("commit n b:m").with(2);
+        assert!(said.stderr().contains("its metadata does not change"), "{said}");
+        let said = desk.recant("commit s --patch").with(2);
+        assert!(said.stderr().contains("there is no terminal to ask at"), "{said}");
+        let said = desk.recant("commit s a:1 --confirm-within 1m").with(2);
+        assert!(said.stderr().contains("--confirm-within"), "{said}");
+        before.assert_same(&desk.world.manifest(), "nothing was changed");
+        assert_eq!(desk.ids().len(), 2);
+
+        desk.recant("commit s a:3 --dry-run").ok();
+        assert_eq!((lines(desk, "a").len(), desk.ids().len()), (20, 2), "a dry run");
+        desk.recant("commit s a:2").ok();
+        assert_eq!((&*desk.world.read("a:2"), lines(desk, "a").len()), ("x\n", 20));
+    });
+}
+
+#[test]
+fn a_conflict_stops_a_part_and_no_session_of_it_is_left() {
+    each(|desk| {
+        desk.made(SETUP);
+        desk.held("-n s", &format!("{SCRIPT}; echo more >> b")).run().ok();
+        desk.bare(&desk.world.tree(), "echo mine >> gone");
+        let before = desk.world.manifest();
+        let said = desk.recant("commit s b:1 gone").with(3);
+        assert!(said.stderr().contains("gone") && said.stderr().contains("conflict"), "{said}");
+        before.assert_same(&desk.world.manifest(), "nothing was changed");
+        assert_eq!(desk.ids().len(), 1);
+        // A file that somebody has changed has no blocks: they would be of another content.
+        desk.bare(&desk.world.tree(), "echo mine >> a");
+        let said = desk.recant("commit s a:1").with(3);
+        assert!(said.stderr().contains("somebody has changed it since") && said.stderr().contains("--merge"), "{said}");
+        desk.recant("commit s b:1").ok();
+        assert_eq!(desk.world.read("b"), "one\ntwo\nmore\n");
+    });
+}
+
+#[test]
+fn texts_without_a_last_newline_with_crlf_and_of_odd_bytes_are_kept_byte_for_byte() {
+    each(|desk| {
+        desk.made("printf 'a\\r\\nb\\r\\nc' > crlf; printf 'x\\377y\\nb\\nc\\n' > odd; printf 'nul\\0\\n' > binary");
+        desk.held("-n s", "printf 'A\\r\\nb\\r\\nC' > crlf; printf 'x\\376y\\nb\\nd' > odd; printf 'nul\\0more\\n' > binary")
+            .run()
+            .ok();
+        let shown = desk.recant("diff s --blocks").ok();
+        assert_eq!(words(&shown), ["binary", "crlf:1", "crlf:2", "odd:1", "odd:2"], "{shown}");
+        desk.recant("commit s crlf:2 odd:1").ok();
+        let bytes = |path: &str| std::fs::read(desk.world.path(path)).expect("a file");
+        assert_eq!(bytes("crlf"), b"a\r\nb\r\nC");
+        assert_eq!(bytes("odd"), b"x\xfey\nb\nc\n");
+        desk.recant("commit s").ok();
+        assert_eq!((bytes("crlf"), bytes("odd")), (b"A\r\nb\r\nC".to_vec(), b"x\xfey\nb\nd".to_vec()));
+    });
+}
+
+#[test]
+fn a_part_leaves_a_session_and_a_rewind_brings_it_back() {
+    each(|desk| {
+        let before = desk.made(SETUP);
+        desk.held("-n s", SCRIPT).run().ok();
+        let held = desk.recant("diff s").ok().stdout();
+        let said = desk.recant("discard -y s a:2,m gone").ok();
+        assert!(said.stderr().contains("step 2"), "{said}");
+        before.assert_same(&desk.world.manifest(), "nothing of the tree was changed");
+        assert_eq!(desk.paths("s"), ["a", "d", "d/e", "made"]);
+        assert_eq!(words(&desk.recant("diff s --blocks a").ok()), ["a:1", "a:2"]);
+        let seen = desk.held("--session s", "sed -n '3p; 10p; 16p' a; cat gone; stat -c %a a").run().ok();
+        assert_eq!(seen.stdout(), "three\n10\nfifteen and a half\nold\n644\n");
+        desk.recant("rewind s 1").ok();
+        assert_eq!(desk.recant("diff s").ok().stdout(), held);
+        desk.recant("rewind s 2").ok();
+        desk.recant("commit s").ok();
+        let wanted: Vec<String> = (1..=20).map(|n| if n == 3 { "three".into() } else { n.to_string() }).collect();
+        assert_eq!(lines(desk, "a").iter().filter(|line| *line != "fifteen and a half").cloned().collect::<Vec<_>>(), wanted);
+        desk.recant("rollback s").ok();
+        before.without_directory_times().assert_same(&tree(desk), "taken back");
+    });
+}
+
+#[test]
+fn what_is_left_of_a_session_goes_to_another_store_and_is_committed_there() {
+    let desk = &Desk::new(Who::Root);
+    desk.made(SETUP);
+    desk.held("-n s", SCRIPT).run().ok();
+    desk.recant("commit s a:2 made").ok();
+    desk.recant("discard -y s gone").ok();
+    let before = tree(desk);
+    let stream = desk.recant("session export s").ok().out;
+    desk.recant("commit s").ok();
+    let committed = tree(desk);
+    desk.recant("rollback s").ok();
+    before.assert_same(&tree(desk), "rolled back");
+    let there = desk.world.root().join("other store").display().to_string();
+    desk.call(["--store", &there, "session", "import"]).stdin(&stream).run().ok();
+    desk.call(["--store", &there, "commit", "last"]).run().ok();
+    committed.assert_same(&tree(desk), "committed from another store");
+}
+
+#[test]
+fn a_part_of_a_session_staged_by_hand_is_taken_as_well() {
+    let desk = &Desk::new(Who::Root);
+    let before = desk.made(SETUP).without_directory_times();
+    let id = desk.recant("session new").ok().stdout().trim().to_owned();
+    desk.call(["session", "write", &id, "b"]).stdin("zero\none\ntwo\nthree\n").run().ok();
+    desk.recant(&format!("session delete {id} gone")).ok();
+    desk.recant(&format!("commit {id} b:2")).ok();
+    assert_eq!(desk.world.read("b"), "one\ntwo\nthree\n");
+    desk.recant(&format!("discard -y {id} gone")).ok();
+    desk.recant(&format!("commit {id}")).ok();
+    assert_eq!((&*desk.world.read("b"), desk.world.exists("gone")), ("zero\none\ntwo\nthree\n", true));
+    desk.recant(&format!("rollback {id}")).ok();
+    desk.recant("rollback last").ok();
+    before.assert_same(&tree(desk), "both are taken back");
+}
+
+#[test]
+fn a_person_is_asked_block_by_block() {
+    if !has("script") {
+        return skip("--patch at a terminal: script(1) is not installed");
+    }
+    each(|desk| {
+        desk.made(SETUP);
+        desk.held("-n s", SCRIPT).run().ok();
+        // Of a: block 1 no, 2 by its line, 3 yes, metadata no; d and d/e no; gone yes; nothing of the rest.
+        let typed = "n\ns\ny\ny\nn\nn\nn\ny\nq\n";
+        let said = at_terminal(desk, "commit s --patch", typed);
+        assert!(said.contains("Commit block 1 of 3 of a [y,n,a,d,q,s,e,?]?"), "{said}");
+        assert_eq!((lines(desk, "a").len(), desk.world.exists("gone")), (20, false), "{said}");
+        assert_eq!((&*lines(desk, "a")[2], &*lines(desk, "a")[14]), ("3", "fifteen and a half"), "{said}");
+        assert_eq!(desk.paths("s"), ["a", "d", "d/e", "made"]);
+
+        // By an editor that leaves the line out that goes, and takes the one that comes.
+        let editor = "export EDITOR='sed -i s/^-/\\ /'";
+        let said = at_terminal_with(desk, editor, "commit s --patch a", "e\nq\n");
+        assert_eq!((lines(desk, "a").len(), &lines(desk, "a")[2..4]), (21, &["3".to_owned(), "three".to_owned()][..]), "{said}");
+
+        let before = desk.world.manifest();
+        let said = at_terminal(desk, "commit s --patch", "q\n");
+        assert!(said.contains("nothing of session"), "{said}");
+        before.assert_same(&desk.world.manifest(), "nothing was chosen");
+    });
+}
+
+#[test]
+fn a_part_of_what_was_committed_is_taken_back_and_given_again() {
+    each(|desk| {
+        let before = desk.made(SETUP).without_directory_times();
+        desk.held("-n s", SCRIPT).run().ok();
+        desk.recant("commit s").ok();
+        let committed = tree(desk);
+        assert_eq!(words(&desk.recant("diff s --blocks").ok()), ["a:1", "a:2", "a:3", "a:m", "d", "d/e", "gone", "made"]);
+        let said = desk.recant("rollback s a:1,3 gone made").ok();
+        assert!(said.stderr().contains("is taken back, by session"), "{said}");
+        let wanted: Vec<String> = (1..=20).filter(|n| *n != 10).map(|n| n.to_string()).collect();
+        assert_eq!(lines(desk, "a"), wanted);
+        assert_eq!((&*desk.world.read("gone"), desk.world.exists("made"), desk.world.exists("d/e")), ("old\n", false, true));
+        let back = desk.ids().last().expect("the one that took it back").clone();
+        assert_eq!((desk.status("s"), desk.status(&back)), ("committed".into(), "committed".into()));
+        let said = desk.recant("rollback s a:1").ok();
+        assert!(said.stderr().contains("the tree has nothing more of that part"), "{said}");
+        assert_eq!(desk.ids().len(), 2);
+        desk.recant(&format!("rollback {back}")).ok();
+        committed.assert_same(&tree(desk), "it is there again");
+        desk.recant("rollback s").ok();
+        before.assert_same(&tree(desk), "all is taken back");
+    });
+}
+
+#[test]
+fn a_change_is_merged_with_what_somebody_edited_since_and_its_rollback_gives_that_back() {
+    each(|desk| {
+        desk.made(SETUP);
+        desk.held("-n s", &format!("{SCRIPT}; echo more >> b")).run().ok();
+        // Elsewhere in a, and where b changes.
+        desk.bare(&desk.world.tree(), "sed -i 's/^7$/seven/' a; echo mine >> b");
+        let edited = tree(desk);
+        desk.recant("commit s").with(3);
+        let said = desk.recant("commit s --merge").with(3);
+        assert!(said.stderr().contains("b: both sides changed line 3 of what is on the tree"), "{said}");
+        edited.assert_same(&tree(desk), "nothing was changed");
+        assert_eq!(desk.recant("steps s --json").ok().json()["head"], 1);
+
+        let said = desk.recant("commit s --merge --dry-run a made").ok();
+        assert!(said.stderr().contains("a: would be merged"), "{said}");
+        edited.assert_same(&tree(desk), "a dry run");
+        desk.bare(&desk.world.tree(), "printf 'one\\ntwo\\n' > b");
+        let edited = tree(desk);
+        let said = desk.recant("commit s --merge").ok();
+        assert!(said.stderr().contains("a: merged with what was changed there since"), "{said}");
+        let got = lines(desk, "a");
+        assert_eq!((&*got[2], &*got[6], &*got[14]), ("three", "seven", "fifteen and a half"));
+        assert_eq!(desk.world.read("b"), "one\ntwo\nmore\n");
+        desk.recant("rollback s").ok();
+        edited.assert_same(&tree(desk), "what was there before the commit");
+        desk.recant("redo s").ok();
+        assert_eq!(lines(desk, "a"), got);
+    });
+}
+
+#[test]
+fn a_change_is_taken_out_of_what_was_edited_since_and_of_what_later_sessions_put_there() {
+    each(|desk| {
+        desk.made(SETUP);
+        desk.held("-n older", "sed -i '3s/$/ older/' a; echo older > made; echo older >> b").run().ok();
+        desk.recant("commit older").ok();
+        desk.held("-n later", "sed -i '12s/$/ later/' a").run().ok();
+        desk.recant("commit later").ok();
+        desk.bare(&desk.world.tree(), "sed -i '18s/$/ mine/' a");
+        let edited = tree(desk);
+        let refused = desk.recant("rollback older").with(3);
+        assert!(refused.stderr().contains("--merge"), "{refused}");
+
+        let said = desk.recant("rollback older --merge --dry-run").ok();
+        assert!(said.stderr().contains("3 paths would be taken back"), "{said}");
+        edited.assert_same(&tree(desk), "a dry run");
+        let said = desk.recant("rollback older --merge").ok();
+        assert!(said.stderr().contains("is taken back, by session"), "{said}");
+        let got = lines(desk, "a");
+        assert_eq!((&*got[2], &*got[11], &*got[17], desk.world.exists("made")), ("3", "12 later", "18 mine", false));
+        assert_eq!(desk.world.read("b"), "one\ntwo\n");
+        let back = desk.ids().last().expect("the one that took it back").clone();
+        desk.recant(&format!("rollback {back}")).ok();
+        edited.assert_same(&tree(desk), "it is there again");
+
+        // A part of it, found again by its content.
+        desk.bare(&desk.world.tree(), "sed -i '1i zero' a");
+        desk.recant("rollback older a:1 --force").with(2);
+        desk.recant("rollback older a:1").ok();
+        assert_eq!((&*lines(desk, "a")[0], &*lines(desk, "a")[3], &*lines(desk, "a")[12]), ("zero", "3", "12 later"));
+        desk.recant("rollback last").ok();
+
+        desk.bare(&desk.world.tree(), "sed -i 's/^3 older/3 older and mine/' a");
+        let edited = tree(desk);
+        let said = desk.recant("rollback older --merge").with(3);
+        assert!(said.stderr().contains("a: both sides changed"), "{said}");
+        edited.assert_same(&tree(desk), "nothing was changed");
+        // Where nobody has changed anything it is a rollback.
+        desk.recant("rollback older made b --merge").ok();
+        assert_eq!((desk.status("older"), desk.ids().len()), ("partial".into(), 4));
+    });
+}
+
+#[test]
+fn without_what_it_was_made_of_nothing_is_merged() {
+    each(|desk| {
+        desk.made(SETUP);
+        desk.world.config("[capture]\nkeep_before = false\n");
+        desk.held("-n s", SCRIPT).run().ok();
+        desk.bare(&desk.world.tree(), "sed -i 's/^7$/seven/' a");
+        let before = desk.world.manifest();
+        let said = desk.recant("commit s --merge").with(3);
+        assert!(said.stderr().contains("is not kept (capture.keep_before)"), "{said}");
+        before.assert_same(&desk.world.manifest(), "nothing was changed");
+    });
+}
+
+/// Ten files of three blocks, committed in four parts, one of them merged over a person's edit, and taken back in another order than they
+/// came.
+#[test]
+fn ten_files_in_four_parts_one_of_them_merged_go_in_another_order_than_they_came() {
+    each(|desk| {
+        desk.made("for i in 0 1 2 3 4 5 6 7 8 9; do seq 30 > f$i; done");
+        desk.held("-n s", "for i in 0 1 2 3 4 5 6 7 8 9; do sed -i '5s/$/ x/; 15s/$/ y/; 25s/$/ z/' f$i; done").run().ok();
+        let part = |words: &str| {
+            desk.recant(&format!("commit s {words}")).ok();
+            desk.ids().last().expect("the part").clone()
+        };
+        let of = |numbers: &str, files: std::ops::Range<u32>| files.map(|i| format!("f{i}:{numbers} ")).collect::<String>();
+        // The first blocks of five files, the second ones of the others, what is left of two, and the rest over a person's edit.
+        let first = part(&of("1", 0..5));
+        let second = part(&of("2", 5..10));
+        desk.bare(&desk.world.tree(), "sed -i '10s/$/ mine/' f4 f5");
+        let before_third = tree(desk);
+        let third = part("f0:1-2 f1:1-2");
+        let before_last = tree(desk);
+        let said = desk.recant("commit s --merge").ok();
+        assert_eq!(said.stderr().matches("merged with what was changed there since").count(), 2, "{said}");
+        let line = |file: &str, n: usize| lines(desk, file)[n - 1].clone();
+        for i in 0..10 {
+            let tenth = if i == 4 || i == 5 { "10 mine" } else { "10" };
+            assert_eq!([5, 10, 15, 25].map(|n| line(&format!("f{i}"), n)), ["5 x", tenth, "15 y", "25 z"], "f{i}");
+        }
+        let all = tree(desk);
+
+        desk.recant("rollback s").ok();
+        before_last.assert_same(&tree(desk), "the last one first");
+        desk.recant("redo s").ok();
+        all.assert_same(&tree(desk), "and once more");
+        desk.recant("rollback s").ok();
+        // The second one around what the person wrote into f5, then the third, which is of other files, and the first around f4.
+        let without_second = desk.recant(&format!("rollback {second} --merge")).ok();
+        assert!(without_second.stdout().contains("f5"), "{without_second}");
+        desk.recant(&format!("rollback {third}")).ok();
+        let back = desk.recant("list --json").ok().json()["sessions"][0]["id"].as_str().expect("an id").to_owned();
+        desk.recant(&format!("rollback {back}")).ok();
+        before_third.assert_same(&tree(desk), "without the third, with the second");
+        desk.recant(&format!("rollback {second} --merge")).ok();
+        desk.recant(&format!("rollback {first} --merge")).ok();
+        desk.bare(&desk.world.tree(), "sed -i 's/ mine$//' f4 f5; touch -r f9 f4 f5");
+        let content = |name: String| desk.world.read(&name);
+        assert!((0..10).all(|i| content(format!("f{i}")) == content("f0".into()) && lines(desk, &format!("f{i}")).len() == 30));
+        assert!(!content("f4".into()).contains(' '));
+    });
+}
+
+/// Random texts, random edits of them, committed in random parts, with a choice now and then to discard one: what is on the tree at the end
+/// is what was held, and the way back goes through every state there was.
+#[test]
+fn random_edits_in_random_parts_make_the_whole_and_go_back_step_by_step() {
+    for seed in 1..=12_u64 {
+        let desk = &Desk::new(if seed % 2 == 0 || !desk::is_root() { Who::User } else { Who::Root });
+        let mut dice = Dice(seed);
+        let text = |dice: &mut Dice| (0..3 + dice.below(30)).map(|_| format!("{}\n", dice.below(6))).collect::<String>();
+        let names = ["f0", "f1", "f2"];
+        let mut wanted: Vec<String> = Vec::new();
+        desk.made("mkdir ../new");
+        for name in names {
+            let old = text(&mut dice);
+            let mut new: Vec<&str> = old.split_inclusive('\n').collect();
+            for _ in 0..1 + dice.below(6) {
+                let at = dice.below(new.len());
+                match dice.below(3) {
+                    0 if new.len() > 1 => drop(new.remove(at)),
+                    1 => new.insert(at, "new\n"),
+                    _ => new[at] = "other\n",
+                }
+            }
+            let new = new.concat();
+            let end = if dice.percent(30) { new.len() - 1 } else { new.len() };
+            desk.world.write(name, &old).write(format!("../new/{name}"), &new[..end]);
+            wanted.push(new[..end].to_owned());
+        }
+        if desk.other() {
+            desk.world.program("chown", ["-R", "54321:54321", "."]).cwd(desk.world.tree()).run().ok();
+        }
+        let held = desk.held("-n s", "for f in f0 f1 f2; do cat ../new/$f > $f; done").run().ok();
+        let mut states = Vec::new();
+        for _ in 0..20 {
+            let told = desk.recant("diff s --blocks --json").ok().json();
+            let mut words: Vec<String> = Vec::new();
+            for row in told["changes"].as_array().expect("changes") {
+                let path = row["path"].as_str().expect("a path");
+                let blocks = row["blocks"].as_array().expect("blocks").iter().map(|block| block["n"].to_string());
+                let some: Vec<String> = blocks.filter(|_| dice.percent(40)).collect();
+                if !some.is_empty() {
+                    words.push(format!("{path}:{}", some.join(",")));
+                }
+            }
+            if words.is_empty() {
+                continue;
+            }
+            let before = tree(desk);
+            let said = desk.recant(&format!("commit s {}", words.join(" ")));
+            assert!(said.status == 0, "seed {seed}: {held} {words:?}: {said}");
+            if desk.status("s") != "pending" {
+                states.push((before, "s".to_owned()));
+                break;
+            }
+            states.push((before, desk.ids().last().expect("the part").clone()));
+        }
+        if desk.status("s") == "pending" {
+            states.push((tree(desk), "s".to_owned()));
+            desk.recant("commit s").ok();
+        }
+        for (name, wanted) in names.iter().zip(&wanted) {
+            assert_eq!(desk.world.read(name), *wanted, "seed {seed}, {name}");
+        }
+        for (n, (state, session)) in states.iter().enumerate().rev() {
+            let said = desk.recant(&format!("rollback {session}"));
+            assert!(said.status == 0, "seed {seed}, back to {n}: {said}");
+            state.assert_same(&tree(desk), &format!("seed {seed}, back to {n}"));
+        }
+    }
+}
+
+#[test]
+fn what_was_not_chosen_stays_also_below_a_directory_that_was() {
+    if !has("script") {
+        return skip("--patch at a terminal: script(1) is not installed");
+    }
+    each(|desk| {
+        desk.made("mkdir d gone; seq 9 > d/f; echo u > d/u; echo x > gone/x; echo y > gone/y; seq 9 > q");
+        let script = "chmod 700 d; sed -i s/^5$/five/ d/f q; echo U > d/u; echo n > d/new; rm -r gone; mkdir nd; echo 1 > nd/1";
+        desk.held("-n s", script).run().ok();
+        let before = tree(desk);
+        // Of d, d/f, d/new and d/u the first alone; of gone and what lies in it gone alone, which stays then; of nd what lies in it.
+        let said = at_terminal(desk, "commit s --patch", "y\nn\nn\nn\ny\nn\nn\nn\ny\nn\n");
+        assert!(said.contains("gone: stays as it is") && said.contains("nd: comes along"), "{said}");
+        let mode = desk.give(desk.world.program("stat", ["-c", "%a", "d"])).cwd(desk.world.tree()).run().ok().stdout();
+        assert_eq!((&*mode, &*desk.world.read("d/u"), &*desk.world.read("nd/1")), ("700\n", "u\n", "1\n"), "{said}");
+        assert_eq!(desk.paths("s"), ["d/f", "d/new", "d/u", "gone", "gone/x", "gone/y", "q"], "{said}");
+        desk.recant("rollback last").ok();
+        before.assert_same(&tree(desk), "taken back");
+
+        // A block of another file beside it: the directory is there again, with what is restored in it alone.
+        desk.recant("discard -y s gone/x q:1").ok();
+        assert_eq!(desk.paths("s"), ["d/f", "d/new", "d/u", "gone/y"]);
+        desk.recant("discard -y s d:1").with(2);
+        // What a command wrote into the upper of the step before would be without the choice.
+        desk.held("--session s --one-upper", "echo z > z").run().ok();
+        assert_eq!(desk.paths("s"), ["d/f", "d/new", "d/u", "gone/y", "z"]);
+        desk.recant("commit s").ok();
+        assert_eq!((desk.world.exists("gone/x"), desk.world.exists("gone/y"), desk.world.exists("z")), (true, false, true));
+    });
+}
+
+fn at_terminal(desk: &Desk, words: &str, typed: &str) -> String {
+    at_terminal_with(desk, ":", words, typed)
+}
+
+/// What a terminal shows of a call for which this is typed.
+fn at_terminal_with(desk: &Desk, before: &str, words: &str, typed: &str) -> String {
+    let call = desk.world.root().join("call");
+    desk.world.write(&call, format!("{before}; exec '{}' {words}\n", desk.binary.display()));
+    let program = format!("script -qec 'sh {}' /dev/null", call.display());
+    let called = desk.give(desk.world.program("sh", ["-c", &program])).cwd(desk.world.tree()).stdin(typed).run();
+    called.stdout()
+}
+
+#[test]
+fn a_part_killed_at_any_step_is_committed_or_not_and_nothing_is_lost() {
+    for who in [Who::Root, Who::User] {
+        let calls = {
+            let desk = scene(who);
+            let log = desk.world.root().join("log");
+            part(&desk, &format!("log:{}", log.display())).ok();
+            std::fs::read_to_string(&log).expect("the steps").lines().count()
+        };
+        let stride = if who == Who::Root { 4 } else { 12 };
+        for n in (1..=calls).step_by(stride) {
+            let desk = scene(who);
+            let before = tree(&desk);
+            let said = part(&desk, &format!("kill:{n}"));
+            assert_ne!(said.status, 0, "{n} of {calls}: {said}");
+            let what = format!("killed at {n} of {calls}");
+            // The next verb recovers; then what is on the tree is the part or nothing.
+            desk.recant("recover").ok();
+            let parts: Vec<String> = desk.ids().into_iter().skip(1).collect();
+            match &parts[..] {
+                [] => before.assert_same(&tree(&desk), &what),
+                [part] => {
+                    assert_eq!(lines(&desk, "a").len(), 19, "{what}");
+                    // Killed before the session was told: it says what has to be taken back first.
+                    let said = desk.recant("commit s");
+                    if said.status != 0 {
+                        assert!(said.stderr().contains("conflict"), "{what}: {said}");
+                        desk.recant(&format!("rollback {part}")).ok();
+                    } else {
+                        desk.recant("rollback s").ok();
+                        desk.recant(&format!("rollback {part}")).ok();
+                    }
+                    before.assert_same(&tree(&desk), &what);
+                }
+                more => panic!("{what}: {more:?}"),
+            }
+            if desk.status("s") == "pending" {
+                desk.recant("commit s").ok();
+                assert_eq!((lines(&desk, "a").len(), &*desk.world.read("made")), (20, "new\n"), "{what}");
+            }
+        }
+    }
+}
+
+fn scene(who: Who) -> Desk {
+    let desk = Desk::new(who);
+    desk.made(SETUP);
+    desk.held("-n s", SCRIPT).run().ok();
+    desk
+}
+
+fn part(desk: &Desk, order: &str) -> Said {
+    desk.call(["commit", "s", "a:2"]).env("RECANT_STEPS", order).run()
+}

@@ -1,0 +1,2836 @@
+//! `recant run` and `recant shell`, the real binary: what becomes of a command's changes, its exit status and its
+//! session. Each test runs as root and as an ordinary user; without root the user's half alone, which is said.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, SystemTime};
+
+use crate::common::{self, Said, manifest};
+use crate::desk::{Desk, USER, Who, each, has, is_root, settled, until};
+
+#[test]
+fn the_command_s_own_status_is_that_of_run() {
+    each(|desk| {
+        for (script, status) in [("exit 0", 0), ("exit 3", 3), ("exit 255", 255), ("kill -9 $$", 137), ("kill -TERM $$", 143)] {
+            desk.run(script).with(status);
+        }
+        assert!(desk.ids().is_empty(), "a run without changes leaves no session");
+        assert!(desk.recant("run sh -c true").ok().stderr().contains("no file change"), "'--' may be left out");
+    });
+}
+
+#[test]
+fn a_run_works_where_session_and_process_group_lie_outside_of_the_pid_namespace() {
+    if !is_root() || !has("unshare") {
+        return eprintln!("skipped: a PID namespace without a user namespace needs root and unshare");
+    }
+    // As in a container that somebody enters, or a CI job: getsid(2) and getpgrp(2) give 0 there.
+    let words = ["--pid", "--fork", "--mount-proc", "--kill-child"];
+    let asked = "import os; assert os.getsid(0) == os.getpgrp() == 0, (os.getsid(0), os.getpgrp())";
+    let desk = Desk::new(Who::Root);
+    desk.world.program("unshare", words.iter().chain(&["python3", "-c", asked])).run().ok();
+    let binary = desk.binary.to_str().unwrap();
+    desk.world.program("unshare", words.iter().chain(&[binary, "run", "--commit", "--", "sh", "-c", "echo x > x"])).run().ok();
+    assert_eq!(desk.world.read("x"), "x\n");
+}
+
+#[test]
+fn changes_of_the_mtime_or_of_metadata_alone_are_counted_in_words_that_say_so() {
+    each(|desk| {
+        desk.made("echo 1 > one; echo 2 > two; echo 3 > three");
+        let said = desk.run("touch -d @1 one two; chmod 600 three; echo > four").ok();
+        let counts = "1 created, 1 of metadata, 2 of the mtime alone";
+        assert!(said.stderr().contains(&format!("recant: {counts}\n")), "{said}");
+        let said = desk.run("touch -d @2 one two").ok();
+        assert!(said.stderr().contains("2 changes (2 of the mtime alone) held"), "{said}");
+        desk.recant("discard last").ok();
+        let said = desk.recant("show last").ok();
+        assert!(said.stdout().contains(&format!("changes     {counts}\n")), "{said}");
+    });
+}
+
+#[test]
+fn what_a_failed_command_changed_stays_pending_and_its_status_is_shown() {
+    each(|desk| {
+        let said = desk.run("echo half > half; exit 3").with(3);
+        let id = desk.id();
+        assert!(said.stderr().contains(&format!("held in session {} (the command exited with 3)", &id[16..])), "{said}");
+        assert_eq!(desk.status(&id), "pending");
+        assert!(!desk.world.exists("half"));
+        let tail = &id[16..];
+        for verb in ["diff", "commit", "discard"] {
+            assert!(said.stderr().contains(&format!("recant {verb} {tail}")), "{said}");
+        }
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!(desk.world.read("half"), "half\n");
+    });
+}
+
+#[test]
+fn a_command_that_can_not_start_leaves_no_session() {
+    each(|desk| {
+        desk.made("echo text > text");
+        desk.recant("run -- no-such-program").with(127);
+        desk.recant("run -- ./text").with(126);
+        desk.recant("run -- ./text/below").with(127);
+        desk.recant("run --commit --id-file id -- no-such-program").with(127);
+        assert!(desk.ids().is_empty());
+        assert!(desk.world.read("id").ends_with("result=failed\n"), "{}", desk.world.read("id"));
+        let left = || std::fs::read_dir(desk.world.store().join("sessions")).unwrap().map(|entry| entry.unwrap().file_name());
+        let names = || left().map(|name| name.into_string().unwrap());
+        let left = || names().filter(|name| name != ".numbering").collect::<Vec<_>>();
+        assert_eq!(left(), Vec::<String>::new());
+        desk.run("echo new > new").ok();
+        assert_eq!(left(), desk.ids());
+    });
+}
+
+#[test]
+fn what_can_not_be_captured_is_not_started() {
+    each(|desk| {
+        desk.made("mkdir -p gone");
+        let store = desk.world.store();
+        desk.recant("session new").ok();
+        // In the store, which is hidden in the run.
+        let said = desk.call(["run", "--", "touch", "made"]).cwd(store.join("sessions")).run().with(125);
+        assert!(said.stderr().contains("was not started"), "{said}");
+        // A directory as standard input is a way around the capture.
+        let mut command = desk.held("", "true").command();
+        let directory = std::fs::File::open(desk.world.tree()).unwrap();
+        let output = command.stdin(Stdio::from(directory)).output().unwrap();
+        assert_eq!(output.status.code(), Some(125), "{}", String::from_utf8_lossy(&output.stderr));
+        // A working directory without a path.
+        let script = format!("cd gone && rmdir ../gone && exec {} run -- true", desk.binary.display());
+        desk.give(desk.world.program("sh", ["-c", &script])).run().with(125);
+        desk.recant("run --hide no-such-directory -- true").with(125);
+        if desk.who == Who::User {
+            let said = desk.recant("run -- sudo touch made").with(125);
+            assert!(said.stderr().contains("sudo recant run"), "{said}");
+        }
+        assert_eq!(desk.ids().len(), 1, "only the session that was there");
+    });
+}
+
+#[test]
+fn settings_and_a_store_that_can_not_be_meant_keep_a_command_from_being_started_as_all_else_does() {
+    each(|desk| {
+        let tree = desk.world.tree();
+        let all =
+            [&["run", "--", "touch", "made"][..], &["run", "--in", tree.to_str().unwrap(), "--", "touch", "made"], &["shell"]];
+        let not_started = |said: Said, why: &str| {
+            let said = said.with(125);
+            assert!(said.stderr().contains(why) && said.stderr().contains("was not started"), "{said}");
+        };
+        let shell = |words: &[&str]| desk.call(words.iter().copied()).env("SHELL", "/bin/true");
+        for words in all {
+            not_started(shell(words).env("RECANT_STORE", "rel").run(), "RECANT_STORE=rel: the store's path has to be absolute");
+        }
+        desk.world.config("colour = 'never'\n");
+        for words in all {
+            not_started(shell(words).run(), "unknown key \"colour\"");
+        }
+        assert!(!desk.world.exists("made"));
+        let said = desk.recant("run --json -- true").with(125);
+        assert_eq!(said.json_err()["kind"], "refused", "what it was stands in the JSON: {said}");
+        desk.recant("list").with(1);
+    });
+}
+
+#[test]
+fn commit_follows_a_good_command_alone() {
+    each(|desk| {
+        let before = desk.made("echo old > kept");
+        desk.held("--commit", "echo new > kept; exit 5").run().with(5);
+        desk.world.manifest().assert_same(&before, "a command that failed is not committed");
+        let failed = desk.id();
+        assert_eq!(desk.status(&failed), "pending");
+        desk.held("--commit", "echo new > kept; echo more > more").run().ok();
+        assert_eq!(desk.world.read("kept"), "new\n");
+        assert_eq!(desk.status("last"), "committed");
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+    });
+}
+
+#[test]
+fn a_commit_that_conflicts_gives_its_own_status_and_keeps_what_is_held() {
+    each(|desk| {
+        desk.made("echo old > kept");
+        let waiting = desk.start("--commit --id-file id", "echo ready; read go; echo mine > kept");
+        desk.made("echo theirs > kept");
+        let mut waiting = waiting;
+        waiting.child.stdin.take().unwrap().write_all(b"\n").unwrap();
+        assert_eq!(waiting.child.wait().unwrap().code(), Some(3));
+        assert_eq!(desk.world.read("kept"), "theirs\n");
+        assert!(desk.world.read("id").ends_with("\nresult=conflict\n"), "{}", desk.world.read("id"));
+        let id = desk.id();
+        assert_eq!(desk.status(&id), "pending");
+        desk.recant(&format!("commit {id} --force")).ok();
+        assert_eq!(desk.world.read("kept"), "mine\n");
+        desk.recant(&format!("rollback {id}")).ok();
+        assert_eq!(desk.world.read("kept"), "theirs\n");
+    });
+}
+
+#[test]
+fn discard_drops_what_was_changed() {
+    each(|desk| {
+        let before = desk.made("echo old > kept");
+        let said = desk.held("--discard", "echo new > kept; exit 7").run().with(7);
+        assert!(said.stderr().contains("dropped"), "{said}");
+        desk.world.manifest().assert_same(&before, "nothing was changed");
+        assert_eq!(desk.status(&desk.id()), "discarded");
+    });
+}
+
+#[test]
+fn the_id_file_holds_the_id_at_the_start_and_the_result_at_the_end() {
+    each(|desk| {
+        let waiting = desk.start("--id-file id", "echo ready; read go; echo new > new");
+        let early = desk.world.read("id");
+        waiting.go();
+        let id = desk.id();
+        assert_eq!(early, format!("id={id}\n"));
+        assert_eq!(desk.world.read("id"), format!("id={id}\nresult=pending\n"));
+        desk.recant(&format!("discard {id}")).ok();
+        for (options, script, result, status) in [
+            ("", "true", "nothing", 0),
+            ("--commit", "echo new > new", "committed", 0),
+            ("--commit", "echo new > other; exit 1", "pending", 1),
+            ("--discard", "echo new > other", "discarded", 0),
+        ] {
+            desk.held(&format!("--id-file id {options}"), script).run().with(status);
+            let text = desk.world.read("id");
+            assert!(text.starts_with("id=2") && text.ends_with(&format!("\nresult={result}\n")), "{script}: {text}");
+        }
+    });
+}
+
+#[test]
+fn a_name_given_to_a_run_names_its_session() {
+    each(|desk| {
+        desk.held("-n first", "echo new > new").run().ok();
+        assert_eq!(desk.status("first"), "pending");
+        for (name, why) in [("first", "taken"), ("1st", "letter"), ("last", "last")] {
+            let said = desk.held(&format!("-n {name}"), "echo started; echo other > other").run().with(125);
+            assert_eq!(said.stdout(), "", "not started: {said}");
+            assert!(said.stderr().contains("the command was not started") && said.stderr().contains(why), "{name}: {said}");
+            let goes_on = "recant run --session first -- COMMAND goes on in it; or take another name";
+            assert_eq!(said.stderr().contains(goes_on), name == "first", "{said}");
+        }
+        desk.recant("commit first").ok();
+        assert_eq!(desk.world.read("new"), "new\n");
+    });
+}
+
+#[test]
+fn a_second_run_in_a_session_adds_to_the_net_change() {
+    each(|desk| {
+        let before = desk.made("echo one > one; echo two > two; echo three > three; mkdir d; echo d > d/d");
+        desk.run("echo 1 > one; echo 2 > two; rm three; echo new > new; rm -r d").ok();
+        let id = desk.id();
+        let said = desk
+            .held(&format!("--session {id}"), "cat one; ls; echo two > two; touch -r one two; rm new; echo 3 > three; mkdir d");
+        let said = said.run().ok();
+        assert_eq!(said.stdout(), "1\nnew\none\ntwo\n", "it goes on from what is held");
+        assert_eq!(desk.ids(), std::slice::from_ref(&id));
+        assert_eq!(desk.paths(&id), ["d/d", "one", "three"], "the rest is net no change");
+        desk.world.manifest().assert_same(&before, "the tree stays");
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!((&*desk.world.read("one"), &*desk.world.read("three")), ("1\n", "3\n"));
+        assert!(!desk.world.exists("new") && !desk.world.exists("d/d") && desk.world.exists("d"));
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+        let said = desk.held(&format!("--session {id}"), "echo started").run().with(125);
+        assert!(said.stderr().contains("rolled back"), "{said}");
+    });
+}
+
+/// What a run has touched lies in its upper as well, though it is no change: it is the tree's still, and was so all the time.
+#[test]
+fn what_an_earlier_run_left_as_it_was_is_no_conflict_when_a_later_one_changes_it() {
+    each(|desk| {
+        desk.made("echo a > a; echo b > b; chmod 644 a");
+        desk.run("echo bb > b; chmod 600 a; chmod 644 a").ok();
+        let id = desk.id();
+        desk.held(&format!("--session {id}"), "echo aa > a").run().ok();
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!((&*desk.world.read("a"), &*desk.world.read("b")), ("aa\n", "bb\n"));
+    });
+}
+
+#[test]
+fn a_session_in_which_a_further_command_was_not_started_is_as_it_was() {
+    each(|desk| {
+        // An ordinary user's files that are closed to their owner are opened up in the session.
+        let before = desk.made("mkdir sub; echo old > a; echo text > text; echo x > x");
+        desk.held("--pass x", "echo new > a; echo k > b; chmod 200 b; exit 3").run().with(3);
+        let id = desk.id();
+        let told = || {
+            let mut shown = desk.recant(&format!("show {id} --json")).ok().json();
+            shown["session"]["changed"].take();
+            let kept = std::fs::read(desk.world.session(&id).join("run.json")).unwrap();
+            let kept: serde_json::Value = serde_json::from_slice(&kept).unwrap();
+            (shown, [kept["argv"].clone(), kept["ending"].clone(), kept["notes"].clone(), kept["coverage"].clone()])
+        };
+        let was = told();
+        let go_on = |directory: &str, words: &[&str]| {
+            let call = desk.call([&["run", "--session", &id][..], words].concat());
+            call.cwd(desk.world.path(directory)).run()
+        };
+        for (status, words) in [(127, &["--", "no-such-program"][..]), (126, &["./text"]), (125, &["--hide", "none", "true"])] {
+            let said = go_on(".", words).with(status);
+            assert_eq!(told(), was, "{said}");
+            let listed = desk.recant("list").ok();
+            assert!(listed.stdout().contains("pending") && !listed.stdout().contains("ended"), "{listed}");
+            assert!(!desk.recant("diff last").ok().stderr().contains("cut off"));
+        }
+        // A place more, whose upper stays, where a set-up that was cut off has left one.
+        let record = std::fs::read(desk.world.session(&id).join("run.json")).unwrap();
+        let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
+        let next = record["places"].as_array().unwrap().iter().map(|place| place["k"].as_u64().unwrap() + 1).max().unwrap();
+        let left = desk.world.session(&id).join(format!("held/upper/{next}"));
+        desk.bare(&desk.world.store(), &format!("mkdir {0}; echo left > {0}/left", left.display()));
+        desk.world.config("[capture]\nalso = ['/usr/share']\n");
+        go_on("sub", &["--", "no-such-program"]).with(127);
+        assert_eq!(told(), was);
+        go_on("sub", &["--", "sh", "-c", "echo c > ../c && cat ../a"]).ok();
+        assert_eq!(desk.paths(&id), ["a", "b", "c"]);
+        if desk.who == Who::User {
+            // Which that user cannot take back.
+            go_on(".", &["--", "chmod", "600", "b"]).ok();
+        }
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!((desk.world.read("a"), desk.world.read("c")), ("new\n".into(), "c\n".into()));
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+    });
+}
+
+#[test]
+fn what_the_first_run_of_a_session_said_stays_said_in_the_further_ones() {
+    each(|desk| {
+        desk.made("echo old > a; mkdir -p d/in; echo x > d/in/x; echo pp > pp; echo qq > qq");
+        let is_root = desk.who == Who::Root;
+        if is_root {
+            desk.bare(&desk.world.tree(), "mknod d/none c 0 0");
+        }
+        desk.held("--pass pp", "echo new > a; if [ -e d/none ] || [ $(id -u) = 0 ]; then mv d e; fi").run().ok();
+        let id = desk.id();
+        let shown = || desk.recant(&format!("show {id} --all")).ok().stdout();
+        let real = desk.world.path("pp").display().to_string();
+        let once = |text: &str| {
+            let shown = shown();
+            assert_eq!(shown.matches(text).count(), 1, "{text}: {shown}");
+        };
+        let lost = "a device 0:0 cannot move with the renamed directory";
+        for script in ["true", "echo b > b", "echo c > c"] {
+            let said = desk.held(&format!("--session {id} --pass qq"), script).run().ok();
+            assert!(shown().lines().any(|line| line.starts_with("real") && line.contains(&real)), "{}", shown());
+            once(&format!("{real}: in an earlier run: --pass"));
+            if is_root {
+                once(&format!("in an earlier run: {}: {lost}", desk.world.path("d/none").display()));
+                assert!(!said.stderr().contains(lost), "it is no news: {said}");
+            }
+        }
+        desk.recant(&format!("run --session {id} -- no-such-program")).with(127);
+        once(&format!("{real}: in an earlier run: --pass"));
+    });
+}
+
+#[test]
+fn what_somebody_changed_between_two_runs_of_a_session_is_a_conflict() {
+    each(|desk| {
+        desk.made("echo one > one; echo two > two; echo equal > equal; mkdir d; echo d > d/d");
+        // `equal` is copied up and no change in the end: it does not stay in the session.
+        desk.run("echo 1 > one; chmod 600 equal; chmod 644 equal; rm -r d").ok();
+        let id = desk.id();
+        desk.made("echo theirs > one; echo theirs > equal; echo theirs > d/new");
+        desk.held(&format!("--session {id}"), "echo 2 > two").run().ok();
+        let said = desk.recant(&format!("commit {id}")).with(3);
+        for (name, is_conflict) in [("one", true), ("equal", false), ("d/new", true)] {
+            let is_named = said.stderr().lines().any(|line| line.starts_with(&format!("{name}: ")));
+            assert_eq!(is_named, is_conflict, "{name}: {said}");
+        }
+        assert_eq!(desk.world.read("one"), "theirs\n");
+    });
+}
+
+#[test]
+fn what_somebody_removed_or_replaced_between_two_runs_leaves_the_session_readable_and_is_a_conflict() {
+    each(|desk| {
+        // The last number: what a commit by force ends with. It leaves out what has no directory any more, and refuses where something that
+        // the session does not hold is in the way.
+        for (n, (theirs, second, conflict, forced)) in [
+            ("rm -r c", "echo hi > unrelated", "c/d", 4),
+            ("rm -r c; echo theirs > c", "echo hi > unrelated", "c/d", 4),
+            ("rm -r c", "chmod 700 c; rm c/d", "c", 4),
+            ("rm e; mkdir e; echo theirs > e/x", "rm e; echo z > e", "e", 3),
+            ("rm -r c; mkdir -p c/d/f; echo theirs > c/d/f/g", "rm c/d; echo z > c/d", "c/d", 3),
+        ]
+        .iter()
+        .enumerate()
+        {
+            desk.made(&format!("mkdir -p {n}/c; cd {n}; echo old > c/d; echo old > e"));
+            desk.run(&format!("cd {n}; echo precious > c/d; echo mine > e; echo other > other")).ok();
+            let id = desk.ids().pop().unwrap();
+            desk.made(&format!("cd {n}; {theirs}"));
+            let changed = desk.world.manifest();
+            desk.held(&format!("--session {id}"), &format!("cd {n}; {second}")).run().ok();
+            let said = desk.recant(&format!("commit {id}")).with(3);
+            assert!(said.stderr().contains(&format!("{n}/{conflict}: ")), "{theirs}: {said}");
+            desk.world.manifest().assert_same(&changed, theirs);
+            desk.recant(&format!("commit {id} --force")).with(*forced);
+            if *forced == 3 {
+                desk.world.manifest().assert_same(&changed, theirs);
+                desk.recant(&format!("discard {id}")).ok();
+                continue;
+            }
+            assert_eq!(desk.world.read(format!("{n}/other")), "other\n", "{theirs}");
+            desk.recant(&format!("rollback {id}")).ok();
+            desk.world.manifest().assert_same(&changed, theirs);
+        }
+    });
+}
+
+/// A directory that the first run left alone was seen by the second as it is, whoever changed it in between.
+#[test]
+fn what_a_later_run_saw_and_then_took_away_renamed_or_replaced_is_no_conflict() {
+    each(|desk| {
+        let rename = if desk.who == Who::Root && has("perl") { "perl -e 'rename \"d\", \"e\" or die'" } else { "mv d e" };
+        for (n, second) in
+            [rename, "rm -r d", "rm d/f d/new", "echo mine > d/f; mv d/f d/new", "rm d/f; mv -T d/new d/f"].iter().enumerate()
+        {
+            desk.made(&format!("mkdir -p {n}/d/sub; cd {n}; echo f > d/f; echo g > d/sub/g; echo other > other"));
+            desk.run(&format!("cd {n}; echo first > other; cat d/f")).ok();
+            let id = desk.ids().pop().unwrap();
+            desk.made(&format!("cd {n}; echo theirs >> d/f; echo new > d/new; chmod 700 d/sub; echo h > d/sub/h"));
+            let changed = desk.world.manifest();
+            desk.held(&format!("--session {id}"), &format!("cd {n}; {second}")).run().ok();
+            desk.recant(&format!("commit {id}")).ok();
+            desk.recant(&format!("rollback {id}")).ok();
+            desk.world.manifest().assert_same(&changed, second);
+        }
+    });
+}
+
+/// A copy that is no change does not stay in the first run's upper, so that the second sees what somebody put there.
+#[test]
+fn what_the_first_run_did_not_change_in_the_end_is_seen_by_the_second_as_it_is() {
+    each(|desk| {
+        for (n, (first, second)) in [
+            ("true <> f", "rm f"),
+            ("true <> f", "mv g f"),
+            ("echo x > f; echo f > f; touch -d 2001-01-01 f", "rm f"),
+            ("ln f h; rm h", "rm f"),
+        ]
+        .iter()
+        .enumerate()
+        {
+            desk.made(&format!("mkdir -p {n}; cd {n}; echo f > f; echo g > g; touch -d 2001-01-01 f"));
+            desk.run(&format!("cd {n}; {first}; echo first > other")).ok();
+            let id = desk.ids().pop().unwrap();
+            desk.made(&format!("cd {n}; echo theirs > f"));
+            let now = desk.world.manifest();
+            let said = desk.held(&format!("--session {id}"), &format!("cd {n}; cat f; {second}")).run().ok();
+            assert_eq!(said.stdout(), "theirs\n", "{first}");
+            desk.recant(&format!("commit {id}")).ok();
+            desk.recant(&format!("rollback {id}")).ok();
+            desk.world.manifest().assert_same(&now, "taken back");
+        }
+    });
+}
+
+/// A directory that the first run made anew hides the tree from the second without being a change.
+#[test]
+fn what_a_later_run_could_not_see_and_took_away_is_a_conflict() {
+    each(|desk| {
+        for (n, (first, outside, second)) in [
+            ("rmdir d; mkdir d", "echo theirs > d/x", "rmdir d"),
+            ("rmdir d; mkdir d", "echo theirs > d/x", "rmdir d; mkdir d; echo mine > d/x"),
+            ("rm -r full", "echo theirs > full/x", "mkdir full; echo mine > full/x"),
+        ]
+        .iter()
+        .enumerate()
+        {
+            desk.made(&format!(
+                "mkdir -p {n}/d {n}/full; cd {n}; echo f > f; echo g > g; echo in > full/in; touch -d 2001-01-01 f"
+            ));
+            desk.run(&format!("cd {n}; {first}; echo first > other")).ok();
+            let id = desk.ids().pop().unwrap();
+            desk.made(&format!("cd {n}; {outside}"));
+            let now = desk.world.manifest();
+            desk.held(&format!("--session {id}"), &format!("cd {n}; {second}")).run().ok();
+            let said = desk.recant(&format!("commit {id}"));
+            assert_eq!(said.status, 3, "{first} / {outside} / {second}: {said}");
+            desk.world.manifest().assert_same(&now, "a conflict changes nothing");
+        }
+    });
+}
+
+#[test]
+fn a_session_that_is_named_is_begun_by_its_first_run_and_gone_on_in_by_the_others() {
+    each(|desk| {
+        let said = desk.held("--session work", "echo 1 > one").run().ok();
+        let id = desk.id();
+        assert!(said.stderr().starts_with(&format!("recant: new session {}, named work\n", &id[16..])), "{said}");
+        let said = desk.held("--session work", "cat one; echo 2 > two").run().ok();
+        let goes_on = format!("recant: step 2 of session {}: 1 change (1 created), 2 in all\n", &id[16..]);
+        assert_eq!((said.stdout(), said.stderr()), ("1\n".into(), goes_on));
+        // By its id, and as the newest, it is the same session; `shell` names it likewise.
+        desk.held(&format!("--session {}", &id[16..]), "cat two; echo 3 > three").run().ok();
+        desk.held("--session last", "cat three; echo 4 > four").run().ok();
+        let shell = |words: &[&str]| desk.call([&["shell"], words].concat()).env("SHELL", "/bin/sh").stdin("cat four\n").run();
+        let said = shell(&["--session", "work"]).ok();
+        let goes_on = format!("recant: going on in session {}, named work: 4 changes so far\n", &id[16..]);
+        assert!(said.stdout() == "4\n" && said.stderr().starts_with(&goes_on), "{said}");
+        assert_eq!(shell(&["work"]).ok().stdout(), "4\n");
+        assert_eq!((desk.id(), desk.paths(&id)), (id, ["four", "one", "three", "two"].map(Into::into).to_vec()));
+        // One that was begun for nothing is gone again, and quiet runs say nothing of which it is.
+        let said = desk.held("--session nothing -q", "true").run().ok();
+        assert!(said.err.is_empty() && desk.ids().len() == 1, "{said}");
+        // A shell in a new one says so before it begins.
+        let said = shell(&["--session", "other"]).with(1);
+        assert!(said.stderr().contains("named other\nrecant: a shell with every file change held"), "{said}");
+    });
+}
+
+#[test]
+fn of_runs_that_name_a_session_at_once_one_begins_it_and_the_others_are_told_that_it_is_running() {
+    each(|desk| {
+        let waiting = desk.start("--session work", "echo 1 > one; echo ready; read go");
+        for words in ["run --session work -- echo started", "shell work", "shell --session work"] {
+            let said = desk.recant(words).with(125);
+            assert!(said.out.is_empty() && said.stderr().lines().count() == 3, "{said}");
+            assert!(said.stderr().contains(": a command is running in it\n"), "{said}");
+        }
+        waiting.go();
+        desk.held("--session work", "cat one").run().ok();
+        let calls: Vec<_> = (0..6)
+            .map(|n| desk.held("--session many -q", &format!("echo {n} > {n}; sleep 0.3")).command())
+            .map(|mut command| command.stderr(Stdio::null()).spawn().unwrap())
+            .collect();
+        let good = calls.into_iter().filter_map(|mut call| call.wait().unwrap().success().then_some(())).count();
+        assert!(good >= 1 && desk.ids().len() == 2, "{good}: {:?}", desk.ids());
+        assert_eq!(desk.paths("many").len(), good);
+    });
+}
+
+#[test]
+fn a_session_that_no_run_can_go_on_in_is_refused_with_the_reason_and_what_to_do() {
+    each(|desk| {
+        desk.made("echo one > one; echo two > two");
+        let refused = |key: &str, why: &str| {
+            for words in [format!("run --session {key} -- echo started"), format!("shell {key}")] {
+                let said = desk.recant(&words).with(125);
+                // Nothing else is said: no banner before it.
+                assert!(said.out.is_empty() && said.stderr().lines().count() == 3, "{said}");
+                assert!(said.stderr().contains(why) && said.stderr().contains("the command was not started"), "{said}");
+            }
+        };
+        desk.held("--session work", "echo 1 > one; echo 2 > two").run().ok();
+        let id = desk.id();
+        desk.recant(&format!("commit {id} one")).ok();
+        refused(&id, "it is partial");
+        refused("work", "recant commit");
+        desk.recant(&format!("commit {id}")).ok();
+        refused(&id, "it is committed");
+        refused(&id[16..], "--session NAME");
+        desk.recant(&format!("rollback {id}")).ok();
+        refused(&id, "it is rolled back");
+        desk.run("echo 3 > three").ok();
+        let dropped = desk.ids().pop().unwrap();
+        desk.recant(&format!("discard -y {dropped}")).ok();
+        refused(&dropped, "it is discarded");
+        let staged = desk.recant("session new -n staged").ok().id();
+        refused(&staged, "it was staged by hand");
+        refused("staged", "it was staged by hand");
+        assert_eq!(desk.status(&id), "rolled_back");
+        // What can be no name gets no session.
+        for (name, why) in [("1a", "it does not start with a letter"), ("a/b", "letters, digits"), ("", "letter")] {
+            let said = desk.call(["run", "--session", name, "--", "echo", "started"]).run().with(125);
+            assert!(said.out.is_empty() && said.stderr().contains(why), "{said}");
+            assert!(
+                said.stderr().ends_with("a name begins with a letter; letters, digits, '.', '_' and '-' follow, 64 at most\n")
+            );
+        }
+    });
+}
+
+#[test]
+fn a_session_of_which_a_file_cannot_be_read_is_not_gone_on_in_and_the_command_is_not_started() {
+    each(|desk| {
+        desk.held("-n work", "echo 1 > one").run().ok();
+        let id = desk.id();
+        let directory = desk.world.session(&id);
+        for name in ["session.json", "changes.jsonl", "run.json"] {
+            let whole = std::fs::read(directory.join(name)).expect("a file of the session");
+            for damage in ["printf { > F", "mv F F.aside && mkdir F"] {
+                desk.bare(&directory, &damage.replace('F', name));
+                let said = desk.call(["run", "--session", &id, "--", "echo", "started"]).run().with(125);
+                assert!(said.out.is_empty() && said.stderr().contains("the command was not started"), "{name}, {damage}: {said}");
+                assert!(said.stderr().contains(name), "{name}, {damage}: {said}");
+                desk.bare(&directory, &"if [ -d F ]; then rmdir F && mv F.aside F; fi".replace('F', name));
+                desk.world.write(directory.join(name), &whole);
+            }
+        }
+        desk.call(["run", "--session", &id, "--", "cat", "one"]).run().ok();
+    });
+}
+
+#[test]
+fn an_imported_session_is_not_gone_on_in() {
+    each(|desk| {
+        desk.run("echo 1 > one").ok();
+        let id = desk.id();
+        let stream = desk.recant(&format!("session export {id}")).ok().out;
+        let other = desk.world.root().join("other");
+        let other = ["--store", other.to_str().unwrap()];
+        desk.call([&other[..], &["session", "import"]].concat()).stdin(stream).run().ok();
+        let said = desk.call([&other[..], &["run", "--session", &id, "--", "echo", "started"]].concat()).run().with(125);
+        assert!(said.out.is_empty() && said.stderr().contains("it was imported\n"), "{said}");
+    });
+}
+
+#[test]
+fn inside_a_run_a_run_just_runs_and_the_tree_is_not_recant_s() {
+    each(|desk| {
+        desk.run("echo first > first").ok();
+        let held = desk.id();
+        let me = desk.binary.display().to_string();
+        let store = desk.world.store().display().to_string();
+        let script = format!(
+            "{me} run -- sh -c 'echo deep > deep; exit 4'; echo run $?
+             {me} commit {held}; echo commit $?; {me} rollback {held}; echo rollback $?; {me} redo {held}; echo redo $?
+             ls -A {store} 2>&1 | grep -c sessions; rm -rf {store} 2>&1 >/dev/null | head -c 1 | wc -c"
+        );
+        let said = desk.run(&script).ok();
+        let (first, second) = (held.clone(), desk.ids()[1].clone());
+        let out = said.stdout();
+        assert!(out.starts_with("run 4\ncommit 1\nrollback 1\nredo 1\n0\n"), "{said}");
+        let (notes, refused) = (said.stderr(), said.stderr().matches("inside").count());
+        assert!(notes.contains(&second) && refused >= 4, "each says that it is inside: {said}");
+        assert_eq!(desk.paths(&second), ["deep"], "the store is no change");
+        assert_eq!(desk.status(&first), "pending");
+        desk.recant(&format!("commit {first}")).ok();
+    });
+}
+
+#[test]
+fn a_command_that_stopped_itself_goes_on_with_recant() {
+    each(|desk| {
+        let mut command = desk.held("--commit", "kill -STOP $$; echo on > went").command();
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        let is_stopped = || {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap();
+            stat.rsplit(") ").next().unwrap().starts_with('T')
+        };
+        until("recant stops with its command", is_stopped);
+        // To recant alone, as somebody does who knows of no other process.
+        rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+        until("the command goes on", || child.try_wait().unwrap().is_some());
+        assert!(child.wait().unwrap().success());
+        assert_eq!(desk.world.read("went"), "on\n");
+    });
+}
+
+#[test]
+fn a_command_that_stops_again_as_soon_as_it_is_continued_with_its_group_stays_stopped() {
+    use std::os::unix::process::CommandExt;
+    const STOPS: u32 = 30;
+    each(|desk| {
+        let script = format!("for n in $(seq {STOPS}); do kill -STOP $$; done; exit 9");
+        let mut command = desk.held("-q", &script).command();
+        let mut child =
+            command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        let is_stopped = || {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap();
+            stat.rsplit(") ").next().unwrap().starts_with('T')
+        };
+        for n in 0..STOPS {
+            until(&format!("recant stops with its command, after {n}"), is_stopped);
+            rustix::process::kill_process_group(pid, rustix::process::Signal::CONT).unwrap();
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(9));
+    });
+}
+
+#[test]
+fn a_killed_recant_takes_the_command_along_and_what_it_wrote_is_collected_by_the_next_verb() {
+    each(|desk| {
+        for verb in ["diff", "commit", "show"] {
+            desk.made("echo old > old");
+            let before = desk.world.manifest();
+            let waiting = desk
+                .start("--id-file id", "echo new > old; mkdir d; echo made > d/made; echo ready; sleep 1000; echo late > late");
+            let text = desk.world.read("id");
+            desk.world.remove("id");
+            let id = text.lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
+            let so_far = desk.recant(&format!("{} {id}", if verb == "commit" { "diff" } else { verb })).ok();
+            assert!(so_far.stderr().contains("this is what it has changed so far"), "{so_far}");
+            assert!(so_far.stdout().contains("d/made") && so_far.stdout().contains("old"), "{so_far}");
+            let listed = desk.recant("list").ok();
+            assert!(!listed.stdout().contains("ended"), "it is under way: {listed}");
+            waiting.kill();
+            until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
+            let said = desk.recant(&format!("{verb} {id}")).with(i32::from(verb == "commit"));
+            assert!(said.stderr().contains("cut off; what it had changed is held: 3 changes"), "{verb}: {said}");
+            desk.world
+                .manifest()
+                .without_directory_times()
+                .assert_same(&before.clone().without_directory_times(), "nothing was changed");
+            assert_eq!(desk.paths(&id), ["d", "d/made", "old"]);
+            desk.recant(&format!("commit {id}")).ok();
+            assert_eq!((&*desk.world.read("old"), &*desk.world.read("d/made")), ("new\n", "made\n"));
+            desk.recant(&format!("rollback {id}")).ok();
+            desk.world.manifest().without_directory_times().assert_same(&before.without_directory_times(), "rolled back");
+        }
+    });
+}
+
+#[test]
+fn what_a_discarded_run_held_is_said_to_be_gone_also_where_a_part_is_on_the_tree() {
+    each(|desk| {
+        desk.run("echo a > a; echo b > b").ok();
+        let id = desk.id();
+        desk.recant(&format!("commit {id} a")).ok();
+        desk.recant(&format!("checkpoint prune {id}")).ok();
+        desk.recant(&format!("discard {id}")).ok();
+        let said = desk.recant(&format!("cat {id} b")).with(1);
+        assert!(said.stderr().contains("is discarded"), "{said}");
+        assert!(desk.world.exists("a") && !desk.world.exists("b"));
+    });
+}
+
+#[test]
+fn last_is_a_run_that_was_cut_off_and_no_run_that_is_under_way_or_left_nothing() {
+    each(|desk| {
+        desk.run("echo older > older").ok();
+        let waiting = desk.start("", "echo newer > newer; echo ready; sleep 1000");
+        let (older, newer) = (desk.ids()[0].clone(), desk.ids()[1].clone());
+        let said = desk.recant("diff last --name-only").ok();
+        assert!(
+            said.stdout().ends_with("/older\n") && said.stderr().contains(&format!("session {newer} is under way")),
+            "{said}"
+        );
+        waiting.kill();
+        until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
+        desk.start("", "echo ready; sleep 1000").kill();
+        until("that one, too", || desk.recant("list").ok().stdout().matches("ended").count() == 2);
+        // Nobody has seen what was collected just now.
+        let said = desk.recant("commit last").with(1);
+        assert!(said.stderr().contains(&format!("last is {newer}")), "{said}");
+        let tail = newer.rsplit('-').next().unwrap();
+        assert!(said.stderr().contains(&format!("recant diff {tail} shows it; recant commit {tail} commits it")), "{said}");
+        assert!(said.stderr().contains("nothing was changed"), "{said}");
+        assert!(!desk.world.exists("newer") && !desk.world.exists("older"), "{said}");
+        let said = desk.recant("commit last").ok();
+        assert!(desk.world.exists("newer") && !desk.world.exists("older"), "{said}");
+        assert_eq!((desk.status(&older), desk.status(&newer)), ("pending".into(), "committed".into()));
+    });
+}
+
+#[test]
+fn recover_names_the_runs_that_were_cut_off_and_commit_of_a_part_waits_until_somebody_has_seen_it() {
+    each(|desk| {
+        let cut = || {
+            desk.start("", "echo new > new; echo more > more; echo ready; sleep 1000").kill();
+            until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
+            desk.ids().last().unwrap().clone()
+        };
+        let id = cut();
+        let held = format!("the run of session {id} was cut off; what it had changed is held: 2 changes\n");
+        assert_eq!(desk.recant("recover").ok().stdout(), held);
+        assert_eq!(desk.status(&id), "pending");
+        let said = desk.recant("recover").ok();
+        assert!(said.stdout().is_empty() && said.stderr().contains("nothing was interrupted"), "{said}");
+        let id = cut();
+        let said = desk.recant(&format!("recover {id} --json")).ok().json();
+        let row = &said["recovered"][0];
+        assert_eq!(
+            (&row["session"], &row["verb"], &row["result"]),
+            (&id.clone().into(), &"run".into(), &"collected".into()),
+            "{said}"
+        );
+        let id = cut();
+        let said = desk.recant("recover last").ok();
+        assert!(said.stderr().contains(&held.trim_end()[..20]) && !said.stderr().contains("nothing was interrupted"), "{said}");
+        assert_eq!(desk.status(&id), "pending");
+        let id = cut();
+        desk.recant(&format!("commit {id} new")).with(1);
+        assert!(!desk.world.exists("new"));
+        desk.recant(&format!("commit {id} new")).ok();
+        assert!(desk.world.exists("new") && !desk.world.exists("more"));
+        // One that is under way stays so.
+        let waiting = desk.start("", "echo ready; read go");
+        assert!(desk.recant("recover").ok().stderr().contains("nothing was interrupted"));
+        waiting.go();
+    });
+}
+
+#[test]
+fn a_session_in_which_a_further_run_is_under_way_is_last_and_no_older_one_is_taken_for_it() {
+    each(|desk| {
+        let before = desk.made("echo old > a");
+        desk.run("echo older > a").ok();
+        desk.run("echo newer > b").ok();
+        let ids = desk.ids();
+        let waiting = desk.start(&format!("--session {}", ids[1]), "echo ready; read go; echo more > c");
+        for (status, words) in [(6, "discard -y last"), (6, "commit last"), (125, "run --session last true"), (0, "diff last")] {
+            let call = desk.recant(words);
+            assert_eq!(call.status, status, "{words}: {call}");
+            assert!(call.stderr().contains(&ids[1]) && !call.stderr().contains(&ids[0]), "{words}: {call}");
+        }
+        assert_eq!(desk.status(&ids[0]), "pending");
+        desk.world.manifest().assert_same(&before, "nothing is done");
+        waiting.go();
+        desk.recant("commit last").ok();
+        assert_eq!((desk.world.read("a"), desk.world.read("c")), ("old\n".into(), "more\n".into()));
+    });
+}
+
+#[test]
+fn a_killed_second_run_keeps_what_the_first_one_held() {
+    each(|desk| {
+        let before = desk.made("echo one > one; echo two > two");
+        desk.run("echo 1 > one").ok();
+        let id = desk.id();
+        desk.start(&format!("--session {id}"), "echo 2 > two; echo ready; sleep 1000").kill();
+        until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
+        // Going on in it collects it first.
+        desk.held(&format!("--session {id}"), "echo 3 > three").run().ok();
+        assert_eq!(desk.paths(&id), ["one", "three", "two"]);
+        desk.recant(&format!("commit {id}")).ok();
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+    });
+}
+
+#[test]
+fn what_happens_on_the_real_tree_during_the_run_is_a_conflict_at_commit() {
+    each(|desk| {
+        let cases: &[(&str, &str, &str, &str)] = &[
+            // made first, the run, the real tree meanwhile, the path that stands against it
+            ("echo a > f", "echo mine > f", "echo theirs > f", "f"),
+            ("echo a > f", "echo mine >> f", "sed -i s/a/b/ f", "f"),
+            ("echo a > f", "echo mine > f", "chmod 600 f", "f"),
+            ("echo a > f", "rm f", "echo theirs > f", "f"),
+            ("echo a > f", "chmod 600 f", "echo theirs > f", "f"),
+            ("true", "echo mine > f", "echo theirs > f", "f"),
+            ("true", "mkdir f; echo mine > f/f", "echo theirs > f", "f"),
+            ("true", "mkdir f", "mkdir -m 700 f", "f"),
+            ("true", "mkdir f; echo a > f/a", "mkdir f", "f"),
+            ("true", "ln -s mine f", "ln -s theirs f", "f"),
+            ("echo a > f", "echo mine >> f", "rm f", "f"),
+            ("echo a > f; echo b > g", "echo mine >> f; rm g", "rm f", "f"),
+            ("echo a > f", "chmod 600 f", "rm f", "f"),
+            ("echo a > f", "echo mine >> f", "rm f; mkdir f", "f"),
+            ("mkdir f; echo a > f/a", "rm -r f", "echo theirs > f/new", "f/new"),
+            ("mkdir f; echo a > f/a", "rm -r f", "echo theirs > f/a", "f/a"),
+            ("mkdir -p f/d; echo a > f/d/a", "rm -r f; mkdir f; echo b > f/b", "echo theirs > f/d/a", "f/d/a"),
+            ("mkdir f; echo a > f/a", "echo b > f/a", "rm -r f", "f/a"),
+        ];
+        for (n, (made, run, outside, path)) in cases.iter().enumerate() {
+            let inner = |script: &str| format!("cd {n}; {script}");
+            desk.made(&format!("mkdir {n}; {}", inner(made)));
+            let id = desk.meanwhile(&inner(run), &inner(outside));
+            let after = desk.world.manifest();
+            let said = desk.recant(&format!("commit {id}")).with(3);
+            assert!(said.stderr().contains(&format!("{n}/{path}: ")), "{run} | {outside}: {said}");
+            desk.world.manifest().assert_same(&after, "a conflict changes nothing");
+            desk.recant(&format!("commit {id} --dry-run")).with(3);
+        }
+    });
+}
+
+#[test]
+fn a_conflict_over_a_time_alone_does_not_say_that_the_content_is_another() {
+    each(|desk| {
+        desk.world.config("capture.keep_before = false");
+        desk.made_before("echo a > f", "f");
+        let id = desk.meanwhile("echo mine >> f", "true");
+        desk.made("touch -d 2001-02-03 f");
+        let said = desk.recant(&format!("commit {id}")).with(3);
+        let why = "expected a file as it was, found a file with another time of its last change, and maybe another content";
+        assert!(said.stderr().contains(why), "{said}");
+    });
+}
+
+#[test]
+fn what_was_made_right_before_the_run_is_no_conflict_and_what_changes_right_after_its_start_is_one() {
+    each(|desk| {
+        desk.made("mkdir real; mkfifo real/there real/back");
+        for n in 0..20 {
+            desk.made(&format!("echo a > early{n}; stat early{n} > /dev/null; echo b > late{n}"));
+            let script = format!("echo mine > early{n}");
+            desk.held("--commit", &script).run().ok();
+            // Somebody outside who acts when the command has hardly begun.
+            let script = format!("read go < real/there; echo theirs > late{n}; echo done > real/back");
+            let outside = desk.give(desk.world.program("sh", ["-c", &script])).command().spawn().unwrap();
+            let script = format!("echo go > real/there; read done < real/back; echo mine > late{n}");
+            desk.held("--pass real --commit", &script).run().with(3);
+            let mut outside = outside;
+            outside.wait().unwrap();
+        }
+    });
+}
+
+#[test]
+fn what_somebody_does_to_the_mode_of_a_directory_during_the_run_is_not_put_back() {
+    each(|desk| {
+        desk.made("mkdir d; echo f > d/f");
+        let id = desk.meanwhile("echo mine > d/new", "chmod 700 d; echo theirs > d/theirs");
+        let now = desk.world.manifest();
+        desk.recant(&format!("commit {id}")).with(3);
+        desk.world.manifest().assert_same(&now, "a conflict changes nothing");
+    });
+}
+
+#[test]
+fn metadata_of_files_with_several_names_is_committed_and_comes_off() {
+    each(|desk| {
+        desk.made("mkdir -p d/f; echo 1 > d/1; ln d/1 d/f/l; ln d/1 d/f/m; echo 2 > d/2; ln d/2 d/f/n; echo 3 > d/3; ln d/3 d/o");
+        let before = desk.world.manifest();
+        for (script, rows) in [
+            ("chmod -R go-rwx d", &[("d/1", 0o600, 3), ("d/f/l", 0o600, 3), ("d/3", 0o600, 2)][..]),
+            // The names go apart: each gets its own.
+            ("chmod 600 d/1; chmod 640 d/f/l", &[("d/1", 0o600, 1), ("d/f/l", 0o640, 1), ("d/f/m", 0o644, 1)]),
+            ("chmod 600 d/2; echo new > d/f/n", &[("d/2", 0o600, 1), ("d/f/n", 0o644, 1)]),
+            ("touch -d 2001-01-01 d/3 d/o", &[("d/3", 0o644, 2), ("d/o", 0o644, 2)]),
+        ] {
+            desk.run(script).ok();
+            desk.recant("commit last").ok();
+            for (name, mode, names) in rows {
+                let stat = std::fs::metadata(desk.world.path(name)).unwrap();
+                assert_eq!((stat.mode() & 0o7777, stat.nlink().min(*names)), (*mode, *names), "{script}: {name}");
+            }
+            desk.recant("rollback last").ok();
+            desk.world.manifest().assert_same(&before, script);
+        }
+    });
+}
+
+/// Overlayfs does not tell a name that was parted from its file from one that its owner has changed: both are one name's new metadata.
+#[test]
+fn metadata_that_one_of_several_names_got_is_said_to_be_that_of_all() {
+    each(|desk| {
+        let before = desk.made("printf 11 > x; ln x y; printf 22 > alone");
+        for script in ["cp y y.new; chmod 600 y.new; mv y.new y", "chmod 600 y alone"] {
+            desk.run(script).ok();
+            let said = desk.recant("commit last").ok();
+            let note = format!(
+                "{}: the file has other hard links, which get its mode, owner and time as well",
+                desk.world.path("y").display()
+            );
+            assert_eq!(said.stderr().matches(&note).count(), 1, "{script}: {said}");
+            assert!(!said.stderr().contains("alone:") && !said.stderr().contains("more"), "{script}: {said}");
+            let said = desk.recant("rollback last").ok();
+            assert!(!said.stderr().contains("other names"), "{script}: {said}");
+            desk.world.manifest().assert_same(&before, script);
+        }
+        desk.run("rm y; chmod 600 x").ok();
+        let said = desk.recant("commit last").ok();
+        assert!(!said.stderr().contains("other names"), "none is left: {said}");
+    });
+}
+
+#[test]
+fn metadata_of_a_file_made_right_before_the_run_comes_off_whatever_its_ctime_is_by_then() {
+    each(|desk| {
+        for n in 0..10 {
+            // So young that its fingerprint proves nothing, its content is read when it is held, and not again at commit.
+            desk.made(&format!("echo a > f{n}"));
+            desk.held("--commit", &format!("chmod 600 f{n}")).run().ok();
+            // Its metadata is what was put, its ctime is not: only the content tells that nobody wrote to it.
+            desk.made(&format!("chmod 600 f{n}"));
+            desk.recant("rollback last").ok();
+            assert_eq!(std::fs::metadata(desk.world.path(format!("f{n}"))).unwrap().mode() & 0o777, 0o644);
+        }
+    });
+}
+
+#[test]
+fn a_file_of_several_names_that_gets_a_further_one_is_said_to_be_parted_from_the_others() {
+    each(|desk| {
+        let before = desk.made("echo 1 > f; ln f fl; ln f fm; mkdir src; echo s > src/s; cp -al src bak; echo x > x");
+        for (script, parted) in [("ln f fn", "f"), ("cp -al src bak2; ln x y", "src/s")] {
+            desk.run(script).ok();
+            let id = desk.ids().pop().unwrap();
+            let said = desk.recant(&format!("show {id} --json")).ok().json();
+            let rows = said["changes"].as_array().unwrap().iter();
+            let broken: Vec<_> = rows.filter(|row| row["link_broken"] == true).map(|row| row["path"].clone()).collect();
+            assert_eq!(broken, [desk.world.path(parted).display().to_string()], "{said:#}");
+            let said = desk.recant(&format!("diff {id}")).ok();
+            assert!(said.stdout().contains("link broken"), "{said}");
+            desk.recant(&format!("commit {id}")).ok();
+            desk.recant(&format!("rollback {id}")).ok();
+            desk.world.manifest().assert_same(&before, script);
+            desk.recant(&format!("discard {id}")).ok();
+        }
+    });
+}
+
+#[test]
+fn a_command_without_network_has_a_loopback_alone() {
+    if !has("python3") {
+        return;
+    }
+    each(|desk| {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let ask = format!("import socket; socket.create_connection(('127.0.0.1', {port}), 3)");
+        let own = "import socket; s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname(), 3); open('made', 'w')";
+        let run = |options: &[&str], script: &str| {
+            desk.call([&["run", "--discard", "--json"], options, &["--", "/usr/bin/python3", "-c", script]].concat()).run()
+        };
+        let open = run(&[], &ask).ok();
+        let last = |said: &str| serde_json::from_str::<serde_json::Value>(said.lines().last().unwrap()).unwrap();
+        assert_eq!(last(&open.stderr())["beyond_files"]["network"], true);
+        let closed = run(&["--no-network"], &ask).with(1);
+        assert_eq!(last(&closed.stderr())["beyond_files"]["network"], false);
+        run(&["--no-network"], own).ok();
+    });
+}
+
+#[test]
+fn what_appears_after_the_run_is_a_conflict_at_commit() {
+    each(|desk| {
+        desk.made("echo a > f; mkdir d; echo x > d/x");
+        desk.run("echo mine > f; echo mine > new; rm -r d").ok();
+        desk.made("echo theirs > new; echo theirs > d/new");
+        let said = desk.recant("commit last").with(3);
+        assert!(said.stderr().contains("\nnew: ") && said.stderr().contains("\nd/new: "), "{said}");
+        assert_eq!((&*desk.world.read("f"), &*desk.world.read("new")), ("a\n", "theirs\n"));
+    });
+}
+
+#[test]
+fn the_shell_s_changes_are_held_too() {
+    each(|desk| {
+        let call = desk.call(["shell"]).env("SHELL", "/bin/sh").stdin("echo new > new\nexit 9\n");
+        let said = call.run().with(9);
+        assert!(!desk.world.exists("new"), "{said}");
+        let id = desk.id();
+        let said = desk.call(["shell", &id]).env("SHELL", "/bin/sh").stdin("cat new; rm new; echo more > more\n").run().ok();
+        assert_eq!(said.stdout(), "new\n");
+        assert_eq!(desk.paths(&id), ["more"]);
+    });
+}
+
+#[test]
+fn json_is_one_document_at_the_end_of_standard_error() {
+    each(|desk| {
+        let said = desk.held("--json", "echo out; echo new > new; exit 3").run().with(3);
+        assert_eq!(said.stdout(), "out\n");
+        let text = said.stderr();
+        let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        assert_eq!(
+            (&last["schema"], &last["result"], &last["ending"]["exited"]),
+            (&2.into(), &"pending".into(), &3.into()),
+            "{text}"
+        );
+        assert_eq!(last["session"], desk.id());
+    });
+}
+
+#[test]
+fn runs_committed_in_a_row_come_off_in_reverse_order() {
+    each(|desk| {
+        let before = desk.made("echo a > a; echo b > b; mkdir d; echo c > d/c; touch -d 2001-02-03T04:05:06.789 a");
+        desk.held("--commit", "echo first > a; rm b; mv d/c d/e; echo n > n").run().ok();
+        let between = desk.world.manifest();
+        desk.held("--commit", "echo second > a; echo b > b; rm -r d; echo nn >> n; ln -s a l").run().ok();
+        let after = desk.world.manifest();
+        let ids = desk.ids();
+        let said = desk.recant(&format!("rollback {}", ids[0])).with(3);
+        assert!(said.stderr().contains(&ids[1]), "the later one is named: {said}");
+        desk.recant(&format!("rollback {}", ids[1])).ok();
+        desk.world.manifest().assert_same(&between, "the second is off");
+        desk.recant(&format!("rollback {}", ids[0])).ok();
+        desk.world.manifest().assert_same(&before, "both are off");
+        desk.recant(&format!("redo {}", ids[0])).ok();
+        desk.recant(&format!("redo {}", ids[1])).ok();
+        desk.world.manifest().assert_same(&after, "both are on again");
+    });
+}
+
+/// Files to change, of every kind.
+const AWKWARD: &str = r#"
+    umask 022
+    mkdir -p keep gone/deep/er moved/in/side again opaque empty full closed links
+    for n in 1 2 3 4 5; do echo "line $n" > keep/$n; done
+    seq 1 5000 > big; seq 1 100 > append; seq 1 1000 > cut; seq 1 50 > edited
+    : > hollow; printf 'no newline' > bare
+    echo gone > gone/a; echo gone > gone/deep/b; echo gone > gone/deep/er/c; ln -s a gone/link; mkfifo gone/fifo
+    echo m > moved/m; echo in > moved/in/in; echo side > moved/in/side/side; ln -s ../m moved/in/link
+    echo a > again/a; echo b > again/b; echo x > opaque/x
+    echo f > full/f; echo c > closed/c; chmod 500 closed
+    echo group > links/one; ln links/one links/two; echo pair > links/p; ln links/p links/q
+    ln -s edited link; ln -s nowhere dangling; mkfifo pipe; chmod 640 pipe
+    echo todirectory > todirectory; mkdir tofile; echo x > tofile/x; ln -s big tolink2; echo tolink > tolink; mkdir linkdir; ln -s keep directorylink
+    printf odd > "$(printf 'new\nline')"; printf odd > "$(printf 'quote"back\\slash')"; printf odd > "$(printf 'invalid\377\376')"; printf odd > ' blank '
+    printf odd > -dash; printf odd > "$(printf 'n%.0s' $(seq 255))"
+    chmod 4755 keep/1; chmod 600 keep/2; chmod 0 keep/3; chmod 2775 full
+    touch -d 2001-02-03T04:05:06.123456789 keep/4 big moved/m; touch -h -d 1999-01-01 link
+    touch -d 2002-02-02T02:02:02.2 gone/deep moved/in moved again keep empty
+"#;
+
+/// Changes to them, of every kind, with the tools that people use.
+const CHANGES: &str = r#"
+    sed -i 's/line/LINE/' keep/1; sed -i 5d edited
+    rm -rf gone; mkdir gone; echo fresh > gone/fresh
+    rm -r opaque; mkdir opaque
+    mv moved elsewhere; mv elsewhere/in/link elsewhere/link; echo more >> elsewhere/m; mkdir moved; echo other > moved/other
+    mv again/a again/z; mv again/b keep/b; mv keep/5 top5
+    ln keep/4 keep/4also; ln -s keep/4 keep/tofour; ln -s /absolute/nowhere abs
+    echo made > made1; ln made1 made2; mkdir deep; ln made1 deep/made3
+    mkfifo newpipe; rm pipe; chmod 600 keep/1; chmod 444 keep/4; chmod 711 empty
+    touch -d 2003-03-03T03:03:03.333333333 hollow; touch -d 2004-04-04 empty
+    : > cut; echo appended >> append; truncate -s 100 big; truncate -s 1M hole; printf x > hollow
+    : > newempty; mkdir -p newdir/sub; rmdir empty/none 2>/dev/null || :
+    rm todirectory; mkdir todirectory; echo in > todirectory/in; rm -r tofile; echo file > tofile; rm tolink; ln -s big tolink
+    rm tolink2; echo file > tolink2; rmdir linkdir; ln -s keep linkdir; rm directorylink; mkdir directorylink; echo f > directorylink/f
+    echo changed > "$(printf 'new\nline')"; rm "$(printf 'quote"back\\slash')"; mv "$(printf 'invalid\377\376')" "$(printf '\377more')"
+    echo changed >> ' blank '; rm -- -dash; echo changed > "$(printf 'n%.0s' $(seq 255))"
+    rm links/p; echo new > links/r; ln links/r links/s
+    chmod 700 closed; echo d > closed/d; rm closed/c; chmod 500 closed
+    rm dangling; ln -s elsewhere dangling; ln -sfn other link
+    cp -p keep/2 keep/2copy; echo x > keep/2; chmod 600 keep/2copy; rm -f keep/3; echo 3 > keep/3; chmod 0 keep/3
+"#;
+
+/// Adds xattrs, which a script has no common tool for.
+fn attribute(path: &Path, name: &str, value: &[u8]) {
+    rustix::fs::lsetxattr(path, name, value, rustix::fs::XattrFlags::empty()).unwrap();
+}
+
+#[test]
+fn a_run_that_is_committed_leaves_what_the_same_command_leaves_bare_and_comes_off_exactly() {
+    each(|desk| {
+        desk.made(&desk.fitting(AWKWARD));
+        let tree = desk.world.tree();
+        for name in ["keep/1", "keep/4", "append", "moved/m", "gone/a", "moved", "empty"] {
+            attribute(&tree.join(name), "user.mark", name.as_bytes());
+        }
+        let copy = desk.copy();
+        let before = desk.world.manifest();
+        manifest(&copy).assert_same(&before, "the copy is one");
+        std::thread::sleep(Duration::from_millis(25));
+        let since = SystemTime::now();
+        std::thread::sleep(Duration::from_millis(25));
+        desk.bare(&copy, &desk.fitting(CHANGES));
+        let script = format!("set -e\n{}", desk.fitting(CHANGES));
+        desk.run(&script).ok();
+        desk.world.manifest().assert_same(&before, "the run leaves the tree as it was");
+        desk.recant("commit last").ok();
+        let after = desk.world.manifest();
+        settled(after.clone(), since).assert_same(&settled(manifest(&copy), since), "as the bare command");
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+        desk.recant("redo last").ok();
+        desk.world.manifest().assert_same(&after, "made again");
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back again");
+    });
+}
+
+#[test]
+fn the_same_run_in_two_halves_of_one_session_gives_the_same() {
+    each(|desk| {
+        desk.made(&desk.fitting(AWKWARD));
+        let copy = desk.copy();
+        let before = desk.world.manifest();
+        std::thread::sleep(Duration::from_millis(25));
+        let since = SystemTime::now();
+        std::thread::sleep(Duration::from_millis(25));
+        let changes = desk.fitting(CHANGES);
+        desk.bare(&copy, &changes);
+        let lines: Vec<&str> = changes.lines().collect();
+        let (first, second) = lines.split_at(lines.len() / 2);
+        desk.run(&format!("set -e\n{}", first.join("\n"))).ok();
+        desk.held("--session last", &format!("set -e\n{}", second.join("\n"))).run().ok();
+        desk.recant("commit last").ok();
+        settled(desk.world.manifest(), since).assert_same(&settled(manifest(&copy), since), "as the bare command");
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+    });
+}
+
+#[test]
+fn paths_of_a_run_are_committed_and_taken_back_one_by_one() {
+    each(|desk| {
+        let before = desk.made("mkdir -p a b; echo a > a/a; echo b > b/b; echo l > l1; ln l1 l2");
+        desk.run("echo 1 > a/a; rm -r b; echo n > a/n; mkdir -p new/deep; echo d > new/deep/d; echo x >> l1; ln a/n new/n").ok();
+        let id = desk.id();
+        for paths in ["a/a", "b", "new/deep", "a/n", "l1"] {
+            desk.recant(&format!("commit {id} {paths}")).ok();
+        }
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!(desk.status(&id), "committed");
+        for paths in ["l1", "a/n", "new/deep", "b", "a/a"] {
+            desk.recant(&format!("rollback {id} {paths}")).ok();
+        }
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.world.manifest().without_directory_times().assert_same(&before.without_directory_times(), "all are off");
+    });
+}
+
+#[test]
+fn programs_that_people_use_leave_the_same_in_a_run() {
+    if !has("git") {
+        return;
+    }
+    each(|desk| {
+        let git = "git -c user.name=t -c user.email=t@t -c init.defaultBranch=main -c commit.gpgsign=false";
+        desk.made(&format!(
+            "{git} init -q .; mkdir d; for n in 1 2 3; do seq 1 $((n*100)) > d/$n; done; {git} add -A; {git} commit -qm one"
+        ));
+        let before = desk.world.manifest();
+        desk.run(&format!("set -e; echo more >> d/1; {git} rm -q d/2; {git} add -A; {git} commit -qm two; {git} gc -q; {git} checkout -q -b other HEAD~1; {git} fsck --strict")).ok();
+        desk.recant("commit last").ok();
+        let said = desk.give(desk.world.program("git", ["log", "--oneline", "--all"])).run().ok();
+        assert_eq!(said.stdout().lines().count(), 2, "{said}");
+        desk.give(desk.world.program("git", ["fsck", "--strict"])).run().ok();
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+    });
+}
+
+#[test]
+fn the_session_directory_is_of_its_user_alone() {
+    each(|desk| {
+        desk.run("echo secret > secret; chmod 600 secret; echo open > open").ok();
+        let id = desk.id();
+        let session = desk.world.session(&id);
+        assert_eq!(session.metadata().unwrap().mode() & 0o7777, 0o700);
+        assert!(session.components().count() > 3, "{}", session.display());
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!(desk.world.path("secret").metadata().unwrap().mode() & 0o7777, 0o600);
+    });
+}
+
+/// Renames of directories that were there before, by rename(2) itself: `mv` copies where that fails.
+const RENAMES: &str = r#"
+    ren() { perl -e 'rename($ARGV[0], $ARGV[1]) or die "$ARGV[0]: $!\n"' "$1" "$2"; }
+    ren moved elsewhere; echo more >> elsewhere/m; rm elsewhere/in/in; echo new > elsewhere/in/side/new; ln elsewhere/in/side/new elsewhere/new
+    ren keep kept; ren kept again/kept; ren again/kept/4 four; echo x > again/kept/1; rm again/kept/2; chmod 750 again/kept
+    ren gone/deep deep; ren deep/er er; rm -r deep/b; ren gone other; rm -rf full; ren closed full; ren full/c c
+    mkdir new; ren links new/links; ren opaque new/opaque; ren new newer; rm newer/opaque/x; echo y > newer/opaque/y; mkdir newer/opaque/z
+    ren linkdir gone; rmdir empty; ren tofile empty; rm -r empty/x; mkdir -p moved/in; touch -d 2005-05-05 er moved/in newer/links
+    mkdir closed; ren side closed/side; ren closed/side/s side; ren a/b/c a/c; ren a/b a/c/b; ren a aa; ren aa/c/b/f f
+"#;
+
+#[test]
+fn directories_are_renamed_in_a_run_of_root_as_bare() {
+    if !is_root() {
+        return eprintln!("skipped: renaming old directories in a run takes root");
+    }
+    if !has("perl") {
+        return;
+    }
+    let desk = Desk::new(Who::Root);
+    desk.made(AWKWARD);
+    desk.made("mkdir -p side/s/t; echo t > side/s/t/t; mkdir -p a/b/c/d; echo f > a/b/f; echo d > a/b/c/d/d; touch -d 2000-01-01 a/b a/b/c");
+    for name in ["keep/1", "keep/4", "moved/m", "gone/a", "moved", "moved/in", "links/one", "a/b/c"] {
+        attribute(&desk.world.path(name), "user.mark", name.as_bytes());
+    }
+    rustix::fs::chownat(
+        rustix::fs::CWD,
+        desk.world.path("moved/in/in"),
+        rustix::fs::Uid::from_raw(7).into(),
+        None,
+        rustix::fs::AtFlags::empty(),
+    )
+    .unwrap();
+    let copy = desk.copy();
+    let before = desk.world.manifest();
+    std::thread::sleep(Duration::from_millis(25));
+    let since = SystemTime::now();
+    std::thread::sleep(Duration::from_millis(25));
+    desk.bare(&copy, RENAMES);
+    desk.run(&format!("set -e\n{RENAMES}")).ok();
+    desk.world.manifest().assert_same(&before, "the run leaves the tree as it was");
+    desk.recant("commit last").ok();
+    let after = desk.world.manifest();
+    settled(after.clone(), since).assert_same(&settled(manifest(&copy), since), "as the bare command");
+    for _ in 0..2 {
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+        desk.recant("redo last").ok();
+        desk.world.manifest().assert_same(&after, "made again");
+    }
+    // A session that goes on where directories were renamed.
+    desk.recant("rollback last").ok();
+    let lines: Vec<&str> = RENAMES.lines().collect();
+    desk.run(&format!("set -e\n{}", lines[..4].join("\n"))).ok();
+    for line in &lines[4..] {
+        desk.held("--session last", &format!("set -e\n{}\n{line}", lines[1])).run().ok();
+    }
+    desk.recant("commit last").ok();
+    settled(desk.world.manifest(), since).assert_same(&settled(manifest(&copy), since), "in several runs");
+    desk.recant("rollback last").ok();
+    desk.world.manifest().assert_same(&before, "rolled back");
+}
+
+#[test]
+fn what_lies_in_a_directory_that_may_be_written_and_not_listed_is_committed_and_comes_off() {
+    each(|desk| {
+        desk.made("mkdir real; echo r > real/r; chmod 300 real");
+        for script in [
+            "echo y > real/y; echo z >> real/r",
+            "echo y > real/y; mkdir real/d; echo z > real/d/z",
+            "echo y > real/y; chmod 700 real",
+            "rm real/r",
+        ] {
+            let listable = |mode: &str| desk.bare(&desk.world.tree(), &format!("chmod {mode} real"));
+            listable("700");
+            let before = desk.world.manifest();
+            listable("300");
+            desk.run(script).ok();
+            desk.recant("commit last").ok();
+            let mode = |name: &str| std::fs::symlink_metadata(desk.world.path(name)).map(|meta| meta.mode() & 0o777).ok();
+            let after = mode("real");
+            desk.recant("rollback last").ok();
+            desk.recant("redo last").ok();
+            assert_eq!(mode("real"), after, "{script}");
+            desk.recant("rollback last").ok();
+            assert_eq!(mode("real"), Some(0o300), "{script}");
+            listable("700");
+            desk.world.manifest().assert_same(&before, script);
+            listable("300");
+        }
+    });
+}
+
+#[test]
+fn a_directory_that_was_renamed_after_something_in_it_was_removed_can_be_removed_by_a_further_run() {
+    if !is_root() {
+        return eprintln!("skipped: renaming old directories in a run takes root");
+    }
+    if !has("perl") {
+        return;
+    }
+    let desk = Desk::new(Who::Root);
+    let before = desk.made("mkdir -p d/c; echo f > d/c/f; echo g > d/c/g; touch -d 2001-01-01 d/c d");
+    for further in ["rm -r n", "rm -r n/c", "mkdir n/c/f; mv n/c/f n/f; rm n/c/g; rmdir n/c"] {
+        desk.run("set -e; rm d/c/f; perl -e 'rename(\"d\", \"n\") or die'").ok();
+        let seen = desk.held("--session last", &format!("set -e; ls n/c; {further}; find n 2> /dev/null || true")).run().ok();
+        assert!(seen.stdout().starts_with("g\n") && !seen.stdout().contains('?'), "{seen}");
+        let now = seen.stdout().lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+        desk.recant("commit last").ok();
+        let there = desk.give(desk.world.program("find", ["n"])).run().stdout();
+        assert_eq!(there.lines().collect::<Vec<_>>(), now, "{further}");
+        assert!(!desk.world.exists("d"), "{further}");
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, further);
+    }
+}
+
+/// What a container engine keeps in the layers that it mounts: overlayfs shows none of it in a run.
+#[test]
+fn what_overlayfs_leaves_in_layers_on_the_tree_is_exact_or_named() {
+    each(|desk| {
+        let prefix = if desk.who == Who::Root { "trusted" } else { "user" };
+        if !has("setfattr") {
+            return;
+        }
+        let mark = |value: &str, path: &str| format!("setfattr -n {prefix}.overlay.recant-test -v {value} {path}");
+        let script = format!(
+            "mkdir -p u/d c; echo f > u/d/f; echo g > g; echo h > h; ln h i; echo r > r; {}; {}; {}; {}; {}; {}",
+            mark("y", "u"),
+            mark("z", "u/d"),
+            mark("f", "u/d/f"),
+            mark("g", "g"),
+            mark("c", "c"),
+            mark("h", "h"),
+        );
+        if desk.give(desk.world.program("sh", ["-ec", &script])).cwd(desk.world.tree()).run().status != 0 {
+            return eprintln!("skipped: {:?}: no {prefix}.overlay. xattrs can be set here", desk.who);
+        }
+        let before = desk.world.manifest();
+        // The same as bare: what is changed keeps what the command did not see, and what is removed takes it along.
+        let script = "rm -r u; chmod 700 c; echo more >> g; chmod 600 h; echo n > c/n";
+        let copy = desk.copy();
+        desk.bare(&copy, script);
+        let since = SystemTime::now() - Duration::from_secs(60);
+        let wanted = settled(manifest(&copy), since);
+        let said = desk.held("--commit", script).run().ok();
+        assert!(!said.stderr().contains("conflict"), "{said}");
+        settled(desk.world.manifest(), since).assert_same(&wanted, "committed");
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+        if desk.who == Who::User {
+            return;
+        }
+        // A renamed directory takes along what can be in an upper.
+        desk.bare(&copy, "rm -r c; cp -a ../tree/. .; mv u v; echo n > v/d/n");
+        let wanted = settled(manifest(&copy), since);
+        if desk.world.program("sh", ["-ec", "mknod u/w c 0 0; mknod u/d/gone c 0 0"]).cwd(desk.world.tree()).run().status != 0 {
+            return eprintln!("skipped: a device 0:0 can not be made here");
+        }
+        let before = desk.world.manifest();
+        let said = desk.held("--commit", "mv u v; echo n > v/d/n").run().ok();
+        for path in ["u/w", "u/d/gone"] {
+            let line = format!("{}: a device 0:0", desk.world.path(path).display());
+            assert!(said.stderr().contains(&line), "{line}: {said}");
+        }
+        settled(desk.world.manifest(), since).assert_same(&wanted, "renamed");
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back again");
+    });
+}
+
+#[test]
+fn git_mv_and_python_rename_an_old_directory_in_a_run_of_root() {
+    if !is_root() {
+        return eprintln!("skipped: renaming old directories in a run takes root");
+    }
+    if !has("git") || !has("python3") {
+        return;
+    }
+    let desk = Desk::new(Who::Root);
+    let git = "git -c user.name=t -c user.email=t@t";
+    desk.made(&format!(
+        "git init -q .; mkdir -p d/e; echo a > d/a; echo b > d/e/b; mkdir p; echo p > p/p; {git} add -A; {git} commit -qm one"
+    ));
+    let before = desk.world.manifest();
+    desk.run(&format!("set -e; git mv d moved; {git} commit -qm two; python3 -c 'import os; os.rename(\"p\", \"q\")'")).ok();
+    desk.recant("commit last").ok();
+    assert_eq!((&*desk.world.read("moved/e/b"), &*desk.world.read("q/p")), ("b\n", "p\n"));
+    assert!(!desk.world.exists("d") && !desk.world.exists("p"));
+    // Without it the index is written anew.
+    let said = desk.world.program("git", ["status", "--porcelain"]).env("GIT_OPTIONAL_LOCKS", "0").run().ok();
+    assert!(said.stdout().lines().all(|line| line.ends_with("p/p") || line.ends_with("q/")), "{said}");
+    desk.recant("rollback last").ok();
+    desk.world.manifest().assert_same(&before, "rolled back");
+}
+
+#[test]
+fn a_renamed_directory_that_somebody_took_away_or_changed_during_the_run_is_a_conflict() {
+    if !is_root() {
+        return eprintln!("skipped: renaming old directories in a run takes root");
+    }
+    let desk = Desk::new(Who::Root);
+    for (n, outside) in ["rm -r d", "echo theirs > d/f", "echo theirs > d/new", "mkdir e", "chmod 700 d"].iter().enumerate() {
+        desk.made(&format!("mkdir {n}; cd {n}; mkdir -p d/d; echo f > d/f; echo g > d/d/g"));
+        let id = desk.meanwhile(&format!("cd {n}; mv d e; echo x > e/x"), &format!("cd {n}; {outside}"));
+        let now = desk.world.manifest();
+        let said = desk.recant(&format!("commit {id}")).with(3);
+        assert!(said.stderr().contains(&format!("{n}/")), "{outside}: {said}");
+        desk.world.manifest().assert_same(&now, "a conflict changes nothing");
+    }
+}
+
+/// This thread's programs see no mount that comes or goes from now on, and a /tmp of their own: what is there takes a run some
+/// steps. The directory that is to be kept meanwhile.
+fn hold_still() -> Option<tempfile::TempDir> {
+    use rustix::mount::MountPropagationFlags;
+    if !is_root() {
+        return None;
+    }
+    #[expect(unsafe_code, reason = "no descriptor table is unshared")]
+    // SAFETY: unshare(2) with CLONE_NEWNS alone takes nothing away from this thread but its sharing of working directory and root.
+    unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNS) }.unwrap();
+    rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
+    let own = tempfile::Builder::new().prefix("recant-still-").tempdir_in("/var/tmp").unwrap();
+    std::fs::set_permissions(own.path(), std::os::unix::fs::PermissionsExt::from_mode(0o1777)).unwrap();
+    rustix::mount::mount_bind(own.path(), "/tmp").unwrap();
+    Some(own)
+}
+
+/// One wait for the disk for all that the command wrote and what is noted of it, one for the header's name; and in this order.
+#[test]
+fn what_a_run_holds_is_durable_before_its_header_has_its_name_by_one_sync() {
+    each(|desk| {
+        // The store is made by the first run of all, and what that leaves is swept by the second.
+        desk.run("true").ok();
+        desk.held("--discard", "echo new > new").run().ok();
+        let steps = |script: &str| {
+            let log = desk.world.root().join("log");
+            desk.held("", script).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+            let text = std::fs::read_to_string(&log).unwrap();
+            std::fs::remove_file(&log).unwrap();
+            text
+        };
+        let is_sync = |line: &&str| line.contains("sync");
+        let nothing = steps("true");
+        assert_eq!(nothing.lines().filter(is_sync).collect::<Vec<_>>(), Vec::<&str>::new(), "nothing was held");
+        let held = steps("for i in $(seq 50); do echo $i > new-$i; done");
+        let lines: Vec<&str> = held.lines().collect();
+        let last = |what: &str| lines.iter().rposition(|line| line.contains(what)).unwrap();
+        let syncs: Vec<usize> = (0..lines.len()).filter(|i| is_sync(&lines[*i])).collect();
+        let (all, header) = (last("syncfs"), last("session.json.new"));
+        assert_eq!(syncs, [all, last("fsync")], "{held}");
+        // All three lie under other names while they are synced, and get theirs afterwards, the header last, and once the others last: D1,
+        // D5.
+        let named: Vec<&str> = lines[all..].iter().copied().filter(|line| line.contains("renameat")).collect();
+        assert_eq!(named.len(), 3, "{held}");
+        for (name, line) in ["changes.jsonl.new", "run.json.new", "session.json.new"].iter().zip(&named) {
+            assert!(line.contains(name), "{held}");
+        }
+        assert!(header > last("fsync"), "{held}");
+    });
+}
+
+/// recant is killed before each step that it takes once the command has ended; the next verb collects all the same, and
+/// is killed itself somewhere the first time.
+#[test]
+fn a_run_whose_collecting_is_cut_off_anywhere_is_collected_as_if_it_had_not_been() {
+    let _still = hold_still();
+    each(|desk| {
+        desk.made("mkdir -p d/e/f c; echo a > d/a; ln d/a d/e/a; ln -s a d/l; mkfifo d/e/p; echo b > d/e/f/b; echo c > c/c; touch -d 2001-01-01 d d/e d/e/f d/a");
+        let mut script = "echo 1 >> c/c; rm -rf c/none; echo new > new; chmod 700 c; mkdir m; echo m > m/m".to_owned();
+        if desk.who == Who::Root {
+            script += "; mv d r; mv r/e r/x; echo z > r/x/z; rm r/l; touch -d 2002-02-02 r/x";
+        } else {
+            script += "; rm -r d/e";
+        }
+        let before = desk.world.manifest();
+        let log = desk.world.root().join("log");
+        let run = |steps: &str| desk.held("--id-file ../id", &script).env("RECANT_STEPS", steps).run();
+        let since = SystemTime::now();
+        std::thread::sleep(Duration::from_millis(25));
+        // The store is made by the first run of all, and what that leaves is swept by the second.
+        desk.run("true").ok();
+        desk.held("--discard", "echo new > new").run().ok();
+        run(&format!("log:{}", log.display())).ok();
+        desk.recant("commit last").ok();
+        let after = settled(desk.world.manifest(), since);
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+        let steps = std::fs::read_to_string(&log).unwrap();
+        // run.json is written by four steps, and then the command starts.
+        let started = steps.lines().position(|line| line.contains("run.json")).unwrap();
+        // What else goes on in the captured places (/tmp) makes a step more or less from run to run.
+        for n in started + 5.. {
+            let killed = run(&format!("kill:{n}"));
+            if killed.status == 0 {
+                assert!(n > started + 20, "only {n} of about {} steps: {killed}", steps.lines().count());
+                break;
+            }
+            assert_eq!(killed.status, 137, "{n}: {killed}");
+            let id = desk.world.read("../id").lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
+            let second = desk.call(["diff", &id]).env("RECANT_STEPS", format!("kill:{}", 1 + n * 7 % 40)).run();
+            assert!([0, 137].contains(&second.status), "{n}: {second}");
+            desk.recant(&format!("diff {id}")).ok();
+            if desk.who == Who::Root && n % 3 == 0 {
+                // What was removed before its directory was renamed is no broken name to a further run.
+                desk.held(&format!("--session {id}"), "find r -ls").run().ok();
+            }
+            desk.recant(&format!("commit {id}")).ok();
+            settled(desk.world.manifest(), since).assert_same(&after, &format!("killed before step {n}"));
+            desk.recant(&format!("rollback {id}")).ok();
+            desk.world.manifest().assert_same(&before, &format!("rolled back after {n}"));
+        }
+    });
+}
+
+/// What its owner may not read is opened up to be collected; killed before any step, the next verb finds the modes that the command left.
+#[test]
+fn what_a_command_closed_is_held_with_its_mode_wherever_collecting_is_cut_off() {
+    let _still = hold_still();
+    let desk = Desk::new(Who::User);
+    let closed = [("key", "0200"), ("kez", "0200"), ("pd", "0300"), ("pd/in", "0000"), ("pd/in/s", "0644")];
+    let script = "echo k > key; ln key kez; mkdir -p pd/in; echo s > pd/in/s; chmod 200 key; chmod 300 pd; chmod 0 pd/in";
+    let modes = |id: &str| {
+        let said = desk.recant(&format!("show {id} --json")).ok().json();
+        let mode = |path: &str| {
+            let path = desk.world.path(path).display().to_string();
+            let rows = said["changes"].as_array().unwrap();
+            rows.iter().find(|row| row["path"] == path).unwrap()["after"]["mode"].as_str().unwrap().to_owned()
+        };
+        closed.map(|(path, _)| (path, mode(path)))
+    };
+    let wanted = closed.map(|(path, mode)| (path, mode.to_owned()));
+    let log = desk.world.root().join("log");
+    desk.run("true").ok();
+    desk.held("--discard", "echo new > new").run().ok();
+    desk.held("--discard --id-file ../id", script).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    let steps = std::fs::read_to_string(&log).unwrap();
+    let started = steps.lines().position(|line| line.contains("run.json")).unwrap();
+    // No mode is changed before the note of it is durable: one sync for all that is seen at once.
+    let reading = steps.lines().skip(started).take_while(|line| !line.contains("changes.jsonl"));
+    let of_modes = reading.filter(|line| line.contains("/held/upper"));
+    let order: Vec<&str> = of_modes.filter_map(|line| line.split(' ').nth(1)).filter(|step| *step != "unlinkat").collect();
+    let round = ["openat", "write", "fsync", "fsync", "fchmodat"];
+    assert_eq!(order, [&round[..], &["fchmodat"], &round].concat(), "{steps}");
+    for n in started + 5.. {
+        let killed = desk.held("--id-file ../id", script).env("RECANT_STEPS", format!("kill:{n}")).run();
+        if killed.status == 0 {
+            assert!(n > started + 15, "only {n} of about {} steps: {killed}", steps.lines().count());
+            break;
+        }
+        assert_eq!(killed.status, 137, "{n}: {killed}");
+        let id = desk.world.read("../id").lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
+        let second = desk.call(["diff", &id]).env("RECANT_STEPS", format!("kill:{}", 1 + n % 9)).run();
+        assert!([0, 137].contains(&second.status), "{n}: {second}");
+        assert_eq!(modes(&id), wanted, "killed before step {n}");
+        desk.recant(&format!("discard {id}")).ok();
+    }
+    // Neither is it opened up to a further run, nor does that make its modes others.
+    let id = desk.ids().pop().unwrap();
+    let asked = "stat -c %a key pd; chmod 700 pd; stat -c %a pd/in; chmod 300 pd";
+    let said = desk.held(&format!("--session {id}"), asked).run().ok();
+    assert_eq!(said.stdout(), "200\n300\n0\n", "{said}");
+    assert_eq!(modes(&id), wanted, "after a further run");
+}
+
+#[test]
+fn root_s_command_cannot_set_the_clock() {
+    if !is_root() {
+        return eprintln!("skipped: the clock is root's");
+    }
+    let desk = Desk::new(Who::Root);
+    // To what it is, in case it can.
+    let said = desk.held("", "date -u -s \"@$(date +%s.%N)\"").run().with(1);
+    assert!(said.stderr().contains("Operation not permitted"), "{said}");
+}
+
+/// How much is overwritten is told as far as it may be seen.
+#[test]
+fn a_directory_that_is_closed_to_its_owner_is_no_obstacle_to_a_forced_rollback() {
+    let desk = Desk::new(Who::User);
+    desk.made("echo old > d");
+    desk.run("echo new > d").ok();
+    desk.recant("commit last").ok();
+    desk.made("rm d; mkdir d; echo mine > d/x; chmod 000 d");
+    desk.recant("rollback last --force --dry-run").ok();
+    desk.recant("rollback last --force").ok();
+    assert_eq!(desk.world.read("d"), "old\n");
+}
+
+#[test]
+fn a_captured_directory_that_a_command_closed_to_its_owner_is_read_all_the_same() {
+    if !is_root() || !Path::new("/srv").is_dir() {
+        return eprintln!("skipped: a directory of a user that lies alone needs root, and /srv");
+    }
+    let desk = Desk::new(Who::User);
+    let own = tempfile::Builder::new().prefix("recant-own-").tempdir_in("/srv").unwrap();
+    std::os::unix::fs::chown(own.path(), Some(USER), Some(USER)).unwrap();
+    let run = |options: &[&str], script: &str| {
+        desk.call([&["run"], options, &["--", "sh", "-c", script]].concat()).cwd(own.path()).run().ok()
+    };
+    run(&[], "echo k > k; echo s > s; chmod 200 k; chmod 300 .");
+    let id = desk.id();
+    let shown = || desk.recant(&format!("show {id} --json")).ok().json()["changes"].clone();
+    let mode = |name: &str| {
+        let path = own.path().join(name).components().collect::<std::path::PathBuf>();
+        let changes = shown();
+        let change = changes.as_array().unwrap().iter().find(|row| row["path"] == path.to_str().unwrap()).unwrap().clone();
+        change["after"]["mode"].as_str().unwrap().to_owned()
+    };
+    let modes = || [mode(""), mode("k"), mode("s")];
+    assert_eq!(modes(), ["0300", "0200", "0644"]);
+    assert!(desk.recant(&format!("cat {id} {}/k", own.path().display())).ok().stdout().contains('k'));
+    let said = run(&["--session", &id], "stat -c %a . k; echo t > t");
+    assert_eq!(said.stdout(), "300\n200\n", "{said}");
+    assert_eq!(modes(), ["0300", "0200", "0644"]);
+    desk.recant(&format!("discard {id}")).ok();
+}
+
+/// An ordinary user could not take it back: what closes itself is named before anything is changed, and the rest is at hand.
+#[test]
+fn what_a_command_closed_to_its_owner_is_shown_and_named_at_commit() {
+    let desk = Desk::new(Who::User);
+    let before = desk.made("echo old > old; mkdir d");
+    desk.run(
+        "echo o > other; mkdir -p pd/in; echo s > pd/in/s; chmod 0 pd/in; chmod 200 pd; chmod 0 old; echo y > d/y; chmod 0 d",
+    )
+    .ok();
+    let id = desk.id();
+    let said = desk.recant(&format!("diff {id}")).ok();
+    assert!(said.stdout().contains("+s") && said.stdout().contains("+y"), "{said}");
+    let said = desk.recant(&format!("commit {id}")).with(1);
+    for path in ["old", "pd", "pd/in", "d"] {
+        assert!(said.stderr().lines().any(|line| line.starts_with(&format!("{path}: with mode 0"))), "{path}: {said}");
+    }
+    assert!(said.stderr().contains("4 paths that prevent it"), "{said}");
+    desk.world.manifest().assert_same(&before, "refused");
+    desk.recant(&format!("commit {id} other")).ok();
+    assert_eq!(desk.world.read("other"), "o\n");
+    desk.recant(&format!("rollback {id}")).ok();
+    desk.world.manifest().assert_same(&before, "rolled back");
+}
+
+/// In a run an ordinary user's command can open up a directory of the tree; from outside nobody but its owner's chmod can.
+#[test]
+fn what_lies_in_a_directory_that_is_closed_on_the_tree_is_named_and_the_rest_is_held() {
+    let desk = Desk::new(Who::User);
+    let named = |said: &str, paths: &[&str], what: &str| {
+        for path in paths {
+            let whole = desk.world.path(path);
+            let is_named = |line: &str| {
+                [format!("{path}: {what}"), format!("{}: {what}", whole.display())].iter().any(|named| line.contains(named))
+            };
+            assert!(said.lines().any(is_named), "{path}: {what} in: {said}");
+        }
+    };
+    for (made, script, held, closed, removed, refused) in [
+        (
+            "mkdir P; echo r > P/r; echo y > P/y; chmod 0 P",
+            "chmod 755 P; echo y > P/y; rm P/r; mkdir P/n; echo z > P/n/z; chmod 0 P; echo o > other",
+            &["P/n", "P/n/z", "P/y", "other"][..],
+            &["P/n", "P/y"][..],
+            &["P/r"][..],
+            &["P/n", "P/n/z", "P/y"][..],
+        ),
+        (
+            "mkdir -p d/sub e/sub l; echo s | tee d/s d/sub/s e/sub/s > l/s; chmod 0 d/sub e/sub d; chmod 600 l",
+            "chmod -R u+rwx d e l; rm -rf d e; rm -r l; echo file > l; echo o > other",
+            &["d", "e", "e/sub", "l", "other"],
+            &[],
+            &[],
+            &["d", "e/sub", "l"],
+        ),
+    ] {
+        desk.made(made);
+        let said = desk.run(script).ok();
+        named(&said.stderr(), closed, "you may not enter its directory on the tree");
+        named(&said.stderr(), removed, "you may not enter its directory on the tree: its removal");
+        if closed.is_empty() {
+            named(&said.stderr(), refused, "you may not list it on the tree");
+        }
+        let id = desk.ids().pop().unwrap();
+        assert_eq!(desk.paths(&id), held, "{script}");
+        let said = desk.recant(&format!("commit {id}")).with(1);
+        named(&said.stderr(), refused, "you may not");
+        desk.recant(&format!("commit {id} other")).ok();
+        assert_eq!(desk.world.read("other"), "o\n");
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.recant(&format!("discard {id}")).ok();
+    }
+}
+
+#[test]
+fn a_working_directory_below_one_of_another_group_is_refused_with_what_to_do() {
+    if !is_root() {
+        return eprintln!("skipped: giving a directory to another group takes root");
+    }
+    let desk = Desk::new(Who::User);
+    desk.made("mkdir -p .git theirs/mine");
+    std::os::unix::fs::chown(desk.world.path("theirs"), None, Some(USER + 1)).unwrap();
+    let said = desk.call(["run", "--", "touch", "made"]).cwd(desk.world.path("theirs/mine")).run().with(125);
+    assert!(said.stderr().contains("tree/theirs") && said.stderr().contains("recant run --in"), "{said}");
+}
+
+#[test]
+fn a_second_run_from_another_directory_keeps_what_the_first_held_elsewhere() {
+    each(|desk| {
+        let far = tempfile::Builder::new().prefix("recant-far-").tempdir_in("/var/tmp").unwrap();
+        let far = far.path().canonicalize().unwrap();
+        if desk.other() {
+            std::os::unix::fs::chown(&far, Some(USER), Some(USER)).unwrap();
+        }
+        desk.call(["run", "--", "sh", "-c", "echo first > first"]).cwd(&far).run().ok();
+        let id = desk.id();
+        desk.held(&format!("--session {id}"), "echo second > second").run().ok();
+        let said = desk.recant(&format!("diff {id} --name-only")).ok();
+        assert_eq!(said.stdout().lines().count(), 2, "{said}");
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!(std::fs::read_to_string(far.join("first")).unwrap(), "first\n");
+        assert_eq!(desk.world.read("second"), "second\n");
+    });
+}
+
+/// The disk is full, say, when the command has ended.
+#[test]
+fn a_run_that_can_not_be_collected_keeps_its_session() {
+    let _still = hold_still();
+    each(|desk| {
+        // The second sweeps what the first, which left nothing, had no time for.
+        desk.run("true").ok();
+        desk.held("--discard", "echo new > new").run().ok();
+        let log = desk.world.root().join("log");
+        desk.held("--discard", "echo new > new").env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let steps = std::fs::read_to_string(&log).unwrap();
+        let write = 1 + steps.lines().position(|line| line.contains("changes.jsonl")).unwrap();
+        for n in [write, write + 1, write + 2] {
+            let call = desk.held(&format!("--id-file id{n}"), "echo new > new; exit 3");
+            // Three steps more: the id file's.
+            let said = call.env("RECANT_STEPS", format!("fail:{}:28", n + 3)).run().with(1);
+            assert!(said.stderr().contains("exited with 3") && said.stderr().contains("recant diff"), "{n}: {said}");
+            let text = desk.world.read(format!("id{n}"));
+            assert!(text.ends_with("result=uncollected\n"), "{text}");
+            let id = text.lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
+            assert_eq!(desk.recant(&format!("cat {id} new")).ok().stdout(), "new\n");
+            desk.recant(&format!("commit {id}")).ok();
+            desk.recant(&format!("rollback {id}")).ok();
+        }
+    });
+}
+
+#[test]
+fn the_time_of_a_mount_s_own_directory_that_somebody_else_set_is_no_change_of_the_command() {
+    if !is_root() || !has("unshare") {
+        return eprintln!("skipped: mounting needs root");
+    }
+    let desk = Desk::new(Who::Root);
+    desk.made("mkdir disk; mkfifo go ready");
+    // The first mount that recant finds is one that nobody writes to directly: its upper holds what is below it alone.
+    let script = r#"mount -t tmpfs disk disk; mkdir disk/d; touch -d 2000-01-01 disk
+        "$0" run -- sh -c 'echo x > disk/d/new; echo ready; read go' < go > ready &
+        exec 8> go 9< ready
+        read line <&9; touch -d 2001-01-01 disk; echo go >&8; wait $! || exit 9
+        "$0" show --all; touch -d 2000-01-01 disk
+        "$0" run -- sh -c 'echo x > disk/d/new; touch -d 2002-02-02 disk'; "$0" show --all"#;
+    let binary = desk.binary.to_str().unwrap();
+    let said = desk.world.program("unshare", ["-m", "sh", "-c", script, binary]).run().ok();
+    let times: Vec<bool> =
+        said.stdout().split("session  ").map(|session| session.lines().any(|line| line == "times     directory  disk")).collect();
+    assert_eq!(times, [false, false, true], "before the first, of the first, of the second: {said}");
+}
+
+#[test]
+fn what_readme_names_as_limits_of_a_run_is_refused_in_one() {
+    each(|desk| {
+        if !has("python3") {
+            return;
+        }
+        desk.made("printf old > mapped; touch file");
+        let script = "import ctypes, errno, mmap, os\n\
+            libc = ctypes.CDLL(None, use_errno=True)\n\
+            mapping = mmap.mmap(os.open('mapped', os.O_RDONLY), 3, mmap.MAP_SHARED, mmap.PROT_READ)\n\
+            assert mapping[:3] == b'old'\n\
+            os.pwrite(os.open('mapped', os.O_WRONLY), b'new', 0)\n\
+            assert (mapping[:3], open('mapped', 'rb').read()) == (b'old', b'new')\n\
+            assert os.pathconf('.', 'PC_LINK_MAX') == 127\n\
+            assert libc.renameat2(-100, b'file', -100, b'other', 4) == -1 and ctypes.get_errno() == errno.EINVAL\n\
+            try:\n    os.mknod('zero', 0o20600, 0)\n    raise SystemExit('a node 0:0 was made')\n\
+            except PermissionError:\n    pass\n";
+        desk.call(["run", "--discard", "--", "python3", "-c", script]).run().ok();
+        if desk.who == Who::User {
+            return;
+        }
+        let refused = ["unshare -m true", "mount -t tmpfs none .", "mknod null c 1 3; cat null"];
+        for script in refused {
+            assert!(desk.held("--discard", script).run().status != 0, "{script}");
+        }
+        desk.held("--discard", "mknod null c 1 3; test -c null").run().ok();
+    });
+    if !is_root() || !has("chattr") {
+        return eprintln!("skipped: immutable files need root and chattr");
+    }
+    let desk = Desk::new(Who::Root);
+    desk.made("echo i > fixed; echo a > growing; mkdir directory; echo x > directory/x");
+    if desk.world.program("chattr", ["+i", "fixed"]).cwd(desk.world.tree()).run().status != 0 {
+        return eprintln!("skipped: immutable files: this file system has none");
+    }
+    desk.bare(&desk.world.tree(), "chattr +a growing");
+    let said = desk.run("echo more >> growing && ! rm fixed && ! sh -c 'echo x >> fixed' && ! sh -c 'echo x > growing'").ok();
+    assert_eq!(desk.paths(&desk.id()), ["growing"], "{said}");
+    desk.recant(&format!("discard {}", desk.id())).ok();
+    // Root's run can take it off, for itself.
+    desk.run("chattr -i fixed && echo x >> fixed && echo other > other").ok();
+    let said = desk.recant("commit last").with(1);
+    assert!(said.stderr().contains("fixed") && said.stderr().contains("immutable"), "{said}");
+    desk.recant("commit last other").ok();
+    let said = desk.run("echo y > directory/y; chattr +i directory").ok();
+    assert!(said.stderr().contains("directory: the attribute 'i' (chattr) is not part of the change"), "{said}");
+    desk.bare(&desk.world.tree(), "chattr -i fixed; chattr -a growing");
+}
+
+/// What is said after a user's command that failed.
+const HINT: &str = "if it said 'Read-only file system': only ~, the project, /tmp and /var/tmp can be written (recant doctor); \
+    'Invalid cross-device link': directories from before the run cannot be renamed, mv works";
+
+#[test]
+fn what_a_user_s_run_cannot_do_is_said_after_a_project_s_first_failure() {
+    each(|desk| {
+        let hinted = |said: &Said| said.stderr().split_whitespace().collect::<Vec<_>>().join(" ").contains(HINT);
+        desk.made("mkdir old; echo f > old/f");
+        if desk.who == Who::Root {
+            assert!(!hinted(&desk.run("exit 1")), "root's run can");
+            return;
+        }
+        assert!(!hinted(&desk.run("mv old new").ok()), "mv works, and what went well is told nothing");
+        let said = desk.run("touch /usr/new").with(1);
+        assert!(said.stderr().contains("Read-only file system") && hinted(&said), "{said}");
+        assert!(said.stderr().lines().all(|line| line.chars().count() <= 80), "{said}");
+        // It is said once a project, and not taken as said where it was not.
+        assert!(!hinted(&desk.run("exit 1").with(1)));
+        let other = desk.world.root().join("other");
+        desk.bare(desk.world.root(), "mkdir -p other/old");
+        let there = |options: &str| hinted(&desk.held(options, "exit 1").cwd(&other).run().with(1));
+        assert_eq!([there("-q"), there(""), there("")], [false, true, false]);
+    });
+}
+
+#[test]
+fn what_works_bare_and_is_refused_in_a_run_is_named_once_the_command_has_failed() {
+    if !is_root() || !has("setpriv") {
+        return eprintln!("skipped: files of other groups need root");
+    }
+    let desk = Desk::new(Who::User);
+    let srv = tempfile::Builder::new().prefix("recant-test-").tempdir_in("/srv").unwrap();
+    let open = srv.path().join("open");
+    let (tree, open) = (desk.world.tree(), open.to_str().unwrap().to_owned());
+    let script = format!(
+        "echo a > shared; chown {USER}:4444 shared; chmod 664 shared; mkdir older {open}; chmod 777 {open}; chmod 755 {open}/.."
+    );
+    desk.world.program("sh", ["-ec", &script]).cwd(&tree).run().ok();
+    let run_in = |cwd: &Path, words: &[&str]| {
+        let (user, binary) = (USER.to_string(), desk.binary.to_str().unwrap());
+        let words = [&["--reuid", &user, "--regid", &user, "--groups", "4444", binary, "run"], words].concat();
+        desk.world.program("setpriv", words).cwd(cwd).run()
+    };
+    let run = |words: &[&str]| run_in(&tree, words);
+    // Of a group that a user namespace can't map; and of a place that is not captured.
+    let said = run(&["sh", "-c", "echo b >> shared"]).with(2);
+    for part in [
+        &format!("{}/shared belongs to group 4444", tree.display()),
+        "perhaps because the run refuses this",
+        "Value too large",
+        "recant doctor",
+        "recant run --in",
+        "if it said 'Read-only file system'",
+    ] {
+        assert!(said.stderr().contains(part), "{part}: {said}");
+    }
+    let said = run(&["touch", &format!("{open}/new"), "mine"]).with(1);
+    assert!(said.stderr().contains(&format!("{open}/new is read-only in the run: capture.also = [\"{open}\"]")), "{said}");
+    let said = run(&["--json", "touch", &format!("--reference={open}"), &format!("{open}/new")]).with(1);
+    let last: serde_json::Value = serde_json::from_str(said.stderr().lines().last().unwrap()).unwrap();
+    assert!(last["refused"][0].as_str().unwrap().contains(&open), "{last}");
+    if has("git") {
+        let git = "git -c user.name=t -c user.email=t@t";
+        let made = format!(
+            "git init -q one; mkdir one/d; echo a > one/d/a; cd one; {git} add -A; {git} commit -qm one; chown -R {USER}:{USER} ."
+        );
+        desk.world.program("sh", ["-ec", &made]).cwd(&tree).run().ok();
+        let said = run(&["git", "clone", "-q", "one", "two"]).with(128);
+        assert!(said.stderr().contains("git clone --no-hardlinks works"), "{said}");
+        run(&["git", "clone", "-q", "--no-hardlinks", "one", "two"]).ok();
+        let said = run(&["git", "-C", "one", "mv", "d", "e"]).with(128);
+        assert!(!said.stderr().contains("git clone"), "{said}");
+    }
+    // Nothing is said of it where the command did not fail, or was not pointed there.
+    assert!(!run(&["touch", "mine"]).ok().stderr().contains("the run refuses this"));
+    std::fs::remove_file(tree.join("shared")).unwrap();
+    assert!(!run(&["false"]).with(1).stderr().contains("the run refuses this"));
+    // /tmp is root's, and can be written to in the run as bare.
+    let said = run_in(Path::new("/"), &["false"]).with(1);
+    assert!(!said.stderr().contains("/tmp belongs to"), "{said}");
+}
+
+#[test]
+fn what_belongs_to_a_further_group_that_subgid_grants_can_be_changed_in_a_run() {
+    if !is_root() || ["setpriv", "unshare", "newgidmap"].iter().any(|program| !has(program)) {
+        return eprintln!("skipped: granting a group needs root, setpriv, unshare and newgidmap (package uidmap)");
+    }
+    // Not in /tmp, where a confined command may write.
+    let desk = Desk::of(Who::User, common::World::on(Path::new("/var/tmp")));
+    let (root, tree) = (desk.world.root().to_owned(), desk.world.tree());
+    // An /etc of the test's own: newgidmap takes a user of /etc/passwd alone.
+    let etc = format!(
+        "cp -a /etc etc; echo 'recant-ann:x:{USER}:{USER}::/:/bin/sh' >> etc/passwd; \
+         printf 'recant-ann:x:{USER}:\nrecant-devs:x:4444:recant-ann\n' >> etc/group; : > etc/subgid"
+    );
+    desk.world.program("sh", ["-ec", &etc]).cwd(&root).run().ok();
+    let granted = |line: &str| std::fs::write(root.join("etc/subgid"), line).unwrap();
+    let inside = |cwd: &Path, words: &[&str]| {
+        let mount = format!("mount --bind {}/etc /etc; exec \"$@\"", root.display());
+        let user = USER.to_string();
+        let start = ["-m", "sh", "-ec", &mount, "sh", "setpriv", "--reuid", &user, "--regid", &user, "--groups", "4444"];
+        desk.world.program("unshare", [&start[..], words].concat()).cwd(cwd).run()
+    };
+    let binary = desk.binary.to_str().unwrap();
+    let run = |cwd: &Path, script: &str| inside(cwd, &[binary, "run", "--", "sh", "-ec", script]);
+    let made = format!(
+        "echo a > shared; mkdir mine theirs; touch mine/old own; chown -R {USER}:{USER} .; chown {USER}:4444 shared; chmod 664 shared; \
+         chown -R {USER}:4444 mine; chown 0:4444 theirs; chmod 2775 mine theirs"
+    );
+    desk.world.program("sh", ["-ec", &made]).cwd(&tree).run().ok();
+    let before = desk.world.manifest();
+    let script = "echo b >> shared; chmod 660 shared; mkdir mine/new; echo n > mine/new/f; mv mine/old mine/older; chgrp 4444 own; mkdir d; chgrp 4444 d; chmod 2770 d; \
+                  echo x > d/x; id -G";
+    // Not granted: the hint names what would do it, and never sg.
+    let said = run(&tree, "echo b >> shared").with(2);
+    assert!(said.stderr().contains("recant doctor") && !said.stderr().contains("sg 4444"), "{said}");
+    let plain = |said: &Said| said.stdout().split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = inside(&tree, &[binary, "doctor"]).ok();
+    assert!(plain(&said).contains("4444 recant-devs: usermod --add-subgids 4444-4444 recant-ann"), "{said}");
+    assert!(plain(&said).contains("for good"), "its price: {said}");
+    granted("recant-ann:4444:1\n");
+    // What it grants cannot be told where it cannot be read.
+    let subgid = root.join("etc/subgid");
+    std::fs::set_permissions(&subgid, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let said = run(&tree, "echo b >> shared").with(2);
+    let why = "cannot read /etc/subgid: permission denied";
+    assert!(said.stderr().contains(&format!("{why}: files of your further groups cannot be changed in this run")), "{said}");
+    let said = inside(&tree, &[binary, "doctor"]).ok();
+    assert!(plain(&said).contains(why) && !said.stdout().contains("usermod"), "{said}");
+    std::fs::set_permissions(&subgid, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let said = inside(&tree, &[binary, "doctor", "-v"]).ok();
+    assert!(plain(&said).contains("a run can change their files: 4444 recant-devs"), "{said}");
+    let said = run(&tree, script).ok();
+    assert_eq!(said.stdout(), format!("{USER} 4444\n"), "{said}");
+    before.assert_same(&desk.world.manifest(), "it is held");
+    inside(&tree, &[binary, "commit", "last"]).ok();
+    let groups = |paths: &str| {
+        let said = desk.world.program("sh", ["-ec", &format!("stat -c '%g %a %n' {paths}")]).cwd(&tree).run().ok();
+        said.stdout()
+    };
+    let want = "4444 660 shared\n4444 2755 mine/new\n4444 644 mine/new/f\n4444 644 mine/older\n4444 644 own\n4444 2770 d\n4444 644 d/x\n";
+    assert_eq!(groups("shared mine/new mine/new/f mine/older own d d/x"), want);
+    inside(&tree, &[binary, "rollback", "last"]).ok();
+    before.assert_same(&desk.world.manifest(), "rolled back");
+    // In a directory of somebody else's that hands its group on; and in the session again, whose uppers are there.
+    let theirs = tree.join("theirs");
+    run(&theirs, "echo x > x").ok();
+    inside(&theirs, &[binary, "run", "--session", "last", "--", "sh", "-ec", "echo y >> x; echo z > z"]).ok();
+    inside(&theirs, &[binary, "commit", "last"]).ok();
+    assert_eq!(
+        (groups("theirs/x theirs/z"), desk.world.read("theirs/x")),
+        ("4444 644 theirs/x\n4444 644 theirs/z\n".into(), "x\ny\n".into())
+    );
+    inside(&theirs, &[binary, "rollback", "last"]).ok();
+    // Its time is its owner's.
+    assert!(!desk.world.exists("theirs/x") && !desk.world.exists("theirs/z"));
+    // On the real tree, in the user namespace that its /dev/shm takes.
+    inside(&tree, &[binary, "run", "--in", ".", "--", "chgrp", "4444", "own"]).ok();
+    assert_eq!(groups("own"), "4444 644 own\n");
+    // What newgidmap refuses is said, and the run goes on without.
+    granted(&format!("{USER}:4444:1\n"));
+    let passwd = std::fs::read_to_string(root.join("etc/passwd")).unwrap();
+    std::fs::write(root.join("etc/passwd"), passwd.replace("recant-ann", "recant-ben").replace(&format!(":{USER}:"), ":54399:"))
+        .unwrap();
+    let said = run(&tree, "echo new > new").ok();
+    assert!(said.stderr().contains("newgidmap: ") && said.stderr().contains("cannot be changed in this run"), "{said}");
+}
+
+#[test]
+fn root_of_a_user_namespace_runs_as_an_ordinary_user_does() {
+    each(|desk| {
+        let inside = |words: &[&str]| desk.give(desk.world.program("unshare", [&["-U", "-r", "--"], words].concat())).run();
+        if !has("unshare") || inside(&["true"]).status != 0 {
+            return println!("skipped: root of a user namespace: unshare -U -r does not work here");
+        }
+        desk.made("echo old > a");
+        let binary = desk.binary.to_str().unwrap();
+        let recant = |words: &[&str]| inside(&[&[binary], words].concat()).ok();
+        recant(&["run", "sh", "-c", "echo new > a; mkdir b; echo 1 > b/c"]);
+        assert_eq!(desk.world.read("a"), "old\n");
+        recant(&["commit", "last"]);
+        assert_eq!((desk.world.read("a"), desk.world.read("b/c")), ("new\n".into(), "1\n".into()));
+        recant(&["rollback", "last"]);
+        assert_eq!(desk.world.read("a"), "old\n");
+        assert!(!desk.world.path("b").exists());
+    });
+}
+
+#[test]
+fn a_store_in_a_place_that_is_private_in_a_run_is_refused_with_what_to_do() {
+    each(|desk| {
+        let store = tempfile::Builder::new().prefix("recant-test-").tempdir_in("/dev/shm").unwrap();
+        if is_root() && desk.who == Who::User {
+            std::os::unix::fs::chown(store.path(), Some(USER), None).unwrap();
+        }
+        let said = desk.held(&format!("--store {}/store", store.path().display()), "echo a > a").run().with(125);
+        assert!(said.stderr().contains("is private in a run") && said.stderr().contains("--store DIR"), "{said}");
+        assert!(!desk.world.tree().join("a").exists());
+    });
+}
+
+/// Whether a run has said that it does not see a pending session.
+fn hints_at_pending(said: &common::Said) -> bool {
+    said.stderr().contains(" is pending, not seen by this run: recant run --session ")
+}
+
+#[test]
+fn a_run_says_that_it_does_not_see_what_a_pending_session_here_holds() {
+    each(|desk| {
+        desk.made("mkdir elsewhere; mkdir elsewhere/.git");
+        let elsewhere = |script: &str| desk.held("", script).cwd(desk.world.tree().join("elsewhere")).run().ok();
+        let said = desk.run("echo a > a").ok();
+        assert!(!hints_at_pending(&said), "{said}");
+        let id = desk.id();
+        assert!(!hints_at_pending(&desk.held("--session last", "cat a").run().ok()));
+        assert!(!hints_at_pending(&desk.held("-q", "true").run().ok()), "what is not said is not said for the last time");
+        let said = desk.run("cat a").with(1);
+        assert!(hints_at_pending(&said) && said.stderr().contains(&format!(" run --session {}\n", &id[16..])), "{said}");
+        assert!(!hints_at_pending(&desk.run("cat a").with(1)), "once is enough");
+        desk.recant(&format!("commit {id}")).ok();
+        // A session that is committed is seen; another project's is none of this one's business.
+        assert!(!hints_at_pending(&desk.run("cat a").ok()));
+        desk.run("echo b > b").ok();
+        let said = elsewhere("true");
+        assert!(hints_at_pending(&said), "its directory lies in the one that the session is of: {said}");
+        elsewhere("echo c > c");
+        let other = desk.world.root().join("other");
+        desk.bare(desk.world.root(), "mkdir other");
+        assert!(!hints_at_pending(&desk.held("", "true").cwd(&other).run().ok()));
+    });
+}
+
+#[test]
+fn a_loop_of_commands_is_told_once_of_what_is_pending() {
+    each(|desk| {
+        let binary = desk.binary.to_str().unwrap();
+        // Every second one changes something, in a session of its own.
+        let command = "if [ $(($0 % 2)) = 0 ]; then echo > $0; fi";
+        let script = format!("n=0; while [ $n -lt 40 ]; do {binary} run -- sh -c '{command}' $n || exit; n=$((n+1)); done");
+        let in_a_loop = || desk.give(desk.world.program("sh", ["-c", &script])).run().ok();
+        let told = |said: &common::Said| said.stderr().matches(" is pending, not seen by this run: ").count();
+        let said = in_a_loop();
+        assert_eq!((told(&said), desk.ids().len()), (1, 20), "{said}");
+        assert!(said.stderr().lines().all(|line| line.chars().count() <= 80), "{said}");
+        assert_eq!(told(&in_a_loop()), 0, "what was begun by somebody who had been told is no news");
+    });
+}
+
+#[test]
+fn a_loop_of_commands_in_one_session_is_told_once_how_to_go_on_and_then_what_is_new() {
+    each(|desk| {
+        let binary = desk.binary.to_str().unwrap();
+        let command = "if [ $(($0 % 2)) = 0 ]; then echo > $0; fi";
+        let script =
+            format!("n=0; while [ $n -lt 20 ]; do {binary} run --session job -- sh -c '{command}' $n || exit; n=$((n+1)); done");
+        let said = desk.give(desk.world.program("sh", ["-c", &script])).run().ok();
+        let id = desk.id();
+        let tail = &id[16..];
+        let new =
+            |step: u64, changes: &str, all: u64| format!("recant: step {step} of session {tail}: {changes}, {all} in all\n");
+        let mut wanted = format!("recant: new session {tail}, named job\n");
+        wanted.push_str(&format!("recant: 1 change (1 created) held in session {tail}\n"));
+        wanted.push_str(&format!("recant: recant diff {tail}    recant commit {tail}    recant discard {tail}\n"));
+        (2..=10).for_each(|step| wanted.push_str(&new(step, "1 change (1 created)", step)));
+        assert_eq!(said.stderr(), wanted);
+        // What is changed once more is counted, and so is what is no change any more.
+        let said = desk.held("--session job", "echo more >> 0; rm 2").run().ok();
+        assert_eq!(said.stderr(), new(11, "2 changes (1 modified, 1 deleted)", 9));
+        let said = desk.held("--session job", "rm 0 4 6 8 10 12 14 16 18").run().ok();
+        assert_eq!(said.stderr(), new(12, "9 changes (9 deleted)", 0));
+    });
+}
+
+#[test]
+fn what_is_held_is_said_in_lines_of_80_characters() {
+    each(|desk| {
+        desk.made("for n in $(seq 1200); do echo $n > m$n; echo $n > d$n; done; echo > t");
+        let said =
+            desk.run("for n in $(seq 1200); do echo new > c$n; echo new > m$n; rm d$n; done; chmod 600 t; exit 143").with(143);
+        assert!(said.stderr().contains(" changes held in session "), "{said}");
+        assert!(said.stderr().lines().all(|line| line.chars().count() <= 80), "{said}");
+        let said = desk.held("-q", "echo new > new").run().ok();
+        assert!(said.err.is_empty(), "{said}");
+    });
+}
+
+/// The words of a text that are numbers of four digits and more without commas, but for years.
+fn ungrouped(text: &str) -> Vec<String> {
+    let words = text.split_whitespace().map(|word| word.trim_matches(|c: char| "+-~(),;:".contains(c)));
+    let is_long = |word: &&str| word.len() > 3 && word.bytes().all(|b| b.is_ascii_digit());
+    words.filter(is_long).filter(|word| !word.starts_with("20")).map(str::to_owned).collect()
+}
+
+#[test]
+fn numbers_of_thousands_have_a_comma_in_all_that_people_read() {
+    let desk = Desk::new(Who::User);
+    desk.made("mkdir d; for n in $(seq 1234); do echo $n >> big; echo $n > d/m$n; done");
+    desk.recant("snapshot create d -q").ok();
+    let said = desk.run("rm big; for m in d/m*; do echo new > d/c${m#d/m}; echo new > $m; done").ok();
+    assert!(said.stderr().contains("2,469 changes held in session "), "{said}");
+    let mut all = vec![said];
+    let calls = [
+        "list",
+        "show",
+        "diff --stat --all",
+        "commit last --dry-run",
+        "commit last",
+        "status",
+        "checkpoint list",
+        "checkpoint show",
+    ];
+    all.extend(calls.map(|words| desk.recant(words).ok()));
+    all.extend(
+        ["snapshot create d", "snapshot list d", "snapshot show last --dir d", "snapshot diff 1 --dir d --stat", "log"]
+            .map(|words| desk.recant(words).ok()),
+    );
+    desk.bare(&desk.world.path("d"), "for n in $(seq 1234); do echo theirs > c$n; echo theirs > m$n; done");
+    let said = desk.recant("rollback last").with(3);
+    assert!(said.stderr().contains(": 2,468 conflicts\n"), "{said}");
+    all.push(said);
+    all.push(desk.recant("rollback last --force").ok());
+    for said in all {
+        let found = [ungrouped(&said.stdout()), ungrouped(&said.stderr())].concat();
+        assert!(found.is_empty(), "{found:?} in {said}");
+    }
+}
+
+#[test]
+fn show_has_the_table_of_what_was_held_where() {
+    each(|desk| {
+        desk.run("echo a > a").ok();
+        let short = desk.recant("show").ok();
+        assert!(short.stderr().contains("what the run held, by place: recant show "), "{short}");
+        let said = desk.recant("show --all").ok();
+        let rows: Vec<String> = said.stdout().lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let at = rows.iter().position(|row| row == "what the run held, by place:").unwrap_or_else(|| panic!("no table: {said}"));
+        let top = if desk.who == Who::Root { "held /: the whole tree" } else { "read-only /: everything else" };
+        assert!(rows[at..].iter().any(|row| row.starts_with(top)), "{said}");
+        assert!(rows[at..].contains(&format!("hidden {}: recant's store", desk.world.store().display())), "{said}");
+        let json = desk.recant("show --json").ok().json();
+        assert!(json["run"]["coverage"].as_array().unwrap().len() >= 3, "{json}");
+    });
+}
+
+#[test]
+fn a_place_that_is_passed_has_one_row_and_is_no_reason_to_refuse_a_run() {
+    each(|desk| {
+        let rows = |path: &str| -> Vec<serde_json::Value> {
+            let shown = desk.recant("show last --json").ok().json();
+            let coverage = shown["run"]["coverage"].as_array().unwrap().clone();
+            coverage.into_iter().filter(|row| row["path"] == path).map(|row| row["how"].clone()).collect()
+        };
+        desk.held("--pass /dev/shm", "echo x > x").run().ok();
+        assert_eq!(rows("/dev/shm"), ["passed"]);
+        desk.held("", "echo x > x").run().ok();
+        assert_eq!(rows("/dev/shm"), ["private"]);
+        if !desk.other() {
+            return;
+        }
+        // In a directory of somebody else's that anybody may write to.
+        let theirs = tempfile::Builder::new().prefix("recant-far-").tempdir_in("/var/tmp").unwrap();
+        std::fs::set_permissions(theirs.path(), std::os::unix::fs::PermissionsExt::from_mode(0o1777)).unwrap();
+        let mine = theirs.path().join("mine");
+        std::fs::create_dir(&mine).unwrap();
+        std::os::unix::fs::chown(&mine, Some(USER), Some(USER)).unwrap();
+        desk.held("--pass .", "echo real > real").cwd(&mine).run().ok();
+        assert_eq!(std::fs::read_to_string(mine.join("real")).unwrap(), "real\n");
+    });
+}
+
+#[test]
+fn what_is_written_in_a_scratch_place_is_dropped_at_the_end_and_counted() {
+    each(|desk| {
+        let before = desk.made("mkdir -p build/deep old; echo o > build/o; echo k > old/k; echo f > file");
+        let script = "echo new > build/deep/new; rm build/o; mkdir build/d; echo n > new; echo x > scratch.txt; mv new moved; ln moved build/link";
+        let said = desk.held("--scratch build --scratch scratch.txt", script).run().ok();
+        assert!(said.stderr().contains("5 changes in scratch places dropped"), "{said}");
+        let id = desk.id();
+        assert_eq!(desk.paths(&id), ["moved"]);
+        let shown = desk.recant("show --all").ok();
+        assert!(
+            shown.stdout().contains(&format!("dropped at the end    {}", desk.world.tree().join("build").display())),
+            "{shown}"
+        );
+        // A further run in the session does not see it, nor does what it drops come back by the next.
+        desk.held(&format!("--session {id} --scratch old"), "cat build/o && ! ls build/deep/new && echo y > old/y").run().ok();
+        let said = desk.held(&format!("--session {id}"), "! ls old/y && cat moved").run().ok();
+        assert!(!said.stderr().contains("dropped"), "{said}");
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!((desk.world.read("moved"), desk.world.read("build/o")), ("n\n".into(), "o\n".into()));
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+        desk.made("mkdir far; ln -s far near");
+        let said = desk.held("--scratch near", "echo w > near/w").run().ok();
+        assert!(said.stderr().contains("1 change in scratch places dropped"), "{said}");
+        // Nothing but scratch: no session. A directory above that goes takes it along, which is said.
+        assert!(desk.held("--scratch build", "rm -r build").run().ok().stderr().contains("no file change"));
+        let said = desk.held("--scratch old/k", "rm -r old").run().ok();
+        assert!(said.stderr().contains("old/k: its changes are kept"), "{said}");
+        let id = desk.ids().pop().unwrap();
+        assert_eq!(desk.paths(&id), ["old", "old/k"]);
+        // What a killed run left there is dropped by whoever collects it.
+        let script = "echo w > build/w; echo held > held; echo ready; read go";
+        desk.start("--scratch build", script).kill();
+        let id = desk.ids().pop().unwrap();
+        until("the run is over", || desk.recant(&format!("diff {id} --name-only")).status == 0);
+        assert_eq!(desk.paths(&id), ["held"]);
+        let said = desk.held(&format!("--session {id}"), "! ls build/w && cat held").run().ok();
+        assert!(said.stdout().contains("held"), "{said}");
+        // The setting does the same.
+        desk.world.config(&format!("[capture]\nscratch = ['{}']\n", desk.world.tree().join("build").display()));
+        desk.give(desk.world.program("true", [""])).run().ok();
+        assert!(desk.run("echo z > build/z").ok().stderr().contains("1 change in scratch places dropped"));
+    });
+}
+
+#[test]
+fn a_command_that_writes_more_than_it_may_is_ended_and_nothing_is_committed() {
+    each(|desk| {
+        let before = desk.made("echo a > a");
+        let script = "n=0; while :; do n=$((n + 1)); head -c 1000000 /dev/zero > zeros$n; done";
+        let said = desk.held("--max-size 4M --commit", script).run().with(137);
+        assert!(said.stderr().contains("which is more than --max-size 4.0 MiB"), "{said}");
+        desk.world.manifest().assert_same(&before, "nothing is on the tree");
+        assert_eq!(desk.status(&desk.id()), "pending");
+        desk.recant(&format!("discard {}", desk.id())).ok();
+        // One that may have ended by itself before anybody looked.
+        let said = desk.held("--max-size 10K --commit --json", "head -c 100000 /dev/zero > quick").run();
+        let last: serde_json::Value = serde_json::from_str(said.stderr().lines().last().unwrap()).unwrap();
+        // It gets the same status then.
+        said.with(137);
+        assert!(last["result"] == "pending" && last["too_much"].as_u64().unwrap() >= 100_000, "{last}");
+        let said = desk.held("--max-size 1M", "echo little > little").run().ok();
+        assert!(!said.stderr().contains("max-size"), "{said}");
+        // Of an earlier run, what there is counts for nothing.
+        desk.held("-n large", "head -c 3000000 /dev/zero > large").run().ok();
+        desk.held("--session large --max-size 1M", "echo little > little").run().ok();
+        desk.held("--max-size 1X", "true").run().with(2);
+    });
+}
+
+#[test]
+fn what_a_run_is_ended_for_is_measured_once_it_writes_no_more() {
+    each(|desk| {
+        let said = desk.held("--max-size 2M --json", "head -c 16M /dev/zero > zeros; sleep 100").run();
+        let last: serde_json::Value = serde_json::from_str(said.stderr().lines().last().unwrap()).unwrap();
+        let held = desk.recant(&format!("diff {} --json", desk.id())).ok().json();
+        let held = held["changes"][0]["after"]["size"].as_u64().unwrap_or_else(|| panic!("{held}"));
+        assert!(last["too_much"].as_u64().unwrap() >= held, "{held} bytes are held: {last}");
+    });
+}
+
+#[test]
+fn max_size_holds_also_where_no_thread_can_be_had_to_measure() {
+    if !has("prlimit") {
+        return eprintln!("skipped: a limit for a process that runs needs prlimit");
+    }
+    // Root has as many as it likes.
+    let desk = Desk::new(Who::User);
+    let begun = std::time::Instant::now();
+    let script = "echo ready; read go; head -c 5000000 /dev/zero > zeros; sleep 30";
+    let mut waiting = desk.start("--max-size 1M", script);
+    let pid = waiting.child.id().to_string();
+    desk.give(desk.world.program("prlimit", ["--pid", &pid, "--nproc=1:1"])).run().ok();
+    waiting.child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    assert_eq!(waiting.child.wait().unwrap().code(), Some(137));
+    assert!(begun.elapsed() < Duration::from_secs(25), "it was ended while it slept");
+}
+
+#[test]
+fn a_run_is_ended_by_max_size_also_while_somebody_else_frees_as_much_room() {
+    each(|desk| {
+        let ballast = desk.world.root().join("ballast");
+        desk.bare(desk.world.root(), "head -c 160M /dev/zero > ballast");
+        let script = "for n in $(seq 60); do head -c 1M /dev/zero > zeros$n; echo ready; read go; done";
+        let mut command = desk.held("--max-size 20M", script).command();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (mut go, out) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        // Twice as much is freed as is written, before the next MiB is.
+        let file = std::fs::OpenOptions::new().write(true).open(&ballast).unwrap();
+        let mut written: u64 = 0;
+        for _ in out.lines() {
+            written += 1;
+            file.set_len((160 - 2 * written) << 20).unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+            if go.write_all(b"go\n").is_err() {
+                break;
+            }
+        }
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("which is more than --max-size 20 MiB") && (20..60).contains(&written), "{written} MiB: {said}");
+    });
+}
+
+#[test]
+fn a_hidden_path_is_there_empty_and_closed_for_root_too() {
+    each(|desk| {
+        let before = desk.made("echo secret > file; mkdir directory; echo in > directory/in");
+        let closed = format!("--hide {0}/file --hide {0}/directory --hide {0}/directory/in", desk.world.tree().display());
+        // Redirections that fail end a shell: each has one of its own.
+        let script = "for way in 'echo lost > file' 'echo lost >> file' 'echo lost > directory/new' 'mkdir directory/new' 'rm file' 'mv file to' \
+                      'rmdir directory' 'chmod 600 file' 'touch file' 'truncate -s 1 file'; do sh -c \"$way\" 2> said && echo \"went well: $way\"; \
+                      cat said; done; rm said; stat -c '%a %s' file; stat -c %a directory; cat file; ls -A directory";
+        let said = desk.held(&closed, script).run();
+        let out = said.stdout();
+        assert!(!out.contains("went well") && !out.contains("secret") && out.contains("0 0\n0\n"), "{said}");
+        // Root may open what is closed: it is empty, and its mount is read-only.
+        let (read_only, denied) = (out.matches("Read-only").count(), out.matches("Permission denied").count());
+        assert!(if desk.who == Who::Root { read_only >= 6 && denied == 0 } else { read_only + denied >= 6 }, "{said}");
+        desk.world.manifest().assert_same(&before, "the tree is as it was");
+        assert!(desk.ids().is_empty(), "and nothing is held");
+        // Also where the command names it as a file that it creates.
+        let said = desk.held(&closed, "echo lost > file").run();
+        assert!(said.status != 0, "{said}");
+    });
+}
+
+#[test]
+fn a_conflict_where_it_is_of_no_weight_is_left_out_and_stops_nothing_else() {
+    each(|desk| {
+        desk.made("mkdir -p cache/sub outer/cache; echo s > cache/sub/s; echo o > outer/cache/o; echo a > a");
+        let tree = desk.world.tree();
+        // A directory of its own for temporary files, so that it is none of this machine's.
+        desk.world.config(&format!("[commit]\nminor = ['{0}/cache', '{0}/outer/cache']\n", tree.display()));
+        let elsewhere = desk.world.root().join("project");
+        desk.bare(desk.world.root(), "mkdir project");
+        let run = |script: &str| {
+            desk.held("", &format!("cd {}; {script}", tree.display())).cwd(&elsewhere).run().ok();
+            desk.ids().pop().unwrap()
+        };
+        let script =
+            "echo mine > cache/new; echo ok > cache/fine; mkdir cache/d; echo d > cache/d/d; rm -r cache/sub; echo b > a";
+        let id = run(script);
+        desk.bare(&tree, "echo theirs > cache/new; mkdir cache/d; echo theirs > cache/sub/theirs");
+        let said = desk.recant(&format!("commit {id} --strict --json")).with(3);
+        assert!(said.against().len() >= 2, "{said}");
+        let dry = desk.recant(&format!("commit {id} --dry-run --json")).with(4).json();
+        let left: Vec<&str> =
+            dry["skipped"].as_array().unwrap().iter().map(|skipped| skipped["path"].as_str().unwrap()).collect();
+        let names = ["cache/d", "cache/d/d", "cache/new", "cache/sub"].map(|name| tree.join(name).display().to_string());
+        assert_eq!(left, names, "{dry}");
+        let said = desk.recant(&format!("commit {id}")).with(4);
+        assert!(said.stdout().contains("skipped") && said.stdout().contains("conflict: expected nothing"), "{said}");
+        let read = |name: &str| desk.world.read(name);
+        assert_eq!((read("a"), read("cache/fine"), read("cache/new")), ("b\n".into(), "ok\n".into(), "theirs\n".into()));
+        assert!(!desk.world.exists("cache/sub/s") && desk.world.exists("cache/sub/theirs"));
+        assert_eq!(desk.status(&id), "partial");
+        desk.recant(&format!("rollback {id}")).ok();
+        assert_eq!((read("a"), read("cache/sub/s")), ("a\n".into(), "s\n".into()));
+        // One conflict that counts is enough to stop it all; so is one where the command was meant to work.
+        let id = run("echo mine > cache/more; echo c > a");
+        desk.bare(&tree, "echo theirs > cache/more; echo x > a");
+        assert_eq!(desk.recant(&format!("commit {id} --json")).with(3).against().len(), 2);
+        let id = {
+            desk.held("", "echo mine > here").cwd(tree.join("cache")).run().ok();
+            desk.ids().pop().unwrap()
+        };
+        desk.bare(&tree, "echo theirs > cache/here");
+        desk.recant(&format!("commit {id}")).with(3);
+        // Below where it was meant to work it is of no weight all the same.
+        let id = {
+            desk.held("", "echo mine > cache/below; echo d > a").cwd(&tree).run().ok();
+            desk.ids().pop().unwrap()
+        };
+        desk.bare(&tree, "echo theirs > cache/below");
+        desk.recant(&format!("commit {id}")).with(4);
+        assert_eq!((read("a"), read("cache/below")), ("d\n".into(), "theirs\n".into()));
+        // One name of several does not go without the others, nor a directory that counts for what lies in it.
+        let id = run("echo mine > cache/linked; ln cache/linked linked");
+        desk.bare(&tree, "echo theirs > cache/linked");
+        desk.recant(&format!("commit {id}")).with(3);
+        assert!(!desk.world.exists("linked"));
+        let id = run("rm -r outer");
+        desk.bare(&tree, "echo theirs > outer/cache/theirs");
+        desk.recant(&format!("commit {id}")).with(3);
+        assert!(desk.world.exists("outer/cache/o"));
+        // So does a run that commits.
+        let wait = "echo mine > TREE/cache/last; echo ready; read go".replace("TREE", tree.to_str().unwrap());
+        let mut child = desk.held("--commit", &wait).cwd(&elsewhere).command();
+        let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        until("it is ready", || std::io::Read::read(child.stdout.as_mut().unwrap(), &mut [0; 6]).unwrap() > 0);
+        desk.bare(&tree, "echo theirs > cache/last");
+        child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(4));
+    });
+}
+
+#[test]
+fn of_many_changes_the_first_twenty_are_listed_and_the_counts_tell_of_all() {
+    each(|desk| {
+        desk.made("mkdir full old; for n in $(seq 150); do echo $n > old/$n; done");
+        desk.run("for n in $(seq 200); do echo new $n > full/$n; done; rm -r old; echo a > a").ok();
+        let id = desk.id();
+        let said = desk.recant("show").ok();
+        let more = format!("… and 332 more: recant show {} --all\n", &id[16..]);
+        assert!(said.stdout().contains("201 created, 151 deleted") && said.stdout().ends_with(&more), "{said}");
+        let all = desk.recant("show --all").ok().stdout();
+        assert!(all.contains("full/77") && all.contains("old/77"), "{all}");
+        assert_eq!(desk.recant(&format!("commit {id} --json")).ok().json()["paths"].as_array().unwrap().len(), 352);
+        assert!(desk.recant(&format!("rollback {id} --all")).ok().stdout().contains("full/77"));
+    });
+}
+
+#[test]
+fn a_name_goes_on_to_the_next_session_once_the_one_that_had_it_is_committed() {
+    each(|desk| {
+        desk.held("--session work", "echo 1 > a").run().ok();
+        let first = desk.id();
+        desk.recant("commit work").ok();
+        let said = desk.held("--session work", "echo 2 > a").run().ok();
+        assert!(said.stderr().contains("new session") && said.stderr().contains("named work"), "{said}");
+        let second = desk.ids().into_iter().find(|id| *id != first).expect("another one");
+        // A verb takes the newest that it can act on.
+        desk.recant("commit work").ok();
+        desk.recant("rollback work").ok();
+        assert_eq!((desk.world.read("a"), desk.status(&second)), ("1\n".into(), "rolled_back".into()));
+        desk.recant("rollback work").ok();
+        assert!(!desk.world.exists("a"));
+        // One that is partial keeps it.
+        desk.held("--session part", "echo 1 > b; echo 1 > c").run().ok();
+        desk.recant("commit part b").ok();
+        let said = desk.held("--session part", "echo 2 > b").run().with(125);
+        assert!(said.stderr().contains("partial"), "{said}");
+    });
+}
+
+#[test]
+fn five_thousand_changes_are_told_in_twenty_lines_and_a_count() {
+    each(|desk| {
+        desk.made("mkdir new old; for n in $(seq 2500); do echo $n > old/$n; done");
+        let said = desk.held("-q --commit", "for n in $(seq 2499); do echo $n > new/$n; done; rm -r old").run().ok();
+        assert_eq!((said.stdout(), said.stderr()), (String::new(), String::new()), "-q prints problems alone");
+        let id = desk.id();
+        let whole = format!("… and 4,980 more: recant show {} --all", &id[16..]);
+        for (verb, summary) in [
+            ("rollback", "5,000 changes would be rolled back"),
+            ("rollback", "5,000 changes rolled back"),
+            ("redo", "5,000 changes redone"),
+        ] {
+            let dry = if summary.contains("would") { " --dry-run" } else { "" };
+            let said = desk.recant(&format!("{verb} {id}{dry}")).ok();
+            let (listed, messages) = (said.stdout(), said.stderr());
+            assert!(listed.lines().count() == 21 && messages.lines().count() <= 3, "{said}");
+            assert!(listed.lines().chain(messages.lines()).all(|line| line.chars().count() <= 80), "{said}");
+            assert!(messages.contains(summary), "{said}");
+            let last = if dry.is_empty() {
+                whole.clone()
+            } else {
+                whole.replace("show", "rollback").replace("--all", "--dry-run --all")
+            };
+            assert_eq!(listed.lines().last(), Some(&*last), "{said}");
+        }
+        assert_eq!(desk.recant(&format!("rollback {id} -v")).ok().stdout().lines().count(), 5000);
+        assert_eq!(desk.recant(&format!("redo {id} --all")).ok().stdout().lines().count(), 5000);
+        let quiet = desk.recant(&format!("rollback {id} -q")).ok();
+        assert_eq!((quiet.stdout(), quiet.stderr()), (String::new(), String::new()));
+        let paths = desk.recant(&format!("redo {id} --json")).ok().json();
+        assert_eq!(paths["paths"].as_array().map(Vec::len), Some(5000));
+    });
+}
+
+#[test]
+fn a_commit_of_some_says_of_how_many_and_names_what_stands_against_it_briefly() {
+    each(|desk| {
+        desk.run("for n in $(seq 71); do echo $n > $n; done").ok();
+        let (id, tail) = (desk.id(), desk.id()[16..].to_owned());
+        let some: Vec<String> = (1..=26).map(|n| n.to_string()).collect();
+        let said = desk.recant(&format!("commit {id} {}", some.join(" "))).ok();
+        assert!(said.stderr().contains(&format!("session {tail}: 26 of 71 changes committed, 45 still held")), "{said}");
+        let said = desk.recant(&format!("rollback {id} 1 2")).ok();
+        assert!(said.stderr().contains("2 of 26 changes rolled back, 24 still on the tree"), "{said}");
+        assert!(said.stderr().contains(&format!("recant show {tail} lists what is committed and what is not")), "{said}");
+        desk.bare(&desk.world.tree(), "for n in $(seq 71); do echo theirs > $n; done");
+        let said = desk.recant(&format!("commit {id}")).with(3);
+        assert!(said.stderr().contains("… and 27 more: -v names them all"), "{said}");
+        assert!(said.stderr().lines().count() == 24, "twenty paths, the count, and the three lines of an error: {said}");
+        assert_eq!(desk.recant(&format!("commit {id} -v")).with(3).stderr().lines().count(), 47 + 3);
+        assert_eq!(desk.recant(&format!("commit {id} --json")).with(3).json_err()["paths"].as_array().map(Vec::len), Some(47));
+    });
+}
+
+#[test]
+fn what_changed_below_a_session_is_named_before_a_command_goes_on_in_it() {
+    each(|desk| {
+        desk.made("for n in 1 2 3 4 5 6 7; do echo $n > $n; done; echo calm > calm");
+        desk.run("for n in 1 2 3 4 5 6 7; do echo held > $n; done; echo new > new; echo held > calm").ok();
+        let id = desk.id();
+        let go_on = || desk.held(&format!("--session {id}"), "cat 1 new calm; echo x > x$(ls | wc -l)").run().ok();
+        assert!(!go_on().stderr().contains("changed on the tree"), "nothing did");
+        desk.bare(&desk.world.tree(), "for n in 1 2 3 4 5 6; do echo other >> $n; done; rm 7; echo theirs > new");
+        let said = go_on();
+        assert_eq!(said.stdout(), "held\nnew\nheld\n");
+        assert_eq!(said.stderr().matches(": changed on the tree since the session held it").count(), 5, "{said}");
+        assert!(said.stderr().contains("so did 3 other paths"), "{said}");
+        assert!(said.stderr().find("changed on the tree") < said.stderr().find("1 change (1 created), "), "{said}");
+    });
+}
+
+#[test]
+fn what_was_open_to_the_command_beyond_files_is_said_where_something_stayed_real() {
+    each(|desk| {
+        desk.made("echo real > real");
+        let said = desk.held("--pass real", "echo n > new").run().ok();
+        let path = desk.world.tree().join("real").display().to_string();
+        assert!(
+            said.stderr().contains(&format!("open to it, and not held: {path}, the network; whether it was used is not known")),
+            "{said}"
+        );
+        assert!(desk.recant("show").ok().stdout().contains(&format!("real        {path}: not held")));
+        let said = desk.held("--pass real --no-network", "echo n > new2").run().ok();
+        assert!(said.stderr().contains(&format!("not held: {path}; whether")), "{said}");
+        assert!(!desk.held("", "echo n > new3").run().ok().stderr().contains("the network"));
+        assert!(desk.held("-v", "echo n > new4").run().ok().stderr().contains("not held: the network"));
+    });
+}
+
+#[test]
+fn the_prompt_of_a_shell_says_in_which_session_it_runs() {
+    if !has("script") {
+        return;
+    }
+    each(|desk| {
+        for shell in ["/bin/bash", "/bin/dash", "/usr/bin/fish"] {
+            if !Path::new(shell).exists() {
+                eprintln!("skipped: {shell} is not installed");
+                continue;
+            }
+            // A terminal, so that there is a prompt; the home's own prompt stays behind it.
+            // Without that directory fish reads all manual pages first, in a process that the run waits for.
+            let home =
+                "echo \"PS1='mine> '\" > .bashrc; mkdir -p ../data/fish/generated_completions .cache/fish/generated_completions";
+            desk.bare(&desk.world.root().join("home"), home);
+            let binary = desk.binary.to_str().unwrap();
+            let words = ["-qec", &format!("{binary} shell"), "/dev/null"];
+            let call = desk.give(desk.world.program("script", words)).env("SHELL", shell).env("TERM", "dumb");
+            let said = call.stdin("echo made > made\nexit\n").run().ok();
+            let id = desk.ids().pop().unwrap();
+            let wanted = format!("(recant {}) {}", &id[16..], if shell.ends_with("bash") { "mine> " } else { "" });
+            assert!(said.stdout().contains(&wanted), "{:?}, {shell}: {wanted}: {said}", desk.who);
+        }
+    });
+}
+
+#[test]
+fn a_renamed_file_is_one_row_and_two_changes() {
+    each(|desk| {
+        let before = desk.made("mkdir d; seq 9 > d/a; seq 99 > d/b; cp -p d/b d/c; echo same > s; touch empty");
+        desk.run("mv d/a moved; mkdir e; mv d/b d/c e/; rm s; echo diff > new; mv empty other").ok();
+        let id = desk.id();
+        let tree = desk.world.tree().display().to_string();
+        for state in ["pending", "committed"] {
+            let said = desk.recant("show").ok();
+            let text = said.stdout();
+            let rows: Vec<&str> = text.lines().filter(|row| row.starts_with("renamed")).collect();
+            let names: Vec<&str> = rows.iter().map(|row| row.rsplit_once("  ").unwrap().1).collect();
+            assert_eq!(names, ["d/b → e/b", "d/c → e/c", "d/a → moved"], "{:?}, {state}: {said}", desk.who);
+            assert!(said.stdout().contains("3 deleted") || said.stdout().contains("5 deleted"), "{said}");
+            assert!(!said.stdout().contains("  d/a\n"), "its deletion is in that row: {said}");
+            let said = desk.recant("diff last").ok();
+            let said = said.stdout().replace(&tree[1..], "").replace(&tree, "");
+            assert!(said.contains("moved: renamed from") && said.contains("d/a: renamed to"), "{said}");
+            let json = desk.recant("show --json").ok().json();
+            let renamed = json["changes"].as_array().unwrap().iter().filter(|row| row["renamed_from"].is_string()).count();
+            assert_eq!(renamed, 3, "{json}");
+            if state == "pending" {
+                desk.recant(&format!("commit {id}")).ok();
+            }
+        }
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+    });
+}
+
+#[test]
+fn a_hard_link_is_no_renamed_file_of_the_same_content() {
+    each(|desk| {
+        desk.made("seq 9 > c; cp -p c d");
+        desk.run("ln c c2; mv d e").ok();
+        let said = desk.recant("show").ok();
+        assert!(said.stdout().contains("d → e") && !said.stdout().contains("→ c2"), "{:?}: {said}", desk.who);
+        let diff = desk.recant("diff last").ok();
+        assert!(diff.stdout().contains("e: renamed from") && !diff.stdout().contains("c2: renamed"), "{:?}: {diff}", desk.who);
+    });
+}
+
+#[test]
+fn where_the_store_can_hold_no_run_it_lies_in_memory_and_is_carried_over() {
+    if !is_root() || !has("unshare") {
+        return eprintln!("skipped: mounting needs root");
+    }
+    let desk = Desk::new(Who::Root);
+    let before = desk.made(
+        "mkdir d old gone; echo one > d/one; echo two > d/two; ln d/two d/link; echo x > gone/x; seq 9 > old/a; chmod 640 d/one; touch -d 2001-01-01 d/one; \
+         mkdir old/special; mkfifo -m 640 old/special/pipe; mknod old/special/null c 1 3; touch -d 2001-01-01 old/special/*",
+    );
+    let change = "echo more >> d/one; rm -r gone; mv old renamed; mkdir new; echo n > new/n; ln new/n new/m; ln -s n new/l; chmod 600 d/two; \
+                  truncate -s 3M new/sparse; setfattr -n user.mark -v value new/n 2>/dev/null; chmod 4711 new/n; mkfifo -m 600 new/pipe; true";
+    let store = desk.world.store();
+    // A store on an overlay, as a container's own disk is one.
+    let mounts = "mkdir -p \"$S\" \"$S.low\" \"$S.up\"; mount -t tmpfs up \"$S.up\"; mkdir \"$S.up/u\" \"$S.up/w\"; chmod 700 \"$S.up/u\"; \
+                  mount -t overlay -o \"lowerdir=$S.low,upperdir=$S.up/u,workdir=$S.up/w\" store \"$S\"";
+    let inside = |script: &str| {
+        let script = format!("set -e; S={}; {mounts}; {script}", store.display());
+        desk.world.program("unshare", ["-m", "sh", "-c", &script, desk.binary.to_str().unwrap()]).run()
+    };
+    let (state, tree) = (
+        "find . -printf '%P %y %m %n %s %l\\n' | sort; cat d/* new/n renamed/a; stat -c '%n %Y %t:%T' renamed/special/*",
+        desk.world.tree(),
+    );
+    let script = format!(
+        "\"$0\" run --id-file ../id -- sh -c '{change}'; cat gone/x; \"$0\" diff last --stat > ../stat; \"$0\" run --session last -- true || echo refused $? >&2; \"$0\" commit last > ../said; {state}; \
+         \"$0\" rollback last > ../said; \"$0\" redo last > ../said; \"$0\" rollback last > ../said; \
+         \"$0\" run --max-size 1M -- sh -c 'head -c 5000000 /dev/zero > full' || echo too much; \
+         \"$0\" run -- sh -c 'mkfifo pipe; echo p > p; mv old/special moved'; \"$0\" commit last > ../said; \"$0\" rollback last > ../said"
+    );
+    let said = inside(&script).ok();
+    for part in ["lies in memory until it has ended", "at most 1.0 MiB", "No space left"] {
+        assert!(said.stderr().contains(part), "{part}: {said}");
+    }
+    assert!(said.stderr().contains("its run lay in memory") && said.stderr().contains("refused 125"), "{said}");
+    desk.world.manifest().assert_same(&before, "rolled back");
+    desk.bare(&tree, change);
+    let bare = desk.world.program("sh", ["-c", state]).run().ok().stdout();
+    let held = said.stdout();
+    let held = held.strip_prefix("x\n").unwrap_or_else(|| panic!("the tree was as it was: {held}"));
+    let held = held.split("too much").next().unwrap();
+    assert_eq!(held, bare, "{said}");
+}
+
+/// A sync of the file system would wait for all that others write to it.
+#[test]
+fn a_run_waits_for_no_write_of_others_until_it_holds_something_and_a_large_one_is_written_out_early() {
+    if !has("strace") {
+        return;
+    }
+    each(|desk| {
+        let log = desk.world.root().join("calls");
+        let syncs = |script: &str, foreign: &str| {
+            let binary = desk.binary.to_str().unwrap();
+            let words =
+                ["-f", "-qq", "-e", "trace=syncfs,fsync,fdatasync", "-o", log.to_str().unwrap(), binary, "run", "--", "sh", "-c"];
+            let script = format!("{script}; echo ready; read go");
+            let mut command = desk.give(desk.world.program("strace", [&words[..], &[&script]].concat())).command();
+            let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+            let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+            let mut line = String::new();
+            std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+            assert_eq!(line, "ready\n");
+            // Where the store is.
+            desk.bare(desk.world.root(), foreign);
+            child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+            assert!(child.wait().unwrap().success());
+            let calls = std::fs::read_to_string(&log).unwrap();
+            desk.bare(desk.world.root(), "rm -f foreign calls");
+            calls.matches("syncfs(").count() + calls.matches("sync(").count()
+        };
+        // What the first run makes, the store, is durable before it.
+        desk.run("true").ok();
+        // More than makes a run write out early.
+        let foreign = "head -c 80000000 /dev/zero > foreign";
+        assert_eq!(syncs("true", foreign), 0, "nothing was held");
+        assert_eq!(syncs("echo gone > gone; rm gone", foreign), 0, "nothing is held");
+        // All that is held, and the name of the header.
+        assert_eq!(syncs("echo little > little", foreign), 2, "little was held");
+        let early = syncs("head -c 80000000 /dev/zero > large", "true");
+        assert!(early >= 3, "{early}");
+    });
+}
+
+/// What is replaced when a run goes on in a session that holds something: durable before it gets its name, as what it replaces was.
+#[test]
+fn a_run_that_goes_on_leaves_what_was_held_durable_at_every_moment() {
+    each(|desk| {
+        desk.run("echo one > one").ok();
+        let id = desk.id();
+        let log = desk.world.root().join("log");
+        desk.held(&format!("--session {id}"), "echo two > two").env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let text = std::fs::read_to_string(&log).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let mut named = 0;
+        for (i, line) in lines.iter().enumerate().filter(|(_, line)| line.contains("renameat") && line.contains(".new")) {
+            // A power cut that takes the note of the command leaves the session at its last step.
+            if line.contains("/step.") {
+                continue;
+            }
+            let made = (0..i).rev().find(|k| !lines[*k].contains("renameat") && !lines[*k].contains("sync")).unwrap();
+            assert!(lines[made..i].iter().any(|line| line.contains("sync")), "{line}: not synced before:\n{text}");
+            named += 1;
+        }
+        assert!(named >= 2, "{named}:\n{text}");
+    });
+}
+
+#[test]
+fn a_directory_that_was_renamed_and_renamed_back_is_as_it_was_with_the_mounts_in_it() {
+    if !is_root() || !has("unshare") {
+        return eprintln!("skipped: mounting needs root");
+    }
+    let desk = Desk::new(Who::Root);
+    let before = desk.made("mkdir -p d/deep/on; echo old > d/old; echo in > d/deep/in; touch -d 2001-01-01 d/deep d");
+    let script = "set -e; mount -t tmpfs disk d/deep/on; echo real > d/deep/on/there; \
+                  \"$0\" run -n one -- sh -ec 'mv d e; mv e/deep e/d2; echo 1 > e/d2/new; mv e d; mv d/d2 d/deep; cat d/old d/deep/on/there'; \
+                  \"$0\" run --session one -- sh -ec 'cat d/old d/deep/in d/deep/new d/deep/on/there; echo 2 > d/deep/on/made'; \
+                  \"$0\" diff one --name-only; \"$0\" commit one; cat d/deep/new d/deep/on/made; \"$0\" rollback one; ls d/deep/on; umount d/deep/on";
+    let said = desk.world.program("unshare", ["-m", "sh", "-c", script, desk.binary.to_str().unwrap()]).run().ok();
+    let paths = said.stdout().lines().filter(|line| line.contains('/')).map(str::to_owned).collect::<Vec<_>>();
+    assert!(paths.iter().all(|path| path.ends_with("d/deep/new") || path.ends_with("d/deep/on/made")), "{said}");
+    assert!(!said.stderr().contains("cannot move with the renamed"), "{said}");
+    let plain: Vec<String> = said.stdout().lines().filter(|line| !line.contains([' ', '/'])).map(str::to_owned).collect();
+    assert_eq!(plain, ["old", "real", "old", "in", "1", "real", "1", "2", "there"], "{said}");
+    desk.world.manifest().assert_same(&before, "rolled back");
+}
+
+#[test]
+fn a_mount_that_the_session_hides_is_not_dropped_silently() {
+    if !is_root() || !has("unshare") {
+        return eprintln!("skipped: mounting needs root");
+    }
+    let desk = Desk::new(Who::Root);
+    desk.world.write("x/file", "below");
+    let script = "set -e; \"$0\" run -n one -- rm -rf x; mount -t tmpfs disk x; \
+                  \"$0\" run --session one -- sh -c 'mkdir -p x; echo new > x/onmount' || echo ended $?";
+    let said = desk.world.program("unshare", ["-m", "sh", "-c", script, desk.binary.to_str().unwrap()]).run().ok();
+    assert!(said.stdout().contains("ended 125") && said.stderr().contains("something was mounted over it since"), "{said}");
+}
+
+#[test]
+fn a_mount_that_is_not_captured_is_named_before_the_command_starts() {
+    if !is_root() || !has("unshare") {
+        return eprintln!("skipped: mounting needs root");
+    }
+    let desk = Desk::new(Who::Root);
+    let tree = desk.world.tree();
+    let inside = |script: &str| {
+        let script = format!("set -e; mkdir disks; {script}");
+        desk.world.program("unshare", ["-m", "sh", "-c", &script, desk.binary.to_str().unwrap()]).run().ok()
+    };
+    desk.world.write("mounted", "below");
+    let said = inside(
+        "mkfifo pipe; mount --bind pipe mounted; \"$0\" run -- sh -c 'chmod 600 mounted || echo kept >&2'; umount mounted; rm -r pipe disks",
+    );
+    let told = format!(
+        "recant: {}: not captured, so read-only for the command (recant doctor says why)\n",
+        tree.join("mounted").display()
+    );
+    assert!(said.stderr().starts_with(&told) && said.stderr().contains("kept"), "{said}");
+    assert_eq!(desk.world.read("mounted"), "below");
+    // Of many that are not, some are named, and the rest is counted.
+    let many = "for i in $(seq 40); do mkdir disks/$i; mount -t tmpfs disk disks/$i; done; \"$0\" run -- true; umount disks/*; rm -r disks";
+    let said = inside(many).stderr();
+    assert!(said.lines().any(|line| line.contains(" more mounts: not captured, so read-only for the command")), "{said}");
+}
+
+/// Between two looks at one name, when the run has ended.
+#[test]
+fn what_somebody_takes_away_while_it_is_collected_ends_no_collecting() {
+    each(|desk| {
+        let made = "mkdir d; echo old > d/f; echo old > f";
+        for (n, (name, command, somebody)) in [
+            ("f", "echo new > f", "rm f"),
+            ("f", "echo new > f", "rm f && mkdir f"),
+            ("f", "rm f", "rm f"),
+            ("f", "rm f; mkdir f", "rm f"),
+            ("d", "chmod 700 d", "rm -r d"),
+            ("d", "rm -r d", "rm -r d"),
+            ("d", "rm -r d; echo new > d", "rm -r d"),
+            ("f", "chmod 600 f", "rm f && ln -s d f"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let what = format!("{:?}: {command}, then {somebody}", desk.who);
+            desk.made(&format!("rm -rf d f; {made}"));
+            let log = |which: &str| desk.world.root().join(format!("steps-{which}-{n}"));
+            let between = format!(" between {}", desk.world.path(name).display());
+            let step_of = |log: &Path| {
+                let log = std::fs::read_to_string(log).unwrap();
+                log.lines()
+                    .find_map(|line| line.strip_suffix(&between).map(str::to_owned))
+                    .unwrap_or_else(|| panic!("{what}: {log}"))
+            };
+            // What is said once a project makes the first run's steps others than the second's.
+            for which in ["first", "second"] {
+                let orders = format!("log:{}", log(which).display());
+                desk.held("", command).env("RECANT_STEPS", orders).run().ok();
+                desk.recant("discard last -y").ok();
+            }
+            let (step, again) = (step_of(&log("second")), log("again"));
+            let deed = format!("cd {} && {somebody}", desk.world.tree().display());
+            let orders = format!("log:{};run:{step}:{deed}", again.display());
+            let said = desk.held("", command).env("RECANT_STEPS", orders).run();
+            assert_eq!(step_of(&again), step, "{what}: it was done then");
+            assert_eq!(said.status, 0, "{what}: {said}");
+            assert!(said.stderr().contains(" held in session ") || said.stderr().contains("no file change"), "{what}: {said}");
+            if said.stderr().contains(" held in session ") {
+                desk.recant("discard last -y").ok();
+            }
+        }
+    });
+}

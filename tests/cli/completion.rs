@@ -1,0 +1,293 @@
+//! What bash, zsh and fish offer for words of recant's: asked of the shells themselves.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::common::{self, Said, World};
+
+/// A world in which `recant` is the one that is tested.
+fn world() -> World {
+    let mut world = World::new();
+    let directory = Path::new(env!("CARGO_BIN_EXE_recant")).parent().expect("a directory").to_owned();
+    let path =
+        std::env::join_paths([directory].into_iter().chain(std::env::split_paths(&std::env::var("PATH").expect("a PATH"))))
+            .expect("names without colons");
+    world.set("PATH", path).set("TERM", "xterm");
+    world
+}
+
+/// A pending session `edit` of `src/main.rs`, `src/lib.rs` and `docs/a b`, and a committed one `done` of `etc/app.conf`.
+fn scene() -> (World, String, String) {
+    let world = world();
+    let done = world.recant("session new -n done").ok().id();
+    world.stage_write(&done, "etc/app.conf", "x").call(["commit", &done]).run().ok();
+    let edit = world.recant("session new -n edit").ok().id();
+    world.stage_write(&edit, "src/main.rs", "x").stage_write(&edit, "src/lib.rs", "x").stage_write(&edit, "docs/a b", "x");
+    (world, edit, done)
+}
+
+fn has(shell: &str) -> bool {
+    let there = std::process::Command::new(shell).arg("--version").output().is_ok();
+    if !there {
+        println!("skipped: completion in {shell}, which is not here");
+    }
+    there
+}
+
+/// What recant tells a stub for these words, of which the last is being typed: the kind, and the offers with what they are.
+#[track_caller]
+fn told(world: &World, words: &[&str]) -> (String, Vec<(String, String)>) {
+    let at = (words.len() - 1).to_string();
+    let said = world.call(["complete", "zsh", &at, "--"].into_iter().chain(words.iter().copied())).run().ok();
+    assert!(said.err.is_empty(), "{said}");
+    let text = said.stdout();
+    let (kind, offers) = text.split_once('\n').expect("a line");
+    let offer = |line: &str| {
+        let (value, help) = line.split_once('\t').unwrap_or((line, ""));
+        (value.to_owned(), help.to_owned())
+    };
+    (kind.to_owned(), offers.lines().map(offer).collect())
+}
+
+fn values(world: &World, words: &[&str]) -> Vec<String> {
+    told(world, words).1.into_iter().map(|(value, _)| value).collect()
+}
+
+fn fish(world: &World, line: &str) -> Vec<String> {
+    let script = format!("recant completions fish | source; complete --do-complete {}", quoted(line));
+    let said = world.program("fish", ["--no-config", "-c", &script]).run().ok();
+    assert!(said.err.is_empty(), "{line}: {said}");
+    said.stdout().lines().map(str::to_owned).collect()
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "\\'"))
+}
+
+/// What stands on a terminal after `line` and a tab.
+fn on_terminal(world: &World, shell: &str, line: &str) -> String {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/capture/terminals/complete.py");
+    let said: Said = world.program("python3", ["-B", script, shell, line]).run().ok();
+    said.stdout()
+}
+
+#[test]
+fn sessions_are_offered_by_name_last_part_and_whole_id_those_first_that_the_verb_can_act_on() {
+    let (world, edit, done) = scene();
+    let unnamed = world.edited("f");
+    let tail = |id: &str| id.rsplit('-').next().unwrap().to_owned();
+    assert_eq!(values(&world, &["recant", "commit", ""]), ["last", &tail(&unnamed), "edit"]);
+    assert_eq!(values(&world, &["recant", "rollback", ""]), ["last", "done"]);
+    assert_eq!(values(&world, &["recant", "rollback", "edi"]), ["edit"]);
+    assert_eq!(values(&world, &["recant", "show", "edi"]), ["edit"]);
+    assert_eq!(values(&world, &["recant", "diff", &tail(&done)]), [tail(&done)]);
+    let whole = values(&world, &["recant", "show", &edit[..4]]);
+    assert!([&edit, &done, &unnamed].iter().all(|id| whole.contains(id)), "{whole:?}");
+    // What it is stands beside it.
+    let (kind, offers) = told(&world, &["recant", "commit", "edi"]);
+    assert_eq!((&*kind, &*offers), ("words", &[("edit".to_owned(), "staged (pending)".to_owned())][..]));
+    if common::can_run() {
+        world.call(["run", "-n", "made", "--", "sh", "-c", "echo x > made"]).run().ok();
+        assert!(told(&world, &["recant", "run", "--session", "m"]).1[0].1.starts_with("sh -c"), "the command is told");
+        assert_eq!(values(&world, &["recant", "rewind", "made", ""]), ["1", "0"]);
+        assert_eq!(told(&world, &["recant", "rewind", "made", "0"]).1[0].1, "the tree as it was");
+        assert_eq!(values(&world, &["recant", "fork", "made", ""]), ["1"], "0 holds nothing");
+    }
+}
+
+#[test]
+fn before_a_run_s_command_options_are_offered_and_behind_it_the_command_s() {
+    let (world, ..) = scene();
+    assert_eq!(values(&world, &["recant", "run", "--se"]), ["--session"]);
+    assert!(values(&world, &["recant", "run", "--"]).len() > 5);
+    for words in [&["recant", "run", "ls", "--se"][..], &["recant", "run", "--", "--se"], &["recant", "run", "--", "ls", "-"]] {
+        assert!(told(&world, words).0.starts_with("command "), "{words:?}");
+    }
+}
+
+#[test]
+fn the_log_is_asked_for_sessions_or_files_and_its_agents_are_offered() {
+    let (world, ..) = scene();
+    assert_eq!(values(&world, &["recant", "log", "--agent", "c"]), ["claude", "codex", "copilot"]);
+    let (wants, offers) = told(&world, &["recant", "log", "./"]);
+    assert_eq!((&*wants, offers.len()), ("files", 0));
+    assert!(values(&world, &["recant", "log", "l"]).contains(&"last".to_owned()));
+}
+
+#[test]
+fn programs_that_show_a_difference_are_offered_and_others_are_taken() {
+    let (world, ..) = scene();
+    assert_eq!(values(&world, &["recant", "diff", "--tool", "vimdi"]), ["vimdiff"]);
+    assert_eq!(values(&world, &["recant", "snapshot", "diff", "1", "--tool=me"]), ["--tool=meld"]);
+    assert_eq!(values(&world, &["recant", "diff", "--find"]), ["--find-renames"]);
+}
+
+#[test]
+fn the_paths_of_the_session_are_offered_a_directory_at_a_time_and_files_where_it_has_none() {
+    let (world, ..) = scene();
+    assert_eq!(
+        told(&world, &["recant", "commit", "edit", ""]),
+        ("paths".into(), vec![("docs/".into(), "".into()), ("src/".into(), "".into())])
+    );
+    assert_eq!(values(&world, &["recant", "diff", "edit", "src/"]), ["src/lib.rs", "src/main.rs"]);
+    assert_eq!(values(&world, &["recant", "discard", "edit", "src/"]), ["src/lib.rs", "src/main.rs"]);
+    assert_eq!(values(&world, &["recant", "cat", "edit", "d"]), ["docs/a b"]);
+    assert_eq!(values(&world, &["recant", "rollback", "done", ""]), ["etc/app.conf"]);
+    let whole = world.path("src/m");
+    assert_eq!(
+        values(&world, &["recant", "diff", "edit", whole.to_str().unwrap()]),
+        [world.path("src/main.rs").to_str().unwrap()]
+    );
+    for words in [
+        &["recant", "commit", "edit", "no"][..],
+        &["recant", "session", "write", "edit", ""],
+        &["recant", "snapshot", "create", ""],
+    ] {
+        assert_eq!(told(&world, words), ("files".into(), vec![]), "{words:?}");
+    }
+    assert_eq!(told(&world, &["recant", "--store", ""]).0, "directories");
+}
+
+#[test]
+fn snapshots_hosts_verbs_options_and_their_values_are_offered_with_what_they_are() {
+    let (world, ..) = scene();
+    world.recant("snapshot create . -m first --label start").ok();
+    world.write("later", "x").recant("snapshot create .").ok();
+    let (_, offers) = told(&world, &["recant", "snapshot", "restore", "--dir", ".", ""]);
+    assert_eq!(offers.iter().map(|(value, _)| &**value).collect::<Vec<_>>(), ["last", "1", "0", "start"]);
+    assert!(offers[2].1.ends_with("first"), "{offers:?}");
+    world.config("[remotes.web1]\nhost = '10.0.0.7'\n[remotes.web2]\n");
+    world.write(world.root().join("home/.ssh/config"), "Host other web*\n  User ann\n");
+    // The home of a test's world is not always the one that dirs knows.
+    let hosts = told(&world, &["recant", "-H", "w"]).1;
+    assert_eq!(hosts, [("web1".into(), "10.0.0.7".into()), ("web2".into(), String::new())]);
+    assert_eq!(values(&world, &["recant", "-H", "web1,o"]), ["web1,other"]);
+    let (_, verbs) = told(&world, &["recant", "ro"]);
+    assert_eq!(verbs, [("rollback".into(), "Take back what was committed: everything as it was before".into())]);
+    let all = values(&world, &["recant", ""]);
+    assert!(
+        all.contains(&"help".into()) && !all.iter().any(|verb| verb == "far" || verb == "complete" || verb.starts_with('-')),
+        "{all:?}"
+    );
+    assert_eq!(values(&world, &["recant", "ls"]), ["ls"]);
+    let (_, options) = told(&world, &["recant", "commit", "--st"]);
+    assert!(options.iter().any(|(option, help)| option == "--strict" && !help.is_empty()), "{options:?}");
+    assert!(options.iter().any(|(option, _)| option == "--store"), "options of all verbs too: {options:?}");
+    assert_eq!(values(&world, &["recant", "list", "--color", "a"]), ["auto", "always"]);
+    assert_eq!(values(&world, &["recant", "man", "doc"]), ["doctor"]);
+    assert_eq!(values(&world, &["recant", "help", "doc"]), ["doctor"]);
+}
+
+#[test]
+fn a_store_that_is_named_is_the_one_that_is_asked_and_nothing_is_changed_or_said() {
+    let (world, edit, _) = scene();
+    let store = world.store().to_str().unwrap().to_owned();
+    let before = common::manifest(&world.store());
+    let mut elsewhere = world;
+    elsewhere.set("RECANT_STORE", elsewhere.root().join("none").display().to_string());
+    assert_eq!(values(&elsewhere, &["recant", "--store", &store, "show", "edi"]), ["edit"]);
+    assert_eq!(values(&elsewhere, &["recant", "show", "--store", &store, &edit[..2]]).len(), 2);
+    // Where there is no store, and where settings or the store are wrong: nothing is offered, made or said.
+    assert_eq!(values(&elsewhere, &["recant", "show", ""]), Vec::<String>::new());
+    assert!(!elsewhere.root().join("none").exists());
+    elsewhere.config("colour = 3");
+    elsewhere.write("file", "no store");
+    for words in [
+        &["recant", "show", ""][..],
+        &["recant", "--store", "file", "commit", "x", ""],
+        &["recant", "diff", "nothing", ""],
+        &["recant", "-H", "far", "show", ""],
+        &["recant"],
+        &["recant", "no-such-verb", "x"],
+    ] {
+        let (_, offers) = told(&elsewhere, words);
+        assert!(words.len() == 1 || offers.is_empty(), "{words:?}: {offers:?}");
+    }
+    before.assert_same(&common::manifest(Path::new(&store)), "completion only reads");
+}
+
+#[test]
+fn a_thousand_sessions_are_offered_in_a_moment() {
+    let world = world();
+    let first = world.begin();
+    world.stage_write(&first, "f", "x");
+    let script = format!(
+        "import shutil,json\nfrom pathlib import Path\nat=Path(r'{}')\nhead=json.loads((at/'{first}'/'session.json').read_text())\n\
+         a='abcdefghijklmnopqrstuvwxyz234567'\n\
+         for i in range(999):\n id='20200101-000000-a'+a[i>>10&31]+a[i>>5&31]+a[i&31]\n\
+         \n shutil.copytree(at/'{first}',at/id)\n (at/id/'session.json').write_text(json.dumps({{**head,'id':id,'seq':i+2}})+chr(10))\n",
+        world.store().join("sessions").display()
+    );
+    world.program("python3", ["-c", &script]).run().ok();
+    let quickest = |words: &[&str]| {
+        let once = || {
+            let begun = Instant::now();
+            assert!(told(&world, words).1.len() > 1);
+            begun.elapsed()
+        };
+        (0..5).map(|_| once()).min().expect("some")
+    };
+    // A debug build on a machine with other work is a few times as slow.
+    let limit = Duration::from_millis(if cfg!(debug_assertions) { 400 } else { 50 });
+    for words in [&["recant", "commit", ""][..], &["recant", "show", "2020"]] {
+        assert!(quickest(words) < limit, "{words:?}: {:?}", quickest(words));
+    }
+}
+
+#[test]
+fn fish_offers_what_recant_tells_and_commands_and_files_of_its_own() {
+    if !has("fish") {
+        return;
+    }
+    let (world, ..) = scene();
+    world.write("file one", "x").mkdir("directory");
+    assert_eq!(fish(&world, "recant commit ")[1], "edit\tstaged (pending)");
+    assert_eq!(fish(&world, "recant diff edit src/"), ["src/lib.rs", "src/main.rs"]);
+    assert!(fish(&world, "recant sta").iter().any(|line| line.starts_with("status\tShow how things stand")));
+    assert!(fish(&world, "recant run -- ech").iter().any(|line| line.starts_with("echo")));
+    assert!(fish(&world, "recant run ech").iter().any(|line| line.starts_with("echo")));
+    assert!(fish(&world, "recant run --commit -- cat fi").iter().any(|line| line.starts_with("file")));
+    assert!(fish(&world, "recant session write edit fi").iter().any(|line| line.starts_with("file")));
+    assert!(fish(&world, "recant --store=di").iter().any(|line| line.starts_with("--store=directory/")));
+}
+
+#[test]
+fn bash_offers_what_recant_tells_and_commands_and_files_of_its_own() {
+    if !has("bash") || !has("python3") {
+        return;
+    }
+    asked_on_a_terminal("bash");
+}
+
+#[test]
+fn zsh_offers_what_recant_tells_and_commands_and_files_of_its_own() {
+    if !has("zsh") || !has("python3") {
+        return;
+    }
+    asked_on_a_terminal("zsh");
+}
+
+fn asked_on_a_terminal(shell: &str) {
+    let (world, ..) = scene();
+    world.write("only-file", "x").mkdir("only-directory");
+    for (line, wanted) in [
+        // One offer alone is typed out, and more are listed.
+        ("recant commit edi", &["recant commit edit "][..]),
+        ("recant show ", &["edit", "done", "last"]),
+        ("recant ro", &["recant rollback "]),
+        ("recant diff edit src/m", &["recant diff edit src/main.rs "]),
+        ("recant diff edit d", &[r"recant diff edit docs/a\ b "]),
+        ("recant diff edit ", &["docs/", "src/"]),
+        ("recant run -- ech", &["echo"]),
+        ("recant run --commit ech", &["echo"]),
+        ("recant run -- cat only-fi", &["recant run -- cat only-file "]),
+        ("recant session write edit only-fi", &["recant session write edit only-file "]),
+        ("recant --store only-", &["recant --store only-directory/"]),
+        ("recant --store=only-", &["recant --store=only-directory/"]),
+        ("recant --color=al", &["recant --color=always "]),
+    ] {
+        let seen = on_terminal(&world, shell, line);
+        assert!(wanted.iter().all(|part| seen.contains(part)), "{shell}: {line}:\n{seen}");
+        assert!(!seen.contains("recant: ") && !seen.contains("rror"), "{shell}: {line}:\n{seen}");
+    }
+}

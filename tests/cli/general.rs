@@ -1,0 +1,942 @@
+//! The command line itself: help, usage, settings, completions, manual pages, closed pipes.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use crate::common::{self, World};
+use insta::assert_snapshot;
+
+/// Every verb there is, as it is called.
+const VERBS: [&str; 51] = [
+    "run",
+    "shell",
+    "session",
+    "session new",
+    "session write",
+    "session delete",
+    "session mkdir",
+    "session symlink",
+    "session chmod",
+    "session list",
+    "session show",
+    "session discard",
+    "session rename",
+    "session prune",
+    "list",
+    "show",
+    "discard",
+    "diff",
+    "commit",
+    "rollback",
+    "undo",
+    "redo",
+    "checkpoint",
+    "checkpoint list",
+    "checkpoint show",
+    "checkpoint verify",
+    "checkpoint prune",
+    "snapshot",
+    "snapshot create",
+    "snapshot list",
+    "snapshot show",
+    "snapshot diff",
+    "snapshot verify",
+    "snapshot restore",
+    "snapshot prune",
+    "cat",
+    "status",
+    "prune",
+    "recover",
+    "log",
+    "doctor",
+    "config",
+    "completions",
+    "man",
+    "agent install",
+    "agent uninstall",
+    "agent status",
+    "agent list",
+    "agent guide",
+    "agent export",
+    "mcp",
+];
+
+#[test]
+fn every_verb_has_help_with_examples_that_fits_80_columns() {
+    let world = World::new();
+    for verb in VERBS {
+        let said = world.recant(&format!("{verb} --help")).ok();
+        assert!(said.stdout().contains(&format!("Usage: recant {verb}")), "{said}");
+        assert!(said.stdout().contains("Examples:\n  ") && said.err.is_empty(), "{verb} has no example");
+        // Nothing is told by --help that -h leaves out: what people see first is all there is.
+        assert_eq!(said.stdout(), world.recant(&format!("{verb} -h")).ok().stdout(), "{verb}");
+        assert_eq!(said.stdout(), world.recant(&format!("help {verb}")).ok().stdout(), "{verb}");
+        let text = said.stdout();
+        assert!(text.contains("Options of all verbs: recant --help\n") && !text.contains("--no-install"), "{said}");
+    }
+    for words in VERBS.iter().map(|verb| format!("help {verb}")).chain(["--help".into(), "-h".into(), "help".into()]) {
+        for columns in ["80", "200", "0"] {
+            let text = world.call(words.split(' ')).env("COLUMNS", columns).env("LC_ALL", "C").run().ok().stdout();
+            let wide: Vec<&str> = text.lines().filter(|line| line.len() > 80).collect();
+            assert!(wide.is_empty() && text.is_ascii(), "recant {words} in {columns} columns: {wide:?}");
+        }
+    }
+    let run = world.recant("run --help").ok().stdout().replace('\n', " ");
+    assert!(run.contains("With --json the document is the last line of stderr"), "{run}");
+    assert!(world.recant("--version").ok().stdout().starts_with("recant "));
+    assert_eq!(world.recant("ls").ok().stdout(), world.recant("list").ok().stdout());
+}
+
+#[test]
+fn help_has_the_verbs_by_what_they_are_for_and_the_options_of_all_verbs_once() {
+    let world = World::new();
+    let long = world.recant("--help").ok().stdout();
+    let at = |word: &str| long.find(word).unwrap_or_else(|| panic!("{word}: {long}"));
+    let titles = [
+        "Holds the file changes",
+        "Usage:",
+        "Hold:",
+        "Look:",
+        "Make real and take back:",
+        "Snapshots:",
+        "Other machines:",
+        "Upkeep:",
+        "Options of all verbs:",
+        "Examples:",
+        "Exit status:",
+    ];
+    assert!(titles.is_sorted_by_key(|title| at(title)), "{long}");
+    assert!(at("--store") > at("Options of all verbs:") && at("  commit ") < at("  rollback "), "{long}");
+    assert_eq!(world.recant("help").ok().stdout(), long);
+    let short = world.recant("-h").ok().stdout();
+    assert!(short.lines().count() <= 40 && titles[..8].iter().all(|title| short.contains(title)), "{short}");
+    assert!(short.contains("recant --help") && !short.contains("--store"), "{short}");
+    assert_snapshot!(world.recant("help frob"), @r#"
+    status 2
+    --- stderr
+    recant: unrecognized subcommand 'frob'
+            usage: recant [OPTIONS] [VERB]
+    "#);
+}
+
+#[test]
+fn a_misuse_is_told_in_three_lines_and_2() {
+    let world = World::new();
+    for words in [
+        "frobnicate",
+        "session",
+        "session write",
+        "diff --stat --name-only",
+        "cat last f --before --after",
+        "list --color purple",
+        "prune -q -v",
+    ] {
+        let said = world.recant(words).with(2);
+        assert!(said.out.is_empty(), "{said}");
+        assert!(words == "session" || said.stderr().lines().count() <= 3, "{said}");
+    }
+    assert_snapshot!(world.recant("session write"), @r#"
+    status 2
+    --- stderr
+    recant: the following required arguments were not provided: <ID> <PATH>
+            usage: recant session write <ID> <PATH>
+    "#);
+    assert_snapshot!(world.recant("dif"), @r#"
+    status 2
+    --- stderr
+    recant: unrecognized subcommand 'dif'
+            a similar subcommand exists: 'diff'
+            usage: recant [OPTIONS] [VERB]
+    "#);
+    assert_snapshot!(world.recant("session prune --older-than 3y"), @r#"
+    status 2
+    --- stderr
+    recant: invalid value '3y' for '--older-than <AGE>': "3y" is no age: a number and s, m, h, d or w, as in 30d
+            recant session prune --help shows what it takes
+    "#);
+    assert_snapshot!(world.recant("-H web1 rewind --store /srv/s fix"), @"
+    status 2
+    --- stderr
+    recant: the following required arguments were not provided: <STEP>
+            usage: recant rewind <ID> <STEP>
+            recant -H web1 --store /srv/s steps fix lists the steps
+    ");
+    assert_snapshot!(world.recant("run --session s --wait 5 true"), @r#"
+    status 2
+    --- stderr
+    recant: invalid value '5' for '--wait <TIME>': "5" is no time: a number and s, m, h or d, as in 30s
+            recant run --help shows what it takes
+    "#);
+    assert!(world.recant("diff --help").ok().stdout().contains("--with <OTHER>"));
+    let error = world.recant("dif --json").with(2).json_err();
+    assert_eq!((&error["kind"], &error["schema"]), (&"usage".into(), &2.into()));
+}
+
+#[test]
+fn of_a_mistyped_verb_the_nearest_that_people_see_is_named_and_nothing_far_off() {
+    let world = World::new();
+    for (words, wanted) in [
+        ("comit last", "'commit'"),
+        ("rolback last", "'rollback'"),
+        ("lsit", "'list'"),
+        ("session discrd x", "'discard'"),
+        ("snapshot lst", "'list'"),
+        ("complet", ""),
+        ("fra", ""),
+        ("rm", ""),
+        ("confrim-all", ""),
+    ] {
+        let said = world.recant(words).with(2).stderr();
+        let similar: Vec<&str> = said.lines().filter(|line| line.contains("similar")).map(str::trim).collect();
+        let exists = format!("a similar subcommand exists: {wanted}");
+        assert_eq!(similar, if wanted.is_empty() { vec![] } else { vec![&*exists] }, "{words}: {said}");
+    }
+}
+
+#[test]
+fn a_verb_without_the_session_that_it_needs_is_told_of_last() {
+    let world = World::new();
+    for verb in ["commit", "rollback", "redo", "confirm", "discard", "session discard"] {
+        let said = world.recant(&format!("{verb} -q")).with(2);
+        assert!(
+            said.stderr().ends_with(&format!("\n        recant {verb} last\n")) && said.stderr().lines().count() == 3,
+            "{said}"
+        );
+    }
+    let said = world.recant("-H web1 commit --store /srv/s").with(2);
+    assert!(said.stderr().ends_with("\n        recant -H web1 --store /srv/s commit last\n"), "{said}");
+}
+
+#[test]
+fn what_is_said_of_a_verb_of_other_programs_is_of_the_same_store_and_machine() {
+    let world = World::new();
+    for (words, wanted) in [
+        (
+            &["--store", "/srv/a b", "reset"][..],
+            "recant --store '/srv/a b' undo takes back what was committed; recant --store '/srv/a b' discard ID ",
+        ),
+        (
+            &["-Hweb1", "restore", "--store=s"],
+            "recant -H web1 --store s rollback ID takes back what was committed; recant -H web1 --store s snapshot ",
+        ),
+        (
+            &["--host=web1", "session", "rm"],
+            "recant -H web1 session delete ID PATH stages a deletion; recant -H web1 discard ID drops ",
+        ),
+    ] {
+        let said = world.call(words).run().with(2);
+        assert!(said.stderr().contains(&format!("\n        {wanted}")), "{said}");
+    }
+}
+
+#[test]
+fn an_option_that_run_does_not_know_is_a_misuse_and_no_command() {
+    let world = World::new();
+    assert_snapshot!(world.recant("run --comit -- true"), @r#"
+    status 2
+    --- stderr
+    recant: unexpected argument '--comit' found
+            a similar argument exists: '--commit'
+            usage: recant run --commit <COMMAND>...
+    "#);
+    assert_snapshot!(world.recant("run -q -x true"), @r#"
+    status 2
+    --- stderr
+    recant: unexpected argument '-x' found
+            recant run --help shows what it takes
+    "#);
+    // From the command's first word on they are the command's, whatever they are called.
+    assert_eq!(world.recant("run echo -x --comit -- --commit").ok().stdout(), "-x --comit -- --commit\n");
+    assert_eq!(world.recant("run -q -- echo -q").ok().err, b"");
+    let said = world.recant("run -- --comit").with(127);
+    assert!(said.stderr().contains("--comit: command not found"), "{said}");
+}
+
+#[test]
+fn options_of_all_verbs_stand_before_or_after_the_verb() {
+    let world = World::new();
+    let store = world.root().join("other");
+    let store = store.to_str().unwrap();
+    let id = world.call(["--store", store, "session", "new", "--json"]).run().ok().json()["id"].clone();
+    let listed = world.call(["list", "--json", "--store", store]).run().ok().json();
+    assert_eq!(listed["sessions"][0]["id"], id);
+    assert!(!world.store().exists());
+    assert_eq!(
+        world.call(["--store", "../other", "list"]).run().ok().stdout().lines().count(),
+        2,
+        "relative to the working directory"
+    );
+}
+
+#[test]
+fn quiet_says_less_and_verbose_more() {
+    let world = World::new();
+    let id = world.begin();
+    let write =
+        |option: &str| world.call(["session", "write", &id, "f", option]).stdin(option).run().ok().masked_err().to_owned();
+    assert_eq!((&*write("-v"), &*write("-q")), ("recant: staged: /world/tree/f\n", ""));
+    assert_eq!(world.recant("diff -q").ok().err, b"");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "large", "line\n".repeat(1_000_000));
+    for args in [&["diff", &*id][..], &["cat", &id, "large"], &["completions", "bash"], &["--help"], &["man"]] {
+        let mut child = world.call(args).command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let status = child.wait().unwrap();
+        assert!(status.success() && said.is_empty(), "{args:?}: {status}: {said}");
+    }
+}
+
+#[test]
+fn a_standard_output_that_is_full_is_an_error_which_says_whether_something_was_done() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    let say = |args: &[&str]| {
+        let out = world.call(args).command().stdout(common::full()).output().unwrap();
+        (out.status.code().unwrap(), String::from_utf8(out.stderr).unwrap())
+    };
+    let unwritten = "recant: standard output: cannot write: no space left on device\n        ";
+    let reading = [&["diff", &*id][..], &["list"], &["status"], &["man"], &["--help"], &["commit", "-h"], &["--version"]];
+    for args in reading.iter().chain(&[&["commit", &*id, "--dry-run"][..]]) {
+        let (status, said) = say(args);
+        assert!(status == 1 && said.contains(&format!("{unwritten}nothing was changed\n")), "{args:?}: {status}: {said}");
+    }
+    for args in [&["session", "new", "-n", "new"][..], &["commit", &id], &["rollback", &id]] {
+        let (status, said) = say(args);
+        assert!(status == 4 && said.contains(&format!("{unwritten}what was asked for is done; ")), "{args:?}: {status}: {said}");
+    }
+    let sessions = world.recant("list --json").ok().json()["sessions"].clone();
+    assert_eq!((&sessions[0]["name"], &sessions[1]["status"]), (&"new".into(), &"rolled_back".into()));
+}
+
+#[test]
+fn closed_streams_are_as_good_as_dev_null_and_a_lost_reader_of_messages_is_no_failure() {
+    let world = World::new();
+    let id = world.begin();
+    world.write("f", "old").stage_write(&id, "f", "new");
+    let program = env!("CARGO_BIN_EXE_recant");
+    for (n, streams) in ["<&- >&- 2>&-", ">&-", "2>&-", "2>/dev/full", ">&- 2>/dev/full"].into_iter().enumerate() {
+        let verbs =
+            ["list", "log", "show ID", "diff ID", "status", "recover", "commit ID", "rollback ID", "redo ID", "rollback ID"];
+        // The first round commits, every later one does it again.
+        let verbs = verbs.into_iter().map(|verb| if n > 0 && verb == "commit ID" { "redo ID" } else { verb });
+        for verb in verbs.filter(|verb| n == 0 || *verb != "redo ID" || world.status(&id) != "committed") {
+            let said = world.program("sh", ["-c", &format!("{program} {} {streams}", verb.replace("ID", &id))]).run().ok();
+            assert!(!said.stderr().contains("panicked"), "{verb} {streams}: {said}");
+            let want = match verb {
+                "commit ID" | "redo ID" => Some("new"),
+                "rollback ID" => Some("old"),
+                _ => None,
+            };
+            assert!(want.is_none_or(|want| world.read("f") == want), "{verb} {streams}");
+        }
+        // A failure is one, also where it cannot be said.
+        world.program("sh", ["-c", &format!("{program} show nothing {streams}")]).run().with(1);
+    }
+    world.program("sh", ["-c", &format!("{program} log | head -1 && {program} commit {id} | true")]).run().ok();
+    assert_eq!(world.read("f"), "new");
+}
+
+#[test]
+fn what_keeps_recant_from_its_own_store_is_said_with_the_remedy() {
+    let world = World::new();
+    let id = world.begin();
+    world.write("f", "old").stage_write(&id, "f", "new");
+    let last = |said: &common::Said| said.masked_err().lines().last().unwrap_or_default().trim().to_owned();
+    let other = "or use another store: --store DIR, RECANT_STORE";
+    if rustix::process::geteuid().is_root() {
+        // Root writes to what is closed; a mount in a namespace of its own it cannot pass.
+        let said = |options: &str, words: &str| {
+            let script = format!(
+                "mount -t tmpfs {options} none /mnt && cp -a \"$RECANT_STORE\" /mnt/store && \
+                 {{ head -c 9M /dev/zero > /mnt/fill; true; }} 2>/dev/null && mount -o remount,$0 /mnt && \
+                 RECANT_STORE=/mnt/store exec {} {words}",
+                env!("CARGO_BIN_EXE_recant")
+            );
+            let mode = if options.contains("size") { "rw" } else { "ro" };
+            world.program("unshare", ["-m", "sh", "-c", &script, mode]).stdin([b'x'; 9000]).run()
+        };
+        for words in ["session new".into(), format!("session write {id} g"), format!("commit {id}"), "run -- true".into()] {
+            let status = if words.starts_with("run") { 125 } else { 1 };
+            let full = said("-o size=1m", &words).with(status);
+            let remedy = format!("make room where the store is, /mnt/store: recant status tells what a prune frees; {other}");
+            assert_eq!(last(&full), remedy, "{words}: {full}");
+            let shut = said("-o mode=0700", &words).with(status);
+            let remedy = format!("the store, /mnt/store, is on a read-only file system: mount it for writing, {other}");
+            assert_eq!(last(&shut), remedy, "{words}: {shut}");
+        }
+        return;
+    }
+    world.chmod(world.store().join("sessions"), 0o500);
+    let said = world.recant("session new").with(1);
+    world.chmod(world.store().join("sessions"), 0o700);
+    assert_eq!(last(&said), format!("the store, /world/store, has to be yours to write to, {other}"), "{said}");
+    // One that cannot be made.
+    world.mkdir("closed").chmod("closed", 0o500);
+    let said = world.recant("session new --store closed/sub/store").with(1);
+    assert_eq!(last(&said), format!("the store, /world/tree/closed/sub/store, has to be yours to write to, {other}"), "{said}");
+}
+
+#[test]
+fn a_store_that_cannot_be_reached_is_refused_with_what_to_do() {
+    let mut world = World::new();
+    world.write("file", "no directory");
+    world.set("RECANT_STORE", world.path("file").join("store").display().to_string());
+    assert_snapshot!(world.recant("list"), @r#"
+    status 1
+    --- stderr
+    recant: /world/tree/file/store: cannot resolve: not a directory
+            nothing was changed
+            the store has to be where you can get at it: --store DIR, RECANT_STORE
+    "#);
+}
+
+#[test]
+fn a_directory_that_is_no_store_is_refused_without_a_word_on_its_rights() {
+    let world = World::new();
+    world.write("directory/file", "x").chmod("directory", 0o777).write("file", "x");
+    assert_snapshot!(world.recant("list --store directory"), @r#"
+    status 1
+    --- stderr
+    recant: /world/tree/directory: this directory is no store of recant's, and not empty
+            nothing was changed
+            name a directory that is a store, empty, or not there: --store DIR, RECANT_STORE
+    "#);
+    for verb in ["list", "session new"] {
+        assert!(world.recant(&format!("{verb} --store directory")).with(1).stderr().contains("is no store of recant's"));
+        assert!(world.recant(&format!("{verb} --store file")).with(1).stderr().contains("/file: cannot open the store"));
+    }
+    world.begin();
+    world.remove(world.store().join("journals"));
+    let said = world.recant("list").with(5).stderr();
+    assert!(
+        said.contains("/journals: the store is damaged: the directory is missing; ") && said.contains("empty: mkdir -p -m 700 "),
+        "{said}"
+    );
+}
+
+#[test]
+fn remedies_and_what_is_skipped_are_broken_on_a_terminal_alone_and_no_command_is() {
+    let world = World::new();
+    if world.program("script", ["-V"]).command().output().is_err() {
+        return common::skip("script makes the terminal");
+    }
+    let on_a_terminal = |words: &str| {
+        let command = format!("{} {words}", env!("CARGO_BIN_EXE_recant"));
+        world.program("script", ["-qec", &command, "/dev/null"]).run().stdout().replace('\r', "")
+    };
+    let id = world.begin();
+    world.stage_write(&id, "new/f", "mine").recant(&format!("commit {id}")).ok();
+    let others = ["one", "two", "three"].map(|name| format!("new/somebody-else-s-file-{name}"));
+    others.iter().for_each(|name| _ = world.write(name, "theirs"));
+    let [wide, narrow] = [
+        &*world.recant(&format!("rollback {id} --dry-run")).with(4).stdout(),
+        &*on_a_terminal(&format!("rollback {id} --dry-run")),
+    ]
+    .map(|said| {
+        said.lines()
+            .skip_while(|line| !line.starts_with("skipped"))
+            .take_while(|line| !line.starts_with("recant"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(wide.len(), 1, "{wide:?}");
+    assert!(narrow.len() > 2 && narrow[1..].iter().all(|line| line.starts_with("          ")), "{narrow:?}");
+    let words = |lines: &[String]| lines.iter().flat_map(|line| line.split_whitespace().map(str::to_owned)).collect::<Vec<_>>();
+    assert_eq!(words(&wide), words(&narrow));
+    // A path has no blank to be broken at.
+    let room = |line: &&String| line.chars().count() > 80 && line.trim().contains(' ');
+    assert_eq!(narrow.iter().find(room), None);
+    world.write("new/f", "theirs");
+    let said = on_a_terminal(&format!("rollback {id}"));
+    let remedy = "\n        recant diff XXXX --conflicts shows both sides; --merge goes on where\n        texts merge; --force goes on, and keeps a copy of what it overwrites\n";
+    assert!(said.ends_with(&remedy.replace("XXXX", &id[16..])), "{said}");
+}
+
+#[test]
+fn without_a_working_directory_absolute_paths_do() {
+    let world = World::new();
+    let id = world.begin();
+    let file = world.path("f").to_string_lossy().into_owned();
+    let shell = |words: &str| {
+        let script = format!("mkdir gone && cd gone && rmdir ../gone && {} {words}", env!("CARGO_BIN_EXE_recant"));
+        world.program("sh", ["-c", &script]).stdin("x").run()
+    };
+    shell(&format!("session write {id} {file}")).ok();
+    shell(&format!("diff {id} {file}")).ok();
+    shell(&format!("commit {id} {file}")).ok();
+    assert_eq!(world.read("f"), "x");
+    assert_snapshot!(shell(&format!("rollback {id} f")), @r#"
+    status 1
+    --- stderr
+    recant: cannot find the working directory: no such file or directory
+            nothing was changed
+            go to a directory that is there, or give absolute paths
+    "#);
+    let said = world.recant("list").ok();
+    assert!(said.stdout().contains(&id[16..]), "{said}");
+    let mut world = world;
+    world.unset("RECANT_STORE").unset("XDG_DATA_HOME").set("HOME", "relative");
+    assert!(world.recant("list").with(1).stderr().contains("HOME=relative: the store's path has to be absolute"));
+}
+
+#[test]
+fn without_a_working_directory_a_verb_says_that_it_cannot_tell_the_project_and_a_name_is_enough() {
+    let world = World::new();
+    world.write("f", "old");
+    let id = world.edited("f");
+    let shell = |words: &str| {
+        let script = format!("mkdir gone && cd gone && rmdir ../gone && {} {words}", env!("CARGO_BIN_EXE_recant"));
+        world.program("sh", ["-c", &script]).run()
+    };
+    assert_snapshot!(shell(""), @r#"
+    status 1
+    --- stderr
+    recant: cannot tell which project this is: the working directory is gone
+            nothing was changed
+            cd into the project, or name a session by its ID (recant list --all)
+    "#);
+    let said = shell("").with(1);
+    for words in ["rollback last", "commit last", "undo -y", "discard --all -y", "list --here"] {
+        assert_eq!(shell(words).with(1).stderr(), said.stderr(), "{words}");
+    }
+    shell("show last").ok();
+    shell(&format!("commit {id}")).ok();
+    shell(&format!("rollback {id}")).ok();
+}
+
+#[test]
+fn what_takes_longer_than_a_moment_shows_how_far_it_is_on_a_terminal_alone() {
+    let world = World::new();
+    if world.program("script", ["-V"]).command().output().is_err() {
+        return common::skip("script makes the terminal");
+    }
+    let on_a_terminal = |words: &str, steps: &str| {
+        let command = format!("{} {words}", env!("CARGO_BIN_EXE_recant"));
+        let call = world.program("script", ["-qec", &command, "/dev/null"]).env("TERM", "xterm").env("RECANT_STEPS", steps);
+        String::from_utf8_lossy(&call.command().output().unwrap().stdout).into_owned()
+    };
+    let steps = world.root().join("steps");
+    let scene = || {
+        let id = world.begin();
+        for i in 0..6 {
+            world.stage_write(&id, format!("f{i}"), "x");
+        }
+        id
+    };
+    let quick = scene();
+    let said = on_a_terminal(&format!("commit {quick}"), &format!("log:{}", steps.display()));
+    assert!(said.contains("6 changes committed"), "{said:?}");
+    let steps = std::fs::read_to_string(steps).unwrap();
+    let place = steps.lines().position(|line| line.contains("NOREPLACE") && line.contains("/tree/f2")).unwrap() + 1;
+    world.call(["rollback", &quick]).run().ok();
+    // The fourth file takes its time: at the fifth it is known that this takes long.
+    let slow = format!("run:{place}:sleep 0.4");
+    let said = on_a_terminal(&format!("redo {quick} -q"), &slow);
+    assert!(!said.contains("commit ["), "{said:?}");
+    world.call(["rollback", &quick]).run().ok();
+    world.call(["session", "prune", &quick]).run().ok();
+    let id = scene();
+    let said = on_a_terminal(&format!("commit {id}"), &slow);
+    assert!(said.contains("commit [") && said.contains("/6"), "{said:?}");
+    world.call(["rollback", &id]).run().ok();
+    let said = world.call(["redo", &id]).env("RECANT_STEPS", &slow).run().ok();
+    assert!(!said.stderr().contains("redo ["), "{said}");
+}
+
+/// What a program asks for in JSON it gets, also where there is nothing to tell.
+#[test]
+fn every_verb_that_succeeds_prints_one_document_in_json() {
+    let world = World::new();
+    let mut words: Vec<String> = ["list", "status", "recover", "log", "checkpoint list", "checkpoint verify", "config"]
+        .into_iter()
+        .chain(["session prune --keep 0", "checkpoint prune --keep 0"])
+        .map(String::from)
+        .collect();
+    for round in 0..2 {
+        for words in &words {
+            let said = world.recant(&format!("{words} --json")).ok();
+            assert_eq!(said.json()["schema"], 2, "{words}");
+            assert_eq!(said.stdout().lines().count(), 1, "{words}, round {round}: {said}");
+        }
+        if round == 0 {
+            let (id, gone) = (world.begin(), world.begin());
+            world.stage_write(&id, "f", "x");
+            let with_id = ["commit ID", "commit ID", "diff ID --stat", "show ID", "checkpoint show ID", "checkpoint verify ID"];
+            let more = ["rollback ID", "rollback ID", "redo ID --dry-run", "redo ID", "rollback ID", "discard ID", "discard ID"];
+            words = with_id.into_iter().chain(more).map(|words| words.replace("ID", &id)).collect();
+            words.extend([format!("session rename {gone} some"), "session rename some".into(), format!("session prune {gone}")]);
+            words.push(format!("log {id}"));
+        }
+    }
+}
+
+#[test]
+fn an_id_that_nothing_has_is_refused_by_every_verb_that_takes_one() {
+    let world = World::new();
+    for _ in 0..2 {
+        for verb in
+            ["show", "diff", "commit", "rollback", "redo", "discard", "recover", "log", "checkpoint show", "checkpoint verify"]
+                .into_iter()
+                .chain(["checkpoint prune", "session prune", "session rename", "cat ID"])
+        {
+            let words = verb.replace(" ID", "") + " nothing" + if verb == "cat ID" { " f" } else { "" };
+            let said = world.recant(&words).with(1);
+            assert!(said.stderr().starts_with("recant: no session \"nothing\"") && said.stdout().is_empty(), "{words}: {said}");
+        }
+        world.begin();
+    }
+}
+
+#[test]
+fn the_help_of_config_shows_every_setting_and_its_example_is_read() {
+    let world = World::new();
+    let help = world.recant("config --help").ok().stdout();
+    let (_, tables) = help.split_once("~/.config:\n").unwrap();
+    let (tables, top) = tables.split_once("At the top, before the first table:\n").unwrap();
+    let (top, _) = top.split_once("\n\n").unwrap();
+    // An example, then its explanation two blanks apart.
+    let example = |text: &str| {
+        text.lines()
+            .filter(|line| line.starts_with("  "))
+            .map(|line| line.trim().split("  ").next().unwrap().to_owned() + "\n")
+            .collect::<String>()
+    };
+    world.config(&(example(top) + &example(tables)));
+    for row in world.call(["config", "--jsonl", "--store", "s"]).run().ok().json_lines() {
+        let from = row["from"].as_str().unwrap();
+        assert!(from == "file" || row["key"] == "store.path", "{row}");
+    }
+}
+
+#[test]
+fn config_prints_what_is_in_force_and_where_it_comes_from() {
+    let mut world = World::new();
+    world.set("PAGER", "more");
+    world.config(
+        "[checkpoint]\nmax_size = '1M'\non_limit = 'partial'\n[commit]\ndeny = ['/etc/**']\n[retention]\nolder_than = '14d'\n",
+    );
+    let squeezed = |text: &str| {
+        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join("\n")
+    };
+    assert_snapshot!(squeezed(world.recant("config").ok().masked_out()), @"
+    store.path /world/store $RECANT_STORE
+    store.warn_size 5.0 GiB default
+    capture.also none default
+    capture.pass none default
+    capture.hide none default
+    capture.scratch none default
+    capture.caches /world/home/.npm/_cacache default
+    /world/home/.cargo/registry
+    /world/home/.cargo/git
+    /world/home/.cargo/.package-cache
+    /world/home/.cargo/.package-cache-mutate
+    /world/home/go/pkg/mod
+    /world/home/go/pkg/sumdb
+    /world/home/.m2/repository
+    /world/home/.gradle/caches
+    /world/home/.cache
+    capture.keep_before true default
+    checkpoint.max_files 100 default
+    checkpoint.max_size 1.0 MiB file
+    checkpoint.on_limit partial file
+    commit.deny /etc/** file
+    commit.minor /world/home/.cache default
+    /world/home/.local/state
+    /world/home/.*_history
+    /world/home/.lesshst
+    /tmp
+    /var/tmp
+    agent.commit refuse default
+    agent.keep 200 default
+    mcp.ask false default
+    retention.keep none default
+    retention.older_than 2w file
+    snapshot.keep 50 default
+    snapshot.max_size 5.0 GiB default
+    snapshot.max_files 50000 default
+    steps.keep 200 default
+    steps.max_size 2.0 GiB default
+    remote.ssh ssh default
+    remote.forks 10 default
+    remote.timeout 1m default
+    output.paths 20 default
+    diff.pager more $PAGER
+    diff.tool none default
+    color auto default
+    pager more $PAGER
+    ");
+    // In 80 columns, but for a value that is wider alone: it stays whole, and its source is on the next line.
+    let wide = format!("/{}", "x".repeat(50));
+    world.set("RECANT_STORE", &wide);
+    let said = world.recant("config").ok().stdout();
+    let mut lines = said.lines();
+    assert_eq!(lines.next().map(|line| line.split_whitespace().collect::<Vec<_>>()), Some(vec!["store.path", &wide]));
+    assert!(lines.next().is_some_and(|line| line.starts_with("     ") && line.ends_with("  $RECANT_STORE")), "{said}");
+    let home = world.root().join("home").display().to_string();
+    let too_wide = |line: &&str| line.replace(&home, "/home/me").chars().count() > 80;
+    assert_eq!(said.lines().find(too_wide), None, "{said}");
+    world.unset("RECANT_STORE").unset("PAGER").set("NO_COLOR", "1");
+    let rows = world.recant("config --jsonl").ok().json_lines();
+    let row = |key: &str| rows.iter().find(|row| row["key"] == key).unwrap().clone();
+    assert_eq!(row("store.path")["from"], "environment ($XDG_DATA_HOME)");
+    assert_eq!(row("color")["from"], "environment ($NO_COLOR)");
+    assert_eq!((&row("checkpoint.max_size")["value"], &row("checkpoint.max_size")["from"]), (&1_048_576.into(), &"file".into()));
+    assert_eq!(row("checkpoint.max_files")["from"], "default");
+}
+
+#[test]
+fn the_defaults_are_the_same_without_a_file_with_an_empty_one_and_without_home() {
+    let mut world = World::new();
+    let rows = |world: &World| world.recant("config --jsonl").ok().json_lines();
+    let minor = |rows: &[serde_json::Value]| rows.iter().find(|row| row["key"] == "commit.minor").unwrap()["value"].clone();
+    let without = rows(&world);
+    let cache = world.root().join("home/.cache");
+    assert_eq!(minor(&without)[0], cache.to_str().unwrap());
+    world.config("");
+    assert_eq!(rows(&world), without);
+    // The home of the user database, then.
+    world.unset("HOME").unset("XDG_CONFIG_HOME");
+    assert_eq!(minor(&rows(&world)).as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn settings_that_are_wrong_stop_every_verb_but_help() {
+    let world = World::new();
+    world.config("[checkpoint]\nmax_filez = 3\n");
+    assert_snapshot!(world.recant("list"), @r#"
+    status 1
+    --- stderr
+    recant: /world/config/recant/config.toml: unknown key "checkpoint.max_filez"; the nearest known one is "checkpoint.max_files"
+            nothing was changed
+            recant config shows the known keys once the file is mended
+    "#);
+    world.config("[checkpoint]\nmax_size = 'much'\n");
+    assert_snapshot!(world.recant("list"), @r#"
+    status 1
+    --- stderr
+    recant: /world/config/recant/config.toml: checkpoint.max_size: "much" is no size: a number of bytes, or with K, M or G, as in 50M or 50MiB
+            nothing was changed
+    "#);
+    world.config("store = \n");
+    assert_snapshot!(world.recant("list --json"), @r#"
+    status 1
+    --- stderr
+    {"schema":2,"kind":"refused","message":"/world/config/recant/config.toml: line 1: string values must be quoted, expected literal string","path":"/world/config/recant/config.toml","state":"nothing was changed","remedy":null}
+    "#);
+    world.config("color = 'auto'\n[checkpoint]\nmax_files = 'many'\n");
+    assert_snapshot!(world.recant("list"), @r#"
+    status 1
+    --- stderr
+    recant: /world/config/recant/config.toml: line 3: checkpoint.max_files: a whole number is wanted, not 'many'
+            nothing was changed
+    "#);
+    for words in ["--help", "completions bash", "man"] {
+        world.recant(words).ok();
+    }
+}
+
+#[test]
+fn the_store_is_where_option_environment_settings_and_xdg_say_in_this_order() {
+    let mut world = World::new();
+    let data = world.root().join("data/recant").to_str().unwrap().to_owned();
+    let home = world.root().join("home");
+    let path = |world: &World| world.recant("config --json").ok().json()["settings"][0]["value"].as_str().unwrap().to_owned();
+    assert_eq!(path(&world), world.store().to_str().unwrap());
+    world.unset("RECANT_STORE").config("[store]\npath = '~/mine'\n");
+    assert_eq!(path(&world), home.join("mine").to_str().unwrap());
+    world.config("");
+    assert_eq!(path(&world), data);
+    world.set("XDG_DATA_HOME", "relative/is/ignored");
+    assert_eq!(path(&world), home.join(".local/share/recant").to_str().unwrap());
+    world.set("RECANT_STORE", "relative");
+    assert_snapshot!(world.recant("list"), @r#"
+    status 1
+    --- stderr
+    recant: RECANT_STORE=relative: the store's path has to be absolute
+            nothing was changed
+            a relative one would be another store in each working directory; --store DIR may be relative
+    "#);
+    world.unset("RECANT_STORE");
+    world.begin();
+    assert!(home.join(".local/share/recant/format").is_file());
+}
+
+#[test]
+fn without_a_home_the_store_has_to_be_named() {
+    let mut world = World::new();
+    world.unset("HOME").unset("XDG_DATA_HOME").unset("XDG_CONFIG_HOME").unset("RECANT_STORE");
+    if !rustix::process::geteuid().is_root() {
+        common::skip("only root can become a user without a home");
+        return;
+    }
+    world.chmod(world.root(), 0o777).chmod(world.tree(), 0o777);
+    let nobody = |args: &[&str]| world.call(args).user(54_321, 54_321).run();
+    let said = nobody(&["list"]);
+    if said.status == 126 || said.status == 127 {
+        common::skip("another user cannot reach the program");
+        return;
+    }
+    assert_snapshot!(said, @r#"
+    status 1
+    --- stderr
+    recant: no home directory is known, so there is no place for the store
+            nothing was changed
+            set HOME, or name the store: recant --store DIR …, or RECANT_STORE=DIR
+    "#);
+    nobody(&["--store", world.path("mine").to_str().unwrap(), "session", "new"]).ok();
+    assert_eq!(nobody(&["config"]).status, 0);
+    nobody(&["completions", "zsh"]).ok();
+}
+
+#[test]
+fn a_stub_for_a_shell_asks_recant_and_other_shells_get_every_verb() {
+    let world = World::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let text = world.recant(&format!("completions {shell}")).ok().stdout();
+        assert!(text.contains(&format!("recant complete {shell} ")) && text.lines().count() < 70, "{shell}");
+    }
+    for shell in ["elvish", "powershell"] {
+        let text = world.recant(&format!("completions {shell}")).ok().stdout();
+        assert!(["rollback", "session", "checkpoint"].iter().all(|verb| text.contains(verb)), "{shell}");
+    }
+    assert_eq!(world.recant("completions csh").status, 2);
+}
+
+#[test]
+fn manual_pages_keep_the_lines_of_examples_and_read_the_same_in_any_locale() {
+    let world = World::new();
+    if world.program("man", ["--version"]).command().output().is_err() {
+        return common::skip("man shows the pages");
+    }
+    world.mkdir("man1").recant("man --dir man1").ok();
+    let shown = |page: &str, locale: &str| {
+        let page = world.path(format!("man1/{page}.1"));
+        let call = world.program("man", ["-l", page.to_str().unwrap()]).env("LC_ALL", locale).env("MANWIDTH", "100");
+        let said = call.env("MANPAGER", "cat").env("MAN_KEEP_FORMATTING", "").run().ok();
+        assert!(said.err.is_empty(), "{said}");
+        said.stdout()
+    };
+    for verb in std::iter::once("recant".to_owned()).chain(VERBS.iter().map(|verb| format!("recant-{}", verb.replace(' ', "-"))))
+    {
+        let page = world.read(format!("man1/{verb}.1"));
+        assert!(page.is_ascii() && page.contains("(1) has the options of all verbs.") == (verb != "recant"), "{verb}");
+    }
+    for page in ["recant", "recant-commit", "recant-config", "recant-run"] {
+        let [plain, unicode] = ["C", "C.UTF-8"].map(|locale| shown(page, locale));
+        // But for bullets and hyphens at a line's end, which a locale may have.
+        assert_eq!(plain, unicode.replace(['\u{2010}', '\u{2212}'], "-"), "{page}");
+        let help = world.recant(&format!("help {}", page.trim_start_matches("recant").trim_start_matches('-'))).ok().stdout();
+        // What does not fit is on two lines.
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for line in help.split("Examples:").nth(1).unwrap().lines().filter_map(|line| line.strip_prefix("  ")) {
+            assert!(words(&plain).contains(&words(line)), "{page}: {line}:\n{plain}");
+        }
+    }
+    for verb in VERBS.iter().map(|verb| format!("-{}", verb.replace(' ', "-"))).chain(["".into()]) {
+        let page = world.path(format!("man1/recant{verb}.1"));
+        let call = world.program("man", ["-l", page.to_str().unwrap()]).env("LC_ALL", "C").env("MANWIDTH", "80");
+        let said = call.env("MANPAGER", "cat").env("MAN_KEEP_FORMATTING", "").run().ok().stdout();
+        assert_eq!(said.lines().find(|line| line.chars().count() > 80), None, "recant{verb}");
+    }
+    let text = shown("recant", "C");
+    let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word}: {text}"));
+    assert!(
+        ["OPTIONS OF ALL VERBS", "Hold\n", "recant-run(1)", "Upkeep\n", "EXAMPLES", "EXIT STATUS"]
+            .is_sorted_by_key(|word| at(word)),
+        "{text}"
+    );
+    assert!(shown("recant-config", "C").contains("recant -H web ..."));
+}
+
+#[test]
+fn there_is_a_manual_page_for_every_verb() {
+    let world = World::new();
+    assert!(world.recant("man").ok().stdout().contains(".TH recant 1"));
+    assert!(world.recant("man session write").ok().stdout().contains("recant\\-session\\-write"));
+    let page = world.recant("man snapshot restore").ok().stdout();
+    assert_eq!(world.recant("man snapshot-restore").ok().stdout(), page);
+    assert_eq!(world.recant("man recant-snapshot-restore").ok().stdout(), page);
+    let synopsis = page.lines().skip_while(|line| *line != ".SH SYNOPSIS").nth(1).unwrap_or_default();
+    for words in
+        [r"\fBrecant snapshot restore\fR [\fB\-\-dir\fR \fIDIR|FILE\fR] ", r" [\fB\-\-safe\fR] ", r" \fIN\fR [\fIPATH\fR]..."]
+    {
+        assert!(synopsis.contains(words), "{words}: {synopsis}");
+    }
+    assert_snapshot!(world.recant("man session fly"), @r#"
+    status 2
+    --- stderr
+    recant: there is no verb "session fly"
+            recant --help shows the verbs
+    "#);
+    world.mkdir("man1").write("man1/recant-list.1", "old");
+    world.recant("man --dir man1").ok();
+    for verb in VERBS {
+        let page = world.read(format!("man1/recant-{}.1", verb.replace(' ', "-")));
+        assert!(page.contains(".SH SYNOPSIS"), "{verb}");
+    }
+    assert_eq!(world.manifest().0[&b"man1/recant.1"[..]].mode, 0o644);
+    assert_snapshot!(world.recant("man --dir none"), @r#"
+    status 1
+    --- stderr
+    recant: none: cannot open the directory: no such file or directory
+            nothing was changed
+            mkdir -p none
+    "#);
+    // What is there, but no directory, is not made.
+    assert!(!world.write("file", "").recant("man --dir file").with(1).stderr().contains("mkdir"));
+}
+
+#[test]
+fn errors_in_json_are_one_object_on_standard_error() {
+    let world = World::new();
+    let id = world.begin();
+    for (args, kind) in
+        [(&["show", "none"][..], "refused"), (&["diff", &*id, "nothing/here"], "refused"), (&["log", "x", "-n", "x"], "usage")]
+    {
+        let said = world.call([args, &["--json"]].concat()).run();
+        let error = said.json_err();
+        assert!(said.out.is_empty(), "{said}");
+        assert_eq!((&error["schema"], &error["kind"]), (&2.into(), &kind.into()), "{said}");
+        assert!(error["message"].is_string() && error.get("state").is_some() && error.get("remedy").is_some(), "{said}");
+    }
+}
+
+#[test]
+fn what_is_recant_s_own_is_neither_completed_nor_in_a_manual() {
+    let world = World::new();
+    for shell in ["elvish", "powershell"] {
+        let text = world.call(["completions", shell]).run().ok().stdout();
+        let words: Vec<&str> =
+            text.split(|c: char| !c.is_alphanumeric()).filter(|word| ["rollback", "far"].contains(word)).collect();
+        assert!(!words.is_empty() && !words.contains(&"far"), "{shell}: {words:?}");
+    }
+    world.call(["man", "far"]).run().with(2);
+}
+
+#[test]
+fn a_manual_page_is_shown_by_man_on_a_terminal_and_printed_elsewhere() {
+    let mut world = World::new();
+    if world.program("script", ["-V"]).command().output().is_err() {
+        return common::skip("script makes the terminal");
+    }
+    let bin = world.root().join("bin");
+    world.set("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    world.write(bin.join("man"), "#!/bin/sh\necho \"man $*\"; grep TH\n").chmod(bin.join("man"), 0o755);
+    let on_a_terminal = |words: &str| {
+        let command = format!("{} {words}", env!("CARGO_BIN_EXE_recant"));
+        world.program("script", ["-qec", &command, "/dev/null"]).run().stdout().replace('\r', "")
+    };
+    assert_eq!(on_a_terminal("man agent").lines().collect::<Vec<_>>(), ["man -l -", ".TH recant-agent 1  \"agent \" "]);
+    assert!(world.recant("man agent").ok().stdout().contains("\n.SH NAME\n"));
+    // Without one that can show it, the page is printed.
+    world.write(bin.join("man"), "#!/bin/sh\nexit 1\n");
+    assert!(on_a_terminal("man agent").contains("\n.SH NAME\n"));
+}

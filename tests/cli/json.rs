@@ -1,0 +1,453 @@
+//! Every JSON document has the shape that docs/json.md says.
+
+use crate::ssh;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::process::Stdio;
+
+use crate::common::{self, World, name};
+use serde_json::Value;
+
+/// A turn of an agent that edits a file, as its hooks tell it.
+fn turn(world: &World, agent: &str) {
+    let tool = serde_json::json!({ "tool_name": "Write", "tool_input": { "file_path": world.path("edited") } });
+    let tell = |name: &str, fields: Value| {
+        let mut event = serde_json::json!({ "session_id": "s", "hook_event_name": name, "cwd": world.tree() });
+        event.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
+        world.call(["hook", agent]).stdin(event.to_string()).run().ok();
+    };
+    tell("UserPromptSubmit", serde_json::json!({ "prompt": "edit it" }));
+    tell("PreToolUse", tool.clone());
+    world.write("edited", "new");
+    tell("PostToolUse", tool);
+    tell("Stop", serde_json::json!({}));
+}
+
+/// The named shapes of docs/json.md.
+struct Shapes {
+    named: BTreeMap<String, Value>,
+    seen: BTreeSet<String>,
+    /// Each list that was met, and whether it ever had an item: one that is always empty has no shape.
+    lists: BTreeMap<String, bool>,
+}
+
+impl Shapes {
+    fn read() -> Self {
+        let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/json.md")).expect("docs/json.md");
+        let mut named = BTreeMap::new();
+        for block in text.split("\n```json ").skip(1) {
+            let (title, rest) = block.split_once('\n').expect("a title");
+            let json = rest.split_once("\n```").expect("an end of the block").0;
+            let shape = serde_json::from_str(json).unwrap_or_else(|error| panic!("{title}: {error}"));
+            assert!(named.insert(title.to_owned(), shape).is_none(), "{title} is there twice");
+        }
+        Self { named, seen: BTreeSet::new(), lists: BTreeMap::new() }
+    }
+
+    /// Ends the test where `value` has not the shape of that name.
+    #[track_caller]
+    fn check(&mut self, shape: &str, value: &Value) {
+        let mut wrong = Vec::new();
+        let wanted = self.named.get(shape).unwrap_or_else(|| panic!("docs/json.md has no {shape:?}")).clone();
+        self.seen.insert(shape.to_owned());
+        self.compare(&wanted, value, shape, &mut wrong);
+        assert!(wrong.is_empty(), "{}\n{value}", wrong.join("\n"));
+    }
+
+    fn compare(&mut self, wanted: &Value, found: &Value, at: &str, wrong: &mut Vec<String>) {
+        match (wanted, found) {
+            (Value::String(text), _) if text == "<any>" => {}
+            (Value::String(text), found) if text == "<path>" => {
+                if !(found.is_string() || found["b64"].is_string()) {
+                    wrong.push(format!("{at}: no path"));
+                }
+            }
+            (Value::String(text), found) if text.starts_with('<') => {
+                let shape = text.trim_matches(['<', '>']);
+                self.seen.insert(shape.to_owned());
+                let wanted = self.named.get(shape).unwrap_or_else(|| panic!("docs/json.md has no {shape:?}")).clone();
+                self.compare(&wanted, found, &format!("{at}.{shape}"), wrong);
+            }
+            (Value::Array(wanted), Value::Array(found)) => {
+                *self.lists.entry(at.to_owned()).or_default() |= !found.is_empty();
+                found.iter().for_each(|item| self.compare(&wanted[0], item, &format!("{at}[]"), wrong));
+            }
+            (Value::Object(wanted), Value::Object(found)) => {
+                for (key, wanted) in wanted {
+                    let (key, optional) = key.strip_suffix('?').map_or((&**key, false), |key| (key, true));
+                    match found.get(key) {
+                        None | Some(Value::Null) if optional => {}
+                        None => wrong.push(format!("{at}: {key} is missing")),
+                        Some(found) => self.compare(wanted, found, &format!("{at}.{key}"), wrong),
+                    }
+                }
+                let known = |key: &str| wanted.contains_key(key) || wanted.contains_key(&format!("{key}?"));
+                wrong.extend(found.keys().filter(|key| !known(key)).map(|key| format!("{at}: {key} is not in docs/json.md")));
+            }
+            (Value::String(_), Value::String(_)) | (Value::Number(_), Value::Number(_)) | (Value::Bool(_), Value::Bool(_)) => {}
+            (wanted, found) => wrong.push(format!("{at}: {found} where docs/json.md has {wanted}")),
+        }
+    }
+}
+
+/// Lists of what went wrong or was left out, which a scene without trouble has none of.
+const OF_TROUBLE: [&str; 16] = [
+    "damaged",
+    "faults",
+    "notes",
+    "skipped",
+    "kept",
+    "left",
+    "passed",
+    "refused",
+    "warnings",
+    "unread",
+    "exclude",
+    "files",
+    "presets",
+    "failed",
+    "old_pending",
+    "pruned",
+];
+
+#[test]
+fn every_document_has_the_shape_that_the_page_says() {
+    let mut shapes = Shapes::read();
+    let world = World::new();
+    world.write("f", "old\n").write("gone", "x\n").symlink("f", "link").write(name(b"odd-\xff"), "x").write("bin", b"\0");
+    let run = |words: &str| {
+        let said = world.call(words.split_whitespace().chain(["--json"])).run();
+        said.stderr().lines().for_each(|line| drop(json(line)));
+        said
+    };
+
+    shapes.check("status", &run("status").json());
+    shapes.check("here", &run("").ok().json());
+    shapes.check("list", &run("list").ok().json());
+    shapes.check("session new", &run("session new").ok().json());
+    let agents = World::new();
+    let call = agents.call(["session", "new"]).env("CLAUDECODE", "1").env("RECANT_AGENT_SESSION", "s").env("RECANT_TURN", "7");
+    call.run().ok();
+    shapes.check("list", &agents.recant("list --json").ok().json());
+    let id = run("session new -n named").ok().json()["id"].as_str().unwrap().to_owned();
+    let write = |path: &[u8], content: &str| {
+        world
+            .call([name(b"session"), name(b"write"), name(id.as_bytes()), name(path), name(b"--json")])
+            .stdin(content)
+            .run()
+            .ok()
+            .json()
+    };
+    shapes.check("session write", &write(b"f", "new\n"));
+    shapes.check("session write", &write(b"odd-\xff", "y"));
+    shapes.check("session write", &write(b"bin", "y"));
+    shapes.check("session write", &run("session delete named gone").ok().json());
+    shapes.check("session write", &run("session mkdir named d").ok().json());
+    shapes.check("session write", &run("session symlink named there link").ok().json());
+    shapes.check("session write", &run("session chmod named 0755 f").ok().json());
+    shapes.check("session rename", &run("session rename named other").ok().json());
+    shapes.check("session rename", &run("session rename other named").ok().json());
+    let stream = run("session export named").ok().out;
+    let there = World::new();
+    there.config("[remote]\nssh = 'false'\n");
+    let nobody = there.call(["-H", "a,b", "commit", "20260301-101500-k3fa", "--json", "--no-install"]).run();
+    nobody.json_lines().iter().for_each(|line| shapes.check("many hosts", line));
+    for _ in 0..2 {
+        let said = there.call(["session", "import", "--map", "/=/nowhere", "--json"]).stdin(&stream).run();
+        shapes.check("session import", &said.json());
+    }
+    for words in ["diff", "diff named --stat"] {
+        let diff = run(words).ok().json();
+        assert_eq!(diff["changes"].as_array().unwrap().len(), 6);
+        shapes.check("diff", &diff);
+    }
+    shapes.check("diff --name-only", &run("diff named --name-only").ok().json());
+    let many = world.begin();
+    for n in 0..30 {
+        world.stage_write(&many, format!("{}{n}", "long".repeat(20)), "x");
+    }
+    shapes.check("diff --brief", &run(&format!("diff {many} --brief")).ok().json());
+    shapes.check("page", run(&format!("diff {many} --brief --jsonl")).ok().json_lines().last().expect("a line"));
+    run(&format!("discard {many} -y")).ok();
+    shapes.check("diff --brief", &run("diff named --brief").ok().json());
+    shapes.check("status --brief", &run("status --brief").json());
+    shapes.check("diff --blocks", &run("diff named --blocks").ok().json());
+    let shown = run("show").ok();
+    shapes.check("show", &shown.json());
+    shapes.check("said", &last_line(&shown.stderr()));
+    shapes.check("commit", &run("commit named --dry-run").ok().json());
+    shapes.check("commit", &run("commit named f").ok().json());
+    shapes.check("list", &run("list").ok().json());
+    shapes.check("commit", &run("commit named").ok().json());
+    shapes.check("log PATH", &run("log f").ok().json());
+    shapes.check("checkpoint list", &run("checkpoint list").ok().json());
+    shapes.check("checkpoint show", &run("checkpoint show").ok().json());
+    shapes.check("checkpoint verify", &run("checkpoint verify").ok().json());
+    world.write("f", "somebody else's").remove("link");
+    let error = run("rollback named").with(3).json_err();
+    assert_eq!((&error["kind"], error["paths"].as_array().map(Vec::len)), (&"conflict".into(), Some(2)));
+    shapes.check("error", &error);
+    shapes.check("diff", &run("diff named --stat").ok().json());
+    shapes.check("diff --conflicts", &run("diff named --conflicts --stat").ok().json());
+    shapes.check("commit", &run("rollback named --force").json());
+    shapes.check("commit", &run("redo named").json());
+    shapes.check("commit", &run("rollback named").json());
+    let other = world.edited("waits");
+    shapes.check("commit", &run(&format!("commit {other} --confirm-within 1h")).ok().json());
+    shapes.check("status", &run("status").json());
+    shapes.check("here", &run("").ok().json());
+    shapes.check("confirm", &run(&format!("confirm {other}")).ok().json());
+    shapes.check("discard", &run("discard named").ok().json());
+    shapes.check("prune", &run("session prune --keep 0 --dry-run").ok().json());
+    shapes.check("prune", &run("session prune --keep 0").ok().json());
+    shapes.check("prune", &run("checkpoint prune --keep 0").ok().json());
+    shapes.check("log", &run("log").ok().json());
+    shapes.check("log --verify", &run("log --verify").ok().json());
+    let log = agents.store().join("log.jsonl");
+    agents.write(log, "torn\n");
+    shapes.check("log --verify", &agents.recant("log --verify --json").with(4).json());
+    agents
+        .mkdir(agents.store().join("sessions/20260301-101500-k3fa"))
+        .write(agents.store().join("sessions/20260301-101500-k3fa/changes.jsonl"), b"\xff");
+    shapes.check("log PATH", &agents.recant("log f --json").with(4).json());
+    shapes.check("config", &run("config").ok().json());
+    shapes.check("recover", &run("recover").ok().json());
+    if cfg!(feature = "crash-points") {
+        let id = world.begin();
+        world.stage_write(&id, "one", "x").stage_write(&id, "two", "x");
+        for n in common::steps() {
+            let kill = format!("kill:{n}");
+            let killed = world.call(["commit", &id]).env("RECANT_STEPS", kill).run();
+            assert_eq!(killed.status, 137, "killed before there is a journal");
+            if world.journals() == [&*id] {
+                break;
+            }
+        }
+        let status = run("status").ok().json();
+        assert_eq!(status["interrupted"], serde_json::json!([id]));
+        shapes.check("status", &status);
+        shapes.check("here", &run("").ok().json());
+        assert_eq!(run("list").ok().json()["sessions"][0]["interrupted"], true);
+        let recovery = run("recover").ok().json();
+        assert_eq!(recovery["recovered"][0]["result"], "undone");
+        shapes.check("recover", &recovery);
+    }
+    world.mkdir(world.store().join("sessions/stray"));
+    shapes.check("list", &run("list").with(4).json());
+    shapes.check("status", &run("status").with(4).json());
+    shapes.check("status --brief", &run("status --brief").with(4).json());
+    shapes.check("error", &run("show none").with(1).json_err());
+    let damaged = run("session new").ok().json()["id"].as_str().unwrap().to_owned();
+    world.stage_write(&damaged, "f", "x").write(world.session(&damaged).join("session.json"), "");
+    let pruned = run(&format!("session prune {damaged}")).ok().json();
+    assert_eq!(pruned["lost"].as_array().unwrap().len(), 1);
+    shapes.check("prune", &pruned);
+
+    world.write("snap/f", "1\n").write("snap/x.log", "x");
+    let created = run("snapshot create snap --exclude *.log --exclude *.none --label a -m text --meta k=v --once k").ok().json();
+    shapes.check("snapshot create", &created);
+    world.write("snap/f", "2\n").write("snap/new", "n");
+    shapes.check("snapshot create", &run("snapshot create snap --keep 1").ok().json());
+    shapes.check("snapshot create", &run("snapshot create snap").ok().json());
+    shapes.check("snapshot list", &run("snapshot list snap").ok().json());
+    shapes.check("snapshot list --all", &run("snapshot list --all").ok().json());
+    shapes.check("snapshot show", &run("snapshot show last --dir snap --all").ok().json());
+    world.write("snap/f", "3\n").write("snap/.recantignore", "x");
+    shapes.check("snapshot diff", &run("snapshot diff 1 --dir snap --stat").ok().json());
+    shapes.check("snapshot diff", &run("snapshot diff 1 2 --dir snap").ok().json());
+    shapes.check("diff --name-only", &run("snapshot diff 1 --dir snap --name-only").ok().json());
+    shapes.check("snapshot verify", &run("snapshot verify --dir snap").ok().json());
+    shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap --dry-run").ok().json());
+    shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap --safe").with(4).json());
+    shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap").ok().json());
+    shapes.check("snapshot prune", &run("snapshot prune snap --keep 1 --dry-run").ok().json());
+    turn(&world, "claude");
+    world.write("mine", "mine");
+    shapes.check("snapshot diff", &run("agent diff").ok().json());
+    shapes.check("agent undo", &run("agent undo 1 -y").with(4).json());
+    shapes.check("agent turns", &run("agent turns").ok().json());
+    shapes.check("agent turns --brief", &world.recant("agent turns --brief").ok().json());
+    let settings = world.root().join("home/.claude/settings.json");
+    world.write(world.root().join("home/mine.json"), "{}").mkdir(settings.parent().expect("a directory"));
+    world.symlink("../mine.json", &settings);
+    shapes.check("agent install", &run("agent install claude -y").ok().json());
+    shapes.check("agent install", &run("agent install claude --dry-run").ok().json());
+    shapes.check("agent list", &run("agent list").ok().json());
+    shapes.check("agent status", &run("agent status").ok().json());
+    world.remove(&settings).write(&settings, "{");
+    shapes.check("agent list", &run("agent list").ok().json());
+    shapes.check("agent status", &run("agent status claude").with(4).json());
+    world.remove(&settings).remove(world.root().join("home/mine.json"));
+    shapes.check("agent guide", &run("agent guide").ok().json());
+    shapes.check("agent export", &run("agent export claude plugin").ok().json());
+    world.config("[snapshot]\nkeep = 1\n[retention]\nkeep = 0\n");
+    let finished = world.edited("finished");
+    for words in [format!("commit {finished}"), format!("rollback {finished}")] {
+        world.recant(&words).ok();
+    }
+    shapes.check("prune all", &run("prune --dry-run").ok().json());
+    shapes.check("prune all", &run("prune -y").ok().json());
+    shapes.check("snapshot prune", &run("snapshot prune snap --keep 1").ok().json());
+    let (before, after) = ("1".repeat(40), "2".repeat(40));
+    world.write("snap/.git/HEAD", "ref: refs/heads/main\n").write("snap/.git/refs/heads/main", before);
+    shapes.check("snapshot create", &run("snapshot create snap").ok().json());
+    shapes.check("snapshot show", &run("snapshot show last --dir snap").ok().json());
+    run("snapshot create snap --with-vcs").ok();
+    world.write("snap/.git/refs/heads/main", after);
+    shapes.check("snapshot restore", &run("snapshot restore last --dir snap --with-vcs").ok().json());
+
+    if common::can_run() {
+        world.write("two", "1\n2\n3\n");
+        world.call(["run", "-q", "-n", "two", "--", "sed", "-i", "s/[13]/x/", "two"]).run().ok();
+        for words in ["commit two two:1 --dry-run", "commit two two:1"] {
+            shapes.check("commit", &run(words).ok().json());
+        }
+        shapes.check("discard paths", &run("discard -y two two:1").ok().json());
+        shapes.check("commit", &run("rollback last two:1").ok().json());
+        let other = world.edited("other");
+        let said = world.call(["run", "--json", "--", "sh", "-c", "echo x > made; exit 3"]).run().with(3);
+        shapes.check("run result", &last_line(&said.stderr()));
+        shapes.check("show", &run("show").ok().json());
+        let mut goes_on =
+            world.call(["run", "--session", "last", "--", "sh", "-c", "echo y > made; echo ready; read go || true"]).command();
+        let mut goes_on = goes_on.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("recant runs");
+        goes_on.stdout.as_mut().expect("a pipe").read_exact(&mut [0; 6]).expect("it is ready");
+        let running = run("steps").ok().json();
+        assert_eq!((&running["running"]["n"], &running["head"]), (&2.into(), &1.into()));
+        shapes.check("steps", &running);
+        shapes.check("steps --brief", &run("steps --brief").ok().json());
+        shapes.check("status", &run("status").json());
+        drop(goes_on.stdin.take());
+        assert!(goes_on.wait().expect("it ends").success());
+        shapes.check("steps", &run("steps").ok().json());
+        for words in ["rewind last 1 --dry-run", "rewind last 1"] {
+            shapes.check("rewind", &run(words).ok().json());
+        }
+        for words in ["fork last 2 --dry-run", "fork last 2 -n forked"] {
+            shapes.check("fork", &run(words).ok().json());
+        }
+        run("discard forked -y --dry-run").ok();
+        let held = run("show forked").ok().json()["changes"][0]["path"].as_str().expect("a path").to_owned();
+        for words in ["--dry-run", "-y"] {
+            shapes.check("discard paths", &run(&format!("discard forked {held} {words}")).ok().json());
+        }
+        shapes.check("discard", &run("discard forked --dry-run").ok().json());
+        run("discard forked -y").ok();
+        run("rewind last 2").ok();
+        for words in ["diff --step 2", "diff --since 1 --stat", &format!("diff --with {other}")] {
+            shapes.check("diff of states", &run(words).ok().json());
+        }
+        for words in ["diff --step 2 --brief", "diff --since 1 --brief"] {
+            shapes.check("diff --brief of states", &run(words).ok().json());
+        }
+        shapes.check("doctor", &run("doctor").ok().json());
+        let said = world.call(["run", "--json", "--", "true"]).run().ok();
+        shapes.check("run result", &last_line(&said.stderr()));
+        shapes.check("error", &last_line(&world.call(["run", "--json", "--", "no-such-command"]).run().with(127).stderr()));
+    } else {
+        shapes.seen.extend(
+            ["run", "run result", "doctor", "steps", "rewind", "fork", "discard paths", "diff of states"].map(str::to_owned),
+        );
+        shapes.seen.extend(["steps --brief", "diff --brief of states"].map(str::to_owned));
+    }
+    let mut world = World::new();
+    if let Some(net) = ssh::Net::new(&mut world) {
+        let _host = net.host("web1");
+        if common::can_run() {
+            shapes.check("doctor of both sides", &world.recant("-H web1 doctor --json").ok().json());
+        }
+        for words in ["list", "man", "show nothing", "session new"] {
+            for line in
+                world.call(["-H", "web1,nowhere.invalid", "--json"].into_iter().chain(words.split(' '))).run().json_lines()
+            {
+                shapes.check("many", &line);
+            }
+        }
+    }
+    shapes.seen.extend(["doctor of both sides".to_owned(), "many".to_owned()]);
+    let unseen: Vec<&String> = shapes.named.keys().filter(|name| !shapes.seen.contains(*name)).collect();
+    assert_eq!(unseen, [""; 0], "shapes that nothing was compared with");
+    let empty = |(at, had): &(&String, &bool)| !**had && !OF_TROUBLE.contains(&at.rsplit('.').next().unwrap_or_default());
+    let empty: Vec<&String> = shapes.lists.iter().filter(empty).map(|(at, _)| at).collect();
+    assert_eq!(empty, [""; 0], "lists that never had an item");
+}
+
+fn last_line(text: &str) -> Value {
+    json(text.lines().last().expect("a line"))
+}
+
+/// A line of standard error, which is an object with a schema.
+#[track_caller]
+fn json(line: &str) -> Value {
+    let value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("no JSON ({error}): {line}"));
+    assert!(value["schema"].is_number(), "{line}");
+    value
+}
+
+#[test]
+fn with_json_standard_error_has_json_objects_alone_notes_warnings_and_questions_too() {
+    let mut shapes = Shapes::read();
+    let world = World::new();
+    let id = world.edited("f");
+    for (words, status, told) in [
+        ("diff last --json", 0, Some("note")),
+        ("diff last --jsonl -v", 0, Some("note")),
+        ("diff last --json -q", 0, None),
+        ("session --json", 2, Some("kind")),
+        ("frob --jsonl", 2, Some("kind")),
+        ("show nothing --json", 1, Some("kind")),
+        ("commit last --json", 0, Some("note")),
+        ("config --json", 0, None),
+        ("log --json -v", 0, None),
+    ] {
+        let said = world.recant(words).with(status);
+        let lines: Vec<Value> = said.stderr().lines().map(json).collect();
+        lines.iter().for_each(|line| shapes.check(if line["kind"].is_string() { "error" } else { "said" }, line));
+        assert!(told.is_none_or(|key| lines.iter().any(|line| line[key].is_string())), "{words}: {said}");
+    }
+    // What is asked on a terminal: with its echo, each line is an object or the answer.
+    if world.program("script", ["-V"]).command().output().is_err() {
+        return common::skip("script makes the terminal");
+    }
+    world.call(["rollback", &id]).run().ok();
+    let id = world.edited("g");
+    let asked = |answer: &str| {
+        let command = format!("{} discard {id} --json", env!("CARGO_BIN_EXE_recant"));
+        let call = world.program("script", ["-qec", &command, "/dev/null"]).stdin(answer).run();
+        let lines: Vec<String> = call.stdout().lines().map(|line| line.trim().to_owned()).collect();
+        lines.into_iter().filter(|line| !line.is_empty() && line != answer.trim()).map(|line| json(&line)).collect::<Vec<_>>()
+    };
+    let lines = asked("n\n");
+    assert!(lines[0]["question"].is_string() && lines[1]["kind"] == "refused", "{lines:?}");
+    shapes.check("said", &lines[0]);
+    if common::can_run() {
+        let said = world.call(["run", "--json", "--", "sh", "-c", "echo hers >&2; echo x > made"]).run().ok().stderr();
+        assert_eq!(
+            said.lines().filter(|line| serde_json::from_str::<Value>(line).is_err()).collect::<Vec<_>>(),
+            ["hers"],
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_list_comes_as_one_document_a_line_where_asked() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "a", "x").stage_write(&id, "b", "x");
+    let settings = world.recant("config --json").ok().json()["settings"].as_array().expect("a list").len();
+    for (words, lines) in [
+        ("list", 1),
+        ("show", 2),
+        ("diff", 2),
+        ("diff last --name-only", 2),
+        ("config", settings),
+        ("log", 0),
+        ("checkpoint list", 0),
+    ] {
+        let said = world.call(words.split(' ').chain(["--jsonl"])).run().ok();
+        let documents = said.json_lines();
+        assert_eq!(documents.len(), lines, "{words}: {said}");
+        assert!(documents.iter().all(|document| document["schema"] == 2), "{words}");
+    }
+}

@@ -1,0 +1,1479 @@
+//! Real file systems: ext4, xfs, btrfs and tmpfs as tree and as store, two at once, a bind mount; and what stands in the way:
+//! read-only mounts, immutable files, other people's directories, mount points, full disks. Needs root and loop devices.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::{self, Manifest, World, assert_done_or_not, is_root};
+
+/// Something mounted for one test.
+struct Mount {
+    point: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if let Err(why) = run("umount", &["-l", &self.point.display().to_string()]) {
+            println!("left mounted: {why}");
+        }
+    }
+}
+
+fn run(program: &str, args: &[&str]) -> Result<(), String> {
+    let output = Command::new(program).args(args).output().map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() { Ok(()) } else { Err(format!("{program}: {}", String::from_utf8_lossy(&output.stderr).trim())) }
+}
+
+impl Mount {
+    /// A file system of its own in a loop image; says the skip and gives none where that cannot be had.
+    fn image(kind: &str, megabytes: u64) -> Option<Self> {
+        match kind {
+            "ext4" => Self::made(kind, megabytes, &["mkfs.ext4", "-q", "-m", "0"]),
+            _ => Self::made(kind, megabytes, &[&format!("mkfs.{kind}"), "-q"]),
+        }
+    }
+
+    /// The same, made by a command to which the image's name is added.
+    fn made(kind: &str, megabytes: u64, mkfs: &[&str]) -> Option<Self> {
+        let what = format!("{kind} in an image");
+        if !is_root(&what) {
+            return None;
+        }
+        let dir = tempfile::tempdir().expect("a directory");
+        let (image, point) = (dir.path().join("image"), dir.path().join("mnt"));
+        std::fs::create_dir(&point).expect("a mount point");
+        std::fs::File::create(&image).and_then(|file| file.set_len(megabytes << 20)).expect("an image");
+        let (image, at) = (image.display().to_string(), point.display().to_string());
+        let args: Vec<&str> = mkfs[1..].iter().copied().chain([&*image]).collect();
+        let made = run(mkfs[0], &args);
+        match made.and_then(|()| run("mount", &["-o", "loop", &image, &at])) {
+            Ok(()) => Some(Self { point, _dir: dir }),
+            Err(why) => {
+                println!("skipped: {what}: {why}");
+                None
+            }
+        }
+    }
+
+    fn tmpfs(size: &str) -> Option<Self> {
+        if !is_root("a tmpfs") {
+            return None;
+        }
+        let dir = tempfile::tempdir().expect("a directory");
+        let point = dir.path().join("mnt");
+        std::fs::create_dir(&point).expect("a mount point");
+        match run("mount", &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", &point.display().to_string()]) {
+            Ok(()) => Some(Self { point, _dir: dir }),
+            Err(why) => {
+                println!("skipped: a tmpfs: {why}");
+                None
+            }
+        }
+    }
+
+    /// A directory by way of FUSE, where renameat2 takes no flags: neither RENAME_EXCHANGE nor RENAME_NOREPLACE.
+    fn bindfs() -> Option<Self> {
+        Self::bindfs_with(&["-o", "attr_timeout=0,entry_timeout=0"])
+    }
+
+    fn bindfs_with(options: &[&str]) -> Option<Self> {
+        let what = "a file system without RENAME_EXCHANGE (bindfs)";
+        if !is_root(what) {
+            return None;
+        }
+        let dir = tempfile::tempdir().expect("a directory");
+        let (real, point) = (dir.path().join("real"), dir.path().join("mnt"));
+        std::fs::create_dir(&real).and_then(|()| std::fs::create_dir(&point)).expect("a mount point");
+        let paths = [real.display().to_string(), point.display().to_string()];
+        match run("bindfs", &[options, &[&paths[0], &paths[1]]].concat()) {
+            Ok(()) => Some(Self { point, _dir: dir }),
+            Err(why) => {
+                println!("skipped: {what}: {why}");
+                None
+            }
+        }
+    }
+
+    /// A directory by way of sshfs and a server of sftp: inodes have other numbers each time, and links make files of their own.
+    fn sshfs() -> Option<Self> {
+        let what = "a file system of another machine (sshfs)";
+        let server = ["/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server"];
+        let server = server.iter().find(|server| Path::new(server).exists()).filter(|_| is_root(what))?;
+        let dir = tempfile::tempdir().expect("a directory");
+        let [real, point, ssh] = ["real", "mnt", "ssh"].map(|name| dir.path().join(name));
+        std::fs::create_dir(&real).and_then(|()| std::fs::create_dir(&point)).expect("a mount point");
+        // What would be ssh speaks with the server itself.
+        std::fs::write(&ssh, format!("#!/bin/sh\nexec {server}\n")).expect("a script");
+        std::fs::set_permissions(&ssh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
+        let options = format!("ssh_command={},cache=no,attr_timeout=0,entry_timeout=0", ssh.display());
+        match run("sshfs", &[&format!("here:{}", real.display()), &point.display().to_string(), "-o", &options]) {
+            Ok(()) => Some(Self { point, _dir: dir }),
+            Err(why) => {
+                println!("skipped: {what}: {why}");
+                None
+            }
+        }
+    }
+
+    /// A second mount of a directory that is there.
+    fn bind(from: &Path, options: &str) -> Option<Self> {
+        if !is_root("a bind mount") {
+            return None;
+        }
+        let dir = tempfile::tempdir().expect("a directory");
+        let point = dir.path().join("mnt");
+        std::fs::create_dir(&point).expect("a mount point");
+        Self::bind_at(dir, point, from, options)
+    }
+
+    fn bind_at(dir: tempfile::TempDir, point: PathBuf, from: &Path, options: &str) -> Option<Self> {
+        let at = point.display().to_string();
+        let bound = run("mount", &["--bind", &from.display().to_string(), &at]);
+        let options = format!("remount,bind,{options}");
+        match bound.and_then(|()| run("mount", &["-o", &options, &at])) {
+            Ok(()) => Some(Self { point, _dir: dir }),
+            Err(why) => {
+                println!("skipped: a bind mount: {why}");
+                None
+            }
+        }
+    }
+}
+
+/// Waits for the clock's next second, so that two times that are told in whole seconds differ.
+fn next_second() {
+    let second = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time").as_secs();
+    let now = second();
+    while second() == now {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+/// Something of every kind of change and object. `links`: with a hard-link group that reaches out of the session.
+fn scene(world: &World, links: bool) -> (String, Manifest) {
+    world.write("edited", "old").chmod("edited", 0o600).write("empty", "").write("gone", vec![7; 300_000]).write("moded", "x");
+    world.write("full/a", "1").write("full/sub/b", "2").symlink("nowhere", "link").fifo("fifo").mkdir("hollow");
+    world.write("one", "linked").link("one", "two");
+    if links {
+        world.link("one", "outside");
+    }
+    world.set_xattr("edited", "user.kept", b"1");
+    for (i, path) in world.manifest().0.keys().rev().enumerate() {
+        world.set_mtime(common::name(path), 1_000_000_000 + i as i64, 123_456_789);
+    }
+    let before = world.manifest();
+    let id = world.begin();
+    for (name, content) in [("edited", "new"), ("empty", "filled"), ("made/deep/er", "n"), ("one", "apart"), ("two", "apart")] {
+        world.stage_write(&id, name, content);
+    }
+    world.stage_write(&id, "large", vec![8; 300_000]);
+    for words in
+        ["delete ID gone", "delete ID full -r", "delete ID link", "delete ID fifo", "chmod ID 0640 moded", "delete ID hollow"]
+    {
+        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
+    }
+    world.recant(&format!("session symlink {id} made link")).ok();
+    (id, before)
+}
+
+/// Where no mtime can be set, the names of one file look as if somebody had set theirs.
+fn without_links(world: &World) -> (String, Manifest) {
+    world.write("edited", "old").write("gone", "away").write("full/sub/b", "2").symlink("nowhere", "link").write("moded", "x");
+    let before = world.manifest();
+    let id = world.begin();
+    world.stage_write(&id, "edited", "new").stage_write(&id, "made/deep/er", "n");
+    for words in ["delete ID gone", "delete ID full -r", "chmod ID 0640 moded", "symlink ID made link"] {
+        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
+    }
+    (id, before)
+}
+
+fn round_trip(world: &World, what: &str) {
+    round_trip_of(scene(world, false), world, what, |manifest| manifest);
+}
+
+/// Where not all that a manifest has can be had: `of` takes that away.
+fn round_trip_of((id, before): (String, Manifest), world: &World, what: &str, of: fn(Manifest) -> Manifest) {
+    let before = of(before);
+    world.recant(&format!("commit {id}")).ok();
+    let after = of(world.manifest());
+    assert!(!before.difference(&after).is_empty(), "{what}");
+    for (verb, want) in [("rollback", &before), ("redo", &after), ("rollback", &before)] {
+        world.recant(&format!("{verb} {id}")).ok();
+        want.assert_same(&of(world.manifest()), &format!("{what}: {verb}"));
+        assert_eq!(world.leftovers(), Vec::<String>::new(), "{what}: {verb}");
+    }
+}
+
+fn image(kind: &str) -> Option<Mount> {
+    Mount::image(kind, if kind == "ext4" { 64 } else { 320 })
+}
+
+#[test]
+fn each_file_system_holds_tree_and_store() {
+    for kind in ["ext4", "xfs", "btrfs"] {
+        let Some(mount) = image(kind) else { continue };
+        round_trip(&World::on(&mount.point), kind);
+    }
+    if let Some(mount) = Mount::tmpfs("64m") {
+        round_trip(&World::on(&mount.point), "tmpfs");
+    }
+}
+
+#[test]
+fn large_files_of_a_snapshot_share_blocks_with_the_tree_where_that_can_be_had_and_come_back_exactly() {
+    for kind in ["ext4", "xfs", "btrfs"] {
+        let Some(mount) = image(kind) else { continue };
+        let world = World::on(&mount.point);
+        for (name, byte) in [("still", 1), ("written", 2), ("young", 3)] {
+            world.write(name, vec![byte; 5 << 20]);
+        }
+        // Some that are hashed ahead.
+        let more: Vec<String> = (0..9).map(|i| format!("more/{i}")).collect();
+        for (name, byte) in more.iter().zip(10..) {
+            world.write(name, vec![byte; 1 << 20]);
+        }
+        // One that somebody has open for writing is not believed, and one that is as young as the clock is coarse is not either.
+        let open = std::fs::File::options().write(true).open(world.path("written")).expect("a file");
+        // Until the times of the first can be believed.
+        let changed = world.path("still").metadata().and_then(|meta| meta.modified()).expect("a time");
+        while changed.elapsed().unwrap_or_default() < std::time::Duration::from_millis(40) {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        world.write("young", vec![4; 5 << 20]);
+        let before = world.manifest();
+        world.recant("snapshot create").ok();
+        drop(open);
+        for name in ["still", "written", "young"].into_iter().chain(more.iter().map(String::as_str)) {
+            world.write(name, "something else");
+        }
+        world.recant("snapshot restore 0").ok();
+        before.assert_same(&world.manifest(), kind);
+    }
+}
+
+#[test]
+fn on_each_file_system_a_group_of_links_that_reaches_out_of_the_session_is_joined_again() {
+    for kind in ["ext4", "xfs", "btrfs"] {
+        let Some(mount) = image(kind) else { continue };
+        let world = World::on(&mount.point);
+        let (id, before) = scene(&world, true);
+        world.recant(&format!("commit {id}")).ok();
+        assert_eq!(world.read("outside"), "linked", "{kind}");
+        world.recant(&format!("rollback {id}")).ok();
+        before.assert_same(&world.manifest(), kind);
+    }
+}
+
+#[test]
+fn the_store_lies_on_one_file_system_and_the_tree_on_another() {
+    for (store, tree) in [("ext4", "xfs"), ("xfs", "btrfs"), ("btrfs", "ext4")] {
+        let (Some(store_mount), Some(tree_mount)) = (image(store), image(tree)) else { continue };
+        let mut world = World::on(&tree_mount.point);
+        world.set("RECANT_STORE", store_mount.point.join("store"));
+        round_trip(&world, &format!("store on {store}, tree on {tree}"));
+    }
+    if let Some(mount) = Mount::tmpfs("64m") {
+        let mut world = World::on(&mount.point);
+        let store = tempfile::tempdir().expect("a directory");
+        world.set("RECANT_STORE", store.path().join("store"));
+        round_trip(&world, "tree on a tmpfs");
+    }
+}
+
+#[test]
+fn a_link_group_that_reaches_out_between_two_file_systems_is_said_and_named() {
+    let (Some(store), Some(tree)) = (image("ext4"), Mount::tmpfs("64m")) else { return };
+    let mut world = World::on(&tree.point);
+    world.set("RECANT_STORE", store.point.join("store"));
+    let (id, before) = scene(&world, true);
+    let said = world.recant(&format!("commit {id}")).ok();
+    assert!(said.stderr().contains("other names outside the session"), "{said}");
+    let said = world.recant(&format!("rollback {id}")).with(4);
+    assert!(said.stdout().contains("one") && said.stdout().contains("of its own"), "{said}");
+    assert_eq!((world.read("one"), world.read("outside")), ("linked".into(), "linked".into()));
+    let but_links = |mut manifest: Manifest| {
+        manifest.0.values_mut().for_each(|row| row.group = None);
+        manifest
+    };
+    but_links(before).assert_same(&but_links(world.manifest()), "all but the links");
+}
+
+#[test]
+fn so_it_is_with_names_of_what_is_no_file() {
+    let (Some(store), Some(tree)) = (image("ext4"), Mount::tmpfs("64m")) else { return };
+    let mut world = World::on(&tree.point);
+    world.set("RECANT_STORE", store.point.join("store"));
+    world.symlink("target", "link");
+    world.fifo("pipe");
+    for (name, other) in [("link", "link2"), ("pipe", "pipe2")] {
+        std::fs::hard_link(world.path(name), world.path(other)).expect("another name");
+    }
+    let id = world.recant("session new").id();
+    for path in ["link", "pipe"] {
+        world.call(["session", "delete", &id, path]).run().ok();
+    }
+    let said = world.recant(&format!("commit {id}")).ok();
+    for what in ["a symlink of its own", "a fifo of its own"] {
+        assert!(said.stderr().contains(what), "{said}");
+    }
+    let said = world.recant(&format!("rollback {id}")).with(4);
+    for what in ["link: taken back as a symlink of its own", "pipe: taken back as a fifo of its own"] {
+        assert!(said.stdout().contains(what), "{said}");
+    }
+}
+
+/// Where times are whole seconds (ext3, small ext4 of some years ago, FAT), a second write leaves no other time behind than the first.
+#[test]
+fn a_write_within_the_second_is_seen_where_times_are_whole_seconds() {
+    let mkfs = ["mkfs.ext4", "-q", "-m", "0", "-I", "128"];
+    let Some(mount) = Mount::made("ext4 with times of whole seconds", 64, &mkfs) else { return };
+    let world = World::on(&mount.point);
+    let times = |name: &str| {
+        let meta = world.path(name).symlink_metadata().expect("a file");
+        (meta.mtime(), meta.mtime_nsec(), meta.ctime())
+    };
+    // `first` is what recant sees, `second` what is written after that; both within one second, else once more.
+    let within = |name: &str, between: &dyn Fn() -> String| loop {
+        world.write(name, "first.");
+        let first = times(name);
+        let done = between();
+        world.write(name, "second");
+        if times(name) == first {
+            assert_eq!(first.1, 0, "whole seconds");
+            return done;
+        }
+    };
+    let staged = within("staged", &|| {
+        let id = world.begin();
+        world.stage_write(&id, "staged", "of the session");
+        id
+    });
+    world.recant(&format!("commit {staged}")).with(3);
+    assert_eq!(world.read("staged"), "second");
+
+    let number = within("taken", &|| world.recant("snapshot create").ok().stdout());
+    world.recant("snapshot create").ok();
+    let said = world.recant(&format!("snapshot diff {} --name-only", number.trim())).ok();
+    assert!(said.stdout().contains("taken"), "{said}");
+    world.write("taken", "third.");
+    world.recant("snapshot restore last taken --force").ok();
+    assert_eq!(world.read("taken"), "second", "the last snapshot has what was written within the second");
+
+    if common::can_run() {
+        let run = || world.call(["run", "--", "sh", "-c", "echo of the run > held"]).run().ok().stdout();
+        within("held", &run);
+        world.recant("commit last").with(3);
+        assert_eq!(world.read("held"), "second");
+    }
+}
+
+/// The time that a directory was left with is compared as such a file system shows it, or the one before never comes back.
+/// What is put has another time there than the one that it was to get: the undo has to know it by that.
+#[test]
+fn what_was_put_is_taken_back_where_times_are_whole_seconds() {
+    let mkfs = ["mkfs.ext4", "-q", "-m", "0", "-I", "128"];
+    let Some(mount) = Mount::made("ext4 with times of whole seconds", 64, &mkfs) else { return };
+    let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a directory of another file system"));
+    world.set("RECANT_STORE", store.path().join("store"));
+    world.write("edited", "old");
+    let before = world.manifest();
+    let id = world.begin();
+    world.stage_write(&id, "edited", "new").stage_write(&id, "made", "new");
+    let is_put = |n: &usize| {
+        world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run().with(137);
+        let is_put = world.read("edited") == "new" && world.exists("made");
+        let said = world.recant("recover").ok();
+        before.assert_same(&world.manifest(), &format!("killed before step {n}: {said}"));
+        is_put
+    };
+    (1..).find(is_put).expect("a step");
+}
+
+#[test]
+fn a_directory_gets_its_time_back_where_times_are_whole_seconds() {
+    let mkfs = ["mkfs.ext4", "-q", "-m", "0", "-I", "128"];
+    let Some(mount) = Mount::made("ext4 with times of whole seconds", 64, &mkfs) else { return };
+    let world = World::on(&mount.point);
+    world.write("d/old", "as it was");
+    let dir = std::fs::File::open(world.path("d")).expect("the directory");
+    dir.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1000)).expect("a time");
+    let before = world.manifest();
+    let id = world.begin();
+    world.stage_write(&id, "d/f", "of the session");
+    world.recant(&format!("commit {id}")).ok();
+    let after = world.manifest();
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "the rollback");
+    world.recant(&format!("commit {id}")).ok();
+    after.assert_same(&world.manifest(), "the redo");
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "the second rollback");
+}
+
+/// Such a file system says "no space left", and there is no room to be made.
+#[test]
+fn an_attribute_that_is_too_large_for_the_stores_file_system_is_said_to_be() {
+    let mkfs = ["mkfs.ext4", "-q", "-b", "1024"];
+    let (Some(store), Some(tree)) = (Mount::made("ext4 with small blocks", 64, &mkfs), image("xfs")) else { return };
+    let mut world = World::on(&tree.point);
+    world.set("RECANT_STORE", store.point.join("store"));
+    world.write("f", "old");
+    assert!(world.set_xattr("f", "user.large", vec![7; 4000]));
+    let before = world.manifest();
+    let id = world.recant("session new").id();
+    world.recant(&format!("session delete {id} f")).ok();
+    let said = world.recant(&format!("commit {id}")).with(1);
+    let told = said.stderr();
+    assert!(told.contains("an extended attribute of 4000 bytes") && told.contains("user.large"), "{said}");
+    assert!(told.contains("use a store on the file system of the file") && !told.contains("make room"), "{said}");
+    before.assert_same(&world.manifest(), "nothing was changed");
+}
+
+/// Where a rename has no flags, what is put has both names for a moment; and inodes may have no time of birth. What somebody writes
+/// under the new name then is written to both.
+#[test]
+fn what_somebody_wrote_to_a_file_that_was_put_in_part_is_named_and_not_taken_away() {
+    let mkfs = ["mkfs.ext4", "-q", "-m", "0", "-I", "128"];
+    let mount = Mount::made("ext4 without times of birth", 64, &mkfs);
+    let mounts = [None, mount.as_ref()].into_iter().take(1 + usize::from(mount.is_some()));
+    for mount in mounts {
+        let scene = || {
+            let world = mount.map_or_else(World::new, |mount| World::on(&mount.point));
+            let id = world.begin();
+            world.stage_write(&id, "comes", "new");
+            (world, id)
+        };
+        let (whole, id) = scene();
+        let log = whole.root().join("steps");
+        whole.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let steps = std::fs::read_to_string(&log).expect("the steps");
+        let put =
+            1 + steps.lines().position(|line| line.contains("renameat2") && line.contains("/tree/comes")).expect("it is put");
+        let (world, id) = scene();
+        world.call(["commit", &id]).env("RECANT_STEPS", format!("fail:{put}:{};kill:{}", libc::EINVAL, put + 2)).run().with(137);
+        world.write("comes", "of somebody else");
+        let said = world.recant("recover").with(4);
+        assert!(said.stdout().contains("/tree/comes (somebody changed what was put there)"), "{said}");
+        assert_eq!(world.read("comes"), "of somebody else", "{said}");
+        world.recant(&format!("rollback {id} --force")).ok();
+        assert!(!world.exists("comes"));
+        let kept = std::fs::read_to_string(world.session(&id).join("displaced/2/1")).expect("what was found");
+        assert_eq!((kept, world.journals()), ("of somebody else".into(), Vec::<String>::new()));
+    }
+}
+
+#[test]
+fn a_run_on_the_real_tree_makes_and_removes_no_subvolume() {
+    let Some(mount) = image("btrfs") else { return };
+    let world = World::on(Path::new("/var/tmp"));
+    let at = |name: &str| mount.point.join(name).display().to_string();
+    run("btrfs", &["subvolume", "create", &at("there")]).expect("a subvolume");
+    std::fs::write(mount.point.join("there/kept"), "kept").expect("a file");
+    let probe = world.recant("run --in . -- true");
+    if probe.status == 125 {
+        return common::skip(&format!("no confinement here: {probe}"));
+    }
+    let (there, made) = (at("there"), at("made"));
+    for words in [
+        &["subvolume", "delete", &there][..],
+        &["subvolume", "create", &made],
+        &["subvolume", "snapshot", &there, &made],
+        &["subvolume", "snapshot", "-r", &there, &made],
+        &["property", "set", "-ts", &there, "ro", "true"],
+    ] {
+        let said = world.call([&["run", "--in", ".", "--", "btrfs"], words].concat()).run();
+        assert!(said.status != 0 && said.stderr().contains("not permitted"), "{words:?}: {said}");
+        assert!(mount.point.join("there/kept").exists() && !mount.point.join("made").exists(), "{words:?}");
+    }
+    std::fs::write(mount.point.join("there/more"), "not made read-only").expect("a file");
+    common::way("subvolumes of btrfs made and removed", "Root", "--in", "closed");
+}
+
+/// A snapshot of btrfs has every inode number and time of birth of what it was taken of, on another device number.
+#[test]
+fn files_of_two_subvolumes_that_share_inode_numbers_are_not_taken_for_names_of_one() {
+    let (Some(store), Some(tree)) = (image("ext4"), image("btrfs")) else { return };
+    let mut world = World::on(&tree.point);
+    world.set("RECANT_STORE", store.point.join("store"));
+    let path = |name: &str| world.path(name).display().to_string();
+    run("btrfs", &["subvolume", "create", &path("one")]).expect("a subvolume");
+    world.write("one/a", "of the first");
+    std::fs::hard_link(world.path("one/a"), world.path("one/b")).expect("another name");
+    run("btrfs", &["subvolume", "snapshot", &path("one"), &path("two")]).expect("a snapshot");
+    std::fs::write(world.path("two/a"), "of the other one").expect("a write to both names");
+    let before = world.manifest();
+    let id = world.recant("session new").id();
+    for path in ["one/a", "one/b", "two/a", "two/b"] {
+        world.call(["session", "delete", &id, path]).run().ok();
+    }
+    world.recant(&format!("commit {id}")).ok();
+    world.recant(&format!("checkpoint verify {id}")).ok();
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "each has its own content");
+}
+
+/// A tree that lies in the lower layer of overlayfs, as in a container's root.
+struct Layered {
+    world: World,
+    mount: Mount,
+    point: PathBuf,
+    start: Manifest,
+    /// "on" or "off", a mount option.
+    index: &'static str,
+    /// The store, where it does not lie on the overlay as well.
+    _store: Option<tempfile::TempDir>,
+}
+
+impl Drop for Layered {
+    fn drop(&mut self) {
+        if let Err(why) = run("umount", &[&self.point.display().to_string()]) {
+            println!("left mounted: {why}");
+        }
+    }
+}
+
+impl Layered {
+    fn new(store_inside: bool) -> Option<Self> {
+        let mount = image("ext4")?;
+        let point = mount.point.join("merged");
+        std::fs::create_dir(&point).expect("a mount point");
+        let mut world = World::on(&point);
+        let store = (!store_inside).then(|| tempfile::tempdir().expect("a directory"));
+        if let Some(store) = &store {
+            world.set("RECANT_STORE", store.path().join("store"));
+        }
+        world.write("edited", "old").write("gone", "away").write("moded", "x").symlink("nowhere", "link").fifo("fifo");
+        world.write("full/sub/deep/b", "2").write("full/a", "1").mkdir("hollow").write("kept/c", "3").chmod("full/sub", 0o750);
+        for (i, path) in world.manifest().0.keys().rev().enumerate() {
+            world.set_mtime(common::name(path), 1_000_000_000 + i as i64, 123_456_789);
+        }
+        let start = world.manifest();
+        std::fs::rename(&point, mount.point.join("lower")).and_then(|()| std::fs::create_dir(&point)).expect("the layers");
+        let layered = Self { world, mount, point, start, index: "off", _store: store };
+        match layered.lay() {
+            Ok(()) => Some(layered),
+            Err(why) => {
+                println!("skipped: a tree on overlayfs: {why}");
+                None
+            }
+        }
+    }
+
+    fn lay(&self) -> Result<(), String> {
+        let part = |name: &str| self.mount.point.join(name);
+        for name in ["upper", "work"] {
+            std::fs::create_dir(part(name)).expect("a directory");
+        }
+        let [lower, upper, work, at] = ["lower", "upper", "work", "merged"].map(|name| part(name).display().to_string());
+        let options = format!("lowerdir={lower},upperdir={upper},workdir={work},index={}", self.index);
+        run("mount", &["-t", "overlay", "overlay", "-o", &options, &at])
+    }
+
+    /// As it was, with no session in the store.
+    fn reset(&self) {
+        run("umount", &[&self.point.display().to_string()]).expect("the overlay");
+        self.lay_anew();
+    }
+
+    fn lay_anew(&self) {
+        for gone in [self.mount.point.join("upper"), self.mount.point.join("work"), self.world.store()] {
+            if gone.exists() {
+                std::fs::remove_dir_all(gone).expect("a removal");
+            }
+        }
+        self.lay().expect("the overlay");
+    }
+
+    /// A session in which what is below is changed, removed and replaced.
+    fn stage(&self) -> String {
+        let world = &self.world;
+        let id = world.begin();
+        world.stage_write(&id, "edited", "new").stage_write(&id, "made/deep/er", "n").stage_write(&id, "kept/c", "4");
+        let deletes = ["gone", "full -r", "link", "fifo", "hollow"].map(|what| format!("delete ID {what}"));
+        for words in deletes.iter().map(String::as_str).chain(["chmod ID 0640 moded"]) {
+            world.recant(&format!("session {}", words.replace("ID", &id))).ok();
+        }
+        id
+    }
+}
+
+/// What is below an overlay becomes another inode when it is changed, and a directory that is there cannot be renamed.
+#[test]
+fn a_tree_in_a_lower_layer_of_overlayfs_goes_there_and_back() {
+    for store_inside in [false, true] {
+        let Some(layered) = Layered::new(store_inside) else { return };
+        layered.start.assert_same(&layered.world.manifest(), "the same, in a layer");
+        let start = layered.start.clone();
+        let tried = layered.stage();
+        let said = layered.world.recant(&format!("commit {tried} --dry-run")).ok();
+        assert!(said.stderr().contains("on this file system what changes is copied, and a name is absent"), "{said}");
+        layered.world.recant(&format!("discard {tried}")).ok();
+        round_trip_of((layered.stage(), start), &layered.world, &format!("store inside: {store_inside}"), |manifest| manifest);
+    }
+}
+
+#[test]
+fn so_does_what_a_run_did_to_it() {
+    let Some(layered) = Layered::new(false).filter(|_| common::can_run()) else { return };
+    let world = &layered.world;
+    let script = "echo new > edited; rm gone link fifo; rm -r full hollow; chmod 640 moded; mkdir -p made/deep; echo n > made/deep/er; mv kept other";
+    let said = world.call(["run", "--", "sh", "-c", script]).run().ok();
+    layered.start.assert_same(&world.manifest(), &said.to_string());
+    // What is tried and undone has made other inodes of the files: that is nobody's change.
+    world.call(["commit", "last"]).env("RECANT_STEPS", "kill:25").run().with(137);
+    world.recant("recover").ok();
+    world.recant("commit last").ok();
+    assert_eq!((world.read("edited"), world.read("other/c")), ("new\n".into(), "3".into()));
+    assert!(!world.exists("full") && !world.exists("kept"));
+    world.recant("rollback last").ok();
+    layered.start.assert_same(&world.manifest(), "rolled back");
+}
+
+/// With `index=on` all names of a file are copied up with the first of them.
+#[test]
+fn names_of_one_file_in_a_lower_layer_go_together() {
+    for index in ["on", "off"] {
+        let Some(mut layered) = Layered::new(false) else { return };
+        layered.index = index;
+        let lower = layered.mount.point.join("lower").join(layered.world.root().strip_prefix(&layered.point).expect("below"));
+        run("umount", &[&layered.point.display().to_string()]).expect("the overlay");
+        std::fs::hard_link(lower.join("tree/edited"), lower.join("tree/full/other")).expect("a name");
+        layered.lay_anew();
+        let world = &layered.world;
+        let id = world.begin();
+        for words in ["delete ID edited", "delete ID full/other"] {
+            world.recant(&format!("session {}", words.replace("ID", &id))).ok();
+        }
+        let said = world.recant(&format!("commit {id}")).ok();
+        assert!(!world.exists("edited") && !world.exists("full/other"), "{said}");
+        world.recant(&format!("rollback {id}")).ok();
+        let inode = |name: &str| std::fs::symlink_metadata(world.path(name)).expect("a file").ino();
+        assert_eq!(inode("edited"), inode("full/other"), "index={index}: one file again");
+        assert_eq!((world.read("edited"), world.read("full/other")), ("old".into(), "old".into()), "index={index}");
+    }
+}
+
+/// Every 5th step; each with `RECANT_STEP=1`. A name is absent for a moment: it is seen to be.
+#[test]
+fn killed_at_its_steps_it_is_as_before_or_as_after() {
+    let Some(layered) = Layered::new(false) else { return };
+    let world = &layered.world;
+    let id = layered.stage();
+    world.recant(&format!("commit {id}")).ok();
+    // What is staged anew has times of its own.
+    let timeless = |mut manifest: Manifest| {
+        manifest.0.values_mut().for_each(|row| row.mtime = (0, 0));
+        manifest
+    };
+    let after = timeless(world.manifest());
+    let by = std::env::var("RECANT_STEP").ok().and_then(|by| by.parse().ok()).unwrap_or(5);
+    for verb in ["commit", "rollback"] {
+        let (mut steps, mut n, mut absent) = (0, 1, 0);
+        loop {
+            layered.reset();
+            let id = layered.stage();
+            if verb == "rollback" {
+                world.recant(&format!("commit {id}")).ok();
+            }
+            let said = world.call([verb, &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+            if said.status == 0 {
+                break;
+            }
+            assert_eq!(said.status, 137, "{verb} at {n}: {said}");
+            absent += usize::from(!world.exists("edited"));
+            world.recant("recover").ok();
+            let is_in = world.status(&id) == "committed";
+            let what = format!("{verb} killed at {n}, in: {is_in}");
+            match is_in {
+                true => after.assert_same(&timeless(world.manifest()), &what),
+                false => layered.start.assert_same(&world.manifest(), &what),
+            }
+            assert_eq!(world.leftovers(), Vec::<String>::new(), "{verb} killed at {n}");
+            world.recant(&format!("{verb} {id}")).ok();
+            (steps, n) = (steps + 1, n + by);
+        }
+        assert!(steps > 5 && (absent > 0 || by > 1), "{verb}: {steps} steps, absent at {absent}");
+    }
+}
+
+/// What somebody has changed in a lower layer, or in a directory that was removed where it was, stays and is gone on with as anywhere.
+#[test]
+fn what_somebody_changes_on_overlayfs_before_a_recovery_stays() {
+    for verb in ["commit", "rollback"] {
+        let Some(layered) = Layered::new(false) else { return };
+        let world = &layered.world;
+        let killed = |steps: &str| {
+            layered.reset();
+            let id = layered.stage();
+            if verb == "rollback" {
+                world.recant(&format!("commit {id}")).ok();
+            }
+            let before = world.manifest();
+            world.call([verb, &id]).env("RECANT_STEPS", steps).run();
+            (id, before)
+        };
+        let log = layered.mount.point.join("steps");
+        killed(&format!("log:{}", log.display()));
+        let steps = std::fs::read_to_string(&log).expect("the steps");
+        let seal =
+            1 + steps.lines().position(|step| step.contains("renameat ") && step.contains("session.json.new")).expect("a seal");
+        let (id, before) = killed(&format!("kill:{seal}"));
+        world.write("edited", "theirs").write("moded", "theirs").chmod("moded", 0o600);
+        let in_the_way = if verb == "commit" { "full" } else { "made" };
+        if verb == "rollback" {
+            world.remove("full");
+        }
+        world.write(in_the_way, "theirs");
+        let said = world.recant("recover").with(4);
+        let what = format!("{verb}: {said}");
+        for name in ["edited", in_the_way, "moded"] {
+            assert_eq!(world.read(name), "theirs", "{name}: {what}");
+        }
+        assert_eq!(world.read("kept/c"), if verb == "commit" { "3" } else { "4" }, "the rest is undone: {what}");
+        assert_eq!(world.leftovers(), Vec::<String>::new(), "{what}");
+        let onward = if verb == "commit" { "rollback" } else { "redo" };
+        let on = world.recant(&format!("{onward} {id} --force")).ok();
+        let calm = |manifest: &Manifest| {
+            let mut manifest = manifest.clone().without_directory_times();
+            manifest.0.remove(&b"moded"[..]);
+            manifest
+        };
+        calm(&before).assert_same(&calm(&world.manifest()), &format!("{what}\n{on}"));
+        let kept = world.call(["cat", &id, "edited", "--displaced"]).run().ok();
+        assert_eq!(kept.stdout(), "theirs", "{what}");
+    }
+}
+
+/// The moment in which a name is absent: what somebody puts there then stays, and neither of the two others is lost.
+#[test]
+fn what_somebody_puts_where_a_name_is_absent_for_a_moment_costs_nobody_anything() {
+    for verb in ["commit", "rollback", "redo"] {
+        let Some(layered) = Layered::new(false) else { return };
+        let world = &layered.world;
+        let scene = || {
+            layered.reset();
+            let id = world.begin();
+            world.stage_write(&id, "edited", "new").stage_write(&id, "made", "n");
+            let first: &[&str] = match verb {
+                "commit" => &[],
+                "rollback" => &["commit"],
+                _ => &["commit", "rollback"],
+            };
+            first.iter().for_each(|first| drop(world.recant(&format!("{first} {id}")).ok()));
+            id
+        };
+        let log = layered.mount.point.join("steps");
+        let id = scene();
+        world.call([verb, &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let steps = std::fs::read_to_string(&log).expect("the steps");
+        let is_put =
+            |line: &&str| line.contains("renameat2") && line.contains("/tree/.recant-") && line.ends_with("/tree/edited");
+        let n = 1 + steps.lines().position(|line| is_put(&line)).expect("it is put");
+        for steps in [format!("run:{n}:printf theirs > {}", world.path("edited").display()), format!("kill:{n}")] {
+            let id = scene();
+            let said = world.call([verb, &id]).env("RECANT_STEPS", &steps).run();
+            let mut what = format!("{verb}, {steps}: {said}");
+            if steps.starts_with("kill") {
+                assert!(said.status == 137 && !world.exists("edited"), "{what}");
+                world.write("edited", "theirs");
+                what += &world.recant("recover").with(4).to_string();
+            } else {
+                assert_eq!(said.status, 4, "{what}");
+            }
+            assert_eq!(world.read("edited"), "theirs", "{what}");
+            assert_eq!(world.exists("made"), verb == "rollback", "the rest is undone: {what}");
+            for content in ["old", "new", "theirs"] {
+                let store = layered._store.as_ref().expect("a store of its own").path();
+                let find = format!("grep -rlx {content} {} {}", world.tree().display(), store.display());
+                assert_eq!(world.program("sh", ["-c", &find]).run().status, 0, "{content} is lost: {what}");
+            }
+            assert_eq!(world.leftovers(), Vec::<String>::new(), "{what}");
+            let again = world.recant(&format!("{verb} {id} --force"));
+            assert_eq!(again.status, 0, "{what}\n{again}");
+            assert_eq!(world.read("edited"), if verb == "rollback" { "old" } else { "new" }, "{what}\n{again}");
+        }
+    }
+}
+
+/// A link and an unlink stand for a rename there: killed in between, both names are there. And what is put and edited then is somebody's.
+#[test]
+fn on_a_portable_road_a_kill_at_any_step_leaves_no_stray_name_and_an_edit_is_somebody_s() {
+    let Some(mount) = Mount::sshfs() else { return };
+    let store = tempfile::tempdir().expect("a directory");
+    let mut world = World::on(&mount.point);
+    world.set("RECANT_STORE", store.path().join("store")).write("edited", "old").write("gone", "away");
+    let scene = |world: &World| {
+        let id = world.begin();
+        world.stage_write(&id, "edited", "new").stage_write(&id, "made", "n");
+        world.recant(&format!("session delete {id} gone")).ok();
+        id
+    };
+    let id = scene(&world);
+    let log = store.path().join("steps");
+    world.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    world.recant(&format!("rollback {id}")).ok();
+    let steps = std::fs::read_to_string(&log).expect("the steps");
+    let seal =
+        1 + steps.lines().position(|step| step.contains("renameat ") && step.contains("session.json.new")).expect("a seal");
+    let journal =
+        1 + steps.lines().position(|step| step.contains("renameat ") && step.contains("/journals/")).expect("a journal");
+    let is_before = |world: &World, what: &str| {
+        let read = ["edited", "gone"].map(|name| world.read(name));
+        assert!(read == ["old", "away"] && !world.exists("made") && world.leftovers().is_empty(), "{what}: {read:?}");
+    };
+    for n in journal..=seal {
+        let id = scene(&world);
+        let said = world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        let recovered = world.recant("recover").ok();
+        let what = format!("killed before step {n}: {said}{recovered}");
+        if world.status(&id) == "committed" {
+            world.recant(&format!("rollback {id}")).ok();
+        }
+        is_before(&world, &what);
+    }
+    let id = scene(&world);
+    world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{seal}")).run();
+    assert_eq!(world.read("made"), "n");
+    world.program("sh", ["-c", "printf theirs >> made"]).cwd(world.tree()).run().ok();
+    let said = world.recant("recover").with(4);
+    assert!(said.stdout().contains("/tree/made (somebody changed what was put there)"), "{said}");
+    assert_eq!((&*world.read("made"), &*world.read("edited")), ("ntheirs", "old"), "{said}");
+    world.recant(&format!("rollback {id} --force")).ok();
+    is_before(&world, "the rest");
+}
+
+/// Of another machine's file system nothing tells which object is which. (sshfs sets no time of a link; it keeps whole seconds.)
+#[test]
+fn a_tree_on_another_machine_s_file_system_goes_there_and_back() {
+    let calm = |mut manifest: Manifest| {
+        manifest.0.values_mut().for_each(|row| row.mtime.1 = 0);
+        manifest.without_directory_times()
+    };
+    for store_inside in [false, true] {
+        let Some(mount) = Mount::sshfs() else { return };
+        let mut world = World::on(&mount.point);
+        let store = tempfile::tempdir().expect("a directory");
+        if !store_inside {
+            world.set("RECANT_STORE", store.path().join("store"));
+        }
+        world.write("edited", "old").write("gone", "away").write("full/sub/b", "2").write("moded", "x");
+        let before = world.manifest();
+        let id = world.begin();
+        world.stage_write(&id, "edited", "new").stage_write(&id, "made/deep/er", "n");
+        for words in ["delete ID gone", "delete ID full -r", "chmod ID 0640 moded"] {
+            world.recant(&format!("session {}", words.replace("ID", &id))).ok();
+        }
+        let what = format!("sshfs, store inside: {store_inside}");
+        round_trip_of((id.clone(), before.clone()), &world, &what, |mut manifest| {
+            manifest.0.values_mut().for_each(|row| row.mtime.1 = 0);
+            manifest
+        });
+        for n in common::steps().step_by(9) {
+            let verb = if world.status(&id) == "committed" { "rollback" } else { "redo" };
+            let said = world.call([verb, &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+            world.recant("recover").ok();
+            if world.status(&id) != "committed" {
+                calm(before.clone())
+                    .assert_same(&calm(world.manifest()), &format!("{what}: {verb} killed before step {n}: {said}"));
+            }
+            assert_eq!(world.leftovers(), Vec::<String>::new(), "{what}: {verb} killed before step {n}");
+            if said.status != 137 {
+                assert!(n > 40, "{said}");
+                break;
+            }
+        }
+        if world.status(&id) == "committed" {
+            world.recant(&format!("rollback {id}")).ok();
+        }
+        world.recant("snapshot create").ok();
+        world.write("edited", "theirs").remove("gone").remove("full").write("more", "theirs");
+        world.recant("snapshot restore 0 -y").ok();
+        calm(before).assert_same(&calm(world.manifest()), &format!("{what}: restored"));
+        assert!(world.recant("recover").ok().stderr().contains("nothing was interrupted"), "{what}: it is done");
+        let id = world.begin();
+        world.recant(&format!("session symlink {id} nowhere link")).ok();
+        next_second();
+        // The protocol has no time of a link itself: it stays that of the link's making, and that is said.
+        let said = world.recant(&format!("commit {id}")).with(4);
+        assert!(said.stdout().contains("skipped   link: its time could not be set"), "{what}: {said}");
+        assert_eq!(std::fs::read_link(world.path("link")).expect("a link"), Path::new("nowhere"), "{what}");
+    }
+}
+
+/// Subvolumes of btrfs are one mount, and yet no rename leads from the one to the other.
+#[test]
+fn a_tree_in_another_subvolume_than_the_store_goes_there_and_back() {
+    let Some(mount) = image("btrfs") else { return };
+    run("btrfs", &["subvolume", "create", &mount.point.join("store").display().to_string()]).expect("a subvolume");
+    let mut world = World::on(&mount.point);
+    world.set("RECANT_STORE", mount.point.join("store/store"));
+    round_trip(&world, "two subvolumes");
+}
+
+#[test]
+fn two_mounts_of_one_file_system_are_two_roads() {
+    let world = World::new();
+    world.mkdir("../real");
+    let Some(mount) = Mount::bind(&world.root().join("real"), "rw") else { return };
+    let mut inner = World::on(&mount.point);
+    inner.set("RECANT_STORE", world.store());
+    round_trip(&inner, "a bind mount: equal st_dev, EXDEV");
+}
+
+#[test]
+fn a_file_system_where_two_names_cannot_swap_holds_tree_and_store() {
+    let Some(mount) = Mount::bindfs() else { return };
+    let world = World::on(&mount.point);
+    let swap = |flags| {
+        let (a, b) = (world.root().join("a"), world.root().join("b"));
+        std::fs::write(&a, "").expect("a file");
+        let cwd = rustix::fs::CWD;
+        rustix::fs::renameat_with(cwd, &a, cwd, &b, flags).expect_err("a file system that takes no flags");
+    };
+    swap(rustix::fs::RenameFlags::EXCHANGE);
+    swap(rustix::fs::RenameFlags::NOREPLACE);
+    // bindfs sets no mtime alone (utimensat(2) with UTIME_OMIT), and says that it has.
+    let timeless = |manifest: Manifest| manifest;
+    round_trip_of(without_links(&world), &world, "bindfs", timeless);
+    let mut world = World::on(&mount.point);
+    let store = tempfile::tempdir().expect("a directory");
+    world.set("RECANT_STORE", store.path().join("store"));
+    round_trip_of(without_links(&world), &world, "tree on bindfs", timeless);
+    let mut world = World::new();
+    world.set("RECANT_STORE", mount.point.join("store"));
+    round_trip_of(without_links(&world), &world, "store on bindfs", timeless);
+}
+
+/// Originals go to where nobody has encrypted them, unless the store lies in an encrypted directory, too.
+#[test]
+fn originals_that_leave_an_encrypted_directory_are_said() {
+    let Some(mount) = Mount::made("ext4 with fscrypt", 64, &["mkfs.ext4", "-q", "-O", "encrypt"]) else { return };
+    // FS_IOC_ADD_ENCRYPTION_KEY and FS_IOC_SET_ENCRYPTION_POLICY of <linux/fscrypt.h>.
+    let script = "import fcntl,struct,os,sys\nmount,directory=sys.argv[1:]\n\
+        arg=bytearray(struct.pack('<II32sII32s',2,0,b'',64,0,b'')+b'k'*64)\n\
+        fcntl.ioctl(os.open(mount,os.O_RDONLY),0xc0506617,arg,True)\nos.mkdir(directory)\n\
+        fcntl.ioctl(os.open(directory,os.O_RDONLY),0x800c6613,struct.pack('<8B16s',2,1,4,0,0,0,0,0,bytes(arg[8:24])))\n";
+    let directory = mount.point.join("secret");
+    let [at, secret] = [&mount.point, &directory].map(|path| path.display().to_string());
+    if let Err(why) = run("python3", &["-c", script, &at, &secret]) {
+        return println!("skipped: originals that leave an encrypted directory: {why}");
+    }
+    for (store, said_so) in [(mount.point.join("store"), true), (directory.join("store"), false)] {
+        let mut world = World::on(&directory);
+        world.set("RECANT_STORE", &store);
+        world.write("edited", "old").write("gone", "away");
+        let id = world.begin();
+        world.stage_write(&id, "edited", "new").stage_write(&id, "made", "new");
+        world.recant(&format!("session delete {id} gone")).ok();
+        let said = world.recant(&format!("commit {id}")).ok();
+        let text = "edited: the original is encrypted here";
+        assert_eq!(said.stderr().contains(text), said_so, "{said}");
+        world.recant(&format!("rollback {id}")).ok();
+        assert_eq!((world.read("edited"), world.read("gone")), ("old".into(), "away".into()));
+    }
+}
+
+/// By default FUSE keeps how many names a file has for a second, of each name by itself; recant's own tries change that.
+#[test]
+fn names_that_a_file_system_remembers_wrongly_are_linked_again_and_nothing_else_is_said() {
+    let Some(mount) = Mount::bindfs_with(&[]) else { return };
+    let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a directory"));
+    world.set("RECANT_STORE", store.path().join("store"));
+    world.write("one", "linked").link("one", "two").write("three", "old");
+    let id = world.begin();
+    // Three can't be swapped: all is undone, and planned once more.
+    for name in ["one", "two"] {
+        world.recant(&format!("session delete {id} {name}")).ok();
+    }
+    world.stage_write(&id, "three", "new");
+    for verb in ["commit", "rollback"] {
+        let said = world.recant(&format!("{verb} {id}")).ok();
+        assert!(!said.stderr().contains("other names") && !said.stdout().contains("skipped"), "{verb}: {said}");
+    }
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let [one, two] = ["one", "two"].map(|name| world.path(name).metadata().expect("it is back"));
+    assert_eq!((one.ino(), one.nlink()), (two.ino(), 2));
+}
+
+/// Whatever a file system says that it has set is looked at, where it is none that is known: strace has it say so and set nothing.
+#[test]
+fn times_that_a_file_system_only_says_it_has_set_are_named() {
+    let Some(mount) = Mount::bindfs() else { return };
+    if Command::new("strace").arg("-V").output().is_err() {
+        return println!("skipped: times that are not set: strace is not installed");
+    }
+    let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a directory"));
+    world.set("RECANT_STORE", store.path().join("store"));
+    world.write("edited", "old").write("moded", "x").write("same", "s");
+    let id = world.begin();
+    world.stage_write(&id, "edited", "new");
+    world.recant(&format!("session chmod {id} 0600 moded")).ok();
+    world.recant(&format!("session chmod {id} 0600 same")).ok();
+    for verb in ["commit", "rollback"] {
+        let options = ["-f", "-o", "/dev/null", "-e", "trace=utimensat", "-e", "inject=utimensat:retval=0"];
+        let said = world.program("strace", options.into_iter().chain([env!("CARGO_BIN_EXE_recant"), verb, &id])).run();
+        assert_eq!(said.status, 4, "{verb}: {said}");
+        let text = format!("{}{}", said.stdout(), said.stderr());
+        assert!(text.contains("edited") && text.contains("its time could not be set"), "{verb}: {said}");
+        world.assert_tidy(verb);
+    }
+    assert_eq!(world.read("edited"), "old");
+}
+
+/// Names come there by link and unlink: killed between the two, a path has both.
+#[test]
+fn killed_before_any_step_where_names_come_by_links_it_is_all_done_or_not_begun() {
+    let Some(mount) = Mount::bindfs() else { return };
+    let world = World::on(&mount.point);
+    let (id, _) = scene(&world, false);
+    let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok();
+    shell("mkdir saved && cp -a tree store saved");
+    let of = |world: &World| {
+        let mut manifest = world.manifest();
+        manifest.0.values_mut().for_each(|row| row.mtime = (0, 0));
+        manifest
+    };
+    let before = of(&world);
+    world.recant(&format!("commit {id}")).ok();
+    let after = of(&world);
+    for n in common::steps().step_by(3) {
+        shell("rm -rf tree store && cp -a saved/. .");
+        let said = world.call(["commit", &*id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        let recovered = world.recant("recover").ok();
+        let what = format!("killed before step {n}: {said}\n{recovered}");
+        let now = of(&world);
+        let at = [&before, &after].map(|wanted| wanted.difference(&now));
+        assert!(at.iter().any(String::is_empty), "{what}\n{}\n{}", at[0], at[1]);
+        world.assert_tidy(&what);
+        if said.status != 137 {
+            assert!(n > 100, "{what}");
+            break;
+        }
+    }
+}
+
+/// The same of a file that has a name outside of the session, which tells nothing of how many it has to have.
+#[test]
+fn a_name_of_a_file_with_others_that_is_taken_by_links_leaves_none_of_recants_behind() {
+    let Some(mount) = Mount::bindfs() else { return };
+    let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a directory of another file system"));
+    world.set("RECANT_STORE", store.path().join("store"));
+    world.write("one", "linked").link("one", "outside").write("two", "linked").link("two", "beside");
+    let id = world.begin();
+    world.recant(&format!("session delete {id} one")).ok();
+    world.stage_write(&id, "two", "apart");
+    let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok();
+    let from = store.path().display().to_string();
+    shell(&format!("mkdir saved && cp -a tree {from}/store saved"));
+    for n in common::steps() {
+        // What a killed process had open keeps a hidden name here until the file system has heard of its end.
+        shell(&format!(
+            "for n in $(seq 100); do rm -rf tree {from}/store && break; sleep 0.1; done; cp -a saved/tree . && cp -a saved/store {from}"
+        ));
+        let said = world.call(["commit", &*id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        let what = format!("killed before step {n}: {said}\n{}", world.recant("recover").ok());
+        world.assert_tidy(&what);
+        let done = !world.exists("one");
+        assert_eq!(world.read("two"), if done { "apart" } else { "linked" }, "{what}");
+        assert_eq!((world.read("outside"), world.read("beside")), ("linked".into(), "linked".into()), "{what}");
+        if said.status != 137 {
+            break;
+        }
+    }
+}
+
+/// A commit that is refused: exit 1, the path named, nothing changed, nothing left; its dry run says the same.
+#[track_caller]
+fn refused(world: &World, id: &str, path: &str, user: Option<u32>, what: &str) {
+    let before = world.manifest();
+    for dry in [true, false] {
+        let call = world.call(["commit", id, "--json"].into_iter().chain(dry.then_some("--dry-run")));
+        let said = user.map_or_else(|| world.call(["commit", id, "--json"]), |uid| call.user(uid, uid)).run();
+        assert_eq!(said.status, 1, "{what}: {said}");
+        let named = world.path(path).display().to_string();
+        assert!(said.against().contains(&named), "{what}: {named} is named: {said}");
+        before.assert_same(&world.manifest(), what);
+        assert_eq!(world.leftovers(), Vec::<String>::new(), "{what}");
+    }
+}
+
+#[test]
+fn a_read_only_mount_is_refused_before_anything_is_changed() {
+    let world = World::new();
+    world.write("real/file", "old").write("calm", "old").mkdir("mnt");
+    let id = world.begin();
+    if !is_root("a read-only mount") {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let Some(mount) = Mount::bind_at(dir, world.path("mnt"), &world.path("real"), "rw") else { return };
+    world.stage_write(&id, "calm", "new").stage_write(&id, "mnt/file", "new");
+    run("mount", &["-o", "remount,bind,ro", &mount.point.display().to_string()]).expect("a read-only mount");
+    refused(&world, &id, "mnt", None, "a read-only mount");
+}
+
+#[test]
+fn an_immutable_file_and_directory_are_refused_before_anything_is_changed() {
+    let Some(mount) = image("ext4") else { return };
+    for (flag, on, named) in [("+i", "file", "file"), ("+a", "file", "file"), ("+i", "sub", "sub/in")] {
+        let world = World::on(&mount.point);
+        world.write("file", "old").write("calm", "old").write("sub/in", "old");
+        let id = world.begin();
+        world.stage_write(&id, "calm", "new").stage_write(&id, "file", "new").stage_write(&id, "sub/in", "new");
+        let path = world.path(on).display().to_string();
+        run("chattr", &[flag, &path]).expect("chattr");
+        refused(&world, &id, named, None, &format!("chattr {flag} {on}"));
+        run("chattr", &[&flag.replace('+', "-"), &path]).expect("chattr");
+        world.recant(&format!("commit {id}")).ok();
+    }
+}
+
+#[test]
+fn a_directory_that_is_mounted_itself_is_refused_before_anything_is_changed() {
+    let world = World::new();
+    if !is_root("a mount point as a target") {
+        return;
+    }
+    world.mkdir("target").write("other/in", "mounted over it").write("calm", "old");
+    let id = world.begin();
+    world.recant(&format!("session chmod {id} 0700 target")).ok();
+    world.stage_write(&id, "calm", "new");
+    let dir = tempfile::tempdir().expect("a directory");
+    let Some(_mount) = Mount::bind_at(dir, world.path("target"), &world.path("other"), "rw") else { return };
+    refused(&world, &id, "target", None, "a mount point");
+}
+
+#[test]
+fn what_belongs_to_somebody_else_is_refused_before_anything_is_changed() {
+    if !is_root("directories of somebody else") {
+        return;
+    }
+    let uid = 65534;
+    let world = World::new();
+    world.write("mine/calm", "old").write("theirs/file", "old").write("sticky/file", "old").chmod("sticky", 0o1777);
+    run("chown", &["-R", "65534:65534", &world.root().display().to_string()]).expect("chown");
+    for path in ["theirs", "theirs/file", "sticky", "sticky/file"] {
+        std::os::unix::fs::chown(world.path(path), Some(1), Some(1)).expect("another owner");
+    }
+    let call = |words: &str| world.call(words.split(' ')).user(uid, uid).stdin("new").run();
+    if call("--version").status != 0 {
+        println!("skipped: directories of somebody else: user {uid} cannot run {}", env!("CARGO_BIN_EXE_recant"));
+        return;
+    }
+    for (path, named) in [("theirs/file", "theirs"), ("theirs/made", "theirs"), ("sticky/file", "sticky/file")] {
+        let id = call("session new").ok().id();
+        call(&format!("session write {id} mine/calm")).ok();
+        let words = if path == "theirs/made" { "session write" } else { "session delete" };
+        call(&format!("{words} {id} {path}")).ok();
+        refused(&world, &id, named, Some(uid), path);
+    }
+}
+
+/// Of what goes, the store on another file system can keep only a copy, which a user gives to nobody else: that is found before anything is
+/// made.
+#[test]
+fn what_belongs_to_somebody_else_is_not_copied_into_a_store_by_a_user() {
+    let shm = Path::new("/dev/shm");
+    if !is_root("files of somebody else") || !shm.is_dir() {
+        return;
+    }
+    let (mut world, elsewhere) = (World::on(shm), tempfile::tempdir().expect("a directory of another file system"));
+    world.set("RECANT_STORE", elsewhere.path().join("store")).write("mine", "old").write("theirs", "old");
+    let own = |path: &Path| std::os::unix::fs::chown(path, Some(65534), Some(65534)).expect("another owner");
+    [world.root(), &world.root().join("home"), &world.tree(), &world.path("mine"), elsewhere.path()].into_iter().for_each(own);
+    let call = |words: &str| world.call(words.split(' ')).user(65534, 65534).run();
+    let id = call("session new").ok().id();
+    ["mine", "theirs"].into_iter().for_each(|path| drop(call(&format!("session delete {id} {path}")).ok()));
+    for words in ["commit ID --dry-run", "commit ID"] {
+        let said = call(&words.replace("ID", &id)).with(1);
+        assert!(said.stderr().contains("/theirs: the object there, of which the store"), "{words}: {said}");
+        assert!(said.stderr().contains("nothing was changed"), "{words}: {said}");
+    }
+    call(&format!("commit {id} mine")).ok();
+    call(&format!("rollback {id}")).ok();
+    assert_eq!((world.read("mine"), world.read("theirs")), ("old".into(), "old".into()));
+    std::os::unix::fs::chown(world.path("mine"), None, Some(0)).expect("another group");
+    for words in ["commit ID mine --force --dry-run", "commit ID mine --force"] {
+        let said = call(&words.replace("ID", &id)).with(1);
+        assert!(said.stderr().contains(" belongs to group 0, and user 65534 cannot give a file to it"), "{words}: {said}");
+    }
+    std::os::unix::fs::chown(world.path("mine"), None, Some(65534)).expect("its group");
+    if run("setpriv", &["--version"]).is_err() {
+        println!("skipped: who may give files away without being root: there is no setpriv");
+        return;
+    }
+    let with = |rights: &str, words: &str| {
+        let (inherited, ambient) = (format!("--inh-caps={rights}"), format!("--ambient-caps={rights}"));
+        let user = ["--reuid=65534", "--regid=65534", "--clear-groups", &inherited, &ambient];
+        let words: Vec<_> = [env!("CARGO_BIN_EXE_recant")].into_iter().chain(words.split(' ')).collect();
+        world.program("setpriv", user.into_iter().chain(words)).run()
+    };
+    let before = world.manifest().without_directory_times();
+    // Whoever may give files away alone may not set a time on them then.
+    let said = with("+chown", &format!("commit {id}")).with(1);
+    assert!(said.stderr().contains("/theirs: the object there, of which the store"), "{said}");
+    for verb in ["commit", "rollback"] {
+        with("+chown,+fowner,+dac_override", &format!("{verb} {id}")).ok();
+        assert_eq!(world.exists("theirs"), verb == "rollback");
+    }
+    before.assert_same(&world.manifest().without_directory_times(), "given back to whom it belongs");
+    // What stays the caller's own may get its group by the one right alone.
+    std::os::unix::fs::chown(world.path("mine"), None, Some(0)).expect("another group");
+    let before = world.manifest().without_directory_times();
+    for verb in ["commit", "rollback"] {
+        with("+chown", &format!("{verb} {id} mine --force")).ok();
+        assert_eq!(world.exists("mine"), verb == "rollback");
+    }
+    before.assert_same(&world.manifest().without_directory_times(), "given back with its group");
+}
+
+fn fill(directory: &Path) {
+    // As much as fits: in large pieces, then in small ones, then in one byte.
+    for (i, size) in [1 << 20, 64 << 10, 4096, 1].into_iter().enumerate() {
+        for n in 0.. {
+            let file = directory.join(format!("fill-{i}-{n}"));
+            if std::fs::write(&file, vec![b'f'; size]).is_err() {
+                drop(std::fs::remove_file(&file));
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_of_the_tree_is_refused_or_undone_and_then_it_works() {
+    let Some(mount) = Mount::image("ext4", 24) else { return };
+    let mut world = World::on(&mount.point);
+    let store = tempfile::tempdir().expect("a directory");
+    world.set("RECANT_STORE", store.path().join("store"));
+    let (id, _) = scene(&world, false);
+    let ballast = mount.point.join("ballast");
+    std::fs::create_dir(&ballast).expect("a directory");
+    fill(&ballast);
+    let before = world.manifest();
+    let said = world.recant(&format!("commit {id}")).with(1);
+    before.assert_same(&world.manifest(), &format!("a full disk: {said}"));
+    assert!(said.stderr().contains("make room on the file system of"), "{said}");
+    assert_eq!(world.leftovers(), Vec::<String>::new());
+    std::fs::remove_dir_all(&ballast).expect("room again");
+    world.recant(&format!("commit {id}")).ok();
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "with room again");
+}
+
+#[test]
+fn a_snapshot_for_which_the_store_has_no_room_leaves_nothing_in_it() {
+    let (Some(mount), world) = (Mount::image("ext4", 24), World::new()) else { return };
+    let mut world = world;
+    world.set("RECANT_STORE", mount.point.join("store"));
+    world.write("small", "small");
+    world.recant("snapshot create .").ok();
+    let blobs = || std::fs::read_dir(&mount.point).map(|_| names_below(&mount.point.join("store/snapshots"))).expect("a store");
+    let before = blobs();
+    for n in 0_u8..12 {
+        world.write(format!("large-{n}"), vec![n; 4 << 20]);
+    }
+    let said = world.recant("snapshot create .").with(1);
+    assert!(said.stderr().contains("make room where the store is"), "{said}");
+    assert_eq!(blobs(), before, "{said}");
+    for n in 2_u8..12 {
+        world.remove(format!("large-{n}"));
+    }
+    world.recant("snapshot create .").ok();
+    world.recant("snapshot verify").ok();
+}
+
+/// The paths of all files below a directory, sorted.
+fn names_below(directory: &Path) -> Vec<PathBuf> {
+    let found = walkdir::WalkDir::new(directory).sort_by_file_name().into_iter().map(|entry| entry.expect("a name"));
+    found.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path).collect()
+}
+
+#[test]
+fn a_full_disk_of_the_store_is_refused_or_undone_and_then_it_works() {
+    let (Some(mount), world) = (Mount::image("ext4", 24), World::new()) else { return };
+    let mut world = world;
+    world.set("RECANT_STORE", mount.point.join("store"));
+    let (id, before) = scene(&world, false);
+    let ballast = mount.point.join("ballast");
+    std::fs::create_dir(&ballast).expect("a directory");
+    fill(&ballast);
+    let said = world.recant(&format!("commit {id}")).with(1);
+    before.assert_same(&world.manifest(), &format!("a full disk: {said}"));
+    std::fs::remove_dir_all(&ballast).expect("room again");
+    world.recant(&format!("commit {id}")).ok();
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "with room again");
+}
+
+/// Uses up what a file system has.
+type Exhaust = fn(&Path);
+
+/// Takes every inode, then every byte.
+fn exhaust(directory: &Path) {
+    for n in 0.. {
+        if std::fs::File::create(directory.join(format!("inode-{n}"))).is_err() {
+            break;
+        }
+    }
+    fill(directory);
+}
+
+#[test]
+fn without_a_free_byte_or_inode_a_rollback_on_one_file_system_works() {
+    let ext4 = |inodes: &str| Mount::made("ext4", 24, &["mkfs.ext4", "-q", "-m", "0", "-N", inodes]);
+    let kinds: [(&str, Option<Mount>, Exhaust); 6] = [
+        ("ext4 without a byte", Mount::image("ext4", 24), fill),
+        ("ext4 without an inode", ext4("256"), exhaust),
+        ("xfs without a byte", image("xfs"), fill),
+        ("xfs without an inode", image("xfs"), exhaust),
+        ("tmpfs without a byte", Mount::tmpfs("4m"), fill),
+        ("tmpfs without an inode", Mount::tmpfs("64m,nr_inodes=256"), exhaust),
+    ];
+    for (kind, mount, exhaust) in kinds {
+        let Some(mount) = mount else { continue };
+        let world = World::on(&mount.point);
+        let (id, before) = scene(&world, false);
+        for verb in ["commit", "redo"] {
+            world.recant(&format!("{verb} {id}")).ok();
+            let ballast = mount.point.join("ballast");
+            std::fs::create_dir(&ballast).expect("a directory");
+            // Room that a file system gives back late (what it had set aside, files removed before) is taken, too.
+            let full = (0..20).any(|turn| {
+                let part = ballast.join(turn.to_string());
+                let made = std::fs::create_dir(&part);
+                exhaust(if made.is_ok() { &part } else { &ballast });
+                rustix::fs::sync();
+                let more = ballast.join(format!("more-{turn}"));
+                std::fs::write(&more, "x").is_err()
+            });
+            assert!(full, "{kind}, {verb}: there is always room");
+            world.recant(&format!("rollback {id}")).ok();
+            before.assert_same(&world.manifest(), &format!("{kind}, {verb}"));
+            std::fs::remove_dir_all(&ballast).expect("room again");
+        }
+        // A rolled-back session keeps nothing for a rollback.
+        assert!(!world.session(&id).join("reserve").exists(), "{kind}");
+    }
+}
+
+#[test]
+fn on_btrfs_without_a_free_byte_a_rollback_is_refused_or_done_and_never_half() {
+    let Some(mount) = image("btrfs") else { return };
+    let world = World::on(&mount.point);
+    let (id, before) = scene(&world, false);
+    world.recant(&format!("commit {id}")).ok();
+    let after = world.manifest();
+    let ballast = mount.point.join("ballast");
+    std::fs::create_dir(&ballast).expect("a directory");
+    fill(&ballast);
+    let said = world.recant(&format!("rollback {id}"));
+    assert_done_or_not(&said, &world, &before, &after);
+    std::fs::remove_dir_all(&ballast).expect("room again");
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "btrfs");
+}
+
+/// Mounted read-only between the kill and the recovery: nothing is decided by that, and every later verb tries again.
+#[test]
+fn what_is_on_a_file_system_that_is_read_only_now_is_undone_once_it_is_not() {
+    let Some(mount) = Mount::image("ext4", 24) else { return };
+    for theirs in [false, true] {
+        let scene = |store: &Path| {
+            let mut world = World::on(&mount.point);
+            world.set("RECANT_STORE", store.join("store")).write("edited", "old").write("calm", "old");
+            let id = world.begin();
+            world.stage_write(&id, "edited", "new").stage_write(&id, "calm", "new");
+            (world, id)
+        };
+        let stores = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+        let (whole, id) = scene(stores[0].path());
+        let log = stores[0].path().join("steps");
+        whole.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let steps = std::fs::read_to_string(&log).expect("a log of steps");
+        let (world, id) = scene(stores[1].path());
+        let before = world.manifest();
+        let seal =
+            steps.lines().position(|step| step.contains("session.json.new") && step.contains("renameat ")).expect("the seal");
+        world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{}", seal + 1)).run().with(137);
+        assert_eq!(world.read("edited"), "new", "{steps}");
+        if theirs {
+            world.write("edited", "theirs");
+        }
+        let remount = |how: &str| {
+            world.program("mount", ["-o", &format!("remount,{how}"), mount.point.to_str().expect("a path")]).run().ok();
+        };
+        remount("ro");
+        for words in ["recover", "recover", "session new"] {
+            let said = world.recant(words);
+            let text = format!("{said}");
+            assert!(text.contains("cannot be recovered now") && text.contains("read-only"), "{said}");
+            assert_eq!(said.status, if words == "recover" { 7 } else { 0 }, "{said}");
+        }
+        remount("rw");
+        let said = world.recant("recover");
+        assert_eq!(said.status, if theirs { 4 } else { 0 }, "{said}");
+        if theirs {
+            assert_eq!((&*world.read("edited"), &*world.read("calm")), ("theirs", "old"), "{said}");
+            world.recant(&format!("rollback {id} --force")).ok();
+        }
+        before.clone().without_directory_times().assert_same(&world.manifest().without_directory_times(), &format!("{said}"));
+    }
+}
+
+/// A memory file system after a restart, a disk that broke: what an operation was cut off on does not come back.
+#[test]
+fn an_operation_cut_off_on_a_file_system_that_is_gone_for_good_can_be_ended() {
+    if !is_root("a bind mount") {
+        return;
+    }
+    let (mut undone, mut settled) = (0, 0);
+    for n in (5..).step_by(4) {
+        let world = World::new();
+        // No step comes after the commit.
+        world.config("[capture]\nkeep_before = false\n");
+        world.write("a", "old").write("real/b", "old").write("real/gone", "away").write("other/b", "somebody's").mkdir("t");
+        let mount = |from: &str| {
+            let dir = tempfile::tempdir().expect("a directory");
+            Mount::bind_at(dir, world.path("t"), &world.path(from), "rw")
+        };
+        let Some(there) = mount("real") else { return };
+        let id = world.begin();
+        world.stage_write(&id, "a", "new").stage_write(&id, "t/b", "new").stage_write(&id, "t/made/new", "new");
+        world.recant(&format!("session delete {id} t/gone")).ok();
+        let killed = world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        if killed.status != 137 {
+            break;
+        }
+        drop(there);
+        let Some(_another) = mount("other") else { return };
+        let whole = world.journals().iter().any(|name| !name.ends_with(".tmp"));
+        let said = world.recant(&format!("recover {id}"));
+        let what = format!("killed before step {n}: {said}");
+        if said.status == 7 {
+            assert!(whole && said.stdout().contains(&format!("recover {id} --give-up-unmounted")), "{what}");
+            let is_done = world.status(&id) == "committed";
+            let ended = world.recant(&format!("recover {id} --give-up-unmounted"));
+            // What may be half done there is named.
+            assert_eq!(ended.status, if is_done { 0 } else { 4 }, "{what}\n{ended}");
+            assert!(is_done || ended.stderr().contains("/t/b: it was given up with its file system"), "{what}\n{ended}");
+            assert_eq!(world.read("a"), if is_done { "new" } else { "old" }, "{what}\n{ended}");
+            *(if is_done { &mut settled } else { &mut undone }) += 1;
+        } else {
+            // Copies that were made ready there are gone with it, and named as what is not found.
+            let named = said.stderr().contains("recant's temporary object; its directory is gone or was moved");
+            assert_eq!((said.status, &*world.read("a")), (if named { 4 } else { 0 }, "old"), "{what}");
+        }
+        assert_eq!(world.recant("recover").ok().stderr().trim(), "recant: nothing was interrupted", "{what}");
+        assert_eq!(world.read("t/b"), "somebody's", "{what}");
+        assert_eq!(std::fs::read_dir(world.path("t")).expect("a directory").count(), 1, "{what}");
+        let count = format!("grep -rlx old tree/real {} | wc -l", world.store().display());
+        let kept = world.program("sh", ["-c", &count]).cwd(world.root()).run().ok().stdout();
+        assert!(kept.trim() != "0", "{what}: no original is left");
+        world.recant(&format!("session prune {id} -y")).ok();
+    }
+    assert!(undone > 5 && settled > 1, "{undone} undone, {settled} settled");
+}

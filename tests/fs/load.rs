@@ -1,0 +1,327 @@
+//! Much of everything: a million changes, ten thousand sessions, a sparse file of 20 GiB, directories 2,000 deep, 100,000 names in one,
+//! paths of 4,000 bytes. Each is done, or refused by a clear error, in bounded memory. `make test` does it at a fiftieth, the ignored test
+//! whole.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Instant;
+
+use crate::common::{Said, World, can_run, skip};
+
+/// Bytes that a program may hold beside what it has for each change.
+const FIXED: u64 = 28 << 20;
+/// Bytes for each change.
+const EACH: u64 = 700;
+
+/// recant under time(1), which tells the most memory that it held at once (bytes); what it said beside it.
+fn measured(world: &World, words: &[&str]) -> (Said, u64) {
+    let at = world.root().join("measured");
+    let begun = Instant::now();
+    let path = at.to_str().expect("a plain path");
+    let said =
+        world.program("/usr/bin/time", [&["-q", "-f", "%M", "-o", path, env!("CARGO_BIN_EXE_recant")], words].concat()).run();
+    let text = std::fs::read_to_string(&at).expect("what time(1) measured");
+    let most = text.trim().parse::<u64>().expect("KiB") << 10;
+    println!("{}: {} MiB, {:.1?}", words.join(" "), most >> 20, begun.elapsed());
+    (said, most)
+}
+
+fn has_time() -> bool {
+    let there = Path::new("/usr/bin/time").exists();
+    if !there {
+        skip("memory under load: no /usr/bin/time here");
+    }
+    there
+}
+
+/// The id of the only session.
+fn id(world: &World) -> String {
+    world.recant("show last --json").json()["session"]["id"].as_str().expect("an id").to_owned()
+}
+
+/// Nine of ten files new, the others edited, gone and changed in mode.
+fn many_changes(count: u64) {
+    if !can_run() || !has_time() {
+        return skip("many changes: recant run does not work here");
+    }
+    let world = World::new();
+    let old = count / 10;
+    for i in 0..old {
+        world.write(format!("old/{:04}/{i}", i / 500), "before");
+    }
+    let script = format!(
+        "import os\nfor i in range({old}):\n p=f'old/{{i//500:04}}/{{i}}'\n if i%3==0: open(p,'w').write('after')\n elif i%3==1: os.remove(p)\n else: os.chmod(p,0o640)\n\
+         for i in range({}):\n i%500 or os.makedirs(f'new/{{i//500:04}}')\n open(f'new/{{i//500:04}}/{{i}}','w').write('new')\n",
+        count - old
+    );
+    let (said, most) = measured(&world, &["run", "-q", "--", "python3", "-c", &script]);
+    assert_eq!(said.status, 0, "{said}");
+    let id = id(&world);
+    let bound = FIXED + EACH * count;
+    assert!(most <= bound, "run: {most} bytes, {bound} are allowed");
+    let before = world.manifest();
+    for verb in ["commit", "rollback", "redo", "rollback"] {
+        let (said, most) = measured(&world, &[verb, &id]);
+        assert_eq!(said.status, 0, "{verb}: {}", said.stderr());
+        assert!(most <= bound, "{verb}: {most} bytes, {bound} are allowed");
+    }
+    before.assert_same(&world.manifest(), "after it was taken back twice");
+}
+
+fn many_sessions(count: u64) {
+    if !has_time() {
+        return;
+    }
+    let world = World::new();
+    let first = world.begin();
+    world.stage_write(&first, "f", "x");
+    // The directories that recant makes, copied: with their own ids and numbers.
+    let sessions = world.store().join("sessions");
+    let script = format!(
+        "import os,shutil,json\nfrom pathlib import Path\nat=Path(r'{0}')\nhead=json.loads((at/'{first}'/'session.json').read_text())\n\
+         letters='abcdefghijklmnopqrstuvwxyz234567'\n\
+         for i in range({count}-1):\n id='20200101-000000-'+letters[i>>15&31]+letters[i>>10&31]+letters[i>>5&31]+letters[i&31]\n\
+         \n shutil.copytree(at/'{first}',at/id)\n (at/id/'session.json').write_text(json.dumps({{**head,'id':id,'seq':i+2}})+chr(10))\n",
+        sessions.display()
+    );
+    world.program("python3", ["-c", &script]).run().ok();
+    assert_eq!(std::fs::read_dir(&sessions).expect("sessions").count() as u64, count);
+    let newest = world.begin();
+    world.stage_write(&newest, "g", "y");
+    for words in [&["list"][..], &["status"], &["show", "last"], &["commit", &newest], &["rollback", &newest]] {
+        let begun = Instant::now();
+        let (said, most) = measured(&world, words);
+        assert_eq!(said.status, 0, "{words:?}: {said}");
+        assert!(most <= FIXED + 2048 * count, "{words:?}: {most} bytes");
+        assert!(begun.elapsed().as_secs() < 60, "{words:?}");
+    }
+    assert_eq!(world.recant("list --jsonl").ok().stdout().lines().count() as u64, count + 1);
+    let (said, most) = measured(&world, &["session", "prune", "--keep", "1", "--dry-run"]);
+    assert!(said.status <= 4 && most <= FIXED + 2048 * count, "{most}: {}", said.status);
+}
+
+fn sparse_file(bytes: u64) {
+    if !has_time() {
+        return;
+    }
+    let (mut world, elsewhere) = (World::new(), tempfile::tempdir_in("/var/tmp").expect("a directory"));
+    let shm = Path::new("/dev/shm");
+    // On one file system it is moved; between two copied.
+    for store in [
+        world.store(),
+        if shm.is_dir() { shm.join(format!("recant-load-{}", std::process::id())) } else { elsewhere.path().into() },
+    ] {
+        world.set("RECANT_STORE", &store);
+        let sparse = |name: &str, size: u64, at: u64, text: &str| {
+            use std::os::unix::fs::FileExt;
+            world.write(name, "");
+            let file = std::fs::File::options().write(true).open(world.path(name)).expect("the file");
+            file.set_len(size).and_then(|()| file.write_all_at(text.as_bytes(), at)).expect("a hole");
+        };
+        sparse("large", bytes, bytes / 2, "in the middle");
+        sparse("replacement", bytes - 4096, bytes / 3, "another");
+        let blocks = |name: &str| world.path(name).metadata().expect("a file").blocks() * 512;
+        let id = world.begin();
+        let from = world.path("replacement");
+        let (said, _) = measured(&world, &["session", "write", &id, "large", "--from", from.to_str().expect("a plain path")]);
+        assert_eq!(said.status, 0, "{said}");
+        for (verb, size) in [("commit", bytes - 4096), ("rollback", bytes)] {
+            let (said, most) = measured(&world, &[verb, &id]);
+            assert_eq!(said.status, 0, "{said}");
+            assert!(most <= FIXED, "{verb}: {most} bytes of memory");
+            let found = world.path("large").metadata().expect("the file").len();
+            assert_eq!(found, size, "{verb}");
+            assert!(blocks("large") < 1 << 20, "{verb}: {} bytes on disk", blocks("large"));
+        }
+        if store.starts_with(shm) {
+            std::fs::remove_dir_all(&store).expect("the store");
+        }
+    }
+}
+
+fn deep_wide_and_long(levels: usize, names: usize, path: usize) {
+    if !has_time() {
+        return;
+    }
+    let world = World::new();
+    if !can_run() {
+        return skip("deep directories: recant run does not work here");
+    }
+    // Made step by step: no path of the whole depth can be given to the kernel.
+    let script = format!(
+        "import os\nos.mkdir('wide')\nfor i in range({names}): open(f'wide/{{i:06}}','w').write('x')\n\
+         here=os.getcwd()\nos.mkdir('deep'); os.chdir('deep')\nfor i in range({levels}):\n os.mkdir('d'); os.chdir('d')\nopen('leaf','w').write('leaf')\nos.chdir(here)\n\
+         os.mkdir('long'); os.chdir('long')\nfor i in range({path}//200+1):\n os.mkdir('l'*200); os.chdir('l'*200)\nopen('leaf','w').write('leaf')\n"
+    );
+    let (said, most) = measured(&world, &["run", "-q", "--", "python3", "-c", &script]);
+    assert_eq!(said.status, 0, "{said}");
+    let changes = (names + levels + path / 200 + 10) as u64;
+    // A path of 4,000 bytes is one of a change, and so are those above it.
+    let bound = FIXED + EACH * changes + (levels * levels * 8) as u64;
+    assert!(most <= bound, "run: {most} bytes, {bound} are allowed");
+    let id = id(&world);
+    let before = world.manifest();
+    for verb in ["commit", "rollback", "redo"] {
+        let (said, most) = measured(&world, &[verb, &id]);
+        assert_eq!(said.status, 0, "{verb}: {}", said.stderr());
+        assert!(most <= bound, "{verb}: {most} bytes, {bound} are allowed");
+    }
+    let script = format!(
+        "import os\nassert len(os.listdir('wide'))=={names}\nos.chdir('deep')\nfor i in range({levels}): os.chdir('d')\nassert open('leaf').read()=='leaf'\n"
+    );
+    world.program("python3", ["-c", &script]).run().ok();
+    let (said, _) = measured(&world, &["rollback", &id]);
+    assert_eq!(said.status, 0, "{said}");
+    before.assert_same(&world.manifest(), "after it was taken back");
+}
+
+/// How many system calls recant makes for `verb`, without those for memory and waiting, and what std checks in a debug build alone.
+fn calls(world: &World, verb: &str) -> u64 {
+    calls_of(world, &[verb, "last", "-q"])
+}
+
+fn calls_of(world: &World, words: &[&str]) -> u64 {
+    let at = world.root().join("calls");
+    let strace = ["-f", "-c", "-o", at.to_str().expect("a plain path"), env!("CARGO_BIN_EXE_recant")];
+    world.program("strace", [&strace, words].concat()).run().ok();
+    let table = std::fs::read_to_string(&at).expect("what strace counted");
+    let row = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let aside = ["total", "fcntl", "futex", "brk", "mmap", "munmap", "mprotect", "madvise", "sched_yield"];
+        let name = words.last().filter(|name| !aside.contains(name))?;
+        name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_').then(|| words.get(3)?.parse::<u64>().ok()).flatten()
+    };
+    table.lines().filter_map(row).sum()
+}
+
+#[test]
+fn a_deep_tree_costs_at_most_twice_the_calls_of_a_flat_one() {
+    if !can_run() || std::process::Command::new("strace").arg("-V").output().is_err() {
+        return skip("the calls of a deep tree: recant run or strace is missing here");
+    }
+    let deep = "import os\nfor i in range(300):\n os.mkdir('d'*100); os.chdir('d'*100)\n";
+    let flat = "import os\nos.mkdir('flat')\nfor i in range(299): os.mkdir(f'flat/{i:0100}')\n";
+    let [deep, flat] = [deep, flat].map(|script| {
+        let world = World::new();
+        world.call(["run", "-q", "--", "python3", "-c", script]).run().ok();
+        ["commit", "rollback", "redo"].map(|verb| (verb, calls(&world, verb)))
+    });
+    for ((verb, deep), (_, flat)) in deep.into_iter().zip(flat) {
+        println!("{verb}: {deep} calls for 300 levels, {flat} for 300 directories side by side");
+        assert!(deep <= 2 * flat, "{verb}: {deep} calls for 300 levels, {flat} for 300 directories side by side");
+    }
+}
+
+/// Of ten files ten are changed, two deleted and five made, in twenty directories: the calls of three times as many, less those of one
+/// part.
+#[test]
+fn a_path_costs_few_system_calls() {
+    if !can_run() || std::process::Command::new("strace").arg("-V").output().is_err() {
+        return skip("the calls of a path: recant run or strace is missing here");
+    }
+    let calls_of = |files: usize| {
+        let world = World::new();
+        let script =
+            format!("for d in $(seq 20); do mkdir d$d; for f in $(seq {files}); do echo old $d $f > d$d/f$f; done; done");
+        world.program("sh", ["-c", &script]).cwd(world.tree()).run().ok();
+        let script = format!(
+            "for d in d*; do for f in $(seq {files}); do echo new >> $d/f$f; [ $((f % 5)) = 0 ] && rm $d/f$f; [ $((f % 2)) = 0 ] && echo n > $d/n$f; done; done; true"
+        );
+        world.call(["run", "-q", "--", "sh", "-c", &script]).run().ok();
+        let changes = world.recant("show --json").ok().json()["session"]["changes"].as_u64().expect("a number");
+        ["commit", "rollback"].map(|verb| (verb, changes, calls(&world, verb)))
+    };
+    let (few, many) = (calls_of(10), calls_of(30));
+    for ((verb, fewer, some), (_, more, all)) in few.into_iter().zip(many) {
+        let tenths = (all - some) * 10 / (more - fewer);
+        println!("{verb}: {}.{} system calls a path, but those of leases", tenths / 10, tenths % 10);
+        let most = if verb == "commit" { 150 } else { 130 };
+        assert!(tenths <= most, "{verb}: {tenths} tenths of a call a path");
+    }
+}
+
+/// The calls of 16 steps each, as the uppers of so many are merged at once.
+#[test]
+fn a_step_takes_as_many_calls_after_two_hundred_others_as_after_twenty() {
+    const MEASURED: usize = 16;
+    if !can_run() || std::process::Command::new("strace").arg("-V").output().is_err() {
+        return skip("the calls of a step: recant run or strace is missing here");
+    }
+    let world = World::new();
+    let calls_from = |first: usize| -> u64 {
+        (first..first + MEASURED)
+            .map(|n| calls_of(&world, &["run", "-q", "--session", "s", "--", "sh", "-c", &format!("echo {n} > f{}", n % 20)]))
+            .sum()
+    };
+    let go_to = |n: usize, from: usize| {
+        for n in from..n {
+            world.call(["run", "-q", "--session", "s", "--", "sh", "-c", &format!("echo {n} > f{}", n % 20)]).run().ok();
+        }
+    };
+    go_to(20, 0);
+    let early = calls_from(20);
+    go_to(200, 20 + MEASURED);
+    let late = calls_from(200);
+    println!("a step: {} calls after 20 others, {} after 200", early / MEASURED as u64, late / MEASURED as u64);
+    assert!(late * 10 <= early * 11, "a step: {early} calls for {MEASURED} after 20 others, {late} after 200");
+    assert_eq!(world.recant("steps s --json").ok().json()["head"], 200 + MEASURED);
+}
+
+/// Each 256 MiB that are read take 2,048 calls.
+#[test]
+fn holes_are_hashed_without_being_read() {
+    if !can_run() || std::process::Command::new("strace").arg("-V").output().is_err() {
+        return skip("the calls of a sparse file: recant run or strace is missing here");
+    }
+    let world = World::new();
+    world.write("sparse", "begin");
+    let file = std::fs::File::options().write(true).open(world.path("sparse")).expect("the file");
+    file.set_len(256 << 20).expect("a hole");
+    drop(file);
+    let before = world.manifest();
+    world.call(["run", "-q", "--", "sh", "-c", "echo end >>sparse"]).run().ok();
+    for verb in ["commit", "rollback"] {
+        let made = calls(&world, verb);
+        println!("{verb} of a file with a hole of 256 MiB: {made} calls");
+        assert!(made < 1_500, "{verb} of a file with a hole of 256 MiB: {made} calls");
+    }
+    before.assert_same(&world.manifest(), "a sparse file that was taken back");
+}
+
+#[test]
+fn twenty_thousand_changes() {
+    many_changes(20_000);
+}
+
+#[test]
+fn three_hundred_sessions() {
+    many_sessions(300);
+}
+
+#[test]
+fn a_sparse_file_of_64_mib_stays_sparse() {
+    sparse_file(64 << 20);
+}
+
+#[test]
+fn directories_300_deep_3_000_names_in_one_and_a_path_of_4_300_bytes() {
+    deep_wide_and_long(300, 3_000, 4_300);
+}
+
+#[test]
+#[ignore = "takes half an hour: the whole size"]
+fn the_whole_load() {
+    let scale = |what: &str| std::env::var("RECANT_LOAD").map_or(true, |wanted| wanted == what);
+    if scale("deep") {
+        deep_wide_and_long(2_000, 100_000, 4_300);
+    }
+    if scale("sparse") {
+        sparse_file(20 << 30);
+    }
+    if scale("sessions") {
+        many_sessions(10_000);
+    }
+    if scale("changes") {
+        many_changes(1_000_000);
+    }
+}

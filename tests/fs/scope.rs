@@ -1,0 +1,531 @@
+//! Names and scope: which session a word means where, and how a command in a message reaches the same one.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::common::{Said, World, can_run};
+use insta::assert_snapshot;
+
+#[test]
+fn a_command_in_a_message_reaches_the_store_that_the_call_named() {
+    let world = World::new();
+    let store = world.root().join("it's mine");
+    world.write("f", "old");
+    let in_store =
+        |words: &str| world.call(["--store".as_ref(), store.as_os_str()].into_iter().chain(words.split(' ').map(str::as_ref)));
+    let id = in_store("session new").run().ok().id();
+    in_store(&format!("session write {id} f")).stdin("new").run().ok();
+    let said = in_store(&format!("commit {id}")).run().ok().stderr();
+    let option = format!("--store '{}'", world.root().join(r"it'\''s mine").display());
+    let back = format!("recant {option} rollback {}", &id[16..]);
+    assert!(said.contains(&back), "{said}");
+    // Of errors that any room makes, too.
+    for words in [format!("rollback {id} --dry-run"), "show none".into(), format!("session write {id} f")] {
+        let said = in_store(&words).run();
+        assert!(!said.stderr().contains("recant rollback") && !said.stderr().contains("recant list"), "{said}");
+    }
+    let said = in_store("session write none f").run().with(1);
+    assert!(said.stderr().contains(&format!("recant {option} list --all shows all sessions")), "{said}");
+    let said = in_store(&format!("discard {id}")).run().with(1);
+    assert!(said.stderr().contains(&format!("recant {option} rollback {id} first")), "{said}");
+    // A shell that is given the command finds the session.
+    let bare = format!(
+        "PATH={}:$PATH; {back}",
+        std::path::Path::new(env!("CARGO_BIN_EXE_recant")).parent().expect("a directory").display()
+    );
+    world.program("sh", ["-c", &bare]).run().ok();
+    assert_eq!(world.read("f"), "old");
+}
+
+/// Two projects with a repository each, and a file in each.
+fn two_projects() -> World {
+    let world = World::new();
+    for project in ["src", "web"] {
+        world.mkdir(format!("{project}/.git")).mkdir(format!("{project}/docs")).write(format!("{project}/f"), "old");
+    }
+    world
+}
+
+/// Stages new content for `f` of a project, begun in `dir`; gives the session's id.
+fn staged(world: &World, dir: &str, project: &str) -> String {
+    let id = world.recant_in(dir, "session new").ok().id();
+    world.stage_write(&id, format!("{project}/f"), "new");
+    id
+}
+
+trait In {
+    /// Runs recant in a directory below the tree.
+    fn recant_in(&self, dir: &str, words: &str) -> Said;
+}
+
+impl In for World {
+    fn recant_in(&self, dir: &str, words: &str) -> Said {
+        self.call(words.split_whitespace()).cwd(self.path(dir)).run()
+    }
+}
+
+#[test]
+fn last_is_of_this_project_for_what_changes_something() {
+    let world = two_projects();
+    let web = staged(&world, "web/docs", "web");
+    let src = staged(&world, "src", "src");
+    world.recant_in("src", "commit last").ok();
+    // The newest session is that of src. What is typed in web is about web.
+    assert_eq!(world.recant_in("web", "commit last --dry-run").ok().masked_err().lines().next(), Some("recant: last is <id1>"));
+    let said = world.recant_in("web", "rollback last").with(1);
+    assert_eq!(world.read("src/f"), "new", "{said}");
+    assert_snapshot!(said, @r#"
+    status 1
+    --- stderr
+    recant: no session of this project can be rolled back: /world/tree/web
+            nothing was changed; here: <id1~> (pending)
+            the newest elsewhere, begun in /world/tree/src: recant rollback <id2>
+    "#);
+    let said = world.recant_in("", "discard last").with(1).stderr();
+    assert!(said.contains(&format!("begun in {}: recant discard {web}", world.path("web/docs").display())), "{said}");
+    world.recant_in("web/docs", "commit last").ok();
+    assert_eq!(world.status(&web), "committed");
+    world.recant_in("src/docs", "rollback last").ok();
+    assert_eq!(
+        (world.read("src/f"), world.read("web/f"), world.status(&src)),
+        ("old".into(), "new".into(), "rolled_back".into())
+    );
+}
+
+#[test]
+fn last_is_the_newest_on_which_the_verb_can_act_and_what_is_passed_over_is_said() {
+    let world = two_projects();
+    let ids: Vec<String> = (0..3).map(|_| staged(&world, "web", "web")).collect();
+    world.recant(&format!("commit {}", ids[1])).ok();
+    world.recant(&format!("rollback {}", ids[1])).ok();
+    world.recant(&format!("commit {}", ids[0])).ok();
+    let said = world.recant_in("web", "rollback last").ok();
+    assert!(
+        said.masked_err().starts_with("recant: passed over: <id3~> (pending), <id2~> (rolled back)\nrecant: last is <id1>\n"),
+        "{said}"
+    );
+    let said = world.recant_in("web", "redo last --dry-run").ok();
+    assert!(said.masked_err().starts_with("recant: passed over: <id3~> (pending)\nrecant: last is <id2>\n"), "{said}");
+    let said = world.recant_in("web", "discard last").ok();
+    assert!(said.masked_err().starts_with("recant: last is <id3>\n"), "{said}");
+    world.recant_in("web", "discard last").with(1);
+    let empty = world.recant_in("web", "session new").ok().id();
+    world.call(["session", "write", "last", "g"]).cwd(world.path("web")).stdin("x").run().ok();
+    assert_eq!(world.status(&empty), "pending");
+    world.recant_in("web", "session rename last named").ok();
+    assert_eq!(world.recant("show named --json").ok().json()["session"]["id"], *empty);
+}
+
+#[test]
+fn a_verb_that_only_reads_takes_the_newest_anywhere_where_this_project_has_none() {
+    let world = two_projects();
+    let web = staged(&world, "web", "web");
+    let src = staged(&world, "src", "src");
+    assert_eq!(world.recant_in("web", "show --json").ok().json()["session"]["id"], *web);
+    assert_eq!(world.recant_in("src/docs", "diff last --json").ok().json()["session"]["id"], *src);
+    let said = world.recant("diff --name-only").ok();
+    assert_eq!(said.masked_err(), "recant: last is <id2>, begun in /world/tree/src: this project has none\n");
+}
+
+#[test]
+fn a_session_of_an_older_recant_is_of_the_project_of_its_command_or_of_its_first_path() {
+    let world = two_projects();
+    let web = staged(&world, "src", "web");
+    let header = world.session(&web).join("session.json");
+    let text = std::fs::read_to_string(&header).expect("the header");
+    let cwd = format!("\"cwd\":\"{}\",", world.path("src").display());
+    assert!(text.contains(&cwd), "a session records where it was begun: {text}");
+    std::fs::write(&header, text.replace(&cwd, "")).expect("the header as it was");
+    world.recant_in("src", "commit last").with(1);
+    world.recant_in("web", "commit last").ok();
+    if !can_run() {
+        return;
+    }
+    world.recant_in("src/docs", "run -- touch made").ok();
+    let run = world.recant_in("src", "show --json").ok().json()["session"]["id"].as_str().expect("an id").to_owned();
+    let header = world.session(&run).join("session.json");
+    let text = std::fs::read_to_string(&header).expect("the header");
+    let cwd = format!("\"cwd\":\"{}\",", world.path("src/docs").display());
+    assert!(text.contains(&cwd), "{text}");
+    std::fs::write(&header, text.replace(&cwd, "")).expect("the header as it was");
+    world.recant_in("web", "discard last").with(1);
+    world.recant_in("src", "discard last").ok();
+}
+
+#[test]
+fn what_is_restored_or_imported_belongs_to_the_project_where_that_was_done() {
+    let world = two_projects();
+    let id = staged(&world, "web", "web");
+    let stream = world.call(["session", "export", &id]).run().ok().out;
+    world.recant(&format!("session prune {id}")).ok();
+    world.call(["session", "import"]).cwd(world.path("src")).stdin(stream).run().ok();
+    world.recant_in("web", "commit last").with(1);
+    world.recant_in("src", "commit last").ok();
+    assert_eq!(world.read("web/f"), "new");
+    world.recant_in("src", "snapshot create").ok();
+    world.write("src/f", "newer").recant_in("src", "snapshot restore last").ok();
+    assert_eq!(world.read("src/f"), "old");
+    world.recant_in("src", "rollback last").ok();
+    assert_eq!((world.read("src/f"), world.read("web/f")), ("newer".into(), "new".into()));
+}
+
+#[test]
+fn a_name_is_taken_over_from_what_is_done_and_means_what_the_verb_can_act_on() {
+    let world = two_projects();
+    let named = |file: &str| {
+        let id = world.recant("session new -n deploy").ok().id();
+        world.stage_write(&id, file, "new");
+        id
+    };
+    let first = named("web/f");
+    world.stage_write(&first, "web/g", "new");
+    world.recant("session new -n deploy").with(1);
+    world.recant("commit deploy web/g").ok();
+    world.recant("session new -n deploy").with(1);
+    world.recant("commit deploy").ok();
+    let second = named("src/f");
+    assert_eq!(world.recant("show deploy --json").ok().json()["session"]["id"], *second);
+    world.recant("rollback deploy").ok();
+    assert_eq!((world.status(&first), world.status(&second)), ("rolled_back".into(), "pending".into()));
+    world.recant("commit deploy").ok();
+    assert_eq!(world.status(&second), "committed");
+    world.recant("redo deploy").ok();
+    assert_eq!(world.status(&first), "committed");
+}
+
+#[test]
+fn a_name_that_sessions_of_several_projects_have_means_that_of_this_one() {
+    let world = two_projects();
+    let named = |dir: &str, name: &str| {
+        let id = world.recant_in(dir, &format!("session new -n {name}")).ok().id();
+        world.stage_write(&id, format!("{dir}/f"), "new");
+        id
+    };
+    let src = named("src", "build");
+    world.recant_in("src", "commit build").ok();
+    let web = named("web", "build");
+    assert_snapshot!(world.recant_in("web", "rollback build"), @"
+    status 1
+    --- stderr
+    recant: no session of this project that is named build can be rolled back
+            nothing was changed; here: <id2~> (pending)
+            the newest elsewhere, begun in /world/tree/src: recant rollback <id1>
+    ");
+    assert_eq!((world.read("src/f"), world.status(&src)), ("new".into(), "committed".into()));
+    // Of a third project both are elsewhere.
+    let said = world.recant_in("", "commit build").with(1);
+    assert!(said.stderr().contains(&format!("begun in {}: recant commit {web}", world.path("web").display())), "{said}");
+    assert_eq!(world.recant_in("", "show build --json").ok().json()["session"]["id"], *web);
+    world.recant_in("web", "commit build").ok();
+    world.recant_in("src/docs", "rollback build").ok();
+    assert_eq!((world.read("src/f"), world.read("web/f")), ("old".into(), "new".into()));
+    // What is passed over in this project is said.
+    let newer = named("web", "build");
+    let said = world.recant_in("web", "rollback build").ok();
+    assert!(said.masked_err().starts_with("recant: passed over: <id"), "{said}");
+    assert_eq!((world.status(&web), world.status(&newer)), ("rolled_back".into(), "pending".into()));
+    // The only one of its name is meant wherever it was begun, which is said.
+    let only = named("src", "upgrade");
+    let said = world.recant_in("web", "commit upgrade").ok();
+    assert!(said.stderr().contains(&format!("upgrade is session {}, begun in ", &only[16..])), "{said}");
+    assert_eq!(world.status(&only), "committed");
+}
+
+#[test]
+fn last_never_means_what_was_taken_back() {
+    let world = two_projects();
+    let id = staged(&world, "web", "web");
+    world.recant_in("web", "commit last").ok();
+    world.recant_in("web", "undo -y").ok();
+    for verb in ["commit", "discard"] {
+        let said = world.recant_in("web", &format!("{verb} last")).with(1);
+        assert!(said.masked_err().contains("here: <id1~> (rolled back)"), "{said}");
+        // Nor is it advised elsewhere, or to an agent.
+        let said = world.recant_in("src", &format!("{verb} last")).with(1);
+        assert!(!said.stderr().contains(&id[16..]), "{said}");
+    }
+    let said = world.call(["commit", "last"]).cwd(world.path("web")).env("CLAUDECODE", "1").run().with(1);
+    assert!(!said.stderr().contains(&id[16..]), "{said}");
+    assert_eq!((world.status(&id), world.read("web/f")), ("rolled_back".into(), "old".into()));
+    // By its id it is meant.
+    world.recant(&format!("commit {id}")).ok();
+    assert_eq!(world.read("web/f"), "new");
+}
+
+#[test]
+fn discard_last_drops_no_older_session_in_the_place_of_one_that_holds_a_rest() {
+    let world = two_projects();
+    let older = staged(&world, "web", "web");
+    let part = staged(&world, "web", "web");
+    world.stage_write(&part, "web/g", "new");
+    world.recant_in("web", "commit last g").ok();
+    let said = world.recant_in("web", "discard last").with(1);
+    assert!(said.stderr().contains("partial"), "{said}");
+    assert_eq!((world.status(&older), world.status(&part)), ("pending".into(), "partial".into()));
+    // Taken back, it still holds what was never committed: that is said where one looks for it.
+    world.recant_in("web", &format!("rollback {part}")).ok();
+    let said = world.recant_in("web", "").ok();
+    let line = said.masked_out().lines().find(|line| line.starts_with("rolled back")).map(str::to_owned);
+    assert_eq!(
+        line.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).as_deref(),
+        Some("rolled back <id2~> 1 of 2 changes never committed recant commit <id2~>"),
+        "{said}"
+    );
+}
+
+#[test]
+fn each_project_has_names_of_its_own() {
+    let world = two_projects();
+    if !can_run() {
+        return;
+    }
+    for project in ["src", "web"] {
+        let words = ["run", "--session", "work", "--", "sh", "-c", "echo $PWD >> f"];
+        for _ in 0..2 {
+            world.call(words).cwd(world.path(project)).run().ok();
+        }
+    }
+    let held = |project: &str| world.recant_in(project, "list --json").ok().json()["sessions"].as_array().unwrap().len();
+    assert_eq!((held("src"), held("web")), (1, 1));
+    world.recant_in("web", "commit work").ok();
+    assert_eq!(world.read("src/f"), "old");
+    assert_eq!(world.read("web/f").lines().count(), 2);
+    let said = world.call(["run", "-n", "work", "--", "true"]).cwd(world.path("src")).run().with(125);
+    assert!(said.stderr().contains("the name \"work\" is taken"), "{said}");
+}
+
+#[test]
+fn no_name_hides_a_session_from_its_short_id() {
+    let world = two_projects();
+    let id = staged(&world, "web", "web");
+    let tail = &id[16..];
+    let other = world.begin();
+    for words in [format!("session new -n {tail}"), format!("session rename {other} {tail}")] {
+        let said = world.recant(&words);
+        // A name starts with a letter.
+        if said.status == 1 && tail.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            assert!(said.stderr().contains(&format!("the name {tail:?} is the last part of session {id}")), "{said}");
+        }
+        assert_eq!(said.status, 1, "{said}");
+    }
+    // One that has such a name already, of an older recant.
+    let header = world.session(&other).join("session.json");
+    let text = std::fs::read_to_string(&header).expect("the header");
+    std::fs::write(&header, text.replacen("\"seq\"", &format!("\"name\":\"{tail}\",\"seq\""), 1)).expect("a header with a name");
+    assert_eq!(world.recant(&format!("show {tail} --json")).ok().json()["session"]["id"], *id);
+}
+
+#[test]
+fn nearest_is_what_is_near_and_else_what_is_pending_here() {
+    let world = two_projects();
+    let id = staged(&world, "web", "web");
+    world.recant(&format!("session rename {id} upgrade")).ok();
+    assert_snapshot!(world.recant_in("web", "commit upgrede"), @r#"
+    status 1
+    --- stderr
+    recant: no session "upgrede"; the nearest: <id1> (upgrade)
+            nothing was changed
+            recant list --all shows all sessions
+    "#);
+    assert_snapshot!(world.recant_in("web", "commit zzz"), @r#"
+    status 1
+    --- stderr
+    recant: no session "zzz"
+            nothing was changed
+            pending here: <id1~> (upgrade); recant list --all shows all sessions
+    "#);
+    let said = world.recant_in("src", "commit zzz").with(1);
+    assert!(!said.stderr().contains("upgrade"), "{said}");
+}
+
+/// What a person at a terminal sees who answers so; and the status.
+fn at_terminal(world: &World, dir: &str, words: &str, answer: &str) -> Option<(i32, String)> {
+    let command = format!("{} {words}", env!("CARGO_BIN_EXE_recant"));
+    let mut child = world.program("script", ["-qec", &command, "/dev/null"]).cwd(world.path(dir)).command();
+    child.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = child.spawn() else {
+        println!("skipped: script makes the terminal");
+        return None;
+    };
+    child.stdin.take().expect("its input").write_all(answer.as_bytes()).expect("an answer");
+    let output = child.wait_with_output().expect("its end");
+    Some((output.status.code().expect("a status"), String::from_utf8_lossy(&output.stdout).replace('\r', "")))
+}
+
+#[test]
+fn undo_without_a_terminal_wants_y_or_the_verb_that_asks_nothing() {
+    let world = two_projects();
+    staged(&world, "web", "web");
+    world.recant_in("web", "commit last").ok();
+    assert_snapshot!(world.recant_in("web", "undo"), @r#"
+    status 2
+    --- stderr
+    recant: undo asks first, and there is no terminal
+            nothing was changed
+            recant undo -y asks nothing; nor does recant rollback ID
+    "#);
+    world.recant_in("src", "undo -y").with(1);
+    world.recant_in("web", "undo --dry-run").ok();
+    assert_eq!(world.read("web/f"), "new");
+    world.recant_in("web", "undo -y").ok();
+    assert_eq!(world.read("web/f"), "old");
+}
+
+#[test]
+fn undo_at_a_terminal_shows_what_it_does_and_asks() {
+    let world = two_projects();
+    let id = staged(&world, "web", "web");
+    for n in 0..12 {
+        world.stage_write(&id, format!("web/n{n:02}"), "x");
+    }
+    world.recant_in("web", "commit last").ok();
+    let Some((status, said)) = at_terminal(&world, "web", "undo", "n\n") else { return };
+    assert_eq!((status, &*world.read("web/f")), (1, "new"), "{said}");
+    let tail = &id[16..];
+    assert!(said.contains(&format!("undo takes {id} back:")) && said.contains("Take 13 changes back? [y/N]"), "{said}");
+    assert!(said.contains(&format!("… and 3 more: recant rollback {tail} --dry-run --all")), "{said}");
+    let (status, said) = at_terminal(&world, "web", "undo last n00", "y\n").expect("as before");
+    assert_eq!((status, world.exists("web/n00"), world.exists("web/n01")), (0, false, true), "{said}");
+    let (status, said) = at_terminal(&world, "web", &format!("undo {tail}"), "y\n").expect("as before");
+    assert_eq!((status, world.exists("web/n01"), &*world.read("web/f")), (0, false, "old"), "{said}");
+}
+
+#[test]
+fn recant_alone_says_how_to_begin_where_nothing_was_held_yet() {
+    let world = World::new();
+    assert_snapshot!(world.recant(""), @r"
+    status 0
+    --- stdout
+    Nothing is held yet. To begin:
+      recant run -- COMMAND    run a command, and hold its file changes
+      recant diff              look at them
+      recant commit last       make them real; rollback last takes them back
+    recant --help lists all verbs; recant doctor tries whether a run works here.
+    ");
+    assert!(!world.store().exists(), "looking makes no store");
+    assert_eq!(world.recant("--json").ok().json()["fresh"], true);
+}
+
+#[test]
+fn recant_alone_says_what_is_open_in_this_project_each_with_the_next_command() {
+    let world = two_projects();
+    let committed = staged(&world, "web", "web");
+    world.recant(&format!("commit {committed}")).ok();
+    let pending =
+        world.recant_in("web/docs", "session new -n a-name-that-is-rather-long-so-that-it-does-not-fit-80-columns").ok().id();
+    world.stage_write(&pending, "web/g", "x");
+    let other = staged(&world, "src", "src");
+    assert_snapshot!(world.recant_in("web", ""), @r"
+    status 0
+    --- stdout
+    /world/tree/web
+    pending      <id2~>  1 change  a-name-that-is-rather-long-s…  recant diff <id2~>
+    committed    <id1~>  1 change                                 recant rollback <id1~>
+                 1 session pending in other projects            recant list --all
+    ");
+    let here = world.recant_in("web", "--json").ok().json();
+    assert_eq!((here["sessions"].as_array().expect("a list").len(), &here["elsewhere"]), (2, &1.into()));
+    assert_eq!(here["sessions"][0]["next"][0], format!("recant diff {}", &pending[16..]));
+    let said = world.recant_in("src", "").ok().stdout();
+    assert!(said.contains(&format!("recant diff {}", &other[16..])) && !said.contains(&pending[16..]), "{said}");
+    for n in 0..12 {
+        let id = world.recant_in("web", "session new").ok().id();
+        world.stage_write(&id, format!("web/n{n}"), "x");
+        if n < 6 {
+            world.recant(&format!("commit {id}")).ok();
+        }
+    }
+    let said = world.recant_in("web", "").ok().stdout();
+    assert!(said.lines().count() <= 20 && said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    assert!(said.contains("and 2 more") && said.contains("and 4 more"), "{said}");
+    // Without its checkpoint nothing can be done with it but to remove its record.
+    world.recant(&format!("checkpoint prune {committed} -y")).ok();
+    assert!(!world.recant_in("web", "").ok().stdout().contains(&committed[16..]));
+    let said = world.recant(&format!("discard {committed}")).with(1);
+    assert!(said.stderr().contains(&format!("recant session prune {committed} removes its record")), "{said}");
+    world.recant(&format!("session prune {committed} -y")).ok();
+}
+
+#[test]
+fn an_agent_without_a_terminal_makes_nothing_real_unless_a_person_s_settings_allow_it() {
+    let world = two_projects();
+    let id = staged(&world, "web", "web");
+    world.recant_in("web", "snapshot create").ok();
+    let agent = |variable: &str, words: &str| {
+        world.call(words.split_whitespace()).cwd(world.path("web")).env(variable, "1").env("RECANT_AGENT_COMMIT", "allow").run()
+    };
+    let before = world.manifest();
+    assert_snapshot!(agent("CLAUDECODE", "commit last -y"), @r"
+    status 1
+    --- stderr
+    recant: an agent calls (CLAUDECODE is set) without a terminal: a person decides what becomes real
+            nothing was changed
+            for the person to type: recant commit <id1~>
+    ");
+    for words in
+        ["commit last", "rollback last", "redo last", "undo", "undo -y", "snapshot restore last", "-y snapshot restore last"]
+    {
+        for variable in ["RECANT_AGENT", "CODEX_THREAD_ID", "GEMINI_CLI"] {
+            let said = agent(variable, words).with(1);
+            assert!(said.stderr().contains("for the person to type: recant "), "{words}: {said}");
+        }
+    }
+    // What is typed later reaches the session that is meant now.
+    world.recant(&format!("session rename {id} deploy")).ok();
+    for (words, typed) in [
+        ("commit deploy f", "recant commit <id1~> f\n"),
+        ("-H web1 commit deploy", "recant -H web1 commit deploy\n"),
+        ("-H web1 rollback last", "recant -H web1 rollback last\n"),
+    ] {
+        let said = agent("CLAUDECODE", words).with(1);
+        assert!(said.masked_err().ends_with(&format!("for the person to type: {typed}")), "{words}: {said}");
+    }
+    // What ends that something can be taken back is a person's, too.
+    for words in [
+        "prune -y",
+        "session prune --keep 0",
+        "checkpoint prune last",
+        "snapshot prune --keep 0",
+        "recover deploy --finish",
+        "discard --all -y",
+    ] {
+        let said = agent("CLAUDECODE", words).with(1);
+        assert!(
+            said.stderr().contains(&format!("for the person to type: recant {}\n", words.trim_end_matches(" -y"))),
+            "{words}: {said}"
+        );
+    }
+    // A run's own failures are told from its command's statuses.
+    let said = agent("CLAUDECODE", "run --commit -- touch made -y").with(125);
+    assert!(said.stderr().contains("for the person to type: recant run --commit -- touch made -y"), "{said}");
+    before.assert_same(&world.manifest(), "refused");
+    agent("CLAUDECODE", "commit last --dry-run").ok();
+    agent("CLAUDECODE", "snapshot restore last --dry-run").ok();
+    agent("CLAUDECODE", "diff last").ok();
+    world.call(["commit", &id]).env("CLAUDECODE", "").run().ok();
+    let said = agent("CLAUDECODE", "undo -y").with(1);
+    assert!(said.masked_err().ends_with("for the person to type: recant undo <id1~>\n"), "{said}");
+    agent("CLAUDECODE", "rollback last").with(1);
+    world.config("[agent]\ncommit = 'refuse'\n");
+    agent("CLAUDECODE", "rollback last").with(1);
+    world.config("[agent]\ncommit = 'allow'\n");
+    agent("CLAUDECODE", "rollback last").ok();
+    assert_eq!(world.read("web/f"), "old");
+    world.config("");
+    staged(&world, "web", "web");
+    agent("CLAUDECODE", "discard last").ok();
+    world.config("[agent]\ncommit = 'perhaps'\n");
+    assert!(world.recant("list").with(1).stderr().contains("config.toml: line 2"));
+}
+
+#[test]
+fn a_person_at_a_terminal_of_an_agent_decides() {
+    let world = two_projects();
+    staged(&world, "web", "web");
+    let Some((status, said)) = at_terminal(&world, "web", "commit last", "") else { return };
+    assert_eq!((status, &*world.read("web/f")), (0, "new"), "{said}");
+    let mut world = world;
+    world.set("CLAUDECODE", "1");
+    let (status, said) = at_terminal(&world, "web", "undo", "y\n").expect("as before");
+    assert_eq!((status, &*world.read("web/f")), (0, "old"), "{said}");
+}

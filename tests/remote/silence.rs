@@ -1,0 +1,256 @@
+//! A far side that says nothing, or nothing more: within `remote.timeout` the near side ends with what is true, and leaves nothing behind. What
+//! takes long, is stopped here, or asks a person is none.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{self, World, can_run};
+use crate::ssh::{self, Net, children};
+use rustix::process::{Pid, Signal};
+
+/// Makes a script the world's ssh: what stands in the place of a far side that never speaks.
+fn script(world: &World, text: &str, timeout: &str) {
+    let path = world.root().join("an-ssh");
+    std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a script");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("its mode");
+    world.config(&format!("[remote]\nssh = '{}'\ntimeout = '{timeout}'\n", path.display()));
+}
+
+/// Real machines, with less patience than most.
+fn patient(world: &World, net: &Net, timeout: &str) {
+    world.config(&format!("[remote]\nssh = 'ssh -F {}'\ntimeout = '{timeout}'\n", net.settings().display()));
+}
+
+fn is_there(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+fn signal(pid: i32, signal: Signal) {
+    rustix::process::kill_process(Pid::from_raw(pid).expect("a process"), signal).expect("it is there");
+}
+
+/// All that a process has started.
+fn below(pid: i32) -> Vec<i32> {
+    let mut all = vec![pid];
+    let mut next = 0;
+    while let Some(pid) = all.get(next) {
+        all.extend(children(*pid as u32));
+        next += 1;
+    }
+    all
+}
+
+#[test]
+fn a_far_side_that_never_speaks_is_named_in_time_and_its_ssh_goes() {
+    let world = World::new();
+    let pid = world.root().join("pid");
+    // Nothing; a hello that breaks off; one that ignores what asks it to end.
+    for text in ["exec sleep 600", "printf 'motd\\nrecant-fa'; exec sleep 600", "trap '' TERM; while :; do sleep 0.1; done"] {
+        script(&world, &format!("echo $$ > {}\n{text}", pid.display()), "2s");
+        let start = Instant::now();
+        let said = world.recant("-H web1 list").with(1);
+        assert!(said.stderr().contains("recant: web1: no answer for 2 s"), "{said}");
+        assert!(said.stderr().contains("nothing is known to have been done on web1"), "{said}");
+        assert!(said.stderr().contains("remote.timeout"), "{said}");
+        assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+        let pid = std::fs::read_to_string(&pid).expect("it was started").trim().parse().expect("a number");
+        assert!(!is_there(pid), "{text}: its ssh is still there");
+    }
+    script(&world, "while :; do echo babble; done", "1h");
+    let said = world.recant("-H web1 list").with(1);
+    assert!(said.stderr().contains("web1: its login scripts write without end"), "{}", said.status);
+}
+
+#[test]
+fn of_several_machines_one_that_never_speaks_keeps_nobody_waiting() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let _host = net.host("web1");
+    let settings = net.settings().display().to_string();
+    let text = format!("case \"$*\" in *mute*) exec sleep 600;; esac\nexec ssh -F {settings} \"$@\"");
+    script(&world, &text, "5s");
+    let said = world.recant("-H mute,web1 list").with(1);
+    assert!(said.stdout().contains("mute     1        -  no answer\nweb1     0"), "{said}");
+    // One commit: nothing is begun anywhere.
+    world.write("f", "old");
+    let id = world.begin();
+    world.stage_write(&id, "f", "new");
+    let said = world.call(["-H", "web1,mute", "commit", &id, "--json"]).run().with(1);
+    let rows = said.json_lines();
+    assert_eq!((&rows[0]["result"], &rows[1]["result"]), (&"not begun".into(), &"failed".into()), "{said}");
+    assert!(rows[1]["why"].as_str().is_some_and(|why| why.contains("no answer for 5 s")), "{said}");
+    assert_eq!(world.read("f"), "old");
+}
+
+#[test]
+fn a_login_that_hangs_is_a_far_side_that_never_speaks() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let host = net.host("web1");
+    patient(&world, &net, "4s");
+    host.write(".noise", "echo welcome; exec sleep 600");
+    let said = world.recant("-H web1 session new").with(1);
+    assert!(said.stderr().contains("welcome\n") && said.stderr().contains("web1: no answer for 4 s"), "{said}");
+    assert!(!host.store().exists());
+    host.write(".noise", "");
+    world.recant("-H web1 session new").ok();
+}
+
+/// A verb that is under way on a machine, and has said something.
+fn running(world: &World, words: &[&str]) -> (Child, BufReader<std::process::ChildStdout>) {
+    let mut command = world.call(["-H", "web1"].iter().chain(words)).command();
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("recant starts");
+    let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    stdout.read_line(&mut line).expect("a first line");
+    assert_eq!(line, "begun\n");
+    (child, stdout)
+}
+
+#[test]
+fn a_connection_that_stalls_is_told_from_a_verb_that_takes_long() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    if !can_run() {
+        return common::skip("a stalled run on another machine: recant run does not work here");
+    }
+    let host = net.host("web1");
+    patient(&world, &net, "3s");
+    // Longer than a silence may be.
+    let start = Instant::now();
+    world.call(["-H", "web1", "run", "--", "sleep", "5"]).run().ok();
+    assert!(start.elapsed() > Duration::from_secs(5));
+    for who in ["sshd", "relay"] {
+        let (child, _stdout) = running(&world, &["run", "--", "sh", "-c", "echo begun; exec sleep 600"]);
+        let writer = host.writer();
+        let stopped: Vec<i32> = match who {
+            // Its own processes alone: what they have started goes on.
+            "sshd" => host.connections().into_iter().flat_map(below).filter(|pid| is_sshd(*pid)).collect(),
+            _ => vec![ssh::parent(writer)],
+        };
+        stopped.iter().for_each(|pid| signal(*pid, Signal::STOP));
+        let start = Instant::now();
+        let ended = child.wait_with_output().expect("its end");
+        let text = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{who}: {text}");
+        assert!(text.contains("web1: nothing came from there for 3 s, and the end is not known"), "{who}: {text}");
+        assert!(text.contains("recant -H web1 status tells what was done"), "{who}: {text}");
+        assert!(start.elapsed() < Duration::from_secs(30), "{who}: {:?}", start.elapsed());
+        // Once it goes on it sees that the connection is gone; one that is shared stays with ssh.
+        stopped.iter().for_each(|pid| signal(*pid, Signal::CONT));
+        host.cut();
+        ssh::until("the run has ended there", || !is_there(writer));
+    }
+}
+
+fn is_sshd(pid: i32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().starts_with("sshd")
+}
+
+#[test]
+fn a_near_side_that_was_stopped_itself_goes_on() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    if !can_run() {
+        return common::skip("a near side that is stopped: recant run does not work here");
+    }
+    let host = net.host("web1");
+    patient(&world, &net, "3s");
+    let (child, mut stdout) =
+        running(&world, &["run", "--", "sh", "-c", "echo begun; while [ ! -e go ]; do sleep 0.1; done; echo done"]);
+    // As Ctrl-Z does: to recant and to its ssh.
+    let stopped = below(i32::try_from(child.id()).expect("a number"));
+    stopped.iter().for_each(|pid| signal(*pid, Signal::STOP));
+    // More than the limit is what this is about.
+    std::thread::sleep(Duration::from_secs(5));
+    // recant first: what it finds is a pipe that was silent for all that time.
+    stopped.iter().for_each(|pid| signal(*pid, Signal::CONT));
+    let writer = host.writer();
+    let inside = format!("/proc/{}/root{}/go", children(writer as u32)[0], host.home.display());
+    std::fs::write(&inside, "").expect("the run sees it");
+    let mut rest = String::new();
+    stdout.read_line(&mut rest).expect("what it says then");
+    let ended = child.wait_with_output().expect("its end");
+    assert_eq!((rest.as_str(), ended.status.code()), ("done\n", Some(0)), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+#[test]
+fn a_person_who_is_asked_by_ssh_may_take_longer() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let _host = net.host("web1");
+    let keys = world.root().join("ssh");
+    let key = keys.join("locked");
+    let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "a passphrase", "-f"]).arg(&key).status();
+    assert!(made.is_ok_and(|made| made.success()));
+    let public = std::fs::read_to_string(keys.join("locked.pub")).expect("the key");
+    std::fs::write(keys.join("authorized"), public).expect("the only key that is let in");
+    let settings = std::fs::read_to_string(net.settings()).expect("settings");
+    let settings = settings.replace("BatchMode yes", "BatchMode no").replace("/ssh/user\n", "/ssh/locked\n");
+    let settings = settings.replace("ControlMaster auto", "ControlMaster no");
+    std::fs::write(net.settings(), settings).expect("other settings");
+    patient(&world, &net, "3s");
+    let typed = |after: u32, path: &Path| {
+        let recant = env!("CARGO_BIN_EXE_recant");
+        let script = format!(
+            "(sleep {after}; echo 'a passphrase'; sleep 6) | script -qec '{recant} -H web1 session new' /dev/null > {} 2>&1",
+            path.display()
+        );
+        world.program("sh", ["-c", &script]).without("SSH_ASKPASS").without("DISPLAY").run()
+    };
+    let shown = world.root().join("shown");
+    let said = typed(7, &shown);
+    let text = std::fs::read_to_string(&shown).expect("what was shown");
+    assert!(text.contains("Enter passphrase") && !text.contains("no answer"), "{text}{said}");
+    assert!(world.root().join("hosts/web1/home/.local/share/recant/sessions").exists(), "{text}");
+}
+
+/// As with a shared connection, whose process stays for the next: what it has to say by then is said.
+#[test]
+fn an_ssh_that_stays_after_the_last_word_keeps_nobody_waiting() {
+    let world = World::new();
+    let pid = world.root().join("stays");
+    let recant = env!("CARGO_BIN_EXE_recant");
+    let stays = format!("{recant} far; echo $$ > {}; exec sleep 60", pid.display());
+    script(&world, &stays, "1h");
+    for words in ["-H web1 session new", "-H web1,web1:22 list"] {
+        let start = Instant::now();
+        world.recant(words).ok();
+        assert!(start.elapsed() < Duration::from_secs(30), "{words}: {:?}", start.elapsed());
+        let stayed = std::fs::read_to_string(&pid).expect("it has ended there").trim().parse().expect("a number");
+        // It may be what others go through.
+        assert!(is_there(stayed), "{words}: it was ended");
+        signal(stayed, Signal::KILL);
+    }
+}
+
+#[test]
+fn a_login_that_writes_without_end_is_given_up_and_ends() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let host = net.host("web1");
+    // Not this is what ends it.
+    patient(&world, &net, "30s");
+    for noise in ["while :; do echo babble; done", "exec cat /dev/zero", "while :; do echo >&2 babble; echo babble; done"] {
+        host.write(".noise", noise);
+        for words in ["-H web1 session new", "-H web1, session new"] {
+            let start = Instant::now();
+            let said = world.recant(words).with(1);
+            assert!(said.stderr_lossy().contains("web1: its login scripts write without end"), "{noise}: {words}");
+            assert!(said.stderr_lossy().contains("nothing is known to have been done on web1"), "{noise}: {words}");
+            assert!(start.elapsed() < Duration::from_secs(60), "{noise}: {:?}", start.elapsed());
+        }
+        let writes = |pid: i32| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            !stat.contains(") Z ") && !is_sshd(pid) && !stat.is_empty()
+        };
+        ssh::until("it has ended there", || host.connections().into_iter().flat_map(below).all(|pid| !writes(pid)));
+    }
+    assert!(!host.store().exists());
+    host.write(".noise", "");
+    world.recant("-H web1 session new").ok();
+}

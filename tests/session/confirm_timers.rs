@@ -1,0 +1,144 @@
+//! A commit that nobody confirms is taken back by a real atd and a real systemd: each in namespaces of its own, so that nothing of it is
+//! seen outside, and nothing of it stays. As root; what cannot be had is skipped by name.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::common::{self, Manifest, Said, World, is_root};
+
+/// A world with a session to commit, and how the tree was.
+fn scene() -> (World, String, Manifest) {
+    let world = World::new();
+    world.write("edited", "old").write("gone", "away");
+    let before = world.manifest();
+    let id = world.begin();
+    world.stage_write(&id, "edited", "new").stage_write(&id, "made/new", "new");
+    world.recant(&format!("session delete {id} gone")).ok();
+    (world, id, before)
+}
+
+fn has(programs: &[&str]) -> bool {
+    let places = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/lib/systemd", "/usr/lib/systemd"];
+    programs.iter().all(|program| places.iter().any(|place| Path::new(place).join(program).exists()))
+}
+
+/// Ends with 77 what cannot be set up, with the reason on standard error.
+const CANNOT: i32 = 77;
+
+/// The commit, in a directory that is gone right after it.
+const COMMIT: &str = r#"
+mkdir "$WORLD/cwd"; cd "$WORLD/cwd"
+$INSIDE "$RECANT" commit "$ID" --confirm-within 2s --json > "$WORLD/said" || exit 1
+cd /; rmdir "$WORLD/cwd"
+"#;
+
+const AT: &str = r#"
+mount -t tmpfs tmpfs /run || { echo "nothing can be mounted" >&2; exit 77; }
+for d in atjobs atspool; do mount -t tmpfs -o mode=1770 tmpfs /var/spool/cron/$d; chown daemon:daemon /var/spool/cron/$d; done
+: > /var/spool/cron/atjobs/.SEQ; chown daemon:daemon /var/spool/cron/atjobs/.SEQ; chmod 600 /var/spool/cron/atjobs/.SEQ
+PATH=$PATH:/usr/sbin
+"#;
+
+const ATD: &str = r#"
+atd -f & n=0
+until [ -s /run/atd.pid ]; do n=$((n+1)); [ $n -lt 200 ] || { echo "atd does not start" >&2; exit 77; }; sleep 0.05; done
+"#;
+
+/// A cgroup of its own, below which systemd's are; nothing of the machine's own units, and no way to its kernel's settings.
+const SYSTEMD: &str = r#"
+no() { echo "$*" >&2; exit 77; }
+cd "$WORLD"; mkdir units groups
+for u in default sysinit basic timers shutdown; do printf '[Unit]\nDefaultDependencies=no\n' > units/$u.target; done
+mount -t cgroup2 cgroup2 groups && mkdir groups/recant-test-$$ && echo $$ > groups/recant-test-$$/cgroup.procs || no "no cgroup of its own"
+cat > boot <<'END'
+mount -t tmpfs -o mode=755 tmpfs /run && { umount -l /sys/fs/cgroup || :; } && mount -t cgroup2 cgroup2 /sys/fs/cgroup || exit
+mount --bind /proc/sys /proc/sys && mount -o remount,ro,bind /proc/sys || exit
+d=/lib/systemd; [ -x $d/systemd ] || d=/usr/lib/systemd
+exec env -i PATH="$PATH" container=recant SYSTEMD_UNIT_PATH="$WORLD/units" SYSTEMD_LOG_TARGET=console $d/systemd --system --show-status=no
+END
+unshare --mount --pid --uts --ipc --cgroup --fork --kill-child --mount-proc sh boot > log 2>&1 & u=$!
+tidy() {
+    kill -9 $u; wait $u; echo $$ > "$WORLD/groups/cgroup.procs"
+    for n in 1 2 3 4 5 6 7 8 9 10; do find "$WORLD/groups/recant-test-$$" -depth -type d -exec rmdir {} + && break; sleep 0.2; done
+} 2>/dev/null
+trap tidy EXIT
+n=0; p=
+# No newline ends it.
+until { read p < /proc/$u/task/$u/children; } 2>/dev/null; [ -n "$p" ] && [ "$(nsenter -t $p -m -p systemctl is-active default.target 2>/dev/null)" = active ]; do
+    n=$((n+1)); [ $n -lt 300 ] || no "systemd does not start: $(tail -n 3 log)"; sleep 0.1
+done
+INSIDE="nsenter -t $p -m -p"
+"#;
+
+/// Until it is rolled back.
+const WAIT: &str = r#"while [ -e "$RECORD" ]; do sleep 0.05; done"#;
+
+/// A script in mount and process namespaces of its own: `unshare` takes all that it started along.
+fn apart(world: &World, id: &str, unshare: &[&str], script: &str) -> Said {
+    let inside = ["sh", "-c", script];
+    let words = ["-k", "5", "90", "unshare"].iter().chain(unshare).chain(&inside).copied();
+    let call =
+        world.program("timeout", words).env("RECANT", env!("CARGO_BIN_EXE_recant")).env("ID", id).env("WORLD", world.root());
+    call.env("RECORD", world.store().join("unconfirmed").join(id)).env("INSIDE", "").run()
+}
+
+fn taken_back_by(by: &str, needs: &[&str], unshare: &[&str], setting: &str) {
+    if !is_root(by) {
+        return;
+    }
+    if !has(needs) {
+        return common::skip(&format!("{by}: one of {needs:?} is not installed"));
+    }
+    let (world, id, before) = scene();
+    let start = Instant::now();
+    let said = apart(&world, &id, unshare, &format!("{setting}{COMMIT}{WAIT}"));
+    if said.status == CANNOT {
+        return common::skip(&format!("{by}: {}", said.stderr()));
+    }
+    let said = said.ok();
+    assert!(start.elapsed() >= Duration::from_secs(2), "{said}");
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(world.root().join("said")).expect("the commit's word")).expect("JSON");
+    assert!(report["confirm"]["by"].as_str().is_some_and(|word| word.starts_with(by)), "{report}");
+    assert_eq!(report["status"], "committed", "{report}");
+    assert_eq!(world.status(&id), "rolled_back");
+    before.assert_same(&world.manifest(), "rolled back by itself");
+    let log = world.recant("log --json").ok().stdout();
+    assert!(log.contains("\"result\":\"not confirmed\""), "{log}");
+    world.assert_tidy(by);
+}
+
+const NAMESPACES: [&str; 5] = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
+
+#[test]
+fn a_job_of_a_real_atd_takes_back_what_nobody_confirms() {
+    taken_back_by("at", &["at", "atd", "unshare"], &NAMESPACES, &format!("{AT}{ATD}"));
+}
+
+#[test]
+fn a_timer_of_a_real_systemd_takes_back_what_nobody_confirms() {
+    taken_back_by("systemd", &["systemd", "systemd-run", "systemctl", "nsenter", "unshare"], &["--mount"], SYSTEMD);
+}
+
+/// at(1) takes jobs where no atd is: they would be done once somebody starts one.
+#[test]
+fn an_atd_that_has_gone_and_left_its_number_gets_no_job() {
+    let what = "at without an atd";
+    if !is_root(what) {
+        return;
+    }
+    if !has(&["at", "unshare"]) {
+        return common::skip(&format!("{what}: at is not installed"));
+    }
+    for left in ["4000000", "$$", ""] {
+        let (world, id, before) = scene();
+        let said = apart(&world, &id, &NAMESPACES, &format!("{AT}echo {left} > /run/atd.pid\n{COMMIT}{WAIT}"));
+        if said.status == CANNOT {
+            return common::skip(&format!("{what}: {}", said.stderr()));
+        }
+        said.ok();
+        let report = std::fs::read_to_string(world.root().join("said")).expect("the commit's word");
+        assert!(report.contains("\"by\":\"process "), "{left:?}: {report}");
+        before.assert_same(&world.manifest(), left);
+    }
+}

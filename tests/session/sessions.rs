@@ -1,0 +1,1591 @@
+//! Sessions as a whole: ids and names, listing, damage, status, discarding, pruning, the log.
+
+use std::process::Stdio;
+
+use crate::common::{self, World};
+use insta::assert_snapshot;
+
+#[test]
+fn a_key_that_can_be_no_id_is_refused() {
+    let world = World::new();
+    world.begin();
+    for key in ["", "..", "a/b", "../sessions", "/", ".hidden"] {
+        let said = world.call(["show", key]).run();
+        assert!(matches!(said.status, 1 | 2) && said.out.is_empty(), "{key:?}: {said}");
+    }
+    assert_snapshot!(world.call(["show", "../x"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: "../x" can be no session's id or name: it is empty, starts with '.' or holds '/'
+            nothing was changed
+            ids and names have letters, digits, '.', '_' and '-'; recant list --all shows all sessions
+    "#);
+}
+
+#[test]
+fn an_unknown_id_lists_the_nearest_and_an_ambiguous_prefix_what_it_fits() {
+    let world = World::new();
+    assert_snapshot!(world.recant("show nothing"), @r#"
+    status 1
+    --- stderr
+    recant: no session "nothing"
+            nothing was changed
+            recant list --all shows all sessions
+    "#);
+    let ids = [world.begin(), world.begin()];
+    let said = world.recant(&format!("show {}x", ids[0])).with(1);
+    assert!(ids.iter().all(|id| said.stderr().contains(id)), "{said}");
+    let year = &ids[0][..4];
+    let said = world.call(["show", year]).run().with(1);
+    assert!(ids.iter().all(|id| said.stderr().contains(id)) && said.stderr().contains("fits 2 sessions"), "{said}");
+}
+
+/// Whoever discards an attempt tries again under its name.
+#[test]
+fn the_name_of_what_is_discarded_is_free() {
+    let world = World::new();
+    let first = world.recant("session new -n try").id();
+    world.recant("session new -n try").with(1);
+    world.recant("discard try -y").ok();
+    let shown = |key: &str| world.call(["show", key, "--json"]).run().ok().json()["session"]["id"].clone();
+    assert_eq!(shown("try"), *first, "it has it while nobody else has");
+    let second = world.recant("session new -n try").id();
+    let other = world.begin();
+    assert_eq!(shown("try"), *second);
+    world.recant(&format!("session rename {other} try")).with(1);
+    world.recant("discard try -y").ok();
+    assert_eq!(shown("try"), *second, "the newest of those that had it");
+    world.recant(&format!("session rename {other} try")).ok();
+    assert_eq!(shown("try"), *other);
+    world.stage_write("try", "f", "mine");
+    world.recant("commit try").ok();
+    assert_eq!(world.read("f"), "mine");
+}
+
+#[test]
+fn a_session_is_found_by_id_last_part_name_and_last() {
+    let world = World::new();
+    let id = world.recant("session new -n upgrade").id();
+    world.stage_write(&id, "f", "x");
+    let empty = world.begin();
+    for key in [&*id, &id[16..], "upgrade", "last", &id[..20]] {
+        let shown = world.call(["show", key, "--json"]).run().ok().json();
+        assert_eq!(shown["session"]["id"], *id, "{key}; the empty session {empty} is not the last");
+    }
+    assert_snapshot!(world.recant("diff --name-only"), @r#"
+    status 0
+    --- stdout
+    /world/tree/f
+    --- stderr
+    recant: last is <id1>
+    "#);
+    assert_snapshot!(world.recant("session new -n upgrade"), @r#"
+    status 1
+    --- stderr
+    recant: the name "upgrade" is taken by session <id1>
+            nothing was changed
+            take another one, or recant session rename <id1> removes it there
+    "#);
+    assert_snapshot!(world.recant("session new -n last"), @r#"
+    status 1
+    --- stderr
+    recant: "last" can be no session's id or name: 'last' always means the newest
+            nothing was changed
+            ids and names have letters, digits, '.', '_' and '-'; recant list --all shows all sessions
+    "#);
+    assert_snapshot!(world.recant("session new -n 1st"), @r#"
+    status 1
+    --- stderr
+    recant: "1st" can be no session's id or name: it does not start with a letter
+            nothing was changed
+            ids and names have letters, digits, '.', '_' and '-'; recant list --all shows all sessions
+    "#);
+}
+
+#[test]
+fn a_session_can_be_renamed_and_unnamed() {
+    let world = World::new();
+    let id = world.recant("session new -n one").id();
+    world.recant("session rename one two").ok();
+    assert_eq!(world.recant("session rename one three").status, 1);
+    assert_eq!(world.recant("show two --json").ok().json()["session"]["name"], "two");
+    world.recant("session rename two").ok();
+    assert_eq!(world.call(["show", &id, "--json"]).run().ok().json()["session"]["name"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_listing_shows_the_newest_first() {
+    let world = World::new();
+    assert_snapshot!(world.recant("list"), @r#"
+    status 0
+    --- stderr
+    recant: no sessions
+    "#);
+    let first = world.recant("session new -n first").id();
+    world.stage_write(&first, "a", "x").stage_write(&first, "b", "x");
+    world.recant("session new -n second");
+    world.call(["commit", &first]).run().ok();
+    let listed = world.recant("list --json").ok().json();
+    let rows: Vec<_> = listed["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| (s["name"].as_str().unwrap(), s["status"].as_str().unwrap()))
+        .collect();
+    assert_eq!(rows, [("second", "pending"), ("first", "committed")]);
+    assert_eq!(world.recant("session list --jsonl").ok().json_lines().len(), 2);
+    let text = world.recant("list").ok().stdout();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("ID ") && lines[1].contains("second") && lines[2].contains("committed"), "{text}");
+}
+
+#[test]
+fn a_garbled_session_never_hides_the_others() {
+    let world = World::new();
+    let (good, bad, cut) = (world.begin(), world.begin(), world.begin());
+    world.stage_write(&good, "f", "x");
+    world.write(world.session(&bad).join("session.json"), "{\"schema\":1,");
+    let header = std::fs::read(world.session(&cut).join("session.json")).unwrap();
+    world.write(world.session(&cut).join("session.json"), &header[..header.len() / 2]);
+    world.mkdir(world.store().join("sessions/stray"));
+    for verb in ["list", "status", "checkpoint list"] {
+        let said = world.recant(verb).with(4);
+        assert!([&*bad, &*cut, "stray", "recant session prune ID"].iter().all(|name| said.stderr().contains(name)), "{said}");
+    }
+    let listed = world.recant("list --json").with(4).json();
+    assert_eq!((listed["sessions"].as_array().unwrap().len(), listed["damaged"].as_array().unwrap().len()), (1, 3));
+    assert_eq!(world.recant("show --json").ok().json()["session"]["id"], *good);
+    let said = world.call(["show", &bad]).run().with(5);
+    assert!(said.stderr().contains("session.json"), "{said}");
+    world.call(["commit", &good]).run().ok();
+}
+
+#[test]
+fn many_sessions_are_listed_in_order_with_the_damaged_ones_beside_them() {
+    let world = World::new();
+    let (first, store) = (world.begin(), world.store().join("sessions"));
+    let header = std::fs::read_to_string(world.session(&first).join("session.json")).unwrap();
+    for n in 2..=150 {
+        let id = format!("20200101-000000-{}{}aa", char::from(b'a' + n / 26), char::from(b'a' + n % 26));
+        world.mkdir(store.join(&id));
+        let header = header.replace(&first, &id).replace("\"seq\":1,", &format!("\"seq\":{n},"));
+        let damaged = n % 30 == 0;
+        world.write(store.join(&id).join("session.json"), if damaged { "{}" } else { &header });
+    }
+    let listed = world.recant("list --json").with(4).json();
+    let sessions = listed["sessions"].as_array().unwrap();
+    let listed_ids: Vec<_> = sessions.iter().map(|session| session["id"].as_str().unwrap()).collect();
+    assert_eq!((listed_ids.len(), listed_ids[144]), (145, &*first));
+    let mut names: Vec<_> = listed_ids[..144].to_vec();
+    names.sort_unstable_by(|a, b| b.cmp(a));
+    assert_eq!(names, listed_ids[..144], "the newest first");
+    let damaged: Vec<_> = listed["damaged"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert!(damaged.len() == 5 && damaged.is_sorted(), "{damaged:?}");
+}
+
+#[test]
+fn many_that_come_first_at_once_make_one_store() {
+    let world = World::new();
+    // Who comes second may meet the store, or a directory above it, in any state of its making.
+    for round in 0..20 {
+        let store = world.root().join(format!("many/{round}/store")).display().to_string();
+        let begin = || world.call(["session", "new", "--store", &store]).command().stdout(Stdio::null()).spawn().unwrap();
+        let children: Vec<_> = (0..8).map(|_| begin()).collect();
+        assert!(children.into_iter().all(|mut child| child.wait().unwrap().success()), "round {round}");
+        assert_eq!(world.call(["list", "--jsonl", "--store", &store]).run().ok().json_lines().len(), 8);
+    }
+}
+
+#[test]
+fn a_store_whose_making_was_cut_off_anywhere_is_made_by_the_next() {
+    for n in common::steps() {
+        let world = World::new();
+        let killed = world.call(["session", "new"]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        if killed.status == 0 {
+            assert!(n > 10, "{n} steps");
+            return;
+        }
+        world.recant("list").ok();
+        let id = world.begin();
+        world.stage_write(&id, "f", "x").call(["commit", &id]).run().ok();
+        world.recant("recover").ok();
+        let names = std::fs::read_dir(world.store().join("sessions")).unwrap().map(|name| name.unwrap().file_name());
+        let left: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with(".new-")).collect();
+        assert!(left.is_empty(), "killed before step {n}: {left:?}");
+    }
+}
+
+#[test]
+fn of_many_that_take_a_name_at_once_one_gets_it_and_no_two_sessions_have_a_number() {
+    let world = World::new();
+    for name in ["one", "two", "three"] {
+        let begin =
+            || world.call(["session", "new", "-n", name]).command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let children: Vec<_> = (0..8).map(|_| begin()).collect();
+        let ended: Vec<_> = children.into_iter().map(|mut child| child.wait().unwrap().code().unwrap()).collect();
+        assert_eq!((ended.iter().filter(|code| **code == 0).count(), ended.iter().sum::<i32>()), (1, 7), "{ended:?}");
+    }
+    let number = |id: &str| -> serde_json::Value {
+        serde_json::from_slice::<serde_json::Value>(&std::fs::read(world.session(id).join("session.json")).unwrap()).unwrap()["seq"].clone()
+    };
+    let listed = world.recant("list --json").ok().json();
+    let numbers: Vec<_> = listed["sessions"].as_array().unwrap().iter().map(|row| number(row["id"].as_str().unwrap())).collect();
+    assert_eq!(numbers, [3, 2, 1]);
+}
+
+#[test]
+fn a_run_whose_record_is_garbled_hides_no_other_session() {
+    let world = World::new();
+    let (good, bad) = (world.begin(), world.begin());
+    world.stage_write(&bad, "f", "x");
+    let header = std::fs::read_to_string(world.session(&bad).join("session.json")).unwrap();
+    let header = header.replace("\"staged\"", "\"captured\"").replace("\"lines\"", "\"uncollected\":true,\"lines\"");
+    world.write(world.session(&bad).join("session.json"), header).write(world.session(&bad).join("run.json"), "{");
+    let listed = world.recant("list --json").with(4).json();
+    assert_eq!((&listed["sessions"][0]["id"], &listed["damaged"][0]["id"]), (&good.into(), &bad.into()), "{listed}");
+    world.recant("status").ok();
+}
+
+/// What a power cut leaves of a run: nothing of it was synced yet.
+#[test]
+fn a_run_whose_header_and_record_are_empty_was_cut_off_and_is_no_damage() {
+    if !common::can_run() {
+        return println!("skipped: what a cut leaves of a run: no run works here");
+    }
+    let world = World::new();
+    let good = world.begin();
+    world.recant("run -- touch made").ok();
+    let id = world.recant("list --json").ok().json()["sessions"][0]["id"].as_str().unwrap().to_owned();
+    world.write(world.session(&id).join("session.json"), "").write(world.session(&id).join("run.json"), "");
+    world.remove(world.session(&id).join("changes.jsonl"));
+    let listed = world.recant("list --json").ok().json();
+    let rows = listed["sessions"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["id"] == *id).unwrap();
+    assert!(rows.len() == 2 && row["unsynced"] == true && row["ended"] == true, "{listed}");
+    let said = world.call(["diff", &id]).run().ok();
+    assert!(said.stderr().contains("and its record with it") && said.stderr().contains("held/upper"), "{said}");
+    assert!(world.session(&id).join("run.json.lost").exists());
+    assert!(!world.call(["commit", &id]).run().stderr().contains("damaged"));
+    world.call(["discard", &id]).run().ok();
+    world.call(["show", &good]).run().ok();
+}
+
+/// The header was durable already, or the power went after a few seconds; the verb that sets the record aside is cut off, too.
+#[test]
+fn a_run_that_lost_its_record_alone_is_not_said_to_have_changed_nothing() {
+    if !common::can_run() {
+        return println!("skipped: what a cut leaves of a run: no run works here");
+    }
+    for record in ["run.json", "run.json.lost"] {
+        let world = World::new();
+        world.recant("run -- touch made").ok();
+        let id = world.recant("list --json").ok().json()["sessions"][0]["id"].as_str().unwrap().to_owned();
+        let directory = world.session(&id);
+        let header = std::fs::read_to_string(directory.join("session.json")).unwrap();
+        let mut header: serde_json::Value = serde_json::from_str(&header).unwrap();
+        header["uncollected"] = true.into();
+        (header["lines"], header["counts"]["changes"]) = (0.into(), 0.into());
+        world.write(directory.join("session.json"), header.to_string()).remove(directory.join("changes.jsonl"));
+        world.remove(directory.join("run.json")).write(directory.join(record), "");
+        let said = world.call(["diff", &id]).run().ok();
+        assert!(said.stderr().contains("and its record with it") && !said.stderr().contains("is held"), "{said}");
+        assert_eq!(world.recant("list --json").ok().json()["sessions"][0]["unsynced"], true);
+    }
+}
+
+/// A file that a run wrote in the boot before this one may have lost its content with the power, and its size with it.
+#[test]
+fn a_run_that_a_restart_cut_off_is_committed_on_request_alone() {
+    if !common::can_run() {
+        return println!("skipped: what a cut leaves of a run: no run works here");
+    }
+    let world = World::new();
+    world.recant("run -- touch made").ok();
+    let id = world.recant("list --json").ok().json()["sessions"][0]["id"].as_str().unwrap().to_owned();
+    let directory = world.session(&id);
+    let read = |name: &str| serde_json::from_slice::<serde_json::Value>(&std::fs::read(directory.join(name)).unwrap()).unwrap();
+    let (mut header, mut run) = (read("session.json"), read("run.json"));
+    header["uncollected"] = true.into();
+    (header["lines"], header["counts"]["changes"]) = (0.into(), 0.into());
+    run.as_object_mut().unwrap().remove("ending");
+    run["boot"] = "6f1a2bb0-0000-4000-8000-000000000000".into();
+    world.write(directory.join("session.json"), header.to_string()).write(directory.join("run.json"), run.to_string());
+    world.remove(directory.join("changes.jsonl"));
+    for _ in 0..2 {
+        let said = world.call(["commit", &id]).run().with(1);
+        assert!(said.stderr().contains("cut off by a restart") && said.stderr().contains("--accept-unsynced"), "{said}");
+        assert!(!world.exists("made"), "nothing was asked for");
+    }
+    assert_eq!(world.recant("list --json").ok().json()["sessions"][0]["unsynced"], true);
+    world.call(["commit", &id, "--accept-unsynced"]).run().ok();
+    assert_eq!(world.read("made"), "");
+}
+
+/// A header made up for it would be of the generation before the operation, which would take back what may be sealed.
+#[test]
+fn a_session_with_a_journal_is_no_run_that_was_cut_off() {
+    let world = World::new();
+    let id = world.begin();
+    let directory = world.session(&id);
+    world.write(directory.join("session.json"), "").write(directory.join("run.json"), "");
+    assert_eq!(world.recant("list --json").ok().json()["damaged"], serde_json::json!([]));
+    world.write(world.store().join("journals").join(&id), "");
+    assert_eq!(world.recant("list --json").with(4).json()["damaged"][0]["id"], *id);
+    world.remove(world.store().join("journals").join(&id)).remove(directory.join("run.json"));
+    // Nor is one without the mark of a run, whatever else of it is missing.
+    assert_eq!(world.recant("list --json").with(4).json()["damaged"][0]["id"], *id);
+}
+
+#[test]
+fn fewer_lines_than_the_header_counts_are_damage() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    world.write(world.session(&id).join("changes.jsonl"), "");
+    assert_snapshot!(world.call(["diff", &id]).run(), @r#"
+    status 5
+    --- stderr
+    recant: /world/store/sessions/<id1>/changes.jsonl: the store is damaged: it ends after 0 lines; the session counts 1
+            nothing was changed
+    "#);
+    assert_eq!(world.call(["commit", &id]).run().status, 5);
+    assert!(!world.exists("f"));
+}
+
+#[test]
+fn a_line_that_was_cut_off_by_a_crash_does_not_count() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    let file = world.session(&id).join("changes.jsonl");
+    let mut text = std::fs::read(&file).unwrap();
+    text.extend_from_slice(b"{\"change\":{\"n\":2,");
+    world.write(&file, &text);
+    assert_eq!(world.call(["diff", &id, "--name-only"]).run().ok().stdout().lines().count(), 1);
+    world.stage_write(&id, "g", "x");
+    assert_eq!(world.call(["diff", &id, "--name-only"]).run().ok().stdout().lines().count(), 2);
+}
+
+/// A later recant says so where an older one would do harm by not knowing something; all else that it adds is kept.
+#[test]
+fn a_session_that_needs_a_newer_recant_is_shown_and_not_changed() {
+    let world = World::new();
+    let (pending, committed) = (world.edited("f"), world.edited("g"));
+    world.recant(&format!("commit {committed}")).ok();
+    let put = |id: &str, fields: &str| {
+        let at = world.session(id).join("session.json");
+        let text = std::fs::read_to_string(&at).expect("the header");
+        world.write(&at, text.replacen(r#""schema":1"#, &format!(r#""schema":1{fields}"#), 1));
+    };
+    for id in [&pending, &committed] {
+        put(id, r#","reader":3,"later":[1]"#);
+    }
+    let before = world.manifest();
+    let header = |id: &str| std::fs::read(world.session(id).join("session.json")).expect("the header");
+    let headers = [&pending, &committed].map(|id| header(id));
+    for words in [
+        format!("commit {pending}"),
+        format!("discard -y {pending}"),
+        format!("session write {pending} h --from /dev/null"),
+        format!("session rename {pending} other"),
+        format!("rollback {committed}"),
+        format!("session prune {committed}"),
+    ] {
+        let said = world.recant(&words);
+        assert_eq!(said.status, 1, "{words}: {said}");
+        assert!(said.stderr().contains("a newer recant has changed it"), "{words}: {said}");
+        assert!(said.stderr().contains("nothing was changed"), "{words}: {said}");
+    }
+    before.assert_same(&world.manifest(), "refused");
+    assert_eq!([&pending, &committed].map(|id| header(id)), headers);
+    for words in [format!("show {pending}"), format!("diff {committed}"), "list".into(), "status".into()] {
+        world.recant(&words).ok();
+    }
+    // What does not say so may be passed over, and stays.
+    for id in [&pending, &committed] {
+        let at = world.session(id).join("session.json");
+        let text = std::fs::read_to_string(&at).expect("the header").replace(r#""reader":3"#, r#""reader":2"#);
+        world.write(&at, text);
+    }
+    world.recant(&format!("commit {pending}")).ok();
+    world.recant(&format!("rollback {committed}")).ok();
+    for id in [&pending, &committed] {
+        assert!(String::from_utf8(header(id)).expect("text").contains(r#""later":[1]"#));
+    }
+}
+
+#[test]
+fn a_store_of_another_format_is_refused_untouched() {
+    let world = World::new();
+    world.begin();
+    world.write(world.store().join("format"), "recant-store 2\n");
+    let before = common::manifest(&world.store());
+    assert_snapshot!(world.recant("session new"), @r#"
+    status 1
+    --- stderr
+    recant: /world/store: the store's format is "recant-store 2"; this recant knows recant-store 1
+            nothing was changed
+            take the recant that made it, or another store: --store DIR, RECANT_STORE
+    "#);
+    assert_eq!(world.recant("list").status, 1);
+    before.assert_same(&common::manifest(&world.store()), "the store was touched");
+}
+
+#[test]
+fn a_store_that_others_can_write_to_is_refused() {
+    let world = World::new();
+    world.begin();
+    world.chmod(world.store(), 0o777);
+    assert_snapshot!(world.recant("list"), @r#"
+    status 1
+    --- stderr
+    recant: /world/store: others may write to it (mode 0777)
+            nothing was changed
+            chmod go-w /world/store
+    "#);
+}
+
+#[test]
+fn the_store_is_private_from_its_first_moment() {
+    let mut world = World::new();
+    world.umask(0);
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    let store = common::manifest(&world.store());
+    let open: Vec<_> = store
+        .0
+        .iter()
+        .filter(|(path, row)| row.mode & 0o077 != 0 && !path.windows(5).any(|part| part == b"held/"))
+        .map(|(path, _)| String::from_utf8_lossy(path).into_owned())
+        .collect();
+    assert_eq!(open, [""; 0]);
+}
+
+#[test]
+fn two_recants_on_one_session_and_the_second_ends_at_once() {
+    let world = World::new();
+    let id = world.begin();
+    let mut first = world.call(["session", "write", &id, "f"]).command();
+    let mut first = first.stdin(Stdio::piped()).spawn().unwrap();
+    let lock = world.session(&id).join("lock");
+    let held = || {
+        let file = std::fs::File::open(&lock).unwrap();
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared).is_err()
+    };
+    while !held() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let start = std::time::Instant::now();
+    let said = world.call(["session", "write", &id, "g"]).stdin("y").run();
+    assert!(start.elapsed().as_secs() < 2);
+    assert_snapshot!(said, @r#"
+    status 6
+    --- stderr
+    recant: session <id1> is held by another recant
+            nothing was changed; try again when it has ended
+    "#);
+    assert_snapshot!(world.call(["session", "prune", &id]).run(), @r#"
+    status 4
+    --- stderr
+    recant: session <id1> stays: another recant holds it
+    recant: 0 sessions pruned, 0 B
+    "#);
+    assert_eq!(world.call(["commit", &id]).run().status, 6);
+    drop(first.stdin.take());
+    assert!(first.wait().unwrap().success());
+    assert_eq!(world.call(["diff", &id, "--name-only"]).run().ok().stdout().lines().count(), 1);
+}
+
+#[test]
+fn discard_drops_what_is_held_and_keeps_a_record() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    let said = world.call(["discard", &id]).run().ok();
+    assert!(said.masked_err().starts_with("recant: session <id1> is discarded: 1 change"), "{said}");
+    assert_eq!(std::fs::read_dir(world.session(&id).join("held/objects")).unwrap().count(), 0);
+    assert_eq!(world.recant("list --json").json()["sessions"][0]["status"], "discarded");
+    assert_snapshot!(world.call(["discard", &id]).run(), @"
+    status 0
+    --- stderr
+    recant: session <id1~> stays as it is: it is discarded already
+    ");
+    assert_snapshot!(world.call(["diff", &id]).run(), @r#"
+    status 1
+    --- stderr
+    recant: session <id1> is discarded: what it held is gone
+            nothing was changed
+    "#);
+    assert_snapshot!(world.call(["rollback", &id]).run(), @r#"
+    status 1
+    --- stderr
+    recant: cannot roll back <id1>: it is discarded: what it held is gone
+            nothing was changed
+    "#);
+    assert_snapshot!(world.call(["session", "write", &id, "g"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: session <id1>: it is discarded; only a pending one can be added to
+            nothing was changed
+            recant session new begins another
+    "#);
+}
+
+#[test]
+fn what_is_on_the_tree_cannot_be_discarded() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    world.call(["commit", &id]).run().ok();
+    assert_snapshot!(world.call(["discard", &id]).run(), @r#"
+    status 1
+    --- stderr
+    recant: session <id1>: it is committed: its changes are on the tree
+            nothing was changed
+            recant rollback <id1> first; or recant checkpoint prune <id1> gives up its rollback
+    "#);
+    world.call(["rollback", &id]).run().ok();
+    world.call(["discard", &id]).run().ok();
+}
+
+#[test]
+fn prune_takes_what_nothing_needs_and_the_rest_only_by_name() {
+    let world = World::new();
+    let make = |file: &str| {
+        let id = world.begin();
+        world.stage_write(&id, file, "x");
+        id
+    };
+    let (pending, committed, back, gone) = (make("p"), make("c"), make("b"), make("g"));
+    world.call(["commit", &committed]).run().ok();
+    world.call(["commit", &back]).run().ok();
+    world.call(["rollback", &back]).run().ok();
+    world.call(["discard", &gone]).run().ok();
+    assert_snapshot!(world.recant("session prune"), @r#"
+    status 2
+    --- stderr
+    recant: which sessions? give an age, a number to keep, a size, or ids
+            nothing was changed
+            recant session prune --older-than 30d, --keep 50, --max-size 1G, or ID…; or set retention.* in the settings
+    "#);
+    let before = common::manifest(&world.store());
+    let dry = world.recant("session prune --keep 0 --dry-run").ok().stdout();
+    before.assert_same(&common::manifest(&world.store()), "a dry run changes nothing");
+    let pruned = world.recant("session prune --keep 0").ok().stdout();
+    assert_eq!((&*dry, &*pruned), (&*format!("{back}\n{gone}\n"), &*format!("{back}\n{gone}\n")));
+    assert_eq!(world.recant("list --json").json()["sessions"].as_array().unwrap().len(), 2);
+    assert_eq!(world.recant("session prune --older-than 0s").ok().stdout(), "");
+    assert_eq!(world.call(["session", "prune", &pending, &committed]).run().ok().stdout(), format!("{pending}\n{committed}\n"));
+    assert_eq!(world.recant("list --json").json()["sessions"].as_array().unwrap().len(), 0);
+    assert_eq!(world.read("c"), "x", "the tree is not involved");
+}
+
+#[test]
+fn prune_by_conditions_says_what_it_leaves_as_it_is_committed_and_takes_that_when_told() {
+    let world = World::new();
+    let make = |n: usize| {
+        world.write(format!("f{n}"), "old");
+        let id = world.begin();
+        world.stage_write(&id, format!("f{n}"), "x");
+        id
+    };
+    let committed: Vec<String> = (0..4).map(make).collect();
+    committed.iter().for_each(|id| drop(world.call(["commit", id]).run().ok()));
+    let pending = make(4);
+    assert_snapshot!(world.recant("session prune --keep 1").masked_err(), @"
+    recant: 0 sessions pruned, 0 B
+    recant: 3 sessions are committed; to give up their rollback:
+            recant session prune --keep 1 --committed
+    ");
+    assert_snapshot!(world.recant("checkpoint prune --older-than 0s").masked_err(), @"
+    recant: 0 checkpoints pruned, 0 B
+    recant: 4 sessions are committed; to give up their rollback:
+            recant checkpoint prune --older-than 0d --committed
+    ");
+    let dry = world.recant("session prune --keep 1 --committed --dry-run").ok().stdout();
+    let pruned = world.recant("session prune --keep 1 --committed").ok();
+    assert_eq!(
+        (dry.lines().collect::<Vec<_>>(), pruned.stdout()),
+        (committed[..3].iter().map(|id| &**id).collect(), dry.clone())
+    );
+    assert!(!pruned.stderr().contains("committed"), "{pruned}");
+    world.call(["session", "prune", &pending, "--committed"]).run().with(2);
+    // The newest has kept its rollback. What was never committed does not go unnamed.
+    let checkpoint = world.recant("checkpoint prune --keep 0 --committed").ok();
+    assert_eq!(checkpoint.stdout(), format!("{}\n", committed[3]));
+    world.call(["rollback", &committed[3]]).run().with(1);
+    world.recant("session prune --keep 0 --committed").ok();
+    assert_eq!(world.status(&pending), "pending");
+}
+
+#[test]
+fn what_sessions_take_is_told_as_du_tells_it() {
+    let world = World::new();
+    let committed: Vec<String> = (0..5)
+        .map(|n| {
+            world.write(format!("f{n}"), "old").write(format!("linked{n}"), vec![1; 9_000]);
+            let id = world.begin();
+            world.stage_write(&id, format!("f{n}"), "new").stage_write(&id, format!("linked{n}"), "new");
+            world.call(["commit", &id]).run().ok();
+            id
+        })
+        .collect();
+    let du = |path: &std::path::Path| -> u64 {
+        let output = std::process::Command::new("du").args(["-s", "-B1"]).arg(path).output().expect("du");
+        String::from_utf8_lossy(&output.stdout).split_whitespace().next().unwrap().parse().unwrap()
+    };
+    let sessions: u64 = committed.iter().map(|id| du(&world.session(id))).sum();
+    assert!(sessions > 5 * 8_192, "{sessions}");
+    let status = world.recant("status --json").ok().json();
+    assert_eq!(status["store"]["bytes"], sessions);
+    assert_eq!(status["prunable"]["needed_bytes"], sessions);
+    let last = committed.last().unwrap();
+    let gone = sessions - du(&world.session(last));
+    assert_eq!(world.recant("session prune --keep 1 --committed --dry-run --json").ok().json()["bytes"], gone);
+    // As many of the oldest as bring it down to what the disk is to hold.
+    let fits = world.recant(&format!("session prune --max-size {} --committed --dry-run", sessions - 1)).ok();
+    assert_eq!(fits.stdout(), format!("{}\n", committed[0]));
+    assert_eq!(world.recant("session prune --keep 1 --committed --json").ok().json()["bytes"], gone);
+    assert_eq!(world.recant("status --json").ok().json()["store"]["bytes"], du(&world.session(last)));
+}
+
+#[test]
+fn prune_takes_no_change_that_was_never_committed_and_nothing_that_force_overwrote() {
+    let world = World::new();
+    let two = || {
+        let id = world.begin();
+        world.stage_write(&id, format!("{id}-f"), "f").stage_write(&id, format!("{id}-g"), "g");
+        world.call(["commit", &id, &format!("{id}-f")]).run().ok();
+        id
+    };
+    let (back, given_up, forced) = (two(), two(), two());
+    world.call(["rollback", &back]).run().ok();
+    assert_eq!(world.call(["show", &back, "--json"]).run().json()["session"]["status"], "rolled_back");
+    world.call(["checkpoint", "prune", &given_up]).run().ok();
+    world.call(["commit", &forced]).run().ok();
+    world.write(format!("{forced}-f"), "somebody's");
+    world.call(["rollback", &forced, "--force"]).run().ok();
+    let before = common::manifest(&world.store());
+    assert_eq!(world.recant("session prune --keep 0").ok().stdout(), "");
+    assert_eq!(world.recant("checkpoint prune --keep 0").ok().stdout(), "");
+    before.assert_same(&common::manifest(&world.store()), "all of it is still wanted");
+    let status = world.recant("status --json").json();
+    assert_eq!(status["prunable"]["unneeded"], 0, "{status}");
+    let kept = world.call(["cat", &forced, &format!("{forced}-f"), "--displaced"]).run().ok();
+    assert_eq!(kept.stdout(), "somebody's");
+    // What is committed for good does not keep the rest from being dropped.
+    assert!(world.call(["discard", &given_up]).run().ok().stderr().contains("1 change"));
+    assert!(world.exists(format!("{given_up}-f")) && !world.exists(format!("{given_up}-g")));
+    assert_eq!(world.recant("session prune --keep 0").ok().stdout(), format!("{given_up}\n"));
+    assert_eq!(world.call(["session", "prune", &back, &forced]).run().ok().stdout(), format!("{back}\n{forced}\n"));
+}
+
+#[test]
+fn a_session_with_a_garbled_header_is_pruned_by_its_whole_id_alone_and_all_that_it_holds_is_named() {
+    let world = World::new();
+    world.write("kept", "old");
+    let id = world.begin();
+    world.stage_write(&id, "kept", "new").stage_write(&id, "fresh", "new");
+    world.call(["commit", &id]).run().ok();
+    world.call(["rollback", &id, "fresh"]).run().ok();
+    world.write(world.session(&id).join("session.json"), "{");
+    for key in ["last", &id[16..], &id[..18]] {
+        let said = world.call(["session", "prune", key]).run();
+        assert!([1, 5].contains(&said.status) && world.session(&id).exists(), "{said}");
+    }
+    assert_eq!(world.recant("session prune --keep 0").ok().stdout(), "", "not by conditions");
+    assert_snapshot!(world.call(["discard", &id]).run(), @r#"
+    status 5
+    --- stderr
+    recant: /world/store/sessions/<id1>/session.json: the store is damaged: EOF while parsing an object at line 1 column 1
+            nothing was changed
+            recant session prune <id1> drops it with all that it holds; with --dry-run it tells what that is
+    "#);
+    assert_snapshot!(world.call(["checkpoint", "prune", &id]).run(), @r#"
+    status 5
+    --- stderr
+    recant: /world/store/sessions/<id1>/session.json: the store is damaged: EOF while parsing an object at line 1 column 1
+            nothing was changed
+            recant session prune <id1> drops it with all that it holds; with --dry-run it tells what that is
+    "#);
+    let dry = world.call(["session", "prune", &id, "--dry-run"]).run().ok();
+    assert_snapshot!(dry, @r#"
+    status 0
+    --- stdout
+    <id1>
+    --- stderr
+    recant: would be lost: /world/tree/fresh: what the session held of it
+    recant: would be lost: /world/tree/kept: what the session held of it
+    recant: would be lost: /world/tree/kept: what was there before it was committed
+    recant: 1 session would go, 8.0 KiB
+    "#);
+    assert!(world.session(&id).exists());
+    let pruned = world.call(["session", "prune", &id, "--json"]).run().ok().json();
+    assert_eq!(pruned["lost"].as_array().unwrap().len(), 3, "{pruned}");
+    assert!(!world.session(&id).exists());
+    assert_eq!(world.recant("status").ok().stderr(), "");
+    assert!(world.recant("log").ok().stdout().contains(&id[16..]));
+}
+
+/// A world with a committed session that has put new content into the file `name`.
+fn committed(name: &str) -> (World, String) {
+    let world = World::new();
+    world.write(name, "old");
+    let id = world.begin();
+    world.stage_write(&id, name, "new");
+    world.call(["commit", &id]).run().ok();
+    (world, id)
+}
+
+#[test]
+fn of_a_garbled_session_whose_records_are_gone_too_the_directories_are_named() {
+    let (world, id) = committed("kept");
+    for file in ["session.json", "changes.jsonl", "checkpoint/manifest.jsonl"] {
+        world.write(world.session(&id).join(file), "garbled");
+    }
+    assert_snapshot!(world.call(["session", "prune", &id]).run(), @r#"
+    status 0
+    --- stdout
+    <id1>
+    --- stderr
+    recant: /world/store/sessions/<id1>/changes.jsonl: the store is damaged: line 1: expected value at line 1 column 1; its paths are counted, not listed
+    recant: /world/store/sessions/<id1>/checkpoint/manifest.jsonl: the checkpoint's manifest is damaged: its end is missing; its paths are counted, not listed
+    recant: lost: /world/store/sessions/<id1>/checkpoint/blobs: 1 object, paths unknown
+    recant: 1 session pruned, 4.0 KiB
+    "#);
+    assert!(!world.session(&id).exists());
+}
+
+#[test]
+fn prune_keeps_the_newest_and_goes_by_age_and_by_the_settings() {
+    let world = World::new();
+    let ids: Vec<String> = (0..4).map(|_| world.begin()).collect();
+    assert_eq!(world.recant("session prune --older-than 1h").ok().stdout(), "");
+    assert_eq!(world.recant("session prune --keep 3").ok().stdout(), format!("{}\n", ids[0]));
+    world.config("[retention]\nkeep = 2\n");
+    assert_eq!(world.recant("session prune -y").ok().stdout(), format!("{}\n", ids[1]));
+    assert_eq!(world.recant("session prune --keep 9").ok().stdout(), "");
+    assert_eq!(world.recant("session prune --max-size 1G").ok().stdout(), "");
+}
+
+#[test]
+fn checkpoint_prune_ends_a_rollback_only_by_name() {
+    let (world, id) = committed("f");
+    assert_eq!(world.recant("checkpoint prune --keep 0").ok().stdout(), "");
+    let said = world.recant("checkpoint prune last").ok();
+    assert_eq!(said.stdout(), format!("{id}\n"));
+    assert_eq!(said.stderr().matches("last is").count(), 1, "{said}");
+    assert_snapshot!(world.call(["rollback", &id]).run(), @r#"
+    status 1
+    --- stderr
+    recant: cannot roll back <id1>: its checkpoint was pruned: the originals are gone, and what is committed stays
+            nothing was changed
+    "#);
+    assert_eq!(world.read("f"), "new");
+    assert_eq!(world.recant("checkpoint list --json").json()["checkpoints"][0]["checkpoint"], "pruned");
+    assert_snapshot!(world.call(["checkpoint", "show", &id]).run(), @"
+    status 0
+    --- stdout
+    modified  file  3 B  f
+    --- stderr
+    recant: the checkpoint of session <id1> was pruned: the originals are gone
+    ");
+}
+
+#[test]
+fn a_checkpoint_pruned_while_nothing_is_on_the_tree_ends_no_later_rollback() {
+    let world = World::new();
+    let id = world.edited("f");
+    for verb in ["commit", "rollback"] {
+        world.call([verb, &id]).run().ok();
+    }
+    world.call(["checkpoint", "prune", &id]).run().ok();
+    world.call(["redo", &id]).run().ok();
+    world.call(["rollback", &id]).run().ok();
+    assert_eq!(world.read("f"), "old");
+}
+
+#[test]
+fn a_checkpoint_is_shown_whole_in_every_form() {
+    let world = World::new();
+    world.write("a", "1").write("c", "3");
+    let id = world.begin();
+    for name in ["a", "b", "c"] {
+        world.stage_write(&id, name, "new");
+    }
+    world.recant(&format!("commit {id}")).ok();
+    let shown = world.recant(&format!("checkpoint show {id} --json")).ok().json();
+    let paths = |rows: &[serde_json::Value]| {
+        let row = |row: &serde_json::Value| (row["path"].as_str().expect("a path").to_owned(), row["change"].to_string());
+        rows.iter().map(row).collect::<Vec<_>>()
+    };
+    let path = |name: &str| world.path(name).display().to_string();
+    let wanted = [("a", "\"modified\""), ("b", "\"created\""), ("c", "\"modified\"")];
+    let wanted: Vec<_> = wanted.iter().map(|(name, change)| (path(name), (*change).to_owned())).collect();
+    assert_eq!(paths(shown["originals"].as_array().expect("originals")), wanted);
+    assert_eq!(paths(&world.recant(&format!("checkpoint show {id} --jsonl")).ok().json_lines()), wanted);
+    let text = world.recant(&format!("checkpoint show {id}")).ok().stdout();
+    let named = |name: &str| text.lines().any(|line| line.split_whitespace().last() == Some(name));
+    assert!(["a", "b", "c"].into_iter().all(named), "{text}");
+}
+
+#[test]
+fn a_checkpoint_is_listed_shown_and_verified() {
+    let world = World::new();
+    world.write("changed", "old").write("gone", "old").symlink("x", "link");
+    let id = world.begin();
+    world.stage_write(&id, "changed", "new").stage_write(&id, "made", "new");
+    for path in ["gone", "link"] {
+        world.call(["session", "delete", &id, path]).run().ok();
+    }
+    assert_snapshot!(world.recant("checkpoint list"), @r#"
+    status 0
+    --- stderr
+    recant: no checkpoints
+    "#);
+    world.call(["commit", &id]).run().ok();
+    assert_snapshot!(world.recant("checkpoint show"), @"
+    status 0
+    --- stdout
+    modified  file     3 B  changed
+    deleted   file     3 B  gone
+    deleted   symlink       link
+    created   nothing       made
+    --- stderr
+    recant: last is <id1>
+    ");
+    assert_snapshot!(world.recant("checkpoint verify"), @r#"
+    status 0
+    --- stdout
+    <id1>  4 originals  6 B  whole
+    "#);
+    let blobs = world.session(&id).join("checkpoint/blobs");
+    let blob = std::fs::read_dir(&blobs).unwrap().next().unwrap().unwrap().path();
+    let times = rustix::fs::stat(&blob).unwrap();
+    world.write(&blob, "bad");
+    let back = rustix::fs::Timespec { tv_sec: times.st_mtime, tv_nsec: times.st_mtime_nsec as _ };
+    let back = rustix::fs::Timestamps { last_access: back, last_modification: back };
+    rustix::fs::utimensat(rustix::fs::CWD, &blob, &back, rustix::fs::AtFlags::empty()).unwrap();
+    let said = world.recant("checkpoint verify").with(5);
+    assert!(said.stderr().contains("damaged (SHA-256 differs)"), "{said}");
+    assert_eq!(world.call(["rollback", &id]).run().status, 5);
+    assert_eq!(world.read("changed"), "new", "nothing was changed");
+}
+
+#[test]
+fn status_tells_how_things_stand_and_which_prune_helps() {
+    let world = World::new();
+    assert_snapshot!(world.recant("status"), @r#"
+    status 0
+    --- stdout
+    store        /world/store (not there yet; the first session makes it)
+    sessions     none
+    "#);
+    let id = world.begin();
+    world.stage_write(&id, "f", "large");
+    world.config("[store]\nwarn_size = 1\n");
+    let status = world.recant("status --json").ok().json();
+    assert_eq!((&status["sessions"]["pending"], &status["store"]["too_large"]), (&1.into(), &true.into()));
+    assert_eq!(status["prunable"]["pending"], 1);
+    let said = world.recant("status").ok();
+    assert!(said.stderr().contains("above store.warn_size (1 B)") && said.stdout().contains("recant discard ID"), "{said}");
+}
+
+#[test]
+fn the_log_tells_what_was_done_also_of_sessions_that_are_gone() {
+    let world = World::new();
+    assert_snapshot!(world.recant("log"), @r#"
+    status 0
+    --- stderr
+    recant: nothing was done yet
+    "#);
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    for verb in ["commit", "rollback", "discard"] {
+        world.call([verb, &id]).run().ok();
+    }
+    world.call(["session", "prune", &id]).run().ok();
+    assert_snapshot!(world.recant("log"), @"
+    status 0
+    --- stdout
+    <time>  prune     <id1~>  1 path  done
+    <time>  discard   <id1~>  1 path  done
+    <time>  rollback  <id1~>  1 path  done
+    <time>  commit    <id1~>  1 path  done
+    ");
+    assert_eq!(world.call(["log", &id, "-n", "2", "--jsonl"]).run().ok().json_lines().len(), 2);
+    assert_eq!(world.call(["log", &id[16..]]).run().ok().stdout().lines().count(), 4);
+    let log = world.store().join("log.jsonl");
+    let text = std::fs::read_to_string(&log).unwrap().replacen("commit", "commot", 1);
+    world.write(&log, text);
+    assert_snapshot!(world.recant("log -n 0"), @"
+    status 4
+    --- stderr
+    recant: /world/store/log.jsonl: 1 line cannot be read: 1
+    ");
+}
+
+#[test]
+fn a_command_from_another_directory_does_the_same() {
+    let world = World::new();
+    world.write("f", "old").mkdir("elsewhere");
+    let id = world.begin();
+    world.stage_write(&id, "f", "new");
+    let elsewhere = world.path("elsewhere");
+    let here = world.call(["diff", &id]).run().ok().stdout();
+    assert_eq!(world.call(["diff", &id]).cwd(&elsewhere).run().ok().stdout(), here);
+    assert_eq!(world.call(["diff", &id, "../f"]).cwd(&elsewhere).run().ok().stdout(), here);
+    world.call(["commit", &id]).cwd("/").run().ok();
+    assert_eq!(world.read("f"), "new");
+    world.call(["rollback", &id]).cwd(&elsewhere).run().ok();
+    assert_eq!(world.read("f"), "old");
+}
+
+#[test]
+fn an_interrupted_commit_is_shown_by_status_and_settled_by_the_next_change() {
+    let world = World::new();
+    let id = world.edited("f");
+    let log = world.root().join("steps");
+    let dry = world.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    world.call(["rollback", &id]).run().ok();
+    let steps = std::fs::read_to_string(&log).unwrap();
+    let exchange = steps.lines().position(|line| line.contains("EXCHANGE")).unwrap_or_else(|| panic!("{steps}{dry}"));
+    let killed = world.call(["redo", &id]).env("RECANT_STEPS", format!("kill:{}", exchange + 2)).run();
+    assert_eq!(killed.status, 137, "{killed}");
+    let said = world.recant("status").ok();
+    assert!(said.masked_out().contains("interrupted  <id1>: interrupted"), "{said}");
+    assert!(world.recant("list").ok().masked_out().contains("interrupted"));
+    let said = world.recant("session new").ok();
+    assert!(said.masked_err().contains("session <id1>"), "{said}");
+    assert!(!world.recant("status").ok().stdout().contains("interrupted"));
+    assert!(["old", "new"].contains(&&*world.read("f")));
+}
+
+#[test]
+fn a_commit_keeps_room_for_its_rollback_as_long_as_there_can_be_one() {
+    for (verb, kept) in [("rollback", false), ("checkpoint prune", false), ("rename", true)] {
+        let world = World::new();
+        world.write("file", "old");
+        let id = world.begin();
+        world.stage_write(&id, "file", "new").recant(&format!("commit {id}")).ok();
+        let reserve = world.session(&id).join("reserve");
+        assert!(reserve.metadata().is_ok_and(|meta| meta.len() > 64 << 10), "{verb}");
+        let words = if verb == "rename" { format!("session rename {id} named") } else { format!("{verb} {id}") };
+        world.recant(&words).ok();
+        assert_eq!(reserve.exists(), kept, "{verb}");
+    }
+}
+
+#[test]
+fn who_only_asks_whether_a_session_is_held_keeps_nobody_from_it() {
+    let world = World::new();
+    let id = world.begin();
+    let lock = std::fs::File::open(world.session(&id).join("lock")).expect("the session's lock");
+    // Readers ask so, for a moment each.
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockShared).expect("a shared lock");
+    let mut child = world.call(["session", "rename", &id, "named"]).command().spawn().expect("recant");
+    for _ in 0..30 {
+        assert_eq!(child.try_wait().expect("its status"), None, "it was kept from the session, or took it all the same");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    drop(lock);
+    assert!(child.wait().expect("its status").success());
+    assert!(world.recant("list").ok().stdout().contains("named"));
+}
+
+#[test]
+fn what_is_done_already_is_said_and_the_store_stays_as_it_is() {
+    let world = World::new();
+    world.set_mtime(".", 1_000_000_000, 7);
+    let id = world.edited("f");
+    world.call(["session", "mkdir", &id, "d"]).run().ok();
+    for (verb, said) in [("commit", "nothing to commit"), ("rollback", "nothing to roll back"), ("redo", "nothing to redo")] {
+        world.call([verb, &id]).run().ok();
+        let (tree, log) = (world.manifest(), world.recant("log --json").ok().stdout());
+        let again = world.call([verb, &id]).run().ok();
+        assert!(again.stderr().contains(said), "{again}");
+        tree.assert_same(&world.manifest(), verb);
+        assert_eq!(log, world.recant("log --json").ok().stdout(), "{verb}");
+    }
+}
+
+#[test]
+fn what_was_never_committed_is_neither_redone_nor_taken_back() {
+    let world = World::new();
+    let id = world.edited("f");
+    let (tree, read) = (world.manifest(), || world.recant("list --json").ok().stdout());
+    let listed = read();
+    for (verb, remedy) in [("redo", "recant commit"), ("rollback", "recant discard")] {
+        let said = world.call([verb, &id]).run().with(1);
+        assert!(said.stderr().contains("it was never committed") && said.stderr().contains(remedy), "{said}");
+        tree.assert_same(&world.manifest(), verb);
+        assert_eq!(listed, read(), "{verb}");
+    }
+}
+
+#[test]
+fn two_originals_of_one_content_that_are_committed_one_after_the_other_are_both_kept() {
+    use std::os::unix::fs::MetadataExt;
+    let world = World::new();
+    world.write("a", "same").write("b", "same").set_mtime("b", 1_000_000_000, 5);
+    let before = world.manifest();
+    let inodes = || ["a", "b"].map(|name| world.path(name).metadata().expect("a file").ino());
+    let was = inodes();
+    let id = world.begin();
+    world.stage_write(&id, "a", "1").stage_write(&id, "b", "2");
+    for name in ["a", "b"] {
+        world.recant(&format!("commit {id} {name}")).ok();
+        world.recant(&format!("checkpoint verify {id}")).ok();
+    }
+    world.recant(&format!("rollback {id}")).ok();
+    before.without_directory_times().assert_same(&world.manifest().without_directory_times(), "both came back");
+    assert_eq!(inodes(), was);
+}
+
+#[test]
+fn what_was_put_is_known_by_its_fingerprint_and_not_read_again() {
+    let world = World::new();
+    world.write("a", "1");
+    let id = world.edited("a");
+    world.recant(&format!("commit {id}")).ok();
+    let manifest = std::fs::read_to_string(world.session(&id).join("checkpoint/manifest.jsonl")).unwrap();
+    let line: serde_json::Value = serde_json::from_str(manifest.lines().next().unwrap()).unwrap();
+    use std::os::unix::fs::MetadataExt;
+    let ino = world.path("a").metadata().unwrap().ino();
+    assert_eq!(line["original"]["put"]["ino"], ino, "{line}");
+}
+
+#[test]
+fn what_somebody_removed_with_its_directory_is_gone_already_for_a_rollback() {
+    let world = World::new();
+    world.write("kept", "1");
+    let before = world.manifest().without_directory_times();
+    let id = world.begin();
+    world.stage_write(&id, "made/deep/new", "n").stage_write(&id, "kept", "2");
+    world.recant(&format!("commit {id}")).ok();
+    world.remove("made");
+    let said = world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest().without_directory_times(), &said.to_string());
+    assert_eq!(world.status(&id), "rolled_back");
+}
+
+#[test]
+fn how_much_a_session_holds_follows_what_lies_in_it() {
+    let world = World::new();
+    let bytes = |field: &str| world.recant("list --json").ok().json()["sessions"][0][field].as_u64().unwrap();
+    world.write("a", vec![1; 100_000]).write("b", "old");
+    let id = world.begin();
+    world.stage_write(&id, "a", "new a").stage_write(&id, "b", "new");
+    for (words, held) in [("commit ID b", 5), ("commit ID a", 0), ("rollback ID b", 3), ("rollback ID", 8), ("redo ID", 0)] {
+        world.recant(&words.replace("ID", &id)).ok();
+        assert_eq!(bytes("held_bytes"), held, "{words}");
+    }
+    // What was overwritten by force lies beside the checkpoint.
+    let kept = bytes("checkpoint_bytes");
+    world.recant(&format!("rollback {id} b")).ok();
+    world.write("b", vec![2; 500_000]);
+    world.recant(&format!("redo {id} b --force")).ok();
+    assert!(bytes("displaced_bytes") >= 500_000);
+    world.recant(&format!("rollback {id} b")).ok();
+    assert!((100_000..=kept).contains(&bytes("checkpoint_bytes")), "{} of {kept}", bytes("checkpoint_bytes"));
+    assert_eq!(bytes("displaced_bytes"), 0, "it is back on the tree");
+    let said = world.call(["cat", &id, "b", "--displaced"]).run().with(1);
+    assert!(said.stderr().contains("has put it back"), "{said}");
+    world.recant(&format!("redo {id} b --force")).ok();
+    world.remove("b").mkdir("b").write("b/theirs", vec![3; 700_000]);
+    world.recant(&format!("rollback {id} --force")).ok();
+    let displaced = bytes("displaced_bytes");
+    assert!((700_000..800_000).contains(&displaced), "{displaced}: all that lay in the directory; the other is gone back");
+    let store = world.recant("status --json").ok().json()["store"]["bytes"].as_u64().unwrap();
+    assert!(store >= displaced, "{store}: nothing grows in silence");
+    let dropped = world.recant(&format!("discard {id} -y --json")).ok().json()["discarded"][0]["bytes"].as_u64().unwrap();
+    assert!(dropped >= displaced, "{dropped}");
+}
+
+/// I28: the room that a commit keeps for its rollback is freed by a rollback, and kept again by one that is undone or leaves something in.
+#[test]
+fn room_for_a_rollback_is_kept_as_long_as_something_is_in() {
+    // btrfs keeps none.
+    let world = World::on(std::path::Path::new("/dev/shm"));
+    let id = world.edited("f");
+    world.write("g", "old").stage_write(&id, "g", "new");
+    world.recant(&format!("commit {id}")).ok();
+    let names = || {
+        let names = std::fs::read_dir(world.session(&id)).expect("the session").map(|name| name.expect("a name").file_name());
+        names.filter(|name| name.to_string_lossy().starts_with("reserve")).count()
+    };
+    let (kept, log) = (names(), world.root().join("steps"));
+    assert!(kept > 0);
+    let rollback = |steps: String| world.call(["rollback", &id]).env("RECANT_STEPS", steps).run();
+    rollback(format!("log:{}", log.display())).ok();
+    assert_eq!(names(), 0, "nothing is in any more");
+    world.recant(&format!("redo {id}")).ok();
+    assert_eq!(names(), kept, "redone");
+    world.recant(&format!("rollback {id} --dry-run")).ok();
+    assert_eq!(names(), kept, "only looked at");
+    let steps = std::fs::read_to_string(log).expect("the steps");
+    let swap = 1 + steps.lines().position(|step| step.contains("EXCHANGE")).expect("a swap");
+    rollback(format!("fail:{swap}:5")).with(1);
+    assert_eq!(names(), kept, "undone");
+    world.recant(&format!("rollback {id} f")).ok();
+    assert_eq!(names(), kept, "one is still in");
+    world.recant(&format!("rollback {id}")).ok();
+    assert_eq!(names(), 0, "nothing is in any more");
+}
+
+/// A session that deletes 5,000 files with long names, below the working directory; gives its id.
+fn crowded(world: &World) -> String {
+    let deep = "a-directory/with-a-long-name/below-another-one/and-so-on/until-it-is-too-long";
+    for n in 0..5000 {
+        world.write(format!("{deep}/file-with-a-name-of-its-own-{n}.txt"), "x\n");
+    }
+    let id = world.begin();
+    world.call(["session", "delete", "-r", &id, "a-directory"]).run().ok();
+    world.recant("session rename last a-name-that-somebody-has-given-to-it-because-he-likes-long-names").ok();
+    id
+}
+
+/// What a person or an agent has to read: standard output, then standard error.
+fn read_by_somebody(said: &common::Said) -> Vec<String> {
+    format!("{}{}", said.stdout(), said.stderr()).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn five_thousand_changes_with_long_paths_are_told_in_thirty_lines_of_eighty_columns() {
+    let world = World::new();
+    let id = crowded(&world);
+    for words in ["show ID", "diff ID --stat", "list", "list --all", "commit ID --dry-run", "log", "status"] {
+        let said = world.recant(&words.replace("ID", &id)).ok();
+        let lines = read_by_somebody(&said);
+        assert!(lines.len() <= 30, "{words}: {} lines: {said}", lines.len());
+        // What would be moved has its paths whole: they may be copied into the next command.
+        let wide: Vec<&String> =
+            lines.iter().filter(|_| !words.contains("--dry-run")).filter(|line| line.chars().count() > 80).collect();
+        assert_eq!(wide, [""; 0], "{words}");
+    }
+    let tail = &id[16..];
+    for (words, more, whole) in [
+        ("show ID", format!("… and 4,985 more: recant show {tail} --all"), 5005),
+        ("diff ID --stat", format!(" … and 4,985 more: recant diff {tail} --stat --all"), 5005),
+    ] {
+        let said = world.recant(&words.replace("ID", &id)).ok();
+        assert!(said.stdout().lines().any(|line| line == more), "{words}: {more}: {said}");
+        let said = world.recant(&format!("{words} --all").replace("ID", &id)).ok();
+        assert!(said.stdout().lines().count() >= whole && !said.stdout().contains("more:"), "{words} --all");
+        let changes =
+            world.recant(&format!("{words} --json").replace("ID", &id)).ok().json()["changes"].as_array().unwrap().len();
+        assert_eq!(changes, 5005, "{words} --json");
+        // With -v nothing is left out, and nothing shortened.
+        let said = world.recant(&format!("{words} -v").replace("ID", &id)).ok();
+        assert!(said.stdout().contains("until-it-is-too-long/file-with-a-name-of-its-own-4999.txt"), "{words} -v");
+    }
+}
+
+#[test]
+fn show_of_a_partial_session_lists_the_side_of_the_fewer_first_and_counts_both() {
+    let world = World::new();
+    let id = world.begin();
+    for n in 0..30 {
+        world.stage_write(&id, format!("{n:02}"), "x");
+    }
+    world.call(["commit", &id, "17", "29"]).run().ok();
+    let said = world.call(["show", &id]).run().ok();
+    let text = said.stdout();
+    assert!(text.contains("status      partial: 2 of 30 changes committed, 28 still held\n"), "{said}");
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("created")).collect();
+    assert_eq!(rows.len(), 20);
+    let names = |n: usize| rows[n].split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(
+        (names(0), names(1), names(2)),
+        ("created committed file 1 B 17".into(), "created committed file 1 B 29".into(), "created held file 1 B 00".into())
+    );
+    // The other way round: the two that are held.
+    world.call(["commit", &id]).run().ok();
+    world.call(["rollback", &id, "05", "07"]).run().ok();
+    let text = world.call(["show", &id]).run().ok().stdout();
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("created")).collect();
+    assert!(rows[0].ends_with("05") && rows[1].ends_with("07") && rows[2].ends_with("00"), "{text}");
+    assert!(text.contains("partial: 28 of 30 changes committed, 2 still held"), "{text}");
+}
+
+#[test]
+fn show_lists_only_the_paths_that_are_named() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "src/a", "x").stage_write(&id, "src/b", "x").stage_write(&id, "other", "x");
+    let said = world.call(["show", &id, "src"]).run().ok();
+    let text = said.stdout();
+    assert!(text.contains("changes     3 created\n") && text.contains("src/b") && !text.contains("other"), "{said}");
+    let told = world.call(["show", &id, "other", "src/a", "--json"]).run().ok().json();
+    let paths: Vec<&str> = told["changes"].as_array().unwrap().iter().map(|row| row["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, [world.path("other").to_str().unwrap(), world.path("src/a").to_str().unwrap()]);
+    assert!(world.call(["show", &id, "nowhere"]).run().with(1).stderr().contains("not in the session"));
+}
+
+/// Two projects beside each other, with a session each of them is begun in; gives their ids.
+fn two_projects(world: &World) -> (String, String) {
+    world.mkdir("web/.git").mkdir("src/.git");
+    let staged = |project: &str| {
+        let id = world.call(["session", "new"]).cwd(world.path(project)).run().ok().id();
+        world.call(["session", "write", &id, "f"]).cwd(world.path(project)).stdin("x").run().ok();
+        id
+    };
+    (staged("web"), staged("src"))
+}
+
+fn ids(said: &common::Said) -> Vec<String> {
+    let rows = said.json()["sessions"].as_array().cloned().unwrap_or_default();
+    rows.iter().map(|row| row["id"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn list_shows_this_project_a_line_a_session_and_says_how_many_are_elsewhere() {
+    let world = World::new();
+    let (web, src) = two_projects(&world);
+    let list = |project: &str, words: &str| {
+        world.call(["list"].into_iter().chain(words.split_whitespace())).cwd(world.path(project)).run()
+    };
+    let said = list("web", "").ok();
+    assert_eq!(said.stdout().lines().count(), 2, "{said}");
+    assert!(said.stdout().contains(&web[16..]) && !said.stdout().contains(&src[16..]), "{said}");
+    assert_eq!(said.stderr(), "recant: 1 more in other projects: recant list --all\n");
+    let all = list("web", "--all").ok();
+    assert!(all.stdout().lines().count() == 3 && all.stdout().contains("PROJECT") && all.err.is_empty(), "{all}");
+    assert_eq!(ids(&list("web", "--json").ok()), [&*web]);
+    let json = list("src", "--json").ok().json();
+    assert_eq!((&json["elsewhere"], json["project"].as_str()), (&1.into(), world.path("src").to_str()));
+    assert_eq!(ids(&list("src", "--json --all").ok()), [&*src, &*web]);
+    // Nothing of another project's is shown in its place.
+    world.mkdir("empty/.git");
+    let none = list("empty", "").ok();
+    assert!(
+        none.out.is_empty() && none.masked_err() == "recant: no sessions in /world/tree/empty; 2 elsewhere: recant list --all\n",
+        "{none}"
+    );
+    // Where the working directory is gone, all are.
+    let script = format!("mkdir gone && cd gone && rmdir ../gone && {} list --json", env!("CARGO_BIN_EXE_recant"));
+    assert_eq!(ids(&world.program("sh", ["-c", &script]).run().ok()).len(), 2);
+}
+
+#[test]
+fn list_takes_a_status_a_time_a_path_and_a_number() {
+    let world = World::new();
+    let many: Vec<String> = (0..25)
+        .map(|n| {
+            let id = world.begin();
+            world.stage_write(&id, format!("d{n}/f"), "x");
+            id
+        })
+        .collect();
+    world.call(["commit", &many[3]]).run().ok();
+    world.call(["commit", &many[4]]).run().ok();
+    world.call(["rollback", &many[4]]).run().ok();
+    let list = |words: &str| ids(&world.recant(&format!("list --json {words}")).ok());
+    assert_eq!(list("--status committed"), [&*many[3]]);
+    assert_eq!(list("--status rolled-back,committed"), [&*many[4], &*many[3]]);
+    assert_eq!(list("--status rolled_back"), [&*many[4]]);
+    assert_eq!(
+        (list("--path d7"), list("--path d7/f"), list("--path d")),
+        (vec![many[7].clone()], vec![many[7].clone()], vec![])
+    );
+    assert_eq!((list("--limit 2").len(), list("").len(), list("--limit 0").len()), (2, 25, 25));
+    assert_eq!(
+        (list("--since 1h").len(), list("--since 2099-01-01").len(), list("--since 2020-01-01 --limit 3").len()),
+        (25, 0, 3)
+    );
+    let said = world.recant("list").ok();
+    assert_eq!(said.stdout().lines().count(), 22, "{said}");
+    assert!(said.stdout().ends_with("… and 5 more: recant list --limit 0\n"), "{said}");
+    let said = world.recant("list --status pending --limit 1").ok();
+    assert!(said.stdout().ends_with("… and 22 more: recant list --status pending --limit 0\n"), "{said}");
+    assert_eq!(world.recant("list --limit 0").ok().stdout().lines().count(), 26);
+    for wrong in ["--status done", "--since yesterday", "--here --all", "--limit x"] {
+        world.recant(&format!("list {wrong}")).with(2);
+    }
+}
+
+#[test]
+fn discard_takes_several_sessions_all_of_them_or_none() {
+    let world = World::new();
+    let held: Vec<String> = ["a", "b", "c"].map(|name| world.edited(name)).into();
+    let real = world.edited("real");
+    world.call(["commit", &real]).run().ok();
+    for wrong in ["nonesuch", &*real] {
+        world.call(["discard", &held[0], wrong, &held[1]]).run().with(1);
+        assert_eq!((world.status(&held[0]), world.status(&held[1])), ("pending".into(), "pending".into()), "{wrong}");
+    }
+    let said = world.call(["discard", &held[0], &held[1], &held[0]]).run().ok();
+    assert_eq!(said.masked_err(), "recant: 2 sessions discarded: 2 changes, 6 B\n");
+    let told = world.call(["discard", &held[0], &held[2], "--json"]).run().ok().json();
+    assert_eq!((&told["discarded"][0]["session"], &told["skipped"][0]["session"]), (&(*held[2]).into(), &(*held[0]).into()));
+    assert!(held.iter().all(|id| world.status(id) == "discarded"));
+    assert_eq!(world.recant("discard").with(2).out, b"");
+    world.call(["discard", "--all", &real]).run().with(2);
+}
+
+#[test]
+fn discard_all_drops_what_is_pending_in_this_project_and_wants_a_word_for_it() {
+    let world = World::new();
+    let (web, src) = two_projects(&world);
+    let here = |words: &str| world.call(words.split_whitespace()).cwd(world.path("web")).run();
+    let real = world.call(["session", "new"]).cwd(world.path("web")).run().ok().id();
+    world.call(["session", "write", &real, "real"]).cwd(world.path("web")).stdin("x").run().ok();
+    world.call(["commit", &real]).run().ok();
+    // Neither a terminal nor -y: nothing but what would go.
+    let said = here("discard --all").with(2);
+    assert!(said.stderr().contains("1 pending session with 1 held change"), "{said}");
+    assert_eq!(world.status(&web), "pending");
+    let said = here("discard --all -y").ok();
+    assert!(said.stderr().contains("is discarded: 1 change"), "{said}");
+    assert_eq!([&web, &src, &real].map(|id| world.status(id)), ["discarded", "pending", "committed"]);
+    assert!(here("discard --all").ok().stderr().contains("nothing to discard"));
+    assert_eq!(here("discard --all --json").ok().json()["discarded"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn discard_all_shows_at_a_terminal_what_would_go_and_asks() {
+    let world = World::new();
+    if world.program("script", ["-V"]).command().output().is_err() {
+        return common::skip("script makes the terminal");
+    }
+    let ids: Vec<String> = (0..23).map(|n| world.edited(&format!("f{n}"))).collect();
+    let at_a_terminal = |answer: &str| {
+        let command = format!("{} discard --all", env!("CARGO_BIN_EXE_recant"));
+        let call = world.program("script", ["-qec", &command, "/dev/null"]).env("TERM", "dumb").stdin(format!("{answer}\n"));
+        let said = call.run();
+        (said.status, said.stdout())
+    };
+    let (status, said) = at_a_terminal("n");
+    assert_eq!(status, 1, "{said}");
+    assert!(
+        said.contains("… and 3 more: recant list --status pending --limit 0") && said.contains("Discard 23 pending sessions"),
+        "{said}"
+    );
+    assert!(said.contains(&ids[22][16..]) && !said.contains(&ids[2][16..]), "{said}");
+    assert_eq!(world.status(&ids[0]), "pending");
+    let (status, said) = at_a_terminal("y");
+    assert!(status == 0 && said.contains("23 sessions discarded: 23 changes"), "{said}");
+    assert!(ids.iter().all(|id| world.status(id) == "discarded"));
+}
+
+/// Gives a session another age: as if nothing had been done with it for so many days.
+fn aged(world: &World, id: &str, days: i64) {
+    let file = world.session(id).join("session.json");
+    let text = std::fs::read_to_string(&file).expect("a header");
+    let mut header: serde_json::Value = serde_json::from_str(&text).expect("a header in JSON");
+    let then = chrono::Utc::now() - chrono::Duration::days(days);
+    header["changed"] = then.format("%Y-%m-%dT%H:%M:%S.000000000Z").to_string().into();
+    world.write(file, format!("{header}\n"));
+}
+
+/// A finished session, a pending one, one that is committed, and two snapshots, in a world whose settings keep nothing; gives the ids.
+fn prunable() -> (World, [String; 3]) {
+    let world = World::new();
+    world.config("[retention]\nkeep = 0\n[snapshot]\nkeep = 1\n");
+    let (finished, pending, committed) = (world.edited("finished"), world.edited("pending"), world.edited("committed"));
+    for id in [&finished, &committed] {
+        world.call(["commit", id]).run().ok();
+    }
+    world.call(["rollback", &finished]).run().ok();
+    world.write("snap/f", "1\n").config("[retention]\nkeep = 0\n[snapshot]\nkeep = 50\n");
+    world.recant("snapshot create snap").ok();
+    world.write("snap/f", "2\n");
+    world.recant("snapshot create snap").ok();
+    world.config("[retention]\nkeep = 0\n[snapshot]\nkeep = 1\n");
+    (world, [finished, pending, committed])
+}
+
+#[test]
+fn prune_lets_go_what_the_settings_say_once_it_was_shown() {
+    let (world, [finished, pending, committed]) = prunable();
+    let before = world.recant("status --json").ok().json();
+    let shown = world.recant("prune --dry-run").ok();
+    assert!(shown.stdout().contains("1 session: finished; this also gives up redo"), "{shown}");
+    assert!(shown.stdout().contains(&finished[16..]) && !shown.stdout().contains(&pending[16..]), "{shown}");
+    assert!(shown.stdout().contains("1 snapshot: over snapshot.keep"), "{shown}");
+    assert!(shown.stderr().contains("1 session, 1 snapshot would go"), "{shown}");
+    assert_eq!(world.recant("status --json").ok().json(), before, "a dry run changes nothing");
+    // Without a terminal it wants a word.
+    let said = world.recant("prune").with(2);
+    assert!(said.stderr().contains("there is no terminal to ask at") && said.stderr().contains("-y goes on"), "{said}");
+    assert_eq!(world.recant("status --json").ok().json(), before);
+    let said = world.recant("prune -y").ok();
+    assert!(said.stderr().contains("1 session, 1 snapshot pruned"), "{said}");
+    world.call(["show", &finished]).run().with(1);
+    assert_eq!((world.status(&pending), world.status(&committed)), ("pending".into(), "committed".into()));
+    assert_eq!(world.recant("snapshot list snap --json").ok().json()["snapshots"].as_array().unwrap().len(), 1);
+    assert_eq!(world.recant("prune").ok().masked_err(), "recant: nothing to prune\n");
+    world.call(["rollback", &committed]).run().ok();
+}
+
+#[test]
+fn prune_without_a_retention_leaves_sessions_and_says_what_would_take_them() {
+    let (world, [finished, ..]) = prunable();
+    let status = || world.recant("status").ok().stdout();
+    let what = "1 session: finished; pruning also gives up redo\n             recant";
+    assert!(status().contains(&format!("{what} prune drops what the settings no longer keep\n")), "{}", status());
+    world.config("[snapshot]\nkeep = 1\n");
+    assert!(
+        status().contains("could go     ") && status().contains(&format!("{what} prune keeps them: no retention.* is set\n"))
+    );
+    assert!(
+        status().contains("             recant session prune --older-than 30d drops old ones, --keep 0 all\n"),
+        "{}",
+        status()
+    );
+    assert!(status().lines().all(|line| line.chars().count() <= 80) && !status().contains("prunable"), "{}", status());
+    let said = world.recant("prune -y").ok();
+    assert!(said.stderr().contains("no session goes: neither retention.keep nor retention.older_than is set"), "{said}");
+    assert!(said.stderr().contains("1 snapshot pruned"), "{said}");
+    assert_eq!(world.status(&finished), "rolled_back");
+}
+
+/// What a verb says at a terminal at which `answer` is typed, and its status.
+fn at_a_terminal(world: &World, words: &str, answer: &str) -> Option<(i32, String)> {
+    if world.program("script", ["-V"]).command().output().is_err() {
+        common::skip("script makes the terminal");
+        return None;
+    }
+    let command = format!("{} {words}", env!("CARGO_BIN_EXE_recant"));
+    let call = world.program("script", ["-qec", &command, "/dev/null"]).env("TERM", "dumb").stdin(format!("{answer}\n"));
+    let said = call.run();
+    Some((said.status, said.stdout()))
+}
+
+#[test]
+fn every_prune_asks_at_a_terminal() {
+    let (world, [finished, ..]) = prunable();
+    for (words, question) in [
+        ("prune".to_owned(), "Prune 1 session, 1 snapshot"),
+        ("session prune --keep 0".into(), "Prune 1 session"),
+        (format!("session prune {finished}"), "Prune session"),
+        (format!("checkpoint prune {finished}"), "Prune checkpoint"),
+        ("snapshot prune snap".into(), "Prune snapshot 0 of"),
+        ("snapshot prune snap --number 0".into(), "Prune snapshot 0 of"),
+    ] {
+        let Some((status, said)) = at_a_terminal(&world, &words, "n") else { return };
+        assert!(status == 1 && said.contains(question) && said.contains("not confirmed"), "{words}: {status}: {said}");
+    }
+    assert_eq!(world.status(&finished), "rolled_back");
+    assert_eq!(world.recant("snapshot list snap --json").ok().json()["snapshots"].as_array().unwrap().len(), 2);
+    for words in [format!("session prune {finished}"), "snapshot prune snap --number 0".into()] {
+        let Some((status, said)) = at_a_terminal(&world, &words, "y") else { return };
+        assert_eq!(status, 0, "{words}: {said}");
+    }
+    world.call(["show", &finished]).run().with(1);
+}
+
+#[test]
+fn status_says_of_old_pending_sessions_what_to_do_with_them() {
+    let world = World::new();
+    let (old, new) = (world.edited("old"), world.edited("new"));
+    aged(&world, &old, 12);
+    let said = world.recant("status").ok();
+    let tail = &old[16..];
+    let want = format!("pending      {tail} for 12 days: recant show {tail}, recant discard {tail}\n");
+    assert!(said.stdout().contains(&want) && !said.stdout().contains(&new[16..]), "{said}");
+    assert_eq!(world.recant("status --json").ok().json()["old_pending"], serde_json::json!([old]));
+    for n in 0..9 {
+        aged(&world, &world.edited(&format!("f{n}")), 8);
+    }
+    let said = world.recant("status").ok();
+    assert_eq!(said.stdout().matches(" days: recant show ").count(), 5, "{said}");
+    assert!(said.stdout().contains("… and 5 more: recant list --all --status pending\n"), "{said}");
+}
+
+#[test]
+fn the_log_and_the_lists_of_snapshots_and_checkpoints_fit_eighty_columns_and_twenty_lines() {
+    let world = World::new();
+    let ids: Vec<String> = (0..25).map(|n| world.edited(&format!("f{n}"))).collect();
+    for id in &ids {
+        world.call(["commit", id]).run().ok();
+        world
+            .call(["session", "rename", id, &format!("a-name-that-is-as-long-as-a-name-may-be-with-a-tail-{}", &id[16..])])
+            .run()
+            .ok();
+    }
+    let message = "a message that says at length what somebody was about to do, and why that was wanted";
+    for n in 0..25 {
+        world.write("snap/f", format!("{n}\n"));
+        world.call(["snapshot", "create", "snap", "-m", message, "--label", "a-label-of-some-length"]).run().ok();
+    }
+    for (words, more, whole) in [
+        ("log", "… and 5 more: recant log --all", "log --all"),
+        ("checkpoint list", "… and 5 more: recant checkpoint list -v", "checkpoint list -v"),
+        ("snapshot list --dir snap", "… and 5 more: recant snapshot list --dir ", "snapshot list --dir snap -v"),
+    ] {
+        let said = world.recant(words).ok();
+        let lines = read_by_somebody(&said);
+        assert!(lines.len() <= 22 && lines.iter().any(|line| line.starts_with(more)), "{words}: {said}");
+        let wide: Vec<&String> = lines.iter().filter(|line| line.chars().count() > 80 && !line.starts_with('…')).collect();
+        assert_eq!(wide, [""; 0], "{words}");
+        let all = world.recant(whole).ok();
+        assert!(all.stdout().lines().count() >= 25 && !all.stdout().contains("more:"), "{whole}: {all}");
+    }
+    assert!(world.recant("snapshot list snap -v").ok().stdout().contains(message));
+    assert_eq!(world.recant("log -n 23").ok().stdout().lines().count(), 23);
+    assert_eq!(world.recant("log --json").ok().json()["entries"].as_array().unwrap().len(), 25);
+}
+
+#[test]
+fn no_line_of_list_or_log_is_wider_than_the_terminal_with_names_agents_and_commands() {
+    if !common::can_run() {
+        return println!("skipped: lists of runs: no run works here");
+    }
+    let world = World::new();
+    for n in 0..3 {
+        let name = format!("a-name-that-is-about-as-long-as-a-name-may-be-{n}");
+        let script = format!("for n in $(seq 1000); do : > f{n}-$n; done; echo {}", "x".repeat(100));
+        let words = ["run", "-q", "-n", &name, "--", "sh", "-c", &script];
+        world.call(words).env("RECANT_AGENT", "an-agent-of-some-length").run().ok();
+    }
+    world.recant("commit a-name-that-is-about-as-long-as-a-name-may-be-1").ok();
+    world.recant("commit a-name-that-is-about-as-long-as-a-name-may-be-2 f2-1").ok();
+    world.recant("rollback a-name-that-is-about-as-long-as-a-name-may-be-1").ok();
+    // Its run waits to be collected.
+    let id = world.recant("list --json --status pending").ok().json()["sessions"][0]["id"].as_str().unwrap().to_owned();
+    let file = world.session(&id).join("session.json");
+    let mut header: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    header["uncollected"] = true.into();
+    world.write(&file, header.to_string());
+    for words in ["list", "list --all", "log"] {
+        for columns in [80_usize, 60, 40] {
+            let said = world.call(words.split(' ')).env("COLUMNS", columns.to_string()).run().ok();
+            let wide: Vec<_> = said.stdout().lines().filter(|line| line.chars().count() > columns).map(str::to_owned).collect();
+            assert_eq!(wide, [""; 0], "{words} in {columns}");
+            if columns == 80 && words == "list" {
+                let lines = said.stdout();
+                let titles = lines.lines().next().unwrap().split_whitespace().collect::<Vec<_>>();
+                assert_eq!(titles, ["ID", "STATUS", "CHANGES", "SIZE", "CHANGED", "NAME", "AGENT", "COMMAND"], "{said}");
+                assert!(lines.contains("a-…") && lines.contains("sh -c"), "{said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_session_named_where_a_path_belongs_is_told_to_have_a_call_of_its_own() {
+    let world = World::new();
+    let ids: Vec<String> = ["a", "b"].map(|name| world.recant(&format!("session new -n {name}")).id()).into();
+    for id in &ids {
+        world.stage_write(id, format!("of-{id}"), "x");
+    }
+    let tail = &ids[1][16..];
+    for (words, wanted) in [
+        ("commit a b".to_owned(), "recant commit a; recant commit b".to_owned()),
+        (format!("commit a {tail} --dry-run"), format!("recant commit a; recant commit {tail}")),
+        (format!("rollback last {}", ids[1]), format!("recant rollback last; recant rollback {}", ids[1])),
+    ] {
+        if words.starts_with("rollback") {
+            world.recant("commit a").ok();
+        }
+        let said = world.recant(&words).with(1);
+        assert!(said.stderr().contains(" is a session and no path: each takes a call of its own\n"), "{said}");
+        assert!(said.stderr().ends_with(&format!("\n        {wanted}\n")), "{said}");
+    }
+    // What is there, or in the session, is a path.
+    world.write("b", "there");
+    assert!(!world.recant("rollback a b").stderr().contains("no path"));
+    world.stage_write("b", "a", "x");
+    world.recant("commit b a").ok();
+}
