@@ -33,30 +33,24 @@ triple:
 demo: static ## a real job on a real source tree: held, committed, rolled back, compared by diff and find
 	@demo/run.sh $(release)
 
-test: static ## build and test everything, in minutes; installs Debian packages where it may
+test: ## build and test everything, in minutes; installs Debian packages where it may
 	@tests/needs.sh
-	@tests/run.sh --features crash-points
-	@tests/torture/torture.py $(release) calls snaps --every 12
+	@tests/run.py
 
-test-all: test demo ## test, the demo, and what takes longer: the ignored tests, everything as an ordinary user, and built for aarch64
-	@tests/run.sh --release --features crash-points -- --include-ignored
-	@tests/as-user.sh
-	@tests/processor.sh
+test-all: test ## test, and what takes longer: long tests, everything as an ordinary user, the demo, and built for aarch64
+	@tests/parts.sh 7 8 9
 
 test-reach: static ## what needs registries: agents and MCP with a stand-in model, browser, book, packages; REACH="claude mcp dist": these alone
 	@tests/dist-reach/run.py --only "$(REACH)"
 	@test -n "$(REACH)" -a -z "$(filter book,$(REACH))" || { $(MAKE) --no-print-directory book && \
-	    RECANT_BOOK_NETWORK=1 $(CARGO) test --locked --features crash-points --test cli book:: -- --show-output; }
+	    RECANT_BOOK_NETWORK=1 tests/run.py cli::book; }
 	@tests/page-reach/run.py --recant $(release) --browser $(target)/page-reach --only "$(REACH)"
 	@tests/mcp-reach/run.py --recant $(release) --clients $(target)/mcp-reach --agents $(target)/agents --only "$(REACH)"
 	@test -n "$(REACH)" -a -z "$(filter-out page mcp book dist,$(REACH))" || \
 	    tests/agents-reach/run.py --recant $(release) $(filter-out page mcp book dist,$(REACH))
 
-torture: static ## every system call fails once, and the power goes: on ext4, xfs, btrfs as root; one table at the end
-	@tests/needs.sh
-	RECANT_STATES=24 $(CARGO) test --locked --features crash-points --test recovery replay:: -- --show-output
-	@tests/torture/torture.py $(release) --self-test
-	@tests/torture/torture.py $(release)
+torture: ## each step and system call fails or is the last one, and the power goes: on ext4, xfs, btrfs as root; some hours
+	@tests/parts.sh 0 1 2 3 4 5 6
 
 lint: lint-commits ## rustfmt, clippy, rustdoc, cargo-deny, commit messages
 	$(CARGO) fmt --all --check

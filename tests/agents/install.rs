@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::common::{Manifest, Said, World, manifest};
+use crate::common::{Manifest, Said, World, manifest, recant};
 use insta::assert_snapshot;
 use serde_json::Value;
 
@@ -72,7 +72,7 @@ fn event(world: &World, agent: &str, event: &str) {
 
 /// What was said, with the place of this program masked, which is another on each machine.
 fn masked(said: &Said) -> String {
-    said.to_string().replace(env!("CARGO_BIN_EXE_recant"), "/bin/recant")
+    said.to_string().replace(recant(), "/bin/recant")
 }
 
 /// What was said, in one line.
@@ -199,7 +199,7 @@ fn each_agent_s_settings_are_made_found_again_and_removed_with_their_directories
             world.recant(&words("install")).ok();
             let path = settings(&world, agent, scope);
             let text = world.read(&path);
-            let named = if scope == "--user" { env!("CARGO_BIN_EXE_recant") } else { "recant" };
+            let named = if scope == "--user" { recant() } else { "recant" };
             assert!(text.contains(named) && text.ends_with('\n'), "{what}: {text}");
             if path.extension().is_some_and(|extension| extension == "json") {
                 let value: Value = serde_json::from_str(&text).expect("settings are JSON");
@@ -288,7 +288,7 @@ fn a_program_that_has_moved_is_replaced_and_the_name_in_path_is_preferred() {
     let world = world();
     let path = settings(&world, "claude", "--user");
     world.recant("agent install claude -y").ok();
-    let moved = world.read(&path).replace(env!("CARGO_BIN_EXE_recant"), "/opt/old/recant");
+    let moved = world.read(&path).replace(recant(), "/opt/old/recant");
     world.write(&path, &moved);
     let said = world.recant("agent status claude").with(4);
     assert!(flat(&said).contains("/opt/old/recant cannot be started: recant agent install claude"), "{said}");
@@ -296,7 +296,7 @@ fn a_program_that_has_moved_is_replaced_and_the_name_in_path_is_preferred() {
     let text = world.read(&path);
     assert_eq!((text.matches("recant\"").count(), text.matches("/opt/old").count()), (10, 0), "{text}");
     let link = world.root().join("bin/recant");
-    world.mkdir(world.root().join("bin")).symlink(env!("CARGO_BIN_EXE_recant"), &link);
+    world.mkdir(world.root().join("bin")).symlink(recant(), &link);
     world.recant("agent install claude -y").ok();
     let text = world.read(&path);
     assert_eq!(text.matches(&link.display().to_string()).count(), 10, "{text}");
@@ -423,7 +423,7 @@ fn nobody_is_asked_without_a_terminal_and_an_agent_is_refused() {
 fn a_person_at_a_terminal_sees_the_edit_and_decides() {
     let world = world();
     let answered = |answer: &str| {
-        let command = format!("{} agent install gemini", env!("CARGO_BIN_EXE_recant"));
+        let command = format!("{} agent install gemini", recant());
         let mut child = world.program("script", ["-qec", &command, "/dev/null"]).command();
         let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
         child.stdin.take().expect("its input").write_all(answer.as_bytes()).expect("an answer");
@@ -522,7 +522,7 @@ fn status_tells_if_the_hooks_fire_and_why_not() {
     world.recant("agent install claude --project -y").ok();
     let said = status("claude").with(4);
     assert!(flat(&said).contains("recant is not in PATH"), "{said}");
-    world.mkdir(world.root().join("bin")).symlink(env!("CARGO_BIN_EXE_recant"), world.root().join("bin/recant"));
+    world.mkdir(world.root().join("bin")).symlink(recant(), world.root().join("bin/recant"));
     let said = status("claude").ok();
     assert!(flat(&said).contains("each event comes once for each file"), "{said}");
 }
@@ -531,7 +531,7 @@ fn status_tells_if_the_hooks_fire_and_why_not() {
 fn status_asks_codex_for_the_trust_of_its_hooks() {
     let world = world();
     let answer = |trust: &str, enabled: &str| {
-        let command = format!("{} hook codex", env!("CARGO_BIN_EXE_recant"));
+        let command = format!("{} hook codex", recant());
         let hook = format!(r#"{{"command":"{command}","enabled":{enabled},"trustStatus":"{trust}"}}"#);
         let script = format!(
             "[ \"$1\" = --version ] && {{ echo codex-cli 0.169.0; exit; }}\nread a; echo '{{\"id\":1,\"result\":{{}}}}'\nread b; read c\n\
@@ -576,7 +576,7 @@ fn status_knows_how_gemini_and_copilot_leave_hooks_out() {
     // A project's hooks depend on the trust in its folder, where trust is asked for.
     world.recant("agent uninstall gemini -y").ok();
     world.recant("agent install gemini --project -y").ok();
-    world.mkdir(world.root().join("bin")).symlink(env!("CARGO_BIN_EXE_recant"), world.root().join("bin/recant"));
+    world.mkdir(world.root().join("bin")).symlink(recant(), world.root().join("bin/recant"));
     world.recant("agent status gemini").ok();
     world.write(settings(&world, "gemini", "--user"), "{\"security\": {\"folderTrust\": {\"enabled\": true}}}");
     assert!(flat(&world.recant("agent status gemini").with(4)).contains("Gemini CLI does not trust"));
@@ -688,7 +688,7 @@ fn hooks_whose_program_is_not_found_do_not_fire_whatever_came_before() {
         said.stdout().starts_with("Claude Code: hooks do not fire\n") && flat(&said).contains("recant is not in PATH"),
         "{said}"
     );
-    world.mkdir(world.root().join("bin")).symlink(env!("CARGO_BIN_EXE_recant"), world.root().join("bin/recant"));
+    world.mkdir(world.root().join("bin")).symlink(recant(), world.root().join("bin/recant"));
     assert!(world.recant("agent status claude").ok().stdout().starts_with("Claude Code: hooks fire\n"));
     world.recant("agent uninstall claude --project -y").ok();
     world.recant("agent install claude -y").ok();

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-use crate::common::World;
+use crate::common::{World, recant};
 use serde_json::{Value, json};
 
 /// The eras.
@@ -949,7 +949,7 @@ fn a_confirmed_act_goes_through_where_the_agents_own_call_does_not() {
     // The way is the confirmed call alone: the server's children are agents, too.
     world.unset("CLAUDECODE");
     let mut client = Client::new(&world, Era::Legacy);
-    let nested = format!("{} rollback {id}; echo $?", env!("CARGO_BIN_EXE_recant"));
+    let nested = format!("{} rollback {id}; echo $?", recant());
     let told = done(client.call("hold_run", json!({ "shell": nested })));
     assert!(world.read("a.txt") == "new" && told["output"]["stdout"] == "1\n", "{told}");
 }
@@ -977,7 +977,7 @@ fn inside_a_run_the_person_outside_decides() {
     lines.extend(look.iter().zip(4..).map(|(name, n)| call(n, name, json!({}))));
     let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
     world.write("input", input);
-    let line = format!("{} mcp < input", env!("CARGO_BIN_EXE_recant"));
+    let line = format!("{} mcp < input", recant());
     let said = world.call(["run", "--session", "s", "--", "sh", "-c", &line]).run().ok();
     let mut answers = said.json_lines();
     answers.sort_by_key(|answer| answer["id"].as_u64());

@@ -870,7 +870,7 @@ fn the_notes_of_a_diff_come_after_its_page() {
     run(&world, "echo mine > mine");
     pause();
     agent.stop();
-    let command = format!("{} agent diff README mine run.sh", env!("CARGO_BIN_EXE_recant"));
+    let command = format!("{} agent diff README mine run.sh", common::recant());
     let call = world.program("script", ["-qec", &command, "/dev/null"]).env("PAGER", "sed s/^/paged:/").env("TERM", "xterm");
     let said = call.run().stdout();
     let paged = said.rfind("paged:").expect("a page");

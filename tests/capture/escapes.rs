@@ -228,7 +228,7 @@ fn without_the_list_of_sockets_no_command_is_started() {
         return println!("skipped: /proc/net/unix is hidden by root alone");
     }
     let world = common::World::new();
-    let script = format!("mount -t tmpfs none /proc/$$/net && exec {} run -- touch made", env!("CARGO_BIN_EXE_recant"));
+    let script = format!("mount -t tmpfs none /proc/$$/net && exec {} run -- touch made", common::recant());
     let said = world.program("unshare", ["-m", "sh", "-c", &script]).run().with(125);
     assert!(said.stderr().contains("/proc/net/unix") && said.stderr().contains("not started"), "{said}");
     assert!(world.recant("list").ok().stdout().is_empty() && !world.exists("made"), "{said}");

@@ -260,7 +260,7 @@ fn a_restore_that_moves_head_says_by_how_many_commits_and_asks() {
     let bare = world.call(["snapshot", "restore", "0", "--with-vcs", "--dry-run"]).env("PATH", "/nowhere").run().ok();
     assert!(bare.stderr().contains("the number of commits is unknown: git is not here"), "{bare}");
     if world.program("script", ["-V"]).command().output().is_ok() {
-        let command = format!("{} snapshot restore 0 --with-vcs", env!("CARGO_BIN_EXE_recant"));
+        let command = format!("{} snapshot restore 0 --with-vcs", common::recant());
         let said = world.program("script", ["-qec", &command, "/dev/null"]).stdin("n\n").run().with(1);
         assert!(said.stdout().contains("back by 3 commits") && said.stdout().contains("would overwrite"), "{said}");
         assert_eq!(git(&world, "", "rev-parse HEAD"), head);

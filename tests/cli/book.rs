@@ -9,7 +9,7 @@ use crate::machines;
 use crate::ssh;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Said, World};
+use crate::common::{Said, World, recant};
 use crate::desk::{Desk, Who, each, has};
 
 /// An output without what is told of mounts, and the lines that go on with it: other people's mounts, told once.
@@ -234,7 +234,7 @@ fn the_page_of_a_fleet_shows_what_machines_do() {
         machines::login(&world, host, "");
         world.program("cp", ["-a".into(), world.tree(), host.home.join("tree")]).run().ok();
     }
-    find_recant(&mut world, Path::new(env!("CARGO_BIN_EXE_recant")));
+    find_recant(&mut world, Path::new(recant()));
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/howto/fleet.md");
     let (tree, web1) = (world.tree(), hosts[0].home.clone());
     let places = [(tree.to_str().unwrap(), "/srv/app"), (web1.to_str().unwrap(), "/home/ann")];

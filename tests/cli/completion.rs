@@ -8,7 +8,7 @@ use crate::common::{self, Said, World};
 /// A world in which `recant` is the one that is tested.
 fn world() -> World {
     let mut world = World::new();
-    let directory = Path::new(env!("CARGO_BIN_EXE_recant")).parent().expect("a directory").to_owned();
+    let directory = Path::new(common::recant()).parent().expect("a directory").to_owned();
     let path =
         std::env::join_paths([directory].into_iter().chain(std::env::split_paths(&std::env::var("PATH").expect("a PATH"))))
             .expect("names without colons");

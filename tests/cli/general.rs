@@ -321,7 +321,7 @@ fn closed_streams_are_as_good_as_dev_null_and_a_lost_reader_of_messages_is_no_fa
     let world = World::new();
     let id = world.begin();
     world.write("f", "old").stage_write(&id, "f", "new");
-    let program = env!("CARGO_BIN_EXE_recant");
+    let program = common::recant();
     for (n, streams) in ["<&- >&- 2>&-", ">&-", "2>&-", "2>/dev/full", ">&- 2>/dev/full"].into_iter().enumerate() {
         let verbs =
             ["list", "log", "show ID", "diff ID", "status", "recover", "commit ID", "rollback ID", "redo ID", "rollback ID"];
@@ -358,7 +358,7 @@ fn what_keeps_recant_from_its_own_store_is_said_with_the_remedy() {
                 "mount -t tmpfs {options} none /mnt && cp -a \"$RECANT_STORE\" /mnt/store && \
                  {{ head -c 9M /dev/zero > /mnt/fill; true; }} 2>/dev/null && mount -o remount,$0 /mnt && \
                  RECANT_STORE=/mnt/store exec {} {words}",
-                env!("CARGO_BIN_EXE_recant")
+                common::recant()
             );
             let mode = if options.contains("size") { "rw" } else { "ro" };
             world.program("unshare", ["-m", "sh", "-c", &script, mode]).stdin([b'x'; 9000]).run()
@@ -429,7 +429,7 @@ fn remedies_and_what_is_skipped_are_broken_on_a_terminal_alone_and_no_command_is
         return common::skip("script makes the terminal");
     }
     let on_a_terminal = |words: &str| {
-        let command = format!("{} {words}", env!("CARGO_BIN_EXE_recant"));
+        let command = format!("{} {words}", common::recant());
         world.program("script", ["-qec", &command, "/dev/null"]).run().stdout().replace('\r', "")
     };
     let id = world.begin();
@@ -466,7 +466,7 @@ fn without_a_working_directory_absolute_paths_do() {
     let id = world.begin();
     let file = world.path("f").to_string_lossy().into_owned();
     let shell = |words: &str| {
-        let script = format!("mkdir gone && cd gone && rmdir ../gone && {} {words}", env!("CARGO_BIN_EXE_recant"));
+        let script = format!("mkdir gone && cd gone && rmdir ../gone && {} {words}", common::recant());
         world.program("sh", ["-c", &script]).stdin("x").run()
     };
     shell(&format!("session write {id} {file}")).ok();
@@ -493,7 +493,7 @@ fn without_a_working_directory_a_verb_says_that_it_cannot_tell_the_project_and_a
     world.write("f", "old");
     let id = world.edited("f");
     let shell = |words: &str| {
-        let script = format!("mkdir gone && cd gone && rmdir ../gone && {} {words}", env!("CARGO_BIN_EXE_recant"));
+        let script = format!("mkdir gone && cd gone && rmdir ../gone && {} {words}", common::recant());
         world.program("sh", ["-c", &script]).run()
     };
     assert_snapshot!(shell(""), @r#"
@@ -519,7 +519,7 @@ fn what_takes_longer_than_a_moment_shows_how_far_it_is_on_a_terminal_alone() {
         return common::skip("script makes the terminal");
     }
     let on_a_terminal = |words: &str, steps: &str| {
-        let command = format!("{} {words}", env!("CARGO_BIN_EXE_recant"));
+        let command = format!("{} {words}", common::recant());
         let call = world.program("script", ["-qec", &command, "/dev/null"]).env("TERM", "xterm").env("RECANT_STEPS", steps);
         String::from_utf8_lossy(&call.command().output().unwrap().stdout).into_owned()
     };
@@ -931,7 +931,7 @@ fn a_manual_page_is_shown_by_man_on_a_terminal_and_printed_elsewhere() {
     world.set("PATH", format!("{}:/usr/bin:/bin", bin.display()));
     world.write(bin.join("man"), "#!/bin/sh\necho \"man $*\"; grep TH\n").chmod(bin.join("man"), 0o755);
     let on_a_terminal = |words: &str| {
-        let command = format!("{} {words}", env!("CARGO_BIN_EXE_recant"));
+        let command = format!("{} {words}", common::recant());
         world.program("script", ["-qec", &command, "/dev/null"]).run().stdout().replace('\r', "")
     };
     assert_eq!(on_a_terminal("man agent").lines().collect::<Vec<_>>(), ["man -l -", ".TH recant-agent 1  \"agent \" "]);

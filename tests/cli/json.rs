@@ -412,7 +412,7 @@ fn with_json_standard_error_has_json_objects_alone_notes_warnings_and_questions_
     world.call(["rollback", &id]).run().ok();
     let id = world.edited("g");
     let asked = |answer: &str| {
-        let command = format!("{} discard {id} --json", env!("CARGO_BIN_EXE_recant"));
+        let command = format!("{} discard {id} --json", common::recant());
         let call = world.program("script", ["-qec", &command, "/dev/null"]).stdin(answer).run();
         let lines: Vec<String> = call.stdout().lines().map(|line| line.trim().to_owned()).collect();
         lines.into_iter().filter(|line| !line.is_empty() && line != answer.trim()).map(|line| json(&line)).collect::<Vec<_>>()

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::common::{Call, Manifest, Said, World};
+use crate::common::{Call, Manifest, Said, World, recant};
 
 /// An ordinary user that needs no line in /etc/passwd.
 pub const USER: u32 = 54_321;
@@ -55,9 +55,9 @@ impl Desk {
 
     /// The desk of a user in this world.
     pub fn of(who: Who, world: World) -> Self {
-        let built = PathBuf::from(env!("CARGO_BIN_EXE_recant"));
+        let built = PathBuf::from(recant());
         let mut binary = built.clone();
-        if who == Who::User && is_root() {
+        if who == Who::User && is_root() && std::env::var_os("RECANT_BINARY").is_none() {
             // The build directory may not be open to the other user.
             binary = world.root().join("recant");
             // By a program of its own: a copy that is open here for writing while another thread forks is 'text file busy'.

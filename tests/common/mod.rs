@@ -27,8 +27,9 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use recant::{Edit, Store};
 use tempfile::TempDir;
 
 /// The same numbers for the same seed (SplitMix64).
@@ -55,6 +56,21 @@ impl Dice {
 
     pub fn of<T: Clone>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())].clone()
+    }
+}
+
+/// The program that is tested: the one that Cargo built, or a copy of it that every user may run (tests/run.py).
+pub fn recant() -> &'static str {
+    static BINARY: OnceLock<String> = OnceLock::new();
+    BINARY.get_or_init(|| std::env::var("RECANT_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_recant").to_owned()))
+}
+
+/// A script that starts the tests in the background leaves SIGINT ignored, and so it would be in all that they start.
+fn heed_interrupts() {
+    #[expect(unsafe_code, reason = "std has no way to set a signal's default")]
+    // SAFETY: signal(2) with SIG_DFL installs no handler, and no test has one.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_DFL);
     }
 }
 
@@ -98,6 +114,7 @@ impl World {
 
     /// Below `directory`: to have the tree and the store on a certain file system.
     pub fn on(directory: &Path) -> Self {
+        heed_interrupts();
         let temp = tempfile::Builder::new().prefix("recant-test-").tempdir_in(directory).expect("a temporary directory");
         let root = temp.path().canonicalize().expect("a directory that was just made");
         for name in ["home", "tree"] {
@@ -259,7 +276,7 @@ impl World {
 
     /// Prepares a run of recant: arguments as they are, working directory, input and variables as set on it.
     pub fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Call {
-        self.program(env!("CARGO_BIN_EXE_recant"), args)
+        self.program(recant(), args)
     }
 
     /// The same for another program, in the same environment: `git`, `sh`.
@@ -283,6 +300,23 @@ impl World {
         self
     }
 
+    /// Stages lines in a session, in this process: `write PATH CONTENT`, with the directories that are missing, `delete PATH`, `mkdir PATH`,
+    /// `chmod MODE PATH`, `symlink TARGET PATH`. Whatever lies at the path gives way.
+    pub fn stage<'a>(&self, id: &str, lines: impl IntoIterator<Item = &'a str>) -> &Self {
+        let mut edits = Edits { world: self, seen: BTreeMap::new(), edits: Vec::new() };
+        lines.into_iter().for_each(|line| edits.add(line));
+        let edits = edits.edits.iter().map(|(path, edit)| match edit {
+            Staged::Write(content) => Edit::Write { path, content: Box::new(content.as_bytes()), mode: None },
+            Staged::Delete => Edit::Delete { path, recursive: true },
+            Staged::Mkdir => Edit::Mkdir { path, mode: None },
+            Staged::Chmod(mode) => Edit::Mode { path, mode: *mode },
+            Staged::Symlink(target) => Edit::Symlink { path, target: Path::new(target) },
+        });
+        let store = Store::open(&self.vars[OsStr::new("RECANT_STORE")]).expect("the world's store");
+        store.stage(&store.find(id).expect("the session"), edits).unwrap_or_else(|error| panic!("{error}"));
+        self
+    }
+
     /// A session that holds "new" for a file of "old"; gives its id.
     pub fn edited(&self, name: &str) -> String {
         self.write(name, "old");
@@ -294,6 +328,65 @@ impl World {
     /// Replaces ids, times and the world's directory in a text, as in what a run says.
     pub fn mask(&self, text: &str) -> String {
         self.masks.lock().expect("no panic").mask(text)
+    }
+}
+
+enum Staged {
+    Write(String),
+    Delete,
+    Mkdir,
+    Chmod(u32),
+    Symlink(String),
+}
+
+/// Lines of [`World::stage`] as the library takes them.
+struct Edits<'w> {
+    world: &'w World,
+    /// Whether what was staged for a path is a directory.
+    seen: BTreeMap<PathBuf, bool>,
+    edits: Vec<(PathBuf, Staged)>,
+}
+
+impl Edits<'_> {
+    fn add(&mut self, line: &str) {
+        let words: Vec<&str> = line.splitn(3, ' ').collect();
+        let (name, edit) = match words[..] {
+            ["write", name, content] => (name, Staged::Write(content.into())),
+            ["delete", name] => (name, Staged::Delete),
+            ["mkdir", name] => (name, Staged::Mkdir),
+            ["chmod", mode, name] => (name, Staged::Chmod(u32::from_str_radix(mode, 8).expect("an octal mode"))),
+            ["symlink", target, name] => (name, Staged::Symlink(target.into())),
+            _ => panic!("{line}: not staged"),
+        };
+        let path = self.world.path(name);
+        for above in path.ancestors().skip(1).collect::<Vec<_>>().into_iter().rev() {
+            if !self.is_directory(above) {
+                self.make_way(above);
+                self.push(above.to_owned(), Staged::Mkdir);
+            }
+        }
+        // A file takes the place of anything but a directory, a directory that of nothing.
+        if matches!(edit, Staged::Mkdir) || matches!(edit, Staged::Write(_) | Staged::Symlink(_)) && self.is_directory(&path) {
+            self.make_way(&path);
+        }
+        self.push(path, edit);
+    }
+
+    fn is_directory(&self, path: &Path) -> bool {
+        self.seen.get(path).copied().unwrap_or_else(|| path.symlink_metadata().is_ok_and(|meta| meta.is_dir()))
+    }
+
+    fn make_way(&mut self, path: &Path) {
+        if self.seen.contains_key(path) || path.symlink_metadata().is_ok() {
+            self.push(path.to_owned(), Staged::Delete);
+        }
+    }
+
+    fn push(&mut self, path: PathBuf, edit: Staged) {
+        if !matches!(edit, Staged::Chmod(_)) {
+            self.seen.insert(path.clone(), matches!(edit, Staged::Mkdir));
+        }
+        self.edits.push((path, edit));
     }
 }
 
@@ -684,6 +777,12 @@ impl Manifest {
         text
     }
 
+    /// The same without mtimes: for what was made at different times.
+    pub fn without_times(mut self) -> Self {
+        self.0.values_mut().for_each(|row| row.mtime = (0, 0));
+        self
+    }
+
     /// The same without the mtimes of directories: for what happened beside them.
     pub fn without_directory_times(mut self) -> Self {
         for row in self.0.values_mut().filter(|row| row.content == "directory") {
@@ -779,7 +878,7 @@ pub fn steps() -> impl Iterator<Item = usize> {
     (1..).inspect(|n| assert!(*n < 5_000, "step {n}, and no end"))
 }
 
-/// One row of the table of ways out of a run, which `tests/run.sh` prints at its end: who tried it on which road, and what became of it
+/// One row of the table of ways out of a run, which `tests/run.py` prints at its end: who tried it on which road, and what became of it
 /// ("closed", "said: where").
 pub fn way(way: &str, who: impl std::fmt::Debug, road: &str, outcome: &str) {
     eprintln!("way: {way} | {who:?} | {road} | {outcome}");
@@ -788,6 +887,18 @@ pub fn way(way: &str, who: impl std::fmt::Debug, road: &str, outcome: &str) {
 /// Who runs the tests.
 pub fn this_user() -> &'static str {
     if rustix::process::geteuid().is_root() { "Root" } else { "User" }
+}
+
+/// A directory on another file system than that of [`World::new`]; where there is none, that is said.
+pub fn elsewhere() -> Option<TempDir> {
+    let dev = |path: &Path| path.metadata().map(|meta| meta.dev()).ok();
+    let here = dev(&std::env::temp_dir());
+    let other = |path: &&str| dev(Path::new(path)).is_some_and(|dev| Some(dev) != here);
+    let found = ["/dev/shm", "/var/tmp"].iter().find(|path| other(path)).and_then(|path| tempfile::tempdir_in(path).ok());
+    if found.is_none() {
+        skip("two file systems: /dev/shm is none of its own");
+    }
+    found
 }
 
 /// Says that a test cannot run here, and why.

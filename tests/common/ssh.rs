@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::{Call, World};
+use crate::common::{Call, World, recant};
 
 /// Keys and settings of ssh, for one world.
 pub struct Net {
@@ -154,7 +154,7 @@ impl Net {
         std::fs::write(directory.join("config"), settings).unwrap();
         // Another user may not be let into the build directory.
         let binary = world.root().join("recant");
-        run(Command::new("cp").arg(env!("CARGO_BIN_EXE_recant")).arg(&binary));
+        run(Command::new("cp").arg(recant()).arg(&binary));
         world.config(&format!("[remote]\nssh = 'ssh -F {shown}/config'\n"));
         Some(Self { directory, binary, apart: false })
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-use crate::common::{Said, World, skip};
+use crate::common::{Said, World, recant, skip};
 
 /// The longest wait for what is to be seen.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -28,7 +28,7 @@ impl<'w> Terminal<'w> {
             return None;
         }
         let terminal = Self { world, socket: world.root().join(format!("tmux-{}", next())) };
-        let binary = PathBuf::from(env!("CARGO_BIN_EXE_recant"));
+        let binary = PathBuf::from(recant());
         let directory = binary.parent().expect("a directory of the program").display();
         let shell = format!("PATH={directory}:$PATH PS1='$ ' exec sh -i");
         let (width, height) = (width.to_string(), height.to_string());

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Dice, World};
+use crate::common::{Dice, World, recant};
 
 const WORKERS: u64 = 8;
 const FILES: u64 = 12;
@@ -67,7 +67,7 @@ fn work(world: &World, seed: u64, rounds: u64, ids: &[String]) -> Vec<String> {
             continue;
         }
         // 124 is timeout(1): somebody would have waited forever.
-        let call = || world.program("timeout", ["60", env!("CARGO_BIN_EXE_recant"), verb, &id]);
+        let call = || world.program("timeout", ["60", recant(), verb, &id]);
         if dice.roll(6) == 0 {
             let mut child = call().command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
             thread::sleep(Duration::from_micros(dice.roll(30_000)));

@@ -615,7 +615,7 @@ fn a_dry_run_makes_no_system_call_that_changes_anything_but_opening_locks() {
     for verb in ["commit", "rollback", "redo"] {
         let log = world.root().join("strace");
         let args = ["-f", "-qq", "-y", "-e", &format!("trace={CHANGING}"), "-o"].map(String::from).into_iter();
-        let rest = [log.display().to_string(), env!("CARGO_BIN_EXE_recant").into(), verb.into(), id.clone(), "--dry-run".into()];
+        let rest = [log.display().to_string(), common::recant().into(), verb.into(), id.clone(), "--dry-run".into()];
         world.program("strace", args.chain(rest)).run().ok();
         let calls = std::fs::read_to_string(&log).expect("strace's log");
         assert!(calls.contains("openat"), "strace saw something:\n{calls}");

@@ -1014,7 +1014,7 @@ fn times_that_a_file_system_only_says_it_has_set_are_named() {
     world.recant(&format!("session chmod {id} 0600 same")).ok();
     for verb in ["commit", "rollback"] {
         let options = ["-f", "-o", "/dev/null", "-e", "trace=utimensat", "-e", "inject=utimensat:retval=0"];
-        let said = world.program("strace", options.into_iter().chain([env!("CARGO_BIN_EXE_recant"), verb, &id])).run();
+        let said = world.program("strace", options.into_iter().chain([common::recant(), verb, &id])).run();
         assert_eq!(said.status, 4, "{verb}: {said}");
         let text = format!("{}{}", said.stdout(), said.stderr());
         assert!(text.contains("edited") && text.contains("its time could not be set"), "{verb}: {said}");
@@ -1160,7 +1160,7 @@ fn what_belongs_to_somebody_else_is_refused_before_anything_is_changed() {
     }
     let call = |words: &str| world.call(words.split(' ')).user(uid, uid).stdin("new").run();
     if call("--version").status != 0 {
-        println!("skipped: directories of somebody else: user {uid} cannot run {}", env!("CARGO_BIN_EXE_recant"));
+        println!("skipped: directories of somebody else: user {uid} cannot run {}", common::recant());
         return;
     }
     for (path, named) in [("theirs/file", "theirs"), ("theirs/made", "theirs"), ("sticky/file", "sticky/file")] {
@@ -1208,7 +1208,7 @@ fn what_belongs_to_somebody_else_is_not_copied_into_a_store_by_a_user() {
     let with = |rights: &str, words: &str| {
         let (inherited, ambient) = (format!("--inh-caps={rights}"), format!("--ambient-caps={rights}"));
         let user = ["--reuid=65534", "--regid=65534", "--clear-groups", &inherited, &ambient];
-        let words: Vec<_> = [env!("CARGO_BIN_EXE_recant")].into_iter().chain(words.split(' ')).collect();
+        let words: Vec<_> = [common::recant()].into_iter().chain(words.split(' ')).collect();
         world.program("setpriv", user.into_iter().chain(words)).run()
     };
     let before = world.manifest().without_directory_times();

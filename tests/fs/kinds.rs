@@ -512,7 +512,7 @@ fn a_users_own_directory_without_w_is_no_obstacle() {
         let everything = world.program("chown", ["-R", "65534:65534"].map(Path::new).into_iter().chain([world.root()])).run();
         everything.ok();
         if world.call(["--version"]).user(uid, gid).cwd("/").run().status != 0 {
-            println!("skipped: a user's own 0555 directory: user {uid} cannot run {}", env!("CARGO_BIN_EXE_recant"));
+            println!("skipped: a user's own 0555 directory: user {uid} cannot run {}", common::recant());
             return;
         }
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Instant;
 
-use crate::common::{Said, World, can_run, skip};
+use crate::common::{Said, World, can_run, recant, skip};
 
 /// Bytes that a program may hold beside what it has for each change.
 const FIXED: u64 = 28 << 20;
@@ -18,8 +18,7 @@ fn measured(world: &World, words: &[&str]) -> (Said, u64) {
     let at = world.root().join("measured");
     let begun = Instant::now();
     let path = at.to_str().expect("a plain path");
-    let said =
-        world.program("/usr/bin/time", [&["-q", "-f", "%M", "-o", path, env!("CARGO_BIN_EXE_recant")], words].concat()).run();
+    let said = world.program("/usr/bin/time", [&["-q", "-f", "%M", "-o", path, recant()], words].concat()).run();
     let text = std::fs::read_to_string(&at).expect("what time(1) measured");
     let most = text.trim().parse::<u64>().expect("KiB") << 10;
     println!("{}: {} MiB, {:.1?}", words.join(" "), most >> 20, begun.elapsed());
@@ -182,7 +181,7 @@ fn calls(world: &World, verb: &str) -> u64 {
 
 fn calls_of(world: &World, words: &[&str]) -> u64 {
     let at = world.root().join("calls");
-    let strace = ["-f", "-c", "-o", at.to_str().expect("a plain path"), env!("CARGO_BIN_EXE_recant")];
+    let strace = ["-f", "-c", "-o", at.to_str().expect("a plain path"), recant()];
     world.program("strace", [&strace, words].concat()).run().ok();
     let table = std::fs::read_to_string(&at).expect("what strace counted");
     let row = |line: &str| {

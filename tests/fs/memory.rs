@@ -4,12 +4,12 @@
 /// KiB of data.
 const SHOWN_KIB: u32 = 8 << 10;
 
-use crate::common::{Said, World, can_run, skip};
+use crate::common::{Said, World, can_run, recant, skip};
 
 /// recant with at most so many KiB of data: heap, stacks, private mappings that it may write to.
 fn within(world: &World, kib: u32, words: &str) -> Said {
     let script = format!("ulimit -d {kib} && exec \"$0\" {words}");
-    world.program("sh", ["-c", &script, env!("CARGO_BIN_EXE_recant")]).run()
+    world.program("sh", ["-c", &script, recant()]).run()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::common::{Said, World, can_run};
+use crate::common::{Said, World, can_run, recant};
 use insta::assert_snapshot;
 
 #[test]
@@ -29,10 +29,7 @@ fn a_command_in_a_message_reaches_the_store_that_the_call_named() {
     let said = in_store(&format!("discard {id}")).run().with(1);
     assert!(said.stderr().contains(&format!("recant {option} rollback {id} first")), "{said}");
     // A shell that is given the command finds the session.
-    let bare = format!(
-        "PATH={}:$PATH; {back}",
-        std::path::Path::new(env!("CARGO_BIN_EXE_recant")).parent().expect("a directory").display()
-    );
+    let bare = format!("PATH={}:$PATH; {back}", std::path::Path::new(recant()).parent().expect("a directory").display());
     world.program("sh", ["-c", &bare]).run().ok();
     assert_eq!(world.read("f"), "old");
 }
@@ -340,7 +337,7 @@ fn nearest_is_what_is_near_and_else_what_is_pending_here() {
 
 /// What a person at a terminal sees who answers so; and the status.
 fn at_terminal(world: &World, dir: &str, words: &str, answer: &str) -> Option<(i32, String)> {
-    let command = format!("{} {words}", env!("CARGO_BIN_EXE_recant"));
+    let command = format!("{} {words}", recant());
     let mut child = world.program("script", ["-qec", &command, "/dev/null"]).cwd(world.path(dir)).command();
     child.stdin(Stdio::piped()).stdout(Stdio::piped());
     let Ok(mut child) = child.spawn() else {

@@ -485,7 +485,7 @@ fn an_interrupted_operation_ends_the_shell_s_loop() {
     let scene = Scene::new("commit");
     let script = format!(
         "set -m; (for i in 1 2 3; do RECANT_STEPS=\"run:20:trap '' INT && kill -INT -\\$(ps -o pgid= -p \\$PPID | tr -d ' ')\" {} commit {}; echo next; done); echo after",
-        env!("CARGO_BIN_EXE_recant"),
+        common::recant(),
         scene.id
     );
     let said = scene.world.program("/bin/bash", ["-c", &script]).run();
@@ -608,7 +608,7 @@ fn what_is_to_come_after_a_recovery_is_not_begun() {
 #[test]
 fn a_signal_that_is_ignored_stays_ignored() {
     let scene = Scene::new("commit");
-    let script = format!("trap '' HUP INT; exec {} commit {}", env!("CARGO_BIN_EXE_recant"), scene.id);
+    let script = format!("trap '' HUP INT; exec {} commit {}", common::recant(), scene.id);
     let orders = "run:30:kill -HUP $PPID && kill -INT $PPID";
     scene.world.program("sh", ["-c", &script]).env("RECANT_STEPS", orders).run().ok();
     assert_eq!(scene.world.status(&scene.id), "committed");

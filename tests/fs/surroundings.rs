@@ -11,7 +11,7 @@ use crate::common::{self, Manifest, Said, World, assert_done_or_not, can_run, is
 /// A copy of recant in the world, by a program of its own: one that is open here for writing while another thread forks is busy.
 fn copy_recant(world: &World) {
     let to = world.root().join("recant");
-    world.program("cp", [Path::new(env!("CARGO_BIN_EXE_recant")), &to]).run().ok();
+    world.program("cp", [Path::new(common::recant()), &to]).run().ok();
 }
 
 /// So many files edited, some removed and some made.
@@ -55,7 +55,7 @@ fn done_or_undone(world: &World, id: &str, before: &Manifest, said: &Said, what:
 
 /// With a shell's limits set first.
 fn limited(world: &World, limit: &str, words: &str) -> Said {
-    let script = format!("{limit}; exec {} {words}", env!("CARGO_BIN_EXE_recant"));
+    let script = format!("{limit}; exec {} {words}", common::recant());
     world.program("/bin/sh", ["-c", &script]).run()
 }
 
@@ -254,7 +254,7 @@ fn a_command_in_a_run_is_ended_by_a_limit_on_file_sizes_as_it_is_bare() {
     let world = World::new();
     let large = "ulimit -f 1; head -c 100000 /dev/zero >large; echo $?";
     for (trap, status) in [("", "153\n"), ("trap '' XFSZ; ", "1\n")] {
-        let script = format!("{trap}exec {} run -q -- sh -c '{large}'", env!("CARGO_BIN_EXE_recant"));
+        let script = format!("{trap}exec {} run -q -- sh -c '{large}'", common::recant());
         let said = world.program("/bin/sh", ["-c", &script]).run();
         assert_eq!(said.stdout(), status, "{trap}: {said}");
     }
@@ -593,7 +593,7 @@ fn a_lock_file_that_is_removed_or_replaced_while_it_is_held_keeps_others_out_all
             }
         };
         let (store, session) = (gone(&world.store().join("lock")), gone(&world.session(&id).join("lock")));
-        let (said, recant) = (world.root().join("said"), env!("CARGO_BIN_EXE_recant"));
+        let (said, recant) = (world.root().join("said"), common::recant());
         let others = format!(
             "{store} && {session} || exit 1\n{recant} discard -y {id} 2> /dev/null; test $? = 6 || exit 1; \
              ({recant} commit {other} > {0} 2>&1; echo ended >> {0}) & until test -s {0}; do sleep 0.02; done",
@@ -628,7 +628,7 @@ fn where_nothing_can_be_locked_nothing_is_changed() {
     }
     let world = World::new();
     let (id, before) = scene(&world, 2);
-    let recant = env!("CARGO_BIN_EXE_recant");
+    let recant = common::recant();
     for error in ["ENOLCK", "ENOSYS", "EOPNOTSUPP", "EIO"] {
         // The session's file and directory, then the store's.
         for nth in 1..=4 {
@@ -653,7 +653,7 @@ fn where_openat2_is_missing_nothing_is_less_safe() {
         let world = World::new();
         let recant = |words: &str| {
             let inject = format!("inject=openat2:error={error}");
-            let strace = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=openat2", "-e", &inject, env!("CARGO_BIN_EXE_recant")];
+            let strace = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=openat2", "-e", &inject, common::recant()];
             world.program("strace", strace.into_iter().chain(words.split_whitespace())).run()
         };
         let (id, before) = scene(&world, 20);

@@ -42,7 +42,7 @@ impl Desk {
                 world.program("chown", ["-hR".as_ref(), owner.as_ref(), top.as_os_str()]).run().ok();
             }
             if world.call(["--version"]).user(USER, USER).cwd("/").run().status != 0 {
-                common::skip(&format!("an ordinary user: user {USER} cannot run {}", env!("CARGO_BIN_EXE_recant")));
+                common::skip(&format!("an ordinary user: user {USER} cannot run {}", common::recant()));
                 return None;
             }
         }
@@ -637,7 +637,7 @@ fn a_capability_opens_a_closed_directory_where_its_owner_cannot_work_above_it() 
     let refused = desk.recant(&format!("commit {id}")).with(1);
     assert!(refused.stderr().contains("shut helps"), "{refused}");
     let ids = [format!("--reuid={USER}"), format!("--regid={USER}")];
-    let rights = ["--clear-groups", "--inh-caps=+dac_override", "--ambient-caps=+dac_override", env!("CARGO_BIN_EXE_recant")];
+    let rights = ["--clear-groups", "--inh-caps=+dac_override", "--ambient-caps=+dac_override", common::recant()];
     let words = ids.iter().map(String::as_str).chain(rights).chain(["commit", &id]);
     desk.world.program("setpriv", words.collect::<Vec<_>>()).cwd("/").run().ok();
     assert_eq!((desk.world.read("shut/f"), desk.mode("shut")), ("new".into(), 0o555));
@@ -819,7 +819,7 @@ fn a_working_directory_that_a_user_may_not_enter_is_told_from_one_that_is_gone()
         let user = format!("setpriv --reuid={USER} --regid={USER} --clear-groups");
         let before = if directory == "gone" { "rmdir ../gone" } else { "true" };
         let script = format!("cd {directory} && {before} && exec {user} \"$0\" {words}");
-        desk.world.program("sh", ["-c", &script, env!("CARGO_BIN_EXE_recant")]).run()
+        desk.world.program("sh", ["-c", &script, common::recant()]).run()
     };
     for directory in ["private", "private/open"] {
         let said = within(directory, "run -- true").with(125);

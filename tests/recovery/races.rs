@@ -366,7 +366,7 @@ fn who_reads_beside_an_operation_is_told_of_it_and_not_of_damage() {
         logged.lines().position(|step| step.starts_with(|c: char| c.is_ascii_digit()) && step.contains("session.json.new"));
     let middle = seals.expect("a seal") + 1;
     world.program("sh", ["-c", "rm -r tree store; cp -a saved/* ."]).cwd(world.root()).run().ok();
-    let recant = env!("CARGO_BIN_EXE_recant");
+    let recant = common::recant();
     let script = format!(
         "cd {}; for words in 'diff {id}' 'cat {id} tree/a --before' 'list' 'show {id}' 'status'; do
             {recant} $words >> said 2>&1; echo \"exit $? of $words\" >> said
@@ -429,7 +429,7 @@ fn a_dry_run_beside_a_recant_that_is_at_work_calls_nothing_interrupted() {
     let scene = Scene::of("commit", Store::OneFileSystem);
     let world = &scene.world;
     let (steps, _) = scene.whole("commit");
-    let (said, recant) = (world.root().join("said"), env!("CARGO_BIN_EXE_recant"));
+    let (said, recant) = (world.root().join("said"), common::recant());
     let order = format!(
         "run:{}:env -u RECANT_STEPS {recant} commit {} --dry-run > {2} 2>&1 || echo $? >> {2}",
         steps.len() / 2,

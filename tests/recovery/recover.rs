@@ -893,7 +893,7 @@ fn what_cannot_be_read_is_undone_once_it_can_be() {
     let scene = Scene::new("commit", false).interrupted();
     let path = scene.world.path("edited").display().to_string();
     let words = ["-f", "-qq", "-o", "/dev/null", "-P", &path, "-e", "trace=pread64", "-e", "inject=pread64:error=EIO"];
-    let said = scene.world.program("strace", [&words[..], &[env!("CARGO_BIN_EXE_recant"), "recover"]].concat()).run().with(7);
+    let said = scene.world.program("strace", [&words[..], &[common::recant(), "recover"]].concat()).run().with(7);
     assert!(said.stdout().contains("edited: cannot read: input/output error"), "{said}");
     scene.world.recant("recover").ok();
     calm(&scene.before).assert_same(&calm(&scene.world.manifest()), "when it can be read again");

@@ -154,11 +154,11 @@ fn what_all_of_them_get_is_not_held_in_memory() {
     world.stage_write(&id, "large", vec![b'x'; 64 * MIB]);
     let stream = world.root().join("stream");
     let export = format!("exec \"$0\" session export {id} > {}", stream.display());
-    world.program("sh", ["-c", &export, env!("CARGO_BIN_EXE_recant")]).run().ok();
+    world.program("sh", ["-c", &export, common::recant()]).run().ok();
     assert!(std::fs::metadata(&stream).expect("a stream").len() > 64 * MIB as u64);
     // Heap, stacks of its threads and private mappings: less than the stream.
     let import = format!("ulimit -d {} && exec \"$0\" -H a,b session import --json < {}", 48 << 10, stream.display());
-    let said = world.program("sh", ["-c", &import, env!("CARGO_BIN_EXE_recant")]).run().ok();
+    let said = world.program("sh", ["-c", &import, common::recant()]).run().ok();
     for (row, host) in said.json_lines().iter().zip(&hosts) {
         assert_eq!((&row["host"], &row["documents"][0]["session"]), (&host.name.as_str().into(), &id.as_str().into()), "{said}");
     }
@@ -222,7 +222,7 @@ fn what_is_kept_for_all_leaves_nothing_when_its_process_is_killed_before_any_ste
     let mut killed = 0;
     for n in common::steps() {
         let script = "exec \"$0\" -H a,b session import < /dev/null";
-        let call = world.program("sh", ["-c", script, env!("CARGO_BIN_EXE_recant")]);
+        let call = world.program("sh", ["-c", script, common::recant()]);
         let said = call.env("RECANT_STEPS", format!("kill:{n}")).run();
         assert_eq!(names(&kept), [""; 0], "before step {n}");
         if said.status != 137 || said.stdout().contains("137") {
@@ -290,7 +290,7 @@ fn what_a_machine_prints_gives_a_terminal_no_orders() {
     if world.program("script", ["-V"]).command().output().is_err() {
         return common::skip("script makes the terminal");
     }
-    let command = format!("{} -H a,b diff", env!("CARGO_BIN_EXE_recant"));
+    let command = format!("{} -H a,b diff", common::recant());
     let said = world.program("script", ["-qec", &command, "/dev/null"]).env("TERM", "xterm").run().with(1);
     let shown = said.stdout();
     assert!(shown.contains("^[[8mhidden^[[2Kx^Mover<9B>8m") && shown.contains("a: ^[[1A^[[2Kgone"), "{said}");
@@ -325,7 +325,7 @@ fn what_machines_print_without_end_takes_no_memory() {
     // Heap, stacks of its threads and private mappings: less than one of the two prints.
     let bounded = |mib: usize, words: &str| {
         let script = format!("ulimit -d {} && exec \"$0\" {words} > {} 2>&1", mib << 10, out.display());
-        let said = world.program("sh", ["-c", &script, env!("CARGO_BIN_EXE_recant")]).run();
+        let said = world.program("sh", ["-c", &script, common::recant()]).run();
         assert_eq!(names(&kept), [""; 0]);
         (said.status, std::fs::read(&out).expect("what it printed"))
     };

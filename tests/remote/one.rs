@@ -278,11 +278,11 @@ fn streams_of_any_size_go_through_and_a_closed_one_is_closed_there() {
     assert!(got == large, "{} bytes of {} came back", got.len(), large.len());
     // What reads nothing leaves the list of a loop alone.
     let script = "printf 'web1\\nweb1\\n' | while read -r host; do \"$0\" -H $host status > /dev/null; echo $host; done";
-    let said = world.program("sh", ["-c", script, env!("CARGO_BIN_EXE_recant")]).run().ok();
+    let said = world.program("sh", ["-c", script, common::recant()]).run().ok();
     assert_eq!(said.stdout(), "web1\nweb1\n");
     if can_run() {
         let script = "\"$0\" -H web1 run -q -- sh -c 'yes; echo $? > ended' | head -n 1";
-        let said = world.program("sh", ["-c", script, env!("CARGO_BIN_EXE_recant")]).run().ok();
+        let said = world.program("sh", ["-c", script, common::recant()]).run().ok();
         assert_eq!(said.stdout(), "y\n");
         world.recant("-H web1 commit last").ok();
         assert_eq!(host.read("ended"), "141\n");
@@ -298,7 +298,7 @@ fn what_cannot_be_written_here_is_no_success() {
     world.call(["-H", "web1", "session", "write", &id, "large"]).stdin(vec![b'x'; 3 << 20]).run().ok();
     let nowhere = |words: &str| {
         let script = format!("exec \"$0\" -H {words} > /dev/full");
-        world.program("sh", ["-c", &script, env!("CARGO_BIN_EXE_recant")]).run()
+        world.program("sh", ["-c", &script, common::recant()]).run()
     };
     let mut reads = ["web1 list", "web1 doctor", "web1,web2 list", "web1,web2 list --json"].map(str::to_owned).to_vec();
     reads.extend([format!("web1 cat {id} large"), format!("web1 session export {id}")]);
@@ -441,7 +441,7 @@ fn a_person_at_a_terminal_works_there_as_at_home() {
         world.write(world.root().join(name), text);
     }
     let script = world.root().join("far.py");
-    let words = [script.as_os_str(), OsStr::new(env!("CARGO_BIN_EXE_recant")), OsStr::new("web1"), host.home.as_os_str()];
+    let words = [script.as_os_str(), OsStr::new(common::recant()), OsStr::new("web1"), host.home.as_os_str()];
     let output = world.program("python3", words).command().stdin(Stdio::null()).output().unwrap();
     let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && said.lines().count() >= 4, "{said}{errors}");
@@ -457,7 +457,7 @@ fn standard_input_that_cannot_be_read_ends_the_verb_and_is_named() {
     world.call(["-H", "web1", "session", "new", "-n", "s"]).run().ok();
     // A directory can be opened, and not be read.
     let script = "timeout -k 1 30 \"$0\" -H web1 session write s app.conf < /";
-    let said = world.program("sh", ["-c", script, env!("CARGO_BIN_EXE_recant")]).run().with(1);
+    let said = world.program("sh", ["-c", script, common::recant()]).run().with(1);
     assert!(said.stderr().contains("web1: standard input") && said.stderr().contains("cannot be read"), "{said}");
     let shown = world.call(["-H", "web1", "show", "s", "--json"]).run().ok();
     assert_eq!(shown.json()["session"]["changes"], 0, "{shown}");

@@ -195,7 +195,7 @@ fn a_person_who_is_asked_by_ssh_may_take_longer() {
     std::fs::write(net.settings(), settings).expect("other settings");
     patient(&world, &net, "3s");
     let typed = |after: u32, path: &Path| {
-        let recant = env!("CARGO_BIN_EXE_recant");
+        let recant = common::recant();
         let script = format!(
             "(sleep {after}; echo 'a passphrase'; sleep 6) | script -qec '{recant} -H web1 session new' /dev/null > {} 2>&1",
             path.display()
@@ -214,7 +214,7 @@ fn a_person_who_is_asked_by_ssh_may_take_longer() {
 fn an_ssh_that_stays_after_the_last_word_keeps_nobody_waiting() {
     let world = World::new();
     let pid = world.root().join("stays");
-    let recant = env!("CARGO_BIN_EXE_recant");
+    let recant = common::recant();
     let stays = format!("{recant} far; echo $$ > {}; exec sleep 60", pid.display());
     script(&world, &stays, "1h");
     for words in ["-H web1 session new", "-H web1,web1:22 list"] {

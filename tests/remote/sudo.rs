@@ -162,7 +162,7 @@ fn sudo_that_wants_a_password_or_lets_nobody_is_named_with_what_would_allow_it()
         let json: serde_json::Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
         assert!(json["remedy"].as_str().is_some_and(|remedy| remedy.contains("sudoers")), "{json}");
         // On a terminal it could ask, and does not.
-        let recant = env!("CARGO_BIN_EXE_recant");
+        let recant = common::recant();
         let shown = scene.world.root().join("shown");
         let script = format!("script -qec '{recant} -H web1 run -- true' /dev/null > {}; :", shown.display());
         scene.world.program("sh", ["-c", &script]).run().ok();
@@ -218,7 +218,7 @@ impl StandIn {
     fn on_terminal(&self, words: &str) -> (i32, String, usize) {
         let at = |name: &str| self.world.root().join(name);
         let _none = std::fs::remove_file(at("calls"));
-        let call = format!("{} -H web1 {words}", env!("CARGO_BIN_EXE_recant"));
+        let call = format!("{} -H web1 {words}", common::recant());
         std::fs::write(at("call"), format!("{call}\n")).unwrap();
         let script = format!("script -qec 'sh {}' /dev/null > {}", at("call").display(), at("shown").display());
         let said = self.world.program("sh", ["-c", &script]).run();
@@ -266,7 +266,7 @@ fn ctrl_c_on_a_terminal_by_sudo_is_the_command_s_and_its_end_is_waited_for() {
     }
     let root = far.world.root().display().to_string();
     let command = "trap \"sleep 0.5; echo cleaned; exit 5\" INT; echo begun; while :; do sleep 0.1; done";
-    let call = format!("{} -H web1 run -- sh -c '{command}'\n", env!("CARGO_BIN_EXE_recant"));
+    let call = format!("{} -H web1 run -- sh -c '{command}'\n", common::recant());
     std::fs::write(format!("{root}/call"), call).unwrap();
     let typed = format!(
         "cd {root}; : > shown; (until grep -q begun shown; do sleep 0.05; done; printf '\\003'; until [ -e over ]; do sleep 0.05; done) | \
@@ -298,7 +298,7 @@ fn what_sudo_refuses_on_a_terminal_is_told_there_and_nothing_is_asked_again() {
 fn a_recant_that_cannot_tell_that_it_was_started_does_nothing() {
     let world = World::new();
     // A shell without a trap, which the signal would end.
-    let call = format!("{} far --request e30 --tells $$; echo ended $?", env!("CARGO_BIN_EXE_recant"));
+    let call = format!("{} far --request e30 --tells $$; echo ended $?", common::recant());
     let said = world.program("sh", ["-c", &call]).run().ok();
     assert_eq!(said.stdout(), "ended 1\n", "{said}");
     assert!(said.stderr().contains("that recant was started"), "{said}");
@@ -318,7 +318,7 @@ fn a_sudo_that_wants_a_terminal_runs_on_one() {
     assert!(said.stderr().contains("sudo -n refused to run recant there"), "{said}");
     let shown = scene.world.root().join("shown");
     let call = scene.world.root().join("call");
-    let (recant, srv, conf) = (env!("CARGO_BIN_EXE_recant"), scene.srv.display(), scene.conf());
+    let (recant, srv, conf) = (common::recant(), scene.srv.display(), scene.conf());
     std::fs::write(&call, format!("{recant} -H web1 run --in {srv} -- sh -c 'echo new > {conf}; exit 1'\n")).unwrap();
     let script = format!("script -qec 'sh {}' /dev/null > {}", call.display(), shown.display());
     let said = scene.world.program("sh", ["-c", &script]).run().with(1);
@@ -335,7 +335,7 @@ fn a_run_by_sudo_on_a_terminal_ends_with_its_connection() {
     }
     let _rule = scene.rule("NOPASSWD");
     let at = |name: &str| scene.world.root().join(name);
-    let call = format!("{} -H web1 run -- sh -c 'echo begun; exec sleep 600'\n", env!("CARGO_BIN_EXE_recant"));
+    let call = format!("{} -H web1 run -- sh -c 'echo begun; exec sleep 600'\n", common::recant());
     std::fs::write(at("call"), call).unwrap();
     let script = format!("exec script -qefc 'sh {}' /dev/null > {}", at("call").display(), at("shown").display());
     let mut near = scene.world.program("sh", ["-c", &script]).command().stdin(Stdio::null()).spawn().unwrap();

@@ -411,7 +411,7 @@ fn seen(world: &World, words: &str, pager: &str) -> Option<Vec<u8>> {
         common::skip("script makes the terminal");
         return None;
     }
-    let command = format!("{} {words}", env!("CARGO_BIN_EXE_recant"));
+    let command = format!("{} {words}", common::recant());
     let call = world.program("script", ["-qec", &command, "/dev/null"]).env("TERM", "dumb").env("PAGER", pager);
     Some(call.run().ok().out)
 }

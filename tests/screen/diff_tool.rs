@@ -197,7 +197,7 @@ fn differences_have_a_pager_of_their_own_and_else_that_of_all() {
         return skip("script makes the terminal");
     }
     let first = |words: &str| {
-        let command = format!("{} --color never {words}", env!("CARGO_BIN_EXE_recant"));
+        let command = format!("{} --color never {words}", common::recant());
         let said = world.program("script", ["-qec", &command, "/dev/null"]).env("TERM", "dumb").run().ok();
         said.stdout().split(':').next().unwrap().to_owned()
     };

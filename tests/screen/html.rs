@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use crate::agent::{Agent, repository};
-use crate::common::{World, can_run, name, skip};
+use crate::common::{World, can_run, name, recant, skip};
 use crate::page::{self, Page};
 
 /// The page that a call makes. Its notes go to standard error alone.
@@ -409,7 +409,7 @@ fn what_no_page_can_be_made_for_is_refused_as_usage() {
     if world.program("script", ["-V"]).command().output().is_err() {
         return skip("script makes the terminal");
     }
-    let command = format!("{} diff {id} --html", env!("CARGO_BIN_EXE_recant"));
+    let command = format!("{} diff {id} --html", recant());
     let said = world.program("script", ["-qec", &command, "/dev/null"]).env("TERM", "dumb").run().with(2).stdout();
     assert!(said.contains("a page is nothing for a terminal") && said.contains("--html -o FILE"), "{said}");
 }
@@ -436,7 +436,7 @@ fn a_page_of_50_mb_is_never_in_memory_as_a_whole() {
     ran(&world, "large", make);
     let limited = |words: &str| {
         let script = format!("ulimit -d {} && exec \"$0\" {words}", 16 << 10);
-        world.program("sh", ["-c", &script, env!("CARGO_BIN_EXE_recant")]).run().ok()
+        world.program("sh", ["-c", &script, recant()]).run().ok()
     };
     limited("diff large --html -o page.html");
     let size = std::fs::metadata(world.path("page.html")).expect("the page").len();

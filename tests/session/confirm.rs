@@ -157,7 +157,7 @@ fn one_that_is_not_confirmed_is_rolled_back_exactly_though_the_shell_has_ended()
     let (world, id, before) = scene();
     // The shell that commits is gone at once, with its session and its terminal's, if it had one.
     let script = "setsid \"$0\" commit \"$1\" --confirm-within 2s --json";
-    let said = world.program("sh", ["-c", script, env!("CARGO_BIN_EXE_recant"), &id]).run().ok();
+    let said = world.program("sh", ["-c", script, common::recant(), &id]).run().ok();
     assert_eq!(world.status(&id), "committed");
     let pid = watcher(&said);
     wait_until("the rollback", || !record(&world, &id).exists());
@@ -476,7 +476,7 @@ fn a_job_finds_the_version_that_came_into_its_own_one_s_place() {
         let versions = world.root().join("h'ome/.local/lib/recant/bin");
         std::fs::create_dir(&bin).expect("a directory");
         std::fs::create_dir_all(versions.join("0.0.1")).expect("a directory");
-        world.program("cp", [Path::new(env!("CARGO_BIN_EXE_recant")), &versions.join("0.0.1/recant")]).run().ok();
+        world.program("cp", [Path::new(common::recant()), &versions.join("0.0.1/recant")]).run().ok();
         let script = format!("#!/bin/sh\nmv \"$VERSIONS\"/0.0.1 \"$VERSIONS\"/0.0.2\n{take}");
         std::fs::write(bin.join(name), script).expect("a script");
         std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).expect("its mode");

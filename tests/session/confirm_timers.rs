@@ -77,8 +77,7 @@ const WAIT: &str = r#"while [ -e "$RECORD" ]; do sleep 0.05; done"#;
 fn apart(world: &World, id: &str, unshare: &[&str], script: &str) -> Said {
     let inside = ["sh", "-c", script];
     let words = ["-k", "5", "90", "unshare"].iter().chain(unshare).chain(&inside).copied();
-    let call =
-        world.program("timeout", words).env("RECANT", env!("CARGO_BIN_EXE_recant")).env("ID", id).env("WORLD", world.root());
+    let call = world.program("timeout", words).env("RECANT", common::recant()).env("ID", id).env("WORLD", world.root());
     call.env("RECORD", world.store().join("unconfirmed").join(id)).env("INSIDE", "").run()
 }
 

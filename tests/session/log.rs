@@ -572,7 +572,7 @@ fn a_line_that_another_recant_adds_meanwhile_comes_behind_and_follows() {
     let n = steps.lines().position(of_log).unwrap_or_else(|| panic!("{steps}")) + 2;
     // Between what it read of the log and what it adds.
     let script = world.root().join("other.sh");
-    let (recant, root) = (env!("CARGO_BIN_EXE_recant"), world.root().display());
+    let (recant, root) = (common::recant(), world.root().display());
     world.write(
         &script,
         format!("unset RECANT_STEPS\n({recant} discard {third} > {root}/said 2>&1; echo > {root}/over) &\nsleep 1\n"),
@@ -616,7 +616,7 @@ fn of_a_thousand_sessions_a_file_each_is_opened_and_more_only_of_those_that_name
     fill(&world, 1000);
     let opened = |words: &[&str]| {
         let log = world.root().join("strace");
-        let args = ["-f", "-e", "trace=openat,openat2", "-o", log.to_str().unwrap(), env!("CARGO_BIN_EXE_recant")];
+        let args = ["-f", "-e", "trace=openat,openat2", "-o", log.to_str().unwrap(), common::recant()];
         let said = world.program("strace", args.iter().chain(words)).run().ok();
         let calls = std::fs::read_to_string(&log).unwrap();
         let of = |name: &str| calls.lines().filter(|line| line.contains(name) && !line.contains("ENOENT")).count();

@@ -558,7 +558,7 @@ fn an_export_keeps_its_memory_whatever_the_sizes() {
     let script = "ulimit -v 150000; \"$0\" session export \"$1\" | \"$0\" --store \"$2\" session import --map \"$3\"";
     let there = other(&world);
     let store = there.store().display().to_string();
-    let args = ["-c", script, env!("CARGO_BIN_EXE_recant"), &id, &store, &map(&world, &there)];
+    let args = ["-c", script, common::recant(), &id, &store, &map(&world, &there)];
     world.program("sh", args).run().ok();
     let large = Path::new(&store).join("sessions").join(&id).join("held/objects");
     let held = std::fs::read_dir(large).expect("held objects").next().expect("one").expect("a name");

@@ -1263,7 +1263,7 @@ fn list_shows_this_project_a_line_a_session_and_says_how_many_are_elsewhere() {
         "{none}"
     );
     // Where the working directory is gone, all are.
-    let script = format!("mkdir gone && cd gone && rmdir ../gone && {} list --json", env!("CARGO_BIN_EXE_recant"));
+    let script = format!("mkdir gone && cd gone && rmdir ../gone && {} list --json", common::recant());
     assert_eq!(ids(&world.program("sh", ["-c", &script]).run().ok()).len(), 2);
 }
 
@@ -1350,7 +1350,7 @@ fn discard_all_shows_at_a_terminal_what_would_go_and_asks() {
     }
     let ids: Vec<String> = (0..23).map(|n| world.edited(&format!("f{n}"))).collect();
     let at_a_terminal = |answer: &str| {
-        let command = format!("{} discard --all", env!("CARGO_BIN_EXE_recant"));
+        let command = format!("{} discard --all", common::recant());
         let call = world.program("script", ["-qec", &command, "/dev/null"]).env("TERM", "dumb").stdin(format!("{answer}\n"));
         let said = call.run();
         (said.status, said.stdout())
@@ -1446,7 +1446,7 @@ fn at_a_terminal(world: &World, words: &str, answer: &str) -> Option<(i32, Strin
         common::skip("script makes the terminal");
         return None;
     }
-    let command = format!("{} {words}", env!("CARGO_BIN_EXE_recant"));
+    let command = format!("{} {words}", common::recant());
     let call = world.program("script", ["-qec", &command, "/dev/null"]).env("TERM", "dumb").stdin(format!("{answer}\n"));
     let said = call.run();
     Some((said.status, said.stdout()))

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use crate::common::{Said, World};
+use crate::common::{Said, World, recant};
 
 fn snapshot(world: &World, words: &str) -> Said {
     world.recant(&format!("snapshot {words}"))
@@ -286,7 +286,7 @@ fn the_user_s_git_is_not_called_and_its_settings_are_not_read() {
         world.remove(file).fifo(file);
     }
     for words in ["create --gitignore", "diff last --name-only", "restore 0 --dry-run", "list", "verify", "restore 0 f.x"] {
-        let recant = [env!("CARGO_BIN_EXE_recant"), "snapshot"].into_iter().chain(words.split(' '));
+        let recant = [recant(), "snapshot"].into_iter().chain(words.split(' '));
         let said = world.program("timeout", ["30"].into_iter().chain(recant)).run();
         assert_ne!(said.status, 124, "{words}: {said}");
     }

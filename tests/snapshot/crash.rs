@@ -292,7 +292,7 @@ fn a_create_that_waited_while_all_were_dropped_takes_none_where_nobody_looks() {
 
     let status = scene.world.root().join("status");
     let create = {
-        let (recant, status) = (env!("CARGO_BIN_EXE_recant"), status.display());
+        let (recant, status) = (common::recant(), status.display());
         format!("(if {recant} snapshot create >/dev/null\nthen echo 0 >{status}\nelse echo 1 >{status}\nfi) & sleep 0.5")
     };
     // It is killed before anything is swept: the directory is there still, under another name.
@@ -381,7 +381,7 @@ fn what_a_killed_restore_left_is_removed_while_others_begin_sessions() {
     for words in ["session new", "snapshot restore 0", "recover"] {
         let step = steps_of(&killed_while_filled(), words, removes)[0];
         let scene = killed_while_filled();
-        let other = format!("{} session new > other 2>&1", env!("CARGO_BIN_EXE_recant"));
+        let other = format!("{} session new > other 2>&1", common::recant());
         let said = scene.with(words, &format!("run:{step}:cd {} && {other}", scene.world.root().display()));
         assert_eq!(said.status, 0, "{words}: {said}");
         scene.world.assert_tidy(words);
@@ -417,7 +417,7 @@ fn a_prune_beside_a_create_frees_nothing_that_it_names() {
     // Content of snapshot 0 alone comes back while that is pruned.
     scene.world.write("gone/x", "x").write("a", "1");
     let state = scene.world.manifest();
-    let prune = format!("{} snapshot prune --number 0 > pruned 2>&1 &", env!("CARGO_BIN_EXE_recant"));
+    let prune = format!("{} snapshot prune --number 0 > pruned 2>&1 &", common::recant());
     let said = scene.with("snapshot create", &format!("run:8:cd {} && {prune}", scene.world.root().display()));
     assert_eq!(said.status, 0, "{said}");
     scene.states.insert(said.id().parse().expect("a number"), state);

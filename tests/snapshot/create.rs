@@ -627,7 +627,7 @@ fn a_mount_below_the_directory_is_left_out_and_left_alone() {
     world.write("f", "1").mkdir("mnt");
     let script = "mount --make-rprivate / && mount -t tmpfs none mnt && echo inside >mnt/x && \"$0\" snapshot create && \
                   echo 2 >f && echo more >mnt/y && { \"$0\" snapshot restore 0; test $? = 4; } && cat f mnt/x mnt/y";
-    let said = world.program("unshare", ["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_recant")]).run();
+    let said = world.program("unshare", ["-m", "sh", "-c", script, common::recant()]).run();
     if said.stderr().contains("unshare failed") || said.stderr().contains("mount:") {
         return common::skip(said.stderr().trim());
     }
@@ -774,7 +774,7 @@ fn on_a_terminal_what_a_restore_removes_is_listed_and_asked_for() {
     number(&world, "");
     world.write("f", "2").write("new", "mine");
     let answered = |answer: &str, options: &str| {
-        let command = format!("{} snapshot restore 0 {options}", env!("CARGO_BIN_EXE_recant"));
+        let command = format!("{} snapshot restore 0 {options}", common::recant());
         let mut child = world.program("script", ["-qec", &command, "/dev/null"]).command();
         let mut child = child.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().expect("script");
         std::io::Write::write_all(&mut child.stdin.take().expect("its input"), answer.as_bytes()).expect("an answer");
@@ -826,7 +826,7 @@ fn few_descriptors_are_enough_for_a_restore_or_nothing_is_changed() {
         world.manifest()
     };
     let limited = |limit: &str| {
-        let script = format!("{limit}; exec {} snapshot restore 0", env!("CARGO_BIN_EXE_recant"));
+        let script = format!("{limit}; exec {} snapshot restore 0", common::recant());
         world.program("/bin/sh", ["-c", &script]).run()
     };
     let mut refused = 0;
@@ -856,7 +856,7 @@ fn names_of_a_file_of_which_one_cannot_be_looked_at_stay_one_file() {
         // Nothing is closed to root.
         world.program("chown", [std::ffi::OsStr::new("-R"), "65534:65534".as_ref(), world.root().as_os_str()]).run().ok();
         if world.call(["--version"]).user(uid, uid).cwd("/").run().status != 0 {
-            println!("skipped: a name that cannot be looked at: user {uid} cannot run {}", env!("CARGO_BIN_EXE_recant"));
+            println!("skipped: a name that cannot be looked at: user {uid} cannot run {}", common::recant());
             return;
         }
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::common::{Said, World, close, is_root};
+use crate::common::{Said, World, close, is_root, recant};
 
 /// Files in snapshot 0, and others now.
 fn changed() -> World {
@@ -134,7 +134,7 @@ fn a_dry_run_reads_nothing_into_the_store_and_leaves_no_session() {
     // No room for any content.
     let limit = |words: &str| {
         let script = format!("ulimit -f 100; \"$0\" snapshot restore 0 {words}");
-        world.program("sh", ["-c", &script, env!("CARGO_BIN_EXE_recant")]).run()
+        world.program("sh", ["-c", &script, recant()]).run()
     };
     limit("--dry-run").ok();
     assert_eq!(sessions(&world), 0);

@@ -437,7 +437,7 @@ fn what_was_there_before_a_run_outlives_it() {
     if !can_confine(&world) {
         return;
     }
-    let recant = env!("CARGO_BIN_EXE_recant");
+    let recant = common::recant();
     let script = format!(
         "sleep 60 > /dev/null 2>&1 & echo $! > pid; exec {recant} run --in . --no-wait -- sh -c 'sleep 50 > /dev/null 2>&1 & echo $! > theirs'"
     );

@@ -184,7 +184,7 @@ impl Scene {
             }
             world.program("chown", ["-R".into(), format!("{USER}:{USER}"), world.root().display().to_string()]).run().ok();
             if world.call(["--version"]).user(USER, USER).cwd("/").run().status != 0 {
-                common::skip(&format!("an ordinary user: user {USER} cannot run {}", env!("CARGO_BIN_EXE_recant")));
+                common::skip(&format!("an ordinary user: user {USER} cannot run {}", common::recant()));
                 return None;
             }
         }
@@ -511,7 +511,7 @@ impl Scene {
     }
 
     fn told(&mut self, words: &[&str], steps: &str, input: &str) -> Said {
-        let program = ["-s", "KILL", "60", env!("CARGO_BIN_EXE_recant")];
+        let program = ["-s", "KILL", "60", common::recant()];
         let call = self.give(self.world.program("timeout", program.iter().chain(words)));
         let call = if steps.is_empty() { call } else { call.env("RECANT_STEPS", steps) };
         let begun = Instant::now();

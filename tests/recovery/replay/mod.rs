@@ -134,7 +134,7 @@ impl Scene {
 
     /// Runs recant as the world does, without a shell in between.
     fn recant(&self, words: &[&str]) -> std::process::Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_recant"));
+        let mut command = Command::new(common::recant());
         command.args(words).env_clear().env("HOME", self.world.root()).env("RECANT_STORE", &self.store);
         command.current_dir(self.world.tree()).output().expect("recant starts")
     }
