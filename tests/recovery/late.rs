@@ -2,13 +2,21 @@
 //! by another name. What is written is never lost: it is on the tree, in the session, or its file conflicts; and it is said.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::common::sweep::{Came, Sweep, is_due, is_whole, steps_of};
 use crate::common::{self, Said, World, skip};
+use crate::{Scene, numbers, seal};
+
+/// Somebody has a file of the tree open, and appends to it.
+fn writer(scene: &Scene, name: &str) -> File {
+    File::options().append(true).open(scene.world.path(name)).expect("the file")
+}
 
 /// Tells the writer to stop, also where the test fails.
 struct Stop<'a>(&'a AtomicBool);
@@ -138,139 +146,92 @@ fn a_file_that_is_mapped_for_writing_is_a_conflict_and_what_is_written_into_it_l
 /// A write in the tick of the clock in which the original's time was taken leaves that as it is.
 #[test]
 fn what_is_appended_without_another_time_is_no_damage() {
-    let world = World::new();
-    world.write("f", "old");
-    let id = world.begin();
-    world.stage_write(&id, "f", "new");
-    let mut writer = std::fs::File::options().append(true).open(world.path("f")).expect("the file");
-    world.recant(&format!("commit {id} --force")).ok();
+    let scene = Scene::of_a_file("old", false).expect("one file system");
+    let mut writer = writer(&scene, "f");
+    scene.ok("commit --force");
     let then = writer.metadata().and_then(|found| found.modified()).expect("a time");
     writer.write_all(b" and late").and_then(|()| writer.set_modified(then)).expect("a write");
     drop(writer);
-    let said = world.recant(&format!("checkpoint verify {id}")).with(3);
+    let said = scene.call("checkpoint verify").run().with(3);
     assert!(said.stdout().contains("was written to since") || said.stderr().contains("was written to since"), "{said}");
-    let said = world.recant(&format!("rollback {id}")).with(3);
+    let said = scene.call("rollback").run().with(3);
     assert!(said.stderr().contains("was written to since by a process that had it open"), "{said}");
-    world.recant(&format!("rollback {id} --force")).ok();
-    assert_eq!(world.read("f"), "old and late");
+    scene.ok("rollback --force");
+    assert_eq!(scene.world.read("f"), "old and late");
 }
 
+/// Between the step that moved it and the end, or later: the commit itself says so, and the rollback.
 #[test]
 fn what_is_written_through_a_name_outside_of_the_session_is_found_and_comes_back_with_its_group() {
     use std::os::unix::fs::MetadataExt;
-    let world = World::new();
-    world.write("inside", "old").link("inside", "../outside");
-    let ino = |name: &str| world.path(name).metadata().expect("a file").ino();
-    let id = world.begin();
-    world.stage_write(&id, "inside", "new");
-    let said = world.recant(&format!("commit {id}")).ok();
-    assert!(said.stderr().contains("/inside: the original has hard links outside the session"), "{said}");
-    assert_eq!((world.read("inside"), world.read("../outside")), ("new".into(), "old".into()));
-    world.write("../outside", "written later");
-    let said = world.recant(&format!("rollback {id}")).with(3);
-    assert!(said.stderr().contains("/inside") && said.stderr().contains("written to since"), "{said}");
-    assert_eq!((world.read("inside"), world.read("../outside")), ("new".into(), "written later".into()));
-    world.recant(&format!("rollback {id} --force")).ok();
-    assert_eq!((world.read("inside"), ino("inside")), ("written later".into(), ino("../outside")));
-}
-
-/// Between the step that moved it and the end: the commit itself says so, and the rollback.
-#[test]
-fn what_is_written_to_an_original_that_has_just_been_moved_is_named_at_the_end_of_the_commit() {
-    let world = World::new();
-    world.write("inside", "old").link("inside", "../outside");
-    let id = world.begin();
-    world.stage_write(&id, "inside", "new");
-    let log = world.root().join("steps");
-    world.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
-    world.recant(&format!("rollback {id}")).ok();
-    world.call(["redo", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
-    world.recant(&format!("rollback {id}")).ok();
-    let steps = std::fs::read_to_string(log).expect("the steps");
-    let is_seal = |step: &str| step.contains("renameat ") && step.contains("session.json.new");
-    let sealed = 1 + steps.lines().position(is_seal).expect("the seal");
-    let late = format!("run:{sealed}:printf late >> {}", world.path("../outside").display());
-    let said = world.call(["redo", &id]).env("RECANT_STEPS", late).run().ok();
-    assert!(said.stderr().contains("/inside: the previous object was written to after it was moved"), "{said}");
-    let said = world.recant(&format!("rollback {id}")).with(3);
-    assert!(said.stderr().contains("/inside") && said.stderr().contains("written to since"), "{said}");
-    world.recant(&format!("rollback {id} --force")).ok();
-    assert_eq!(world.read("inside"), "oldlate");
+    let staged = || {
+        let mut scene = Scene::new(false).expect("one file system");
+        scene.world.write("inside", "old").link("inside", "../outside");
+        scene.begin(["write inside new"]);
+        scene
+    };
+    let scene = staged();
+    let sealed = seal(&steps_of(|| scene.call("commit")));
+    for is_done in [false, true] {
+        let scene = staged();
+        let world = &scene.world;
+        let ino = |name: &str| world.path(name).metadata().expect("a file").ino();
+        let late = format!("printf late >> {}", world.path("../outside").display());
+        let said = if is_done { scene.ok("commit") } else { scene.run("commit", format!("run:{sealed}:{late}")).ok() };
+        assert!(said.stderr().contains("/inside: the original has hard links outside the session"), "{said}");
+        let is_said = said.stderr().contains("/inside: the previous object was written to after it was moved");
+        assert_eq!(is_said, !is_done, "{said}");
+        if is_done {
+            assert_eq!((world.read("inside"), world.read("../outside")), ("new".into(), "old".into()));
+            scene.shell(&late);
+        }
+        let said = scene.call("rollback").run().with(3);
+        assert!(said.stderr().contains("/inside") && said.stderr().contains("written to since"), "{said}");
+        assert_eq!((world.read("inside"), world.read("../outside")), ("new".into(), "oldlate".into()));
+        scene.ok("rollback --force");
+        assert_eq!((world.read("inside"), ino("inside")), ("oldlate".into(), ino("../outside")));
+    }
 }
 
 /// Between two file systems a copy of the original is kept. Whoever had the original itself open wrote to what goes.
 #[test]
 fn what_is_written_to_an_original_after_it_was_copied_is_named_and_stays() {
-    let shm = Path::new("/dev/shm");
-    if !shm.is_dir() {
-        skip("two file systems: there is no /dev/shm");
-        return;
-    }
     for (write, before, late) in [("' and late' >>", "old", "old and late"), ("late 1<>", "mine", "late")] {
-        let mut world = World::on(shm);
-        let store = tempfile::tempdir().expect("a directory of another file system");
-        world.set("RECANT_STORE", store.path().join("store"));
-        world.write("f", before);
-        let id = world.begin();
-        world.stage_write(&id, "f", "new");
-        world.recant(&format!("commit {id}")).ok();
-        let redo = |steps: String| {
-            world.recant(&format!("rollback {id}")).ok();
-            world.call(["redo", &id]).env("RECANT_STEPS", steps).run().ok()
-        };
-        let log = world.root().join("steps");
-        redo(format!("log:{}", log.display()));
-        let steps = std::fs::read_to_string(log).expect("the steps");
-        let is_seal = |step: &str| step.contains("renameat ") && step.contains("session.json.new");
-        let sealed = 1 + steps.lines().position(is_seal).expect("the seal");
+        let Some(scene) = Scene::of_a_file(before, true) else { return };
+        let sealed = seal(&scene.steps("commit"));
         // What came off the tree lies beside it until it is let go.
-        let said = redo(format!("run:{sealed}:printf {write} $(ls -d {}/.recant-*)", world.tree().display()));
-        assert!(said.stderr().contains("its last content is kept as"), "{said}");
-        let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
-        assert_eq!(kept, [late], "{said}");
-        assert_eq!(world.read("f"), "new");
+        let said =
+            scene.run("commit", format!("run:{sealed}:printf {write} $(ls -d {}/.recant-*)", scene.world.tree().display()));
+        assert!(said.status == 0 && said.stderr().contains("its last content is kept as"), "{said}");
+        assert_eq!((scene.kept(), scene.world.read("f")), (vec![late.to_owned()], "new".into()), "{said}");
         // Nothing that is done later takes that name, or what lies there.
         for verb in ["rollback", "redo", "rollback"] {
-            world.recant(&format!("{verb} {id}")).ok();
-            let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
-            assert_eq!(kept, [late], "{verb}");
+            scene.ok(verb);
+            assert_eq!(scene.kept(), [late], "{verb}");
         }
-        assert_eq!(world.read("f"), before);
+        assert_eq!(scene.world.read("f"), before);
     }
 }
 
 /// The same for who writes only once the commit is done: until then nothing tells but that he has it open.
 #[test]
 fn what_is_written_to_an_original_that_was_copied_once_all_is_done_is_still_somewhere() {
-    let shm = Path::new("/dev/shm");
-    if !shm.is_dir() {
-        skip("two file systems: there is no /dev/shm");
-        return;
-    }
     for force in [false, true] {
-        let mut world = World::on(shm);
-        let store = tempfile::tempdir().expect("a directory of another file system");
-        world.set("RECANT_STORE", store.path().join("store"));
-        world.write("f", "old");
-        let id = world.begin();
-        world.stage_write(&id, "f", "new");
-        let open = || std::fs::File::options().append(true).open(world.path("f")).expect("the file");
+        let Some(scene) = Scene::of_a_file("old", true) else { return };
         // By force: open all the time. Else: opened when planning, which asks for a lease, is over.
-        let mut writer = force.then(open);
-        let (ready, go) = (world.root().join("ready"), world.root().join("go"));
+        let mut writer = force.then(|| writer(&scene, "f"));
+        let [ready, go, hook] = ["ready", "go", "hook"].map(|name| scene.world.root().join(name));
         let script = format!(
             "(exec 7>> f; touch {ready}; until test -e {go}; do sleep 0.02; done; printf ' and late' >&7; rm {go}) > /dev/null 2>&1 &\n\
              until test -e {ready}; do sleep 0.02; done\n",
             ready = ready.display(),
             go = go.display()
         );
-        let hook = world.root().join("hook");
         std::fs::write(&hook, script).expect("a script");
         let said = if force {
-            world.recant(&format!("commit {id} --force")).ok()
+            scene.ok("commit --force")
         } else {
-            let orders = format!("run:12:sh {} < /dev/null", hook.display());
-            world.call(["commit", &id]).env("RECANT_STEPS", orders).run().ok()
+            scene.run("commit", format!("run:12:sh {} < /dev/null", hook.display())).ok()
         };
         match &mut writer {
             Some(file) => file.write_all(b" and late").expect("a write"),
@@ -283,37 +244,26 @@ fn what_is_written_to_an_original_that_was_copied_once_all_is_done_is_still_some
         }
         drop(writer);
         assert!(said.stderr().contains("open for writing; the file with its writes is kept as"), "by force: {force}: {said}");
-        let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
-        assert_eq!(kept, ["old and late"], "by force: {force}: {said}");
-        assert_eq!(world.read("f"), "new");
-        let undone = world.call(["rollback", &id]).env("RECANT_STEPS", "kill:14").run().with(137);
-        world.recant("recover").ok();
-        world.recant(&format!("rollback {id}")).ok();
-        assert_eq!(world.read("f"), "old");
-        let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
-        assert_eq!(kept, ["old and late"], "{undone}");
+        assert_eq!((scene.kept(), scene.world.read("f")), (vec!["old and late".to_owned()], "new".into()), "{force}: {said}");
+        scene.kill_before("rollback", 14);
+        scene.world.recant("recover").ok();
+        scene.ok("rollback");
+        assert_eq!((scene.kept(), scene.world.read("f")), (vec!["old and late".to_owned()], "old".into()), "{force}: {said}");
     }
 }
 
 /// The path in it is quoted once.
 #[test]
 fn what_was_put_aside_stands_in_the_log_as_it_was_said() {
-    let shm = Path::new("/dev/shm");
-    if !shm.is_dir() {
-        skip("two file systems: there is no /dev/shm");
-        return;
-    }
     for name in ["a\nb", "a\u{202e}b", "a b"] {
-        let mut world = World::on(shm);
-        let store = tempfile::tempdir().expect("a directory of another file system");
-        world.set("RECANT_STORE", store.path().join("store"));
-        world.write(name, "old");
-        let id = world.begin();
-        world.stage_write(&id, name, "new");
-        let _writer = std::fs::File::options().append(true).open(world.path(name)).expect("the file");
-        let said = world.recant(&format!("commit {id} --force")).ok().stderr();
+        let Some(mut scene) = Scene::new(true) else { return };
+        scene.world.write(name, "old");
+        scene.id = scene.world.begin();
+        scene.world.stage_write(&scene.id, name, "new");
+        let _writer = writer(&scene, name);
+        let said = scene.ok("commit --force").stderr();
         let note = said.lines().find_map(|line| line.strip_prefix("recant: ").filter(|line| line.contains(" is kept as ")));
-        let log = world.recant("log").ok().stdout();
+        let log = scene.world.recant("log").ok().stdout();
         assert!(log.lines().any(|line| line.strip_prefix("  ") == note), "{said}{log}");
     }
 }
@@ -321,56 +271,39 @@ fn what_was_put_aside_stands_in_the_log_as_it_was_said() {
 /// The settling that put it aside was cut off: the recovery says so. Where a rename has no flags, it has both names for a moment.
 #[test]
 fn what_was_put_aside_before_a_kill_is_named_by_the_recovery() {
-    let shm = Path::new("/dev/shm");
-    if !shm.is_dir() {
-        skip("two file systems: there is no /dev/shm");
-        return;
-    }
-    let store = tempfile::tempdir().expect("a directory of another file system");
-    let commit_with = |name: &str, steps: &str| {
-        let mut world = World::on(shm);
-        world.set("RECANT_STORE", store.path().join(name));
-        world.write("f", "old");
-        let id = world.begin();
-        world.stage_write(&id, "f", "new");
-        let mut writer = std::fs::File::options().append(true).open(world.path("f")).expect("the file");
-        let said = world.call(["commit", &id, "--force"]).env("RECANT_STEPS", steps).run();
+    let Some(first) = Scene::of_a_file("old", true) else { return };
+    let cut_off = |orders: &str| {
+        let scene = Scene::of_a_file("old", true)?;
+        let mut writer = writer(&scene, "f");
+        scene.run("commit --force", orders).with(137);
         writer.write_all(b" and late").expect("a write");
-        (world, said)
+        Some(scene)
     };
-    let log = store.path().join("steps");
-    commit_with("first", &format!("log:{}", log.display())).1.ok();
-    let steps = std::fs::read_to_string(log).expect("the steps");
+    let open = writer(&first, "f");
+    let steps = steps_of(|| first.call("commit --force"));
+    drop(open);
     // Behind the journal's end nothing is left for a recovery to find: there is the log.
-    let (world, said) = commit_with("ended", &format!("kill:{}", steps.lines().count()));
-    said.with(137);
-    let recovered = world.recant("recover").ok();
+    let scene = cut_off(&format!("kill:{}", steps.len())).expect("two file systems");
+    let recovered = scene.world.recant("recover").ok();
     assert!(format!("{recovered}").contains("nothing was interrupted"), "{recovered}");
-    let noted = world.recant("log last").ok();
-    let [kept] = &world.leftovers()[..] else { panic!("one file is put aside: {:?}", world.leftovers()) };
-    assert!(noted.stdout().contains(&format!(" is kept as {}", world.path(kept).display())), "{noted}");
-    let aside = 1 + steps.lines().position(|step| step.contains("-kept-")).expect("it is put aside");
-    for (name, steps) in [("renamed", format!("kill:{}", aside + 1)), ("linked", format!("fail:{aside}:22;kill:{}", aside + 2))] {
-        let (world, said) = commit_with(name, &steps);
-        said.with(137);
-        let recovered = world.recant("recover").ok();
-        assert!(format!("{recovered}").contains(" is kept as "), "{name}: {recovered}");
-        let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
-        assert_eq!(kept, ["old and late"], "{name}: {recovered}");
+    let noted = scene.world.recant("log last").ok();
+    let [kept] = &scene.world.leftovers()[..] else { panic!("one file is put aside: {:?}", scene.kept()) };
+    assert!(noted.stdout().contains(&format!(" is kept as {}", scene.world.path(kept).display())), "{noted}");
+    let aside = numbers(&steps, "", "-kept-")[0];
+    for (name, orders) in [("renamed", format!("kill:{}", aside + 1)), ("linked", format!("fail:{aside}:22;kill:{}", aside + 2))]
+    {
         // Killed again before each of its own steps, the journal's end and the line of the log among them.
-        for n in common::steps() {
-            let (world, _) = commit_with(&format!("{name} {n}"), &steps);
-            let again = world.call(["recover"]).env("RECANT_STEPS", format!("kill:{n}")).run();
-            let recovered = world.recant("recover").ok();
-            let noted = world.recant("log last").ok();
-            let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
-            assert_eq!(kept, ["old and late"], "{name}, before step {n}: {again}{recovered}");
-            assert!(noted.stdout().contains(" is kept as "), "{name}, before step {n}: {again}{recovered}{noted}");
-            if again.status == 0 {
-                assert!(n > 5, "{name}: {again}");
-                break;
-            }
-        }
+        let verb = |scene: &Scene| scene.world.call(["recover"]);
+        let row = Sweep { name, scene: &|| cut_off(&orders), verb: &verb, order: "kill:N" };
+        let tally = row.run(|scene, said, what| {
+            let recovered = scene.world.recant("recover").ok();
+            let noted = scene.world.recant("log last").ok();
+            assert_eq!(scene.kept(), ["old and late"], "{what}{recovered}");
+            assert!(noted.stdout().contains(" is kept as "), "{what}{recovered}{noted}");
+            assert!(said.status == 137 || format!("{said}").contains(" is kept as "), "{what}");
+            Came::Used(())
+        });
+        assert!(tally.steps >= 5, "{name}: {} steps", tally.steps);
     }
 }
 
@@ -378,29 +311,19 @@ fn what_was_put_aside_before_a_kill_is_named_by_the_recovery() {
 /// way.
 #[test]
 fn what_was_put_aside_is_in_the_way_of_no_later_commit_of_an_imported_session() {
-    let shm = Path::new("/dev/shm");
-    if !shm.is_dir() {
-        skip("two file systems: there is no /dev/shm");
-        return;
-    }
-    let mut world = World::on(shm);
-    let store = tempfile::tempdir().expect("a directory of another file system");
-    world.set("RECANT_STORE", store.path().join("store"));
-    world.write("f", "old");
-    let id = world.begin();
-    world.stage_write(&id, "f", "new");
+    let Some(scene) = Scene::of_a_file("old", true) else { return };
     for late in [" and late", " and later"] {
-        let mut writer = std::fs::File::options().append(true).open(world.path("f")).expect("the file");
-        world.recant(&format!("commit {id} --force")).ok();
+        let mut writer = writer(&scene, "f");
+        scene.ok("commit --force");
         writer.write_all(late.as_bytes()).expect("a write");
-        world.recant(&format!("rollback {id} --force")).ok();
-        let stream = world.recant(&format!("session export {id}")).ok().out;
-        world.recant(&format!("session prune {id} --yes")).ok();
-        world.call(["session", "import"]).stdin(stream).run().ok();
+        scene.ok("rollback --force");
+        let stream = scene.ok("session export").out;
+        scene.ok("session prune --yes");
+        scene.world.call(["session", "import"]).stdin(stream).run().ok();
     }
-    let kept: BTreeSet<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
+    let kept: BTreeSet<_> = scene.kept().into_iter().collect();
     assert_eq!(kept, ["old and late".to_owned(), "old and later".into()].into());
-    assert_eq!(world.read("f"), "old");
+    assert_eq!(scene.world.read("f"), "old");
 }
 
 /// A time that the commit itself sets under one name is that of the inode which goes under the other.
@@ -409,47 +332,36 @@ fn what_recant_sets_under_another_name_is_not_said_to_be_somebody_s_write() {
     if !common::can_run() {
         return skip("a time and a name: recant run does not work here");
     }
-    let world = World::new();
-    world.write("f", "one").link("f", "g");
-    let script = "rm f; touch -d 2001-01-01 g";
-    world.call(["run", "-q", "--", "sh", "-c", script]).run().ok();
-    let log = world.root().join("steps");
-    let said = world.call(["commit", "last"]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
-    assert!(!said.stderr().contains("was written to"), "{said}");
-    world.recant("rollback last").ok();
-    // What somebody does write then shows in the size.
-    let steps = std::fs::read_to_string(log).expect("the steps");
-    let sealed = 1 + steps.lines().position(|step| step.contains("session.json.new")).expect("a seal");
-    world.call(["run", "-q", "--", "sh", "-c", script]).run().ok();
-    let order = format!("run:{sealed}:echo more >> {}", world.path("g").display());
-    let said = world.call(["commit", "last"]).env("RECANT_STEPS", order).run().ok();
-    assert!(said.stderr().contains("/f: the previous object was written to after"), "{said}");
+    let captured = |two| {
+        let scene = Scene::new(two)?;
+        scene.world.write("f", "one").link("f", "g");
+        scene.world.call(["run", "-q", "--", "sh", "-c", "rm f; touch -d 2001-01-01 g"]).run().ok();
+        Some(scene)
+    };
     // So it is where originals are copied: nothing is kept aside that nobody has written to.
-    let shm = Path::new("/dev/shm");
-    if !shm.is_dir() {
-        return skip("two file systems: there is no /dev/shm");
+    for scene in [false, true].into_iter().filter_map(captured) {
+        let said = scene.world.recant("commit last").ok();
+        assert!(!said.stderr().contains("was written to"), "{said}");
+        assert_eq!(scene.world.leftovers(), [""; 0], "{said}");
     }
-    let (mut world, store) = (World::on(shm), tempfile::tempdir().expect("a directory of another file system"));
-    world.set("RECANT_STORE", store.path().join("store"));
-    world.write("f", "one").link("f", "g");
-    world.call(["run", "-q", "--", "sh", "-c", script]).run().ok();
-    let said = world.recant("commit last").ok();
-    assert!(!said.stderr().contains("was written to"), "{said}");
-    assert_eq!(world.leftovers(), [""; 0], "{said}");
+    // What somebody does write then shows in the size.
+    let scene = captured(false).expect("one file system");
+    let sealed = seal(&steps_of(|| scene.world.call(["commit", "last"])));
+    let scene = captured(false).expect("one file system");
+    let order = format!("run:{sealed}:echo more >> {}", scene.world.path("g").display());
+    let said = scene.world.call(["commit", "last"]).env("RECANT_STEPS", order).run().ok();
+    assert!(said.stderr().contains("/f: the previous object was written to after"), "{said}");
 }
 
 /// Somebody has put the content back himself: with the one that is kept would go what is written to that.
 #[test]
 fn what_is_written_to_an_original_is_not_let_go_where_its_content_is_back() {
-    let world = World::new();
-    world.write("f", "old");
-    let id = world.begin();
-    world.stage_write(&id, "f", "new");
-    let mut writer = std::fs::File::options().append(true).open(world.path("f")).expect("the file");
-    world.recant(&format!("commit {id} --force")).ok();
-    world.write("f", "old");
+    let scene = Scene::of_a_file("old", false).expect("one file system");
+    let mut writer = writer(&scene, "f");
+    scene.ok("commit --force");
+    scene.world.write("f", "old");
     let refused = || {
-        let said = world.recant(&format!("rollback {id}")).with(3);
+        let said = scene.call("rollback").run().with(3);
         assert!(said.stderr().contains("was written to since by a process that had it open"), "{said}");
     };
     // It has it open still.
@@ -457,26 +369,24 @@ fn what_is_written_to_an_original_is_not_let_go_where_its_content_is_back() {
     writer.write_all(b" and late").expect("a write");
     drop(writer);
     refused();
-    world.recant(&format!("rollback {id} --force")).ok();
-    assert_eq!(world.read("f"), "old and late");
-    assert_eq!(world.call(["cat", &id, "f", "--displaced"]).run().ok().stdout(), "old");
+    scene.ok("rollback --force");
+    assert_eq!((scene.world.read("f"), scene.displaced("f")), ("old and late".into(), "old".into()));
 }
 
 /// The same at a redo, of what was committed.
 #[test]
 fn what_is_written_to_held_content_is_not_let_go_where_it_is_there_again() {
-    let world = World::new();
-    let id = world.begin();
-    world.stage_write(&id, "f", "new");
-    world.recant(&format!("commit {id}")).ok();
-    let mut writer = std::fs::File::options().append(true).open(world.path("f")).expect("the file");
-    world.recant(&format!("rollback {id} --force")).ok();
-    world.write("f", "new");
+    let mut scene = Scene::new(false).expect("one file system");
+    scene.begin(["write f new"]);
+    scene.ok("commit");
+    let mut writer = writer(&scene, "f");
+    scene.ok("rollback --force");
+    scene.world.write("f", "new");
     writer.write_all(b" and late").expect("a write");
     drop(writer);
-    let said = world.recant(&format!("redo {id}")).with(3);
+    let said = scene.call("redo").run().with(3);
     assert!(said.stderr().contains("expected the held content as it was, found it was written to since"), "{said}");
-    assert_eq!(world.read("f"), "new");
+    assert_eq!(scene.world.read("f"), "new");
 }
 
 /// A directory that was moved away is still the working directory of who works in it: what he makes there lies in the store.
@@ -517,280 +427,186 @@ fn what_is_made_in_a_directory_that_is_kept_comes_back_with_it_or_stays_there() 
     assert!(world.read("d/f") == "f" && world.exists("d/late"));
 }
 
-/// A directory that goes for good at the end of an operation, as a copy is kept of it, or it is there already; and something is put into it
-/// on its way.
-struct LetGo {
-    world: World,
-    id: String,
-    store: std::path::PathBuf,
-    two: bool,
-    _elsewhere: tempfile::TempDir,
+/// Somebody works in a directory that an operation moves, and makes something in it before some step.
+struct Working {
+    scene: Scene,
+    verb: &'static str,
+    /// What happens besides.
+    orders: String,
+    /// Where the directory lies on its way.
+    spots: String,
+    /// How the verb ends where it was there then, and what it says of other paths.
+    status: i32,
+    says: &'static str,
+    /// What is done afterwards, and takes nothing of it.
+    then: &'static [&'static str],
 }
 
-impl LetGo {
-    fn new(two: bool) -> Self {
-        let mut world = World::new();
-        let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a directory of another file system");
-        let store = if two { elsewhere.path().join("store") } else { world.store() };
-        world.set("RECANT_STORE", &store);
-        world.mkdir("d");
-        let id = world.begin();
-        world.recant(&format!("session delete {id} d")).ok();
+impl Working {
+    /// A directory goes for good at the end of an operation, as a copy is kept of it, or it is there already.
+    fn let_go(two: bool) -> Option<Self> {
+        let mut scene = Scene::new(two)?;
+        scene.world.mkdir("d");
+        scene.begin(["delete d"]);
         if !two {
-            world.recant(&format!("commit {id}")).ok();
-            world.mkdir("d");
+            scene.ok("commit");
+            scene.world.mkdir("d");
         }
-        Self { world, id, store, two, _elsewhere: elsewhere }
+        let spots = if two { scene.world.path(".recant-*/") } else { scene.session().join("checkpoint/objects/*/") };
+        let (verb, spots) = (if two { "commit" } else { "rollback" }, spots.display().to_string());
+        Some(Self { scene, verb, orders: String::new(), spots, status: 0, says: "", then: &["session prune --keep 0"] })
     }
 
-    /// The operation, with something put in right before step `n`.
-    fn run(&self, n: usize, then: &str) -> Said {
-        let (store, tree) = (self.store.display(), self.world.path(""));
-        let spots =
-            if self.two { format!("{}/.recant-*/", tree.display()) } else { format!("{store}/sessions/*/checkpoint/objects/*/") };
-        let steps = format!("run:{n}:ls -d {spots} 2>&- | xargs -I% touch %late{then}");
-        let verb = if self.two { "commit" } else { "rollback" };
-        self.world.call([verb, &self.id]).env("RECANT_STEPS", steps).run()
-    }
-
-    /// Where that is now; empty where it was not there to be put in.
-    fn late(&self) -> String {
-        let tree = self.world.path("");
-        let find = [self.store.as_path(), &tree, Path::new("-name"), Path::new("late")];
-        self.world.program("find", find).run().ok().stdout().trim_end().to_owned()
-    }
-
-    fn assert_named(&self, said: &str, what: &str) {
-        let late = self.late();
-        let directory = late.strip_suffix("/late").expect("its directory");
-        let place = directory.split_once(&format!("{}/", self.id)).map_or(directory, |(_, below)| below);
-        assert!(said.contains(&format!("is kept in {place}")) || said.contains(&format!("is kept as {place}")), "{late}: {what}");
-    }
-}
-
-#[test]
-fn what_is_made_in_a_directory_that_is_let_go_stays_and_is_named() {
-    if !Path::new("/dev/shm").is_dir() {
-        return skip("two file systems: there is no /dev/shm");
-    }
-    for two in [true, false] {
-        let mut seen = Vec::new();
-        for n in 1..100 {
-            let scene = LetGo::new(two);
-            let said = scene.run(n, "");
-            let what = format!("two: {two}, before step {n}: {said}");
-            match (scene.late().is_empty(), said.status) {
-                (true, 0) if !seen.is_empty() => break,
-                (true, 0) | (false, 3 | 7) => {}
-                (false, 0) => {
-                    seen.push(n);
-                    scene.assert_named(&said.stderr(), &what);
-                    scene.world.recant("session prune --keep 0").ok();
-                    assert!(!scene.late().is_empty(), "pruned: {what}");
-                }
-                _ => panic!("{what}"),
-            }
+    /// A new directory comes off the tree again, as the commit fails at a later step; beside a file that somebody writes to, if `has_more`,
+    /// which has to stay.
+    fn taken_back(two: bool, has_more: bool, fails: usize) -> Option<Self> {
+        let mut scene = Scene::new(two)?;
+        scene.begin(["mkdir d", "write e new"]);
+        let mut orders = format!("fail:{fails}:5;");
+        if has_more {
+            // Put before the directory, and taken back behind it: its content has to be there still.
+            scene.world.stage(&scene.id, ["write c new"]);
+            orders += &format!("run:{}:echo more >> {};", fails + 1, scene.world.path("c").display());
         }
-        // Killed from there on: who settles it names it, or the log does.
-        let (mut killed, n) = (0, *seen.last().expect("some"));
-        for m in n + 1..n + 100 {
-            let scene = LetGo::new(two);
-            let said = scene.run(n, &format!(";kill:{m}"));
-            if said.status != 137 {
-                break;
-            }
-            killed += 1;
-            let (recovered, log) = (scene.world.recant("recover").ok(), scene.world.recant("log").ok());
-            let what = format!("two: {two}, killed before step {m}: {recovered} {log}");
-            scene.assert_named(&format!("{}{}{}", recovered.stdout(), recovered.stderr(), log.stdout()), &what);
-        }
-        println!("two: {two}: {} kept, {killed} killed", seen.len());
-        assert!(seen.len() > 3 && killed > 3);
-    }
-}
-
-/// A new directory comes off the tree again, as the commit fails later on; who works in it goes on where it lies then.
-struct TakenBack {
-    world: World,
-    id: String,
-    two: bool,
-    _elsewhere: tempfile::TempDir,
-}
-
-impl TakenBack {
-    fn new(two: bool) -> Self {
-        let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a directory of another file system");
-        let mut world = World::new();
-        if two {
-            world.set("RECANT_STORE", elsewhere.path().join("store"));
-        }
-        let id = world.begin();
-        world.recant(&format!("session mkdir {id} d")).ok();
-        world.stage_write(&id, "e", "new");
-        Self { world, id, two, _elsewhere: elsewhere }
-    }
-
-    fn commit(&self, steps: &str) -> Said {
-        self.world.call(["commit", &self.id]).env("RECANT_STEPS", steps).run()
-    }
-
-    /// The step that puts what comes after the directory.
-    fn fails_at(&self) -> usize {
-        let log = self.world.root().join("steps");
-        self.commit(&format!("log:{}", log.display())).ok();
-        let steps = std::fs::read_to_string(log).expect("a log");
-        1 + steps.lines().position(|step| step.contains("renameat2") && step.ends_with("/e")).expect("the second one is put")
-    }
-
-    /// The order to put something into the directory, where it lies beside the tree at step `n`.
-    fn put(&self, n: usize) -> String {
-        let (tree, store) = (self.world.path(""), self.world.store());
-        let spots = if self.two {
-            format!("{}/.recant-*/", tree.display())
-        } else {
-            format!("{}/sessions/*/held/objects/*/", store.display())
+        let spots = if two { scene.world.path(".recant-*/") } else { scene.session().join("held/objects/*/") };
+        let (says, then): (_, &[_]) = match has_more {
+            true => ("c: somebody changed", &[]),
+            // It is nobody's obstacle.
+            false => ("", &["recover", "session write ID f", "commit ID", "session prune --keep 0"]),
         };
-        format!("run:{n}:ls -d {spots} 2>&- | xargs -I% touch %late")
+        Some(Self { scene, verb: "commit", orders, spots: spots.display().to_string(), status: 4, says, then })
+    }
+
+    /// The verb, with something put into the directory right before step `n`.
+    fn run(&self, n: usize, then: &str) -> Said {
+        self.scene.run(self.verb, format!("{}run:{n}:ls -d {} 2>&- | xargs -I% touch %late{then}", self.orders, self.spots))
     }
 
     /// The directory in which that is now; none where it was not there to be put in.
     fn late(&self) -> Option<String> {
-        let find = [self.world.root().as_os_str(), "-name".as_ref(), "late".as_ref()];
-        let found = self.world.program("find", find).run().ok().stdout();
-        found.trim_end().strip_suffix("/late").map(String::from)
+        let find = [self.scene.store.as_path(), &self.scene.world.path(""), Path::new("-name"), Path::new("late")];
+        self.scene.world.program("find", find).run().ok().stdout().trim_end().strip_suffix("/late").map(String::from)
+    }
+
+    /// Whether the directory is named as the place of what came late.
+    fn is_named(&self, directory: &str, said: &str) -> bool {
+        let place = directory.split_once(&format!("{}/", self.scene.id)).map_or(directory, |(_, below)| below);
+        match self.status {
+            0 => said.contains(&format!("is kept in {place}")) || said.contains(&format!("is kept as {place}")),
+            _ => said.contains(&format!("{directory}: a process that worked in the directory")),
+        }
+    }
+}
+
+/// From step `first` on something is put into the directory. Then the verb is killed behind that: who settles it names it, or the log does.
+fn sweep_late(name: &str, first: usize, stage: &dyn Fn() -> Option<Working>) {
+    let mut seen = Vec::new();
+    for n in (first..first + 100).filter(|n| is_due(*n)) {
+        let Some(working) = stage() else { return };
+        let (said, late) = (working.run(n, ""), working.late());
+        let what = format!("{name}, before step {n}: {said}");
+        match late {
+            Some(directory) if said.status == working.status => {
+                seen.push(n);
+                // Beside others it is named by its path in the tree or the store.
+                let name = if working.says.is_empty() { None } else { directory.rsplit('/').next() };
+                let is_named = working.is_named(name.unwrap_or(&directory), &said.stderr());
+                assert!(is_named && said.stderr().contains(working.says), "{directory}: {what}");
+                working
+                    .then
+                    .iter()
+                    .for_each(|words| drop(working.scene.world.recant(&words.replace("ID", &working.scene.id)).ok()));
+                assert!(Path::new(&directory).join("late").exists(), "{what}, then {:?}", working.then);
+            }
+            // It came before the operation began.
+            Some(_) => assert!(working.status == 0 && [3, 7].contains(&said.status), "{what}"),
+            None if !seen.is_empty() => break,
+            None => assert!([working.status, if first > 1 { 1 } else { 0 }].contains(&said.status), "{what}"),
+        }
+    }
+    let (last, mut killed) = (seen.last().copied().unwrap_or(usize::MAX - 100), 0);
+    for m in (last + 1..last + 100).filter(|m| is_due(*m)) {
+        let working = stage().expect("a scene that could be had before");
+        let said = working.run(last, &format!(";kill:{m}"));
+        if said.status != 137 {
+            break;
+        }
+        killed += 1;
+        let (recovered, log) = (working.scene.world.recant("recover"), working.scene.world.recant("log").ok());
+        let told = [recovered.stdout(), recovered.stderr(), log.stdout()].concat();
+        let directory = working.late().expect("it stays");
+        let what = format!("{name}, killed before step {m}: {recovered}{log}");
+        assert!(working.is_named(&directory, &told), "{directory}: {what}");
+        let ended = match (working.status, working.says) {
+            (0, _) => recovered.status == 0,
+            (_, "") => [0, 4].contains(&recovered.status),
+            _ => recovered.status == 4 || recovered.stderr().contains("nothing was interrupted"),
+        };
+        assert!(ended, "{what}");
+    }
+    println!("{name}: {} kept, {killed} killed", seen.len());
+    assert!(!is_whole() || seen.len() > 3 && killed > 3, "{name}: {seen:?}, {killed} killed");
+}
+
+#[test]
+fn what_is_made_in_a_directory_that_is_let_go_stays_and_is_named() {
+    for two in [true, false] {
+        sweep_late(&format!("let go, two file systems: {two}"), 1, &|| Working::let_go(two));
     }
 }
 
 #[test]
 fn what_is_made_in_a_new_directory_that_an_undo_takes_back_stays_and_is_named() {
-    if !Path::new("/dev/shm").is_dir() {
-        return skip("two file systems: there is no /dev/shm");
-    }
-    for two in [true, false] {
-        let fails = TakenBack::new(two).fails_at();
-        let mut seen = Vec::new();
-        for n in fails + 1..fails + 60 {
-            let scene = TakenBack::new(two);
-            let said = scene.commit(&format!("fail:{fails}:5;{}", scene.put(n)));
-            match scene.late() {
-                None if !seen.is_empty() => break,
-                None => {}
-                Some(directory) => {
-                    seen.push(n);
-                    let named = said.stderr().contains(&format!("{directory}: a process that worked in the directory"));
-                    assert!(said.status == 4 && named, "two: {two}, {directory}: {said}");
-                    // It is nobody's obstacle.
-                    scene.world.recant("recover").ok();
-                    scene.world.recant(&format!("session write {} f", scene.id)).ok();
-                    scene.world.recant(&format!("commit {}", scene.id)).ok();
-                    scene.world.recant("session prune --keep 0").ok();
-                    assert!(Path::new(&directory).join("late").exists());
-                }
-            }
-        }
-        let (n, mut killed) = (*seen.last().expect("some"), 0);
-        for m in n + 1..n + 100 {
-            let scene = TakenBack::new(two);
-            let said = scene.commit(&format!("fail:{fails}:5;{};kill:{m}", scene.put(n)));
-            if said.status != 137 {
-                break;
-            }
-            killed += 1;
-            let (recovered, log) = (scene.world.recant("recover"), scene.world.recant("log").ok());
-            let directory = scene.late().expect("it stays");
-            let said = [recovered.stdout(), recovered.stderr(), log.stdout()].concat();
-            let named = said.contains(&format!("{directory}: a process that worked in the directory"));
-            assert!([0, 4].contains(&recovered.status) && named, "two: {two}, {directory}, killed before step {m}: {said}");
-        }
-        println!("two: {two}: {} kept, {killed} killed", seen.len());
-        assert!(killed > 3);
-    }
+    sweep_taken_back(false);
 }
 
 /// So it is where something else has to stay on the tree, and a journal of that alone is left.
 #[test]
 fn what_is_made_in_a_new_directory_is_named_beside_what_cannot_be_taken_back() {
-    if !Path::new("/dev/shm").is_dir() {
-        return skip("two file systems: there is no /dev/shm");
-    }
+    sweep_taken_back(true);
+}
+
+fn sweep_taken_back(has_more: bool) {
     for two in [true, false] {
-        let scene = || {
-            let scene = TakenBack::new(two);
-            scene.world.stage_write(&scene.id, "c", "new");
-            scene
-        };
-        let fails = scene().fails_at();
-        // Put before the directory, and taken back behind it: its content has to be there still.
-        let edit = |scene: &TakenBack| format!("run:{}:echo more >> {}", fails + 1, scene.world.path("c").display());
-        let (mut last, mut named) = (None, 0);
-        for n in fails + 2..fails + 60 {
-            let scene = scene();
-            let said = scene.commit(&format!("fail:{fails}:5;{};{}", edit(&scene), scene.put(n)));
-            let Some(directory) = scene.late() else { continue };
-            let name = directory.rsplit('/').next().expect("a name");
-            let both = [format!("{name}: a process that worked in the directory"), "c: somebody changed".to_owned()];
-            assert!(
-                said.status == 4 && both.iter().all(|what| said.stderr().contains(what)),
-                "two: {two}, before step {n}: {said}"
-            );
-            (last, named) = (Some(n), named + 1);
-        }
-        let (n, mut killed) = (last.expect("it was there"), 0);
-        for m in n + 1..n + 100 {
-            let scene = scene();
-            let said = scene.commit(&format!("fail:{fails}:5;{};{};kill:{m}", edit(&scene), scene.put(n)));
-            if said.status != 137 {
-                break;
-            }
-            killed += 1;
-            let (recovered, log) = (scene.world.recant("recover"), scene.world.recant("log").ok());
-            let directory = scene.late().expect("it stays");
-            let told = [recovered.stdout(), recovered.stderr(), log.stdout()].concat();
-            let is_told = told.contains(&format!("{directory}: a process that worked in the directory"));
-            let ended = recovered.status == 4 || recovered.stderr().contains("nothing was interrupted");
-            assert!(ended && is_told, "two: {two}, {directory}, killed before step {m}: {recovered}{log}");
-        }
-        println!("two: {two}: {named} named, {killed} killed");
-        assert!(killed > 3);
+        let Some(working) = Working::taken_back(two, has_more, 0) else { continue };
+        // The step that puts what comes after the directory.
+        let fails = numbers(&steps_of(|| working.scene.call("commit")), "renameat2", "tree/e")[0];
+        let stage = || Working::taken_back(two, has_more, fails);
+        sweep_late(&format!("taken back, two file systems: {two}, more: {has_more}"), fails + 2, &stage);
     }
 }
 
 /// Between two file systems what goes lies on its way beside the tree, where somebody may tidy up after a kill.
 #[test]
 fn what_somebody_removes_on_its_way_is_named_with_the_copy_of_the_session() {
-    if !Path::new("/dev/shm").is_dir() {
-        return skip("two file systems: there is no /dev/shm");
-    }
-    {
-        let mut removed = 0;
-        for n in common::steps() {
-            let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a directory of another file system");
-            let mut world = World::new();
-            world.set("RECANT_STORE", elsewhere.path().join("store")).write("f", "the only one");
-            let id = world.begin();
-            world.recant(&format!("session delete {id} f")).ok();
-            let killed = world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
-            if killed.status == 0 {
-                assert!(removed > 0, "it was on its way at some step");
-                break;
-            }
-            let on_its_way = world.leftovers().into_iter().find(|name| world.read(name) == "the only one");
-            let Some(name) = on_its_way.filter(|_| !world.exists("f")) else { continue };
-            world.remove(&name);
-            let what = format!("killed before step {n}");
-            let recovered = world.recant("recover");
-            if recovered.status == 0 && recovered.stdout().contains("was done; it is settled now") {
-                continue;
-            }
-            removed += 1;
-            let recovered = recovered.with(4);
-            assert!(
-                recovered.stderr().contains("/tree/f: somebody removed it, at its path or on its way"),
-                "{what}: {recovered}"
-            );
-            let kept = world.recant(&format!("cat {id} f --displaced")).ok();
-            assert_eq!(kept.stdout(), "the only one", "{what}");
-            world.assert_tidy(&what);
+    let row = Sweep {
+        name: "commit",
+        scene: &|| {
+            let mut scene = Scene::new(true)?;
+            scene.world.write("f", "the only one");
+            scene.begin(["delete f"]);
+            Some(scene)
+        },
+        verb: &|scene| scene.call("commit"),
+        order: "kill:N",
+    };
+    let tally = row.run(|scene, _, what| {
+        let world = &scene.world;
+        let on_its_way = world.leftovers().into_iter().find(|name| !world.exists("f") && world.read(name) == "the only one");
+        if let Some(name) = &on_its_way {
+            world.remove(name);
         }
-    }
+        let recovered = world.recant("recover");
+        if on_its_way.is_none() || recovered.status == 0 && recovered.stdout().contains("was done; it is settled now") {
+            assert_eq!(recovered.status, 0, "{what}{recovered}");
+            assert_eq!(scene.status() == "pending", world.exists("f"), "{what}{recovered}");
+            return Came::Used("none removed that is needed");
+        }
+        let recovered = recovered.with(4);
+        assert!(recovered.stderr().contains("/tree/f: somebody removed it, at its path or on its way"), "{what}: {recovered}");
+        assert_eq!(scene.displaced("f"), "the only one", "{what}");
+        world.assert_tidy(what);
+        Came::Used("removed")
+    });
+    tally.saw("removed", 1);
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::sight::{Change, Moment, assert_others, differs, places_of, rows};
-use super::{Act, Said, Scene};
+use super::{Act, Scene};
+use crate::common::Said;
 
 /// What is promised.
 impl Scene {
@@ -87,8 +88,8 @@ impl Scene {
         let said = self.recant(&["checkpoint", "verify", &id], "");
         // These it can be given back with: as they are now, by force.
         let is_fair = |line: &str| line.contains("under another name") || line.contains("put into the kept directory since");
-        let is_whole = said.status == 0 || said.status == 3 && said.err.lines().all(is_fair);
-        assert!(is_whole, "{what}: verify {}: {}", said.status, said.err);
+        let is_whole = said.status == 0 || said.status == 3 && said.stderr().lines().all(is_fair);
+        assert!(is_whole, "{what}: verify {said}");
     }
 }
 

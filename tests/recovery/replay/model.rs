@@ -68,10 +68,9 @@ pub struct Cut<'r> {
 }
 
 impl<'r> Cut<'r> {
-    /// Right before step `n`, `without` one site's syncs. `dirty` has the files that the user had not synced, with their
-    /// sizes: their content is at stake once the steps have begun.
-    pub fn new(record: &'r Record, n: usize, without: Option<&str>, dirty: &BTreeMap<Key, u64>) -> Self {
-        let steps = &record.steps[..n - 1];
+    /// Right before step `n`, `without` one site's syncs. What the user had not synced is at stake once the steps have begun.
+    pub fn new(record: &'r Record, n: usize, without: Option<&str>) -> Self {
+        let (steps, dirty) = (&record.steps[..n - 1], &record.dirty);
         let mut cut = Self {
             steps,
             record,
@@ -79,7 +78,7 @@ impl<'r> Cut<'r> {
             synced_after: vec![BTreeSet::new(); steps.len()],
             content: dirty.iter().map(|(key, size)| (*key, (0, *size))).collect(),
             objects: BTreeMap::new(),
-            synced: without.map(|_| Box::new(Self::new(record, n, None, dirty))),
+            synced: without.map(|_| Box::new(Self::new(record, n, None))),
         };
         for (i, step) in steps.iter().enumerate() {
             for object in &step.before {

@@ -80,10 +80,13 @@ pub struct Step {
 }
 
 /// A whole run, or as far as it came.
+#[derive(Default)]
 pub struct Record {
     pub steps: Vec<Step>,
     /// What each name led to before the first step that touched it.
     pub first: BTreeMap<Slot, Option<Key>>,
+    /// The files that the user had not synced when it began, with their sizes.
+    pub dirty: BTreeMap<Key, u64>,
 }
 
 impl Record {
@@ -102,7 +105,7 @@ impl Record {
             assert_eq!(n, after);
             steps.push(step(*n, call, site, on, then, &mut first));
         }
-        Self { steps, first }
+        Self { steps, first, dirty: BTreeMap::new() }
     }
 
     /// One run and the next, as one.

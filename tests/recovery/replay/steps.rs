@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::common::{Dice, Manifest, Said};
-use super::model::{Cut, Loss};
+use super::common::{Manifest, Said};
 use super::record::Record;
 use super::run::{FIRST, SECOND, TIMES, scene};
-use super::{LOSSES, Scene, assert_needed, cuts, leave_each_out, rebuild, states, timeless};
+use super::{Caught, Cutting, Scene, timeless};
 
 /// A verb on a session of three steps.
 struct Stepping<'s> {
@@ -28,24 +27,27 @@ impl<'s> Stepping<'s> {
         scene.reset();
         scene.world.recant(&format!("rewind w {from}")).ok();
         scene.keep();
-        scene.reset();
-        let whole = scene.record(words, None);
-        Self { scene, words, from, to, wanted, whole }
+        let mut stepping = Self { scene, words, from, to, wanted, whole: Record::default() };
+        stepping.whole = stepping.run(None);
+        stepping
+    }
+}
+
+impl Cutting for Stepping<'_> {
+    fn name(&self) -> String {
+        self.words.join(" ")
     }
 
-    /// Cuts the power before step `n`, in one of the ways that `loss` allows, `without` one site's syncs.
-    fn cut(&self, n: usize, without: Option<&str>, loss: Loss, seed: u64) -> Result<(), String> {
-        let (scene, all) = (self.scene, self.whole.steps.len());
-        let at_end = n > all;
-        scene.reset();
-        let record = scene.record(self.words, (!at_end).then_some(n));
-        let state = Cut::new(&record, n, without, &BTreeMap::new()).state(loss, &mut Dice(seed));
-        rebuild::rebuild(&state, &[scene.world.tree(), scene.store.clone()], &scene.pools);
-        let what = format!("{:?} cut before step {n} of {all}, {loss:?}; lost:\n  {}\n", self.words, state.lost);
-        self.judge(at_end, seed.is_multiple_of(2)).map_err(|why| format!("{what}{why}"))
+    fn on(&self) -> (&Scene, &Record) {
+        (self.scene, &self.whole)
     }
 
-    fn judge(&self, at_end: bool, the_fork: bool) -> Result<(), String> {
+    fn run(&self, until: Option<usize>) -> Record {
+        self.scene.reset();
+        self.scene.record(self.words, until)
+    }
+
+    fn judge(&self, at_end: bool, seed: u64) -> Result<(), String> {
         let world = &self.scene.world;
         let is_fork = self.words[0] == "fork";
         let there = is_fork && world.recant("show fk").status == 0;
@@ -60,7 +62,7 @@ impl<'s> Stepping<'s> {
         if head != self.to && (at_end || head != self.from) {
             return Err(format!("it stands at step {head}"));
         }
-        let (name, step) = if there && the_fork { ("fk", self.to) } else { ("w", head) };
+        let (name, step) = if there && seed.is_multiple_of(2) { ("fk", self.to) } else { ("w", head) };
         let seen = world.recant(&format!("run --session {name} -- find . -type f -exec cat {{}} +"));
         let said = commit(self.scene, name);
         let difference = self.wanted[&step].difference(&timeless(world.manifest()));
@@ -68,16 +70,6 @@ impl<'s> Stepping<'s> {
             return Ok(());
         }
         Err(format!("a command: {seen}\n{name} at step {step}, committed: {said}\n{difference}"))
-    }
-
-    /// What goes wrong without one site's syncs, if anything does.
-    fn leave_out(&self, site: &str) -> Option<String> {
-        let stake = |n, without| Cut::new(&self.whole, n, without, &BTreeMap::new()).at_stake();
-        let at_stake: Vec<usize> = cuts(&self.whole).into_iter().filter(|n| stake(*n, Some(site)) > stake(*n, None)).collect();
-        let mut all = [Loss::Unsynced, Loss::All, Loss::Content, Loss::OneName]
-            .into_iter()
-            .flat_map(|loss| at_stake.iter().map(move |n| (*n, loss)));
-        all.find_map(|(n, loss)| (0..2).find_map(|seed| self.cut(n, Some(site), loss, seed).err()))
     }
 }
 
@@ -118,26 +110,13 @@ fn each(mut test: impl FnMut(&Stepping<'_>)) {
 
 #[test]
 fn after_a_power_cut_a_session_stands_at_the_step_it_was_at_or_at_the_other() {
-    each(|stepping| {
-        let (cuts, states) = (cuts(&stepping.whole), states(2));
-        for (i, n) in cuts.iter().enumerate() {
-            for k in 0..states {
-                let loss = LOSSES[(k + i * states) % LOSSES.len()];
-                stepping.cut(*n, None, loss, (*n * 1000 + k) as u64).unwrap_or_else(|why| panic!("{why}"));
-            }
-        }
-        let end = stepping.whole.steps.len() + 1;
-        LOSSES
-            .into_iter()
-            .zip(7..)
-            .for_each(|(loss, seed)| stepping.cut(end, None, loss, seed).unwrap_or_else(|why| panic!("{why}")));
-        println!("{:?}: {} states at {} syncs", stepping.words, cuts.len() * states, cuts.len());
-    });
+    each(|stepping| stepping.sweep(2));
 }
 
 #[test]
+#[ignore = "long: it proves comments on syncs, not the product"]
 fn each_sync_of_a_rewind_and_of_a_fork_is_needed_or_says_why_nothing_is_caught_here() {
-    let mut caught = BTreeMap::new();
-    each(|stepping| leave_each_out(&mut caught, &stepping.whole, "src/", |site| stepping.leave_out(site)));
-    assert_needed(&caught);
+    let mut caught = Caught::default();
+    each(|stepping| stepping.leave_each_out(&mut caught, "src/"));
+    caught.assert_needed();
 }
