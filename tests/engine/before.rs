@@ -3,10 +3,23 @@
 use std::path::PathBuf;
 
 use crate::common::can_run;
+use crate::common::sweep::{Came, Sweep};
 use crate::desk::{self, Desk, each, has};
 use insta::assert_snapshot;
 
-/// Makes every file a second old, so that its ctime proves something.
+/// Both users, where a command can be captured here.
+fn each_that_can(test: impl Fn(&Desk)) {
+    if can_run() {
+        each(test);
+    }
+}
+
+/// The user that runs the tests, where a command can be captured here.
+fn this_one() -> Option<Desk> {
+    can_run().then(|| Desk::new(if desk::is_root() { desk::Who::Root } else { desk::Who::User }))
+}
+
+/// Makes every file so old that its ctime proves something: 20 ms and more before the run.
 fn made(desk: &Desk, script: &str) {
     desk.made(script);
     std::thread::sleep(std::time::Duration::from_millis(50));
@@ -34,10 +47,7 @@ const TOUCH: &str = "find . -type f -exec touch -d 2021-01-01 {} +";
 
 #[test]
 fn a_file_that_was_only_touched_since_is_no_conflict_and_a_rollback_gives_the_touched_time_back() {
-    if !can_run() {
-        return;
-    }
-    each(|desk| {
+    each_that_can(|desk| {
         made(desk, "for f in deleted empty left moded moved timed written; do echo $f > $f; done; : > empty; mkdir d");
         desk.run("echo n >> written; rm deleted; chmod 600 moded; mv moved d; touch -d 2001-01-01 timed; echo e > empty").ok();
         let touched = desk.made(TOUCH);
@@ -56,10 +66,7 @@ fn a_file_that_was_only_touched_since_is_no_conflict_and_a_rollback_gives_the_to
 
 #[test]
 fn what_differs_by_a_byte_or_in_its_metadata_is_a_conflict_also_with_the_old_time() {
-    if !can_run() {
-        return;
-    }
-    each(|desk| {
+    each_that_can(|desk| {
         made(desk, "for f in byte longer mode same; do echo $f > $f; done");
         desk.run("for f in byte longer mode same; do echo n >> $f; done").ok();
         desk.made("for f in byte longer mode same; do touch -r $f old; echo x > $f; test $f = byte && echo bytf > $f; touch -r old $f; done; echo mode > mode; chmod 600 mode; echo same > same; rm old");
@@ -70,10 +77,7 @@ fn what_differs_by_a_byte_or_in_its_metadata_is_a_conflict_also_with_the_old_tim
 
 #[test]
 fn of_a_run_that_changed_more_than_500_files_nothing_is_kept() {
-    if !can_run() {
-        return;
-    }
-    each(|desk| {
+    each_that_can(|desk| {
         for (files, are_kept) in [(500, true), (501, false)] {
             made(desk, &format!("mkdir t{files}; cd t{files}; for i in $(seq {files}); do echo $i > $i; done"));
             // What it creates does not count.
@@ -88,10 +92,7 @@ fn of_a_run_that_changed_more_than_500_files_nothing_is_kept() {
 
 #[test]
 fn a_file_of_more_than_a_mebibyte_is_not_kept_and_of_sixteen_what_fits_in_the_order_of_paths() {
-    if !can_run() {
-        return;
-    }
-    each(|desk| {
+    each_that_can(|desk| {
         made(
             desk,
             "mkdir a b; cd a; truncate -s 1M fits; truncate -s 1048577 large; cd ../b;
@@ -110,10 +111,7 @@ fn a_file_of_more_than_a_mebibyte_is_not_kept_and_of_sixteen_what_fits_in_the_or
 
 #[test]
 fn a_later_step_keeps_what_it_is_the_first_to_change_and_a_fork_has_it_all() {
-    if !can_run() {
-        return;
-    }
-    each(|desk| {
+    each_that_can(|desk| {
         made(desk, "for f in one two three; do echo $f > $f; done");
         let step = |script: &str| desk.held("--session w", script).run().ok();
         step("echo 1 >> one");
@@ -136,52 +134,39 @@ fn a_later_step_keeps_what_it_is_the_first_to_change_and_a_fork_has_it_all() {
 }
 
 #[test]
-fn a_file_that_a_process_has_open_for_writing_is_not_kept() {
-    if !can_run() {
-        return;
-    }
-    each(|desk| {
-        made(desk, "echo old > open; echo old > closed");
-        let open = std::fs::OpenOptions::new().append(true).open(desk.world.path("open")).expect("the file");
-        desk.run("echo n >> open; echo n >> closed").ok();
+fn what_a_process_has_open_what_somebody_changed_during_the_run_and_by_setting_anything_is_not_kept() {
+    each_that_can(|desk| {
+        let made_two = || made(desk, "rm -f theirs mine; echo old > theirs; echo old > mine");
+        let script = "echo n >> theirs; echo n >> mine";
+        let run = || {
+            desk.run(script).ok();
+            desk.ids().pop().expect("a session")
+        };
+        made_two();
+        let open = std::fs::OpenOptions::new().append(true).open(desk.world.path("theirs")).expect("the file");
+        let while_open = run();
         drop(open);
         desk.made(TOUCH);
-        assert_eq!(conflicts(desk, &desk.id()), ["open"], "{:?}", desk.who);
-    });
-}
-
-#[test]
-fn what_somebody_changed_during_the_run_is_not_kept() {
-    if !can_run() {
-        return;
-    }
-    each(|desk| {
-        made(desk, "echo old > theirs; echo old > mine");
-        let id = desk.meanwhile("echo n >> theirs; echo n >> mine", "echo theirs > theirs");
-        assert_eq!((conflicts(desk, &id), kept(desk, &id)), (vec!["theirs".to_owned()], 1), "{:?}", desk.who);
-    });
-}
-
-#[test]
-fn without_capture_keep_before_nothing_is_kept_and_a_touch_is_a_conflict() {
-    if !can_run() {
-        return;
-    }
-    each(|desk| {
+        assert_eq!(conflicts(desk, &while_open), ["theirs"], "{:?}", desk.who);
+        made_two();
+        let meanwhile = desk.meanwhile(script, "echo theirs > theirs");
+        assert_eq!((conflicts(desk, &meanwhile), kept(desk, &meanwhile)), (vec!["theirs".to_owned()], 1), "{:?}", desk.who);
+        made_two();
         desk.world.config("capture.keep_before = false");
-        made(desk, "echo old > f");
-        desk.run("echo n >> f").ok();
+        let without = run();
         desk.made(TOUCH);
-        assert_eq!((conflicts(desk, &desk.id()), kept(desk, &desk.id())), (vec!["f".to_owned()], 0), "{:?}", desk.who);
+        assert_eq!(
+            (conflicts(desk, &without), kept(desk, &without)),
+            (vec!["mine".to_owned(), "theirs".into()], 0),
+            "{:?}",
+            desk.who
+        );
     });
 }
 
 #[test]
 fn an_original_that_is_missing_or_damaged_is_no_damage_and_the_next_run_makes_it_whole() {
-    if !can_run() {
-        return;
-    }
-    each(|desk| {
+    each_that_can(|desk| {
         made(desk, "echo old > f; echo old > g");
         desk.held("--session w", "echo n >> f").run().ok();
         let id = desk.id();
@@ -199,10 +184,7 @@ fn an_original_that_is_missing_or_damaged_is_no_damage_and_the_next_run_makes_it
 
 #[test]
 fn originals_go_with_what_is_discarded_and_with_the_checkpoint() {
-    if !can_run() {
-        return;
-    }
-    each(|desk| {
+    each_that_can(|desk| {
         for end in ["discard ID", "commit ID; checkpoint prune ID -y"] {
             made(desk, "echo old > f");
             desk.run("echo n >> f").ok();
@@ -216,10 +198,7 @@ fn originals_go_with_what_is_discarded_and_with_the_checkpoint() {
 
 #[test]
 fn diff_conflicts_shows_what_became_of_the_original_on_the_tree_and_what_is_held() {
-    if !can_run() {
-        return;
-    }
-    let desk = Desk::new(if desk::is_root() { desk::Who::Root } else { desk::Who::User });
+    let Some(desk) = this_one() else { return };
     let world = &desk.world;
     made(&desk, "printf '1\\n2\\n3\\n4\\n5\\n6\\n7\\n8\\n9\\n' > f; echo old > gone; truncate -s 2M large; echo old > moded");
     desk.run("sed -i s/8/eight/ f; echo n >> gone; echo n >> large; chmod 600 moded").ok();
@@ -292,71 +271,55 @@ fn diff_conflicts_shows_what_became_of_the_original_on_the_tree_and_what_is_held
 /// The calls of recant itself are counted: those of one file more are what it takes to keep one.
 #[test]
 fn to_keep_a_file_takes_a_handful_of_calls() {
-    if !can_run() || !has("strace") {
-        return;
-    }
-    let desk = Desk::new(if desk::is_root() { desk::Who::Root } else { desk::Who::User });
+    let Some(desk) = this_one().filter(|_| has("strace")) else { return };
+    let binary = desk.binary.to_str().expect("a path");
+    let log = desk.world.root().join("calls");
     let calls = |keep: bool| {
         desk.world.config(&format!("capture.keep_before = {keep}"));
         made(&desk, "echo old > f");
-        let log = desk.world.root().join("calls");
-        let words =
-            ["-o", log.to_str().expect("a path"), desk.binary.to_str().expect("a path"), "run", "--", "sh", "-c", "echo n >> f"];
+        let words = ["-o", log.to_str().expect("a path"), binary, "run", "--", "sh", "-c", "echo n >> f"];
         let said = desk.world.program("strace", words).run();
-        if said.status != 0 {
-            return None;
-        }
-        Some(std::fs::read_to_string(log).expect("the calls").lines().count())
+        (said.status == 0).then(|| std::fs::read_to_string(&log).expect("the calls").lines().count())
     };
     // The first run of all makes the store.
     calls(false);
-    match (calls(false), calls(true)) {
-        (Some(without), Some(with)) => {
-            println!("{without} calls without, {with} with");
-            assert!(with.saturating_sub(without) < 50, "{without} -> {with}");
-        }
-        _ => println!("skipped: strace cannot follow a run here"),
-    }
+    let (Some(without), Some(with)) = (calls(false), calls(true)) else {
+        return println!("skipped: strace cannot follow a run here");
+    };
+    println!("{without} calls without, {with} with");
+    assert!(with.saturating_sub(without) < 50, "{without} -> {with}");
 }
 
-/// Whatever step of its own recant is killed before, some of them here, the next verb collects the run with its originals.
+/// Whatever step of its own recant is killed before, the next verb collects the run with its originals.
 #[test]
 fn a_killed_run_is_collected_with_its_originals() {
-    if !can_run() {
-        return;
-    }
-    each(|desk| {
-        let log = desk.world.root().join("log");
-        let script = "cd t; echo n >> f; rm g";
-        let run = |order: &str| {
-            made(desk, "rm -rf t; mkdir t; cd t; echo old > f; echo other > g");
-            desk.held("", script).env("RECANT_STEPS", order).run()
+    each_that_can(|desk| {
+        // The first run of all makes the store, in steps of its own.
+        desk.run("true").ok();
+        let row = Sweep {
+            name: &format!("run of {:?}", desk.who),
+            scene: &|| {
+                made(desk, "rm -rf t; mkdir t; cd t; echo old > f; echo other > g");
+                Some(desk.ids().len())
+            },
+            verb: &|_| desk.held("", "cd t; echo n >> f; rm g"),
+            order: "kill:N",
         };
-        run(&format!("log:{}", log.display())).ok();
-        let steps = std::fs::read_to_string(&log).expect("a log").lines().count();
-        let mut collected = 0;
-        for step in (1..=steps).step_by(if desk.who == desk::Who::Root { 3 } else { 9 }) {
-            let known = desk.ids().len();
-            // The first run of all made the store, in steps of its own.
-            if run(&format!("kill:{step}")).status == 0 {
-                break;
-            }
+        let tally = row.run(|known, said, what| {
+            assert!([0, 137].contains(&said.status), "{what}");
             // The first verb with the session's name collects it.
-            let id = match &desk.ids()[..] {
-                ids if ids.len() > known => ids[known].clone(),
-                _ => continue,
-            };
+            let Some(id) = desk.ids().get(*known).cloned() else { return Came::Used("no session") };
             let shown = desk.recant(&format!("show {id} --json"));
+            assert!([0, 1].contains(&shown.status), "{what}: {shown}");
             if shown.status != 0 || shown.json()["session"]["changes"] == 0 {
-                continue;
+                return Came::Used("nothing");
             }
             desk.made(TOUCH);
-            assert_eq!(conflicts(desk, &id), Vec::<String>::new(), "{:?}: {step} of {steps}", desk.who);
-            assert_eq!(kept(desk, &id), 2, "{:?}: {step} of {steps}", desk.who);
+            assert_eq!(conflicts(desk, &id), Vec::<String>::new(), "{what}");
+            assert_eq!(kept(desk, &id), 2, "{what}");
             desk.recant(&format!("commit {id}")).ok();
-            collected += 1;
-        }
-        println!("{:?}: {collected} of {steps} kills left a run to collect", desk.who);
-        assert!(collected > 5, "{:?}: {collected}", desk.who);
+            Came::Used("collected")
+        });
+        tally.saw("collected", 60).saw("no session", 1);
     });
 }

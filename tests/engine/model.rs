@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use crate::common::{Said, World};
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 
 /// So few names that the operations meet.
 const NAMES: [&str; 7] = ["a", "b", "d", "d/a", "d/b", "d/d", "d/d/a"];
@@ -55,9 +55,8 @@ enum Op {
     Mkdir(usize),
     Link(usize, String),
     Chmod(usize, u32),
-    Commit(Vec<usize>),
-    RollBack(Vec<usize>),
-    Redo(Vec<usize>),
+    /// commit, rollback or redo, of all or of these names.
+    Verb(&'static str, Vec<usize>),
     Foreign(usize, String),
     ForeignChmod(usize, u32),
     ForeignRemove(usize),
@@ -77,11 +76,10 @@ fn staging() -> impl Strategy<Value = Op> {
 /// All but stagings.
 fn moving() -> impl Strategy<Value = Op> {
     let at = || 0..NAMES.len();
-    let paths = || prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(at(), 1..3)];
+    let verb = prop_oneof![3 => Just("commit"), 4 => Just("rollback"), 3 => Just("redo")];
+    let paths = prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(at(), 1..3)];
     prop_oneof![
-        3 => paths().prop_map(Op::Commit),
-        4 => paths().prop_map(Op::RollBack),
-        3 => paths().prop_map(Op::Redo),
+        10 => (verb, paths).prop_map(|(verb, paths)| Op::Verb(verb, paths)),
         2 => (at(), word()).prop_map(|(at, word)| Op::Foreign(at, word)),
         1 => (at(), mode()).prop_map(|(at, mode)| Op::ForeignChmod(at, mode)),
         2 => at().prop_map(Op::ForeignRemove),
@@ -100,7 +98,7 @@ fn mode() -> impl Strategy<Value = u32> {
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     let any = prop::collection::vec(prop_oneof![staging(), moving()], 1..30);
     let one = (prop::collection::vec(staging(), 1..6), prop::collection::vec(moving(), 1..14));
-    let one = one.prop_map(|(staged, moved)| staged.into_iter().chain([Op::Commit(Vec::new())]).chain(moved).collect());
+    let one = one.prop_map(|(staged, moved)| staged.into_iter().chain([Op::Verb("commit", Vec::new())]).chain(moved).collect());
     prop_oneof![any, one]
 }
 
@@ -109,12 +107,21 @@ fn parent(name: &str) -> Option<&'static str> {
     NAMES.into_iter().find(|name| *name == parent)
 }
 
+/// The directories above a name, the nearest first.
+fn above(name: &str) -> impl Iterator<Item = &'static str> {
+    std::iter::successors(parent(name), |directory| parent(directory))
+}
+
 fn is_under(name: &str, top: &str) -> bool {
     name == top || name.strip_prefix(top).is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn is_dir(node: Option<&Node>) -> bool {
     node.is_some_and(|node| node.what == What::Directory)
+}
+
+fn is_file(node: Option<&Node>) -> bool {
+    node.is_some_and(|node| matches!(node.what, What::File(_)))
 }
 
 /// Kind, content and mode; a link has no mode of its own.
@@ -143,14 +150,9 @@ impl Model {
         if let Some(change) = self.changes.get(name) {
             return change.after.clone();
         }
-        let mut above = parent(name);
-        while let Some(directory) = above {
-            if let Some(change) = self.changes.get(directory)
-                && !(is_dir(change.before.as_ref()) && is_dir(change.after.as_ref()))
-            {
-                return None;
-            }
-            above = parent(directory);
+        let stays = |change: &Change| is_dir(change.before.as_ref()) && is_dir(change.after.as_ref());
+        if above(name).filter_map(|directory| self.changes.get(directory)).any(|change| !stays(change)) {
+            return None;
         }
         self.tree.get(name).cloned()
     }
@@ -208,31 +210,24 @@ impl Model {
         }
         let (Op::Write(at, _) | Op::Delete(at) | Op::Mkdir(at) | Op::Link(at, _) | Op::Chmod(at, _)) = op else { return false };
         let name = NAMES[*at];
-        let above = std::iter::successors(parent(name), |directory| parent(directory));
-        if above.into_iter().any(|directory| !is_dir(self.current(directory).as_ref())) {
+        if above(name).any(|directory| !is_dir(self.current(directory).as_ref())) {
             return false;
         }
         let current = self.current(name);
+        match op {
+            Op::Write(..) | Op::Link(..) if is_dir(current.as_ref()) => self.clear(name),
+            Op::Delete(_) if current.is_some() => self.clear(name),
+            _ => {}
+        }
         let new = |what, mode| Some(Node { what, mode, mtime: None });
         match op {
             Op::Write(_, word) => {
-                if is_dir(current.as_ref()) {
-                    self.clear(name);
-                }
-                let mode = current.filter(|node| matches!(node.what, What::File(_))).map_or(0o644, |node| node.mode);
+                let mode = current.filter(|node| is_file(Some(node))).map_or(0o644, |node| node.mode);
                 self.put(name, new(What::File(word.clone()), mode));
             }
-            Op::Link(_, to) => {
-                if is_dir(current.as_ref()) {
-                    self.clear(name);
-                }
-                self.put(name, new(What::Link(to.clone()), 0o777));
-            }
+            Op::Link(_, to) => self.put(name, new(What::Link(to.clone()), 0o777)),
             Op::Mkdir(_) if current.is_none() => self.put(name, new(What::Directory, 0o755)),
-            Op::Delete(_) if current.is_some() => {
-                self.clear(name);
-                self.put(name, None);
-            }
+            Op::Delete(_) if current.is_some() => self.put(name, None),
             Op::Chmod(_, mode) => match current {
                 Some(node) if !matches!(node.what, What::Link(_)) => self.put(name, Some(Node { mode: *mode, ..node })),
                 _ => return false,
@@ -249,82 +244,52 @@ impl Model {
         may: impl Fn(&Change) -> bool,
         needed: impl Fn(&Change) -> bool,
     ) -> Option<BTreeSet<&'static str>> {
-        let under = |top: Option<&'static str>| {
-            self.changes
-                .iter()
-                .filter(move |(name, _)| top.is_none_or(|top| is_under(name, top)))
-                .map(|(name, change)| (*name, change))
+        let may_move = |top: Option<&'static str>| {
+            let asked = self.changes.iter().filter(move |(name, _)| top.is_none_or(|top| is_under(name, top)));
+            asked.filter(|(_, change)| may(change)).map(|(name, _)| *name)
         };
         if paths.is_empty() {
-            return Some(under(None).filter(|(_, change)| may(change)).map(|(name, _)| name).collect());
+            return Some(may_move(None).collect());
         }
         let mut chosen = BTreeSet::new();
-        for path in paths {
-            under(Some(NAMES[*path])).next()?;
-            chosen.extend(under(Some(NAMES[*path])).filter(|(_, change)| may(change)).map(|(name, _)| name));
+        for top in paths.iter().map(|path| NAMES[*path]) {
+            self.changes.keys().find(|name| is_under(name, top))?;
+            chosen.extend(may_move(Some(top)));
         }
-        for name in chosen.clone() {
-            let mut above = parent(name);
-            while let Some(directory) = above {
-                if self.changes.get(directory).is_some_and(&needed) {
-                    chosen.insert(directory);
-                }
-                above = parent(directory);
-            }
-        }
+        let made: Vec<_> = chosen.iter().flat_map(|name| above(name)).collect();
+        chosen.extend(made.into_iter().filter(|directory| self.changes.get(directory).is_some_and(&needed)));
         Some(chosen)
     }
 }
 
-/// What a verb is to end with.
-#[derive(Debug, PartialEq, Eq)]
-enum End {
-    Is(i32),
-    /// Done in the model already; 4 where something is left out.
-    Done,
-}
-
 impl Model {
-    /// commit, rollback or redo. On a conflict nothing changes.
-    fn carry_out(&mut self, verb: &str, paths: &[usize]) -> End {
+    /// commit, rollback or redo: the status that it is to end with, 4 where something is left out. On a conflict nothing changes.
+    fn carry_out(&mut self, verb: &str, paths: &[usize]) -> i32 {
         let status = self.status();
         match (verb, status) {
-            (_, "pending") if self.changes.is_empty() && verb != "redo" && paths.is_empty() => return End::Done,
-            ("rollback" | "redo", "pending") if !self.changes.is_empty() => return End::Is(1),
+            (_, "pending") if self.changes.is_empty() && verb != "redo" && paths.is_empty() => return 0,
+            ("rollback" | "redo", "pending") if !self.changes.is_empty() => return 1,
             _ => {}
         }
         let back = verb == "rollback";
-        let chosen = match verb {
-            "commit" => self.chosen(
-                paths,
-                |change| change.side != Side::In,
-                |change| change.side != Side::In && is_dir(change.after.as_ref()) && !is_dir(change.before.as_ref()),
-            ),
-            "redo" => self.chosen(
-                paths,
-                |change| matches!(change.side, Side::Out | Side::Lost),
-                |change| change.side != Side::In && is_dir(change.after.as_ref()) && !is_dir(change.before.as_ref()),
-            ),
-            _ => self.chosen(
-                paths,
-                |change| change.side == Side::In,
-                |change| change.side == Side::In && is_dir(change.before.as_ref()) && !is_dir(change.after.as_ref()),
-            ),
+        let may = |change: &Change| match verb {
+            "commit" => change.side != Side::In,
+            "redo" => matches!(change.side, Side::Out | Side::Lost),
+            _ => change.side == Side::In,
         };
-        let Some(chosen) = chosen else { return End::Is(1) };
+        // A directory that is to be there for what moves.
+        let needed = |change: &Change| {
+            let (from, to) = (is_dir(change.before.as_ref()), is_dir(change.after.as_ref()));
+            (change.side == Side::In) == back && from == back && to != back
+        };
+        let Some(chosen) = self.chosen(paths, may, needed) else { return 1 };
         let mut left = false;
         let mut moves: BTreeMap<&'static str, (Option<Node>, Option<Node>)> = BTreeMap::new();
         for name in chosen {
             let change = &self.changes[name];
-            if !back
-                && change.side == Side::Lost
-                && matches!(&change.after, Some(node) if matches!(node.what, What::File(_)))
-                && !in_place(change)
-            {
-                left = true;
-                continue;
-            }
-            if back && change.uncovered {
+            let lost = change.side == Side::Lost && is_file(change.after.as_ref()) && !in_place(change);
+            let nothing_to_put = if back { change.uncovered } else { lost };
+            if nothing_to_put {
                 left = true;
                 continue;
             }
@@ -344,7 +309,7 @@ impl Model {
                 already.insert(*name);
                 continue;
             }
-            return End::Is(3);
+            return 3;
         }
         // A directory that goes holds nothing but what goes with it. At rollback it is kept for what is foreign.
         let mut stays: BTreeSet<&'static str> = BTreeSet::new();
@@ -360,7 +325,7 @@ impl Model {
             match (foreign, back && to.is_none()) {
                 (false, _) => {}
                 (true, true) => drop(stays.insert(name)),
-                (true, false) => return End::Is(3),
+                (true, false) => return 3,
             }
         }
         left |= !stays.is_empty();
@@ -372,7 +337,7 @@ impl Model {
                 _ => self.tree.get(directory),
             };
             if !is_dir(directory_then) {
-                return End::Is(3);
+                return 3;
             }
         }
         for (name, (from, to)) in moves {
@@ -381,12 +346,12 @@ impl Model {
             }
             let change = self.changes.get_mut(name).expect("a change that moves");
             let found = self.tree.get(name).cloned();
-            let is_file = matches!(&from, Some(node) if matches!(node.what, What::File(_)));
+            let gone = already.contains(name) && is_file(from.as_ref()) && !in_place(change);
             if back {
-                change.side = if already.contains(name) && is_file && !in_place(change) { Side::Lost } else { Side::Out };
+                change.side = if gone { Side::Lost } else { Side::Out };
             } else {
                 change.side = Side::In;
-                change.uncovered = already.contains(name) && is_file && !in_place(change);
+                change.uncovered = gone;
                 change.kept = if already.contains(name) { from } else { found.clone() };
             }
             if already.contains(name) {
@@ -397,41 +362,34 @@ impl Model {
                 None => drop(self.tree.remove(name)),
             }
         }
-        // Nothing is under what is no directory.
-        if left { End::Is(4) } else { End::Done }
+        if left { 4 } else { 0 }
     }
 
     /// What somebody else does; false where it cannot be done.
     fn foreign(&mut self, op: &Op, world: &World, tick: &mut i64) -> bool {
         *tick += 1;
         let mtime = (1_000_000_000 + *tick, *tick % 1_000);
-        match op {
-            Op::Foreign(at, word) => {
-                let name = NAMES[*at];
-                let there = self.tree.get(name);
-                if parent(name).is_some_and(|directory| !is_dir(self.tree.get(directory))) || is_dir(there) {
+        let (Op::Foreign(at, _) | Op::ForeignChmod(at, _) | Op::ForeignRemove(at)) = op else { return false };
+        let name = NAMES[*at];
+        let there = self.tree.get(name).cloned();
+        match (op, there) {
+            (Op::Foreign(_, word), there) => {
+                if parent(name).is_some_and(|directory| !is_dir(self.tree.get(directory))) || is_dir(there.as_ref()) {
                     return false;
                 }
-                if matches!(there, Some(node) if matches!(node.what, What::Link(_))) {
+                let file = there.as_ref().filter(|node| is_file(Some(node)));
+                if there.is_some() && file.is_none() {
                     world.remove(name);
                 }
-                let mode = there.filter(|node| matches!(node.what, What::File(_))).map_or(0o644, |node| node.mode);
+                let mode = file.map_or(0o644, |node| node.mode);
                 world.write(name, word).chmod(name, mode).set_mtime(name, mtime.0, mtime.1);
                 self.tree.insert(name, Node { what: What::File(word.clone()), mode, mtime: Some(mtime) });
             }
-            Op::ForeignChmod(at, mode) => {
-                let name = NAMES[*at];
-                match self.tree.get_mut(name) {
-                    Some(node) if !matches!(node.what, What::Link(_)) => node.mode = *mode,
-                    _ => return false,
-                }
+            (Op::ForeignChmod(_, mode), Some(node)) if !matches!(node.what, What::Link(_)) => {
                 world.chmod(name, *mode);
+                self.tree.insert(name, Node { mode: *mode, ..node });
             }
-            Op::ForeignRemove(at) => {
-                let name = NAMES[*at];
-                if !self.tree.contains_key(name) {
-                    return false;
-                }
+            (Op::ForeignRemove(_), Some(_)) => {
                 world.remove(name);
                 self.tree.retain(|below, _| !is_under(below, name));
             }
@@ -475,8 +433,7 @@ fn stage(world: &World, id: &str, op: &Op) -> Said {
 }
 
 fn play(ops: Vec<Op>) -> Result<(), TestCaseError> {
-    let shm = Path::new("/dev/shm");
-    let world = if shm.is_dir() { World::on(shm) } else { World::new() };
+    let world = World::new();
     let mut model = Model::default();
     for (name, word) in [("a", "first"), ("d/a", "second")] {
         world.write(name, word).set_mtime(name, 1_000_000_000, 7);
@@ -499,23 +456,15 @@ fn play(ops: Vec<Op>) -> Result<(), TestCaseError> {
                 let said = stage(&world, &id, &op);
                 prop_assert_eq!(said.status, i32::from(!can), "{} after {:#?}\n{}", shown, done, said);
             }
-            Op::Commit(paths) | Op::RollBack(paths) | Op::Redo(paths) => {
-                let verb = match op {
-                    Op::Commit(_) => "commit",
-                    Op::RollBack(_) => "rollback",
-                    _ => "redo",
-                };
-                let end = model.carry_out(verb, paths);
-                let args = || [verb, &id].into_iter().chain(paths.iter().map(|at| NAMES[*at]));
+            Op::Verb(verb, paths) => {
+                let want = model.carry_out(verb, paths);
+                let args = || [verb, &*id].into_iter().chain(paths.iter().map(|at| NAMES[*at]));
                 let dry = world.call(args().chain(["--dry-run"])).run();
                 let said = world.call(args()).run();
-                let want = match end {
-                    End::Is(status) => status,
-                    End::Done => 0,
-                };
                 prop_assert_eq!(said.status, want, "{} after {:#?}\n{}", shown, done, said);
                 prop_assert_eq!(dry.status, want, "{} --dry-run after {:#?}\n{}", shown, done, dry);
                 prop_assert!(world.journals().is_empty(), "{} after {:#?}", shown, done);
+                prop_assert_eq!(world.status(&id), model.status(), "{} after {:#?}", shown, done);
             }
             _ => {
                 if !model.foreign(&op, &world, &mut tick) {
@@ -525,20 +474,27 @@ fn play(ops: Vec<Op>) -> Result<(), TestCaseError> {
         }
         done.push(shown);
         prop_assert_eq!(tree_of(&world, &model), model.tree.clone(), "after {:#?}", done);
-        prop_assert_eq!(world.status(&id), model.status(), "after {:#?}", done);
     }
     Ok(())
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(96),
+fn play_many(cases: u32) {
+    let config = ProptestConfig {
+        cases: std::env::var("PROPTEST_CASES").map_or(cases, |cases| cases.parse().expect("a number")),
         failure_persistence: None,
         max_shrink_iters: 400,
         ..ProptestConfig::default()
-    })]
-    #[test]
-    fn the_tree_is_the_models_after_every_step(ops in ops()) {
-        play(ops)?;
-    }
+    };
+    TestRunner::new(config).run(&ops(), play).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn the_tree_is_the_models_after_every_step() {
+    play_many(24);
+}
+
+#[test]
+#[ignore = "long: 200 cases of some dozens of calls each"]
+fn the_tree_is_the_models_after_every_step_of_many_more() {
+    play_many(200);
 }
