@@ -5,7 +5,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{self, Manifest, World, assert_done_or_not, is_root};
+use crate::common::sweep::{AllOrNothing, COMMIT, Came, REDO, ROLLBACK, Sweep, Verb, is_whole};
+use crate::common::{self, Manifest, World, assert_done_or_not, elsewhere, is_root};
+use crate::{SEAL, has_strace, old_times, round_trip, step_of, whole};
 
 /// Something mounted for one test.
 struct Mount {
@@ -27,28 +29,24 @@ fn run(program: &str, args: &[&str]) -> Result<(), String> {
 }
 
 impl Mount {
-    /// A file system of its own in a loop image; says the skip and gives none where that cannot be had.
-    fn image(kind: &str, megabytes: u64) -> Option<Self> {
-        match kind {
-            "ext4" => Self::made(kind, megabytes, &["mkfs.ext4", "-q", "-m", "0"]),
-            _ => Self::made(kind, megabytes, &[&format!("mkfs.{kind}"), "-q"]),
-        }
+    /// Something that is mounted at the second of two paths, the first of which is a directory for it; where that cannot be had, this says so.
+    fn made(what: &str, mount: impl FnOnce(&str, &str) -> Result<(), String>) -> Option<Self> {
+        let dir = tempfile::tempdir().expect("a directory");
+        let point = dir.path().join("mnt");
+        std::fs::create_dir(&point).expect("a mount point");
+        Self::at(what, dir, point, mount)
     }
 
-    /// The same, made by a command to which the image's name is added.
-    fn made(kind: &str, megabytes: u64, mkfs: &[&str]) -> Option<Self> {
-        let what = format!("{kind} in an image");
-        if !is_root(&what) {
+    fn at(
+        what: &str,
+        dir: tempfile::TempDir,
+        point: PathBuf,
+        mount: impl FnOnce(&str, &str) -> Result<(), String>,
+    ) -> Option<Self> {
+        if !is_root(what) {
             return None;
         }
-        let dir = tempfile::tempdir().expect("a directory");
-        let (image, point) = (dir.path().join("image"), dir.path().join("mnt"));
-        std::fs::create_dir(&point).expect("a mount point");
-        std::fs::File::create(&image).and_then(|file| file.set_len(megabytes << 20)).expect("an image");
-        let (image, at) = (image.display().to_string(), point.display().to_string());
-        let args: Vec<&str> = mkfs[1..].iter().copied().chain([&*image]).collect();
-        let made = run(mkfs[0], &args);
-        match made.and_then(|()| run("mount", &["-o", "loop", &image, &at])) {
+        match mount(&dir.path().display().to_string(), &point.display().to_string()) {
             Ok(()) => Some(Self { point, _dir: dir }),
             Err(why) => {
                 println!("skipped: {what}: {why}");
@@ -57,20 +55,23 @@ impl Mount {
         }
     }
 
-    fn tmpfs(size: &str) -> Option<Self> {
-        if !is_root("a tmpfs") {
-            return None;
-        }
-        let dir = tempfile::tempdir().expect("a directory");
-        let point = dir.path().join("mnt");
-        std::fs::create_dir(&point).expect("a mount point");
-        match run("mount", &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", &point.display().to_string()]) {
-            Ok(()) => Some(Self { point, _dir: dir }),
-            Err(why) => {
-                println!("skipped: a tmpfs: {why}");
-                None
-            }
-        }
+    /// A file system of its own in a loop image, made by a command to which the image's name is added.
+    fn image(megabytes: u64, mkfs: &[&str]) -> Option<Self> {
+        Self::made(&format!("{mkfs:?} in an image"), |dir, at| {
+            let image = format!("{dir}/image");
+            std::fs::File::create(&image).and_then(|file| file.set_len(megabytes << 20)).expect("an image");
+            run(mkfs[0], &[&mkfs[1..], &[&*image]].concat())?;
+            run("mount", &["-o", "loop", &image, at])
+        })
+    }
+
+    /// Times are whole seconds here, and inodes have no time of birth.
+    fn of_whole_seconds() -> Option<Self> {
+        Self::image(64, &["mkfs.ext4", "-q", "-m", "0", "-I", "128"])
+    }
+
+    fn tmpfs(options: &str) -> Option<Self> {
+        Self::made("a tmpfs", |_, at| run("mount", &["-t", "tmpfs", "-o", options, "tmpfs", at]))
     }
 
     /// A directory by way of FUSE, where renameat2 takes no flags: neither RENAME_EXCHANGE nor RENAME_NOREPLACE.
@@ -79,66 +80,32 @@ impl Mount {
     }
 
     fn bindfs_with(options: &[&str]) -> Option<Self> {
-        let what = "a file system without RENAME_EXCHANGE (bindfs)";
-        if !is_root(what) {
-            return None;
-        }
-        let dir = tempfile::tempdir().expect("a directory");
-        let (real, point) = (dir.path().join("real"), dir.path().join("mnt"));
-        std::fs::create_dir(&real).and_then(|()| std::fs::create_dir(&point)).expect("a mount point");
-        let paths = [real.display().to_string(), point.display().to_string()];
-        match run("bindfs", &[options, &[&paths[0], &paths[1]]].concat()) {
-            Ok(()) => Some(Self { point, _dir: dir }),
-            Err(why) => {
-                println!("skipped: {what}: {why}");
-                None
-            }
-        }
+        Self::made("a file system without RENAME_EXCHANGE (bindfs)", |dir, at| {
+            let real = format!("{dir}/real");
+            std::fs::create_dir(&real).expect("a directory");
+            run("bindfs", &[options, &[&real, at]].concat())
+        })
     }
 
     /// A directory by way of sshfs and a server of sftp: inodes have other numbers each time, and links make files of their own.
     fn sshfs() -> Option<Self> {
-        let what = "a file system of another machine (sshfs)";
-        let server = ["/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server"];
-        let server = server.iter().find(|server| Path::new(server).exists()).filter(|_| is_root(what))?;
-        let dir = tempfile::tempdir().expect("a directory");
-        let [real, point, ssh] = ["real", "mnt", "ssh"].map(|name| dir.path().join(name));
-        std::fs::create_dir(&real).and_then(|()| std::fs::create_dir(&point)).expect("a mount point");
-        // What would be ssh speaks with the server itself.
-        std::fs::write(&ssh, format!("#!/bin/sh\nexec {server}\n")).expect("a script");
-        std::fs::set_permissions(&ssh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
-        let options = format!("ssh_command={},cache=no,attr_timeout=0,entry_timeout=0", ssh.display());
-        match run("sshfs", &[&format!("here:{}", real.display()), &point.display().to_string(), "-o", &options]) {
-            Ok(()) => Some(Self { point, _dir: dir }),
-            Err(why) => {
-                println!("skipped: {what}: {why}");
-                None
-            }
-        }
+        Self::made("a file system of another machine (sshfs)", |dir, at| {
+            let server = ["/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server"];
+            let server = server.iter().find(|server| Path::new(server).exists()).ok_or("no server of sftp")?;
+            let [real, ssh] = ["real", "ssh"].map(|name| format!("{dir}/{name}"));
+            std::fs::create_dir(&real).expect("a directory");
+            // What would be ssh speaks with the server itself.
+            std::fs::write(&ssh, format!("#!/bin/sh\nexec {server}\n")).expect("a script");
+            std::fs::set_permissions(&ssh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
+            let options = format!("ssh_command={ssh},cache=no,attr_timeout=0,entry_timeout=0");
+            run("sshfs", &[&format!("here:{real}"), at, "-o", &options])
+        })
     }
 
-    /// A second mount of a directory that is there.
-    fn bind(from: &Path, options: &str) -> Option<Self> {
-        if !is_root("a bind mount") {
-            return None;
-        }
-        let dir = tempfile::tempdir().expect("a directory");
-        let point = dir.path().join("mnt");
-        std::fs::create_dir(&point).expect("a mount point");
-        Self::bind_at(dir, point, from, options)
-    }
-
-    fn bind_at(dir: tempfile::TempDir, point: PathBuf, from: &Path, options: &str) -> Option<Self> {
-        let at = point.display().to_string();
-        let bound = run("mount", &["--bind", &from.display().to_string(), &at]);
-        let options = format!("remount,bind,{options}");
-        match bound.and_then(|()| run("mount", &["-o", &options, &at])) {
-            Ok(()) => Some(Self { point, _dir: dir }),
-            Err(why) => {
-                println!("skipped: a bind mount: {why}");
-                None
-            }
-        }
+    /// A second mount of a directory, at a path that is there.
+    fn bind(from: &Path, at: PathBuf) -> Option<Self> {
+        let from = from.display().to_string();
+        Self::at("a bind mount", tempfile::tempdir().expect("a directory"), at, |_, at| run("mount", &["--bind", &from, at]))
     }
 }
 
@@ -160,21 +127,25 @@ fn scene(world: &World, links: bool) -> (String, Manifest) {
         world.link("one", "outside");
     }
     world.set_xattr("edited", "user.kept", b"1");
-    for (i, path) in world.manifest().0.keys().rev().enumerate() {
-        world.set_mtime(common::name(path), 1_000_000_000 + i as i64, 123_456_789);
-    }
+    old_times(world);
     let before = world.manifest();
     let id = world.begin();
-    for (name, content) in [("edited", "new"), ("empty", "filled"), ("made/deep/er", "n"), ("one", "apart"), ("two", "apart")] {
-        world.stage_write(&id, name, content);
-    }
-    world.stage_write(&id, "large", vec![8; 300_000]);
-    for words in
-        ["delete ID gone", "delete ID full -r", "delete ID link", "delete ID fifo", "chmod ID 0640 moded", "delete ID hollow"]
-    {
-        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
-    }
-    world.recant(&format!("session symlink {id} made link")).ok();
+    let large = format!("write large {}", "8".repeat(300_000));
+    let lines = [
+        "write edited new",
+        "write empty filled",
+        "write made/deep/er n",
+        "write one apart",
+        "write two apart",
+        &large,
+        "delete gone",
+        "delete full",
+        "symlink made link",
+        "delete fifo",
+        "chmod 0640 moded",
+        "delete hollow",
+    ];
+    world.stage(&id, lines);
     (id, before)
 }
 
@@ -183,117 +154,106 @@ fn without_links(world: &World) -> (String, Manifest) {
     world.write("edited", "old").write("gone", "away").write("full/sub/b", "2").symlink("nowhere", "link").write("moded", "x");
     let before = world.manifest();
     let id = world.begin();
-    world.stage_write(&id, "edited", "new").stage_write(&id, "made/deep/er", "n");
-    for words in ["delete ID gone", "delete ID full -r", "chmod ID 0640 moded", "symlink ID made link"] {
-        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
-    }
+    let lines =
+        ["write edited new", "write made/deep/er n", "delete gone", "delete full", "chmod 0640 moded", "symlink made link"];
+    world.stage(&id, lines);
     (id, before)
 }
 
-fn round_trip(world: &World, what: &str) {
-    round_trip_of(scene(world, false), world, what, |manifest| manifest);
-}
-
-/// Where not all that a manifest has can be had: `of` takes that away.
-fn round_trip_of((id, before): (String, Manifest), world: &World, what: &str, of: fn(Manifest) -> Manifest) {
-    let before = of(before);
-    world.recant(&format!("commit {id}")).ok();
-    let after = of(world.manifest());
-    assert!(!before.difference(&after).is_empty(), "{what}");
-    for (verb, want) in [("rollback", &before), ("redo", &after), ("rollback", &before)] {
-        world.recant(&format!("{verb} {id}")).ok();
-        want.assert_same(&of(world.manifest()), &format!("{what}: {verb}"));
-        assert_eq!(world.leftovers(), Vec::<String>::new(), "{what}: {verb}");
-    }
+fn goes_there_and_back(world: &World, what: &str) {
+    let (id, before) = scene(world, false);
+    round_trip(world, &id, &before, what, whole);
 }
 
 fn image(kind: &str) -> Option<Mount> {
-    Mount::image(kind, if kind == "ext4" { 64 } else { 320 })
+    match kind {
+        "tmpfs" => Mount::tmpfs("size=160m"),
+        "ext4" => Mount::image(64, &["mkfs.ext4", "-q", "-m", "0"]),
+        _ => Mount::image(320, &[&format!("mkfs.{kind}"), "-q"]),
+    }
 }
 
-#[test]
-fn each_file_system_holds_tree_and_store() {
-    for kind in ["ext4", "xfs", "btrfs"] {
+/// Some files have blocks of the tree in a snapshot, where the file system can share them.
+fn large_files_of_a_snapshot_come_back(world: &World, kind: &str) {
+    for (name, byte) in [("still", 1), ("written", 2), ("young", 3)] {
+        world.write(name, vec![byte; 5 << 20]);
+    }
+    // Some that are hashed ahead.
+    let more: Vec<String> = (0..9).map(|i| format!("more/{i}")).collect();
+    for (name, byte) in more.iter().zip(10..) {
+        world.write(name, vec![byte; 1 << 20]);
+    }
+    // One that somebody has open for writing is not believed, and one that is as young as the clock is coarse is not either.
+    let open = std::fs::File::options().write(true).open(world.path("written")).expect("a file");
+    // Until the times of the first can be believed.
+    let changed = world.path("still").metadata().and_then(|meta| meta.modified()).expect("a time");
+    while changed.elapsed().unwrap_or_default() < std::time::Duration::from_millis(40) {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    world.write("young", vec![4; 5 << 20]);
+    let before = world.manifest();
+    world.recant("snapshot create").ok();
+    drop(open);
+    for name in ["still", "written", "young"].into_iter().chain(more.iter().map(String::as_str)) {
+        world.write(name, "something else");
+    }
+    world.recant("snapshot restore 0").ok();
+    before.assert_same(&world.manifest(), kind);
+}
+
+/// Tree and store on each of these; and then the store on one, the tree on another.
+fn they_hold_all(kinds: &[&str], pairs: &[(&str, &str)]) {
+    for kind in kinds {
         let Some(mount) = image(kind) else { continue };
-        round_trip(&World::on(&mount.point), kind);
-    }
-    if let Some(mount) = Mount::tmpfs("64m") {
-        round_trip(&World::on(&mount.point), "tmpfs");
-    }
-}
-
-#[test]
-fn large_files_of_a_snapshot_share_blocks_with_the_tree_where_that_can_be_had_and_come_back_exactly() {
-    for kind in ["ext4", "xfs", "btrfs"] {
-        let Some(mount) = image(kind) else { continue };
-        let world = World::on(&mount.point);
-        for (name, byte) in [("still", 1), ("written", 2), ("young", 3)] {
-            world.write(name, vec![byte; 5 << 20]);
+        for links in [false, true] {
+            let world = World::on(&mount.point);
+            let (id, before) = scene(&world, links);
+            let after = round_trip(&world, &id, &before, kind, whole);
+            assert!(!links || after.0[&b"outside"[..]].content == "file \"linked\"", "{kind}: {after}");
         }
-        // Some that are hashed ahead.
-        let more: Vec<String> = (0..9).map(|i| format!("more/{i}")).collect();
-        for (name, byte) in more.iter().zip(10..) {
-            world.write(name, vec![byte; 1 << 20]);
-        }
-        // One that somebody has open for writing is not believed, and one that is as young as the clock is coarse is not either.
-        let open = std::fs::File::options().write(true).open(world.path("written")).expect("a file");
-        // Until the times of the first can be believed.
-        let changed = world.path("still").metadata().and_then(|meta| meta.modified()).expect("a time");
-        while changed.elapsed().unwrap_or_default() < std::time::Duration::from_millis(40) {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
-        world.write("young", vec![4; 5 << 20]);
-        let before = world.manifest();
-        world.recant("snapshot create").ok();
-        drop(open);
-        for name in ["still", "written", "young"].into_iter().chain(more.iter().map(String::as_str)) {
-            world.write(name, "something else");
-        }
-        world.recant("snapshot restore 0").ok();
-        before.assert_same(&world.manifest(), kind);
+        large_files_of_a_snapshot_come_back(&World::on(&mount.point), kind);
     }
-}
-
-#[test]
-fn on_each_file_system_a_group_of_links_that_reaches_out_of_the_session_is_joined_again() {
-    for kind in ["ext4", "xfs", "btrfs"] {
-        let Some(mount) = image(kind) else { continue };
-        let world = World::on(&mount.point);
-        let (id, before) = scene(&world, true);
-        world.recant(&format!("commit {id}")).ok();
-        assert_eq!(world.read("outside"), "linked", "{kind}");
-        world.recant(&format!("rollback {id}")).ok();
-        before.assert_same(&world.manifest(), kind);
-    }
-}
-
-#[test]
-fn the_store_lies_on_one_file_system_and_the_tree_on_another() {
-    for (store, tree) in [("ext4", "xfs"), ("xfs", "btrfs"), ("btrfs", "ext4")] {
+    for (store, tree) in pairs {
         let (Some(store_mount), Some(tree_mount)) = (image(store), image(tree)) else { continue };
         let mut world = World::on(&tree_mount.point);
         world.set("RECANT_STORE", store_mount.point.join("store"));
-        round_trip(&world, &format!("store on {store}, tree on {tree}"));
-    }
-    if let Some(mount) = Mount::tmpfs("64m") {
-        let mut world = World::on(&mount.point);
-        let store = tempfile::tempdir().expect("a directory");
-        world.set("RECANT_STORE", store.path().join("store"));
-        round_trip(&world, "tree on a tmpfs");
+        goes_there_and_back(&world, &format!("store on {store}, tree on {tree}"));
     }
 }
 
 #[test]
-fn a_link_group_that_reaches_out_between_two_file_systems_is_said_and_named() {
-    let (Some(store), Some(tree)) = (image("ext4"), Mount::tmpfs("64m")) else { return };
-    let mut world = World::on(&tree.point);
-    world.set("RECANT_STORE", store.point.join("store"));
-    let (id, before) = scene(&world, true);
+fn ext4_and_a_tmpfs_hold_tree_and_store_each_alone_and_both() {
+    they_hold_all(&["ext4", "tmpfs"], &[("ext4", "tmpfs"), ("tmpfs", "ext4")]);
+}
+
+#[test]
+#[ignore = "long: images of xfs and btrfs"]
+fn so_do_xfs_and_btrfs() {
+    they_hold_all(&["xfs", "btrfs"], &[("ext4", "xfs"), ("xfs", "btrfs"), ("btrfs", "ext4")]);
+}
+
+#[test]
+fn names_outside_the_session_are_not_joined_again_between_two_file_systems_which_is_said_of_each_kind() {
+    let (mut world, Some(store)) = (World::new(), elsewhere()) else { return };
+    world.set("RECANT_STORE", store.path().join("store")).write("one", "linked").symlink("target", "link").fifo("pipe");
+    for name in ["one", "link", "pipe"] {
+        world.link(name, format!("{name}-outside"));
+    }
+    let before = world.manifest();
+    let id = world.begin();
+    world.stage(&id, ["write one apart", "delete link", "delete pipe"]);
     let said = world.recant(&format!("commit {id}")).ok();
-    assert!(said.stderr().contains("other names outside the session"), "{said}");
+    for what in ["other names outside the session", "a symlink of its own", "a fifo of its own"] {
+        assert!(said.stderr().contains(what), "{said}");
+    }
     let said = world.recant(&format!("rollback {id}")).with(4);
-    assert!(said.stdout().contains("one") && said.stdout().contains("of its own"), "{said}");
-    assert_eq!((world.read("one"), world.read("outside")), ("linked".into(), "linked".into()));
+    for what in [
+        "one: taken back as a file of its own",
+        "link: taken back as a symlink of its own",
+        "pipe: taken back as a fifo of its own",
+    ] {
+        assert!(said.stdout().contains(what), "{said}");
+    }
     let but_links = |mut manifest: Manifest| {
         manifest.0.values_mut().for_each(|row| row.group = None);
         manifest
@@ -301,35 +261,10 @@ fn a_link_group_that_reaches_out_between_two_file_systems_is_said_and_named() {
     but_links(before).assert_same(&but_links(world.manifest()), "all but the links");
 }
 
-#[test]
-fn so_it_is_with_names_of_what_is_no_file() {
-    let (Some(store), Some(tree)) = (image("ext4"), Mount::tmpfs("64m")) else { return };
-    let mut world = World::on(&tree.point);
-    world.set("RECANT_STORE", store.point.join("store"));
-    world.symlink("target", "link");
-    world.fifo("pipe");
-    for (name, other) in [("link", "link2"), ("pipe", "pipe2")] {
-        std::fs::hard_link(world.path(name), world.path(other)).expect("another name");
-    }
-    let id = world.recant("session new").id();
-    for path in ["link", "pipe"] {
-        world.call(["session", "delete", &id, path]).run().ok();
-    }
-    let said = world.recant(&format!("commit {id}")).ok();
-    for what in ["a symlink of its own", "a fifo of its own"] {
-        assert!(said.stderr().contains(what), "{said}");
-    }
-    let said = world.recant(&format!("rollback {id}")).with(4);
-    for what in ["link: taken back as a symlink of its own", "pipe: taken back as a fifo of its own"] {
-        assert!(said.stdout().contains(what), "{said}");
-    }
-}
-
 /// Where times are whole seconds (ext3, small ext4 of some years ago, FAT), a second write leaves no other time behind than the first.
 #[test]
 fn a_write_within_the_second_is_seen_where_times_are_whole_seconds() {
-    let mkfs = ["mkfs.ext4", "-q", "-m", "0", "-I", "128"];
-    let Some(mount) = Mount::made("ext4 with times of whole seconds", 64, &mkfs) else { return };
+    let Some(mount) = Mount::of_whole_seconds() else { return };
     let world = World::on(&mount.point);
     let times = |name: &str| {
         let meta = world.path(name).symlink_metadata().expect("a file");
@@ -374,50 +309,45 @@ fn a_write_within_the_second_is_seen_where_times_are_whole_seconds() {
 /// What is put has another time there than the one that it was to get: the undo has to know it by that.
 #[test]
 fn what_was_put_is_taken_back_where_times_are_whole_seconds() {
-    let mkfs = ["mkfs.ext4", "-q", "-m", "0", "-I", "128"];
-    let Some(mount) = Mount::made("ext4 with times of whole seconds", 64, &mkfs) else { return };
+    let Some(mount) = Mount::of_whole_seconds() else { return };
     let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a directory of another file system"));
     world.set("RECANT_STORE", store.path().join("store"));
     world.write("edited", "old");
     let before = world.manifest();
     let id = world.begin();
     world.stage_write(&id, "edited", "new").stage_write(&id, "made", "new");
-    let is_put = |n: &usize| {
-        world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run().with(137);
+    let row = Sweep { name: "commit", scene: &|| Some(()), verb: &|()| world.call(["commit", &id]), order: "kill:N" };
+    row.run(|(), said, what| {
         let is_put = world.read("edited") == "new" && world.exists("made");
-        let said = world.recant("recover").ok();
-        before.assert_same(&world.manifest(), &format!("killed before step {n}: {said}"));
-        is_put
-    };
-    (1..).find(is_put).expect("a step");
+        let what = format!("{what}, then {}", world.recant("recover").ok());
+        if world.status(&id) == "committed" {
+            world.recant(&format!("rollback {id}")).ok();
+        }
+        before.assert_same(&world.manifest(), &what);
+        Came::Unchanged((said.status, is_put))
+    })
+    .saw((137, true), 2)
+    .saw((137, false), 10);
 }
 
 #[test]
 fn a_directory_gets_its_time_back_where_times_are_whole_seconds() {
-    let mkfs = ["mkfs.ext4", "-q", "-m", "0", "-I", "128"];
-    let Some(mount) = Mount::made("ext4 with times of whole seconds", 64, &mkfs) else { return };
+    let Some(mount) = Mount::of_whole_seconds() else { return };
     let world = World::on(&mount.point);
     world.write("d/old", "as it was");
     let dir = std::fs::File::open(world.path("d")).expect("the directory");
     dir.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1000)).expect("a time");
     let before = world.manifest();
     let id = world.begin();
-    world.stage_write(&id, "d/f", "of the session");
-    world.recant(&format!("commit {id}")).ok();
-    let after = world.manifest();
-    world.recant(&format!("rollback {id}")).ok();
-    before.assert_same(&world.manifest(), "the rollback");
-    world.recant(&format!("commit {id}")).ok();
-    after.assert_same(&world.manifest(), "the redo");
-    world.recant(&format!("rollback {id}")).ok();
-    before.assert_same(&world.manifest(), "the second rollback");
+    world.stage(&id, ["write d/f of the session"]);
+    round_trip(&world, &id, &before, "whole seconds", whole);
 }
 
 /// Such a file system says "no space left", and there is no room to be made.
 #[test]
 fn an_attribute_that_is_too_large_for_the_stores_file_system_is_said_to_be() {
-    let mkfs = ["mkfs.ext4", "-q", "-b", "1024"];
-    let (Some(store), Some(tree)) = (Mount::made("ext4 with small blocks", 64, &mkfs), image("xfs")) else { return };
+    let ext4 = |block: &str| Mount::image(64, &["mkfs.ext4", "-q", "-b", block]);
+    let (Some(store), Some(tree)) = (ext4("1024"), ext4("4096")) else { return };
     let mut world = World::on(&tree.point);
     world.set("RECANT_STORE", store.point.join("store"));
     world.write("f", "old");
@@ -436,22 +366,17 @@ fn an_attribute_that_is_too_large_for_the_stores_file_system_is_said_to_be() {
 /// under the new name then is written to both.
 #[test]
 fn what_somebody_wrote_to_a_file_that_was_put_in_part_is_named_and_not_taken_away() {
-    let mkfs = ["mkfs.ext4", "-q", "-m", "0", "-I", "128"];
-    let mount = Mount::made("ext4 without times of birth", 64, &mkfs);
+    let mount = Mount::of_whole_seconds();
     let mounts = [None, mount.as_ref()].into_iter().take(1 + usize::from(mount.is_some()));
     for mount in mounts {
         let scene = || {
             let world = mount.map_or_else(World::new, |mount| World::on(&mount.point));
             let id = world.begin();
-            world.stage_write(&id, "comes", "new");
+            world.stage(&id, ["write comes new"]);
             (world, id)
         };
         let (whole, id) = scene();
-        let log = whole.root().join("steps");
-        whole.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
-        let steps = std::fs::read_to_string(&log).expect("the steps");
-        let put =
-            1 + steps.lines().position(|line| line.contains("renameat2") && line.contains("/tree/comes")).expect("it is put");
+        let put = step_of(|| whole.call(["commit", &id]), &["renameat2", "/tree/comes"]);
         let (world, id) = scene();
         world.call(["commit", &id]).env("RECANT_STEPS", format!("fail:{put}:{};kill:{}", libc::EINVAL, put + 2)).run().with(137);
         world.write("comes", "of somebody else");
@@ -466,6 +391,7 @@ fn what_somebody_wrote_to_a_file_that_was_put_in_part_is_named_and_not_taken_awa
 }
 
 #[test]
+#[ignore = "long: an image of btrfs"]
 fn a_run_on_the_real_tree_makes_and_removes_no_subvolume() {
     let Some(mount) = image("btrfs") else { return };
     let world = World::on(Path::new("/var/tmp"));
@@ -494,6 +420,7 @@ fn a_run_on_the_real_tree_makes_and_removes_no_subvolume() {
 
 /// A snapshot of btrfs has every inode number and time of birth of what it was taken of, on another device number.
 #[test]
+#[ignore = "long: an image of btrfs"]
 fn files_of_two_subvolumes_that_share_inode_numbers_are_not_taken_for_names_of_one() {
     let (Some(store), Some(tree)) = (image("ext4"), image("btrfs")) else { return };
     let mut world = World::on(&tree.point);
@@ -547,9 +474,7 @@ impl Layered {
         }
         world.write("edited", "old").write("gone", "away").write("moded", "x").symlink("nowhere", "link").fifo("fifo");
         world.write("full/sub/deep/b", "2").write("full/a", "1").mkdir("hollow").write("kept/c", "3").chmod("full/sub", 0o750);
-        for (i, path) in world.manifest().0.keys().rev().enumerate() {
-            world.set_mtime(common::name(path), 1_000_000_000 + i as i64, 123_456_789);
-        }
+        old_times(&world);
         let start = world.manifest();
         std::fs::rename(&point, mount.point.join("lower")).and_then(|()| std::fs::create_dir(&point)).expect("the layers");
         let layered = Self { world, mount, point, start, index: "off", _store: store };
@@ -575,10 +500,6 @@ impl Layered {
     /// As it was, with no session in the store.
     fn reset(&self) {
         run("umount", &[&self.point.display().to_string()]).expect("the overlay");
-        self.lay_anew();
-    }
-
-    fn lay_anew(&self) {
         for gone in [self.mount.point.join("upper"), self.mount.point.join("work"), self.world.store()] {
             if gone.exists() {
                 std::fs::remove_dir_all(gone).expect("a removal");
@@ -589,13 +510,19 @@ impl Layered {
 
     /// A session in which what is below is changed, removed and replaced.
     fn stage(&self) -> String {
-        let world = &self.world;
-        let id = world.begin();
-        world.stage_write(&id, "edited", "new").stage_write(&id, "made/deep/er", "n").stage_write(&id, "kept/c", "4");
-        let deletes = ["gone", "full -r", "link", "fifo", "hollow"].map(|what| format!("delete ID {what}"));
-        for words in deletes.iter().map(String::as_str).chain(["chmod ID 0640 moded"]) {
-            world.recant(&format!("session {}", words.replace("ID", &id))).ok();
-        }
+        let id = self.world.begin();
+        let lines = [
+            "write edited new",
+            "write made/deep/er n",
+            "write kept/c 4",
+            "delete gone",
+            "delete full",
+            "delete link",
+            "delete fifo",
+            "delete hollow",
+            "chmod 0640 moded",
+        ];
+        self.world.stage(&id, lines);
         id
     }
 }
@@ -611,7 +538,7 @@ fn a_tree_in_a_lower_layer_of_overlayfs_goes_there_and_back() {
         let said = layered.world.recant(&format!("commit {tried} --dry-run")).ok();
         assert!(said.stderr().contains("on this file system what changes is copied, and a name is absent"), "{said}");
         layered.world.recant(&format!("discard {tried}")).ok();
-        round_trip_of((layered.stage(), start), &layered.world, &format!("store inside: {store_inside}"), |manifest| manifest);
+        round_trip(&layered.world, &layered.stage(), &start, &format!("store inside: {store_inside}"), whole);
     }
 }
 
@@ -638,15 +565,13 @@ fn names_of_one_file_in_a_lower_layer_go_together() {
     for index in ["on", "off"] {
         let Some(mut layered) = Layered::new(false) else { return };
         layered.index = index;
-        let lower = layered.mount.point.join("lower").join(layered.world.root().strip_prefix(&layered.point).expect("below"));
-        run("umount", &[&layered.point.display().to_string()]).expect("the overlay");
+        let below = layered.world.root().strip_prefix(&layered.point).expect("below");
+        let lower = layered.mount.point.join("lower").join(below);
         std::fs::hard_link(lower.join("tree/edited"), lower.join("tree/full/other")).expect("a name");
-        layered.lay_anew();
+        layered.reset();
         let world = &layered.world;
         let id = world.begin();
-        for words in ["delete ID edited", "delete ID full/other"] {
-            world.recant(&format!("session {}", words.replace("ID", &id))).ok();
-        }
+        world.stage(&id, ["delete edited", "delete full/other"]);
         let said = world.recant(&format!("commit {id}")).ok();
         assert!(!world.exists("edited") && !world.exists("full/other"), "{said}");
         world.recant(&format!("rollback {id}")).ok();
@@ -656,46 +581,30 @@ fn names_of_one_file_in_a_lower_layer_go_together() {
     }
 }
 
-/// Every 5th step; each with `RECANT_STEP=1`. A name is absent for a moment: it is seen to be.
+/// A name is absent for a moment: it is seen to be.
 #[test]
 fn killed_at_its_steps_it_is_as_before_or_as_after() {
     let Some(layered) = Layered::new(false) else { return };
     let world = &layered.world;
-    let id = layered.stage();
-    world.recant(&format!("commit {id}")).ok();
-    // What is staged anew has times of its own.
-    let timeless = |mut manifest: Manifest| {
-        manifest.0.values_mut().for_each(|row| row.mtime = (0, 0));
-        manifest
-    };
-    let after = timeless(world.manifest());
-    let by = std::env::var("RECANT_STEP").ok().and_then(|by| by.parse().ok()).unwrap_or(5);
-    for verb in ["commit", "rollback"] {
-        let (mut steps, mut n, mut absent) = (0, 1, 0);
-        loop {
-            layered.reset();
-            let id = layered.stage();
-            if verb == "rollback" {
-                world.recant(&format!("commit {id}")).ok();
-            }
-            let said = world.call([verb, &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
-            if said.status == 0 {
-                break;
-            }
-            assert_eq!(said.status, 137, "{verb} at {n}: {said}");
+    for verb in [COMMIT, ROLLBACK] {
+        let row = Sweep {
+            name: &format!("{} on overlayfs", verb.name),
+            scene: &|| {
+                layered.reset();
+                let id = layered.stage();
+                verb.first.iter().for_each(|verb| drop(world.call([*verb, &id]).run().ok()));
+                Some((id, world.manifest()))
+            },
+            verb: &|(id, _)| world.call([verb.name, id]),
+            order: "kill:N",
+        };
+        let (mut judge, mut absent) = (AllOrNothing::of(verb), 0);
+        let tally = row.run(|(id, before), _, what| {
             absent += usize::from(!world.exists("edited"));
-            world.recant("recover").ok();
-            let is_in = world.status(&id) == "committed";
-            let what = format!("{verb} killed at {n}, in: {is_in}");
-            match is_in {
-                true => after.assert_same(&timeless(world.manifest()), &what),
-                false => layered.start.assert_same(&world.manifest(), &what),
-            }
-            assert_eq!(world.leftovers(), Vec::<String>::new(), "{verb} killed at {n}");
-            world.recant(&format!("{verb} {id}")).ok();
-            (steps, n) = (steps + 1, n + by);
-        }
-        assert!(steps > 5 && (absent > 0 || by > 1), "{verb}: {steps} steps, absent at {absent}");
+            judge.judge(world, id, before, what)
+        });
+        assert!(!is_whole() || absent > 0, "{}: it is never absent", verb.name);
+        tally.saw(verb.from, 5).saw(verb.to, 2);
     }
 }
 
@@ -705,22 +614,19 @@ fn what_somebody_changes_on_overlayfs_before_a_recovery_stays() {
     for verb in ["commit", "rollback"] {
         let Some(layered) = Layered::new(false) else { return };
         let world = &layered.world;
-        let killed = |steps: &str| {
+        let scene = || {
             layered.reset();
             let id = layered.stage();
             if verb == "rollback" {
                 world.recant(&format!("commit {id}")).ok();
             }
-            let before = world.manifest();
-            world.call([verb, &id]).env("RECANT_STEPS", steps).run();
-            (id, before)
+            id
         };
-        let log = layered.mount.point.join("steps");
-        killed(&format!("log:{}", log.display()));
-        let steps = std::fs::read_to_string(&log).expect("the steps");
-        let seal =
-            1 + steps.lines().position(|step| step.contains("renameat ") && step.contains("session.json.new")).expect("a seal");
-        let (id, before) = killed(&format!("kill:{seal}"));
+        let id = scene();
+        let seal = step_of(|| world.call([verb, &id]), &SEAL);
+        let id = scene();
+        let before = world.manifest();
+        world.call([verb, &id]).env("RECANT_STEPS", format!("kill:{seal}")).run().with(137);
         world.write("edited", "theirs").write("moded", "theirs").chmod("moded", 0o600);
         let in_the_way = if verb == "commit" { "full" } else { "made" };
         if verb == "rollback" {
@@ -750,28 +656,18 @@ fn what_somebody_changes_on_overlayfs_before_a_recovery_stays() {
 /// The moment in which a name is absent: what somebody puts there then stays, and neither of the two others is lost.
 #[test]
 fn what_somebody_puts_where_a_name_is_absent_for_a_moment_costs_nobody_anything() {
-    for verb in ["commit", "rollback", "redo"] {
-        let Some(layered) = Layered::new(false) else { return };
+    let Some(layered) = Layered::new(false) else { return };
+    for Verb { name: verb, first, .. } in [COMMIT, ROLLBACK, REDO] {
         let world = &layered.world;
         let scene = || {
             layered.reset();
             let id = world.begin();
-            world.stage_write(&id, "edited", "new").stage_write(&id, "made", "n");
-            let first: &[&str] = match verb {
-                "commit" => &[],
-                "rollback" => &["commit"],
-                _ => &["commit", "rollback"],
-            };
+            world.stage(&id, ["write edited new", "write made n"]);
             first.iter().for_each(|first| drop(world.recant(&format!("{first} {id}")).ok()));
             id
         };
-        let log = layered.mount.point.join("steps");
         let id = scene();
-        world.call([verb, &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
-        let steps = std::fs::read_to_string(&log).expect("the steps");
-        let is_put =
-            |line: &&str| line.contains("renameat2") && line.contains("/tree/.recant-") && line.ends_with("/tree/edited");
-        let n = 1 + steps.lines().position(|line| is_put(&line)).expect("it is put");
+        let n = step_of(|| world.call([verb, &id]), &["renameat2", "/tree/.recant-", "/tree/edited\n"]);
         for steps in [format!("run:{n}:printf theirs > {}", world.path("edited").display()), format!("kill:{n}")] {
             let id = scene();
             let said = world.call([verb, &id]).env("RECANT_STEPS", &steps).run();
@@ -805,44 +701,48 @@ fn on_a_portable_road_a_kill_at_any_step_leaves_no_stray_name_and_an_edit_is_som
     let store = tempfile::tempdir().expect("a directory");
     let mut world = World::on(&mount.point);
     world.set("RECANT_STORE", store.path().join("store")).write("edited", "old").write("gone", "away");
-    let scene = |world: &World| {
+    let scene = || {
         let id = world.begin();
-        world.stage_write(&id, "edited", "new").stage_write(&id, "made", "n");
-        world.recant(&format!("session delete {id} gone")).ok();
+        world.stage(&id, ["write edited new", "write made n", "delete gone"]);
         id
     };
-    let id = scene(&world);
-    let log = store.path().join("steps");
-    world.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
-    world.recant(&format!("rollback {id}")).ok();
-    let steps = std::fs::read_to_string(&log).expect("the steps");
-    let seal =
-        1 + steps.lines().position(|step| step.contains("renameat ") && step.contains("session.json.new")).expect("a seal");
-    let journal =
-        1 + steps.lines().position(|step| step.contains("renameat ") && step.contains("/journals/")).expect("a journal");
-    let is_before = |world: &World, what: &str| {
+    let is_before = |what: &str| {
         let read = ["edited", "gone"].map(|name| world.read(name));
         assert!(read == ["old", "away"] && !world.exists("made") && world.leftovers().is_empty(), "{what}: {read:?}");
     };
-    for n in journal..=seal {
-        let id = scene(&world);
-        let said = world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
-        let recovered = world.recant("recover").ok();
-        let what = format!("killed before step {n}: {said}{recovered}");
-        if world.status(&id) == "committed" {
+    let commit = |id: &String| world.call(["commit", id]);
+    let row = Sweep {
+        name: "commit by sshfs",
+        scene: &|| {
+            // What the steps were counted of is taken back.
+            world.exists("made").then(|| world.recant("rollback last").ok());
+            Some(scene())
+        },
+        verb: &commit,
+        order: "kill:N",
+    };
+    let tally = row.run(|id, _, what| {
+        let what = format!("{what}, then {}", world.recant("recover").ok());
+        let status = world.status(id);
+        if status == "committed" {
             world.recant(&format!("rollback {id}")).ok();
         }
-        is_before(&world, &what);
-    }
-    let id = scene(&world);
-    world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{seal}")).run();
+        is_before(&what);
+        if status == "committed" { Came::Used(true) } else { Came::Unchanged(false) }
+    });
+    tally.saw(true, 2).saw(false, 10);
+    let id = scene();
+    let seal = step_of(|| commit(&id), &SEAL);
+    world.recant(&format!("rollback {id}")).ok();
+    let id = scene();
+    commit(&id).env("RECANT_STEPS", format!("kill:{seal}")).run().with(137);
     assert_eq!(world.read("made"), "n");
     world.program("sh", ["-c", "printf theirs >> made"]).cwd(world.tree()).run().ok();
     let said = world.recant("recover").with(4);
     assert!(said.stdout().contains("/tree/made (somebody changed what was put there)"), "{said}");
     assert_eq!((&*world.read("made"), &*world.read("edited")), ("ntheirs", "old"), "{said}");
     world.recant(&format!("rollback {id} --force")).ok();
-    is_before(&world, "the rest");
+    is_before("the rest");
 }
 
 /// Of another machine's file system nothing tells which object is which. (sshfs sets no time of a link; it keeps whole seconds.)
@@ -862,29 +762,32 @@ fn a_tree_on_another_machine_s_file_system_goes_there_and_back() {
         world.write("edited", "old").write("gone", "away").write("full/sub/b", "2").write("moded", "x");
         let before = world.manifest();
         let id = world.begin();
-        world.stage_write(&id, "edited", "new").stage_write(&id, "made/deep/er", "n");
-        for words in ["delete ID gone", "delete ID full -r", "chmod ID 0640 moded"] {
-            world.recant(&format!("session {}", words.replace("ID", &id))).ok();
-        }
+        world.stage(&id, ["write edited new", "write made/deep/er n", "delete gone", "delete full", "chmod 0640 moded"]);
         let what = format!("sshfs, store inside: {store_inside}");
-        round_trip_of((id.clone(), before.clone()), &world, &what, |mut manifest| {
+        round_trip(&world, &id, &before, &what, |mut manifest| {
             manifest.0.values_mut().for_each(|row| row.mtime.1 = 0);
             manifest
         });
-        for n in common::steps().step_by(9) {
-            let verb = if world.status(&id) == "committed" { "rollback" } else { "redo" };
-            let said = world.call([verb, &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
-            world.recant("recover").ok();
-            if world.status(&id) != "committed" {
-                calm(before.clone())
-                    .assert_same(&calm(world.manifest()), &format!("{what}: {verb} killed before step {n}: {said}"));
+        let verb = if store_inside { REDO } else { ROLLBACK };
+        let row = Sweep {
+            name: &format!("{what}: {}", verb.name),
+            scene: &|| {
+                (world.status(&id) == verb.to).then(|| world.call([verb.back, &id]).run().ok());
+                Some(())
+            },
+            verb: &|()| world.call([verb.name, &id]),
+            order: "kill:N",
+        };
+        let tally = row.run(|(), _, what| {
+            let what = format!("{what}, then {}", world.recant("recover").ok());
+            let status = world.status(&id);
+            if status != "committed" {
+                calm(before.clone()).assert_same(&calm(world.manifest()), &what);
             }
-            assert_eq!(world.leftovers(), Vec::<String>::new(), "{what}: {verb} killed before step {n}");
-            if said.status != 137 {
-                assert!(n > 40, "{said}");
-                break;
-            }
-        }
+            assert_eq!(world.leftovers(), Vec::<String>::new(), "{what}");
+            if status == verb.from { Came::Unchanged(false) } else { Came::Used(true) }
+        });
+        assert!(tally.steps > 40, "{what}: {}", tally.steps);
         if world.status(&id) == "committed" {
             world.recant(&format!("rollback {id}")).ok();
         }
@@ -905,22 +808,23 @@ fn a_tree_on_another_machine_s_file_system_goes_there_and_back() {
 
 /// Subvolumes of btrfs are one mount, and yet no rename leads from the one to the other.
 #[test]
+#[ignore = "long: an image of btrfs"]
 fn a_tree_in_another_subvolume_than_the_store_goes_there_and_back() {
     let Some(mount) = image("btrfs") else { return };
     run("btrfs", &["subvolume", "create", &mount.point.join("store").display().to_string()]).expect("a subvolume");
     let mut world = World::on(&mount.point);
     world.set("RECANT_STORE", mount.point.join("store/store"));
-    round_trip(&world, "two subvolumes");
+    goes_there_and_back(&world, "two subvolumes");
 }
 
 #[test]
 fn two_mounts_of_one_file_system_are_two_roads() {
     let world = World::new();
-    world.mkdir("../real");
-    let Some(mount) = Mount::bind(&world.root().join("real"), "rw") else { return };
+    world.mkdir("../real").mkdir("../mnt");
+    let Some(mount) = Mount::bind(&world.root().join("real"), world.root().join("mnt")) else { return };
     let mut inner = World::on(&mount.point);
     inner.set("RECANT_STORE", world.store());
-    round_trip(&inner, "a bind mount: equal st_dev, EXDEV");
+    goes_there_and_back(&inner, "a bind mount: equal st_dev, EXDEV");
 }
 
 #[test]
@@ -936,21 +840,24 @@ fn a_file_system_where_two_names_cannot_swap_holds_tree_and_store() {
     swap(rustix::fs::RenameFlags::EXCHANGE);
     swap(rustix::fs::RenameFlags::NOREPLACE);
     // bindfs sets no mtime alone (utimensat(2) with UTIME_OMIT), and says that it has.
-    let timeless = |manifest: Manifest| manifest;
-    round_trip_of(without_links(&world), &world, "bindfs", timeless);
-    let mut world = World::on(&mount.point);
-    let store = tempfile::tempdir().expect("a directory");
-    world.set("RECANT_STORE", store.path().join("store"));
-    round_trip_of(without_links(&world), &world, "tree on bindfs", timeless);
-    let mut world = World::new();
-    world.set("RECANT_STORE", mount.point.join("store"));
-    round_trip_of(without_links(&world), &world, "store on bindfs", timeless);
+    let holds = |world: &World, what: &str| {
+        let (id, before) = without_links(world);
+        round_trip(world, &id, &before, what, whole);
+    };
+    holds(&world, "bindfs");
+    let other = tempfile::tempdir().expect("a directory");
+    for (tree, store, what) in [(&*mount.point, other.path(), "tree on bindfs"), (other.path(), &mount.point, "store on bindfs")]
+    {
+        let mut world = World::on(tree);
+        world.set("RECANT_STORE", store.join("store"));
+        holds(&world, what);
+    }
 }
 
 /// Originals go to where nobody has encrypted them, unless the store lies in an encrypted directory, too.
 #[test]
 fn originals_that_leave_an_encrypted_directory_are_said() {
-    let Some(mount) = Mount::made("ext4 with fscrypt", 64, &["mkfs.ext4", "-q", "-O", "encrypt"]) else { return };
+    let Some(mount) = Mount::image(64, &["mkfs.ext4", "-q", "-O", "encrypt"]) else { return };
     // FS_IOC_ADD_ENCRYPTION_KEY and FS_IOC_SET_ENCRYPTION_POLICY of <linux/fscrypt.h>.
     let script = "import fcntl,struct,os,sys\nmount,directory=sys.argv[1:]\n\
         arg=bytearray(struct.pack('<II32sII32s',2,0,b'',64,0,b'')+b'k'*64)\n\
@@ -966,8 +873,7 @@ fn originals_that_leave_an_encrypted_directory_are_said() {
         world.set("RECANT_STORE", &store);
         world.write("edited", "old").write("gone", "away");
         let id = world.begin();
-        world.stage_write(&id, "edited", "new").stage_write(&id, "made", "new");
-        world.recant(&format!("session delete {id} gone")).ok();
+        world.stage(&id, ["write edited new", "write made new", "delete gone"]);
         let said = world.recant(&format!("commit {id}")).ok();
         let text = "edited: the original is encrypted here";
         assert_eq!(said.stderr().contains(text), said_so, "{said}");
@@ -985,16 +891,17 @@ fn names_that_a_file_system_remembers_wrongly_are_linked_again_and_nothing_else_
     world.write("one", "linked").link("one", "two").write("three", "old");
     let id = world.begin();
     // Three can't be swapped: all is undone, and planned once more.
-    for name in ["one", "two"] {
-        world.recant(&format!("session delete {id} {name}")).ok();
-    }
-    world.stage_write(&id, "three", "new");
+    world.stage(&id, ["delete one", "delete two", "write three new"]);
     for verb in ["commit", "rollback"] {
         let said = world.recant(&format!("{verb} {id}")).ok();
         assert!(!said.stderr().contains("other names") && !said.stdout().contains("skipped"), "{verb}: {said}");
     }
-    std::thread::sleep(std::time::Duration::from_millis(1100));
-    let [one, two] = ["one", "two"].map(|name| world.path(name).metadata().expect("it is back"));
+    let names = || ["one", "two"].map(|name| world.path(name).metadata().expect("it is back"));
+    let begun = std::time::Instant::now();
+    while names()[0].nlink() != 2 && begun.elapsed().as_secs() < 10 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let [one, two] = names();
     assert_eq!((one.ino(), one.nlink()), (two.ino(), 2));
 }
 
@@ -1002,16 +909,14 @@ fn names_that_a_file_system_remembers_wrongly_are_linked_again_and_nothing_else_
 #[test]
 fn times_that_a_file_system_only_says_it_has_set_are_named() {
     let Some(mount) = Mount::bindfs() else { return };
-    if Command::new("strace").arg("-V").output().is_err() {
-        return println!("skipped: times that are not set: strace is not installed");
+    if !has_strace("times that are not set") {
+        return;
     }
     let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a directory"));
     world.set("RECANT_STORE", store.path().join("store"));
     world.write("edited", "old").write("moded", "x").write("same", "s");
     let id = world.begin();
-    world.stage_write(&id, "edited", "new");
-    world.recant(&format!("session chmod {id} 0600 moded")).ok();
-    world.recant(&format!("session chmod {id} 0600 same")).ok();
+    world.stage(&id, ["write edited new", "chmod 0600 moded", "chmod 0600 same"]);
     for verb in ["commit", "rollback"] {
         let options = ["-f", "-o", "/dev/null", "-e", "trace=utimensat", "-e", "inject=utimensat:retval=0"];
         let said = world.program("strace", options.into_iter().chain([common::recant(), verb, &id])).run();
@@ -1023,65 +928,56 @@ fn times_that_a_file_system_only_says_it_has_set_are_named() {
     assert_eq!(world.read("edited"), "old");
 }
 
-/// Names come there by link and unlink: killed between the two, a path has both.
+/// Names come there by link and unlink: killed between the two, a path has both. A file with names outside of the session tells nothing of how
+/// many it has to have.
 #[test]
 fn killed_before_any_step_where_names_come_by_links_it_is_all_done_or_not_begun() {
     let Some(mount) = Mount::bindfs() else { return };
-    let world = World::on(&mount.point);
-    let (id, _) = scene(&world, false);
-    let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok();
-    shell("mkdir saved && cp -a tree store saved");
-    let of = |world: &World| {
-        let mut manifest = world.manifest();
-        manifest.0.values_mut().for_each(|row| row.mtime = (0, 0));
-        manifest
-    };
-    let before = of(&world);
-    world.recant(&format!("commit {id}")).ok();
-    let after = of(&world);
-    for n in common::steps().step_by(3) {
-        shell("rm -rf tree store && cp -a saved/. .");
-        let said = world.call(["commit", &*id]).env("RECANT_STEPS", format!("kill:{n}")).run();
-        let recovered = world.recant("recover").ok();
-        let what = format!("killed before step {n}: {said}\n{recovered}");
-        let now = of(&world);
-        let at = [&before, &after].map(|wanted| wanted.difference(&now));
-        assert!(at.iter().any(String::is_empty), "{what}\n{}\n{}", at[0], at[1]);
-        world.assert_tidy(&what);
-        if said.status != 137 {
-            assert!(n > 100, "{what}");
-            break;
-        }
-    }
-}
-
-/// The same of a file that has a name outside of the session, which tells nothing of how many it has to have.
-#[test]
-fn a_name_of_a_file_with_others_that_is_taken_by_links_leaves_none_of_recants_behind() {
-    let Some(mount) = Mount::bindfs() else { return };
-    let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a directory of another file system"));
-    world.set("RECANT_STORE", store.path().join("store"));
-    world.write("one", "linked").link("one", "outside").write("two", "linked").link("two", "beside");
-    let id = world.begin();
-    world.recant(&format!("session delete {id} one")).ok();
-    world.stage_write(&id, "two", "apart");
-    let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok();
-    let from = store.path().display().to_string();
-    shell(&format!("mkdir saved && cp -a tree {from}/store saved"));
-    for n in common::steps() {
-        // What a killed process had open keeps a hidden name here until the file system has heard of its end.
-        shell(&format!(
-            "for n in $(seq 100); do rm -rf tree {from}/store && break; sleep 0.1; done; cp -a saved/tree . && cp -a saved/store {from}"
-        ));
-        let said = world.call(["commit", &*id]).env("RECANT_STEPS", format!("kill:{n}")).run();
-        let what = format!("killed before step {n}: {said}\n{}", world.recant("recover").ok());
-        world.assert_tidy(&what);
-        let done = !world.exists("one");
-        assert_eq!(world.read("two"), if done { "apart" } else { "linked" }, "{what}");
-        assert_eq!((world.read("outside"), world.read("beside")), ("linked".into(), "linked".into()), "{what}");
-        if said.status != 137 {
-            break;
-        }
+    for store_inside in [true, false] {
+        let (mut world, other) = (World::on(&mount.point), tempfile::tempdir().expect("a directory of another file system"));
+        let store = if store_inside { world.root() } else { other.path() }.join("store").display().to_string();
+        let id = if store_inside {
+            scene(&world, false).0
+        } else {
+            world.set("RECANT_STORE", &store);
+            world.write("one", "linked").link("one", "outside").write("two", "linked").link("two", "beside");
+            let id = world.begin();
+            world.stage(&id, ["delete one", "write two apart"]);
+            id
+        };
+        let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok();
+        shell(&format!("mkdir saved && cp -a tree {store} saved"));
+        // Between two file systems a file does not get its other names back.
+        let of = || {
+            let mut manifest = world.manifest().without_times();
+            manifest.0.values_mut().filter(|_| !store_inside).for_each(|row| row.group = None);
+            manifest
+        };
+        let before = of();
+        world.recant(&format!("commit {id}")).ok();
+        let after = of();
+        let row = Sweep {
+            name: &format!("commit on bindfs, store inside: {store_inside}"),
+            scene: &|| Some(()),
+            verb: &|()| {
+                // What a killed process had open keeps a hidden name here until the file system has heard of its end.
+                let removal = format!("for n in $(seq 100); do rm -rf tree {store} && break; sleep 0.1; done");
+                shell(&format!("{removal}; cp -a saved/tree . && cp -a saved/store {store}"));
+                world.call(["commit", &id])
+            },
+            order: "kill:N",
+        };
+        let tally = row.run(|(), _, what| {
+            let what = format!("{what}, then {}", world.recant("recover").ok());
+            let now = of();
+            let is_done = now == after;
+            if !is_done {
+                before.assert_same(&now, &what);
+            }
+            world.assert_tidy(&what);
+            Came::Unchanged(is_done)
+        });
+        tally.saw(false, 30).saw(true, 2);
     }
 }
 
@@ -1101,18 +997,16 @@ fn refused(world: &World, id: &str, path: &str, user: Option<u32>, what: &str) {
 }
 
 #[test]
-fn a_read_only_mount_is_refused_before_anything_is_changed() {
+fn a_read_only_mount_and_a_directory_that_is_mounted_itself_are_refused_before_anything_is_changed() {
     let world = World::new();
-    world.write("real/file", "old").write("calm", "old").mkdir("mnt");
-    let id = world.begin();
-    if !is_root("a read-only mount") {
-        return;
-    }
-    let dir = tempfile::tempdir().expect("a directory");
-    let Some(mount) = Mount::bind_at(dir, world.path("mnt"), &world.path("real"), "rw") else { return };
-    world.stage_write(&id, "calm", "new").stage_write(&id, "mnt/file", "new");
+    world.write("real/file", "old").write("calm", "old").mkdir("read-only").mkdir("target");
+    let Some(mount) = Mount::bind(&world.path("real"), world.path("read-only")) else { return };
+    let [into, itself] = [(); 2].map(|()| world.begin());
+    world.stage(&into, ["write calm new", "write read-only/file new"]).stage(&itself, ["write calm new", "chmod 0700 target"]);
     run("mount", &["-o", "remount,bind,ro", &mount.point.display().to_string()]).expect("a read-only mount");
-    refused(&world, &id, "mnt", None, "a read-only mount");
+    refused(&world, &into, "read-only", None, "a read-only mount");
+    let _target = Mount::bind(&world.path("real"), world.path("target")).expect("as before");
+    refused(&world, &itself, "target", None, "a mount point");
 }
 
 #[test]
@@ -1122,28 +1016,13 @@ fn an_immutable_file_and_directory_are_refused_before_anything_is_changed() {
         let world = World::on(&mount.point);
         world.write("file", "old").write("calm", "old").write("sub/in", "old");
         let id = world.begin();
-        world.stage_write(&id, "calm", "new").stage_write(&id, "file", "new").stage_write(&id, "sub/in", "new");
+        world.stage(&id, ["write calm new", "write file new", "write sub/in new"]);
         let path = world.path(on).display().to_string();
         run("chattr", &[flag, &path]).expect("chattr");
         refused(&world, &id, named, None, &format!("chattr {flag} {on}"));
         run("chattr", &[&flag.replace('+', "-"), &path]).expect("chattr");
         world.recant(&format!("commit {id}")).ok();
     }
-}
-
-#[test]
-fn a_directory_that_is_mounted_itself_is_refused_before_anything_is_changed() {
-    let world = World::new();
-    if !is_root("a mount point as a target") {
-        return;
-    }
-    world.mkdir("target").write("other/in", "mounted over it").write("calm", "old");
-    let id = world.begin();
-    world.recant(&format!("session chmod {id} 0700 target")).ok();
-    world.stage_write(&id, "calm", "new");
-    let dir = tempfile::tempdir().expect("a directory");
-    let Some(_mount) = Mount::bind_at(dir, world.path("target"), &world.path("other"), "rw") else { return };
-    refused(&world, &id, "target", None, "a mount point");
 }
 
 #[test]
@@ -1176,11 +1055,7 @@ fn what_belongs_to_somebody_else_is_refused_before_anything_is_changed() {
 /// made.
 #[test]
 fn what_belongs_to_somebody_else_is_not_copied_into_a_store_by_a_user() {
-    let shm = Path::new("/dev/shm");
-    if !is_root("files of somebody else") || !shm.is_dir() {
-        return;
-    }
-    let (mut world, elsewhere) = (World::on(shm), tempfile::tempdir().expect("a directory of another file system"));
+    let (true, mut world, Some(elsewhere)) = (is_root("files of somebody else"), World::new(), elsewhere()) else { return };
     world.set("RECANT_STORE", elsewhere.path().join("store")).write("mine", "old").write("theirs", "old");
     let own = |path: &Path| std::os::unix::fs::chown(path, Some(65534), Some(65534)).expect("another owner");
     [world.root(), &world.root().join("home"), &world.tree(), &world.path("mine"), elsewhere.path()].into_iter().for_each(own);
@@ -1201,10 +1076,6 @@ fn what_belongs_to_somebody_else_is_not_copied_into_a_store_by_a_user() {
         assert!(said.stderr().contains(" belongs to group 0, and user 65534 cannot give a file to it"), "{words}: {said}");
     }
     std::os::unix::fs::chown(world.path("mine"), None, Some(65534)).expect("its group");
-    if run("setpriv", &["--version"]).is_err() {
-        println!("skipped: who may give files away without being root: there is no setpriv");
-        return;
-    }
     let with = |rights: &str, words: &str| {
         let (inherited, ambient) = (format!("--inh-caps={rights}"), format!("--ambient-caps={rights}"));
         let user = ["--reuid=65534", "--regid=65534", "--clear-groups", &inherited, &ambient];
@@ -1243,35 +1114,52 @@ fn fill(directory: &Path) {
     }
 }
 
+/// Takes all inodes that there are.
+fn no_inodes(directory: &Path) {
+    (0..).find(|n| std::fs::write(directory.join(n.to_string()), "").is_err()).expect("an end");
+}
+
 #[test]
-fn a_full_disk_of_the_tree_is_refused_or_undone_and_then_it_works() {
-    let Some(mount) = Mount::image("ext4", 24) else { return };
-    let mut world = World::on(&mount.point);
-    let store = tempfile::tempdir().expect("a directory");
-    world.set("RECANT_STORE", store.path().join("store"));
-    let (id, _) = scene(&world, false);
-    let ballast = mount.point.join("ballast");
-    std::fs::create_dir(&ballast).expect("a directory");
-    fill(&ballast);
-    let before = world.manifest();
-    let said = world.recant(&format!("commit {id}")).with(1);
-    before.assert_same(&world.manifest(), &format!("a full disk: {said}"));
-    assert!(said.stderr().contains("make room on the file system of"), "{said}");
-    assert_eq!(world.leftovers(), Vec::<String>::new());
-    std::fs::remove_dir_all(&ballast).expect("room again");
-    world.recant(&format!("commit {id}")).ok();
-    world.recant(&format!("rollback {id}")).ok();
-    before.assert_same(&world.manifest(), "with room again");
+fn without_room_in_tree_or_store_a_commit_is_undone_and_then_it_works() {
+    let full = || Mount::image(24, &["mkfs.ext4", "-q", "-m", "0"]);
+    for (what, mount, exhaust) in [
+        ("a full disk of the tree", full(), fill as Exhaust),
+        ("a full disk of the store", full(), fill),
+        ("no inode for either", Mount::tmpfs("size=64m,nr_inodes=400"), no_inodes),
+    ] {
+        let Some(mount) = mount else { continue };
+        let elsewhere = tempfile::tempdir().expect("a directory");
+        let (tree, store) = match what {
+            "a full disk of the tree" => (&*mount.point, elsewhere.path()),
+            "a full disk of the store" => (elsewhere.path(), &*mount.point),
+            _ => (&*mount.point, &*mount.point),
+        };
+        let mut world = World::on(tree);
+        world.set("RECANT_STORE", store.join("store"));
+        let (id, before) = scene(&world, false);
+        let ballast = mount.point.join("ballast");
+        std::fs::create_dir(&ballast).expect("a directory");
+        exhaust(&ballast);
+        let said = world.recant(&format!("commit {id}")).with(1);
+        before.assert_same(&world.manifest(), &format!("{what}: {said}"));
+        assert!(said.stderr().contains("make room "), "{what}: {said}");
+        assert!(!said.stderr().contains(".recant-"), "{what}: a person's path is named: {said}");
+        assert_eq!(world.leftovers(), Vec::<String>::new(), "{what}");
+        std::fs::remove_dir_all(&ballast).expect("room again");
+        world.recant(&format!("commit {id}")).ok();
+        world.recant(&format!("rollback {id}")).ok();
+        before.assert_same(&world.manifest(), &format!("{what}: with room again"));
+    }
 }
 
 #[test]
 fn a_snapshot_for_which_the_store_has_no_room_leaves_nothing_in_it() {
-    let (Some(mount), world) = (Mount::image("ext4", 24), World::new()) else { return };
-    let mut world = world;
+    let (Some(mount), mut world) = (Mount::image(24, &["mkfs.ext4", "-q", "-m", "0"]), World::new()) else { return };
     world.set("RECANT_STORE", mount.point.join("store"));
     world.write("small", "small");
     world.recant("snapshot create .").ok();
-    let blobs = || std::fs::read_dir(&mount.point).map(|_| names_below(&mount.point.join("store/snapshots"))).expect("a store");
+    let find = format!("find {}/store/snapshots -type f | sort", mount.point.display());
+    let blobs = || world.program("sh", ["-c", &find]).run().ok().stdout();
     let before = blobs();
     for n in 0_u8..12 {
         world.write(format!("large-{n}"), vec![n; 4 << 20]);
@@ -1286,53 +1174,33 @@ fn a_snapshot_for_which_the_store_has_no_room_leaves_nothing_in_it() {
     world.recant("snapshot verify").ok();
 }
 
-/// The paths of all files below a directory, sorted.
-fn names_below(directory: &Path) -> Vec<PathBuf> {
-    let found = walkdir::WalkDir::new(directory).sort_by_file_name().into_iter().map(|entry| entry.expect("a name"));
-    found.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path).collect()
-}
-
-#[test]
-fn a_full_disk_of_the_store_is_refused_or_undone_and_then_it_works() {
-    let (Some(mount), world) = (Mount::image("ext4", 24), World::new()) else { return };
-    let mut world = world;
-    world.set("RECANT_STORE", mount.point.join("store"));
-    let (id, before) = scene(&world, false);
-    let ballast = mount.point.join("ballast");
-    std::fs::create_dir(&ballast).expect("a directory");
-    fill(&ballast);
-    let said = world.recant(&format!("commit {id}")).with(1);
-    before.assert_same(&world.manifest(), &format!("a full disk: {said}"));
-    std::fs::remove_dir_all(&ballast).expect("room again");
-    world.recant(&format!("commit {id}")).ok();
-    world.recant(&format!("rollback {id}")).ok();
-    before.assert_same(&world.manifest(), "with room again");
-}
-
 /// Uses up what a file system has.
 type Exhaust = fn(&Path);
 
 /// Takes every inode, then every byte.
 fn exhaust(directory: &Path) {
-    for n in 0.. {
-        if std::fs::File::create(directory.join(format!("inode-{n}"))).is_err() {
-            break;
-        }
-    }
+    no_inodes(directory);
     fill(directory);
 }
 
 #[test]
 fn without_a_free_byte_or_inode_a_rollback_on_one_file_system_works() {
-    let ext4 = |inodes: &str| Mount::made("ext4", 24, &["mkfs.ext4", "-q", "-m", "0", "-N", inodes]);
-    let kinds: [(&str, Option<Mount>, Exhaust); 6] = [
-        ("ext4 without a byte", Mount::image("ext4", 24), fill),
+    let ext4 = |inodes: &str| Mount::image(24, &["mkfs.ext4", "-q", "-m", "0", "-N", inodes]);
+    rolled_back_without_room([
+        ("ext4 without a byte", ext4("6144"), fill),
         ("ext4 without an inode", ext4("256"), exhaust),
-        ("xfs without a byte", image("xfs"), fill),
-        ("xfs without an inode", image("xfs"), exhaust),
-        ("tmpfs without a byte", Mount::tmpfs("4m"), fill),
-        ("tmpfs without an inode", Mount::tmpfs("64m,nr_inodes=256"), exhaust),
-    ];
+        ("tmpfs without a byte", Mount::tmpfs("size=4m"), fill),
+        ("tmpfs without an inode", Mount::tmpfs("size=64m,nr_inodes=256"), exhaust),
+    ]);
+}
+
+#[test]
+#[ignore = "long: images of xfs"]
+fn so_it_does_on_xfs() {
+    rolled_back_without_room([("xfs without a byte", image("xfs"), fill), ("xfs without an inode", image("xfs"), exhaust)]);
+}
+
+fn rolled_back_without_room<const N: usize>(kinds: [(&str, Option<Mount>, Exhaust); N]) {
     for (kind, mount, exhaust) in kinds {
         let Some(mount) = mount else { continue };
         let world = World::on(&mount.point);
@@ -1361,6 +1229,7 @@ fn without_a_free_byte_or_inode_a_rollback_on_one_file_system_works() {
 }
 
 #[test]
+#[ignore = "long: an image of btrfs"]
 fn on_btrfs_without_a_free_byte_a_rollback_is_refused_or_done_and_never_half() {
     let Some(mount) = image("btrfs") else { return };
     let world = World::on(&mount.point);
@@ -1380,26 +1249,22 @@ fn on_btrfs_without_a_free_byte_a_rollback_is_refused_or_done_and_never_half() {
 /// Mounted read-only between the kill and the recovery: nothing is decided by that, and every later verb tries again.
 #[test]
 fn what_is_on_a_file_system_that_is_read_only_now_is_undone_once_it_is_not() {
-    let Some(mount) = Mount::image("ext4", 24) else { return };
+    let Some(mount) = Mount::image(24, &["mkfs.ext4", "-q", "-m", "0"]) else { return };
     for theirs in [false, true] {
         let scene = |store: &Path| {
             let mut world = World::on(&mount.point);
             world.set("RECANT_STORE", store.join("store")).write("edited", "old").write("calm", "old");
             let id = world.begin();
-            world.stage_write(&id, "edited", "new").stage_write(&id, "calm", "new");
+            world.stage(&id, ["write edited new", "write calm new"]);
             (world, id)
         };
         let stores = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
-        let (whole, id) = scene(stores[0].path());
-        let log = stores[0].path().join("steps");
-        whole.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
-        let steps = std::fs::read_to_string(&log).expect("a log of steps");
+        let (twin, id) = scene(stores[0].path());
+        let seal = step_of(|| twin.call(["commit", &id]), &SEAL);
         let (world, id) = scene(stores[1].path());
         let before = world.manifest();
-        let seal =
-            steps.lines().position(|step| step.contains("session.json.new") && step.contains("renameat ")).expect("the seal");
-        world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{}", seal + 1)).run().with(137);
-        assert_eq!(world.read("edited"), "new", "{steps}");
+        world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{seal}")).run().with(137);
+        assert_eq!(world.read("edited"), "new");
         if theirs {
             world.write("edited", "theirs");
         }
@@ -1427,46 +1292,47 @@ fn what_is_on_a_file_system_that_is_read_only_now_is_undone_once_it_is_not() {
 /// A memory file system after a restart, a disk that broke: what an operation was cut off on does not come back.
 #[test]
 fn an_operation_cut_off_on_a_file_system_that_is_gone_for_good_can_be_ended() {
-    if !is_root("a bind mount") {
-        return;
-    }
-    let (mut undone, mut settled) = (0, 0);
-    for n in (5..).step_by(4) {
-        let world = World::new();
-        // No step comes after the commit.
-        world.config("[capture]\nkeep_before = false\n");
-        world.write("a", "old").write("real/b", "old").write("real/gone", "away").write("other/b", "somebody's").mkdir("t");
-        let mount = |from: &str| {
-            let dir = tempfile::tempdir().expect("a directory");
-            Mount::bind_at(dir, world.path("t"), &world.path(from), "rw")
-        };
-        let Some(there) = mount("real") else { return };
-        let id = world.begin();
-        world.stage_write(&id, "a", "new").stage_write(&id, "t/b", "new").stage_write(&id, "t/made/new", "new");
-        world.recant(&format!("session delete {id} t/gone")).ok();
-        let killed = world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
-        if killed.status != 137 {
-            break;
+    let row = Sweep {
+        name: "commit",
+        scene: &|| {
+            let world = World::new();
+            // No step comes after the commit.
+            world.config("[capture]\nkeep_before = false\n");
+            world.write("a", "old").write("real/b", "old").write("real/gone", "away").write("other/b", "somebody's").mkdir("t");
+            let there = Some(Mount::bind(&world.path("real"), world.path("t"))?);
+            let id = world.begin();
+            world.stage(&id, ["write a new", "write t/b new", "write t/made/new new", "delete t/gone"]);
+            Some((world, id, there))
+        },
+        verb: &|(world, id, _)| world.call(["commit", id]),
+        order: "kill:N",
+    };
+    let tally = row.run(|(world, id, there), killed, what| {
+        if killed.status == 0 {
+            return Came::Used("not killed");
         }
-        drop(there);
-        let Some(_another) = mount("other") else { return };
+        drop(there.take());
+        let _another = Mount::bind(&world.path("other"), world.path("t")).expect("as before");
         let whole = world.journals().iter().any(|name| !name.ends_with(".tmp"));
         let said = world.recant(&format!("recover {id}"));
-        let what = format!("killed before step {n}: {said}");
-        if said.status == 7 {
+        let what = format!("{what}, then {said}");
+        let came = if said.status == 7 {
             assert!(whole && said.stdout().contains(&format!("recover {id} --give-up-unmounted")), "{what}");
-            let is_done = world.status(&id) == "committed";
+            let is_done = world.status(id) == "committed";
             let ended = world.recant(&format!("recover {id} --give-up-unmounted"));
             // What may be half done there is named.
             assert_eq!(ended.status, if is_done { 0 } else { 4 }, "{what}\n{ended}");
             assert!(is_done || ended.stderr().contains("/t/b: it was given up with its file system"), "{what}\n{ended}");
             assert_eq!(world.read("a"), if is_done { "new" } else { "old" }, "{what}\n{ended}");
-            *(if is_done { &mut settled } else { &mut undone }) += 1;
+            if is_done { "settled" } else { "undone" }
         } else {
             // Copies that were made ready there are gone with it, and named as what is not found.
             let named = said.stderr().contains("recant's temporary object; its directory is gone or was moved");
-            assert_eq!((said.status, &*world.read("a")), (if named { 4 } else { 0 }, "old"), "{what}");
-        }
+            assert_eq!(said.status, if named { 4 } else { 0 }, "{what}");
+            let is_done = world.status(id) == "committed";
+            assert_eq!(world.read("a"), if is_done { "new" } else { "old" }, "{what}");
+            "ended"
+        };
         assert_eq!(world.recant("recover").ok().stderr().trim(), "recant: nothing was interrupted", "{what}");
         assert_eq!(world.read("t/b"), "somebody's", "{what}");
         assert_eq!(std::fs::read_dir(world.path("t")).expect("a directory").count(), 1, "{what}");
@@ -1474,6 +1340,7 @@ fn an_operation_cut_off_on_a_file_system_that_is_gone_for_good_can_be_ended() {
         let kept = world.program("sh", ["-c", &count]).cwd(world.root()).run().ok().stdout();
         assert!(kept.trim() != "0", "{what}: no original is left");
         world.recant(&format!("session prune {id} -y")).ok();
-    }
-    assert!(undone > 5 && settled > 1, "{undone} undone, {settled} settled");
+        Came::Used(came)
+    });
+    tally.saw("undone", 20).saw("settled", 4);
 }

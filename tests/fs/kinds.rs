@@ -1,11 +1,11 @@
 //! Every kind of object, with all that it has, goes onto the tree and off it exactly: pairs of kinds, modes, owners, times,
 //! xattrs, ACLs, hard links, names, depth.
 
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::common::{self, Manifest, World, is_root, name};
+use crate::common::{self, Manifest, World, elsewhere, is_root, name};
+use crate::{old_times, round_trip, step_of, whole};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -37,26 +37,19 @@ fn make(world: &World, path: &str, kind: Kind) {
     }
 }
 
-/// Stages `to` where `from` is. What is to become a FIFO is staged as a link first.
-fn stage(world: &World, id: &str, path: &str, from: Kind, to: Kind) {
-    let say = |words: &str| drop(world.recant(&format!("session {}", words.replace("ID", id).replace("PATH", path))).ok());
-    match (from, to) {
-        (Absent, Absent) => {}
-        (_, Absent) => say("delete ID PATH -r"),
-        (_, File) => drop(world.call(["session", "write", "-r", id, path]).stdin("new").run().ok()),
-        (Empty, Empty) | (Fifo, Fifo) => say("chmod ID 0700 PATH"),
-        (_, Symlink) => say("symlink ID -r /nowhere/new PATH"),
-        (_, Fifo) => say("symlink ID -r becomes-a-fifo PATH"),
-        (_, Empty | Full) => {
-            if from != Absent {
-                say("delete ID PATH -r");
-            }
-            say("mkdir ID PATH --mode 0711");
-            if to == Full {
-                world.stage_write(id, format!("{path}/in"), "new in").stage_write(id, format!("{path}/other/deep"), "new deep");
-            }
-        }
-    }
+/// Lines that stage `to` where `from` is. What is to become a FIFO is staged as a link first.
+fn lines(path: &str, from: Kind, to: Kind) -> Vec<String> {
+    let lines: &[&str] = match (from, to) {
+        (Absent, Absent) => &[],
+        (_, Absent) => &["delete PATH"],
+        (_, File) => &["write PATH new"],
+        (Empty, Empty) | (Fifo, Fifo) => &["chmod 0700 PATH"],
+        (_, Symlink) => &["symlink /nowhere/new PATH"],
+        (_, Fifo) => &["symlink becomes-a-fifo PATH"],
+        (_, Empty) => &["mkdir PATH", "chmod 0711 PATH"],
+        (_, Full) => &["mkdir PATH", "chmod 0711 PATH", "write PATH/in new in", "write PATH/other/deep new deep"],
+    };
+    lines.iter().map(|line| line.replace("PATH", path)).collect()
 }
 
 /// Staging by hand makes no FIFO; a run does. The record is all there is of one.
@@ -93,143 +86,75 @@ fn shape_of(kind: Kind, path: &str) -> Vec<String> {
     lines.iter().map(|line| format!("{path}{line}")).collect()
 }
 
-/// Commit, rollback, redo and rollback give the states before and after, each time exactly.
-fn round_trip(world: &World, id: &str, before: &Manifest, what: &str) -> Manifest {
-    world.recant(&format!("commit {id}")).ok();
-    let after = world.manifest();
-    for (verb, want) in [("rollback", before), ("redo", &after), ("rollback", before)] {
-        world.recant(&format!("{verb} {id}")).ok();
-        want.assert_same(&world.manifest(), &format!("{what}: {verb}"));
-        world.assert_tidy(&format!("{what}: {verb}"));
-    }
-    after
-}
-
-fn old_times(world: &World) {
-    let rows = world.manifest();
-    for (i, path) in rows.0.keys().rev().enumerate() {
-        world.set_mtime(name(path), 1_000_000_000 + i as i64, 123_456_789);
-    }
+/// Where store and tree lie on one file system, and where they lie on two.
+fn on_one_and_on_two_file_systems(test: impl Fn(&World)) {
+    test(&World::new());
+    let Some(store) = elsewhere() else { return };
+    // The journals are looked for where World::store says: a link leads there.
+    let world = World::new();
+    std::os::unix::fs::symlink(store.path(), world.store()).expect("a link to the store");
+    test(&world);
 }
 
 #[test]
 fn every_kind_becomes_every_other_and_goes_back_exactly() {
-    for (from, to, path) in pairs().filter(|(from, to, _)| (*from, *to) != (Absent, Absent)) {
-        let world = World::new();
-        make(&world, &path, from);
-        old_times(&world);
+    on_one_and_on_two_file_systems(|world| {
+        for (from, _, path) in pairs() {
+            make(world, &path, from);
+        }
+        old_times(world);
         let before = world.manifest();
         let id = world.begin();
-        stage(&world, &id, &path, from, to);
-        with_fifos(&world, &id);
-        let what = format!("{from:?} to {to:?}");
-        let after = round_trip(&world, &id, &before, &what);
-        assert_eq!(shape(&after, &path), shape_of(to, &path), "{what}");
-    }
-}
-
-fn all_at_once(world: &World) {
-    for (from, _, path) in pairs() {
-        make(world, &path, from);
-    }
-    old_times(world);
-    let before = world.manifest();
-    let id = world.begin();
-    for (from, to, path) in pairs() {
-        stage(world, &id, &path, from, to);
-    }
-    with_fifos(world, &id);
-    let after = round_trip(world, &id, &before, "all pairs of kinds at once");
-    for (_, to, path) in pairs() {
-        assert_eq!(shape(&after, &path), shape_of(to, &path), "{path}");
-    }
-}
-
-#[test]
-fn all_pairs_of_kinds_go_there_and_back_in_one_session() {
-    all_at_once(&World::new());
-}
-
-/// A world whose store lies on another file system than its tree.
-fn on_two_file_systems() -> Option<(World, tempfile::TempDir)> {
-    let shm = Path::new("/dev/shm");
-    let dev = |path: &Path| path.metadata().map(|meta| meta.dev()).ok();
-    if !shm.is_dir() || dev(shm) == dev(&std::env::temp_dir()) {
-        println!("skipped: store and tree on two file systems: /dev/shm is none of its own");
-        return None;
-    }
-    let store = tempfile::tempdir_in(shm).expect("a directory");
-    // The journals are looked for where World::store says: a link leads there.
-    let world = World::new();
-    std::os::unix::fs::symlink(store.path(), world.store()).expect("a link to the store");
-    Some((world, store))
-}
-
-#[test]
-fn all_pairs_of_kinds_go_there_and_back_between_two_file_systems() {
-    if let Some((world, _store)) = on_two_file_systems() {
-        all_at_once(&world);
-    }
-}
-
-fn ten_empty_files_and_a_group(world: &World) {
-    for i in 0..10 {
-        let file = format!("empty{i}");
-        world.write(&file, "").chmod(&file, 0o600 + i).set_mtime(&file, 1_000_000_000, i64::from(i));
-    }
-    world.write("first", "").link("first", "second").link("first", "third").chmod("first", 0o444);
-    world.set_mtime("first", 999_999_999, 999_999_999).set_mtime("", 1_000_000_000, 1);
-    let before = world.manifest();
-    for verb in ["delete", "write"] {
-        let id = world.begin();
-        for path in before.0.keys().filter(|path| *path != b".") {
-            let args = ["session", verb, &id].map(Path::new).into_iter();
-            world.call(args.chain([Path::new(&name(path))])).stdin("new").run().ok();
+        let all: Vec<String> = pairs().flat_map(|(from, to, path)| lines(&path, from, to)).collect();
+        world.stage(&id, all.iter().map(String::as_str));
+        with_fifos(world, &id);
+        let after = round_trip(world, &id, &before, "all pairs of kinds at once", whole);
+        for (_, to, path) in pairs() {
+            assert_eq!(shape(&after, &path), shape_of(to, &path), "{path}");
         }
-        round_trip(world, &id, &before, verb);
-        let files = (0..10).map(|i| world.path(format!("empty{i}")).metadata().expect("a file").ino());
-        let inodes: std::collections::BTreeSet<u64> = files.collect();
-        assert_eq!(inodes.len(), 10, "{verb}: ten files");
-        assert_eq!(world.path("first").metadata().expect("a file").nlink(), 3, "{verb}: one group");
-    }
+    });
 }
 
 #[test]
 fn ten_empty_files_and_a_group_of_links_come_back_as_ten_and_one() {
-    ten_empty_files_and_a_group(&World::new());
+    on_one_and_on_two_file_systems(|world| {
+        for i in 0..10 {
+            let file = format!("empty{i}");
+            world.write(&file, "").chmod(&file, 0o600 + i).set_mtime(&file, 1_000_000_000, i64::from(i));
+        }
+        world.write("first", "").link("first", "second").link("first", "third").chmod("first", 0o444);
+        world.set_mtime("first", 999_999_999, 999_999_999).set_mtime("", 1_000_000_000, 1);
+        let before = world.manifest();
+        let paths: Vec<String> =
+            before.0.keys().filter(|path| *path != b".").map(|path| path.escape_ascii().to_string()).collect();
+        for verb in ["delete PATH", "write PATH new"] {
+            let id = world.begin();
+            let lines: Vec<String> = paths.iter().map(|path| verb.replace("PATH", path)).collect();
+            world.stage(&id, lines.iter().map(String::as_str));
+            round_trip(world, &id, &before, verb, whole);
+            let files = (0..10).map(|i| world.path(format!("empty{i}")).metadata().expect("a file").ino());
+            let inodes: std::collections::BTreeSet<u64> = files.collect();
+            assert_eq!(inodes.len(), 10, "{verb}: ten files");
+            assert_eq!(world.path("first").metadata().expect("a file").nlink(), 3, "{verb}: one group");
+        }
+    });
 }
 
 #[test]
-fn so_they_do_between_two_file_systems() {
-    if let Some((world, _store)) = on_two_file_systems() {
-        ten_empty_files_and_a_group(&world);
-    }
+fn a_0600_file_is_readable_by_nobody_else_at_any_step() {
+    on_one_and_on_two_file_systems(never_readable);
 }
 
-#[test]
-fn an_existing_empty_file_is_restored_as_an_empty_file() {
-    let world = World::new();
-    world.write("empty", "").chmod("empty", 0o604);
-    old_times(&world);
-    let before = world.manifest();
-    let id = world.begin();
-    world.stage_write(&id, "empty", "filled");
-    round_trip(&world, &id, &before, "an empty file");
-    assert_eq!(world.read("empty"), "");
-}
-
-fn never_readable(world: &World, places: &[&Path]) {
+fn never_readable(world: &World) {
     world.write("secret", "the secret").chmod("secret", 0o600).write("gone", "the secret").chmod("gone", 0o600);
     let id = world.begin();
-    world.call(["session", "write", "--mode", "0600", &id, "new"]).stdin("the secret").run().ok();
-    world.call(["session", "write", &id, "secret"]).stdin("the secret, changed").run().ok();
-    world.recant(&format!("session delete {id} gone")).ok();
-    let shown: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
-    let seen = world.root().join("seen");
-    let script = world.root().join("look");
+    world.stage(&id, ["write new the secret", "write secret the secret, changed", "delete gone"]).stage(&id, ["chmod 0600 new"]);
+    let (script, seen) = (world.root().join("look"), world.root().join("seen"));
+    // The store may be a link.
     let look = format!(
-        "find {} -type f -perm /077 -exec grep -l 'the secret' {{}} + >> {} 2>/dev/null; true\n",
-        shown.join(" "),
+        "find {}/ {}/ -type f -perm /077 -exec grep -l 'the secret' {{}} + >> {} 2>/dev/null; true\n",
+        world.tree().display(),
+        world.store().display(),
         seen.display()
     );
     std::fs::write(&script, look).expect("a script");
@@ -245,19 +170,6 @@ fn never_readable(world: &World, places: &[&Path]) {
         std::fs::remove_file(&log).expect("the log");
         let found = std::fs::read_to_string(&seen).unwrap_or_default();
         assert_eq!(found, "", "{verb}: readable by others in between");
-    }
-}
-
-#[test]
-fn a_0600_file_is_readable_by_nobody_else_at_any_step() {
-    let world = World::new();
-    never_readable(&world, &[&world.tree(), &world.store()]);
-}
-
-#[test]
-fn a_0600_file_is_readable_by_nobody_else_at_any_step_between_two_file_systems() {
-    if let Some((world, store)) = on_two_file_systems() {
-        never_readable(&world, &[&world.tree(), store.path()]);
     }
 }
 
@@ -293,37 +205,21 @@ fn metadata(world: &World) {
     }
     old_times(world);
     let before = world.manifest();
-    let names: Vec<_> = before.0.keys().filter(|path| *path != b"." && !path.contains(&b'/')).map(|path| name(path)).collect();
+    let tops = before.0.keys().filter(|path| *path != b"." && !path.contains(&b'/'));
+    let names: Vec<String> = tops.map(|path| path.escape_ascii().to_string()).collect();
     // Deleted and brought back; then, what is a file, replaced and brought back; then other bits.
-    for verb in ["delete", "write", "chmod"] {
+    for verb in ["delete PATH", "write PATH other", "chmod 0710 PATH"] {
+        let is_meant = |path: &&String| !verb.starts_with("write") || world.path(path).symlink_metadata().expect("it").is_file();
+        let lines: Vec<String> = names.iter().filter(is_meant).map(|path| verb.replace("PATH", path)).collect();
         let id = world.begin();
-        for path in &names {
-            let kind = world.path(path).symlink_metadata().expect("it").file_type();
-            match verb {
-                "delete" => {
-                    drop(world.call(["session", "delete", "-r", &id].map(Path::new).iter().chain(&[Path::new(path)])).run().ok())
-                }
-                "write" if kind.is_file() => drop(world.stage_write(&id, path, "other")),
-                "chmod" => {
-                    drop(world.call(["session", "chmod", &id, "0710"].map(Path::new).iter().chain(&[Path::new(path)])).run().ok())
-                }
-                _ => {}
-            }
-        }
-        round_trip(world, &id, &before, verb);
+        world.stage(&id, lines.iter().map(String::as_str));
+        round_trip(world, &id, &before, verb, whole);
     }
 }
 
 #[test]
 fn owners_modes_times_xattrs_acls_and_capabilities_come_back() {
-    metadata(&World::new());
-}
-
-#[test]
-fn owners_modes_times_xattrs_acls_and_capabilities_come_back_between_two_file_systems() {
-    if let Some((world, _store)) = on_two_file_systems() {
-        metadata(&world);
-    }
+    on_one_and_on_two_file_systems(metadata);
 }
 
 /// Between two system calls a file has its new owner and not its new mode, or the other way round: nobody is to have rights then that he
@@ -333,24 +229,21 @@ fn while_its_owner_changes_a_file_lets_nobody_do_more_than_before_or_after() {
     if !common::is_root("another owner") || !common::can_run() {
         return;
     }
-    let mode = |world: &World| std::os::unix::fs::MetadataExt::mode(&world.path("f").metadata().expect("a file")) & 0o7777;
+    let mode = |world: &World| world.path("f").metadata().expect("a file").mode() & 0o7777;
     for (old, new, between) in [(0o666, 0o640, 0o640), (0o4755, 0o2750, 0o750), (0o640, 0o666, 0o640), (0o4755, 0o4755, 0o4755)] {
         let world = World::new();
         world.write("f", "as it is").chmod("f", old);
         let script = format!("chown 12:34 f; chmod {new:o} f");
         let said = world.call(["run", "--", "sh", "-c", &script]).run().ok();
         assert_eq!(mode(&world), old, "{said}");
-        let id = world.recant("list --json").ok().json()["sessions"][0]["id"].as_str().expect("an id").to_owned();
-        world.recant(&format!("commit {id}")).ok();
-        assert_eq!(mode(&world), new);
+        let id = world.recant("show --json").ok().json()["session"]["id"].as_str().expect("an id").to_owned();
+        for (verb, mode_then) in [("commit", new), ("rollback", old)] {
+            world.recant(&format!("{verb} {id}")).ok();
+            assert_eq!(mode(&world), mode_then);
+        }
+        let owner = step_of(|| world.call(["redo", &id]), &["fchownat "]);
         world.recant(&format!("rollback {id}")).ok();
-        assert_eq!(mode(&world), old);
         let script = format!("stat -c %a {} >> {}", world.path("f").display(), world.path("seen").display());
-        let log = world.root().join("steps");
-        world.call(["redo", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
-        world.recant(&format!("rollback {id}")).ok();
-        let steps = std::fs::read_to_string(log).expect("the steps");
-        let owner = 1 + steps.lines().position(|step| step.contains("fchownat ")).expect("another owner");
         world.call(["redo", &id]).env("RECANT_STEPS", format!("run:{owner}:{script}")).run().ok();
         assert_eq!(world.read("seen"), format!("{between:o}\n"), "{old:o} to {new:o}");
     }
@@ -424,14 +317,14 @@ fn awkward_names_go_there_and_back() {
     old_times(&world);
     let before = world.manifest();
     let id = world.begin();
-    for path in names {
-        let args = ["session", "write", &id, "--"].map(PathBuf::from).into_iter().chain([PathBuf::from(name(path))]);
-        world.call(args).stdin("new").run().ok();
-        let below = Path::new("deep").join(name(path));
-        world.call(["session", "delete", "-r", &id, "--"].map(PathBuf::from).into_iter().chain([below])).run().ok();
-        let created = Path::new("made").join(name(path));
-        let args = ["session", "write", "-p", &id, "--"].map(PathBuf::from).into_iter().chain([created]);
-        world.call(args).stdin("new").run().ok();
+    let session = |words: &[&str], path: PathBuf| {
+        let args = [&["session"], words, &[&id, "--"]].concat();
+        world.call(args.into_iter().map(PathBuf::from).chain([path])).stdin("new").run().ok();
+    };
+    for path in names.map(name) {
+        session(&["delete", "-r"], Path::new("deep").join(&path));
+        session(&["write", "-p"], Path::new("made").join(&path));
+        session(&["write"], path.into());
     }
     world.recant(&format!("commit {id}")).ok();
     assert!(!world.recant(&format!("show {id}")).ok().out.contains(&1), "control bytes are escaped");
@@ -496,94 +389,10 @@ fn a_path_longer_than_path_max_is_handled_or_refused_by_name() {
     world.program("rm", ["-rf", &part]).run().ok();
 }
 
-#[test]
-fn a_users_own_directory_without_w_is_no_obstacle() {
-    let root = rustix::process::geteuid().is_root();
-    let world = World::new();
-    world.write("closed/edited", "old").write("closed/gone", "old").write("closed/sub/in", "old").write("dark/in", "old");
-    old_times(&world);
-    world.chmod("closed/sub", 0o500).chmod("closed", 0o555);
-    if root {
-        // Whoever may not list it cannot compare it either.
-        world.chmod("dark", 0o311);
-    }
-    let (uid, gid) = (65534, 65534);
-    if root {
-        let everything = world.program("chown", ["-R", "65534:65534"].map(Path::new).into_iter().chain([world.root()])).run();
-        everything.ok();
-        if world.call(["--version"]).user(uid, gid).cwd("/").run().status != 0 {
-            println!("skipped: a user's own 0555 directory: user {uid} cannot run {}", common::recant());
-            return;
-        }
-    }
-    let call = |words: &str, input: &str| {
-        let call = world.call(words.split(' ')).stdin(input);
-        if root { call.user(uid, gid) } else { call }.run()
-    };
-    let before = world.manifest();
-    let id = call("session new", "").ok().id();
-    for (words, input) in [
-        ("session write ID closed/edited", "new"),
-        ("session write ID closed/made", "new"),
-        ("session delete ID closed/gone", ""),
-        ("session delete ID closed/sub -r", ""),
-        ("session write ID dark/in", "new"),
-    ] {
-        call(&words.replace("ID", &id), input).ok();
-    }
-    call(&format!("commit {id}"), "").ok();
-    let after = world.manifest();
-    assert_eq!(after.0[&b"closed"[..]].mode, 0o555);
-    assert_eq!(after.0[&b"dark"[..]].mode, before.0[&b"dark"[..]].mode);
-    assert_eq!(world.read("closed/edited"), "new");
-    for (verb, want) in [("rollback", &before), ("redo", &after), ("rollback", &before)] {
-        call(&format!("{verb} {id}"), "").ok();
-        want.assert_same(&world.manifest(), verb);
-    }
-    // And one that comes with the session and is closed at last.
-    let id = call("session new", "").ok().id();
-    call(&format!("session mkdir {id} new --mode 0500"), "").ok();
-    call(&format!("session write {id} new/in"), "new").ok();
-    call(&format!("commit {id}"), "").ok();
-    let after = world.manifest();
-    assert_eq!(after.0[&b"new"[..]].mode, 0o500);
-    for (verb, want) in [("rollback", &before), ("redo", &after), ("rollback", &before)] {
-        call(&format!("{verb} {id}"), "").ok();
-        want.assert_same(&world.manifest(), verb);
-    }
-    assert_eq!(world.path("closed").as_os_str().as_bytes().last(), Some(&b'd'));
-}
-
-/// The kernel lets an owner set no `user.*` attribute on a file that he may not write to.
-#[test]
-fn attributes_of_a_file_that_its_owner_may_not_write_to_go_there_and_back() {
-    let world = World::new();
-    world.write("closed", "x");
-    if !world.set_xattr("closed", "user.a", "1") {
-        return common::skip("extended attributes: the file system has none");
-    }
-    world.chmod("closed", 0o444);
-    if !common::can_run() {
-        return common::skip("attributes that a command sets: recant run does not work here");
-    }
-    let before = world.manifest();
-    let change = "chmod u+w closed; python3 -c 'import os; os.setxattr(\"closed\", \"user.a\", b\"2\")' && chmod u-w closed";
-    let said = world.call(["run", "--", "sh", "-c", change]).run();
-    if said.status == 127 {
-        return common::skip("python3 is missing");
-    }
-    world.recant("commit last").ok();
-    let after = world.manifest();
-    assert!(!before.difference(&after).is_empty(), "{said}");
-    world.recant("rollback last").ok();
-    before.assert_same(&world.manifest(), "back");
-    world.recant("redo last").ok();
-    after.assert_same(&world.manifest(), "and forward");
-}
-
 /// The times of directories come back as they were, in whatever parts a session goes onto the tree and off it.
 #[test]
 fn the_time_of_a_directory_comes_back_whatever_parts_it_was_changed_in() {
+    const CHANGED: [&str; 3] = ["write k/y new", "chmod 0700 k", "delete k/4"];
     let scene = || {
         let world = World::new();
         world.write("d/f", "1").write("d/g", "1").write("k/4", "4").chmod("k", 0o755).write("t/in", "1");
@@ -617,10 +426,7 @@ fn the_time_of_a_directory_comes_back_whatever_parts_it_was_changed_in() {
     for verbs in parts {
         let (world, before) = scene();
         let id = world.begin();
-        world.stage_write(&id, "k/y", "new");
-        for words in ["chmod ID 0700 k", "delete ID k/4"] {
-            world.recant(&format!("session {}", words.replace("ID", &id))).ok();
-        }
+        world.stage(&id, CHANGED);
         go(&world, &id, verbs);
         before.assert_same(&world.manifest(), &verbs.join(", "));
     }
@@ -628,10 +434,7 @@ fn the_time_of_a_directory_comes_back_whatever_parts_it_was_changed_in() {
     // Its time is no part of that change: it stays, whatever comes and goes in it.
     let (world, before) = scene();
     let id = world.begin();
-    world.stage_write(&id, "k/y", "new");
-    for words in ["chmod ID 0700 k", "delete ID k/4"] {
-        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
-    }
+    world.stage(&id, CHANGED);
     for verb in ["commit", "rollback k", "redo k/y", "rollback k/y", "redo k/4", "redo", "rollback k/y", "rollback"] {
         go(&world, &id, &[verb]);
         assert_eq!(world.manifest().0[&b"k"[..]].mtime, before.0[&b"k"[..]].mtime, "{verb}");

@@ -9,9 +9,7 @@ fn scene() -> (World, String) {
     world.config("[checkpoint]\nmax_files = 2\n");
     world.write("big/1", "one").write("big/sub/2", "two").write("big/sub/3", "three").write("small/1", "one");
     let id = world.begin();
-    for directory in ["big", "small"] {
-        world.call(["session", "delete", &id, directory, "-r"]).run().ok();
-    }
+    world.stage(&id, ["delete big", "delete small"]);
     (world, id)
 }
 
@@ -19,7 +17,7 @@ fn scene() -> (World, String) {
 fn all_is_kept_and_its_size_said_where_nothing_else_is_asked_for() {
     let (world, id) = scene();
     let before = world.manifest();
-    let said = world.call(["commit", &id]).run().ok();
+    let said = world.recant(&format!("commit {id}")).ok();
     assert!(said.stderr().contains("big: 3 files, 11 B deleted, all kept for a rollback"), "{said}");
     world.call(["rollback", &id]).run().ok();
     before.assert_same(&world.manifest(), "after a rollback");
@@ -67,9 +65,7 @@ fn refuse_touches_nothing() {
 fn commit_deny_matches_as_gitignore_does_and_force_does_not_help() {
     let world = World::new();
     let id = world.begin();
-    for path in ["a.key", "deep/in/b.key", "secret/x", "secret/y/z", "keys"] {
-        world.stage_write(&id, path, "x");
-    }
+    world.stage(&id, ["write a.key x", "write deep/in/b.key x", "write secret/x x", "write secret/y/z x", "write keys x"]);
     let tree = world.tree().to_string_lossy().into_owned();
     for (glob, denied) in [
         ("*.key", &["a.key", "deep/in/b.key"][..]),

@@ -1,17 +1,22 @@
 //! Hard links and paths named one by one: what is one file stays one.
 
-use crate::common::{self, World};
+use std::os::unix::fs::MetadataExt;
+
+use crate::common::{self, Manifest, World};
+use crate::{round_trip, whole};
 
 fn ino(world: &World, name: &str) -> u64 {
-    use std::os::unix::fs::MetadataExt;
     world.path(name).metadata().expect("a file").ino()
+}
+
+fn assert_same_but_directory_times(before: &Manifest, world: &World, what: &str) {
+    before.clone().without_directory_times().assert_same(&world.manifest().without_directory_times(), what);
 }
 
 #[test]
 fn a_path_takes_the_other_names_of_its_file_along() {
     if !common::can_run() {
-        common::skip("hard links by name: no run here");
-        return;
+        return common::skip("hard links by name: no run here");
     }
     let world = World::new();
     world.mkdir("d");
@@ -29,8 +34,7 @@ fn a_path_takes_the_other_names_of_its_file_along() {
 #[test]
 fn names_that_hang_together_over_several_files_come_along_by_one() {
     if !common::can_run() {
-        common::skip("a chain of hard links: no run here");
-        return;
+        return common::skip("a chain of hard links: no run here");
     }
     let world = World::new();
     for pair in ["ab", "cd", "ef"] {
@@ -64,13 +68,7 @@ fn broken(more: &str) -> Option<(World, String)> {
 #[test]
 fn content_under_one_name_and_metadata_under_the_other_come_back_together() {
     let Some((world, id)) = broken("chmod 600 b") else { return };
-    let before = world.manifest();
-    world.recant(&format!("commit {id}")).ok();
-    let after = world.manifest();
-    for (verb, want) in [("rollback", &before), ("redo", &after), ("rollback", &before)] {
-        world.recant(&format!("{verb} {id}")).ok();
-        want.clone().without_directory_times().assert_same(&world.manifest().without_directory_times(), verb);
-    }
+    round_trip(&world, &id, &world.manifest(), "both names", Manifest::without_directory_times);
 }
 
 #[test]
@@ -91,28 +89,14 @@ fn what_somebody_set_through_another_name_since_is_a_conflict_and_never_undone_u
     assert_eq!((now.0[&b"b"[..]].mode, &now.0[&b"b"[..]].xattrs), (0o600, &theirs.0[&b"b"[..]].xattrs));
 }
 
-/// A file with two names, and a session that gives it another mode, xattr and time under both of them.
-fn set_under_both() -> (World, String) {
+#[test]
+fn metadata_that_is_set_under_both_names_of_a_file_goes_there_and_back() {
     let world = World::new();
     world.write("a", "1").link("a", "b").chmod("a", 0o644);
     let id = world.begin();
-    for words in ["chmod ID 0600 a", "chmod ID 0600 b"] {
-        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
-    }
-    (world, id)
-}
-
-#[test]
-fn metadata_that_is_set_under_both_names_of_a_file_goes_there_and_back() {
-    let (world, id) = set_under_both();
-    let before = world.manifest();
-    world.recant(&format!("commit {id}")).ok();
-    let after = world.manifest();
+    world.stage(&id, ["chmod 0600 a", "chmod 0600 b"]);
+    let after = round_trip(&world, &id, &world.manifest(), "both names", whole);
     assert_eq!((after.0[&b"a"[..]].mode, after.0[&b"b"[..]].mode), (0o600, 0o600));
-    for (verb, want) in [("rollback", &before), ("redo", &after), ("rollback", &before)] {
-        world.recant(&format!("{verb} {id}")).ok();
-        want.assert_same(&world.manifest(), verb);
-    }
     // By force, too: what is found under the one name is what is found under the other.
     world.chmod("a", 0o640);
     assert!(world.recant(&format!("redo {id}")).with(3).stderr().contains("mode 0640"));
@@ -138,9 +122,7 @@ fn two_names_of_a_file_that_are_to_get_two_modes_are_refused() {
     let world = World::new();
     world.write("a", "1").link("a", "b").chmod("a", 0o644);
     let id = world.begin();
-    for words in ["chmod ID 0600 a", "chmod ID 0640 b"] {
-        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
-    }
+    world.stage(&id, ["chmod 0600 a", "chmod 0640 b"]);
     let before = world.manifest();
     for words in ["commit ID --dry-run", "commit ID", "commit ID --force"] {
         let said = world.recant(&words.replace("ID", &id)).with(1);
@@ -154,8 +136,7 @@ fn two_names_of_a_file_that_are_to_get_two_modes_are_refused() {
 #[test]
 fn a_name_that_comes_along_brings_what_lies_under_it() {
     if !common::can_run() {
-        common::skip("hard links and directories: no run here");
-        return;
+        return common::skip("hard links and directories: no run here");
     }
     let run = |world: &World, script: &str| drop(world.call(["run", "--", "sh", "-c", script]).run().ok());
     // A directory becomes one of the names.
@@ -167,7 +148,7 @@ fn a_name_that_comes_along_brings_what_lies_under_it() {
     assert!(said.stderr().contains("x/k/l: comes along"), "{said}");
     assert_eq!(ino(&world, "x"), ino(&world, "y"));
     world.recant("rollback last y").ok();
-    before.clone().without_directory_times().assert_same(&world.manifest().without_directory_times(), "a rollback of y");
+    assert_same_but_directory_times(&before, &world, "a rollback of y");
     // And one of the names becomes a directory.
     let world = World::new();
     world.write("x", "1").link("x", "y");
@@ -176,10 +157,7 @@ fn a_name_that_comes_along_brings_what_lies_under_it() {
     world.recant("commit last").ok();
     world.recant("rollback last y").ok();
     assert_eq!(ino(&world, "x"), ino(&world, "y"));
-    before
-        .clone()
-        .without_directory_times()
-        .assert_same(&world.manifest().without_directory_times(), "a rollback of y where x was a directory");
+    assert_same_but_directory_times(&before, &world, "a rollback of y where x was a directory");
     world.recant("redo last x/k").ok();
     assert!(!world.exists("y"), "the other name goes with the one whose place the directory takes");
 }
@@ -190,13 +168,11 @@ fn metadata_that_recant_itself_has_set_is_taken_back_with_a_name_of_the_file() {
     world.write("a", "1").link("a", "b").chmod("a", 0o644).write("c", "1");
     let before = world.manifest();
     let id = world.begin();
-    for words in ["chmod ID 0600 a", "delete ID b", "delete ID c"] {
-        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
-    }
+    world.stage(&id, ["chmod 0600 a", "delete b", "delete c"]);
     world.recant(&format!("commit {id}")).ok();
     let said = world.recant(&format!("rollback {id} b")).ok();
     assert!(said.stderr().contains("a: comes along"), "{said}");
     assert!(!world.exists("c"));
     world.recant(&format!("rollback {id}")).ok();
-    before.clone().without_directory_times().assert_same(&world.manifest().without_directory_times(), "a rollback in two parts");
+    assert_same_but_directory_times(&before, &world, "a rollback in two parts");
 }

@@ -128,11 +128,14 @@ fn a_verb_that_only_reads_takes_the_newest_anywhere_where_this_project_has_none(
 fn a_session_of_an_older_recant_is_of_the_project_of_its_command_or_of_its_first_path() {
     let world = two_projects();
     let web = staged(&world, "src", "web");
-    let header = world.session(&web).join("session.json");
-    let text = std::fs::read_to_string(&header).expect("the header");
-    let cwd = format!("\"cwd\":\"{}\",", world.path("src").display());
-    assert!(text.contains(&cwd), "a session records where it was begun: {text}");
-    std::fs::write(&header, text.replace(&cwd, "")).expect("the header as it was");
+    let forget_where = |id: &str, begun_in: &str| {
+        let header = world.session(id).join("session.json");
+        let text = std::fs::read_to_string(&header).expect("the header");
+        let cwd = format!("\"cwd\":\"{}\",", world.path(begun_in).display());
+        assert!(text.contains(&cwd), "a session records where it was begun: {text}");
+        std::fs::write(&header, text.replace(&cwd, "")).expect("the header as it was");
+    };
+    forget_where(&web, "src");
     world.recant_in("src", "commit last").with(1);
     world.recant_in("web", "commit last").ok();
     if !can_run() {
@@ -140,11 +143,7 @@ fn a_session_of_an_older_recant_is_of_the_project_of_its_command_or_of_its_first
     }
     world.recant_in("src/docs", "run -- touch made").ok();
     let run = world.recant_in("src", "show --json").ok().json()["session"]["id"].as_str().expect("an id").to_owned();
-    let header = world.session(&run).join("session.json");
-    let text = std::fs::read_to_string(&header).expect("the header");
-    let cwd = format!("\"cwd\":\"{}\",", world.path("src/docs").display());
-    assert!(text.contains(&cwd), "{text}");
-    std::fs::write(&header, text.replace(&cwd, "")).expect("the header as it was");
+    forget_where(&run, "src/docs");
     world.recant_in("web", "discard last").with(1);
     world.recant_in("src", "discard last").ok();
 }
@@ -262,12 +261,9 @@ fn discard_last_drops_no_older_session_in_the_place_of_one_that_holds_a_rest() {
     // Taken back, it still holds what was never committed: that is said where one looks for it.
     world.recant_in("web", &format!("rollback {part}")).ok();
     let said = world.recant_in("web", "").ok();
-    let line = said.masked_out().lines().find(|line| line.starts_with("rolled back")).map(str::to_owned);
-    assert_eq!(
-        line.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).as_deref(),
-        Some("rolled back <id2~> 1 of 2 changes never committed recant commit <id2~>"),
-        "{said}"
-    );
+    let line = said.masked_out().lines().find(|line| line.starts_with("rolled back")).unwrap_or_default();
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(line, "rolled back <id2~> 1 of 2 changes never committed recant commit <id2~>", "{said}");
 }
 
 #[test]
