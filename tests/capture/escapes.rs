@@ -41,6 +41,13 @@ impl Drop for Outside {
     }
 }
 
+/// Both users in worlds outside of /tmp: it may be written to in `run --in`, where no store may lie then.
+fn each_on_disk(test: impl Fn(&Desk)) {
+    for who in [Who::Root, Who::User].into_iter().filter(|who| is_root() || *who == Who::User) {
+        test(&Desk::on(who, Path::new("/var/tmp")));
+    }
+}
+
 fn escaped_below(top: &Path) -> bool {
     let found = Command::new("find").arg(top).args(["-xdev", "-name", "escaped", "-not", "-path", "*/held/*"]).output().unwrap();
     !found.stdout.is_empty()
@@ -234,21 +241,6 @@ fn without_the_list_of_sockets_no_command_is_started() {
     assert!(world.recant("list").ok().stdout().is_empty() && !world.exists("made"), "{said}");
 }
 
-#[test]
-fn a_server_and_its_client_inside_a_run_meet() {
-    if !has("python3") {
-        return;
-    }
-    each(|desk| {
-        let script = "import os, socket\n\
-            s = socket.socket(socket.AF_UNIX); s.bind('here'); s.listen()\n\
-            if os.fork() == 0:\n c = socket.socket(socket.AF_UNIX); c.connect('here'); c.sendall(b'x'); os._exit(0)\n\
-            a, _ = s.accept(); assert a.recv(1) == b'x'; os.wait()";
-        desk.call(["run", "--", "/usr/bin/python3", "-c", script]).run().ok();
-        assert!(!desk.world.exists("here"));
-    });
-}
-
 /// What a shell runs: recant with these words, redirected.
 fn redirected(desk: &Desk, script: &str) -> common::Said {
     desk.give(desk.world.program("sh", ["-c", script, desk.binary.to_str().unwrap()])).run()
@@ -281,13 +273,11 @@ fn a_file_that_a_stream_reads_is_held_like_any_other() {
 
 #[test]
 fn a_file_that_a_stream_reads_outside_the_writable_directories_is_not_written_to() {
-    // /tmp may be written to in `run --in`.
-    let all = [Who::Root, Who::User].into_iter().filter(|who| is_root() || *who == Who::User);
-    for desk in all.map(|who| Desk::on(who, Path::new("/var/tmp"))) {
+    each_on_disk(|desk| {
         desk.made("mkdir in; echo real > data");
         for (fd, redirection) in [(0, "< data"), (2, "2< data"), (1, "1< data")] {
             let words = format!("\"$0\" run --in in -- sh -c 'echo pwned > /proc/self/fd/{fd}' {redirection}");
-            redirected(&desk, &words);
+            redirected(desk, &words);
             assert_eq!(desk.world.read("data"), "real\n", "{:?}: {words}", desk.who);
         }
         closed(desk.who, "--in", "a file that a standard stream reads");
@@ -298,7 +288,7 @@ fn a_file_that_a_stream_reads_outside_the_writable_directories_is_not_written_to
         self::said(desk.who, "--in", "metadata of files outside", "the run's lines, limits");
         assert!(told.contains("asked over a socket"), "{told}");
         self::said(desk.who, "--in", "sockets of processes outside", "the run's lines, limits");
-    }
+    });
 }
 
 #[test]
@@ -457,9 +447,7 @@ fn what_processes_share_beside_files_stays_in_a_run() {
     if !has("python3") {
         return;
     }
-    // /tmp may be written to in `run --in`, where no store may lie then.
-    let all = if is_root() { &[Who::Root, Who::User][..] } else { &[Who::User] };
-    for desk in all.iter().map(|who| Desk::on(*who, Path::new("/var/tmp"))) {
+    each_on_disk(|desk| {
         let script = desk.world.root().join("shared.py");
         std::fs::write(&script, include_str!("escapes/shared.py")).unwrap();
         for (road, words) in [("run", &["--discard"][..]), ("--in", &["--in", "."])] {
@@ -469,7 +457,7 @@ fn what_processes_share_beside_files_stays_in_a_run() {
             closed(desk.who, road, "SysV memory, semaphores, queues, and the session keyring");
         }
         self::said(desk.who, "run", "keys of the user keyring", "limits");
-    }
+    });
 }
 
 #[test]
@@ -583,9 +571,7 @@ fn nothing_is_typed_into_the_terminal_for_whoever_reads_it_next() {
 for name, call in (('TIOCSTI', lambda: fcntl.ioctl(0, 0x5412, b'x')), ('TIOCLINUX', lambda: fcntl.ioctl(0, 0x541c, b'\\x03'))):
     try: call(); print(name, 'done')
     except OSError as error: print(name, errno.errorcode[error.errno])";
-    // /tmp may be written to in `run --in`, where no store may lie then.
-    let all = [Who::Root, Who::User].into_iter().filter(|who| is_root() || *who == Who::User);
-    for desk in all.map(|who| Desk::on(who, Path::new("/var/tmp"))) {
+    each_on_disk(|desk| {
         desk.world.write("try.py", try_it);
         desk.made("mkdir -p in");
         let at_terminal = |words: &str| {
@@ -598,7 +584,7 @@ for name, call in (('TIOCSTI', lambda: fcntl.ioctl(0, 0x5412, b'x')), ('TIOCLINU
             assert!(all.contains("TIOCSTI EPERM") && all.contains("TIOCLINUX EPERM"), "{:?}: {words}: {said}", desk.who);
             closed(desk.who, if words.contains("--in") { "--in" } else { "run" }, "keystrokes put back into the terminal");
         }
-    }
+    });
 }
 
 /// The command is in its caller's process group, which README says: nothing of what it had changed is lost by that.

@@ -14,15 +14,29 @@ fn has_git() -> bool {
     has_it
 }
 
+/// Desks with a repository, where git is here and commands can be held.
+fn each_with_git(test: impl Fn(&Desk)) {
+    if has_git() && common::can_run() {
+        each(|desk| {
+            desk_with_git(desk);
+            test(desk);
+        });
+    }
+}
+
 /// Runs git in a directory of the tree; gives what it printed.
 fn git(world: &World, directory: &str, words: &str) -> String {
     let said = world.program("git", words.split(' ')).cwd(world.path(directory)).run().ok();
     said.stdout().trim_end().to_owned()
 }
 
-fn with_git(files: &[(&str, &str)]) -> World {
-    // `run --in` opens /tmp, where no store may lie then.
-    let mut world = World::on(Path::new("/var/tmp"));
+/// A repository with these files in a world of its own; `None` where there is no git, which is said.
+fn with_git(files: &[(&str, &str)]) -> Option<World> {
+    has_git().then(|| with_git_on(&std::env::temp_dir(), files))
+}
+
+fn with_git_on(directory: &Path, files: &[(&str, &str)]) -> World {
+    let mut world = World::on(directory);
     world.set("GIT_CONFIG_NOSYSTEM", "1");
     for who in ["AUTHOR", "COMMITTER"] {
         world.set(&format!("GIT_{who}_NAME"), "Ann").set(&format!("GIT_{who}_EMAIL"), "ann@example.org");
@@ -59,10 +73,7 @@ fn restore(world: &World, words: &str) -> Said {
 
 #[test]
 fn a_restore_leaves_commits_and_reflog_alone() {
-    if !has_git() {
-        return;
-    }
-    let world = with_git(&[("f", "1")]);
+    let Some(world) = with_git(&[("f", "1")]) else { return };
     let said = create(&world, "--preset dev");
     assert!(said.stderr().contains("; without .git"), "{said}");
     world.recant("snapshot show last").ok();
@@ -83,10 +94,7 @@ fn a_restore_leaves_commits_and_reflog_alone() {
 
 #[test]
 fn a_snapshot_of_before_the_rule_that_kept_git_leaves_it_alone_too() {
-    if !has_git() {
-        return;
-    }
-    let world = with_git(&[("f", "1")]);
+    let Some(world) = with_git(&[("f", "1")]) else { return };
     create(&world, "--with-vcs");
     as_of_before_the_rule(&world);
     let then = world.manifest();
@@ -140,10 +148,7 @@ fn as_of_before_the_rule(world: &World) {
 
 #[test]
 fn a_repository_that_came_since_stays_whole_and_is_named() {
-    if !has_git() {
-        return;
-    }
-    let world = with_git(&[("f", "1"), ("plain/inner", "1")]);
+    let Some(world) = with_git(&[("f", "1"), ("plain/inner", "1")]) else { return };
     repository(&world, "known", &[("g", "1")]);
     create(&world, "");
     repository(&world, "new/deep", &[("h", "1")]);
@@ -175,10 +180,7 @@ fn a_repository_that_came_since_stays_whole_and_is_named() {
 
 #[test]
 fn a_bare_repository_is_version_control_s_own_whatever_its_name() {
-    if !has_git() {
-        return;
-    }
-    let world = with_git(&[("f", "1"), ("became/inner", "1")]);
+    let Some(world) = with_git(&[("f", "1"), ("became/inner", "1")]) else { return };
     git(&world, "", "clone -q --bare . known");
     // What has some of its parts is a directory like any other.
     world.mkdir("plain/objects").mkdir("plain/refs").write("plain/mine", "1");
@@ -211,10 +213,7 @@ fn a_bare_repository_is_version_control_s_own_whatever_its_name() {
 
 #[test]
 fn with_vcs_a_snapshot_keeps_a_bare_repository_and_a_restore_without_leaves_it_alone() {
-    if !has_git() {
-        return;
-    }
-    let world = with_git(&[("f", "1")]);
+    let Some(world) = with_git(&[("f", "1")]) else { return };
     git(&world, "", "clone -q --bare . known");
     create(&world, "--with-vcs");
     let then = git(&world, "known", "rev-parse main");
@@ -229,10 +228,7 @@ fn with_vcs_a_snapshot_keeps_a_bare_repository_and_a_restore_without_leaves_it_a
 
 #[test]
 fn a_file_that_leads_to_a_repository_is_version_control_s_own_as_well() {
-    if !has_git() {
-        return;
-    }
-    let world = with_git(&[("f", "1")]);
+    let Some(world) = with_git(&[("f", "1")]) else { return };
     create(&world, "");
     git(&world, "", "worktree add -q wt");
     world.write("wt/mine", "x");
@@ -243,10 +239,7 @@ fn a_file_that_leads_to_a_repository_is_version_control_s_own_as_well() {
 
 #[test]
 fn a_restore_that_moves_head_says_by_how_many_commits_and_asks() {
-    if !has_git() {
-        return;
-    }
-    let world = with_git(&[("f", "1")]);
+    let Some(world) = with_git(&[("f", "1")]) else { return };
     create(&world, "--with-vcs");
     let first = git(&world, "", "rev-parse HEAD");
     for name in ["a", "b", "c"] {
@@ -277,7 +270,8 @@ fn a_run_on_the_real_tree_keeps_what_its_command_committed() {
     if !has_git() {
         return;
     }
-    let world = with_git(&[("f", "1")]);
+    // `run --in` opens /tmp, where no store may lie then.
+    let world = with_git_on(Path::new("/var/tmp"), &[("f", "1")]);
     let head = git(&world, "", "rev-parse HEAD");
     let script = "echo 2 > f && git commit -q -am second";
     let said = world.call(["run", "--in", ".", "--", "sh", "-c", script]).run();
@@ -331,11 +325,7 @@ fn said_by_git(desk: &Desk, words: &str) -> String {
 
 #[test]
 fn looking_at_a_repository_in_a_run_leaves_no_session() {
-    if !has_git() || !common::can_run() {
-        return;
-    }
-    each(|desk| {
-        desk_with_git(desk);
+    each_with_git(|desk| {
         desk.bare(&desk.world.tree(), "touch -d @1000000000 g");
         for locks in ["", "GIT_OPTIONAL_LOCKS=1 "] {
             let said = desk.run(&format!("{locks}git status --short")).ok();
@@ -350,16 +340,16 @@ fn looking_at_a_repository_in_a_run_leaves_no_session() {
 
 #[test]
 fn an_index_that_git_rewrote_is_no_conflict_at_commit_rollback_and_redo() {
-    if !has_git() || !common::can_run() {
-        return;
-    }
-    each(|desk| {
-        desk_with_git(desk);
+    each_with_git(|desk| {
         let tree = |name: &str| said_by_git(desk, name);
         desk.run("echo 2 > f; git add f").ok();
         refresh(desk);
+        let refreshed = desk.world.manifest();
         desk.recant("diff last --stat").ok();
         desk.recant("commit last").ok();
+        desk.recant("rollback last").ok();
+        refreshed.assert_same(&desk.world.manifest(), "what was on the tree at the commit");
+        desk.recant("redo last").ok();
         assert_eq!(tree("diff --cached --name-only"), "f");
         for _ in 0..2 {
             refresh(desk);
@@ -375,22 +365,6 @@ fn an_index_that_git_rewrote_is_no_conflict_at_commit_rollback_and_redo() {
         }
         desk.recant("rollback last").ok();
         desk.world.assert_tidy("taken back");
-    });
-}
-
-#[test]
-fn what_was_on_the_tree_at_the_commit_is_what_a_rollback_gives_back() {
-    if !has_git() || !common::can_run() {
-        return;
-    }
-    each(|desk| {
-        desk_with_git(desk);
-        desk.run("echo 2 > f; git add f").ok();
-        refresh(desk);
-        let refreshed = desk.world.manifest();
-        desk.recant("commit last").ok();
-        desk.recant("rollback last").ok();
-        refreshed.assert_same(&desk.world.manifest(), "rewritten before the commit");
     });
 }
 
@@ -413,11 +387,7 @@ fn a_repository_that_a_run_made_is_taken_back_after_git_looked_at_it() {
 
 #[test]
 fn a_conflict_of_an_index_is_shown_by_the_entries_that_differ() {
-    if !has_git() || !common::can_run() {
-        return;
-    }
-    each(|desk| {
-        desk_with_git(desk);
+    each_with_git(|desk| {
         desk.run("echo 2 > f; git add f; git update-index --chmod=+x g; echo mine > new; git add new").ok();
         desk.bare(&desk.world.tree(), "echo other > h; git add h");
         let id = desk.id();
@@ -441,11 +411,7 @@ fn a_conflict_of_an_index_is_shown_by_the_entries_that_differ() {
 
 #[test]
 fn what_somebody_added_to_the_index_is_a_conflict_as_before() {
-    if !has_git() || !common::can_run() {
-        return;
-    }
-    each(|desk| {
-        desk_with_git(desk);
+    each_with_git(|desk| {
         desk.run("echo 2 > f; git add f").ok();
         desk.bare(&desk.world.tree(), "echo other > h; git add h");
         let said = desk.recant("commit last").with(3);
@@ -498,11 +464,7 @@ fn on_the_real_tree_too_git_s_rewriting_is_no_change_and_no_conflict() {
 
 #[test]
 fn a_session_is_exported_where_git_rewrote_its_index_since_and_committed_elsewhere() {
-    if !has_git() || !common::can_run() {
-        return;
-    }
-    each(|desk| {
-        desk_with_git(desk);
+    each_with_git(|desk| {
         desk.run("echo 2 > f; git add f").ok();
         refresh(desk);
         let binary = desk.binary.display();

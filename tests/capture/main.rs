@@ -27,3 +27,20 @@ mod steps_blocks;
 mod steps_crash;
 mod steps_loop;
 mod terminals;
+
+/// All that a command sees of `t`, but for times of directories, and names of one file.
+const VIEW: &str = r"
+    find t ! -type d -printf '%p|%y|%m|%U:%G|%s|%l|%T@\n' | sort; find t -type d -printf '%p|%m|%U:%G\n' | sort
+    find t -type f -print0 | sort -z | xargs -0 -r md5sum";
+
+/// Kills a run, and waits until its init has ended all that it had started.
+fn killed(desk: &desk::Desk, waiting: desk::Waiting) {
+    waiting.kill();
+    desk::until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
+}
+
+/// A call at a terminal, for which this is typed.
+fn at_terminal(desk: &desk::Desk, words: &str, typed: &str) -> common::Call {
+    let command = format!("exec '{}' {words}", desk.binary.display());
+    desk.give(desk.world.program("script", ["-qec", &command, "/dev/null"])).stdin(typed)
+}

@@ -43,7 +43,11 @@ fn each(test: impl Fn(&World)) {
 
 impl World {
     fn new(who: Who) -> Self {
-        let directory = tempfile::Builder::new().prefix("recant-capture-").tempdir_in("/var/tmp").unwrap();
+        Self::on(who, &std::env::temp_dir())
+    }
+
+    fn on(who: Who, directory: &Path) -> Self {
+        let directory = tempfile::Builder::new().prefix("recant-capture-").tempdir_in(directory).unwrap();
         let mode = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(directory.path(), mode.clone()).unwrap();
         // Copied: the build directory may not be open to the other user.
@@ -262,58 +266,11 @@ fn a_directory_removed_and_made_again_holds_only_what_is_new() {
 }
 
 #[test]
-fn every_kind_can_become_every_other() {
-    let kinds = ["echo {} > {}", "mkdir {}", "mkdir {}; echo x > {}/in", "ln -s {} {}", "mkfifo {}"];
-    each(|world| {
-        let (mut before, mut after) = (String::new(), String::new());
-        for (i, old) in kinds.iter().enumerate() {
-            for (j, new) in kinds.iter().enumerate().filter(|(j, _)| *j != i) {
-                let name = format!("p{i}{j}");
-                before += &format!("{};", old.replace("{}", &name));
-                after += &format!("rm -r {name}; {};", new.replace("{}", &name));
-            }
-        }
-        world.made(&before);
-        world.ran(&after);
-        let found = world.sorts();
-        for (i, j) in (0..kinds.len()).flat_map(|i| (0..kinds.len()).map(move |j| (i, j))).filter(|(i, j)| i != j) {
-            let name = format!("p{i}{j}");
-            // An empty and a full directory are one kind: what is in them differs.
-            let top = if i + j == 3 && i.abs_diff(j) == 1 { None } else { Some(&Sort::Modified) };
-            assert_eq!(found.get(&name), top, "{name}, {:?}", world.who);
-            let inside = if i == 2 {
-                Some(&Sort::Deleted)
-            } else if j == 2 {
-                Some(&Sort::Created)
-            } else {
-                None
-            };
-            assert_eq!(found.get(&format!("{name}/in")), inside, "{name}/in, {:?}", world.who);
-        }
-    });
-}
-
-#[test]
-fn links_made_in_a_run_are_kept_and_links_broken_are_marked() {
-    each(|world| {
-        world.made("echo a > one; ln one two; echo b > alone");
-        world.ran("echo c >> one; ln alone beside; echo n > new; ln new new2");
-        use Sort::{Created, Modified};
-        let found = world.sorts();
-        // `alone` keeps its content and gets the object that `beside` is.
-        let want = [("alone", Modified), ("beside", Created), ("new", Created), ("new2", Created), ("one", Modified)];
-        assert_eq!(found, sorts(&want), "{:?}", world.who);
-        assert!(world.change("one").marks.link_broken);
-        assert!(!world.change("alone").marks.link_broken);
-    });
-}
-
-#[test]
 fn what_somebody_else_changed_during_the_run_is_marked() {
     each(|world| {
         world.made("for f in edited mine deleted copied untouched; do echo $f > $f; done; mkdir directory");
-        let mut run = world.start("read go; echo x >> mine; echo x >> edited; rm deleted; echo x > made; echo x > directory/in; echo x >> copied; chmod 600 untouched");
-        std::thread::sleep(Duration::from_millis(200));
+        let mut run = world.start("echo up > up; read go; echo x >> mine; echo x >> edited; rm deleted; echo x > made; echo x > directory/in; echo x >> copied; chmod 600 untouched");
+        until("the command", || find(&world.store("upper"), "up"));
         std::fs::write(world.project("edited"), "theirs").unwrap();
         std::fs::write(world.project("deleted"), "theirs").unwrap();
         std::fs::write(world.project("made"), "theirs").unwrap();
@@ -332,60 +289,8 @@ fn what_somebody_else_changed_during_the_run_is_marked() {
     });
 }
 
-#[test]
-fn an_original_removed_during_the_run_is_marked() {
-    each(|world| {
-        world.made("echo a > file; echo b > other");
-        let mut run = world.start("echo x >> file; echo ready; read go");
-        until("the copy-up", || {
-            std::fs::read_dir(world.store("upper")).is_ok_and(|mut all| all.any(|k| find(&k.unwrap().path(), "file")))
-        });
-        std::thread::sleep(Duration::from_millis(25));
-        std::fs::remove_file(world.project("file")).unwrap();
-        use std::io::Write;
-        run.stdin.take().unwrap().write_all(b"\n").unwrap();
-        assert!(run.wait().unwrap().success());
-        assert!(world.change("file").marks.foreign, "{:?}", world.who);
-    });
-}
-
 fn find(top: &Path, name: &str) -> bool {
     walkdir::WalkDir::new(top).into_iter().filter_map(Result::ok).any(|entry| entry.file_name() == name)
-}
-
-#[test]
-fn exit_statuses_pass_through_and_what_can_not_start_is_told_apart() {
-    each(|world| {
-        std::fs::write(world.project("text"), "no program").unwrap();
-        for (arguments, want) in [
-            (&["sh", "-c", "exit 3"][..], 3),
-            (&["true"], 0),
-            (&["sh", "-c", "kill -TERM $$"], 128 + libc::SIGTERM),
-            (&["no-such-program"], 127),
-            (&["./no-such-program"], 127),
-            (&["./text"], 126),
-        ] {
-            // overlayfs leaves a directory of mode 000.
-            world.made("chmod -R u+rwx ../store; rm -r ../store; mkdir ../store");
-            let output = world.capture(&[&["--"], arguments].concat()).output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(want), "{arguments:?} {:?} {said}", world.who);
-        }
-    });
-}
-
-#[test]
-fn the_store_can_not_be_seen_and_is_never_a_change() {
-    each(|world| {
-        std::fs::write(world.store("secret"), "s").unwrap();
-        let store = world.path("home/store");
-        let said =
-            world.ran(&format!("ls {0} 2>&1; cat {0}/secret 2>&1; echo x > {0}/made; rm -rf ~/* 2>&1; true", store.display()));
-        assert!(!said.contains("upper"), "{said}");
-        assert!(world.store("secret").exists());
-        assert!(world.changes().iter().all(|change| !change.path.as_path().starts_with(&store)));
-        assert!(!world.changes().is_empty());
-    });
 }
 
 #[test]
@@ -417,7 +322,8 @@ fn a_rename_across_the_tree_works_in_a_run_of_root_as_bare() {
     {
         return eprintln!("skipped: a rename across the tree: /etc and /opt lie apart, or there is no perl");
     }
-    let world = World::new(Who::Root);
+    // Where /etc lies, too.
+    let world = World::on(Who::Root, Path::new("/var/tmp"));
     world.made("mkdir old; echo old > old/file");
     let home = world.path("home/project");
     world.ran(&format!(
@@ -429,85 +335,6 @@ fn a_rename_across_the_tree_works_in_a_run_of_root_as_bare() {
     let of = |path: &str| sorts.iter().find(|(name, _)| name.ends_with(path)).map(|(_, sort)| *sort);
     assert_eq!((of("project/old"), of("project/old/file")), (Some(Sort::Deleted), Some(Sort::Deleted)), "{sorts:?}");
     assert_eq!((of("etc/recant-b"), of("etc/recant-b/file")), (Some(Sort::Created), Some(Sort::Created)), "{sorts:?}");
-}
-
-#[test]
-fn the_ways_out_are_closed() {
-    each(|world| {
-        world.made("echo real > file");
-        std::fs::create_dir(world.path("home/project/held")).unwrap();
-        let script = "
-            exec 2>&1
-            for f in /proc/1/fd/*; do touch $f/escaped && echo ESCAPED $f; done
-            touch /proc/1/cwd/escaped /proc/1/root/var/tmp/escaped && echo ESCAPED by pid 1
-            touch /proc/self/fd/8/escaped && echo ESCAPED by an inherited directory
-            echo escaped > /proc/self/fd/7 && cat file
-            umount /var/tmp && echo ESCAPED umount
-            mount -o remount,rw / && echo ESCAPED remount
-            mount --bind /etc /var/tmp && echo ESCAPED bind
-            unshare -Urm sh -c 'umount STORE || umount /var/tmp || umount / || mount -o remount,bind,rw /sys || mount --move STORE /mnt' && echo ESCAPED by a namespace
-            nsenter -t 1 -m true && echo ESCAPED nsenter
-            chroot /proc/1/root true && echo ESCAPED chroot
-            echo 1 > /proc/sys/vm/drop_caches && echo ESCAPED sysctl
-            mknod device b 7 0 && head -c 1 device && echo ESCAPED device
-            true";
-        let file = std::fs::File::open(world.project("file")).unwrap();
-        let directory = std::fs::File::open(world.path("home/project/held")).unwrap();
-        let script = script.replace("STORE", world.path("home/store").to_str().unwrap());
-        let mut command = world.capture(&["--", "sh", "-c", &script]);
-        inherit(&mut command, &file, 7);
-        inherit(&mut command, &directory, 8);
-        let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{said} {}", String::from_utf8_lossy(&output.stderr));
-        assert!(!said.contains("ESCAPED"), "{:?}: {said}", world.who);
-        assert!(said.contains("escaped\n"), "the descriptor leads to the held file: {said}");
-        assert_eq!(std::fs::read_to_string(world.project("file")).unwrap(), "real\n");
-        assert!(!find(world.directory.path(), "escaped"), "{:?}: {said}", world.who);
-    });
-}
-
-/// Lets the child have `file` as the descriptor `fd`.
-#[expect(unsafe_code, reason = "descriptors above 2 can be handed on by dup2 alone")]
-fn inherit(command: &mut Command, file: &std::fs::File, fd: i32) {
-    use std::os::fd::AsRawFd;
-    use std::os::unix::process::CommandExt;
-    let from = file.as_raw_fd();
-    // SAFETY: dup2(2) is async-signal-safe; `file` is open until the child has started, as the caller holds it.
-    unsafe {
-        command.pre_exec(move || if libc::dup2(from, fd) == fd { Ok(()) } else { Err(std::io::Error::last_os_error()) });
-    }
-}
-
-#[test]
-fn a_directory_as_standard_input_is_refused() {
-    each(|world| {
-        let directory = std::fs::File::open("/").unwrap();
-        let output = world.capture(&["--", "true"]).stdin(directory).output().unwrap();
-        assert_eq!(output.status.code(), Some(125));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("descriptor 0 is a directory"));
-    });
-}
-
-#[test]
-fn when_recant_is_killed_the_command_dies_and_what_it_wrote_can_be_collected() {
-    each(|world| {
-        world.made("echo a > file");
-        let mark = format!("7{}", std::process::id());
-        let mut run = world.start(&format!("echo b >> file; (sleep {mark}1 &); sleep {mark}2"));
-        let running = || {
-            let all = Command::new("pgrep").args(["-fc", &format!("sleep {mark}")]).output().unwrap();
-            String::from_utf8_lossy(&all.stdout).trim().parse::<usize>().unwrap()
-        };
-        until("both children", || Command::new("pgrep").args(["-xf", &format!("sleep {mark}2")]).status().unwrap().success());
-        // With setpriv in between exec(2) keeps the pid.
-        run.kill().unwrap();
-        run.wait().unwrap();
-        until("the end of all", || running() == 0);
-        assert!(!world.store("changes").exists());
-        assert!(world.capture(&["--collect"]).status().unwrap().success());
-        assert_eq!(world.sorts(), sorts(&[("file", Sort::Modified)]), "{:?}", world.who);
-    });
 }
 
 #[test]
@@ -532,59 +359,6 @@ fn a_signal_for_recant_alone_reaches_the_command() {
         rustix::process::kill_process(rustix::process::Pid::from_child(&run), rustix::process::Signal::TERM).unwrap();
         let output = run.wait_with_output().unwrap();
         assert_eq!((output.status.code(), &*output.stdout), (Some(7), &b"got it\n"[..]), "{:?}", world.who);
-    });
-}
-
-#[test]
-fn a_run_inside_a_run_knows_it() {
-    each(|world| {
-        let program = world.program.display().to_string();
-        let output = world.run(&format!("{program} / -- true"));
-        assert_eq!(output.status.code(), Some(99), "{output:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("inside 20260101-000000-test"));
-    });
-}
-
-#[test]
-fn a_mount_below_a_captured_place_is_captured_for_root_and_read_only_for_a_user_and_all_around_it_is_held() {
-    if !is_root() {
-        return eprintln!("skipped: mounting needs root");
-    }
-    each(|world| {
-        std::fs::create_dir(world.path("home/disk")).unwrap();
-        std::fs::create_dir_all(world.path("home/deep/disk")).unwrap();
-        std::fs::create_dir(world.path("home/beside")).unwrap();
-        world.give("home");
-        let (disk, deep) = (world.path("home/disk"), world.path("home/deep/disk"));
-        let mounts = format!(
-            "mount -t tmpfs -o mode=777 disk {0} && echo on > {0}/disk.txt && mount -t tmpfs deep {1} || exit 99",
-            disk.display(),
-            deep.display()
-        );
-        let world = World {
-            mounts: Some(mounts),
-            directory: tempfile::TempDir::new().unwrap(),
-            program: world.program.clone(),
-            ..*world
-        };
-        // The paths of the outer world: only `mounts` is new.
-        let home = disk.parent().unwrap().to_path_buf();
-        let script = "cat ~/disk/disk.txt || exit 1; echo x > ~/disk/new && echo in disk; echo x > ~/beside/new || exit 3; echo x > new || exit 4; \
-                      echo x > ~/new && echo in home; true";
-        let store = home.join("store");
-        let mut command = world.as_user(&world.program, &[store.to_str().unwrap(), "--", "sh", "-c", script]);
-        let output = command.env("HOME", &home).current_dir(home.join("project")).output().unwrap();
-        let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert_eq!(output.status.code(), Some(0), "{:?}: {said}", world.who);
-        let root = world.who == Who::Root;
-        assert_eq!((out.contains("in home"), out.contains("in disk")), (true, root), "{:?}: {out}{said}", world.who);
-        let changed: Vec<_> =
-            lines(&store.join("changes")).iter().map(|line| serde_json::from_str::<Change>(line).unwrap()).collect();
-        for made in ["beside/new", "new"] {
-            assert!(changed.iter().any(|change| change.path.as_path() == home.join(made)), "{changed:?}");
-        }
-        assert_eq!(changed.iter().any(|change| change.path.as_path() == home.join("disk/new")), root, "{changed:?}");
-        assert!(!home.join("beside/new").exists() && !home.join("new").exists());
     });
 }
 
@@ -648,7 +422,8 @@ fn a_user_without_a_proc_of_its_own_runs_without_pids_of_its_own() {
 #[test]
 fn a_tree_deeper_than_any_path_is_read_whole() {
     each(|world| {
-        let levels = 2_000;
+        // 14 bytes each: more than PATH_MAX.
+        let levels = 350;
         let dug = Command::new("python3").arg("--version").output().is_ok();
         if !dug {
             return eprintln!("skipped: python3 makes the deep tree");
@@ -701,71 +476,10 @@ fn what_its_owner_can_not_read_is_collected_too() {
 }
 
 #[test]
-fn names_of_any_bytes_and_attributes_are_held() {
-    each(|world| {
-        world.made("echo a > file; printf x > \"$(printf 'bad\\377name')\"");
-        world.ran("echo x >> \"$(printf 'bad\\377name')\"; echo n > \"$(printf 'new\\nline')\"; setfattr -n user.mark -v yes file || touch no-setfattr");
-        assert_eq!(
-            world.changes().iter().filter(|change| change.path.as_path().starts_with(world.path("home/project"))).count(),
-            3
-        );
-        if !world.sorts().contains_key("no-setfattr") {
-            assert_eq!(world.sorts()["file"], Sort::Metadata);
-            let after = world.change("file").after.unwrap();
-            assert_eq!(after.meta.xattrs.len(), 1, "none of overlayfs' notes: {:?}", after.meta.xattrs);
-        }
-    });
-}
-
-#[test]
-fn what_is_passed_stays_real() {
-    each(|world| {
-        world.made("echo a > real; echo b > held");
-        let real = world.project("real");
-        let arguments = ["--pass", real.to_str().unwrap(), "--", "sh", "-c", "echo x >> real; echo x >> held"];
-        let output = world.capture(&arguments).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        assert_eq!(std::fs::read_to_string(&real).unwrap(), "a\nx\n");
-        assert_eq!(world.sorts(), sorts(&[("held", Sort::Modified)]), "{:?}", world.who);
-    });
-}
-
-#[test]
-fn a_captured_directory_looks_as_before() {
-    each(|world| {
-        world.made("chmod 2750 .; touch -d 2001-02-03 .; setfattr -n user.mark -v yes . || true");
-        let look = "stat -c '%a %u %g %Y' .; getfattr -d . 2>/dev/null; stat -c '%a' /tmp; pwd; id -u; id -g; umask; ls -d ~";
-        let bare = world.as_user("sh", &["-c", look]).output().unwrap().stdout;
-        assert_eq!(world.ran(look).into_bytes(), bare, "{:?}", world.who);
-        assert!(world.changes().is_empty() && world.times().is_empty(), "{:?} {:?}", world.changes(), world.times());
-    });
-}
-
-#[test]
-fn a_run_that_can_not_be_captured_is_not_started() {
-    each(|world| {
-        // A working directory that is gone.
-        let script = "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"";
-        let (program, store) = (world.program.display().to_string(), world.path("home/store").display().to_string());
-        let arguments = ["-c", script, "sh", &program, &store, "--", "touch", "/tmp/recant-test-started"];
-        let output = world.as_user("sh", &arguments).output().unwrap();
-        assert_eq!(output.status.code(), Some(125), "{output:?}");
-        assert!(!Path::new("/tmp/recant-test-started").exists());
-    });
-    let world = World::new(Who::User);
-    let output = world.capture(&["--", "sudo", "true"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(125));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("sudo recant run"));
+fn a_store_on_overlayfs_is_refused_with_what_to_do_and_the_command_is_not_started() {
     if !is_root() {
-        return eprintln!("skipped: another group's directory, and a store on overlayfs, need root");
+        return eprintln!("skipped: a store on overlayfs needs root");
     }
-    std::os::unix::fs::chown(world.path("home/project"), None, Some(12)).unwrap();
-    std::fs::set_permissions(world.path("home/project"), std::fs::Permissions::from_mode(0o2775)).unwrap();
-    let output = world.run("true");
-    assert_eq!(output.status.code(), Some(125), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stderr);
-    // The user is not in it.
-    assert!(said.contains("belongs to group 12") && said.contains("recant run --in") && !said.contains("add-subgids"), "{said}");
     for who in [Who::Root, Who::User] {
         let mut world = World::new(who);
         for name in ["l", "u", "w"] {
@@ -785,56 +499,13 @@ fn a_run_that_can_not_be_captured_is_not_started() {
 }
 
 #[test]
-fn the_terminal_s_stop_and_interrupt_reach_the_command() {
-    if Command::new("python3").arg("--version").output().is_err() {
-        return eprintln!("skipped: python3 plays the terminal");
-    }
-    each(|world| {
-        let (program, store) = (world.program.display(), world.path("home/store"));
-        let script = format!(
-            r#"
-import os, pty, time, signal, sys
-pid, fd = pty.fork()
-if pid == 0:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # what a shell starts in the background ignores it, with all its children
-    os.execvp("bash", ["bash", "--norc", "-i"])
-def read(mark, limit=10):
-    seen = b""
-    end = time.time() + limit
-    while mark not in seen:
-        assert time.time() < end, (mark, seen)
-        import select
-        if select.select([fd], [], [], 0.2)[0]:
-            seen += os.read(fd, 4096)
-    return seen
-def send(text): os.write(fd, text)
-send(b"PS1=prompt'> '\n"); read(b"prompt> ")
-send(b"{program} {store} -- sh -c 'echo star''ted; exec sleep 50'; echo status=$?\n"); read(b"started")
-send(b"\x03"); read(b"status=130")
-send(b"{program} {store} -- sh -c 'echo star''ted; sleep 1; echo do''ne'; echo status=$?\n"); read(b"started")
-send(b"\x1a"); read(b"Stopped"); send(b"fg\n"); read(b"done")
-send(b"{program} {store} -- sh -c 'echo star''ted; kill -STOP $$; echo wo''ke'; echo status=$?\n"); read(b"Stopped")
-send(b"fg\n"); read(b"woke")
-send(b"{program} {store} -- bash --norc -i\n"); send(b"PS1=inner'> '\n"); read(b"inner> ")
-send(b"sleep 40 & jobs; fg\n")
-def foreground(): return open(f"/proc/{{os.tcgetpgrp(fd)}}/comm").read()
-while foreground() != "sleep\n": time.sleep(0.01)  # it is in the foreground, and no longer a copy of the shell, which ignores the stop
-send(b"\x1a"); read(b"Stopped"); send(b"kill %1; exit; exit\n")
-"#,
-            program = program,
-            store = store.display()
-        );
-        let output = world.as_user("python3", &["-c", &script]).env("TERM", "dumb").output().unwrap();
-        assert!(output.status.success(), "{:?}: {}", world.who, String::from_utf8_lossy(&output.stderr));
-    });
-}
-
-#[test]
 fn a_confined_command_writes_below_its_directories_alone_and_no_way_out_is_open() {
     if Command::new("python3").arg("--version").output().is_err() {
         return eprintln!("skipped: python3 tries the ways out");
     }
-    each(|world| {
+    // /tmp may be written to.
+    for who in [Who::Root, Who::User].into_iter().filter(|who| is_root() || *who == Who::User) {
+        let world = World::on(who, Path::new("/var/tmp"));
         world.made("mkdir deep; echo old > deep/file; echo keep > ../outside; mkdir ../beside; echo real > ../beside/real; ln -s ../../outside deep/link");
         let confined = |words: &[&str]| {
             let output = world.capture(&[&["--in", "deep", "--"], words].concat()).output().unwrap();
@@ -882,5 +553,5 @@ fn a_confined_command_writes_below_its_directories_alone_and_no_way_out_is_open(
         // Background children, signals and statuses are those of any run.
         assert_eq!(confined(&["sh", "-c", "kill -9 $$"]).0, Some(137));
         assert_eq!(confined(&["no-such-program"]).0, Some(127));
-    });
+    }
 }

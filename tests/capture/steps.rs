@@ -1,11 +1,10 @@
 //! The steps of a session: the tree of them, what each changed, and what differs between two states.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use crate::common::{Said, manifest};
 use crate::desk::{self, Desk, Who, each, is_root, until};
+use crate::killed;
 use insta::assert_snapshot;
 
 /// A desk of the user who runs the tests, where what is said is the same for all.
@@ -199,48 +198,6 @@ fn apply(desk: &Desk, copy: &Path, patch: &str) {
 fn a_step_shows_what_it_changed_against_the_one_below() {
     let desk = &own();
     scene(desk);
-    assert_snapshot!(desk.recant("diff s --step 2").ok().masked_out(), @"
-    # /world/tree/d/in: renamed to /world/tree/d/moved
-    diff --git a/world/tree/d/in b/world/tree/d/in
-    deleted file mode 100644
-    --- a/world/tree/d/in
-    +++ /dev/null
-    @@ -1 +0,0 @@
-    -in
-    # /world/tree/d/moved: mode 0700
-    # /world/tree/d/moved: renamed from /world/tree/d/in
-    diff --git a/world/tree/d/moved b/world/tree/d/moved
-    new file mode 100755
-    --- /dev/null
-    +++ b/world/tree/d/moved
-    @@ -0,0 +1 @@
-    +in
-    diff --git a/world/tree/gone b/world/tree/gone
-    deleted file mode 100644
-    --- a/world/tree/gone
-    +++ /dev/null
-    @@ -1 +0,0 @@
-    -gone
-    diff --git a/world/tree/kept b/world/tree/kept
-    --- a/world/tree/kept
-    +++ b/world/tree/kept
-    @@ -1,2 +1,3 @@
-     1
-     2
-    +3
-    diff --git a/world/tree/made b/world/tree/made
-    deleted file mode 100644
-    --- a/world/tree/made
-    +++ /dev/null
-    @@ -1 +0,0 @@
-    -new
-    diff --git a/world/tree/twice b/world/tree/twice
-    new file mode 100644
-    --- /dev/null
-    +++ b/world/tree/twice
-    @@ -0,0 +1 @@
-    +again
-    ");
     assert_snapshot!(desk.recant("diff s --since 4").ok().masked_out(), @r"
     diff --git a/world/tree/kept b/world/tree/kept
     --- a/world/tree/kept
@@ -691,8 +648,7 @@ fn a_session_whose_command_s_note_is_empty_stands_at_its_last_step_and_that_is_s
     stepped(desk, &["echo 1 > one", "echo 2 > two"]);
     let waiting = desk.start("--session s", "echo 3 > three; echo ready; read go");
     let id = desk.id();
-    waiting.kill();
-    until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
+    killed(desk, waiting);
     desk.world.write(desk.world.session(&id).join("step.3.json"), "");
     let said = desk.recant("diff s --name-only").ok();
     assert!(said.stderr().contains("is lost; the session stands at step 2"), "{said}");
@@ -741,8 +697,7 @@ fn a_killed_command_in_the_upper_of_the_last_one_is_collected_in_its_place() {
         stepped(desk, &["echo 1 > one", "echo 2 > two; ln two link"]);
         let waiting = desk.start("--session s --one-upper", "echo more >> two; echo ready; read go");
         assert!(desk.recant("diff s").ok().stdout().contains("+more"), "it is looked at");
-        waiting.kill();
-        until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
+        killed(desk, waiting);
         assert_eq!(desk.recant("cat s link").ok().stdout(), "2\nmore\n");
         let told = desk.recant("steps s --json").ok().json();
         assert_eq!((&told["steps"][0]["on"], &told["head"]), (&1.into(), &3.into()));
@@ -807,15 +762,10 @@ fn a_command_that_is_discarded_takes_no_earlier_step_with_it() {
 
 /// What a person at a terminal sees who answers so; and the status.
 fn at_terminal(desk: &Desk, words: &str, answer: &str) -> Option<(i32, String)> {
-    let command = format!("{} {words}", desk.binary.display());
-    let mut child = desk.world.program("script", ["-qec", &command, "/dev/null"]).command();
-    let Ok(mut child) = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
-        println!("skipped: script makes the terminal");
-        return None;
-    };
-    child.stdin.take().expect("its input").write_all(answer.as_bytes()).expect("it reads");
-    let output = child.wait_with_output().expect("it ends");
-    Some((output.status.code().expect("a status"), String::from_utf8_lossy(&output.stdout).replace('\r', "")))
+    desk::has("script").then(|| {
+        let said = crate::at_terminal(desk, words, answer).run();
+        (said.status, said.stdout().replace('\r', ""))
+    })
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn after_many_steps_a_command_runs_over_a_few_uppers() {
         return;
     }
     each(|desk| {
-        stepped(desk, 40);
+        stepped(desk, 34);
         let mounts = desk.held("--session w -q", "cat /proc/self/mountinfo").run().ok().stdout();
         // The last part has the file system's own options.
         let of_overlay = mounts.lines().filter_map(|line| line.split_once(" - overlay ")?.1.split(' ').nth(1));
@@ -59,7 +59,7 @@ fn after_many_steps_a_command_runs_over_a_few_uppers() {
         let counts: Vec<usize> = of_overlay.map(lowers).collect();
         let most = counts.iter().max().copied().unwrap_or_default();
         assert!((2..=16).contains(&most), "{:?}: {counts:?}: {mounts}", desk.who);
-        let all: String = (0..=40).map(|n| format!("t/all:{n}\n")).collect();
+        let all: String = (0..=34).map(|n| format!("t/all:{n}\n")).collect();
         let seen = seen(desk, "w");
         assert!(seen.contains(&all) && seen.contains("t/old/2:new\n") && !seen.contains("t/old/1"), "{seen}");
     });
@@ -101,9 +101,9 @@ fn what_is_committed_has_no_other_name_in_the_store() {
     each(|desk| {
         for (what, words) in [("all", &["commit w"][..]), ("some", &["commit w t/3", "commit w"]), ("a fork", &["commit fk"])] {
             let desk = Desk::new(desk.who);
-            stepped(&desk, 33);
+            stepped(&desk, 18);
             let id = desk.id();
-            desk.recant("fork w 30 -n fk").ok();
+            desk.recant("fork w 17 -n fk").ok();
             let (wanted, of_fork) = (seen(&desk, "w"), seen(&desk, "fk"));
             assert!(!blocks(&desk, &id).is_empty(), "{:?}: it has blocks", desk.who);
             for words in words {
@@ -124,7 +124,7 @@ fn what_is_committed_has_no_other_name_in_the_store() {
             assert_eq!(tree, if what == "a fork" { of_fork } else { wanted.clone() }, "{:?}: {what}", desk.who);
             if what == "a fork" {
                 // Writing to the tree changes no step of the other.
-                desk.bare(&desk.world.tree(), "for n in $(seq 30); do echo theirs >> t/$n; done; echo theirs >> t/all");
+                desk.bare(&desk.world.tree(), "for n in $(seq 17); do echo theirs >> t/$n; done; echo theirs >> t/all");
                 assert_eq!(seen(&desk, "w"), wanted, "{:?}", desk.who);
                 desk.recant("rewind w 12").ok();
                 assert!(seen(&desk, "w").contains("t/all:12\nt/old"), "{:?}", desk.who);
@@ -142,7 +142,7 @@ fn directories_that_a_command_closed_are_closed_in_a_block_too() {
         desk.made("mkdir t");
         let closing = "mkdir -p t/d/in t/e/in; echo x > t/d/in/x; chmod 644 t/d/in; chmod 600 t/d; chmod 200 t/e/in; chmod 0 t/e";
         desk.held("--session w -q", closing).run().ok();
-        (1..=40).for_each(|n| drop(desk.held("--session w -q", &format!("echo {n} > t/{n}")).run().ok()));
+        (1..=18).for_each(|n| drop(desk.held("--session w -q", &format!("echo {n} > t/{n}")).run().ok()));
         let look = "stat -c '%a %n' t/d t/e; chmod 700 t/d t/e; stat -c '%a %n' t/d/in t/e/in; chmod 700 t/d/in; cat t/d/in/x";
         let seen = desk.held("--session w -q", look).run().ok().stdout();
         assert_eq!(seen, "600 t/d\n0 t/e\n644 t/d/in\n200 t/e/in\nx\n", "{:?}", desk.who);

@@ -8,7 +8,7 @@ use crate::desk::{Desk, USER, Who, each, has, is_root};
 /// What a process can tell of itself, but for what a run gives it anew: its PIDs, its IPC namespace, and a root's capabilities.
 const SELF: &str = r#"
 id; id -G; id -un 2>&1; whoami 2>&1; umask; ulimit -a; ulimit -Ha; pwd; pwd -P; env | grep -v ^_= | sort; nice; hostname; uname -a
-cut -d ' ' -f 7 /proc/self/stat; cat /proc/self/oom_score_adj; stat -c '%n %A %u %g %Y' . "$HOME"; stat -c '%A %Y' / /usr; echo "$0 $*"; test -t 0 || echo no terminal
+cut -d ' ' -f 7 /proc/self/stat; cat /proc/self/oom_score_adj; stat -c '%n %A %u %g %Y' . "$HOME"; getfattr -d . 2>&1; stat -c %a /tmp; stat -c '%A %Y' / /usr; echo "$0 $*"; test -t 0 || echo no terminal
 grep -E '^(Umask|Uid|Gid|SigQ|SigBlk|SigIgn|SigCgt|Cpus_allowed|NoNewPrivs)' /proc/self/status | grep -v SigQ
 ls /proc/self/fd | wc -l; date +%Z; locale 2>&1; stat -c '%U %G %a' . 2>&1; readlink /proc/self/ns/net /proc/self/ns/uts; true
 "#;
@@ -16,7 +16,7 @@ ls /proc/self/fd | wc -l; date +%Z; locale 2>&1; stat -c '%U %G %a' . 2>&1; read
 #[test]
 fn a_command_is_who_it_is_bare() {
     each(|desk| {
-        desk.made("echo a > a");
+        desk.made("echo a > a; chmod 2750 .; setfattr -n user.mark -v yes . || true; touch -d 2001-02-03 .");
         // Root's own setpriv drops no capability; what a run takes away from root is another matter.
         for before in ["true", "umask 027; ulimit -n 333; ulimit -c 0; export ODD='a b\nc' EMPTY=; trap '' USR1 PIPE HUP; cd ."] {
             let script = format!("{before}; \"$@\"");
@@ -97,9 +97,9 @@ fn what_a_person_types_in_a_held_shell_stays_in_its_history() {
         return;
     }
     each(|desk: &Desk| {
-        for name in ["history.py", "terminal.py"] {
-            let text =
-                if name == "history.py" { include_str!("terminals/history.py") } else { include_str!("terminals/terminal.py") };
+        for (name, text) in
+            [("history.py", include_str!("terminals/history.py")), ("terminal.py", include_str!("terminals/terminal.py"))]
+        {
             std::fs::write(desk.world.root().join(name), text).unwrap();
         }
         // zsh keeps five lines, so that it cuts its history; fish would make completions of all manual pages.

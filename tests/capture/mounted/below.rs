@@ -6,7 +6,8 @@ use std::time::SystemTime;
 
 use super::sh;
 use crate::common::{Manifest, manifest};
-use crate::desk::{Desk, USER, Who, has, is_root, settled, until};
+use crate::desk::{Desk, USER, Who, has, is_root, settled};
+use crate::killed;
 use crate::mounts::own_mounts;
 
 /// What a place has in it, but for mounts.
@@ -320,8 +321,7 @@ fn what_was_written_beside_a_mount_when_recant_was_killed_is_kept() {
     let before = places.manifests();
     let waiting =
         desk.start("", &format!("{}; echo ready; sleep 1000", places.in_both("echo mine >> file; echo mine >> dir/inside")));
-    waiting.kill();
-    until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
+    killed(desk, waiting);
     let id = desk.id();
     assert_eq!(places.changed().len(), 4);
     places.assert_same(&before, "held");

@@ -9,7 +9,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::desk::{Desk, USER, Who, has, is_root, until};
+use crate::desk::{Desk, USER, Who, has, is_root};
+use crate::killed;
 use crate::mounts::own_mounts;
 
 fn sh(script: &str) {
@@ -37,12 +38,21 @@ fn bind(from: &Path, to: &Path) {
     rustix::mount::mount_bind(from, to).unwrap();
 }
 
+/// Whether mounts of the test's own can be had for this; says so where not.
+fn can_mount(what: &str) -> bool {
+    if is_root() {
+        own_mounts();
+    } else {
+        println!("skipped: {what}: mounting needs root");
+    }
+    is_root()
+}
+
 /// A file that is mounted at `hosts`, for root and for a user.
 fn each(test: impl Fn(&Desk)) {
-    if !is_root() || !has("setfattr") {
-        return println!("skipped: a mounted file that a command writes to: mounting needs root");
+    if !has("setfattr") || !can_mount("a mounted file that a command writes to") {
+        return;
     }
-    own_mounts();
     for who in [Who::Root, Who::User] {
         let desk = Desk::new(who);
         mounted(&desk, "hosts");
@@ -124,10 +134,9 @@ fn its_metadata_is_set_and_comes_off_exactly() {
 /// One that was committed before the file was mounted over: its rollback is refused by name, too.
 #[test]
 fn a_rollback_of_what_is_mounted_over_since_names_what_gives_the_original_by_hand() {
-    if !is_root() {
-        return println!("skipped: a file that is mounted over: mounting needs root");
+    if !can_mount("a file that is mounted over") {
+        return;
     }
-    own_mounts();
     let world = common::World::new();
     world.write("hosts", "old").write("over", "over");
     let id = world.begin();
@@ -200,6 +209,8 @@ fn a_further_run_of_the_session_goes_on_from_what_is_held() {
         desk.run("echo x > beside/it").ok();
         let id = id_of(desk);
         desk.bare(&desk.world.tree(), "echo theirs >> hosts");
+        // Nor does one in between that leaves it alone, too, make a conflict of what the next one writes.
+        desk.held(&format!("--session {id}"), "echo y > beside/it").run().ok();
         let said = desk.held(&format!("--session {id}"), "cat hosts; echo mine >> hosts").run().ok();
         assert_eq!(said.stdout(), "first\nlast\ntheirs\n", "{said}");
         put_by_hand(desk, &id);
@@ -219,8 +230,7 @@ fn what_was_written_when_recant_was_killed_is_kept() {
     each(|desk| {
         let before = desk.world.manifest();
         let waiting = desk.start("", "echo mine >> hosts; echo ready; sleep 1000");
-        waiting.kill();
-        until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
+        killed(desk, waiting);
         let id = desk.id();
         desk.recant(&format!("diff {id}")).ok();
         assert_eq!(desk.paths(&id), ["hosts"]);
@@ -330,10 +340,9 @@ else:
 /// A directory cannot go as long as something is mounted in it; in the run it can.
 #[test]
 fn what_is_written_into_a_mount_whose_directory_is_renamed_is_named_with_where_it_lies_and_spoils_no_other_change() {
-    if !is_root() {
-        return println!("skipped: a mount whose directory is renamed: mounting needs root");
+    if !can_mount("a mount whose directory is renamed") {
+        return;
     }
-    own_mounts();
     let desk = Desk::new(Who::Root);
     desk.made(
         "mkdir sub sub/d top top/d; echo z > sub/z; echo other > other; touch sub/x; echo f > ../source; mkdir ../directory; echo y > ../directory/y",
@@ -451,19 +460,6 @@ fn one_that_cannot_be_read_is_read_only_and_named() {
 }
 
 #[test]
-fn a_run_that_left_it_alone_after_somebody_else_wrote_it_makes_no_conflict_of_what_the_next_one_writes() {
-    each(|desk| {
-        desk.run("echo 1 > beside/it").ok();
-        let id = desk.id();
-        desk.bare(&desk.world.tree(), "echo theirs >> hosts");
-        desk.held(&format!("--session {id}"), "echo 2 > beside/it").run().ok();
-        desk.held(&format!("--session {id}"), "echo mine >> hosts").run().ok();
-        put_by_hand(desk, &id);
-        assert_eq!(desk.world.read("hosts"), "first\nlast\ntheirs\nmine\n");
-    });
-}
-
-#[test]
 fn a_further_run_that_could_not_see_what_the_session_holds_is_refused() {
     each(|desk| {
         let (hosts, plain) = (desk.world.path("hosts"), desk.world.path("beside/plain"));
@@ -501,10 +497,9 @@ fn store_on_overlay(desk: &Desk) {
 /// What a power cut leaves is what a kill leaves here: the memory is gone.
 #[test]
 fn from_memory_nothing_is_lost_when_the_end_is_cut_off_before_the_header_has_its_name() {
-    if !is_root() {
-        return println!("skipped: a run in memory that is cut off: mounting needs root");
+    if !can_mount("a run in memory that is cut off") {
+        return;
     }
-    own_mounts();
     let desk = Desk::new(Who::Root);
     store_on_overlay(&desk);
     let log = desk.world.root().join("log");
@@ -517,6 +512,7 @@ fn from_memory_nothing_is_lost_when_the_end_is_cut_off_before_the_header_has_its
     let (record, header) = (last("run.json.new"), last("session.json.new"));
     // Where the header has its name, that lasts too.
     assert!(lines[header..].iter().any(|line| line.contains("fsync")), "{steps}");
+    // All of them: they are few.
     let mut ended = 0;
     for n in record..=header + 2 {
         let killed = run(format!("kill:{n}"));
@@ -540,10 +536,9 @@ fn from_memory_nothing_is_lost_when_the_end_is_cut_off_before_the_header_has_its
 /// A container's own disk holds no upper, and it is there that files are mounted.
 #[test]
 fn from_memory_it_is_carried_over_as_all_else() {
-    if !is_root() || !has("setfattr") {
-        return println!("skipped: a mounted file held in memory: mounting needs root");
+    if !has("setfattr") || !can_mount("a mounted file held in memory") {
+        return;
     }
-    own_mounts();
     let desk = Desk::new(Who::Root);
     mounted(&desk, "hosts");
     store_on_overlay(&desk);
@@ -595,10 +590,9 @@ fn one_whose_own_name_was_deleted_is_held_and_a_directory_of_that_kind_is_named_
 /// With the directory it would lie in the store, and its path be another.
 #[test]
 fn what_is_mounted_in_a_directory_is_moved_away_with_it_by_no_force() {
-    if !is_root() {
-        return println!("skipped: a mount in a directory that would be moved away: mounting needs root");
+    if !can_mount("a mount in a directory that would be moved away") {
+        return;
     }
-    own_mounts();
     let world = common::World::new();
     world.write("f", "old").write("other/data", "data");
     let id = world.begin();
@@ -619,10 +613,9 @@ fn what_is_mounted_in_a_directory_is_moved_away_with_it_by_no_force() {
 
 #[test]
 fn without_the_file_system_that_paths_lay_on_nothing_is_put_where_it_was_mounted() {
-    if !is_root() {
-        return println!("skipped: a file system that is not mounted any more: mounting needs root");
+    if !can_mount("a file system that is not mounted any more") {
+        return;
     }
-    own_mounts();
     let desk = Desk::new(Who::Root);
     desk.bare(&desk.world.tree(), "mkdir -p stick real; echo old > real/x; echo kept > near");
     let (point, from) = (desk.world.path("stick"), desk.world.path("real"));
