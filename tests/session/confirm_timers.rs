@@ -4,18 +4,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::common::{self, Manifest, Said, World, is_root};
-
-/// A world with a session to commit, and how the tree was.
-fn scene() -> (World, String, Manifest) {
-    let world = World::new();
-    world.write("edited", "old").write("gone", "away");
-    let before = world.manifest();
-    let id = world.begin();
-    world.stage_write(&id, "edited", "new").stage_write(&id, "made/new", "new");
-    world.recant(&format!("session delete {id} gone")).ok();
-    (world, id, before)
-}
+use super::confirm::scene;
+use crate::common::{self, Said, World, is_root};
 
 fn has(programs: &[&str]) -> bool {
     let places = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/lib/systemd", "/usr/lib/systemd"];
@@ -110,17 +100,20 @@ fn taken_back_by(by: &str, needs: &[&str], unshare: &[&str], setting: &str) {
 const NAMESPACES: [&str; 5] = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
 
 #[test]
+#[ignore = "long: a real atd"]
 fn a_job_of_a_real_atd_takes_back_what_nobody_confirms() {
     taken_back_by("at", &["at", "atd", "unshare"], &NAMESPACES, &format!("{AT}{ATD}"));
 }
 
 #[test]
+#[ignore = "long: a real systemd"]
 fn a_timer_of_a_real_systemd_takes_back_what_nobody_confirms() {
     taken_back_by("systemd", &["systemd", "systemd-run", "systemctl", "nsenter", "unshare"], &["--mount"], SYSTEMD);
 }
 
 /// at(1) takes jobs where no atd is: they would be done once somebody starts one.
 #[test]
+#[ignore = "long: three commits wait for their time"]
 fn an_atd_that_has_gone_and_left_its_number_gets_no_job() {
     let what = "at without an atd";
     if !is_root(what) {

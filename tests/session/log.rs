@@ -3,9 +3,10 @@
 
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
+use crate::common::sweep::steps_of;
 use crate::common::{self, Said, World};
+use crate::until;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -174,11 +175,7 @@ fn a_run_on_the_real_tree_says_whose_it_was_also_where_another_recant_makes_its_
     let script = "echo x > h; exec sleep 600";
     let mut command = world.call(["run", "--in", ".", "--", "sh", "-c", script]).command();
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
-    let begun = Instant::now();
-    while !world.exists("h") {
-        assert!(begun.elapsed() < Duration::from_secs(30), "the command does not begin");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("the command", || world.exists("h"));
     child.kill().expect("a kill");
     child.wait().expect("its end");
     world.unset("CLAUDECODE").unset("RECANT_TURN");
@@ -436,8 +433,7 @@ fn the_twenty_newest_lines_are_listed_and_the_others_counted() {
     assert!(said.ends_with("… and 2 more: recant log --since 1h --all\n"), "{said}");
     assert_eq!(world.recant("log --since 1h --all").ok().stdout().lines().count(), 22);
     for _ in 0..22 {
-        let id = world.begin();
-        world.stage_write(&id, "f", "new");
+        world.stage(&world.begin(), ["write f new"]);
     }
     let said = world.recant("log f").ok().stdout();
     assert_eq!(said.lines().count(), 21, "{said}");
@@ -565,24 +561,17 @@ fn torn_lines_and_those_of_older_recants_are_in_the_chain() {
 fn a_line_that_another_recant_adds_meanwhile_comes_behind_and_follows() {
     let world = World::new();
     let [first, second, third] = ["a", "b", "c"].map(|name| world.edited(name));
-    let log = world.root().join("steps");
-    world.call(["discard", &first]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
-    let steps = std::fs::read_to_string(&log).expect("the steps");
-    let of_log = |line: &str| line.contains("openat APPEND") && line.contains("log.jsonl");
-    let n = steps.lines().position(of_log).unwrap_or_else(|| panic!("{steps}")) + 2;
+    let steps = steps_of(|| world.call(["discard", &first]));
+    let of_log = |step: &String| step.contains("openat APPEND") && step.contains("log.jsonl");
+    let n = steps.iter().position(of_log).unwrap_or_else(|| panic!("{steps:?}")) + 2;
     // Between what it read of the log and what it adds.
-    let script = world.root().join("other.sh");
-    let (recant, root) = (common::recant(), world.root().display());
+    let (script, recant, root) = (world.root().join("other.sh"), common::recant(), world.root().display());
     world.write(
         &script,
         format!("unset RECANT_STEPS\n({recant} discard {third} > {root}/said 2>&1; echo > {root}/over) &\nsleep 1\n"),
     );
     world.call(["discard", &second]).env("RECANT_STEPS", format!("run:{n}:sh {}", script.display())).run().ok();
-    let begun = Instant::now();
-    while !world.root().join("over").exists() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "the other does not end");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("the other's end", || world.root().join("over").exists());
     world.recant("log --verify").ok();
     let sessions: Vec<Value> =
         lines(&world).iter().map(|line| serde_json::from_str::<Value>(line).expect("a line")["session"].clone()).collect();
@@ -620,14 +609,12 @@ fn of_a_thousand_sessions_a_file_each_is_opened_and_more_only_of_those_that_name
         let said = world.program("strace", args.iter().chain(words)).run().ok();
         let calls = std::fs::read_to_string(&log).unwrap();
         let of = |name: &str| calls.lines().filter(|line| line.contains(name) && !line.contains("ENOENT")).count();
-        (said, of("changes.jsonl"), of("session.json"), of("sessions/") + of("steps.jsonl"))
+        (said, of("changes.jsonl"), of("session.json"))
     };
-    let started = Instant::now();
-    let (said, changes, headers, _) = opened(&["log", "src/name-7.rs"]);
-    println!("log of one path of 1,001 sessions, under strace: {:?}", started.elapsed());
+    let (said, changes, headers) = opened(&["log", "src/name-7.rs"]);
     assert_eq!(said.stdout().lines().count(), 1, "{said}");
     assert!(changes <= 1001 + 3 && headers <= 3, "{changes} files of changes, {headers} headers");
-    let (_, changes, headers, _) = opened(&["log", "src/none.rs"]);
+    let (_, changes, headers) = opened(&["log", "src/none.rs"]);
     assert!(changes <= 1001 && headers == 0, "{changes} files of changes, {headers} headers");
 }
 

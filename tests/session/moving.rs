@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Stdio;
 
+use crate::common::sweep::{Came, Sweep, is_due, steps_of};
 use crate::common::{self, Manifest, World, name};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -39,12 +40,8 @@ fn sessions(world: &World) -> Vec<String> {
 /// Every kind of object, and one of each is there before.
 fn fill(world: &World) {
     world.write("edited", "old").write("gone", "away").write("moded", "x").write("one", "linked").write("full/a", "1");
-    world
-        .write("full/sub/b", "2")
-        .write("kind/file", "f")
-        .mkdir("kind/directory")
-        .symlink("nowhere", "kind/link")
-        .fifo("kind/fifo");
+    world.write("full/sub/b", "2").write("kind/file", "f").mkdir("kind/directory");
+    world.symlink("nowhere", "kind/link").fifo("kind/fifo");
     world.symlink("old", "link").fifo("fifo").chmod("edited", 0o600).link("one", "two");
     world.write(name(b"bytes \xff\n\"here"), "odd").write("times", "same");
     world.set_xattr("edited", "user.kept", b"1\0\xff");
@@ -84,26 +81,18 @@ fn a_staged_session_is_committed_elsewhere_as_it_would_have_been_here() {
     fill(&world);
     let there = other(&world);
     let id = world.begin();
-    for (name, content) in [("edited", "new"), ("one", "edited alone"), ("new/deep/er", "n"), ("kind/fifo", "was a fifo")] {
-        world.stage_write(&id, name, content);
-    }
-    world.stage_write(&id, name(b"bytes \xff\n\"here"), "changed").stage_write(&id, "empty", "");
-    for words in
-        ["delete ID gone", "delete ID full -r", "delete ID link", "delete ID fifo", "chmod ID 4710 moded", "mkdir ID hollow"]
-    {
-        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
-    }
-    for words in ["symlink ID to kind/directory -r", "delete ID kind/link", "mkdir ID kind/link"] {
-        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
-    }
+    let staged = "write edited new; write one edited alone; write new/deep/er n; write kind/fifo was a fifo; \
+                      write empty ; delete gone; delete full; delete link; delete fifo; chmod 4710 moded; mkdir hollow; \
+                      symlink to kind/directory; mkdir kind/link";
+    world.stage(&id, staged.split("; "));
+    world.stage_write(&id, name(b"bytes \xff\n\"here"), "changed");
     world.call(["session", "rename", &id, "upgrade"]).run().ok();
     let stream = export(&world, &id);
     assert_eq!(stream, export(&world, &id), "the same each time");
     let said = import(&world, &there, &stream).ok();
     assert_eq!(said.id(), id);
-    let shown = there.recant("show upgrade --json").ok().json();
-    assert_eq!(shown["session"]["id"], id.as_str());
-    assert_eq!(shown["session"]["status"], "pending");
+    let shown = there.recant("show upgrade --json").ok().json()["session"].clone();
+    assert_eq!((&shown["id"], &shown["status"]), (&id.as_str().into(), &"pending".into()));
     assert_same_there(&world, &there, &id, Times::NotOfDirectories);
 }
 
@@ -114,15 +103,12 @@ fn what_is_staged_into_an_imported_session_comes_behind_what_it_holds() {
     world.write("a", "old").write("b", "old");
     let there = other(&world);
     let id = world.begin();
-    world.stage_write(&id, "a", "new").stage_write(&id, "b", "new");
+    world.stage(&id, ["write a new", "write b new"]);
     import(&world, &there, &export(&world, &id)).ok();
-    let log = there.root().join("steps");
-    let write =
-        |name: &str, steps: String| there.call(["session", "write", &id, name]).stdin("new").env("RECANT_STEPS", steps).run();
-    write("c", format!("log:{}", log.display())).ok();
-    let steps = std::fs::read_to_string(log).expect("the steps");
-    let named = 1 + steps.lines().position(|line| line.contains("renameat ")).expect("the header gets its name");
-    write("never", format!("kill:{named}")).with(137);
+    let write = |name: &str| there.call(["session", "write", &id, name]).stdin("new");
+    let steps = steps_of(|| write("c"));
+    let named = 1 + steps.iter().position(|step| step.starts_with("renameat ")).expect("the header gets its name");
+    write("never").env("RECANT_STEPS", format!("kill:{named}")).run().with(137);
     there.stage_write(&id, "d", "new");
     there.call(["commit", &id]).run().ok();
     let files = ["a", "b", "c", "d"];
@@ -143,14 +129,12 @@ fn a_captured_session_is_committed_elsewhere_as_it_would_have_been_here() {
     let there = other(&world);
     let script = "echo new > edited && echo more >> one && rm gone && rm -r full && chmod 640 moded && touch -d @1234567890 times
         mkdir -p new/deep && echo n > new/deep/er && ln new/deep/er new/again && ln -s nowhere new/link && mkfifo new/fifo
-        truncate -s 64M new/sparse && printf end >> new/sparse && truncate -s 80M new/sparse && : > empty && mkdir hollow && chmod 700 hollow
+        truncate -s 16M new/sparse && printf end >> new/sparse && truncate -s 20M new/sparse && : > empty && mkdir hollow && chmod 700 hollow
         rm kind/fifo && echo file > kind/fifo && rmdir kind/directory && ln -s to kind/directory && rm link && mkdir link && echo in > link/in
         printf x > \"$(printf 'odd \\377\\n\"')\"";
     let said = world.call(["run", "--", "sh", "-ec", script]).run().ok();
     let id = world.recant("list --jsonl").ok().json_lines()[0]["id"].as_str().expect("an id").to_owned();
-    if world.exists("new") {
-        panic!("{said}");
-    }
+    assert!(!world.exists("new"), "{said}");
     let stream = export(&world, &id);
     assert!(stream.len() < 1 << 20, "a hole travels as one: {} bytes", stream.len());
     import(&world, &there, &stream).ok();
@@ -199,22 +183,11 @@ fn a_committed_session_moves_with_its_checkpoint_to_where_its_tree_went() {
     }
     let before = world.manifest();
     let id = world.begin();
-    for (name, content) in [("edited", "new"), ("new/deep/er", "n"), ("kind/fifo", "was a fifo"), ("same", "a"), ("as well", "a")]
-    {
-        world.stage_write(&id, name, content);
-    }
-    for words in [
-        "delete ID gone",
-        "delete ID one",
-        "delete ID full -r",
-        "delete ID link",
-        "delete ID point",
-        "delete ID pipe",
-        "chmod ID 4710 moded",
-        "symlink ID to kind/directory -r",
-    ] {
-        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
-    }
+    let staged = "write edited new; write new/deep/er n; write kind/fifo was a fifo; write same a; delete gone; \
+                      delete one; delete full; delete link; delete point; delete pipe; chmod 4710 moded; \
+                      symlink to kind/directory";
+    world.stage(&id, staged.split("; "));
+    world.stage_write(&id, "as well", "a");
     world.call(["session", "export", &id, "--checkpoint"]).run().with(1);
     world.call(["commit", &id]).run().ok();
     let after = world.manifest();
@@ -258,9 +231,7 @@ fn what_stands_otherwise_here_is_named_at_once_and_the_session_is_kept() {
     let world = World::new();
     world.write("a", "1").write("b", "2").write("c", "3").write("d", "4");
     let id = world.begin();
-    for name in ["a", "b", "c", "d", "e"] {
-        world.stage_write(&id, name, "new");
-    }
+    world.stage(&id, ["write a new", "write b new", "write c new", "write d new", "write e new"]);
     let there = other(&world);
     there.write("a", "theirs").remove("b").chmod("c", 0o600).write("e", "theirs");
     let stream = export(&world, &id);
@@ -279,12 +250,6 @@ fn what_stands_otherwise_here_is_named_at_once_and_the_session_is_kept() {
     assert_eq!(there.read("e"), "new");
 }
 
-fn young(path: &Path) -> bool {
-    let meta = path.metadata().expect("a file");
-    let changed = std::time::UNIX_EPOCH + std::time::Duration::new(meta.ctime() as u64, meta.ctime_nsec() as u32);
-    changed.elapsed().is_ok_and(|age| age < std::time::Duration::from_millis(60))
-}
-
 #[test]
 fn an_original_that_changed_since_the_run_is_a_conflict_of_the_export_where_its_hash_was_not_taken() {
     if !common::can_run() {
@@ -293,9 +258,7 @@ fn an_original_that_changed_since_the_run_is_a_conflict_of_the_export_where_its_
     let world = World::new();
     world.config("capture.keep_before = false").write("edited", "old").write("kept", "old");
     // Of a file that was changed right before the run the hash is taken at once; of others the fingerprint is enough.
-    while young(&world.path("kept")) {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    std::thread::sleep(std::time::Duration::from_millis(60));
     world.recant("run -- sh -c echo>edited;echo>kept").ok();
     world.write("edited", "by somebody");
     let id = world.recant("list --jsonl").ok().json_lines()[0]["id"].as_str().expect("an id").to_owned();
@@ -323,6 +286,14 @@ fn the_same_stream_twice_is_nothing_and_another_session_of_that_id_is_refused() 
     assert!(said.stderr().contains("is here already"), "{said}");
     // Where it came from it is not an import.
     world.call(["session", "import"]).stdin(&stream).run().with(1);
+    // One that was discarded is here, but holds nothing.
+    there.call(["discard", &id]).run().ok();
+    let said = import(&world, &there, &stream).with(1);
+    assert!(said.stderr().contains("is here already") && said.stderr().contains("session prune"), "{said}");
+    there.call(["session", "prune", &id]).run().ok();
+    import(&world, &there, &stream).ok();
+    there.call(["commit", &id]).run().ok();
+    assert_eq!(there.read("notes.txt"), "new");
 }
 
 #[test]
@@ -342,9 +313,7 @@ fn the_longest_mapping_counts_and_paths_are_sorted_anew() {
     let world = World::new();
     world.mkdir("a/b").mkdir("c");
     let id = world.begin();
-    for name in ["a/1", "a/b/2", "c/3"] {
-        world.stage_write(&id, name, name);
-    }
+    world.stage(&id, ["write a/1 a/1", "write a/b/2 a/b/2", "write c/3 c/3"]);
     let there = World::new();
     there.mkdir("z").mkdir("y").mkdir("x").mkdir("real").symlink("real", "link");
     let rule = |from: &str, to: &str| format!("{}={}", world.path(from).display(), there.path(to).display());
@@ -371,10 +340,10 @@ fn a_stream_that_is_cut_off_or_garbled_anywhere_leaves_nothing() {
         assert!(!said.stderr_lossy().contains("panicked"), "{what}: {said}");
         assert_eq!(sessions(&there), Vec::<String>::new(), "{what}");
     };
-    for length in 0..stream.len() {
+    for length in (0..stream.len()).filter(|length| is_due(*length)) {
         refused(format!("cut to {length} bytes"), &stream[..length]);
     }
-    for at in 0..stream.len() {
+    for at in (0..stream.len()).filter(|at| is_due(*at)) {
         let mut garbled = stream.clone();
         garbled[at] ^= 1 << (at % 8);
         refused(format!("byte {at} of {}", stream.len()), &garbled);
@@ -437,7 +406,8 @@ fn a_hostile_stream_leads_nowhere_and_leaves_nothing() {
     world.call(["session", "rename", &id, "upgrade"]).run().ok();
     let stream = export(&world, &id);
     assert_eq!(Parts::of(&stream).whole(), stream, "the parts are the whole");
-    let there = World::new();
+    // A tmpfs takes files of any size.
+    let there = World::on(Path::new("/var/tmp"));
     there.recant("session new").ok();
     let own = sessions(&there);
     let store = there.store().display().to_string();
@@ -553,7 +523,7 @@ fn an_export_keeps_its_memory_whatever_the_sizes() {
     let world = World::new();
     let id = world.begin();
     let zeros = world.root().join("zeros");
-    std::fs::File::create(&zeros).and_then(|file| file.set_len(256 << 20)).expect("a file of holes");
+    std::fs::File::create(&zeros).and_then(|file| file.set_len(160 << 20)).expect("a file of holes");
     world.call(["session", "write", &id, "large", "--from", &zeros.display().to_string()]).run().ok();
     let script = "ulimit -v 150000; \"$0\" session export \"$1\" | \"$0\" --store \"$2\" session import --map \"$3\"";
     let there = other(&world);
@@ -562,7 +532,7 @@ fn an_export_keeps_its_memory_whatever_the_sizes() {
     world.program("sh", args).run().ok();
     let large = Path::new(&store).join("sessions").join(&id).join("held/objects");
     let held = std::fs::read_dir(large).expect("held objects").next().expect("one").expect("a name");
-    assert_eq!(held.metadata().expect("its size").len(), 256 << 20);
+    assert_eq!(held.metadata().expect("its size").len(), 160 << 20);
 }
 
 /// Each step of an import is the last one, then each fails: what is there is whole, or not there, and the next import goes.
@@ -571,41 +541,41 @@ fn an_import_that_is_cut_off_before_any_step_leaves_no_half_session() {
     let world = World::new();
     fill(&world);
     let id = world.begin();
-    for name in ["edited", "new/a", "new/b"] {
-        world.stage_write(&id, name, name);
-    }
+    world.stage(&id, ["write edited edited", "write new/a new/a", "write new/b new/b"]);
     let stream = export(&world, &id);
+    // For what a commit gives here.
+    let copy = other(&world);
+    import(&world, &copy, &stream).ok();
     for order in ["kill:N", "fail:N:28", "fail:N:5"] {
-        let there = other(&world);
-        let mut steps = 0;
-        loop {
-            steps += 1;
-            let order = order.replace('N', &steps.to_string());
-            let rule = map(&world, &there);
-            let said = there.call(["session", "import", "--map", &rule]).stdin(&stream).env("RECANT_STEPS", &order).run();
+        let row = Sweep {
+            name: "session import",
+            scene: &|| Some(other(&world)),
+            verb: &|there: &World| there.call(["session", "import", "--map", &map(&world, there)]).stdin(&stream),
+            order,
+        };
+        let tally = row.run(|there, said, what| {
             let listed = there.recant("list --jsonl").json_lines();
-            assert!(matches!(said.status, 0 | 1 | 137), "{order}: {said}");
-            if listed.iter().any(|row| row["id"] == id.as_str()) {
-                let there_too = import(&world, &there, &stream).ok();
-                assert!(there_too.stderr().contains("is here already: nothing"), "{order}: {there_too}");
-                there.call(["session", "prune", &id]).run().ok();
+            assert!(matches!(said.status, 0 | 1 | 137), "{what}");
+            let is_here = listed.iter().any(|row| row["id"] == id.as_str());
+            let again = import(&world, there, &stream).ok();
+            if is_here {
+                assert!(again.stderr().contains("is here already: nothing"), "{what}: {again}");
             } else {
-                assert_ne!(said.status, 0, "{order}: {said}");
-                // What is left has no name, and goes with a recovery.
-                assert_eq!(listed, [] as [Value; 0], "{order}: {said}");
-                there.recant("recover");
-                let left = std::fs::read_dir(there.store().join("sessions")).into_iter().flatten().count();
-                assert_eq!(left, 0, "{order}: {said}");
+                assert_ne!(said.status, 0, "{what}");
+                assert_eq!(listed, [] as [Value; 0], "{what}");
             }
-            if said.status == 0 && !said.stderr().contains("cannot") {
-                break;
-            }
-        }
-        assert!(steps > 20, "{order}: only {steps} steps");
-        import(&world, &there, &stream).ok();
-        assert_eq!(sessions(&there), [&*id], "{order}");
-        assert_same_there(&other_of(&world), &there, &id, Times::NotOfDirectories);
+            there.recant("recover");
+            // What was left had no name, and went.
+            assert_eq!(sessions(there), [&*id], "{what}");
+            there.call(["session", "prune", &id]).run().ok();
+            Came::Unchanged(is_here)
+        });
+        assert!(tally.steps >= 20, "{order}: only {} steps", tally.steps);
+        tally.saw(true, 1).saw(false, 10);
     }
+    let there = other(&world);
+    import(&world, &there, &stream).ok();
+    assert_same_there(&copy, &there, &id, Times::NotOfDirectories);
 }
 
 #[test]
@@ -620,11 +590,7 @@ fn an_import_whose_stream_comes_slowly_is_swept_away_by_nobody() {
     let mut input = child.stdin.take().expect("a pipe");
     input.write_all(&stream[..stream.len() / 2]).expect("it reads");
     let half_made = || std::fs::read_dir(there.store().join("sessions")).into_iter().flatten().count() > 0;
-    let begun = std::time::Instant::now();
-    while !half_made() {
-        assert!(begun.elapsed().as_secs() < 20, "it has begun");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    crate::until("its beginning", half_made);
     there.recant("recover").ok();
     there.recant("session new").ok();
     input.write_all(&stream[stream.len() / 2..]).expect("it reads");
@@ -634,39 +600,11 @@ fn an_import_whose_stream_comes_slowly_is_swept_away_by_nobody() {
     there.recant("checkpoint verify").ok();
 }
 
-fn other_of(world: &World) -> World {
-    // The world itself is needed for each order: a copy commits in its place.
-    let copy = other(world);
-    let id = world.recant("list --jsonl").ok().json_lines()[0]["id"].as_str().expect("an id").to_owned();
-    import(world, &copy, &export(world, &id)).ok();
-    copy
-}
-
-#[test]
-fn one_that_was_discarded_here_is_not_said_to_be_here() {
-    let world = World::new();
-    world.write("edited", "old");
-    let there = other(&world);
-    let id = world.begin();
-    world.stage_write(&id, "edited", "new");
-    let stream = export(&world, &id);
-    import(&world, &there, &stream).ok();
-    there.call(["discard", &id]).run().ok();
-    let said = import(&world, &there, &stream).with(1);
-    assert!(said.stderr().contains("is here already") && said.stderr().contains("session prune"), "{said}");
-    there.call(["session", "prune", &id]).run().ok();
-    import(&world, &there, &stream).ok();
-    there.call(["commit", &id]).run().ok();
-    assert_eq!(there.read("edited"), "new");
-}
-
 #[test]
 fn a_map_in_which_no_path_lies_is_named() {
     let world = World::new();
-    world.write("edited", "old");
+    let id = world.edited("edited");
     let there = other(&world);
-    let id = world.begin();
-    world.stage_write(&id, "edited", "new");
     let wrong = format!("{}x=/elsewhere", world.tree().display());
     let words = ["session", "import", "--map", &map(&world, &there), "--map", &wrong];
     let said = there.call(words).stdin(export(&world, &id)).run().ok();

@@ -2,7 +2,8 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use crate::common::{self, World, name};
+use crate::common::sweep::{Came, Sweep, steps_of};
+use crate::common::{World, name};
 use insta::assert_snapshot;
 use serde_json::Value;
 
@@ -29,21 +30,6 @@ fn before(world: &World, id: &str, path: &str) -> Value {
 }
 
 #[test]
-fn a_new_session_prints_its_id_alone() {
-    let world = World::new();
-    assert_snapshot!(world.recant("session new"), @r#"
-    status 0
-    --- stdout
-    <id1>
-    "#);
-    assert_snapshot!(world.recant("session new -n second"), @r#"
-    status 0
-    --- stdout
-    <id2>
-    "#);
-}
-
-#[test]
 fn staging_touches_nothing_on_the_tree() {
     let world = World::new();
     world.write("kept", "old").write("gone", "old").mkdir("directory");
@@ -67,38 +53,96 @@ fn staging_touches_nothing_on_the_tree() {
     assert_eq!(net(&world, &id), rows(&want));
 }
 
-#[test]
-fn writing_twice_is_one_change_with_the_true_original() {
+/// A world with a session.
+fn begun() -> Option<(World, String)> {
     let world = World::new();
-    world.write("f", "original");
     let id = world.begin();
-    world.stage_write(&id, "f", "first").stage_write(&id, "f", "second");
-    assert_eq!(net(&world, &id), rows(&[("f", "modified")]));
-    assert_eq!(before(&world, &id, "f")["size"], 8);
-    assert_eq!(world.call(["cat", &id, "f"]).run().ok().stdout(), "second");
-    assert_eq!(world.call(["cat", &id, "f", "--before"]).run().ok().stdout(), "original");
-    let held = std::fs::read_dir(world.session(&id).join("held/objects")).unwrap().count();
-    assert_eq!(held, 1, "the first content is let go");
+    Some((world, id))
+}
+
+/// How many contents a session holds.
+fn objects(world: &World, id: &str) -> usize {
+    std::fs::read_dir(world.session(id).join("held/objects")).expect("its objects").count()
 }
 
 #[test]
-fn a_staging_killed_before_any_step_leaves_the_first_content_or_the_second_and_the_next_one_clears_up() {
-    for n in common::steps() {
-        let world = World::new();
+fn whatever_was_staged_for_a_path_is_one_net_change_of_the_true_original() {
+    let world = World::new();
+    world.write("f", "original").write("empty", "");
+    for (path, staged, change) in [
+        ("f", &[Some("first"), Some("second")][..], Some("modified")),
+        ("f", &[Some("x"), None], Some("deleted")),
+        ("f", &[None, Some("new")], Some("modified")),
+        ("new", &[Some("x")], Some("created")),
+        ("new", &[Some("x"), None], None),
+        // The same bytes are no change; none at all are a content, and no deletion.
+        ("f", &[Some("other"), Some("original")], None),
+        ("empty", &[Some("")], None),
+        ("f", &[Some("")], Some("modified")),
+        ("new", &[Some("")], Some("created")),
+    ] {
         let id = world.begin();
-        world.stage_write(&id, "f", "first");
-        let step = format!("kill:{n}");
-        let killed = world.call(["session", "write", &id, "f"]).stdin("second").env("RECANT_STEPS", step).run();
-        if killed.status == 0 {
-            assert!(n > 10, "{n} steps");
-            return;
+        for content in staged {
+            match content {
+                Some(content) => drop(world.stage_write(&id, path, content)),
+                None => drop(world.call(["session", "delete", &id, path]).run().ok()),
+            }
         }
-        assert_eq!(killed.status, 137, "killed before step {n}: {killed}");
-        let content = world.call(["cat", &id, "f"]).run().ok().stdout();
-        assert!(["first", "second"].contains(&&*content), "killed before step {n}: {content}");
-        world.stage_write(&id, "g", "third");
-        let held = std::fs::read_dir(world.session(&id).join("held/objects")).unwrap().count();
-        assert_eq!(held, 2, "killed before step {n}: what no change needs is let go");
+        let what = format!("{path}: {staged:?}");
+        let wanted: Vec<(&str, &str)> = change.iter().map(|change| (path, *change)).collect();
+        assert_eq!(net(&world, &id), rows(&wanted), "{what}");
+        let last = staged[staged.len() - 1].filter(|_| change.is_some());
+        assert_eq!(objects(&world, &id), usize::from(last.is_some()), "{what}: what no change needs is let go");
+        if let Some(last) = last {
+            assert_eq!(world.call(["cat", &id, path]).run().ok().stdout(), last, "{what}");
+        }
+        if path == "f" && change.is_some() {
+            assert_eq!(before(&world, &id, "f")["size"], 8, "{what}");
+            assert_eq!(world.call(["cat", &id, "f", "--before"]).run().ok().stdout(), "original", "{what}");
+        }
+        world.call(["session", "prune", &id, "-y"]).run().ok();
+    }
+    world.begin();
+    assert_eq!(world.recant("show --json").status, 1, "a session without changes is not the last one");
+}
+
+/// Whatever happens on the way, the session holds what it held, or what is staged now, and says which.
+#[test]
+fn a_staging_killed_or_failing_at_any_step_leaves_the_first_content_or_the_second_and_the_next_one_clears_up() {
+    for order in ["kill:N", "fail:N:28"] {
+        let row = Sweep {
+            name: "session write",
+            scene: &|| {
+                let (world, id) = begun()?;
+                world.stage(&id, ["write f first"]);
+                Some((world, id))
+            },
+            verb: &|(world, id)| world.call(["session", "write", id, "f"]).stdin("second"),
+            order,
+        };
+        let tally = row.run(|(world, id), said, what| {
+            let content = world.call(["cat", id, "f"]).run().ok().stdout();
+            let held = objects(world, id);
+            match said.status {
+                0 if said.err.is_empty() => assert_eq!((&*content, held), ("second", 1), "{what}"),
+                0 => assert!(content == "second" && said.stderr().contains("nothing needs it") && held == 2, "{what}"),
+                1 => assert_eq!((&*content, held), ("first", 1), "{what}"),
+                4 => {
+                    assert_eq!(content, "second", "{what}");
+                    assert!(said.stderr().contains("was changed as you asked, but a power cut may revert that"), "{what}");
+                }
+                status => assert!(status == 137 && ["first", "second"].contains(&&*content), "{what}: {content}"),
+            }
+            world.stage_write(id, "g", "third");
+            assert_eq!(objects(world, id), 2, "{what}: what no change needs is let go");
+            Came::Used(said.status)
+        });
+        assert!(tally.steps >= 10, "{} steps", tally.steps);
+        if order == "kill:N" {
+            tally.saw(137, 10).saw(0, 1)
+        } else {
+            tally.saw(1, 6).saw(4, 1).saw(0, 2)
+        };
     }
 }
 
@@ -106,29 +150,14 @@ fn a_staging_killed_before_any_step_leaves_the_first_content_or_the_second_and_t
 #[test]
 fn staging_a_file_syncs_its_content_the_line_and_the_header_once_with_their_directories() {
     let world = World::new();
-    let (id, log) = (world.begin(), world.root().join("steps"));
-    let steps = format!("log:{}", log.display());
-    world.call(["session", "write", &id, "f"]).stdin("x").env("RECANT_STEPS", steps).run().ok();
-    let steps = std::fs::read_to_string(log).unwrap();
+    let id = world.begin();
+    let steps = steps_of(|| world.call(["session", "write", &id, "f"]).stdin("x"));
     // S2: all of it is durable before the header that counts it has its name.
-    let (before, after) = steps.split_once("renameat ").expect("the header's name");
-    let syncs = |text: &str| text.lines().filter(|line| line.contains("sync")).count();
-    assert_eq!((syncs(before), syncs(after)), (4, 1), "{steps}");
+    let named = steps.iter().position(|step| step.starts_with("renameat ")).expect("the header's name");
+    let syncs = |steps: &[String]| steps.iter().filter(|step| step.contains("sync")).count();
+    assert_eq!((syncs(&steps[..named]), syncs(&steps[named..])), (4, 1), "{steps:?}");
     let held = world.recant("list --json").ok().json()["sessions"][0]["held_bytes"].clone();
     assert!(held.as_u64().unwrap() > 0, "what it holds is counted with it");
-}
-
-#[test]
-fn a_write_then_a_delete_is_a_deletion_and_of_something_new_nothing() {
-    let world = World::new();
-    world.write("old", "x");
-    let id = world.begin();
-    for path in ["old", "new"] {
-        world.stage_write(&id, path, "y");
-        world.call(["session", "delete", &id, path]).run().ok();
-    }
-    assert_eq!(net(&world, &id), rows(&[("old", "deleted")]));
-    assert_eq!(std::fs::read_dir(world.session(&id).join("held/objects")).unwrap().count(), 0);
 }
 
 #[test]
@@ -161,37 +190,6 @@ fn what_somebody_made_a_file_of_meanwhile_is_deleted_with_what_is_staged_below_i
     world.call(["session", "delete", &id, "d"]).run().with(1);
     world.call(["session", "delete", &id, "d", "-r"]).run().ok();
     assert_eq!(net(&world, &id), rows(&[("d", "deleted")]));
-}
-
-#[test]
-fn a_delete_then_a_write_is_a_modification() {
-    let world = World::new();
-    world.write("f", "old");
-    let id = world.begin();
-    world.call(["session", "delete", &id, "f"]).run().ok();
-    world.stage_write(&id, "f", "new");
-    assert_eq!(net(&world, &id), rows(&[("f", "modified")]));
-    assert_eq!(before(&world, &id, "f")["size"], 3);
-}
-
-#[test]
-fn the_same_bytes_are_no_change() {
-    let world = World::new();
-    world.write("f", "same").write("empty", "");
-    let id = world.begin();
-    world.stage_write(&id, "f", "other").stage_write(&id, "f", "same").stage_write(&id, "empty", "");
-    assert_eq!(net(&world, &id), []);
-    assert_eq!(world.recant("show --json").status, 1, "a session without changes is not the last one");
-}
-
-#[test]
-fn an_empty_file_can_be_written_and_is_not_a_deletion() {
-    let world = World::new();
-    world.write("was", "x");
-    let id = world.begin();
-    world.stage_write(&id, "was", "").stage_write(&id, "new", "");
-    assert_eq!(net(&world, &id), rows(&[("new", "created"), ("was", "modified")]));
-    assert_eq!(world.call(["cat", &id, "was"]).run().ok().out, b"");
 }
 
 #[test]
@@ -417,14 +415,7 @@ fn what_cannot_be_staged_says_why() {
     recant: a value is required for '<PATH>' but none was supplied
             recant session delete --help shows what it takes
     "#);
-}
-
-#[test]
-fn a_committed_session_takes_no_more_changes() {
-    let world = World::new();
-    let id = world.begin();
-    world.stage_write(&id, "f", "x");
-    world.call(["commit", &id]).run().ok();
+    world.stage(&id, ["write f y"]).call(["commit", &id]).run().ok();
     assert_snapshot!(world.call(["session", "write", &id, "g"]).run(), @r#"
     status 1
     --- stderr
@@ -505,75 +496,42 @@ fn that_a_write_parts_a_name_from_the_others_of_its_file_is_said() {
     assert!(diff.stdout().contains("link broken: the other names of the file keep the old content"), "{diff}");
 }
 
-/// Whatever fails on the way, the session holds what it held, or what is staged now, and says which; and no content that is neither.
-#[test]
-fn a_staging_that_fails_leaves_what_was_staged_before_and_no_content_of_its_own() {
-    let mut seen = std::collections::BTreeMap::new();
-    for n in common::steps() {
-        let world = World::new();
-        let id = world.begin();
-        world.stage_write(&id, "f", "first");
-        let call = world.call(["session", "write", &id, "f"]).stdin("second");
-        let said = call.env("RECANT_STEPS", format!("fail:{n}:28")).run();
-        let what = format!("step {n} fails: {said}");
-        let content = world.recant(&format!("cat {id} f")).ok().stdout();
-        let objects = std::fs::read_dir(world.session(&id).join("held/objects")).expect("its objects").count();
-        match said.status {
-            0 => assert_eq!(content, "second", "{what}"),
-            1 => assert_eq!((&*content, objects), ("first", 1), "{what}"),
-            _ => {
-                assert_eq!((said.status, &*content), (4, "second"), "{what}");
-                assert!(said.stderr().contains("was changed as you asked, but a power cut may revert that"), "{what}");
-            }
-        }
-        if said.status == 0 && said.err.is_empty() {
-            break;
-        }
-        if said.status == 0 {
-            assert!(said.stderr().contains("nothing needs it") && objects == 2, "{what}");
-        }
-        *seen.entry(said.status).or_insert(0) += 1;
-    }
-    assert!(seen[&1] > 5 && seen[&4] == 1 && seen[&0] == 1, "{seen:?}");
-}
-
 #[test]
 fn content_stays_where_it_cannot_be_told_which_header_is_there() {
-    let mut seen = 0;
-    for n in common::steps() {
-        let world = World::new();
-        let id = world.begin();
-        let header = world.session(&id).join("session.json").display().to_string();
-        let call = world.call(["session", "write", &id, "f"]).stdin("second");
+    let row = Sweep {
+        name: "session write",
+        scene: &begun,
+        verb: &|(world, id)| {
+            let header = world.session(id).join("session.json");
+            world.call(["session", "write", id, "f"]).stdin("second").env("header", header)
+        },
         // The new header has its name, and cannot be read once more.
-        let steps = format!("run:{n}:grep -q '\"changes\":1' {header} && mv {header} {header}.away || true;fail:{n}:5");
-        let said = call.env("RECANT_STEPS", steps).run();
-        if world.program("mv", [&format!("{header}.away"), &header]).run().status == 0 && said.status != 0 {
-            said.with(4);
-            assert_eq!(world.recant(&format!("cat {id} f")).ok().stdout(), "second", "step {n}");
-            seen += 1;
-        } else if said.status == 0 {
-            break;
-        } else {
-            said.with(1);
-        }
-    }
-    assert_eq!(seen, 1);
+        order: "run:N:grep -q '\"changes\":1' $header && mv $header $header.away || true;fail:N:5",
+    };
+    let tally = row.run(|(world, id), said, what| {
+        let [header, away] = ["session.json", "session.json.away"].map(|name| world.session(id).join(name));
+        let is_away = std::fs::rename(away, header).is_ok();
+        assert!(if is_away { said.status == 4 } else { [0, 1].contains(&said.status) }, "{what}");
+        let is_held = world.recant(&format!("cat {id} f")).status == 0;
+        assert_eq!(is_held, said.status != 1, "{what}");
+        Came::Used(is_away)
+    });
+    tally.saw(true, 1).saw(false, 10);
 }
 
 #[test]
 fn a_renaming_that_fails_says_which_name_the_session_has() {
-    let mut seen = std::collections::BTreeMap::new();
-    for n in common::steps() {
-        let world = World::new();
-        let id = world.begin();
-        let said = world.call(["session", "rename", &id, "other"]).env("RECANT_STEPS", format!("fail:{n}:5")).run();
+    let row = Sweep {
+        name: "session rename",
+        scene: &begun,
+        verb: &|(world, id)| world.call(["session", "rename", id, "other"]),
+        order: "fail:N:5",
+    };
+    let tally = row.run(|(world, _), said, what| {
+        assert!([0, 1, 4].contains(&said.status), "{what}");
         let is_named = world.recant("session list --json").ok().stdout().contains("\"name\":\"other\"");
-        assert_eq!(is_named, said.status != 1, "step {n} fails: {said}");
-        if said.status == 0 {
-            break;
-        }
-        *seen.entry(said.status).or_insert(0) += 1;
-    }
-    assert!(seen[&1] > 2 && seen[&4] == 1, "{seen:?}");
+        assert_eq!(is_named, said.status != 1, "{what}");
+        if is_named { Came::Used(said.status) } else { Came::Unchanged(said.status) }
+    });
+    tally.saw(1, 3).saw(4, 1).saw(0, 1);
 }

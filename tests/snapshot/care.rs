@@ -4,16 +4,7 @@
 use std::path::PathBuf;
 
 use crate::common::{Said, World, recant};
-
-fn snapshot(world: &World, words: &str) -> Said {
-    world.recant(&format!("snapshot {words}"))
-}
-
-/// The only series.
-fn series(world: &World) -> PathBuf {
-    let mut all = std::fs::read_dir(world.store().join("snapshots")).expect("a directory");
-    all.next().expect("a series").expect("its name").path()
-}
+use crate::{numbers, series, snapshot};
 
 #[test]
 fn a_prune_without_conditions_names_the_settings_that_it_goes_by() {
@@ -48,6 +39,7 @@ fn status_counts_the_room_of_snapshots_and_names_what_is_damaged() {
     assert!(bytes > 300_000 && status["store"]["bytes"].as_u64() == Some(bytes), "{status}");
     let text = world.recant("status").ok().stdout();
     assert!(text.contains("snapshots    3 of 2 directories, 1 not there now ("), "{text}");
+    assert!(snapshot(&world, "list --all").ok().stdout().contains("(not there now)"));
     assert!(!text.contains("could go"), "{text}");
 
     world.config("[store]\nwarn_size = '300K'\n");
@@ -107,41 +99,40 @@ fn all_snapshots_of_a_directory_are_dropped_by_name_also_where_it_is_gone_or_the
     assert_eq!(std::fs::read_dir(world.store().join("snapshots")).unwrap().count(), 0);
 }
 
+/// By the path that somebody named, not by the one that it leads to.
 #[test]
-fn what_is_the_kernel_s_has_no_snapshots_and_no_command_is_run_on_it() {
-    let world = World::new();
-    for place in ["/proc/self", "/proc/version", "/sys/kernel"] {
-        let said = snapshot(&world, &format!("create {place}")).with(1);
-        assert!(said.stderr().contains("the files there are the kernel's"), "{place}: {said}");
-    }
-    let mark = world.path("started");
-    let said = world.call(["run", "--in", "/sys/kernel", "--", "touch", &mark.display().to_string()]).run().with(125);
-    assert!(said.stderr().contains("the files there are the kernel's") && !mark.exists(), "{said}");
-    assert!(!world.store().join("snapshots").exists());
-}
-
-#[test]
-fn where_the_directory_above_is_gone_or_no_directory_snapshots_are_there_and_a_restore_says_what_to_do() {
+fn what_is_gone_or_lies_behind_a_link_now_has_its_snapshots_and_a_restore_says_what_to_do() {
     for of in ["ab;ove/d", "ab;ove/d/f"] {
         let world = World::new();
-        world.write("ab;ove/d/f", "1");
+        world.write("ab;ove/d/f", "1").mkdir("else");
         snapshot(&world, &format!("create {of}")).ok();
-        // As a shell has to read it.
-        let word = format!("'{}'", world.path(of).parent().expect("a directory above it").display());
-        for remedy in ["mount what it lies on, or make it: mkdir -p ", "move it away, and make the directory again: mkdir -p "] {
-            if remedy.starts_with("move") {
-                world.write("ab;ove", "a file");
-            } else {
-                world.remove("ab;ove");
-            }
+        let check = |why: &str| {
             for words in ["list", "show last --dir", "diff last --dir", "verify --dir"] {
                 let said = snapshot(&world, &format!("{words} {of}")).ok();
                 assert!(!said.stderr().contains("there are no snapshots"), "{words}: {said}");
             }
             for words in ["restore last --dir", "restore last --dry-run --dir"] {
                 let said = snapshot(&world, &format!("{words} {of}")).with(1);
-                assert!(said.stderr().contains(&format!("{remedy}{word}")), "{words} {of}: {said}");
+                assert!(said.stderr().contains(why), "{words} {of}: {said}");
             }
+        };
+        let rename = |from: &str, to: &str| std::fs::rename(world.path(from), world.path(to)).expect("a rename");
+        rename("ab;ove/d", "else/d");
+        world.symlink("../else/d", "ab;ove/d");
+        check("is a link to ../else/d now");
+        world.remove("ab;ove/d");
+        rename("ab;ove", "moved");
+        world.symlink("moved", "ab;ove");
+        check("/ab;ove is a link to moved now");
+        assert_eq!((world.read("else/d/f"), world.exists("moved/d")), ("1".into(), false), "nothing is restored behind a link");
+        world.remove("ab;ove");
+        // As a shell has to read it.
+        let word = format!("'{}'", world.path(of).parent().expect("a directory above it").display());
+        for remedy in ["mount what it lies on, or make it: mkdir -p ", "move it away, and make the directory again: mkdir -p "] {
+            if remedy.starts_with("move") {
+                world.write("ab;ove", "a file");
+            }
+            check(&format!("{remedy}{word}"));
             let said = snapshot(&world, &format!("create {of}")).with(1);
             assert!(said.stderr().contains("there is nothing there to take a snapshot of"), "{said}");
         }
@@ -157,6 +148,9 @@ fn where_the_directory_above_is_gone_or_no_directory_snapshots_are_there_and_a_r
     world.symlink("e", "d");
     snapshot(&world, "prune d --all").ok();
     assert_eq!(std::fs::read_dir(world.store().join("snapshots")).expect("a directory").count(), 0, "what is a link now");
+    // What the link leads to comes first where it has snapshots itself.
+    snapshot(&world, "create -m own d").ok();
+    assert!(snapshot(&world, "list d").ok().stdout().contains("own"));
 }
 
 #[test]
@@ -212,25 +206,21 @@ fn a_prune_takes_what_was_taken_longer_ago_but_never_the_newest() {
         world.write("f", content);
         snapshot(&world, "create").ok();
     };
-    let numbers = || -> Vec<u64> {
-        let rows = snapshot(&world, "list --jsonl").ok().json_lines();
-        rows.iter().filter_map(|row| row["n"].as_u64()).rev().collect()
-    };
     create("0");
     create("1");
     std::thread::sleep(std::time::Duration::from_millis(2_100));
     create("2");
     create("3");
     snapshot(&world, "prune --older-than 1h").ok();
-    assert_eq!(numbers(), [0, 1, 2, 3]);
+    assert_eq!(numbers(&world), [0, 1, 2, 3]);
     snapshot(&world, "prune --older-than 2s --keep 3").ok();
-    assert_eq!(numbers(), [1, 2, 3], "both have to hold");
+    assert_eq!(numbers(&world), [1, 2, 3], "both have to hold");
     assert_eq!(snapshot(&world, "prune --older-than 2s --dry-run").ok().stdout(), "1\n");
     snapshot(&world, "prune --older-than 2s").ok();
-    assert_eq!(numbers(), [2, 3]);
+    assert_eq!(numbers(&world), [2, 3]);
     std::thread::sleep(std::time::Duration::from_millis(1_100));
     snapshot(&world, "prune --older-than 1s").ok();
-    assert_eq!(numbers(), [3], "the newest stays");
+    assert_eq!(numbers(&world), [3], "the newest stays");
     snapshot(&world, "restore last").ok();
 }
 
@@ -257,6 +247,20 @@ fn each_mark_of_a_project_tells_its_top() {
     }
     world.mkdir("none/sub").write("none/setup.py", "");
     assert_eq!(at("none/sub"), world.path("none/sub"));
+    // Never at or above the home directory.
+    let home = world.root().join("home");
+    world.write(home.join("Makefile"), "").mkdir(home.join("work/x"));
+    assert_eq!(at(home.join("work/x").to_str().expect("plain")), home.join("work/x"));
+    // Each verb takes a directory by --dir, too.
+    let dirs = ["0", "none/sub"].map(|name| world.path(name).to_str().expect("plain").to_owned());
+    for (n, dir) in dirs.iter().enumerate() {
+        let words = |verb: &str| world.call(["snapshot", verb, "--dir", dir, "--json"]).run().ok().json();
+        for verb in ["create", "list", "prune"] {
+            assert_eq!(words(verb)["directory"].as_str(), Some(&**dir), "{verb}");
+        }
+        world.call(["snapshot", "create", "--dir", dir, &dirs[1 - n]]).run().with(2);
+    }
+    world.recant("snapshot list --all --dir .").with(2);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use crate::common::{self, Manifest, World, is_root, manifest, name};
+use crate::common::{self, Manifest, World, is_root, name};
+use crate::{number, numbers, owned, restore, series};
 use insta::assert_snapshot;
 
 /// Objects of every kind, names of every kind, times that were set.
@@ -12,12 +13,8 @@ fn awkward() -> World {
     world.write("edited", "old").write("empty", "").write("gone", "away").write("moded", "x").write("same", "size");
     world.write("one", "linked").link("one", "two").write("deep/er/three", "x").link("deep/er/three", "deep/four");
     world.write("full/a", "1").write("full/sub/b", "2").mkdir("hollow/in").mkdir(".git/objects").write(".git/HEAD", "ref\n");
-    world
-        .write("kind/file", "f")
-        .mkdir("kind/directory")
-        .symlink("nowhere", "kind/link")
-        .fifo("kind/fifo")
-        .write("kind/full/x", "x");
+    world.write("kind/file", "f").mkdir("kind/directory").symlink("nowhere", "kind/link");
+    world.fifo("kind/fifo").write("kind/full/x", "x");
     world.symlink("edited", "link").fifo("fifo").chmod("edited", 0o600).chmod("full/sub", 0o500).chmod("moded", 0o4711);
     world.write(name(b"odd-\xff\n"), "bytes").write("large", vec![7; 300_000]).write("nested/.git/config", "x\n");
     world.set_xattr("edited", "user.kept", "1");
@@ -44,43 +41,34 @@ fn upset(world: &World) -> &World {
     world.remove("two").write("two", "alone").remove("deep/four").chmod("full/sub", 0o700).remove("full").remove("hollow/in");
     world.remove("kind").write("kind", "was a directory").remove("link").write("link", "was a link").remove("fifo").mkdir("fifo");
     world.write("fifo/in", "in").write("new/deep/er", "n").symlink("x", "new/link").mkdir("bare").fifo("new/fifo");
-    world
-        .remove("large")
-        .write("large", vec![8; 200_000])
-        .remove("holes")
-        .write("holes", "none")
-        .write("few-holes", "none")
-        .remove("no-data")
-        .write(".git/HEAD", "other\n");
+    world.remove("large").write("large", vec![8; 200_000]).remove("holes").write("holes", "none");
+    world.write("few-holes", "none").remove("no-data").write(".git/HEAD", "other\n");
     world.link("edited", "edited-too").set_mtime("deep", 5, 5).remove("nested");
     world.set_xattr("edited", "user.kept", "2");
     world
 }
 
-fn number(world: &World, words: &str) -> String {
-    world.recant(&format!("snapshot create {words}")).ok().id()
+/// The paths that a snapshot holds, below the tree.
+fn held(world: &World, n: &str) -> Vec<String> {
+    let shown = world.recant(&format!("snapshot show {n} --all --json")).ok().json();
+    let paths = shown["paths"].as_array().expect("paths").iter().filter_map(|path| path.as_str());
+    let tree = format!("{}/", world.tree().display());
+    paths.filter_map(|path| path.strip_prefix(&tree)).map(str::to_owned).collect()
 }
 
-fn restore(world: &World, words: &str) -> common::Said {
-    world.recant(&format!("snapshot restore {words}"))
-}
-
-fn series(world: &World) -> PathBuf {
-    let all = std::fs::read_dir(world.store().join("snapshots")).expect("a directory");
-    let all: Vec<_> = all.map(|entry| entry.expect("a name").path()).collect();
-    assert_eq!(all.len(), 1, "{all:?}");
-    all[0].clone()
+/// The room that snapshots take.
+fn used(world: &World) -> u64 {
+    world.recant("snapshot list --all --json").ok().json()["directories"][0]["bytes"].as_u64().expect("bytes")
 }
 
 /// Prunes, after a dry run that has to say the same. Gives the bytes that became free.
 fn prune(world: &World, words: &str) -> u64 {
-    let used = || world.recant("snapshot list --all --json").ok().json()["directories"][0]["bytes"].as_u64().expect("bytes");
-    let (before, told) = (used(), world.recant(&format!("snapshot prune {words} --dry-run --json")).ok().json());
-    assert_eq!(used(), before, "nothing is done");
+    let (before, told) = (used(world), world.recant(&format!("snapshot prune {words} --dry-run --json")).ok().json());
+    assert_eq!(used(world), before, "nothing is done");
     let done = world.recant(&format!("snapshot prune {words} --json")).ok().json();
     assert_eq!((&told["pruned"], &told["bytes"]), (&done["pruned"], &done["bytes"]), "prune {words}");
     let freed = done["bytes"].as_u64().expect("bytes");
-    assert_eq!(before - used(), freed, "prune {words}");
+    assert_eq!(before - used(world), freed, "prune {words}");
     freed
 }
 
@@ -189,12 +177,11 @@ fn if_changed_once_and_keep() {
     world.write("f", "2");
     assert_eq!(number(&world, "--once turn-7"), "3", "the state at the beginning of the turn");
     assert_eq!(number(&world, "--once turn-8 --keep 2"), "4");
-    let rows = world.recant("snapshot list --jsonl").ok().json_lines();
-    assert_eq!(rows.iter().map(|row| row["n"].as_u64().unwrap()).collect::<Vec<_>>(), [4, 3]);
-    assert_eq!(rows[0]["key"], "turn-8");
+    assert_eq!(numbers(&world), [3, 4]);
+    assert_eq!(world.recant("snapshot list --jsonl").ok().json_lines()[0]["key"], "turn-8");
     world.config("[snapshot]\nkeep = 3\n");
     (0..3).for_each(|_| drop(number(&world, "")));
-    assert_eq!(world.recant("snapshot list --jsonl").ok().json_lines().len(), 3);
+    assert_eq!(numbers(&world).len(), 3);
 }
 
 #[test]
@@ -222,7 +209,7 @@ fn a_single_file_has_snapshots_of_its_own() {
 fn a_change_within_the_clock_s_granularity_is_never_missed() {
     let world = World::new();
     world.write("f", "0000").write("g", "0000");
-    let rounds = std::env::var("RECANT_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    let rounds = std::env::var("RECANT_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(15);
     for round in 0..rounds {
         let (old, new) = (format!("{:04}", round * 2), format!("{:04}", round * 2 + 1));
         world.write("f", &old).write("g", &old).set_mtime("g", 1_000_000_000, 1);
@@ -233,7 +220,6 @@ fn a_change_within_the_clock_s_granularity_is_never_missed() {
             restore(&world, n).ok();
             assert_eq!((&world.read("f"), &world.read("g")), (content, content), "round {round}, snapshot {n}");
         }
-        world.recant("session prune --keep 1").ok();
     }
 }
 
@@ -260,8 +246,7 @@ for i in range(3):
             return common::skip("python3 is missing");
         }
         assert_eq!(number(&world, ""), i.to_string());
-        // Long enough that times alone would be believed.
-        std::thread::sleep(std::time::Duration::from_millis(60));
+        crate::settle();
         std::io::Write::write_all(&mut input, b"\n").unwrap();
     }
     child.wait().unwrap();
@@ -303,12 +288,8 @@ fn what_rules_leave_out_is_never_touched() {
     ");
     // Today's rules are others: they do not count.
     world.write(".recantignore", "src\n").remove("sub/.gitignore").write("src/main.rs", "2").write("secret", "mine");
-    world
-        .write("target/out", "built again")
-        .write("sub/y.tmp", "y")
-        .write("src/new", "n")
-        .write("made/by/x.log", "l")
-        .write("made/f", "f");
+    world.write("target/out", "built again").write("sub/y.tmp", "y").write("src/new", "n");
+    world.write("made/by/x.log", "l").write("made/f", "f");
     let said = restore(&world, "0").with(4);
     assert!(said.stdout().contains("skipped   made/by: the directory stays"), "{said}");
     assert_eq!(
@@ -390,8 +371,11 @@ fn what_is_too_broad_or_too_large_is_refused_by_name() {
     }
     let said = world.call(["snapshot", "create"]).cwd(world.root()).run().with(1);
     assert!(said.stderr().contains("it holds your home directory"), "{said}");
-    let said = world.call(["snapshot", "create", "/proc/self/net"]).run().with(1);
-    assert!(said.stderr().contains("it lies in proc, mounted at /proc"), "{said}");
+    for (place, mount) in [("/proc/self/net", "proc, mounted at /proc"), ("/proc/version", "proc"), ("/sys/kernel", "sysfs")] {
+        let said = world.call(["snapshot", "create", place]).run().with(1);
+        let why = [format!("it lies in {mount}"), "the files there are the kernel's".into()];
+        assert!(why.iter().all(|why| said.stderr().contains(why)), "{said}");
+    }
     for i in 0..30 {
         world.write(format!("big/sub/{i}"), "x");
     }
@@ -410,35 +394,7 @@ fn what_is_too_broad_or_too_large_is_refused_by_name() {
     let said = world.recant("snapshot create").with(1);
     assert!(said.stderr().contains("35 files"), "with an index too: {said}");
     assert_eq!(number(&world, "--all"), "3", "what was refused leaves nothing behind");
-    let said = world.recant("snapshot restore 9").with(1);
-    assert!(said.stderr().contains("no snapshot \"9\"; there are 0, 1, 2, 3"), "{said}");
-    let said = world.recant("snapshot restore last --dir small").with(1);
-    assert!(said.stderr().contains("there are no snapshots of it"), "{said}");
     assert!(world.recant("snapshot create nowhere").with(1).stderr().contains("there is nothing there"));
-}
-
-#[test]
-fn the_project_is_found_upwards() {
-    let world = World::new();
-    world.write("project/Cargo.toml", "").write("project/src/deep/f", "f").write("plain/sub/f", "f");
-    let at = |directory: &str| {
-        let said = world.call(["snapshot", "create", "--json"]).cwd(world.path(directory)).run().ok();
-        PathBuf::from(said.json()["directory"].as_str().unwrap())
-    };
-    assert_eq!(at("project/src/deep"), world.path("project"));
-    assert_eq!(at("plain/sub"), world.path("plain/sub"));
-    // Each verb takes a directory by --dir, too.
-    let dirs = ["project", "plain/sub"].map(|name| world.path(name).to_str().unwrap().to_owned());
-    for (n, dir) in dirs.iter().enumerate() {
-        let words = |verb: &str| world.call(["snapshot", verb, "--dir", dir, "--json"]).cwd(world.path("")).run().ok().json();
-        assert_eq!((words("create")["directory"].as_str(), words("list")["directory"].as_str()), (Some(&**dir), Some(&**dir)));
-        assert_eq!(words("prune")["directory"].as_str(), Some(&**dir));
-        world.call(["snapshot", "create", "--dir", dir, &dirs[1 - n]]).run().with(2);
-    }
-    world.recant("snapshot list --all --dir .").with(2);
-    // Never at or above the home directory.
-    world.write(world.root().join("home/Makefile"), "").mkdir(world.root().join("home/work/x"));
-    assert_eq!(at(world.root().join("home/work/x").to_str().unwrap()), world.root().join("home/work/x"));
 }
 
 #[test]
@@ -453,65 +409,27 @@ fn a_damaged_snapshot_hides_no_other_and_keeps_all_content() {
     let file = series(&world).join("2.jsonl");
     let whole = std::fs::read(&file).unwrap();
     for cut in (0..whole.len()).step_by(41) {
-        std::fs::write(&file, &whole[..cut]).unwrap();
-        assert_eq!(restore(&world, "2 --dry-run").status, 5, "cut at {cut}");
         let mut flipped = whole.clone();
         flipped[cut] ^= 1;
-        std::fs::write(&file, &flipped).unwrap();
-        assert_eq!(restore(&world, "2 --dry-run").status, 5, "byte {cut} flipped");
+        for (bytes, what) in [(&whole[..cut], "cut off"), (&flipped, "flipped")] {
+            std::fs::write(&file, bytes).unwrap();
+            assert_eq!(restore(&world, "2 --dry-run").status, 5, "{what} at {cut}");
+        }
     }
     std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
     let said = world.recant("snapshot list").with(4);
     assert_eq!((said.stdout().lines().count(), said.stderr().contains("snapshot 2: ")), (4, true), "{said}");
-    let packs = || {
-        std::fs::read_dir(series(&world))
-            .unwrap()
-            .filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|x| x == "pack"))
-            .count()
-    };
     let said = world.recant("snapshot prune --number 1").with(4);
     assert!(said.stderr().contains("recant snapshot prune --number N removes them"), "{said}");
-    assert_eq!(packs(), 4);
-    for n in [0, 3] {
-        restore(&world, &n.to_string()).ok();
-        states[n].assert_same(&world.manifest(), &format!("snapshot {n}"));
-    }
-    world.recant("snapshot prune --number 2").ok();
-    for n in [0, 3] {
-        restore(&world, &n.to_string()).ok();
-        states[n].assert_same(&world.manifest(), &format!("snapshot {n}"));
-    }
-}
-
-#[test]
-fn content_that_is_damaged_stops_a_restore_before_anything_is_changed() {
-    let world = World::new();
-    world.write("small", "content of a small file").write("large", vec![1; 200_000]).write("other", "o");
-    number(&world, "");
-    world.write("small", "x").write("large", "y").write("other", "z");
-    let after = world.manifest();
-    let pack = series(&world).join("0.pack");
-    let blob = std::fs::read_dir(series(&world).join("blobs")).unwrap().next().unwrap().unwrap().path();
-    for file in [pack, blob] {
-        let whole = std::fs::read(&file).unwrap();
-        let mut flipped = whole.clone();
-        flipped[3] ^= 1;
-        for broken in [Some(&flipped[..]), Some(&whole[..4]), None] {
-            match broken {
-                Some(bytes) => std::fs::write(&file, bytes).unwrap(),
-                None => std::fs::remove_file(&file).unwrap(),
-            }
-            let said = restore(&world, "0");
-            assert_eq!(said.status, 5, "{}: {said}", file.display());
-            let told = said.stderr();
-            assert!(!told.contains("commit") && told.contains("snapshot") && told.contains("prune"), "{told}");
-            after.assert_same(&world.manifest(), "nothing is changed");
+    let names = std::fs::read_dir(series(&world)).unwrap().map(|name| name.unwrap().path());
+    assert_eq!(names.filter(|path| path.extension().is_some_and(|x| x == "pack")).count(), 4);
+    for _ in 0..2 {
+        for n in [0, 3] {
+            restore(&world, &n.to_string()).ok();
+            states[n].assert_same(&world.manifest(), &format!("snapshot {n}"));
         }
-        std::fs::write(&file, &whole).unwrap();
+        world.recant("snapshot prune --number 2");
     }
-    assert!(world.recant("list --json").ok().json()["sessions"].as_array().unwrap().is_empty(), "no session is left");
-    restore(&world, "0").ok();
-    assert_eq!(world.read("small"), "content of a small file");
 }
 
 #[test]
@@ -519,12 +437,11 @@ fn content_is_kept_once_and_lives_as_long_as_a_snapshot_needs_it() {
     let world = World::new();
     world.write("a", vec![1; 50_000]).write("big", vec![2; 500_000]);
     number(&world, "");
-    let used = || world.recant("snapshot list --all --json").ok().json()["directories"][0]["bytes"].as_u64().unwrap();
-    let first = used();
+    let first = used(&world);
     world.write("copy", vec![1; 50_000]).write("big-copy", vec![2; 500_000]);
     std::fs::rename(world.path("a"), world.path("moved")).unwrap();
     number(&world, "");
-    assert!(used() < first + 40_000, "{} {first}", used());
+    assert!(used(&world) < first + 40_000, "{} {first}", used(&world));
     for name in ["copy", "big-copy", "moved", "big"] {
         world.remove(name);
     }
@@ -534,7 +451,7 @@ fn content_is_kept_once_and_lives_as_long_as_a_snapshot_needs_it() {
     assert_eq!((world.bytes("moved").len(), world.bytes("big-copy").len()), (50_000, 500_000));
     restore(&world, "2").ok();
     assert!(prune(&world, "--number 1") > 500_000);
-    assert!(used() < 60_000, "{}", used());
+    assert!(used(&world) < 60_000, "{}", used(&world));
 }
 
 #[test]
@@ -545,8 +462,7 @@ fn the_oldest_go_first_when_they_take_too_much() {
         world.write("f", vec![n; 1 << 20]);
         number(&world, "");
     }
-    let rows = world.recant("snapshot list --jsonl").ok().json_lines();
-    assert_eq!(rows.iter().map(|row| row["n"].as_u64().unwrap()).collect::<Vec<_>>(), [7, 6]);
+    assert_eq!(numbers(&world), [6, 7]);
     restore(&world, "6").ok();
     assert_eq!(world.bytes("f"), vec![6; 1 << 20]);
 }
@@ -577,29 +493,15 @@ fn ten_snapshots_of_a_tree_that_hardly_changes_take_hardly_more_than_one() {
         world.write(format!("d{}/f{i}", i % 40), format!("{i}\n").repeat(1 + i * 7 % 4000));
     }
     number(&world, "");
-    let used = || world.recant("snapshot list --all --json").ok().json()["directories"][0]["bytes"].as_u64().unwrap();
-    let one = used();
+    let one = used(&world);
     for round in 1..10_usize {
         for i in (round..1000).step_by(100) {
             world.write(format!("d{}/f{i}", i % 40), format!("{i}+{round}\n").repeat(1 + i * 7 % 3000));
         }
         number(&world, "");
     }
-    let ten = used();
+    let ten = used(&world);
     assert!(ten as f64 <= 1.15 * one as f64, "{ten} for ten, {one} for one: {:.3}", ten as f64 / one as f64);
-}
-
-#[test]
-fn a_directory_that_is_gone_keeps_its_snapshots_and_comes_back() {
-    let world = World::new();
-    world.write("volume/f", "f").write("volume/sub/g", "g");
-    number(&world, "volume");
-    let before = manifest(&world.path("volume"));
-    world.remove("volume");
-    assert!(world.recant("snapshot list --all").ok().stdout().contains("(not there now)"));
-    world.recant("snapshot prune volume").ok();
-    world.recant("snapshot restore last --dir volume").ok();
-    before.assert_same(&manifest(&world.path("volume")), "back");
 }
 
 #[test]
@@ -619,57 +521,19 @@ fn recant_s_own_store_is_not_in_a_snapshot_of_the_directory_above_it() {
 }
 
 #[test]
-fn a_mount_below_the_directory_is_left_out_and_left_alone() {
-    if !is_root("a mount of its own") {
-        return;
-    }
-    let world = World::new();
-    world.write("f", "1").mkdir("mnt");
-    let script = "mount --make-rprivate / && mount -t tmpfs none mnt && echo inside >mnt/x && \"$0\" snapshot create && \
-                  echo 2 >f && echo more >mnt/y && { \"$0\" snapshot restore 0; test $? = 4; } && cat f mnt/x mnt/y";
-    let said = world.program("unshare", ["-m", "sh", "-c", script, common::recant()]).run();
-    if said.stderr().contains("unshare failed") || said.stderr().contains("mount:") {
-        return common::skip(said.stderr().trim());
-    }
-    let said = said.ok();
-    assert!(said.stdout().ends_with("1inside\nmore\n"), "{said}");
-    assert!(said.stderr().contains("another file system is mounted there"), "{said}");
-    // Where nothing is mounted now the directory stays all the same.
-    world.write("f", "3");
-    restore(&world, "0").with(4);
-    assert!(world.exists("mnt"));
-}
-
-#[test]
 fn what_cannot_be_read_is_named_and_left_alone() {
     if !is_root("files of another user") {
         return;
     }
     let world = World::new();
     world.write("f", "1").write("closed/in", "x").write("secret", "s").chmod("closed", 0o700).chmod("secret", 0o600);
-    let own = |path: PathBuf| std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap();
-    [world.root().to_path_buf(), world.tree(), world.path("f"), world.root().join("home")].into_iter().for_each(own);
-    let as_user = |words: &str| world.call(words.split_whitespace()).user(65534, 65534).run();
+    let as_user = owned(&world, &["f"]);
     let said = as_user("snapshot create").with(4);
     assert!(said.stderr().contains("/closed: not in the snapshot: permission denied"), "{said}");
     assert!(said.stderr().contains("/secret: not in the snapshot: permission denied"), "{said}");
     world.write("f", "2").write("closed/more", "y").write("secret", "t");
     let said = as_user("snapshot restore 0").with(4);
     assert_eq!((world.read("f"), world.read("secret"), world.exists("closed/more")), ("1".into(), "t".into(), true), "{said}");
-}
-
-#[test]
-fn a_file_that_is_open_for_writing_stops_a_restore_unless_forced() {
-    let world = World::new();
-    world.write("f", "1").write("g", "1");
-    number(&world, "");
-    world.write("f", "2").write("g", "2");
-    let held = std::fs::OpenOptions::new().append(true).open(world.path("f")).unwrap();
-    let said = restore(&world, "0").with(3);
-    assert_eq!((world.read("f"), world.read("g")), ("2".into(), "2".into()), "{said}");
-    restore(&world, "0 --force").ok();
-    drop(held);
-    assert_eq!((world.read("f"), world.read("g")), ("1".into(), "1".into()));
 }
 
 #[test]
@@ -719,6 +583,7 @@ fn a_file_that_never_stands_still_is_named_and_left_alone() {
 /// A mapping is written to without another time; so is what a write that has begun goes on with. The files are so large that two readings
 /// take longer than a busy machine lets a writer wait: one that stands still in the middle all that time cannot be told.
 #[test]
+#[ignore = "long: 72 MiB are read six times while they are written"]
 fn no_snapshot_has_a_file_half_old_and_half_new() {
     let world = World::new();
     world.write("small", vec![b'0'; 24 << 20]).write("large", vec![b'0'; 48 << 20]);
@@ -750,10 +615,12 @@ for c in b'0123456789' * 100000:
 #[test]
 fn rules_that_cannot_be_read_whole_stop_a_snapshot() {
     let world = World::new();
-    world.write("f", "1").write(".recantignore", "x\n".repeat((1 << 19) + 1));
+    // A thousand of them: more would take long.
+    let megabyte = format!("{}\n", "x".repeat(1023)).repeat(1024);
+    world.write("f", "1").write(".recantignore", megabyte.clone() + "x");
     let said = world.recant("snapshot create").with(1);
     assert!(said.stderr().contains(".recantignore: it is larger than 1.0 MiB"), "{said}");
-    world.write(".recantignore", "x\n".repeat(1 << 19));
+    world.write(".recantignore", &megabyte);
     number(&world, "");
     if rustix::process::geteuid().is_root() {
         return common::skip("a file of rules that may not be read: only an ordinary user is kept from one");
@@ -879,6 +746,8 @@ fn names_of_a_file_of_which_one_cannot_be_looked_at_stay_one_file() {
 fn other_rules_a_label_and_a_key_are_a_change() {
     let world = World::new();
     world.write("f", "1");
+    let said = world.call(["snapshot", "create", "--once", ""]).run().with(1);
+    assert!(said.stderr().contains("can be no key"), "{said}");
     number(&world, "");
     assert_eq!(number(&world, "--if-changed --exclude build"), "1");
     assert_eq!(number(&world, "--if-changed --exclude build"), "1");
@@ -895,16 +764,11 @@ fn other_rules_a_label_and_a_key_are_a_change() {
     assert!(said.stderr().contains("message and meta are not kept"), "{said}");
 }
 
-/// Until the times that are there now prove something.
-fn settle() {
-    std::thread::sleep(std::time::Duration::from_millis(60));
-}
-
 #[test]
 fn names_of_a_file_whose_directory_was_moved_are_still_one_file() {
     let world = World::new();
     world.write("c/x", "d").link("c/x", "c/y").link("c/x", "gg");
-    settle();
+    crate::settle();
     number(&world, "");
     std::fs::rename(world.path("c"), world.path("b")).expect("a rename");
     number(&world, "");
@@ -922,7 +786,7 @@ fn names_of_a_file_whose_directory_was_moved_are_still_one_file() {
 fn a_file_whose_other_name_outside_the_directory_went_is_as_it_was() {
     let world = World::new();
     world.write("a", "x").link("a", "../out").symlink("nowhere", "l").link("l", "m");
-    settle();
+    crate::settle();
     number(&world, "");
     world.remove("../out");
     assert_eq!(world.recant("snapshot diff last").ok().stdout(), "");
@@ -1053,27 +917,23 @@ fn rules_are_read_as_git_reads_its_own() {
     world.mkdir("d");
     out.iter().chain(&taken).for_each(|name| std::fs::write(world.path(name), "x").expect("a write"));
     number(&world, "");
-    let held = world.recant("snapshot show 0 --all --json").ok().json();
-    let held: Vec<&str> = held["paths"].as_array().expect("paths").iter().filter_map(|path| path.as_str()).collect();
-    let is_held = |name: &str| held.iter().any(|path| path.ends_with(&format!("/{name}")));
-    assert_eq!(out.iter().filter(|name| is_held(name)).collect::<Vec<_>>(), Vec::<&&str>::new(), "left out");
-    assert_eq!(taken.iter().filter(|name| !is_held(name)).collect::<Vec<_>>(), Vec::<&&str>::new(), "taken");
+    let mut wanted: Vec<&str> = taken.into_iter().chain([".recantignore", "d"]).collect();
+    wanted.sort();
+    assert_eq!(held(&world, "0"), wanted);
 }
 
 #[test]
 fn what_the_command_line_leaves_out_no_file_takes_back_in() {
     let world = World::new();
-    world
-        .write(".recantignore", "!secret\n!*.log\nout\n")
-        .write(".gitignore", "!secret\n")
-        .write("secret", "s")
-        .write("x.log", "x");
+    world.write(".recantignore", "!secret\n!*.log\nout\n").write(".gitignore", "!secret\n");
+    world.write("secret", "s").write("x.log", "x");
     world.write("sub/.recantignore", "!secret").write("sub/secret", "s").write("out", "o").write("back", "b");
     for (n, words) in ["--exclude secret", "--exclude secret --gitignore"].into_iter().enumerate() {
         number(&world, &format!("{words} --exclude back --exclude !back --exclude !out --preset dev"));
-        let held = world.recant(&format!("snapshot show {n} --all --json")).ok().json()["paths"].to_string();
-        assert!(!held.contains("secret"), "{held}");
-        assert!(["/x.log", "/out", "/back"].iter().all(|name| held.contains(name)), "{held}");
+        assert_eq!(
+            held(&world, &n.to_string()),
+            [".gitignore", ".recantignore", "back", "out", "sub", "sub/.recantignore", "x.log"]
+        );
     }
     world.write("secret", "mine").write("sub/secret", "mine").write("back", "y");
     restore(&world, "last").ok();
@@ -1088,8 +948,7 @@ fn a_glob_that_is_a_path_is_meant_from_the_directory_and_one_that_fits_nothing_i
     let said =
         world.call(["snapshot", "create", "--exclude", "./.env", "--exclude", absolute.to_str().expect("plain")]).run().ok();
     assert!(!said.stderr().contains("fits it"), "{said}");
-    let held = world.recant("snapshot show 0 --all --json").ok().json()["paths"].to_string();
-    assert!(!held.contains("/build") && !held.contains(".env") && held.contains("/kept"), "{held}");
+    assert_eq!(held(&world, "0"), ["kept", "sub"]);
     let said = world.recant("snapshot create --exclude kep --exclude /elsewhere/kept --exclude kept").ok();
     for (glob, fits) in [("kep", false), ("/elsewhere/kept", false), ("kept", true)] {
         assert_eq!(said.stderr().contains(&format!("--exclude {glob}: nothing")), !fits, "{said}");
@@ -1105,18 +964,7 @@ fn the_dev_preset_leaves_out_whatever_begins_like_a_file_of_secrets() {
         world.write(name, "x");
     });
     number(&world, "--preset dev");
-    let paths = world.recant("snapshot show 0 --all --json").ok().json()["paths"].clone();
-    let names: Vec<_> = paths.as_array().expect("paths").iter().filter_map(|path| path.as_str()?.rsplit('/').next()).collect();
-    assert_eq!(names, ["tree", "env", "sub", "x.env"]);
-}
-
-#[test]
-fn a_key_that_is_empty_is_refused() {
-    let world = World::new();
-    world.write("f", "x");
-    let said = world.call(["snapshot", "create", "--once", ""]).run().with(1);
-    assert!(said.stderr().contains("can be no key"), "{said}");
-    assert_eq!(number(&world, ""), "0");
+    assert_eq!(held(&world, "0"), ["env", "sub", "x.env"]);
 }
 
 #[test]
@@ -1128,18 +976,14 @@ fn a_snapshot_with_a_label_goes_by_no_setting() {
         world.write("f", n.to_string());
         number(&world, "");
     }
-    let there = || {
-        let all = world.recant("snapshot list --json").ok().json();
-        all["snapshots"].as_array().unwrap().iter().map(|one| one["n"].as_u64().unwrap()).collect::<Vec<_>>()
-    };
     // It is none of the two that are kept, either.
-    assert_eq!(there(), [4, 3, 0]);
+    assert_eq!(numbers(&world), [0, 3, 4]);
     world.recant("prune -y").ok();
     world.recant("snapshot prune").ok();
-    assert_eq!(there(), [4, 3, 0]);
+    assert_eq!(numbers(&world), [0, 3, 4]);
     // What the call itself says goes for it, too.
     world.recant("snapshot prune --keep 1").ok();
-    assert_eq!(there(), [4]);
+    assert_eq!(numbers(&world), [4]);
 }
 
 #[test]
@@ -1159,10 +1003,8 @@ fn what_a_user_wrote_of_a_snapshot_reaches_no_terminal_as_it_is() {
     let world = World::new();
     world.write("f", "1");
     let odd = "\u{1b}[31mred\nsnapshot   9 of /";
-    world
-        .call(["snapshot", "create", "-m", odd, "--meta", &format!("k={odd}"), "--once", odd, "--exclude", "\u{1b}x"])
-        .run()
-        .ok();
+    let meta = format!("k={odd}");
+    world.call(["snapshot", "create", "-m", odd, "--meta", &meta, "--once", odd, "--exclude", "\u{1b}x"]).run().ok();
     for words in ["snapshot show last", "snapshot list"] {
         let shown = world.recant(words).ok().stdout();
         assert!(!shown.contains('\u{1b}') && !shown.contains("\nsnapshot   9"), "{words}: {shown:?}");

@@ -1,12 +1,12 @@
 //! `snapshot restore`: what it is asked for, what prevents it, and what it says of that.
 
 use std::fs::OpenOptions;
-use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::common::{Said, World, close, is_root, recant};
+use crate::common::{World, close, is_root, recant};
+use crate::damage::HARMS;
+use crate::{blob, owned, restore, series, sessions};
 
 /// Files in snapshot 0, and others now.
 fn changed() -> World {
@@ -15,30 +15,6 @@ fn changed() -> World {
     world.recant("snapshot create").ok();
     world.write("f", "22").write("key.pem", "22").write("large", vec![2; 190_000]).write("d/in", "22").write("new", "n");
     world
-}
-
-fn restore(world: &World, words: &str) -> Said {
-    world.recant(&format!("snapshot restore {words}"))
-}
-
-fn sessions(world: &World) -> usize {
-    std::fs::read_dir(world.store().join("sessions")).expect("a directory").count()
-}
-
-/// A file of the only series.
-fn of_series(world: &World, is_it: impl Fn(&str) -> bool) -> PathBuf {
-    let mut todo = vec![world.store().join("snapshots")];
-    while let Some(directory) = todo.pop() {
-        for entry in std::fs::read_dir(directory).expect("a directory") {
-            let path = entry.expect("a name").path();
-            match path.file_name().and_then(|name| name.to_str()) {
-                _ if path.is_dir() => todo.push(path),
-                Some(name) if is_it(name) => return path,
-                _ => {}
-            }
-        }
-    }
-    panic!("no such file");
 }
 
 /// Makes something stand against a restore, until what it gives is dropped; `None` where it cannot be had here.
@@ -64,68 +40,77 @@ fn immutable(world: &World) -> Option<Box<dyn FnOnce()>> {
     Some(Box::new(move || drop(Command::new("chattr").arg("-i").arg(path).status())))
 }
 
-fn overwritten(path: PathBuf) -> Option<Box<dyn FnOnce()>> {
-    let file = OpenOptions::new().write(true).open(path).expect("a file of the store");
-    file.write_all_at(b"x", file.metadata().expect("its size").len() - 1).expect("a write");
-    Some(Box::new(move || drop(file)))
-}
-
-fn damaged_pack(world: &World) -> Option<Box<dyn FnOnce()>> {
-    overwritten(of_series(world, |name| name.ends_with(".pack")))
-}
-
-fn damaged_blob(world: &World) -> Option<Box<dyn FnOnce()>> {
-    overwritten(of_series(world, |name| name.len() == 64))
+/// A restore that is refused, and a dry run of it: both say the same, of the snapshot, and leave everything.
+#[track_caller]
+fn assert_refused(world: &World, status: i32, what: &str) {
+    let before = world.manifest();
+    let (dry, said) = (restore(world, "0 --dry-run"), restore(world, "0"));
+    assert_eq!((dry.status, said.status), (status, status), "{what}: {dry}\n{said}");
+    // The session that it was to be done by is gone.
+    let told = |word| said.stderr().contains(word);
+    assert!(told("cannot restore snapshot 0") || status == 5 && told("the snapshot is damaged"), "{what}: {said}");
+    assert!(!said.stderr().contains("recant diff") && !said.stderr().contains("cannot commit"), "{what}: {said}");
+    assert!(dry.stderr() == said.stderr() || status == 5, "{what}: {dry}\n{said}");
+    before.assert_same(&world.manifest(), what);
+    assert_eq!(sessions(world), 0, "{what}: no session stays");
 }
 
 #[test]
 fn a_dry_run_is_refused_where_the_restore_would_be() {
-    let hindrances: [(&str, i32, Hinder); 5] = [
+    let hindrances: [(&str, i32, Hinder); 3] = [
         ("a file is open for writing", 3, open_for_writing),
         ("a path is denied", 1, denied),
         ("a file is immutable", 1, immutable),
-        ("small content is damaged", 5, damaged_pack),
-        ("large content is damaged", 5, damaged_blob),
     ];
     for (what, status, hinder) in hindrances {
         let world = changed();
-        let before = world.manifest();
         let Some(away) = hinder(&world) else {
             println!("skipped: {what}");
             continue;
         };
-        let dry = restore(&world, "0 --dry-run");
-        let said = restore(&world, "0");
-        assert_eq!((dry.status, said.status), (status, status), "{what}: {dry}\n{said}");
-        // What stands against it is said alike, and of the snapshot: the session that it was to be done by is gone.
-        let told = "cannot restore snapshot 0";
-        assert!(said.stderr().contains(told), "{what}: {said}");
-        assert!(!said.stderr().contains("recant diff") && !said.stderr().contains("cannot commit"), "{what}: {said}");
-        assert!(dry.stderr() == said.stderr() || status == 5, "{what}: {dry}\n{said}");
-        before.assert_same(&world.manifest(), what);
-        assert_eq!(sessions(&world), 0, "{what}: no session stays");
+        assert_refused(&world, status, what);
+        if status == 3 {
+            restore(&world, "0 --force").ok();
+            assert_eq!((world.read("f"), world.read("d/in")), ("1".into(), "1".into()));
+        }
         away();
     }
+    let world = changed();
+    for file in [series(&world).join("0.pack"), blob(&world)] {
+        let whole = std::fs::read(&file).expect("content");
+        for (harm, damage) in HARMS {
+            damage(&file);
+            assert_refused(&world, 5, &format!("{}: {harm}", file.display()));
+            let told = restore(&world, "0").stderr();
+            assert!(told.contains("prune") && !told.contains("commit"), "{harm}: {told}");
+            std::fs::write(&file, &whole).expect("the content again");
+        }
+    }
+    restore(&world, "0").ok();
+    assert_eq!((world.read("f"), world.bytes("large")), ("1".into(), vec![1; 200_000]));
 }
 
+/// A user writes to nobody else's directory and gives nothing away: that is found before anything is made, also by a dry run.
 #[test]
-fn a_dry_run_is_refused_where_a_user_has_no_right_to_the_directory() {
+fn what_a_user_has_no_right_to_do_is_refused_at_once() {
     if !is_root("files of another user") {
         return;
     }
-    let world = World::new();
-    world.write("f", "1").write("d/in", "1");
-    let own = |path: PathBuf| std::os::unix::fs::chown(path, Some(65534), Some(65534)).expect("another owner");
-    [world.root().to_path_buf(), world.root().join("home"), world.tree(), world.path("f")].into_iter().for_each(own);
-    let as_user = |words: &str| world.call(words.split_whitespace()).user(65534, 65534).run();
-    as_user("snapshot create").ok();
-    world.write("f", "22").write("d/in", "22");
-    for words in ["snapshot restore 0 --dry-run", "snapshot restore 0"] {
-        let said = as_user(words).with(1);
-        assert!(said.stderr().contains("the directory is read-only for you"), "{said}");
+    for (path, why) in [("d/in", "the directory is read-only for you"), ("theirs", "/theirs: the new object belongs to user 0")] {
+        let world = World::new();
+        world.write("f", "1").write(path, "1");
+        let as_user = owned(&world, &["f"]);
+        as_user("snapshot create").ok();
+        world.write("f", "22").write(path, "22");
+        for words in ["snapshot restore 0 --dry-run", "snapshot restore 0"] {
+            let said = as_user(words).with(1);
+            assert!(said.stderr().contains(why), "{said}");
+        }
+        as_user("snapshot restore 0 f --dry-run").ok();
+        assert_eq!((world.read("f"), world.read(path)), ("22".into(), "22".into()));
+        as_user("snapshot restore 0 f").ok();
+        assert_eq!((world.read("f"), world.read(path)), ("1".into(), "22".into()));
     }
-    as_user("snapshot restore 0 f --dry-run").ok();
-    assert_eq!((world.read("f"), world.read("d/in")), ("22".into(), "22".into()));
 }
 
 #[test]
@@ -195,10 +180,7 @@ fn what_lay_in_a_directory_that_is_an_unreadable_file_now_is_left_with_it() {
     }
     let world = World::new();
     world.write("d/x", "1").write("other", "keep");
-    let own = |path: PathBuf| std::os::unix::fs::chown(path, Some(65534), Some(65534)).expect("another owner");
-    [world.root().to_path_buf(), world.root().join("home"), world.tree(), world.path("other")].into_iter().for_each(own);
-    [world.path("d"), world.path("d/x")].into_iter().for_each(own);
-    let as_user = |words: &str| world.call(words.split_whitespace()).user(65534, 65534).run();
+    let as_user = owned(&world, &["other", "d", "d/x"]);
     as_user("snapshot create").ok();
     world.write("other", "step").remove("d/x");
     as_user("snapshot create").ok();
@@ -210,27 +192,6 @@ fn what_lay_in_a_directory_that_is_an_unreadable_file_now_is_left_with_it() {
     assert_eq!((world.read("other"), world.read("d")), ("keep".into(), "somebody's".into()));
 }
 
-/// A user gives nothing away: that is found before anything is made, also by a dry run.
-#[test]
-fn what_belonged_to_somebody_else_is_not_made_by_a_user() {
-    if !is_root("files of another user") {
-        return;
-    }
-    let world = World::new();
-    world.write("mine", "keep").write("other", "keep");
-    let own = |path: PathBuf| std::os::unix::fs::chown(path, Some(65534), Some(65534)).expect("another owner");
-    [world.root().to_path_buf(), world.root().join("home"), world.tree(), world.path("mine")].into_iter().for_each(own);
-    let as_user = |words: &str| world.call(words.split_whitespace()).user(65534, 65534).run();
-    as_user("snapshot create").ok();
-    world.write("other", "step").write("mine", "step");
-    for words in ["snapshot restore 0 --dry-run", "snapshot restore 0"] {
-        let said = as_user(words).with(1);
-        assert!(said.stderr().contains("/other: the new object belongs to user 0"), "{said}");
-    }
-    as_user("snapshot restore 0 mine").ok();
-    assert_eq!((world.read("mine"), world.read("other")), ("keep".into(), "step".into()));
-}
-
 /// Whatever its size, and however long ago it was changed: a young one is read in any case, to tell whether it is another one.
 #[test]
 fn what_differs_and_cannot_be_read_is_left_and_the_rest_comes_back() {
@@ -239,10 +200,7 @@ fn what_differs_and_cannot_be_read_is_left_and_the_rest_comes_back() {
     }
     let world = World::new();
     world.write("small", "1").write("large", "1").write("other", "keep");
-    let own = |path: PathBuf| std::os::unix::fs::chown(path, Some(65534), Some(65534)).expect("another owner");
-    [world.root().to_path_buf(), world.root().join("home"), world.tree()].into_iter().for_each(own);
-    ["small", "large", "other"].into_iter().for_each(|name| own(world.path(name)));
-    let as_user = |words: &str| world.call(words.split_whitespace()).user(65534, 65534).run();
+    let as_user = owned(&world, &["small", "large", "other"]);
     as_user("snapshot create").ok();
     world.write("small", "22").write("large", "2".repeat(1 << 20)).write("other", "step");
     world.chmod("small", 0).chmod("large", 0);
@@ -267,9 +225,7 @@ fn what_can_be_read_no_more_is_left_also_where_the_index_knows_its_content() {
     }
     let world = World::new();
     world.write("theirs", "1").write("same", "1").write("other", "keep").link("same", "same too");
-    let own = |path: PathBuf, group| std::os::unix::fs::chown(path, Some(65534), Some(group)).expect("another owner");
-    let mine = [world.root().to_path_buf(), world.root().join("home"), world.tree(), world.path("other")];
-    mine.into_iter().for_each(|path| own(path, 65534));
+    let _as_user = owned(&world, &["other"]);
     for name in ["theirs", "same"] {
         std::os::unix::fs::chown(world.path(name), Some(0), Some(4242)).expect("another owner");
         world.chmod(name, 0o640);
@@ -285,42 +241,6 @@ fn what_can_be_read_no_more_is_left_also_where_the_index_knows_its_content() {
         assert!(!said.stdout().contains(" same"), "what is the same need not be read: {said}");
     }
     assert_eq!((world.read("other"), world.read("theirs")), ("keep".into(), "22".into()));
-}
-
-/// By the path that somebody named, not by the one that it leads to.
-#[test]
-fn snapshots_of_what_is_a_link_now_are_read_but_not_restored_over_it() {
-    let world = World::new();
-    world.write("above/d/f", "x");
-    world.recant("snapshot create above/d").ok();
-    let rename = |from: &str, to: &str| std::fs::rename(world.path(from), world.path(to)).expect("a rename");
-    world.mkdir("else");
-    rename("above/d", "else/d");
-    world.symlink("../else/d", "above/d");
-    let check = |why: &str| {
-        for words in ["list above/d", "show 0 --dir above/d", "diff 0 --dir above/d", "verify --dir above/d"] {
-            let said = world.recant(&format!("snapshot {words}")).ok();
-            assert!(!said.stderr().contains("there are no snapshots"), "{words}: {said}");
-        }
-        let said = world.recant("snapshot restore 0 --dir above/d").with(1);
-        assert!(said.stderr().contains(why), "{said}");
-        assert_eq!(world.read("else/d/f"), "x");
-    };
-    check("it is a link to ../else/d now");
-    world.remove("above/d");
-    rename("above", "moved");
-    world.symlink("moved", "above");
-    check("/above is a link to moved now");
-    world.remove("above");
-    let said = world.recant("snapshot restore 0 --dir above/d").with(1);
-    assert!(said.stderr().contains("the directory above it is not there") && said.stderr().contains("mkdir -p "), "{said}");
-    world.mkdir("above");
-    world.recant("snapshot restore 0 --dir above/d").ok();
-    assert_eq!(world.read("above/d/f"), "x");
-    // What the link leads to comes first where it has snapshots itself.
-    world.remove("above/d").symlink("../else/d", "above/d");
-    world.recant("snapshot create -m own above/d").ok();
-    assert!(world.recant("snapshot list above/d").ok().stdout().contains("own"));
 }
 
 #[test]

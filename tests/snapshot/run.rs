@@ -2,53 +2,42 @@
 
 use std::path::Path;
 
+use crate::common::sweep::steps_of;
 use crate::common::{self, World, manifest};
-use crate::desk::{self, Desk, Who, has, is_root};
-
-/// Whether this kernel has Landlock; says so where not.
-fn can_confine(world: &World) -> bool {
-    let said = world.recant("run --in . -- true");
-    if said.status == 125 {
-        common::skip(&format!("no confinement here: {}", said.stderr().trim()));
-    }
-    said.status != 125
-}
+use crate::desk::{self, Desk, Who, has};
+use crate::{confined, whos};
 
 #[test]
-fn a_run_on_the_real_tree_says_when_an_old_snapshot_goes_and_lets_none_with_a_label_go() {
-    let world = World::on(Path::new("/var/tmp"));
-    world.write("in/f", "0").config("[snapshot]\nkeep = 2\n");
-    if !can_confine(&world) {
-        return;
-    }
+fn snapshots_of_runs_go_as_the_settings_say_which_is_told_and_none_with_a_label_goes() {
+    let Some(world) = confined() else { return };
+    world.write("in/f", "0").config("[snapshot]\nkeep = 3\n");
     world.recant("snapshot create in --label before").ok();
+    let run = |content: &str| world.call(["run", "--in", "in", "--", "sh", "-c", &format!("echo {content} > in/f")]).run().ok();
+    let there = || world.recant("snapshot list in --jsonl").ok().json_lines().len();
     let mut told = Vec::new();
-    for n in 1..5 {
-        let said = world.call(["run", "--in", "in", "--", "sh", "-c", &format!("echo {n} > in/f")]).run().ok();
-        told.push(said.stderr().contains(" pruned: snapshot.keep is 2"));
+    for round in 1..6 {
+        told.push(run(&round.to_string()).stderr().contains(" pruned: snapshot.keep is 3"));
+        assert!(there() <= 4, "{round}: {} snapshots", there());
     }
-    assert!(!told[0] && told[3], "{told:?}");
+    assert!(!told[0] && told[4], "{told:?}");
+    // The two of the run stay, however few are to be kept.
+    world.config("[snapshot]\nkeep = 1\n");
+    run("last");
+    assert_eq!(there(), 3);
+    world.recant("rollback last").ok();
+    assert_eq!(world.read("in/f"), "5\n");
     world.recant("snapshot restore before in").ok();
     assert_eq!(world.read("in/f"), "0");
 }
 
 #[test]
 fn what_a_command_does_to_the_real_tree_is_taken_back_exactly() {
-    // Not in /tmp, where a confined command may write.
-    let world = World::on(Path::new("/var/tmp"));
-    world
-        .write("edited", "old")
-        .write("gone/x", "x")
-        .write("same", "same")
-        .write("moded", "m")
-        .write("one", "1")
-        .link("one", "two");
+    let Some(world) = confined() else { return };
+    world.write("edited", "old").write("gone/x", "x").write("same", "same");
+    world.write("moded", "m").write("one", "1").link("one", "two");
     world.symlink("edited", "link").fifo("fifo").write("large", vec![1; 200_000]).write("twin", "old").mkdir("hollow");
     world.write("in-place/f", "old").set_mtime("in-place", 1_000_000_002, 5);
     world.set_mtime("gone", 1_000_000_000, 5).set_mtime("", 1_000_000_001, 5).chmod("edited", 0o640);
-    if !can_confine(&world) {
-        return;
-    }
     let before = world.manifest();
     let script = "echo new > edited; rm -r gone fifo large hollow; chmod 600 moded; rm two; echo 2 > two; mkdir -p made/by; echo n > made/by/n; \
                   ln -sf other link; echo new > twin; mv same moved; echo more >> in-place/f; exit 3";
@@ -71,22 +60,11 @@ fn what_a_command_does_to_the_real_tree_is_taken_back_exactly() {
 /// What it left of its session is nobody's: neither that nor its name stands in anybody's way.
 #[test]
 fn the_name_for_a_run_that_was_killed_while_its_session_was_made_is_free() {
-    let run = |steps: &dyn Fn(&World) -> String| {
-        let world = World::on(Path::new("/var/tmp"));
-        world.write("f", "old");
-        let said = can_confine(&world).then(|| {
-            let call = world.call(["run", "--in", ".", "-n", "work", "--", "sh", "-c", "echo new > f"]);
-            call.env("RECANT_STEPS", steps(&world)).run()
-        });
-        (world, said)
-    };
-    let log = |world: &World| world.root().join("steps");
-    let (world, Some(said)) = run(&|world| format!("log:{}", log(world).display())) else { return };
-    said.ok();
-    let steps = std::fs::read_to_string(log(&world)).expect("a log of steps");
-    let n = 1 + steps.lines().position(|step| step.contains("changes.jsonl.new")).expect("its changes are written");
-    let (world, Some(said)) = run(&|_| format!("kill:{n}")) else { return };
-    said.with(137);
+    let run = |world: &World| world.call(["run", "--in", ".", "-n", "work", "--", "sh", "-c", "echo new > f"]);
+    let (Some(first), Some(world)) = (confined(), confined()) else { return };
+    let steps = steps_of(|| run(first.write("f", "old")));
+    let n = 1 + steps.iter().position(|step| step.contains("changes.jsonl.new")).expect("its changes are written");
+    run(world.write("f", "old")).env("RECANT_STEPS", format!("kill:{n}")).run().with(137);
     world.recant("session new -n work").ok();
 }
 
@@ -96,14 +74,9 @@ fn shared_memory_of_a_run_on_the_real_tree_is_its_own_and_closed_where_that_cann
     if !shm.is_dir() {
         return common::skip("there is no /dev/shm");
     }
-    let whos: &[Who] = if is_root() { &[Who::Root, Who::User] } else { &[Who::User] };
-    for who in whos {
-        // Not in /tmp, where a confined command may write.
-        let desk = Desk::of(*who, World::on(Path::new("/var/tmp")));
-        let said = desk.recant("run --in . -- true");
-        if said.status == 125 {
-            return common::skip(&format!("no confinement here: {}", said.stderr().trim()));
-        }
+    for who in whos() {
+        let Some(world) = confined() else { return };
+        let desk = Desk::of(*who, world);
         let kept = tempfile::Builder::new().prefix("recant-kept-").tempdir_in(shm).expect("a directory in /dev/shm");
         let name = kept.path().file_name().expect("a name").to_string_lossy().into_owned();
         if desk.other() {
@@ -151,12 +124,8 @@ fn shared_memory_of_a_run_on_the_real_tree_is_its_own_and_closed_where_that_cann
 
 #[test]
 fn it_writes_nowhere_else_and_a_later_edit_is_a_conflict() {
-    // Not in /tmp, where a confined command may write.
-    let world = World::on(Path::new("/var/tmp"));
+    let Some(world) = confined() else { return };
     world.write("a/f", "1").write("b/f", "1").write("outside", "o");
-    if !can_confine(&world) {
-        return;
-    }
     let script = "echo 2 > a/f; echo 2 > b/f; echo x > outside || exit 7";
     world.call(["run", "--in", "a", "--in", "b", "-n", "both", "--", "sh", "-c", script]).run().with(7);
     assert_eq!((world.read("a/f"), world.read("b/f"), world.read("outside")), ("2\n".into(), "2\n".into(), "o".into()));
@@ -173,46 +142,10 @@ fn it_writes_nowhere_else_and_a_later_edit_is_a_conflict() {
     assert!(said.stderr().lines().last().is_some_and(|line| line.contains("\"result\":\"committed\"")), "{said}");
 }
 
-/// Whatever step it is killed before, what was there is given back by the session, or was not changed yet.
-#[test]
-fn killed_before_any_step_nothing_that_was_there_is_lost() {
-    for step in common::steps() {
-        let world = World::on(Path::new("/var/tmp"));
-        world.write("f", "1").write("gone/x", "x").link("f", "g");
-        if !can_confine(&world) {
-            return;
-        }
-        let before = world.manifest();
-        let said = world
-            .call(["run", "--in", ".", "--", "sh", "-c", "echo 2 > f; rm -r gone; echo n > new"])
-            .env("RECANT_STEPS", format!("kill:{step}"))
-            .run();
-        let what = format!("killed before step {step}");
-        world.recant("recover").ok();
-        let sessions = world.recant("list --json").ok().json()["sessions"].as_array().expect("a list").clone();
-        let committed = sessions.iter().any(|session| session["status"] == "committed");
-        let directories = std::fs::read_dir(world.store().join("sessions")).expect("a directory").count();
-        assert_eq!(
-            (sessions.len(), directories),
-            (usize::from(committed), usize::from(committed)),
-            "{what}: what it had begun is gone"
-        );
-        if committed {
-            world.recant("rollback last").ok();
-        }
-        before.assert_same(&world.manifest(), &what);
-        if said.status == 0 {
-            assert!(committed && step > 30, "{what}: {said}");
-            return;
-        }
-        assert_eq!(said.status, 137, "{what}: {said}");
-    }
-}
-
 #[test]
 fn without_network_no_connection_leads_out_and_what_stays_open_is_said() {
     desk::each(|desk| {
-        if !can_confine(&World::on(Path::new("/var/tmp"))) || !desk::has("bash") {
+        if confined().is_none() || !desk::has("bash") {
             return;
         }
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -259,9 +192,9 @@ fn what_a_run_on_the_real_tree_cannot_do_is_refused_with_the_reason_and_what_can
     }
 }
 
-/// A world outside of /tmp whose PATH has these programs and what a shell needs.
-fn world_with(programs: &[&str]) -> World {
-    let mut world = World::on(Path::new("/var/tmp"));
+/// A world whose PATH has these programs and what a shell needs.
+pub fn world_with(programs: &[&str]) -> Option<World> {
+    let mut world = confined()?;
     let bin = world.root().join("bin");
     let search = std::env::var_os("PATH").expect("a PATH");
     for name in [&["sh", "touch", "mkdir", "rm", "ls"], programs].concat() {
@@ -269,16 +202,13 @@ fn world_with(programs: &[&str]) -> World {
         world.mkdir(&bin).symlink(found.unwrap_or_else(|| "/bin/true".into()), bin.join(name));
     }
     world.set("PATH", &bin);
-    world
+    Some(world)
 }
 
 #[test]
 fn caches_of_programs_in_path_are_made_for_a_run_on_the_real_tree_and_go_again_where_they_stayed_empty() {
-    let world = world_with(&["npm", "go"]);
+    let Some(world) = world_with(&["npm", "go"]) else { return };
     let home = world.root().join("home");
-    if !can_confine(&world) {
-        return;
-    }
     let run = |script: &str| world.call(["run", "--in", ".", "--", "sh", "-c", script]).run();
     let said = run(
         "touch ~/.npm/_cacache/x ~/.cache/y ~/go/pkg/mod/z && rm ~/go/pkg/mod/z; ls ~/go/pkg; ls -d ~/.cargo ~/.m2 2> /dev/null",
@@ -309,11 +239,8 @@ fn caches_of_programs_in_path_are_made_for_a_run_on_the_real_tree_and_go_again_w
 
 #[test]
 fn caches_of_a_run_on_the_real_tree_are_those_of_the_settings_and_never_the_store_s_place() {
-    let world = world_with(&["npm"]);
+    let Some(world) = world_with(&["npm"]) else { return };
     let home = world.root().join("home");
-    if !can_confine(&world) {
-        return;
-    }
     world.mkdir(home.join("mine")).mkdir(home.join(".cache"));
     let run = |words: &[&str]| world.call([words, &["run", "--in", ".", "--", "sh", "-c", "touch ~/.cache/x"]].concat()).run();
     // Landlock takes nothing out of a directory that may be written to.
@@ -343,11 +270,8 @@ fn caches_of_a_run_on_the_real_tree_are_those_of_the_settings_and_never_the_stor
 /// What another machine starts here is no cache: a command could put its own program there.
 #[test]
 fn no_command_on_the_real_tree_writes_where_other_machines_find_recant() {
-    let world = world_with(&["mv"]);
+    let Some(world) = world_with(&["mv"]) else { return };
     let home = world.root().join("home");
-    if !can_confine(&world) {
-        return;
-    }
     let place = ".local/lib/recant/bin";
     let run = |script: &str| world.call(["run", "--in", ".", "--", "sh", "-c", script]).run();
     let script = format!("touch ~/.cache/x && ! mkdir -p ~/{place}/1.0 && ! mkdir -p ~/.local/lib");
@@ -366,13 +290,9 @@ fn npm_installs_on_the_real_tree() {
     if !desk::has("npm") {
         return;
     }
-    let world = World::on(Path::new("/var/tmp"));
-    if !can_confine(&world) {
-        return;
-    }
-    world
-        .write("package.json", r#"{"name":"app","version":"1.0.0"}"#)
-        .write("package/package.json", r#"{"name":"leaf","version":"1.0.0"}"#);
+    let Some(world) = confined() else { return };
+    world.write("package.json", r#"{"name":"app","version":"1.0.0"}"#);
+    world.write("package/package.json", r#"{"name":"leaf","version":"1.0.0"}"#);
     world.program("sh", ["-ec", "tar czf leaf.tgz package; rm -r package"]).run().ok();
     let before = world.manifest();
     world.recant("run --in . -- npm install ./leaf.tgz --offline --no-audit --no-fund").ok();
@@ -383,15 +303,14 @@ fn npm_installs_on_the_real_tree() {
 
 #[test]
 fn cargo_fetches_on_the_real_tree() {
-    let (true, Some(cargo)) = (desk::has("git"), std::env::var_os("CARGO")) else {
-        return common::skip("a cargo that fetches: it is not known where cargo is");
-    };
-    let mut world = World::on(Path::new("/var/tmp"));
-    if !can_confine(&world) {
-        return;
+    // The one that has built this.
+    let cargo = Path::new(env!("CARGO"));
+    if !desk::has("git") || !cargo.exists() {
+        return common::skip("a cargo that fetches: there is no git, or no cargo where this was built");
     }
+    let Some(mut world) = confined() else { return };
     let path = std::env::var("PATH").expect("a PATH");
-    world.set("PATH", format!("{}:{path}", Path::new(&cargo).parent().expect("a directory").display()));
+    world.set("PATH", format!("{}:{path}", cargo.parent().expect("a directory").display()));
     let manifest = |name: &str| format!("[package]\nname = '{name}'\nversion = '1.0.0'\nedition = '2021'\n");
     let dep = world.root().join("dep");
     world.write(dep.join("Cargo.toml"), manifest("dep")).write(dep.join("src/lib.rs"), "");
@@ -412,11 +331,8 @@ fn cargo_fetches_on_the_real_tree() {
 
 #[test]
 fn a_command_that_kills_its_init_ends_with_it_and_what_it_did_is_recorded() {
-    let world = World::on(Path::new("/var/tmp"));
+    let Some(world) = confined() else { return };
     world.write("a", "old");
-    if !can_confine(&world) {
-        return;
-    }
     let before = world.manifest();
     // A child of it, too, that is nobody's by then.
     let script =
@@ -433,10 +349,7 @@ fn a_command_that_kills_its_init_ends_with_it_and_what_it_did_is_recorded() {
 /// A shell gives its own process, with the children that it has, to the last command of a script.
 #[test]
 fn what_was_there_before_a_run_outlives_it() {
-    let world = World::on(Path::new("/var/tmp"));
-    if !can_confine(&world) {
-        return;
-    }
+    let Some(world) = confined() else { return };
     let recant = common::recant();
     let script = format!(
         "sleep 60 > /dev/null 2>&1 & echo $! > pid; exec {recant} run --in . --no-wait -- sh -c 'sleep 50 > /dev/null 2>&1 & echo $! > theirs'"
@@ -450,15 +363,12 @@ fn what_was_there_before_a_run_outlives_it() {
 
 #[test]
 fn what_rules_left_out_before_a_run_is_none_of_its_session() {
-    let world = World::on(Path::new("/var/tmp"));
+    let Some(world) = confined() else { return };
     world.write("nm/a", "x").write(".recantignore", "nm/\n").write("secret", "s1").write("src.c", "c\n");
     let said = world.recant("run --in . -- truncate -s 0 nm/a src.c").ok();
     assert!(said.stderr().contains("not in the session: what ") && said.stderr().contains("/.recantignore"), "{said}");
     world.recant("rollback last").ok();
     assert_eq!((world.read("nm/a"), world.read("src.c")), (String::new(), "c\n".to_owned()));
-    if !can_confine(&world) {
-        return;
-    }
     is_exact(&world, "rm .recantignore");
     is_exact(&world, "echo s2 > secret; echo secret > .recantignore; echo m >> src.c");
     is_exact(&world, "mkdir sub; echo '*' > sub/.recantignore; echo new > sub/f");
@@ -471,10 +381,10 @@ fn what_rules_left_out_before_a_run_is_none_of_its_session() {
 fn what_cannot_be_read_is_named_once_and_the_first_twenty_of_many() {
     // Not in /tmp, where a confined command may write.
     let desk = Desk::on(Who::User, Path::new("/var/tmp"));
-    if !can_confine(&World::on(Path::new("/var/tmp"))) {
+    if confined().is_none() {
         return;
     }
-    desk.made("mkdir in; for n in $(seq 10 34); do echo $n > in/f$n; chmod 0 in/f$n; done; echo x > in/late");
+    desk.bare(&desk.world.tree(), "mkdir in; for n in $(seq 10 34); do echo $n > in/f$n; chmod 0 in/f$n; done; echo x > in/late");
     let script = "echo new > in/new; rm in/f10; chmod 0 in/late";
     let run = |options: &[&str]| {
         let said = desk.call([&["run"], options, &["--in", "in", "--", "sh", "-c", script]].concat()).run().with(4);
@@ -492,24 +402,10 @@ fn what_cannot_be_read_is_named_once_and_the_first_twenty_of_many() {
 
 #[test]
 fn names_of_a_file_that_a_run_parts_are_one_file_again() {
-    let world = World::on(Path::new("/var/tmp"));
-    world
-        .write("a", "data")
-        .link("a", "b")
-        .link("a", "c")
-        .write("d/x", "d")
-        .link("d/x", "gg")
-        .write("p", "p")
-        .link("p", "../out")
-        .symlink("a", "l1")
-        .link("l1", "l2")
-        .fifo("f1")
-        .link("f1", "f2");
-    if !can_confine(&world) {
-        return;
-    }
-    // Older than the clock's granularity, so that the index is believed.
-    std::thread::sleep(std::time::Duration::from_millis(60));
+    let Some(world) = confined() else { return };
+    world.write("a", "data").link("a", "b").link("a", "c").write("d/x", "d").link("d/x", "gg").write("p", "p");
+    world.link("p", "../out").symlink("a", "l1").link("l1", "l2").fifo("f1").link("f1", "f2");
+    crate::settle();
     for script in [
         "sed -i s/data/DATA/ b",
         "mv d b2; touch n",
@@ -522,26 +418,6 @@ fn names_of_a_file_that_a_run_parts_are_one_file_again() {
     ] {
         is_exact(&world, script);
     }
-}
-
-#[test]
-fn snapshots_of_runs_go_as_the_settings_say() {
-    let world = World::on(Path::new("/var/tmp"));
-    world.write("f", "0").config("[snapshot]\nkeep = 3\n");
-    if !can_confine(&world) {
-        return;
-    }
-    for round in 1..6 {
-        world.call(["run", "--in", ".", "--", "sh", "-c", &format!("echo {round} > f")]).run().ok();
-        let there = world.recant("snapshot list --jsonl").ok().json_lines().len();
-        assert!(there <= 3, "{round}: {there} snapshots");
-    }
-    // The two of the run stay, however few are to be kept.
-    world.config("[snapshot]\nkeep = 1\n");
-    world.call(["run", "--in", ".", "--", "sh", "-c", "echo last > f"]).run().ok();
-    assert_eq!(world.recant("snapshot list --jsonl").ok().json_lines().len(), 2);
-    world.recant("rollback last").ok();
-    assert_eq!(world.read("f"), "5\n");
 }
 
 /// A run on the real tree is taken back exactly, made again, and taken back.
@@ -559,11 +435,7 @@ fn is_exact(world: &World, script: &str) {
 
 #[test]
 fn a_store_that_the_command_could_write_to_is_refused_before_it_is_started() {
-    // Not in /tmp, where a confined command may write.
-    let world = World::on(Path::new("/var/tmp"));
-    if !can_confine(&world) {
-        return;
-    }
+    let Some(world) = confined() else { return };
     let beside = world.root().join("beside");
     world.program("mkdir", [&beside]).run().ok();
     let [beside, tree] = [&beside, &world.tree()].map(|path| path.to_str().expect("plain").to_owned());
@@ -587,10 +459,7 @@ fn a_store_that_the_command_could_write_to_is_refused_before_it_is_started() {
 
 #[test]
 fn last_is_the_newest_snapshot_that_no_run_took() {
-    let world = World::on(Path::new("/var/tmp"));
-    if !can_confine(&world) {
-        return;
-    }
+    let Some(world) = confined() else { return };
     let run = |script: &str| world.call(["run", "--in", ".", "--", "sh", "-c", script]).run().ok();
     world.write("f", "first");
     run("echo run > f");
@@ -611,19 +480,16 @@ fn last_is_the_newest_snapshot_that_no_run_took() {
     let list = world.recant("snapshot list --json").ok().json();
     let rows = list["snapshots"].as_array().expect("snapshots");
     let asked: Vec<String> = rows.iter().filter(|row| row["run"] == false).map(|row| row["n"].to_string()).collect();
-    assert_eq!(asked, [n.as_str(), "3"], "{list}");
+    assert_eq!(asked, [n.as_str(), "2"], "{list}");
 }
 
 #[test]
 fn a_command_that_makes_more_than_the_limit_is_recorded() {
-    let world = World::on(Path::new("/var/tmp"));
+    let Some(world) = confined() else { return };
     world.config("[snapshot]\nmax_files = 20\n");
     (0..15).for_each(|i| {
         world.write(format!("r/{i}"), "x");
     });
-    if !can_confine(&world) {
-        return;
-    }
     is_exact(&world, "cd r; for i in $(seq 100 120); do echo $i > $i; done");
     (0..15).for_each(|i| {
         world.write(format!("r/more-{i}"), "x");
@@ -635,17 +501,9 @@ fn a_command_that_makes_more_than_the_limit_is_recorded() {
 
 #[test]
 fn a_directory_that_the_command_removes_comes_back() {
-    let world = World::on(Path::new("/var/tmp"));
-    world
-        .write("d/f", "x")
-        .write("d/sub/g", "y")
-        .write("d/one", "1")
-        .link("d/one", "d/two")
-        .symlink("f", "d/link")
-        .chmod("d/sub", 0o700);
-    if !can_confine(&world) {
-        return;
-    }
+    let Some(world) = confined() else { return };
+    world.write("d/f", "x").write("d/sub/g", "y").write("d/one", "1").link("d/one", "d/two");
+    world.symlink("f", "d/link").chmod("d/sub", 0o700);
     // The directory above is in no snapshot: its time is not.
     let before = manifest(&world.path("d"));
     for script in ["rm -r d", "rm -r d; echo file > d"] {
@@ -663,12 +521,10 @@ fn a_directory_that_the_command_removes_comes_back() {
 /// Landlock knows no modes, so that a command can close a store that its user owns.
 #[test]
 fn a_command_that_closes_the_store_leaves_what_it_changed_in_a_session_all_the_same() {
-    let all = [Who::Root, Who::User].into_iter().filter(|who| is_root() || *who == Who::User);
-    for desk in all.map(|who| Desk::on(who, Path::new("/var/tmp"))) {
+    for who in whos() {
+        let Some(world) = confined() else { return };
+        let desk = Desk::of(*who, world);
         let store = desk.world.store();
-        if desk.recant("run --in . -- true").status == 125 {
-            return common::skip("no confinement here");
-        }
         let ways =
             ["chmod -R 000 S", "chmod -R a-w S", "find S -depth -exec chmod 000 {} +", "chmod 000 S/snapshots/* S/sessions"];
         for close in ways {
@@ -686,12 +542,9 @@ fn a_command_that_closes_the_store_leaves_what_it_changed_in_a_session_all_the_s
 
 #[test]
 fn a_rollback_says_that_a_file_of_a_run_on_the_real_tree_is_parted_from_its_names_outside() {
-    let world = World::on(Path::new("/var/tmp"));
+    let Some(world) = confined() else { return };
     world.write("in/own", "1").link("in/own", "in/twin").write("in/one", "old").link("in/one", "outer");
     world.write("in/a", "old").link("in/a", "in/b").link("in/a", "outside").fifo("in/pipe").link("in/pipe", "pipe");
-    if !can_confine(&world) {
-        return;
-    }
     let script = "for f in own one a; do echo new > in/$f; done; chmod 600 in/b; rm in/pipe";
     world.call(["run", "--in", "in", "--", "sh", "-c", script]).run().ok();
     let said = world.recant("rollback last").with(4);
