@@ -261,13 +261,13 @@ fn the_turns_of_a_day_fit_on_pages_and_each_comes_once_while_others_come() {
     };
     (1..=20).for_each(turn);
     all_at_once(&world, "agent turns", "turns", 20);
-    (21..=50).for_each(turn);
-    let next = std::cell::Cell::new(51);
+    (21..=40).for_each(turn);
+    let next = std::cell::Cell::new(41);
     let pages = pages(&world, "agent turns", || {
         turn(next.get());
         next.set(next.get() + 1);
     });
-    let expected: Vec<String> = (1..=50).rev().map(|n| n.to_string()).collect();
+    let expected: Vec<String> = (1..=40).rev().map(|n| n.to_string()).collect();
     assert!(pages.len() > 1);
     assert_eq!(items(&pages, "turns", &["n"]), expected);
 }

@@ -91,7 +91,8 @@ fn session(said: &Said) -> String {
 fn the_edit_is_shown_and_made_as_a_session_that_a_rollback_takes_back() {
     let world = world();
     let before = around(&world);
-    assert_snapshot!(masked(&world.recant("agent install gemini --dry-run").ok()), @r#"
+    let shown = world.recant("agent install gemini --dry-run").ok();
+    assert_snapshot!(masked(&shown), @r#"
     status 0
     --- stdout
     # /world/home/.gemini: new directory, mode 0755
@@ -127,42 +128,11 @@ fn the_edit_is_shown_and_made_as_a_session_that_a_rollback_takes_back() {
     "#);
     assert_same(&world, &before, "a dry run");
     let said = world.recant("agent install gemini -y").ok();
-    assert_snapshot!(masked(&said).replace(&session(&said), "ID"), @r#"
-    status 0
-    --- stdout
-    # /world/home/.gemini: new directory, mode 0755
-    diff --git a/world/home/.gemini/settings.json b/world/home/.gemini/settings.json
-    new file mode 100644
-    --- /dev/null
-    +++ b/world/home/.gemini/settings.json
-    @@ -0,0 +1,22 @@
-    +{
-    +  "hooks": {
-    +    "SessionStart": [
-    +      { "hooks": [{ "name": "recant", "type": "command", "command": "/bin/recant hook gemini", "timeout": 10000 }] }
-    +    ],
-    +    "BeforeAgent": [
-    +      { "hooks": [{ "name": "recant", "type": "command", "command": "/bin/recant hook gemini", "timeout": 10000 }] }
-    +    ],
-    +    "BeforeTool": [
-    +      { "hooks": [{ "name": "recant", "type": "command", "command": "/bin/recant hook gemini", "timeout": 10000 }] }
-    +    ],
-    +    "AfterTool": [
-    +      { "hooks": [{ "name": "recant", "type": "command", "command": "/bin/recant hook gemini", "timeout": 10000 }] }
-    +    ],
-    +    "AfterAgent": [
-    +      { "hooks": [{ "name": "recant", "type": "command", "command": "/bin/recant hook gemini", "timeout": 10000 }] }
-    +    ],
-    +    "SessionEnd": [
-    +      { "hooks": [{ "name": "recant", "type": "command", "command": "/bin/recant hook gemini", "timeout": 10000 }] }
-    +    ]
-    +  }
-    +}
-    created   ~/.gemini/settings.json
-    --- stderr
+    assert_eq!(said.stdout(), format!("{}created   ~/.gemini/settings.json\n", shown.stdout()), "what was shown is made");
+    assert_snapshot!(said.masked_err().replace(&session(&said), "ID"), @"
     recant: to take it back: recant rollback ID
     recant: they count from the agent's next start on; recant agent status gemini tells if they fire
-    "#);
+    ");
     let listed = world.recant("list --json").ok().json();
     assert_eq!(
         (&listed["sessions"][0]["command"], &listed["sessions"][0]["changes"]),
@@ -243,8 +213,9 @@ const ODD: [(&str, &str); 9] = [
 
 #[test]
 fn settings_as_people_have_them_are_the_same_bytes_after_an_uninstall_or_a_rollback() {
-    for agent in ["claude", "codex", "gemini", "copilot"] {
-        for (what, text) in ODD {
+    for (n, agent) in ["claude", "codex", "gemini", "copilot"].into_iter().enumerate() {
+        // All of them are edited by the same hand: each has a third, and the first one all.
+        for (what, text) in ODD.into_iter().skip(n.saturating_sub(1)).step_by(if n == 0 { 1 } else { 3 }) {
             let world = world();
             let path = settings(&world, agent, "--user");
             world.write(&path, text).chmod(&path, 0o600);
@@ -467,8 +438,10 @@ fn status_tells_if_the_hooks_fire_and_why_not() {
       what the preset dev leaves out: .env*, *.log, caches, what is built, as target
       what an agent writes before its hooks are called, or while they are off
     ");
+    // What is not covered stands below, whatever comes before it.
+    let first_part = |said: &Said| masked(said).split("not covered:\n").next().expect("a part").to_owned();
     world.recant("agent install claude -y").ok();
-    assert_snapshot!(masked(&status("")), @"
+    assert_snapshot!(first_part(&status("")), @"
     status 4
     --- stdout
     Claude Code 2.1.330: hooks have not fired yet
@@ -477,14 +450,9 @@ fn status_tells_if_the_hooks_fire_and_why_not() {
       calls    /bin/recant
       last     none
       ! no event was ever seen: start Claude Code, and ask again
-    not covered:
-      files outside of the project
-      version control's own directories, as .git
-      what the preset dev leaves out: .env*, *.log, caches, what is built, as target
-      what an agent writes before its hooks are called, or while they are off
     ");
     event(&world, "claude", "SessionStart");
-    assert_snapshot!(masked(&status("claude")), @"
+    assert_snapshot!(first_part(&status("claude")), @"
     status 0
     --- stdout
     Claude Code 2.1.330: hooks fire
@@ -492,11 +460,6 @@ fn status_tells_if_the_hooks_fire_and_why_not() {
       hooks    ~/.claude/settings.json (user)
       calls    /bin/recant
       last     <time> SessionStart in /world/tree
-    not covered:
-      files outside of the project
-      version control's own directories, as .git
-      what the preset dev leaves out: .env*, *.log, caches, what is built, as target
-      what an agent writes before its hooks are called, or while they are off
     ");
     // Each of these keeps them from firing, wherever it stands.
     for (name, text, why) in [
@@ -550,7 +513,15 @@ fn status_asks_codex_for_the_trust_of_its_hooks() {
     world.write(world.root().join("home/.codex/config.toml"), "[features]\nhooks = false\n");
     assert!(flat(&answer("trusted", "true").with(4)).contains("features.hooks in"));
     world.remove(world.root().join("home/.codex/config.toml"));
-    // One that says nothing is not waited for long; what is not known stands against nothing.
+}
+
+/// What is not known stands against nothing.
+#[test]
+#[ignore = "long: waits as long as recant does"]
+fn a_codex_that_says_nothing_is_not_waited_for_long() {
+    let world = world();
+    world.recant("agent install codex -y").ok();
+    event(&world, "codex", "SessionStart");
     program(&world, "codex", "exec sleep 60");
     let start = std::time::Instant::now();
     world.recant("agent status codex").ok();

@@ -6,7 +6,9 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
+use crate::agent::Agent;
 use crate::common::{World, recant};
+use crate::desk::until;
 use serde_json::{Value, json};
 
 /// The eras.
@@ -458,6 +460,11 @@ fn progress_and_cancellation_are_the_same_for_older_clients() {
     runs_that_take_time(Era::Legacy);
 }
 
+/// Waits until session `s` has a change of this file: its command has begun.
+fn until_held(world: &World, name: &str) {
+    until(name, || world.recant("diff s --name-only").stdout().contains(name));
+}
+
 fn runs_that_take_time(era: Era) {
     let world = World::new();
     let mut client = Client::new(&world, era);
@@ -483,7 +490,7 @@ fn runs_that_take_time(era: Era) {
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     // A cancelled call is not answered; what it wrote is held.
     let id = client.ask("tools/call", call("touch four; sleep 60"));
-    std::thread::sleep(Duration::from_millis(700));
+    until_held(&world, "four");
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "unknown" } }));
     let start = Instant::now();
@@ -492,7 +499,7 @@ fn runs_that_take_time(era: Era) {
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     // Nor is one whose client leaves.
     client.ask("tools/call", call("touch six; sleep 60"));
-    std::thread::sleep(Duration::from_millis(700));
+    until_held(&world, "six");
     let start = Instant::now();
     assert!(client.close() && start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     let shown = world.recant("diff s --name-only --json").ok().json();
@@ -515,8 +522,8 @@ fn a_command_that_does_not_end_when_it_is_asked_to_is_killed_and_held() {
 fn a_server_that_is_asked_to_end_keeps_what_its_commands_have_written() {
     let (world, id) = held();
     let mut client = Client::new(&world, Era::Modern);
-    client.ask("tools/call", json!({ "name": "hold_run", "arguments": { "shell": "touch x; sleep 60", "session": "s" } }));
-    std::thread::sleep(Duration::from_millis(700));
+    client.ask("tools/call", json!({ "name": "hold_run", "arguments": { "shell": "touch made; sleep 60", "session": "s" } }));
+    until_held(&world, "made");
     client.end();
     let shown = world.recant("diff s --name-only --json").ok();
     assert!(shown.err.is_empty(), "it still runs: {shown}");
@@ -570,22 +577,12 @@ fn every_tool_that_looks_gives_what_its_schema_promises() {
             "{committed}"
         );
         world.recant("rollback s").ok();
-        turn(&world);
+        let agent = Agent::begin(&world, "claude", "s");
+        agent.prompt("edit");
+        agent.edit("edited", "x");
+        agent.stop();
         assert_eq!(done(client.call("turns", json!({ "agent": "claude" })))["total"], 1);
         assert_eq!(done(client.call("status", json!({})))["sessions"]["rolled_back"], 1);
-    }
-}
-
-/// A turn of an agent, as its hooks tell it.
-fn turn(world: &World) {
-    for (name, fields) in [
-        ("UserPromptSubmit", json!({ "prompt": "edit" })),
-        ("PreToolUse", json!({ "tool_name": "Write", "tool_input": { "file_path": world.path("edited") } })),
-        ("Stop", json!({})),
-    ] {
-        let mut event = json!({ "session_id": "s", "hook_event_name": name, "cwd": world.tree() });
-        event.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
-        world.call(["hook", "claude"]).stdin(event.to_string()).run().ok();
     }
 }
 
@@ -1108,8 +1105,8 @@ fn output_that_is_cut_says_so_and_notes_are_counted() {
 fn a_command_ends_with_a_server_that_is_killed() {
     let world = World::new();
     let mut client = Client::new(&world, Era::Modern);
-    client.ask("tools/call", json!({ "name": "hold_run", "arguments": { "shell": "touch x; sleep 60", "session": "s" } }));
-    std::thread::sleep(Duration::from_millis(1500));
+    client.ask("tools/call", json!({ "name": "hold_run", "arguments": { "shell": "touch made; sleep 60", "session": "s" } }));
+    until_held(&world, "made");
     client.server.kill().expect("a server to kill");
     let start = Instant::now();
     loop {
@@ -1128,8 +1125,8 @@ fn a_command_whose_time_was_over_before_it_could_start_is_told_so() {
     let world = World::new();
     let mut client = Client::new(&world, Era::Modern);
     let call = |shell: &str| json!({ "name": "hold_run", "arguments": { "shell": shell, "session": "s" } });
-    client.ask("tools/call", call("sleep 8"));
-    std::thread::sleep(Duration::from_millis(1500));
+    client.ask("tools/call", call("touch made; sleep 60"));
+    until_held(&world, "made");
     let told = refused(client.call("hold_run", json!({ "shell": "touch x", "session": "s", "timeout": 1 })));
     assert!(told["state"].as_str().is_some_and(|state| state.contains("not started")), "{told}");
 }

@@ -35,6 +35,14 @@ fn skipped(said: &common::Said, world: &World) -> Vec<String> {
     rows.iter().map(|row| row["path"].as_str().expect("a path").trim_start_matches(&*tree).to_owned()).collect()
 }
 
+/// Takes turns back, but for these paths.
+#[track_caller]
+fn leaves(world: &World, words: &str, paths: &[&str]) -> common::Said {
+    let said = world.recant(&format!("agent undo {words} -y --json")).with(4);
+    assert_eq!(skipped(&said, world), paths, "{said}");
+    said
+}
+
 /// What was said, without ids and times.
 fn masked(said: &common::Said) -> String {
     let mask = |text: String, before: &str, length: usize, mask: &str| match text.find(before) {
@@ -47,6 +55,13 @@ fn masked(said: &common::Said) -> String {
     let text = mask(said.to_string(), "recant rollback ", 4, "ID");
     let text = mask(text, "\n2  ", 12, "DAY  TIME   ");
     mask(text, "\n1  ", 12, "DAY  TIME   ")
+}
+
+/// A turn that edits one file.
+fn edits(agent: &Agent<'_>, prompt: &str, name: &str, content: &str) {
+    agent.prompt(prompt);
+    agent.edit(name, content);
+    agent.stop();
 }
 
 /// What an agent does in turn `n` of twenty: always something else.
@@ -148,8 +163,7 @@ fn a_file_that_a_person_edits_before_or_after_the_agent_does_in_one_turn_stays()
     pause();
     agent.edit("src/main.rs", "mine, and the agent's\n");
     agent.stop();
-    let said = world.recant("agent undo -y --json").with(4);
-    assert_eq!(skipped(&said, &world), ["README", "src/main.rs"]);
+    let said = leaves(&world, "", &["README", "src/main.rs"]);
     assert!(said.json()["skipped"].to_string().contains("during the turn, too"));
     assert_eq!(world.read("run.sh"), "#!/bin/sh\n");
 }
@@ -178,8 +192,7 @@ fn of_two_agents_at_once_each_ones_turn_goes_back_alone_and_what_both_may_have_w
     assert_eq!(said.json()["turns"], json!([2]));
     assert_eq!(skipped(&said, &world), ["both", "from-claude", "named", "src/main.rs"]);
     assert_eq!((world.read("src/lib.rs"), world.read("src/main.rs")), ("pub fn one() {}\n".into(), "claude\n".into()));
-    let said = world.recant("agent undo 1 -y --json").with(4);
-    assert_eq!(skipped(&said, &world), ["both"]);
+    leaves(&world, "1", &["both"]);
     assert_eq!(world.read("src/main.rs"), "fn main() {}\n");
     // What Claude's own tool named is not the other's, whatever ran meanwhile.
     assert!(world.exists("both") && !world.exists("from-claude") && !world.exists("named"));
@@ -222,8 +235,7 @@ fn a_turn_that_was_interrupted_goes_back_too_but_not_what_its_last_command_may_h
     agent.starts("Bash", &json!({ "command": "rm -r src" }));
     run(&world, "rm -r src");
     assert_eq!(turns(&world)[0]["ended"], false);
-    let said = world.recant("agent undo -y --json").with(4);
-    assert_eq!(skipped(&said, &world), ["src", "src/lib.rs", "src/main.rs"]);
+    let said = leaves(&world, "", &["src", "src/lib.rs", "src/main.rs"]);
     assert!(said.json()["skipped"].to_string().contains("whose end was not told"));
     assert_eq!(world.read("README"), "about\n");
     world.recant("agent undo 1 -y --force").ok();
@@ -240,13 +252,10 @@ fn a_turn_whose_end_was_not_told_is_ended_by_the_next_one_of_its_session() {
     pause();
     run(&world, "echo mine > mine; echo mine >> run.sh");
     pause();
-    agent.prompt("two");
-    agent.edit("README", "agent again\n");
-    agent.stop();
+    edits(&agent, "two", "README", "agent again\n");
     let listed = turns(&world);
     assert_eq!((&listed[0]["ended"], &listed[0]["files"]), (&json!(true), &json!(1)));
-    let said = world.recant("agent undo 1 -y --json").with(4);
-    assert_eq!(skipped(&said, &world), ["mine", "run.sh"]);
+    leaves(&world, "1", &["mine", "run.sh"]);
     assert_eq!(world.read("README"), "about\n");
 }
 
@@ -275,9 +284,7 @@ fn some_paths_of_a_turn_go_back_alone_and_the_rest_later() {
 fn a_turn_after_an_undo_stands_on_what_the_undo_left() {
     let world = world();
     let agent = Agent::begin(&world, "claude", "s");
-    agent.prompt("one");
-    agent.edit("README", "wrong\n");
-    agent.stop();
+    edits(&agent, "one", "README", "wrong\n");
     world.recant("agent undo -y").ok();
     agent.prompt("two");
     agent.edit("README", "right\n");
@@ -291,9 +298,7 @@ fn a_turn_after_an_undo_stands_on_what_the_undo_left() {
 fn a_turn_that_writes_before_its_snapshot_is_whole_is_not_covered_and_its_files_are_refused() {
     let world = world();
     let agent = Agent::begin(&world, "claude", "s");
-    agent.prompt("one");
-    agent.edit("README", "one\n");
-    agent.stop();
+    edits(&agent, "one", "README", "one\n");
     world.config("[snapshot]\nmax_files = 3\n");
     let said = agent.prompt("two").json();
     assert!(said["systemMessage"].as_str().is_some_and(|text| text.contains("turn 2 cannot be undone")), "{said}");
@@ -353,9 +358,7 @@ fn the_oldest_turns_go_with_their_snapshots_and_a_persons_snapshots_stay() {
     world.config("[agent]\nkeep = 3\n[snapshot]\nkeep = 2\n");
     let agent = Agent::begin(&world, "claude", "s");
     for n in 1..=6 {
-        agent.prompt(&format!("number {n}"));
-        agent.edit("README", &format!("{n}\n"));
-        agent.stop();
+        edits(&agent, &format!("number {n}"), "README", &format!("{n}\n"));
     }
     let numbers: Vec<_> = turns(&world).iter().map(|turn| turn["n"].as_u64()).collect();
     assert_eq!(numbers, [Some(4), Some(5), Some(6)]);
@@ -382,8 +385,7 @@ fn a_path_that_the_snapshots_leave_out_is_named() {
     agent.edit(".env", "KEY=2\n");
     agent.edit("private/key", "2\n");
     agent.stop();
-    let said = world.recant("agent undo 1 -y --json").with(4);
-    assert_eq!(skipped(&said, &world), [".env", "private/key"]);
+    let said = leaves(&world, "1", &[".env", "private/key"]);
     assert!(said.json()["skipped"].to_string().contains("leave it out"));
     assert_eq!((world.read("README"), world.read(".env")), ("about\n".into(), "KEY=2\n".into()));
 }
@@ -393,9 +395,7 @@ fn a_turn_whose_snapshot_was_pruned_is_refused_before_anything_is_done() {
     let world = world();
     let agent = Agent::begin(&world, "claude", "s");
     for n in 1..=3 {
-        agent.prompt("one");
-        agent.edit("README", &format!("{n}\n"));
-        agent.stop();
+        edits(&agent, "one", "README", &format!("{n}\n"));
     }
     world.recant("snapshot prune --keep 2 -y").ok();
     let said = world.recant("agent undo 1 -y").with(1);
@@ -408,9 +408,7 @@ fn a_turn_whose_snapshot_was_pruned_is_refused_before_anything_is_done() {
 fn an_agent_cannot_undo_turns_by_itself() {
     let world = world();
     let agent = Agent::begin(&world, "claude", "s");
-    agent.prompt("one");
-    agent.edit("README", "agent\n");
-    agent.stop();
+    edits(&agent, "one", "README", "agent\n");
     // The person is asked, and the turn has its number: by then another may be the newest.
     for (words, typed) in [
         (&["undo", "1", "-y"][..], "recant agent undo 1"),
@@ -521,9 +519,7 @@ fn what_a_subagent_does_belongs_to_the_turn_even_after_its_end() {
 fn an_agent_that_goes_on_without_a_prompt_begins_a_turn() {
     let world = world();
     let agent = Agent::begin(&world, "gemini", "s");
-    agent.prompt("one");
-    agent.edit("README", "one\n");
-    agent.stop();
+    edits(&agent, "one", "README", "one\n");
     // The same session is woken up later, by something that no event tells.
     let fields = json!({ "prompt_id": "other", "tool_name": "Bash", "tool_use_id": "x", "tool_input": { "command": "x" } });
     agent.event("PreToolUse", fields.clone());
@@ -582,8 +578,7 @@ fn a_file_that_a_person_edits_in_a_turn_before_a_command_of_the_agent_changes_it
     pause();
     agent.shell("sed -i 's/^/  /' src/*.rs");
     agent.stop();
-    let said = world.recant("agent undo 1 -y --json").with(4);
-    assert_eq!(skipped(&said, &world), ["src/main.rs"]);
+    leaves(&world, "1", &["src/main.rs"]);
     assert_eq!(
         (world.read("src/main.rs"), world.read("src/lib.rs")),
         ("  fn main() {}\n  mine\n".into(), "pub fn one() {}\n".into())
@@ -642,8 +637,7 @@ fn a_tool_that_was_refused_or_failed_claims_nothing_of_what_came_after() {
     pause();
     agent.edit("README", "agent\n");
     agent.stop();
-    let said = world.recant("agent undo 1 -y --json").with(4);
-    assert_eq!(skipped(&said, &world), ["mine", "src/lib.rs"]);
+    leaves(&world, "1", &["mine", "src/lib.rs"]);
     assert_eq!(world.read("README"), "about\n");
 }
 
@@ -683,9 +677,7 @@ fn a_path_that_nobody_knows_is_refused_and_turns_are_found_from_a_directory_belo
     let world = World::new();
     world.write("README", "about\n").mkdir("sub");
     let agent = Agent::begin(&world, "claude", "s");
-    agent.prompt("one");
-    agent.edit("README", "agent\n");
-    agent.stop();
+    edits(&agent, "one", "README", "agent\n");
     for (words, why) in [
         ("agent undo 1 nope -y", "neither the turns nor the project has it"),
         ("agent undo 99999999999999999999999 -y", "neither the turns nor the project has it"),
@@ -738,8 +730,7 @@ fn nothing_goes_back_of_a_turn_of_which_a_line_is_garbled_and_a_cut_last_line_do
     let text = std::fs::read_to_string(&file).expect("a turn");
     // A write that was cut off, on a full disk, and the next one behind it.
     world.write(&file, text.replace("{\"end\"", "{\"seen\":[{\"pa{\"end\""));
-    let said = world.recant("agent undo 1 -y --json").with(4);
-    assert_eq!(skipped(&said, &world), ["README", "made"]);
+    let said = leaves(&world, "1", &["README", "made"]);
     assert!(said.json()["skipped"].to_string().contains("a hook was cut off"), "{said}");
     world.write(&file, format!("{text}{{\"seen\":[{{\"pa"));
     world.recant("agent undo 1 -y").ok();

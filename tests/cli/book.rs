@@ -169,7 +169,8 @@ fn compared(page: &Path, places: &[(&str, &str)], fits: Fits, run: impl Fn(&str)
     let marked: String = shown.iter().map(|Shown { command, .. }| format!("printf '\\1'\n{command}\n")).collect();
     let script = places.iter().fold(format!("exec 2>&1\n{marked}"), |script, (real, name)| script.replace(name, real));
     let said = places.iter().fold(run(&script).stdout(), |said, (real, name)| said.replace(real, name));
-    let said = with_one_id(&with_one_time(without_mounts(&said)));
+    let said: Vec<String> = said.split('\u{1}').map(without_mounts).collect();
+    let said = with_one_id(&with_one_time(said.join("\u{1}")));
     let outputs: Vec<&str> = said.split('\u{1}').skip(1).collect();
     if outputs.len() != shown.len() {
         return Some(format!("{} of {} commands were run:\n{said}", outputs.len(), shown.len()));

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::common::{self, Said, World};
+use crate::common::{self, World};
 
 /// A world in which `recant` is the one that is tested.
 fn world() -> World {
@@ -62,13 +62,6 @@ fn fish(world: &World, line: &str) -> Vec<String> {
 
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "\\'"))
-}
-
-/// What stands on a terminal after `line` and a tab.
-fn on_terminal(world: &World, shell: &str, line: &str) -> String {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/capture/terminals/complete.py");
-    let said: Said = world.program("python3", ["-B", script, shell, line]).run().ok();
-    said.stdout()
 }
 
 #[test]
@@ -252,26 +245,9 @@ fn fish_offers_what_recant_tells_and_commands_and_files_of_its_own() {
 }
 
 #[test]
-fn bash_offers_what_recant_tells_and_commands_and_files_of_its_own() {
-    if !has("bash") || !has("python3") {
-        return;
-    }
-    asked_on_a_terminal("bash");
-}
-
-#[test]
-fn zsh_offers_what_recant_tells_and_commands_and_files_of_its_own() {
-    if !has("zsh") || !has("python3") {
-        return;
-    }
-    asked_on_a_terminal("zsh");
-}
-
-fn asked_on_a_terminal(shell: &str) {
-    let (world, ..) = scene();
-    world.write("only-file", "x").mkdir("only-directory");
-    for (line, wanted) in [
-        // One offer alone is typed out, and more are listed.
+fn bash_and_zsh_offer_what_recant_tells_and_commands_and_files_of_their_own() {
+    // One offer alone is typed out, and more are listed.
+    let lines = [
         ("recant commit edi", &["recant commit edit "][..]),
         ("recant show ", &["edit", "done", "last"]),
         ("recant ro", &["recant rollback "]),
@@ -285,9 +261,16 @@ fn asked_on_a_terminal(shell: &str) {
         ("recant --store only-", &["recant --store only-directory/"]),
         ("recant --store=only-", &["recant --store=only-directory/"]),
         ("recant --color=al", &["recant --color=always "]),
-    ] {
-        let seen = on_terminal(&world, shell, line);
-        assert!(wanted.iter().all(|part| seen.contains(part)), "{shell}: {line}:\n{seen}");
-        assert!(!seen.contains("recant: ") && !seen.contains("rror"), "{shell}: {line}:\n{seen}");
+    ];
+    let (world, ..) = scene();
+    world.write("only-file", "x").mkdir("only-directory");
+    for shell in ["bash", "zsh"].into_iter().filter(|shell| has(shell) && has("python3")) {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/complete.py");
+        let said = world.program("python3", ["-B", script, shell]).stdin(serde_json::json!(lines).to_string()).run().ok().json();
+        for ((line, wanted), seen) in lines.iter().zip(said.as_array().expect("what each shows")) {
+            let seen = seen.as_str().expect("a text");
+            assert!(wanted.iter().all(|part| seen.contains(part)), "{shell}: {line}:\n{seen}");
+            assert!(!seen.contains("recant: ") && !seen.contains("rror"), "{shell}: {line}:\n{seen}");
+        }
     }
 }

@@ -7,6 +7,8 @@
     reason = "tests set up real files, and say what they skip"
 )]
 
+#[path = "../common/agent.rs"]
+mod agent;
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../common/desk.rs"]

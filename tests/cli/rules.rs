@@ -1,7 +1,7 @@
-//! Rules that comments cite by a letter and a number (D1, E4, F13) are each defined once, and sections of documents that they
-//! cite by name exist. A definition is a bold rule in docs/ARCHITECTURE.md or in a header of `src`, or a row of a table in tests/README.md.
+//! Rules that comments cite by a letter and a number (D1, E4, F13) are each defined once, sections of documents that they cite by name exist,
+//! and no file of tests is left out of the programs. A definition is a bold rule in docs/ARCHITECTURE.md or in a header of `src`, or a row of a table in tests/README.md.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Where the documents are that comments cite.
@@ -228,4 +228,72 @@ fn doc_comments_begin_with_what_a_thing_is_or_does() {
         }
     }
     assert!(found.is_empty(), "begin with a verb or a noun:\n{}", found.join("\n"));
+}
+
+/// The file that a module declared in this one lies in, below the package: one of these.
+fn module(file: &str, path: Option<&str>, name: &str) -> Vec<String> {
+    let (directory, own) = file.rsplit_once('/').expect("a file below tests");
+    if let Some(path) = path {
+        let (mut directory, mut path) = (directory, path);
+        while let Some(rest) = path.strip_prefix("../") {
+            (directory, path) = (directory.rsplit_once('/').map_or("", |(above, _)| above), rest);
+        }
+        return vec![format!("{directory}/{path}")];
+    }
+    let below = match own {
+        "main.rs" | "mod.rs" => directory.to_owned(),
+        own => format!("{directory}/{}", own.trim_end_matches(".rs")),
+    };
+    vec![format!("{below}/{name}.rs"), format!("{below}/{name}/mod.rs")]
+}
+
+#[test]
+fn each_file_of_tests_is_a_program_or_a_module_of_one() {
+    let files: Vec<String> = code().into_iter().filter(|file| file.starts_with("tests/") && file.ends_with(".rs")).collect();
+    let mut declared = BTreeSet::from(["tests/capture/program.rs".to_owned()]);
+    for file in &files {
+        let text = read(file);
+        let mut path = None;
+        for line in text.lines() {
+            if let Some(name) = line.trim_start_matches("pub ").strip_prefix("mod ").and_then(|rest| rest.strip_suffix(';')) {
+                declared.extend(module(file, path, name));
+            }
+            path = line.strip_prefix("#[path = \"").and_then(|rest| rest.strip_suffix("\"]"));
+        }
+    }
+    // Cargo takes main.rs of a directory of tests/ for a program.
+    let is_program = |file: &str| file.ends_with("/main.rs") && file.split('/').count() == 3;
+    let forgotten: Vec<&String> = files.iter().filter(|file| !is_program(file) && !declared.contains(*file)).collect();
+    assert!(files.len() > 80 && forgotten.is_empty(), "{} files; declared nowhere: {forgotten:?}", files.len());
+}
+
+/// Names of tests in tests/README.md: a function whole, or with `…` for what is left out.
+#[test]
+fn each_test_that_the_table_of_faults_names_is_there() {
+    let table = read("tests/README.md");
+    let text: String = code().iter().filter(|file| file.ends_with(".rs")).map(|file| read(file)).collect();
+    let functions: Vec<&str> = text.split("fn ").skip(1).map(|rest| rest.split(['(', '<']).next().unwrap_or_default()).collect();
+    let mut wrong = Vec::new();
+    let mut named = 0;
+    for token in table.split('`').skip(1).step_by(2).map(|token| token.rsplit("::").next().unwrap_or_default()) {
+        let parts: Vec<&str> = token.split('…').collect();
+        let is_name = |part: &&str| part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        if token.matches('_').count() < 3 || !parts.iter().all(is_name) {
+            continue;
+        }
+        named += 1;
+        let [first, .., last] = parts[..] else {
+            wrong.extend((!functions.contains(&token)).then_some(token));
+            continue;
+        };
+        let middle = &parts[1..parts.len() - 1];
+        let fits = |name: &&str| name.starts_with(first) && name.ends_with(last) && middle.iter().all(|part| name.contains(part));
+        wrong.extend((!functions.iter().any(fits)).then_some(token));
+    }
+    let paths =
+        table.split([' ', '`', ',', ';', ':', '(', ')', '|']).filter(|word| word.ends_with(".rs") || word.ends_with(".py"));
+    let is_there = |path: &str| ["tests", "src", "."].iter().any(|top| Path::new(top).join(path).is_file());
+    let missing: Vec<&str> = paths.filter(|path| !is_there(path)).collect();
+    assert!(named > 40, "only {named} tests are named");
+    assert!(wrong.is_empty() && missing.is_empty(), "no such test: {wrong:#?}\nno such file: {missing:#?}");
 }

@@ -874,12 +874,6 @@ pub fn name(bytes: &[u8]) -> OsString {
     OsString::from_vec(bytes.to_vec())
 }
 
-/// The steps of an operation, for a test that goes on until one is behind its end: where that never comes, the test fails and does not
-/// hang.
-pub fn steps() -> impl Iterator<Item = usize> {
-    (1..).inspect(|n| assert!(*n < 5_000, "step {n}, and no end"))
-}
-
 /// One row of the table of ways out of a run, which `tests/run.py` prints at its end: who tried it on which road, and what became of it
 /// ("closed", "said: where").
 pub fn way(way: &str, who: impl std::fmt::Debug, road: &str, outcome: &str) {

@@ -116,6 +116,7 @@ fn changed(said: &Said, host: &str) -> u32 {
 }
 
 #[test]
+#[ignore = "long: a playbook on three machines"]
 fn the_playbook_stops_at_the_first_host_that_is_not_well_takes_it_back_and_goes_on_later() {
     let Some(scene) = Scene::new() else { return };
     let before = common::manifest(&scene.hosts[1].home.join("a tree"));
@@ -153,6 +154,7 @@ fn the_playbook_stops_at_a_conflict_before_anything_is_changed() {
 }
 
 #[test]
+#[ignore = "long: a playbook on three machines"]
 fn a_commit_that_leaves_something_out_is_one_and_is_taken_back_where_it_is_not_well() {
     let Some(scene) = Scene::new() else { return };
     for host in &scene.hosts {

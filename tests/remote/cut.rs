@@ -3,8 +3,10 @@
 
 use std::path::PathBuf;
 
-use crate::common::{self, Manifest, Said, World, manifest};
-use crate::ssh::{self, Host, Net};
+use crate::common::sweep::{is_due, is_whole, steps_of};
+use crate::common::{self, Call, Manifest, Said, World, manifest};
+use crate::machines_of;
+use crate::ssh::{self, Host};
 
 /// A machine with a session to be committed or rolled back, put back as often as it is needed.
 struct Scene {
@@ -13,13 +15,14 @@ struct Scene {
     id: String,
     verb: &'static str,
     before: Manifest,
+    /// Once the verb is done, without times of directories.
+    after: Manifest,
+    steps: usize,
 }
 
 impl Scene {
     fn new(verb: &'static str) -> Option<Self> {
-        let mut world = World::new();
-        let net = Net::new(&mut world)?;
-        let host = net.host("web1");
+        let (world, _, [host]) = machines_of(["web1"])?;
         for (name, text) in [("tree/edited", "old"), ("tree/gone", "away"), ("tree/full/a", "1")] {
             host.write(name, text);
         }
@@ -32,8 +35,11 @@ impl Scene {
             far(&format!("commit {id}"));
         }
         let before = manifest(&host.home.join("tree"));
-        let scene = Self { world, host, id, verb, before };
+        let mut scene = Self { world, host, id, verb, after: before.clone(), before, steps: 0 };
         scene.there("mkdir ../saved && cp -a tree .local ../saved");
+        scene.steps = steps_of(|| scene.call()).len();
+        scene.after = scene.tree().without_directory_times();
+        assert!(scene.steps > 10 && !scene.is_after(&scene.before), "{verb}: {} steps", scene.steps);
         Some(scene)
     }
 
@@ -49,12 +55,16 @@ impl Scene {
         self.world.call(["-H", "web1"].iter().chain(words)).run()
     }
 
-    fn steps(&self, steps: &str) -> Said {
-        self.world.call(["-H", "web1", self.verb, &self.id]).env("RECANT_STEPS", steps).run()
+    fn call(&self) -> Call {
+        self.world.call(["-H", "web1", self.verb, &self.id])
     }
 
     fn tree(&self) -> Manifest {
         manifest(&self.host.home.join("tree"))
+    }
+
+    fn is_after(&self, tree: &Manifest) -> bool {
+        tree.clone().without_directory_times() == self.after
     }
 
     /// A script that a step runs: it leaves the number of the process that is at work, and cuts the connection.
@@ -76,90 +86,65 @@ impl Scene {
     }
 }
 
-#[test]
-fn whoever_cuts_the_connection_the_far_side_goes_on_to_its_end_and_status_tells() {
-    cut_before_steps(9);
-}
-
-#[test]
-#[ignore = "three minutes: the test above takes a third of these points"]
-fn the_same_before_every_step() {
-    cut_before_steps(3);
+/// Tries each verb at each step that is due, on the machine as it was: with the scene, the number of the step, and words for messages.
+fn sweep(mut judge: impl FnMut(&Scene, usize, &str)) {
+    for verb in ["commit", "rollback"] {
+        let Some(scene) = Scene::new(verb) else { return };
+        for n in (1..=scene.steps).filter(|n| is_due(*n)) {
+            scene.reset();
+            judge(&scene, n, &format!("{verb}, before step {n} of {}", scene.steps));
+        }
+    }
 }
 
 /// ssh, sshd and the relay are killed in turn.
-fn cut_before_steps(every: usize) {
-    for verb in ["commit", "rollback"] {
-        let Some(scene) = Scene::new(verb) else { return };
-        let log = scene.world.root().join("steps");
-        scene.steps(&format!("log:{}", log.display())).ok();
-        let (count, after) = (std::fs::read_to_string(&log).unwrap().lines().count(), scene.tree().without_directory_times());
-        let mut cuts = 0;
-        for who in ["ssh", "sshd", "relay"] {
-            let (script, worker) = scene.cutter(who);
-            // Each begins at another step.
-            for n in (1..=count).skip(who.len() % 3).step_by(every) {
-                scene.reset();
-                let _none = std::fs::remove_file(&worker);
-                let said = scene.steps(&format!("run:{n}:exec sh {}", script.display()));
-                let at = format!("{verb}, {who} killed before step {n} of {count}: {said}");
-                assert_eq!(said.status, 1, "{at}");
-                assert!(said.stderr().contains("web1: the connection was cut before the end was known"), "{at}");
-                assert!(said.stderr().contains("recant -H web1 status tells what was done"), "{at}");
-                let at_work: i32 = std::fs::read_to_string(&worker).unwrap().trim().parse().unwrap();
-                ssh::until("it has ended there", || !std::path::Path::new(&format!("/proc/{at_work}")).exists());
-                let status = scene.far(&["status", "--json"]).ok().json();
-                assert_eq!(
-                    (
-                        status["interrupted"].as_array().map(Vec::len),
-                        &status["sessions"][if verb == "commit" { "committed" } else { "rolled_back" }]
-                    ),
-                    (Some(0), &1.into()),
-                    "{at}"
-                );
-                after.assert_same(&scene.tree().without_directory_times(), &at);
-                cuts += 1;
-            }
-        }
-        println!("{verb}: {cuts} cuts over {count} steps, each time done to the end");
-    }
+#[test]
+fn whoever_cuts_the_connection_the_far_side_goes_on_to_its_end_and_status_tells() {
+    sweep(|scene, n, at| {
+        let who = ["ssh", "sshd", "relay"][n % 3];
+        let (script, worker) = scene.cutter(who);
+        let said = scene.call().env("RECANT_STEPS", format!("run:{n}:exec sh {}", script.display())).run();
+        let at = format!("{at}, {who} killed: {said}");
+        assert_eq!(said.status, 1, "{at}");
+        assert!(said.stderr().contains("web1: the connection was cut before the end was known"), "{at}");
+        assert!(said.stderr().contains("recant -H web1 status tells what was done"), "{at}");
+        let at_work: i32 = std::fs::read_to_string(&worker).unwrap().trim().parse().unwrap();
+        ssh::until("it has ended there", || !std::path::Path::new(&format!("/proc/{at_work}")).exists());
+        std::fs::remove_file(&worker).unwrap();
+        let status = scene.far(&["status", "--json"]).ok().json();
+        let ended = if scene.verb == "commit" { "committed" } else { "rolled_back" };
+        let interrupted = status["interrupted"].as_array().map(Vec::len);
+        assert_eq!((interrupted, &status["sessions"][ended]), (Some(0), &1.into()), "{at}");
+        scene.after.assert_same(&scene.tree().without_directory_times(), &at);
+    });
 }
 
 #[test]
 fn recant_killed_there_is_told_by_status_and_recovered_by_the_next_verb() {
-    for verb in ["commit", "rollback"] {
-        let Some(scene) = Scene::new(verb) else { return };
-        let log = scene.world.root().join("steps");
-        scene.steps(&format!("log:{}", log.display())).ok();
-        let (count, after) = (std::fs::read_to_string(&log).unwrap().lines().count(), scene.tree().without_directory_times());
-        let (mut undone, mut done, mut told) = (0, 0, 0);
-        for n in (1..=count).step_by(4) {
-            scene.reset();
-            let killed = scene.steps(&format!("kill:{n}"));
-            assert_eq!(killed.status, 137, "{verb}, before step {n}: {killed}");
-            told += scene.far(&["status", "--json"]).ok().json()["interrupted"].as_array().unwrap().len();
-            scene.far(&["recover"]).ok();
-            let found = scene.tree();
-            let is = |tree: &Manifest| tree.difference(&found).is_empty();
-            match (is(&scene.before), after.difference(&scene.tree().without_directory_times()).is_empty()) {
-                (true, _) => undone += 1,
-                (_, true) => done += 1,
-                _ => panic!("{verb}, killed before step {n}: {}", after.difference(&found)),
-            }
+    let mut seen = std::collections::BTreeSet::new();
+    sweep(|scene, n, at| {
+        let killed = scene.call().env("RECANT_STEPS", format!("kill:{n}")).run();
+        assert_eq!(killed.status, 137, "{at}: {killed}");
+        let told = scene.far(&["status", "--json"]).ok().json()["interrupted"].as_array().unwrap().len();
+        scene.far(&["recover"]).ok();
+        let tree = scene.tree();
+        if !scene.is_after(&tree) {
+            scene.before.assert_same(&tree, at);
         }
-        assert!(undone > 0 && done > 0 && told > 0, "{verb}: {undone} undone, {done} done, {told} told");
-        println!("{verb}: killed at {} of {count} steps: {undone} as before, {done} done; status told of {told}", undone + done);
+        seen.insert((scene.verb, told > 0, scene.is_after(&tree)));
+    });
+    for verb in ["commit", "rollback"].into_iter().filter(|_| is_whole() && !seen.is_empty()) {
+        let has = |what: fn(bool, bool) -> bool| seen.iter().any(|(of, told, done)| *of == verb && what(*told, *done));
+        assert!(has(|told, _| told) && has(|_, done| done) && has(|_, done| !done), "{verb}: {seen:?}");
     }
 }
 
 #[test]
 fn a_run_ends_with_its_connection_as_with_its_terminal() {
-    let mut world = World::new();
-    let Some(net) = Net::new(&mut world) else { return };
+    let Some((world, _, [host])) = machines_of(["web1"]) else { return };
     if !common::can_run() {
         return;
     }
-    let host = net.host("web1");
     let command = world.call(["-H", "web1", "run", "--", "sh", "-c", "echo held > f; exec sleep 600"]).command();
     let mut command = command;
     let mut child = command.stdin(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();

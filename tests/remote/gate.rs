@@ -5,7 +5,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
+use crate::common::sweep::steps_of;
 use crate::common::{self, Call, World};
+use crate::interruptible;
 use serde_json::Value;
 
 /// An operation at its gate.
@@ -23,7 +25,7 @@ impl Waiting {
 
     /// The same, where no silence of less than a minute ends it.
     fn long_at_gate(world: &World, verb: &str, id: &str) -> Self {
-        Self::begin(world.call([verb, id, "--gate", "--json"]), id)
+        Self::begin(interruptible(world, &[verb, id, "--gate", "--json"]), id)
     }
 
     fn begin(call: Call, id: &str) -> Self {
@@ -61,10 +63,10 @@ fn scene(store: Option<&std::path::Path>) -> (World, String) {
     }
     world.write("edited", "old").write("gone", "away").write("moded", "x").mkdir("full/sub");
     let id = world.begin();
-    world.stage_write(&id, "edited", "new").stage_write(&id, "made/deep/er", "new");
-    for words in ["delete ID gone", "chmod ID 0640 moded", "symlink ID there link", "delete ID full -r"] {
-        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
-    }
+    world.stage(
+        &id,
+        ["write edited new", "write made/deep/er new", "delete gone", "chmod 0640 moded", "symlink there link", "delete full"],
+    );
     (world, id)
 }
 
@@ -112,12 +114,8 @@ fn what_was_committed_since_somebody_named_it_for_pruning_stays() {
 
 #[test]
 fn one_that_is_not_told_to_go_leaves_everything_as_it_was() {
-    let other = tempfile::tempdir_in("/dev/shm").ok();
-    let places = [None, other.as_ref().map(|directory| directory.path().join("store"))];
-    if other.is_none() {
-        common::skip("two file systems: /dev/shm is none of its own");
-    }
-    for store in places {
+    let other = common::elsewhere();
+    for store in [None, other.as_ref().map(|directory| directory.path().join("store"))] {
         let (world, id) = scene(store.as_deref());
         for (verb, status) in [("commit", "pending"), ("rollback", "committed")] {
             if verb == "rollback" {
@@ -175,10 +173,8 @@ fn a_silence_ends_it_and_a_signal_too() {
 #[test]
 fn a_second_signal_behind_the_gate_does_not_end_it_where_it_stands() {
     let (world, id) = scene(None);
-    let log = world.root().join("steps");
-    world.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
-    let steps = std::fs::read_to_string(&log).expect("a log of steps");
-    let put = 1 + steps.lines().position(|line| line.contains("renameat") && line.contains("/tree/edited")).expect("a step");
+    let steps = steps_of(|| world.call(["commit", &id]));
+    let put = 1 + steps.iter().position(|step| step.contains("renameat") && step.contains("/tree/edited")).expect("a step");
     let (mut world, id) = scene(None);
     let before = world.manifest();
     world.set("RECANT_STEPS", format!("run:{put}:kill -TERM $PPID;run:{}:kill -TERM $PPID", put + 2));
@@ -192,9 +188,9 @@ fn a_second_signal_behind_the_gate_does_not_end_it_where_it_stands() {
 
 #[test]
 fn one_that_is_killed_while_it_waits_leaves_nothing_to_who_comes_next() {
-    let other = tempfile::tempdir_in("/dev/shm").ok().map(|directory| (directory.path().join("store"), directory));
-    for store in [None, other.as_ref().map(|(store, _)| store.as_path())] {
-        let (world, id) = scene(store);
+    let other = common::elsewhere();
+    for store in [None, other.as_ref().map(|directory| directory.path().join("store"))] {
+        let (world, id) = scene(store.as_deref());
         let before = world.manifest();
         for verb in ["commit", "rollback"] {
             let at_first = world.manifest();

@@ -83,6 +83,7 @@ fn placed(host: &Host) -> Vec<String> {
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[test]
+#[ignore = "long: needs the static build (make static)"]
 fn where_recant_is_missing_this_very_binary_is_put_and_older_ones_go() {
     let Some(near) = near() else { return };
     let host = near.net.bare("web1");
@@ -99,6 +100,7 @@ fn where_recant_is_missing_this_very_binary_is_put_and_older_ones_go() {
 }
 
 #[test]
+#[ignore = "long: needs the static build (make static)"]
 fn one_of_another_protocol_is_replaced_and_an_old_one_in_path_is_not_used() {
     let Some(near) = near() else { return };
     let host = near.net.bare("web1");
@@ -128,6 +130,7 @@ fn one_of_another_protocol_is_replaced_and_an_old_one_in_path_is_not_used() {
 }
 
 #[test]
+#[ignore = "long: needs the static build (make static)"]
 fn what_cannot_be_put_there_is_said_with_what_would_do_it() {
     let Some(near) = near() else { return };
     let host = near.net.bare("web1");
@@ -164,6 +167,7 @@ fn what_cannot_be_put_there_is_said_with_what_would_do_it() {
 }
 
 #[test]
+#[ignore = "long: needs the static build (make static)"]
 fn a_read_only_home_of_another_user_is_named() {
     let Some(near) = near() else { return };
     let Some(account) = ssh::ordinary() else { return };
@@ -178,6 +182,7 @@ fn a_read_only_home_of_another_user_is_named() {
 }
 
 #[test]
+#[ignore = "long: needs the static build (make static)"]
 fn doctor_tells_of_both_sides() {
     let Some(near) = near() else { return };
     let _host = near.net.bare("web1");
@@ -202,6 +207,7 @@ fn remedy(said: &Said) -> String {
 }
 
 #[test]
+#[ignore = "long: needs the static build (make static)"]
 fn a_home_where_nothing_may_be_run_is_named_and_what_is_said_to_help_does() {
     let Some(near) = near() else { return };
     let host = near.net.bare("web1");
@@ -228,6 +234,7 @@ fn a_home_where_nothing_may_be_run_is_named_and_what_is_said_to_help_does() {
 }
 
 #[test]
+#[ignore = "long: needs the static build (make static)"]
 fn a_home_that_is_mounted_read_only_is_named() {
     let Some(near) = near() else { return };
     let host = near.net.bare("web1");
@@ -242,6 +249,7 @@ fn a_home_that_is_mounted_read_only_is_named() {
 
 /// This side's buffers take all of it at once, and the line takes long: that is no silence.
 #[test]
+#[ignore = "long: needs the static build (make static)"]
 fn a_slow_line_is_no_far_side_that_is_silent() {
     let Some(near) = near() else { return };
     let Some(net) = near.net.apart() else { return };
@@ -341,6 +349,7 @@ impl StandIn {
 }
 
 #[test]
+#[ignore = "long: needs the static build (make static)"]
 fn a_signal_while_it_is_put_there_gives_it_up() {
     use rustix::process::{Pid, Signal, kill_process};
     let held = format!("{ONLY_THERE} & touch $ROOT/begun; trap \"\" TERM INT; cat > /dev/null; wait");
@@ -361,6 +370,7 @@ fn a_signal_while_it_is_put_there_gives_it_up() {
 }
 
 #[test]
+#[ignore = "long: needs the static build (make static)"]
 fn a_far_side_that_is_there_and_takes_nothing_more_is_given_up() {
     for takes in [ONLY_THERE, STALLS] {
         let Some(far) = StandIn::new(takes, "3s") else { return };
@@ -380,6 +390,7 @@ fn a_far_side_that_is_there_and_takes_nothing_more_is_given_up() {
 }
 
 #[test]
+#[ignore = "long: needs the static build (make static)"]
 fn what_tells_of_a_copy_ends_with_its_shell_and_keeps_it_from_being_taken_for_left() {
     let Some(far) = StandIn::new(STALLS, "4s") else { return };
     let child = far.begin();

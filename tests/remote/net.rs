@@ -1,6 +1,7 @@
 //! Machines with networks of their own, in namespaces (needs root and iproute2): one commit on three of them, and a network that goes away
 //! before and in the middle of one.
 
+use crate::common::sweep::steps_of;
 use crate::common::{Manifest, Said, World, manifest};
 use crate::ssh::{self, Host, Net};
 
@@ -39,6 +40,7 @@ fn staged(world: &World, hosts: &[Host]) -> String {
 }
 
 #[test]
+#[ignore = "long: waits for networks that are gone"]
 fn a_commit_on_three_machines_is_on_all_and_on_none_where_the_network_of_one_is_down() {
     let Some((world, hosts)) = scene(["web1", "web2", "web3"], "8s") else { return };
     let id = staged(&world, &hosts);
@@ -69,6 +71,7 @@ fn a_commit_on_three_machines_is_on_all_and_on_none_where_the_network_of_one_is_
 
 /// The network goes away there, and nobody is told: no connection is closed, no process ended.
 #[test]
+#[ignore = "long: waits for networks that are gone"]
 fn a_network_that_goes_away_in_the_middle_decides_nothing() {
     let Some((world, [host])) = scene(["web1"], "6s") else { return };
     let hosts = [host];
@@ -77,9 +80,7 @@ fn a_network_that_goes_away_in_the_middle_decides_nothing() {
     let before = tree(host);
     let steps = |verb: &str, steps: &str| world.call(["-H", "web1", verb, &id]).env("RECANT_STEPS", steps).run();
     for verb in ["commit", "rollback"] {
-        let log = world.root().join(format!("steps of {verb}"));
-        steps(verb, &format!("log:{}", log.display())).ok();
-        let count = std::fs::read_to_string(&log).unwrap().lines().count();
+        let count = steps_of(|| world.call(["-H", "web1", verb, &id])).len();
         let after = tree(host).without_directory_times();
         world.call(["-H", "web1", if verb == "commit" { "rollback" } else { "redo" }, &id]).run().ok();
         let worker = world.root().join("worker");

@@ -7,16 +7,15 @@ use std::process::{Child, Stdio};
 
 use crate::common::{self, World, can_run};
 use crate::ssh::{self, Net, kill};
+use crate::{interruptible, machines_of};
 use rustix::process::Signal;
 
 #[test]
 fn every_verb_says_there_what_it_says_here() {
-    let mut world = World::new();
-    let Some(net) = Net::new(&mut world) else { return };
-    let host = net.host("web1");
+    let Some((world, _, [host])) = machines_of(["web1"]) else { return };
     host.write("app.conf", "port = 80\n");
     let far = |words: &str| world.call(["-H", "web1"].into_iter().chain(words.split_whitespace())).run();
-    let id = far("session new -n upgrade").ok().stdout().trim().to_owned();
+    let id = far("session new -n upgrade").ok().id();
     world.call(["-H", "web1", "session", "write", "upgrade", "app.conf"]).stdin("port = 81\n").run().ok();
     far("session mkdir upgrade new").ok();
     assert_eq!(host.read("app.conf"), "port = 80\n");
@@ -71,13 +70,11 @@ fn every_verb_says_there_what_it_says_here() {
 
 #[test]
 fn what_is_chosen_there_is_of_all_projects_there_and_wants_a_word() {
-    let mut world = World::new();
-    let Some(net) = Net::new(&mut world) else { return };
-    let host = net.host("web1");
+    let Some((world, _, [host])) = machines_of(["web1"]) else { return };
     let far = |words: &str| world.call(["-H", "web1"].into_iter().chain(words.split_whitespace())).run();
     for project in ["src", "web"] {
         host.write(&format!("{project}/Makefile"), "all:\n");
-        let id = far("session new").ok().stdout().trim().to_owned();
+        let id = far("session new").ok().id();
         world.call(["-H", "web1", "session", "write", &id, &format!("{project}/f")]).stdin("new").run().ok();
     }
     let said = far("discard --all").with(2);
@@ -94,12 +91,10 @@ fn what_is_chosen_there_is_of_all_projects_there_and_wants_a_word() {
 
 #[test]
 fn a_run_there_is_held_there_and_ends_as_its_command_does() {
-    let mut world = World::new();
-    let Some(net) = Net::new(&mut world) else { return };
+    let Some((world, _, [host])) = machines_of(["web1"]) else { return };
     if !can_run() {
         return;
     }
-    let host = net.host("web1");
     host.write("f", "old\n");
     let said = world
         .call(["-H", "web1", "run", "--", "sh", "-c", "echo new > f; echo out; echo err >&2; cat; exit 7"])
@@ -122,9 +117,7 @@ fn a_run_there_is_held_there_and_ends_as_its_command_does() {
 
 #[test]
 fn words_of_any_bytes_arrive_as_they_are() {
-    let mut world = World::new();
-    let Some(net) = Net::new(&mut world) else { return };
-    let host = net.host("web1");
+    let Some((world, _, [host])) = machines_of(["web1"]) else { return };
     let names: [&[u8]; 9] = [
         b"a b",
         b"it's",
@@ -136,7 +129,7 @@ fn words_of_any_bytes_arrive_as_they_are() {
         b"-n",
         "\u{fc}!*?[~".as_bytes(),
     ];
-    let id = world.recant("-H web1 session new").ok().stdout().trim().to_owned();
+    let id = world.recant("-H web1 session new").ok().id();
     for name in names {
         let words = ["-H".as_bytes(), b"web1", b"session", b"write", id.as_bytes(), b"--", name].map(OsStr::from_bytes);
         world.call(words).stdin(name).run().ok();
@@ -172,9 +165,7 @@ fn every_login_shell_will_do_and_what_it_says_first_is_no_answer() {
 
 #[test]
 fn machines_have_names_in_the_settings_and_the_environment_names_one() {
-    let mut world = World::new();
-    let Some(net) = Net::new(&mut world) else { return };
-    let host = net.host("web1");
+    let Some((world, net, [host])) = machines_of(["web1"]) else { return };
     let ssh = net.settings().display().to_string();
     let store = host.home.join("other store");
     let text = format!("[remote]\nssh = ['ssh', '-F', '{ssh}']\n[remotes.shop]\nhost = 'web1'\nstore = '{}'\n", store.display());
@@ -196,9 +187,7 @@ fn machines_have_names_in_the_settings_and_the_environment_names_one() {
 
 #[test]
 fn who_is_no_host_or_cannot_be_reached_is_named() {
-    let mut world = World::new();
-    let Some(net) = Net::new(&mut world) else { return };
-    let host = net.host("web1");
+    let Some((world, _, [host])) = machines_of(["web1"]) else { return };
     let port = host.port;
     for words in ["-oProxyCommand=touch", "a b", "u@", "h:x"] {
         let said = world.call([&*format!("--host={words}"), "status"]).run();
@@ -239,12 +228,10 @@ fn begun(call: common::Call) -> (Child, BufReader<std::process::ChildStdout>, St
 
 #[test]
 fn signals_reach_the_command_there() {
-    let mut world = World::new();
-    let Some(net) = Net::new(&mut world) else { return };
+    let Some((world, _, [_host])) = machines_of(["web1"]) else { return };
     if !can_run() {
         return;
     }
-    let _host = net.host("web1");
     // As from a terminal: to all of the group; as from kill(1): to recant, which ends its run by it.
     for (signal, script, status) in [
         (Signal::INT, "trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.05; done", 9),
@@ -252,7 +239,7 @@ fn signals_reach_the_command_there() {
         (Signal::TERM, "echo ready; exec sleep 600", 143),
     ] {
         // A verb that does not read, and more on its way than all pipes hold: the signal goes past it.
-        let (mut child, mut stdout, line) = begun(world.call(["-H", "web1", "run", "--", "sh", "-c", script]));
+        let (mut child, mut stdout, line) = begun(interruptible(&world, &["-H", "web1", "run", "--", "sh", "-c", script]));
         assert_eq!(line, "ready\n", "{signal:?}");
         let mut input = child.stdin.take().unwrap();
         let feed = std::thread::spawn(move || drop(input.write_all(&vec![b'x'; 8 << 20])));
@@ -268,10 +255,8 @@ fn signals_reach_the_command_there() {
 
 #[test]
 fn streams_of_any_size_go_through_and_a_closed_one_is_closed_there() {
-    let mut world = World::new();
-    let Some(net) = Net::new(&mut world) else { return };
-    let host = net.host("web1");
-    let id = world.recant("-H web1 session new").ok().stdout().trim().to_owned();
+    let Some((world, _, [host])) = machines_of(["web1"]) else { return };
+    let id = world.recant("-H web1 session new").ok().id();
     let large: Vec<u8> = (0..5_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     world.call(["-H", "web1", "session", "write", &id, "large"]).stdin(&large).run().ok();
     let got = world.call(["-H", "web1", "cat", &id, "large"]).run().ok().out;
@@ -291,10 +276,8 @@ fn streams_of_any_size_go_through_and_a_closed_one_is_closed_there() {
 
 #[test]
 fn what_cannot_be_written_here_is_no_success() {
-    let mut world = World::new();
-    let Some(net) = Net::new(&mut world) else { return };
-    let _hosts = ["web1", "web2"].map(|name| net.host(name));
-    let id = world.recant("-H web1 session new").ok().stdout().trim().to_owned();
+    let Some((world, _, _hosts)) = machines_of(["web1", "web2"]) else { return };
+    let id = world.recant("-H web1 session new").ok().id();
     world.call(["-H", "web1", "session", "write", &id, "large"]).stdin(vec![b'x'; 3 << 20]).run().ok();
     let nowhere = |words: &str| {
         let script = format!("exec \"$0\" -H {words} > /dev/full");
@@ -321,10 +304,8 @@ fn what_cannot_be_written_here_is_no_success() {
 
 #[test]
 fn content_that_is_cut_off_is_not_taken_for_all() {
-    let mut world = World::new();
-    let Some(net) = Net::new(&mut world) else { return };
-    let host = net.host("web1");
-    let id = world.recant("-H web1 session new").ok().stdout().trim().to_owned();
+    let Some((world, _, [host])) = machines_of(["web1"]) else { return };
+    let id = world.recant("-H web1 session new").ok().id();
     for who in ["ssh", "sshd", "relay"] {
         let mut command = world.call(["-H", "web1", "session", "write", &id, "f"]).command();
         let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -353,11 +334,9 @@ fn content_that_is_cut_off_is_not_taken_for_all() {
 
 #[test]
 fn a_rollback_sends_1_kib_at_most_whatever_the_sizes() {
-    let mut world = World::new();
-    let Some(net) = Net::new(&mut world) else { return };
-    let host = net.host("web1");
+    let Some((world, net, [host])) = machines_of(["web1"]) else { return };
     host.write("large", vec![b'o'; 20 << 20]);
-    let id = world.recant("-H web1 session new").ok().stdout().trim().to_owned();
+    let id = world.recant("-H web1 session new").ok().id();
     world.call(["-H", "web1", "session", "write", &id, "large"]).stdin(vec![b'n'; 20 << 20]).run().ok();
     // Keeps what goes to the far side: the words on ssh's command line, and what it reads.
     let sent = world.root().join("sent");
@@ -394,11 +373,11 @@ fn another_user_s_machine_is_worked_on_as_that_user() {
     let Some(account) = ssh::ordinary() else { return };
     let host = net.host_of("web1", &account);
     host.write("f", "old\n");
-    let id = world.recant("-H web1 session new").ok().stdout().trim().to_owned();
+    let id = world.recant("-H web1 session new").ok().id();
     world.call(["-H", "web1", "session", "write", &id, "f"]).stdin("new\n").run().ok();
     world.call(["-H", "web1", "session", "write", &id, "g"]).stdin("made\n").run().ok();
     // Nobody but root may make that.
-    let other = world.recant("-H web1 session new").ok().stdout().trim().to_owned();
+    let other = world.recant("-H web1 session new").ok().id();
     world.call(["-H", "web1", "session", "write", &other, "/etc/by-recant"]).stdin("x").run().ok();
     assert_eq!(world.call(["-H", "web1", "commit", &other]).run().status, 1);
     world.call(["-H", "web1", "commit", &id]).run().ok();
@@ -450,9 +429,7 @@ fn a_person_at_a_terminal_works_there_as_at_home() {
 
 #[test]
 fn standard_input_that_cannot_be_read_ends_the_verb_and_is_named() {
-    let mut world = World::new();
-    let Some(net) = Net::new(&mut world) else { return };
-    let host = net.host("web1");
+    let Some((world, _, [host])) = machines_of(["web1"]) else { return };
     host.write("app.conf", "old");
     world.call(["-H", "web1", "session", "new", "-n", "s"]).run().ok();
     // A directory can be opened, and not be read.
@@ -465,9 +442,7 @@ fn standard_input_that_cannot_be_read_ends_the_verb_and_is_named() {
 
 #[test]
 fn more_words_than_a_connection_carries_are_refused_by_name() {
-    let mut world = World::new();
-    let Some(net) = Net::new(&mut world) else { return };
-    let _host = net.host("web1");
+    let Some((world, _, [_host])) = machines_of(["web1"]) else { return };
     let long = "x".repeat(100 << 10);
     let words = ["-H", "web1", "run", "--", "true"].into_iter().chain(std::iter::repeat_n(&*long, 12));
     let said = world.call(words).run().with(1);
@@ -476,9 +451,7 @@ fn more_words_than_a_connection_carries_are_refused_by_name() {
 
 #[test]
 fn sudo_is_asked_where_the_settings_say_so_and_its_refusal_is_told_as_one() {
-    let mut world = World::new();
-    let Some(net) = Net::new(&mut world) else { return };
-    let host = net.host("web1");
+    let Some((world, net, [host])) = machines_of(["web1"]) else { return };
     let ssh = net.settings().display().to_string();
     world.config(&format!("[remote]\nssh = 'ssh -F {ssh}'\n[remotes.web1]\nsudo = true\n"));
     host.write(".noise", "PATH=$HOME/bin:$PATH\n");

@@ -18,9 +18,7 @@ fn a_patch_has_gits_headers() {
     let id = world.begin();
     world.stage_write(&id, "changed", "one\n2\nthree").stage_write(&id, "new dir/a b", "hello\n").stage_write(&id, "empty", "");
     world.stage_write(&id, "emptied", "").stage_write(&id, "was-empty", "now\n").stage_write(&id, "bin", b"a\0c");
-    world.call(["session", "delete", &id, "gone"]).run().ok();
-    world.call(["session", "chmod", &id, "0755", "tool"]).run().ok();
-    world.call(["session", "symlink", &id, "there", "link"]).run().ok();
+    world.stage(&id, ["delete gone", "chmod 0755 tool", "symlink there link"]);
     assert_snapshot!(world.call(["diff", &id]).run().ok().masked_out(), @r#"
     diff --git a/world/tree/bin b/world/tree/bin
     Binary files a/world/tree/bin and b/world/tree/bin differ
@@ -91,10 +89,7 @@ fn what_a_patch_cannot_say_stands_in_remarks() {
     let world = World::new();
     world.write("mode", "x").write("directory/in", "x").fifo("pipe").mkdir("kept").write("both", "a\n");
     let id = world.begin();
-    world.call(["session", "chmod", &id, "0600", "mode"]).run().ok();
-    world.call(["session", "chmod", &id, "0700", "kept"]).run().ok();
-    world.call(["session", "delete", &id, "-r", "directory"]).run().ok();
-    world.call(["session", "delete", &id, "pipe"]).run().ok();
+    world.stage(&id, ["chmod 0600 mode", "chmod 0700 kept", "delete directory", "delete pipe"]);
     world.call(["session", "mkdir", &id, "made", "--mode", "0750"]).run().ok();
     world.call(["session", "write", &id, "private", "--mode", "0600"]).stdin("x\n").run().ok();
     world.call(["session", "write", &id, "both", "--mode", "0640"]).stdin("b\n").run().ok();
@@ -160,11 +155,8 @@ fn git_apply_makes_of_the_tree_what_commit_makes_of_it_in_each_form_of_the_patch
     {
         world.stage_write(&id, name(odd), "2\n");
     }
-    world.call(["session", "delete", &id, "-r", "gone"]).run().ok();
-    world.call(["session", "chmod", &id, "0755", "tool"]).run().ok();
-    world.call(["session", "symlink", &id, "target", "to-link"]).run().ok();
-    world.call(["session", "symlink", &id, "elsewhere", "link"]).run().ok();
-    for gone in ["moved", "moved away", "as it is"] {
+    world.stage(&id, ["delete gone", "chmod 0755 tool", "symlink target to-link", "symlink elsewhere link", "delete moved"]);
+    for gone in ["moved away", "as it is"] {
         world.call(["session", "delete", "-r", &id, gone]).run().ok();
     }
     world.stage_write(&id, "moved here", numbered(0..50).replace("line 20\n", "twenty\n")).stage_write(&id, "same", "the same\n");
@@ -277,9 +269,7 @@ fn once_committed_the_old_side_comes_from_the_checkpoint() {
     world.write("f", "old\n").write("mode", "x\n").symlink("a", "l").write("gone", "bye\n");
     let id = world.begin();
     world.stage_write(&id, "f", "new\n").stage_write(&id, "made", "new\n");
-    world.call(["session", "chmod", &id, "0755", "mode"]).run().ok();
-    world.call(["session", "symlink", &id, "b", "l"]).run().ok();
-    world.call(["session", "delete", &id, "gone"]).run().ok();
+    world.stage(&id, ["chmod 0755 mode", "symlink b l", "delete gone"]);
     let pending = world.call(["diff", &id]).run().ok().stdout();
     for verb in ["commit", "rollback", "redo"] {
         world.call([verb, &id]).run().ok();
@@ -379,8 +369,7 @@ fn cat_prints_links_too_and_says_what_has_no_content() {
     world.write("gone", "bye").mkdir("d");
     let id = world.begin();
     world.call(["session", "symlink", &id, "over there", "l"]).run().ok();
-    world.call(["session", "delete", &id, "gone"]).run().ok();
-    world.call(["session", "delete", &id, "d"]).run().ok();
+    world.stage(&id, ["delete gone", "delete d"]);
     assert_eq!(world.call(["cat", &id, "l"]).run().ok().stdout(), "over there\n");
     assert_eq!(world.call(["cat", &id, "gone", "--before"]).run().ok().stdout(), "bye");
     assert_snapshot!(world.call(["cat", &id, "gone"]).run(), @r#"

@@ -63,6 +63,20 @@ fn yes(terminal: &Terminal<'_>, question: &str) -> String {
     asked
 }
 
+/// Presses keys that ask something, answers with yes, and leaves the list of what was done. Gives the question.
+#[track_caller]
+fn act(terminal: &Terminal<'_>, keys: &str, question: &str) -> String {
+    terminal.keys(keys);
+    let asked = yes(terminal, question);
+    leave_text(terminal);
+    asked
+}
+
+#[track_caller]
+fn undo(terminal: &Terminal<'_>) -> String {
+    act(terminal, "u", "Undo the last act of this screen?")
+}
+
 /// The words of the frame that is laid over the screen, in one line.
 fn framed(text: &str) -> String {
     framed_lines(text).iter().flat_map(|line| line.split_whitespace()).collect::<Vec<_>>().join(" ")
@@ -201,10 +215,8 @@ fn a_person_commits_two_blocks_and_a_directory_drops_another_merges_a_conflict_a
     terminal.keys("Tab");
     go_to(&terminal, "made");
     terminal.keys("Space").sees("98 chosen");
-    terminal.keys("c");
-    let asked = yes(&terminal, "Commit 2 blocks of 1 file and 97 changes of 300?");
+    let asked = act(&terminal, "c", "Commit 2 blocks of 1 file and 97 changes of 300?");
     assert!(asked.contains("97 created, 1 modified") && asked.contains("text (in part)"), "{asked}");
-    leave_text(&terminal);
     terminal.sees("203 changes");
     flags.recant("commit w text:1,3 made").ok();
     let first = newest(&flags);
@@ -212,23 +224,17 @@ fn a_person_commits_two_blocks_and_a_directory_drops_another_merges_a_conflict_a
 
     let head_then = head();
     go_to(&terminal, "gone");
-    terminal.keys("Space d");
-    let asked = yes(&terminal, "Discard 101 changes of 203?");
+    let asked = act(&terminal, "Space d", "Discard 101 changes of 203?");
     assert!(asked.contains("101 deleted"), "{asked}");
-    leave_text(&terminal);
     terminal.sees("102 changes");
     flags.recant("discard w gone").ok();
     alike(&screen, &flags, "a directory is discarded");
 
     go_to(&terminal, "conflict");
-    terminal.keys("Space m");
-    let asked = yes(&terminal, "Merge 1 change of 102?");
+    let asked = act(&terminal, "Space m", "Merge 1 change of 102?");
     assert!(asked.contains("1 of these has changed on the tree since: that is a conflict"), "{asked}");
-    leave_text(&terminal);
     go_to(&terminal, "conflict");
-    terminal.keys("Space c");
-    yes(&terminal, "Commit 1 change of 102?");
-    leave_text(&terminal);
+    act(&terminal, "Space c", "Commit 1 change of 102?");
     terminal.sees("101 changes");
     // By flags a path that is committed alone is no session of its own: the tree is the same.
     let merging = three_hundred();
@@ -241,10 +247,8 @@ fn a_person_commits_two_blocks_and_a_directory_drops_another_merges_a_conflict_a
     let merged = newest(&screen);
 
     let undo = |what: &str| {
-        terminal.keys("u");
-        let asked = yes(&terminal, "Undo the last act of this screen?");
+        let asked = undo(&terminal);
         assert!(asked.contains(what), "{what}: {asked}");
-        leave_text(&terminal);
     };
     undo("commit of ");
     undo("merge of ");
@@ -302,9 +306,7 @@ fn what_is_confirmed_is_what_was_seen_also_if_the_session_changes_before_the_ans
     terminal.keys("n").sees("nothing was changed");
     tree.assert_same(&world.manifest(), "no is no");
     assert_eq!(world.status("w"), "pending");
-    terminal.keys("c");
-    yes(&terminal, "Commit 5 changes of 5?");
-    leave_text(&terminal);
+    act(&terminal, "c", "Commit 5 changes of 5?");
     terminal.sees("committed");
     assert_eq!((world.status("w"), world.read("new"), world.read("dir/x")), ("committed".into(), "n\n".into(), "x\n".into()));
 }
@@ -354,30 +356,22 @@ fn a_block_a_directory_and_all_that_is_committed_go_back_and_come_again() {
     terminal.sees("r roll back");
     terminal.keys("c").sees("nothing of session");
     let again = |what: &str| {
-        terminal.keys("u");
-        yes(&terminal, "Undo the last act of this screen?");
-        leave_text(&terminal);
+        undo(&terminal);
         after.assert_same(&world.manifest(), what);
     };
     go_to(&terminal, "a.txt");
     terminal.keys("Tab").sees("2 blocks");
-    terminal.keys("] Space r");
-    yes(&terminal, "Roll back 1 block of 1 file of 6?");
-    leave_text(&terminal);
+    act(&terminal, "] Space r", "Roll back 1 block of 1 file of 6?");
     assert_eq!(world.read("a.txt"), numbers(40).replace("\n3\n", "\nthree\n"));
     again("a block came again");
     terminal.keys("q");
     go_to(&terminal, "dir/x");
     terminal.keys("Left Space").sees("2 chosen");
-    terminal.keys("r");
-    yes(&terminal, "Roll back 2 changes of 6?");
-    leave_text(&terminal);
+    act(&terminal, "r", "Roll back 2 changes of 6?");
     assert!(world.read("dir/x") == "x\n" && !world.exists("dir/z") && world.read("new") == "n\n");
     again("a directory came again");
     terminal.keys("A").sees("6 chosen");
-    terminal.keys("r");
-    yes(&terminal, "Roll back 6 changes of 6?");
-    leave_text(&terminal);
+    act(&terminal, "r", "Roll back 6 changes of 6?");
     before.assert_same(&world.manifest(), "all went back");
     assert_eq!(world.status("w"), "rolled_back");
     again("all came again");
@@ -395,13 +389,9 @@ fn of_a_part_that_is_on_the_tree_the_rest_is_committed_and_what_was_rolled_back_
     let shown = terminal.sees("partial");
     assert!(shown.contains("c commit") && shown.contains("r roll back"), "{shown}");
     assert_eq!(shown.matches('✓').count(), 4, "{shown}");
-    terminal.keys("A c");
-    yes(&terminal, "Commit 2 changes of 6?");
-    leave_text(&terminal);
+    act(&terminal, "A c", "Commit 2 changes of 6?");
     after.assert_same(&world.manifest(), "the rest is committed");
-    terminal.keys("u");
-    yes(&terminal, "Undo the last act of this screen?");
-    leave_text(&terminal);
+    undo(&terminal);
     partial.assert_same(&world.manifest(), "and back");
     terminal.sees("partial");
     terminal.keys("q").sees("end=0");
@@ -409,13 +399,9 @@ fn of_a_part_that_is_on_the_tree_the_rest_is_committed_and_what_was_rolled_back_
     let rolled = world.manifest();
     terminal.line("clear").line("recant review w").sees("rolled back");
     go_to(&terminal, "new");
-    terminal.keys("Space c");
-    yes(&terminal, "Commit 1 change of 6?");
-    leave_text(&terminal);
+    act(&terminal, "Space c", "Commit 1 change of 6?");
     assert_eq!((world.status("w"), world.read("new")), ("partial".into(), "n\n".into()));
-    terminal.keys("u");
-    yes(&terminal, "Undo the last act of this screen?");
-    leave_text(&terminal);
+    undo(&terminal);
     rolled.assert_same(&world.manifest(), "it was rolled back before");
     assert_eq!(world.status("w"), "rolled_back");
 }
@@ -431,14 +417,10 @@ fn a_discarded_session_is_refused_and_an_imported_one_is_committed_and_taken_bac
     world.recant("session prune w -y").ok();
     world.call(["session", "import"]).stdin(stream).run().ok();
     terminal.line("clear").line("recant review").sees("6 changes");
-    terminal.keys("A c");
-    yes(&terminal, "Commit 6 changes of 6?");
-    leave_text(&terminal);
+    act(&terminal, "A c", "Commit 6 changes of 6?");
     terminal.sees("committed");
     assert_eq!(world.read("new"), "n\n");
-    terminal.keys("u");
-    yes(&terminal, "Undo the last act of this screen?");
-    leave_text(&terminal);
+    undo(&terminal);
     before.assert_same(&world.manifest(), "an imported session was taken back");
 }
 
@@ -474,14 +456,10 @@ fn steps_are_looked_at_and_gone_back_to() {
     terminal.keys("Space").sees("it can only be looked at");
     terminal.keys("q").sees("7 changes");
     terminal.keys("s").sees("Steps, the newest first");
-    terminal.keys("Down r");
-    yes(&terminal, "to step 1?");
-    leave_text(&terminal);
+    act(&terminal, "Down r", "to step 1?");
     terminal.sees("6 changes");
     assert_eq!(head(), 1);
-    terminal.keys("u");
-    yes(&terminal, "Undo the last act of this screen?");
-    leave_text(&terminal);
+    undo(&terminal);
     terminal.sees("7 changes");
     assert_eq!(head(), 2);
     tree.assert_same(&world.manifest(), "steps touch nothing on the tree");
@@ -504,14 +482,10 @@ fn chosen_files_come_back_from_a_snapshot_and_go_again() {
         terminal.keys("Space");
     }
     terminal.sees("2 chosen");
-    terminal.keys("r");
-    yes(&terminal, "Restore 2 changes of 3?");
-    leave_text(&terminal);
+    act(&terminal, "r", "Restore 2 changes of 3?");
     terminal.sees("1 change ");
     assert_eq!((world.read("p/a"), world.read("p/b"), world.read("p/new")), ("a\n".into(), "b\n".into(), "new\n".into()));
-    terminal.keys("u");
-    yes(&terminal, "Undo the last act of this screen?");
-    leave_text(&terminal);
+    undo(&terminal);
     terminal.sees("3 changes");
     changed.assert_same(&world.manifest(), "the restore was taken back");
     // What changed since it was shown is not restored.
@@ -541,13 +515,9 @@ fn turns_of_an_agent_are_looked_at_and_undone() {
     assert!(turn.contains("one") && turn.contains("1 change "), "{turn}");
     terminal.keys("q").sees("6 changes");
     terminal.keys("t").sees("Turns of agents, the newest first");
-    terminal.keys("r");
-    yes(&terminal, "Undo turn 2 and the later ones?");
-    leave_text(&terminal);
+    act(&terminal, "r", "Undo turn 2 and the later ones?");
     assert_eq!(world.read("one"), "1\n");
-    terminal.keys("u");
-    yes(&terminal, "Undo the last act of this screen?");
-    leave_text(&terminal);
+    undo(&terminal);
     assert_eq!(world.read("one"), "2\n");
 }
 
@@ -685,9 +655,7 @@ fn an_editor_and_a_tool_have_the_terminal_and_give_it_back() {
     let shown = terminal.keys("D").sees("tool: 0");
     assert!(terminal.is_whole() && shown.contains("typed"), "{shown}");
     terminal.keys("Enter").sees("q quit");
-    terminal.keys("u");
-    yes(&terminal, "Undo the last act of this screen?");
-    leave_text(&terminal);
+    undo(&terminal);
     terminal.sees_no("+typed");
     assert_eq!(world.recant("cat w new").ok().stdout(), "n\n");
     // What the editor leaves as it was is no edit.
@@ -827,14 +795,10 @@ fn on_another_machine_the_screen_comes_up_there_and_acts_there() {
     terminal.line("stty -g > ../before; recant -H web1 review upgrade; echo \"end=$?\"");
     let shown = terminal.sees("q quit");
     assert!(shown.contains("upgrade") && shown.contains("app.conf"), "{shown}");
-    terminal.keys("A c");
-    yes(&terminal, "Commit 1 change of 1?");
-    leave_text(&terminal);
+    act(&terminal, "A c", "Commit 1 change of 1?");
     terminal.sees("committed");
     assert_eq!(host.read("app.conf"), "port = 81\n");
-    terminal.keys("u");
-    yes(&terminal, "Undo the last act of this screen?");
-    leave_text(&terminal);
+    undo(&terminal);
     assert_eq!(host.read("app.conf"), "port = 80\n");
     terminal.resize(100, 30).until("the new size", |text| text.lines().nth(29).is_some_and(|line| line.contains("q quit")));
     terminal.keys("q").sees("end=0");
@@ -845,17 +809,28 @@ fn on_another_machine_the_screen_comes_up_there_and_acts_there() {
 }
 
 #[test]
+fn of_many_deletions_each_can_be_seen_in_the_list_and_in_the_question() {
+    all_are_seen_of(400);
+}
+
+#[test]
+#[ignore = "long: hundreds of pages"]
 fn of_three_thousand_deletions_each_can_be_seen_in_the_list_and_in_the_question() {
+    all_are_seen_of(3000);
+}
+
+fn all_are_seen_of(count: usize) {
     if !can_run() {
         return;
     }
     let world = World::new();
-    world.program("sh", ["-c", "mkdir gone; cd gone; seq -f f%04.0f 1 3000 | xargs touch"]).run().ok();
+    world.program("sh", ["-c", &format!("mkdir gone; cd gone; seq -f f%04.0f 1 {count} | xargs touch")]).run().ok();
     held(&world, "rm -r gone");
     let Some(terminal) = review(&world, "w") else { return };
-    terminal.sees("3001 changes");
+    terminal.sees(&format!("{} changes", count + 1));
     terminal.sees("f0001");
-    terminal.keys("G").sees("f3000");
+    let last = format!("f{count:04}");
+    terminal.keys("G").sees(&last);
     let mut seen = BTreeSet::new();
     let mut note = |text: &str| {
         let names = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() == 5 && word.starts_with('f'));
@@ -867,14 +842,14 @@ fn of_three_thousand_deletions_each_can_be_seen_in_the_list_and_in_the_question(
         assert!(n < 200, "no end of the list");
         let text = terminal.settled();
         note(&text);
-        if text.contains("f3000") {
+        if text.contains(&last) {
             break;
         }
         terminal.keys("PageDown").until("another page", |now| now != text && now.contains("q quit"));
     }
-    assert_eq!(seen.len(), 3000, "in the list");
+    assert_eq!(seen.len(), count, "in the list");
     seen.clear();
-    terminal.keys("A c").sees("Commit 3001 changes of 3001?");
+    terminal.keys("A c").sees(&format!("Commit {0} changes of {0}?", count + 1));
     for n in 0.. {
         assert!(n < 2000, "no end of the question");
         let text = terminal.settled();
@@ -887,7 +862,7 @@ fn of_three_thousand_deletions_each_can_be_seen_in_the_list_and_in_the_question(
         }
         terminal.keys("PageDown").until("further lines", |now| now != text);
     }
-    assert_eq!(seen.len(), 3000, "in the question");
+    assert_eq!(seen.len(), count, "in the question");
 }
 
 #[test]
@@ -1010,10 +985,8 @@ fn an_undo_rewinds_over_no_step_that_came_since() {
     let Some(world) = small() else { return };
     let Some(terminal) = review(&world, "w") else { return };
     go_to(&terminal, "new");
-    terminal.keys("d");
-    let asked = yes(&terminal, "Discard 1 change of 6?");
+    let asked = act(&terminal, "d", "Discard 1 change of 6?");
     assert!(asked.contains("u takes it back"), "{asked}");
-    leave_text(&terminal);
     terminal.sees("5 changes");
     world.call(["run", "-q", "--session", "w", "--", "sh", "-c", "echo outside > later"]).run().ok();
     terminal.sees("later");
@@ -1026,9 +999,7 @@ fn an_undo_rewinds_over_no_step_that_came_since() {
     // Back at the step that the act led to, it is undone.
     world.recant(&format!("rewind w {}", stands - 1)).ok();
     terminal.sees("5 changes");
-    terminal.keys("u");
-    yes(&terminal, "Undo the last act of this screen?");
-    leave_text(&terminal);
+    undo(&terminal);
     terminal.sees("6 changes");
     terminal.keys("q").sees("end=0");
 }
@@ -1047,14 +1018,10 @@ fn an_undo_takes_back_what_its_act_did_and_nothing_that_was_committed_before() {
     world.recant("redo w m/x").ok();
     let before = world.manifest().without_directory_times();
     let Some(terminal) = review(&world, "w") else { return };
-    terminal.keys("A c");
-    yes(&terminal, "Commit 2 changes of 3?");
-    leave_text(&terminal);
+    act(&terminal, "A c", "Commit 2 changes of 3?");
     terminal.sees("committed");
     assert_eq!(world.read("m/y"), "1\ntwo\n");
-    terminal.keys("u");
-    yes(&terminal, "Undo the last act of this screen?");
-    leave_text(&terminal);
+    undo(&terminal);
     terminal.keys("q").sees("end=0");
     before.assert_same(&world.manifest().without_directory_times(), "m/x stays committed");
 }
