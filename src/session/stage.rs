@@ -182,7 +182,7 @@ impl<'a> Desk<'a> {
         }
         inherit::set_mode(&mut state.meta, mode);
         let n = self.number();
-        if let Some(change) = self.changes.at(&path).filter(|change| holds_content(change)) {
+        if let Some(change) = self.staged_at(&path).filter(|change| holds_content(change)) {
             let old = object_name(change.n);
             self.adopt(&old, n)?;
             state.meta = self.dress(n, &path, state.meta)?;
@@ -198,7 +198,7 @@ impl<'a> Desk<'a> {
         (before, mut after): (Before, Object),
         content: Option<&mut dyn Read>,
     ) -> Result<(), Error> {
-        let known = self.staged.get(path).or_else(|| self.changes.at(path)).cloned();
+        let known = self.staged_at(path).cloned();
         let n = match (&known, &content) {
             (Some(known), None) if after.as_ref().is_some_and(State::is_file) => known.n,
             _ => self.number(),
@@ -289,18 +289,23 @@ impl<'a> Desk<'a> {
     }
 
     fn is_staged(&self, path: &AbsPath) -> bool {
-        self.staged.contains_key(path) || self.changes.at(path).is_some()
+        self.staged_at(path).is_some()
+    }
+
+    /// The change that is staged for a path: at this desk, or before.
+    fn staged_at(&self, path: &AbsPath) -> Option<&Change> {
+        self.staged.get(path).or_else(|| self.changes.at(path))
     }
 
     /// The object at `path` with all that is staged so far.
     fn current(&self, path: &AbsPath) -> Result<Object, Error> {
-        if let Some(change) = self.staged.get(path).or_else(|| self.changes.at(path)) {
+        if let Some(change) = self.staged_at(path) {
             return Ok(change.after.clone());
         }
         // Nothing lies below an object that is staged in place of a directory.
         let above = std::iter::successors(path.parent(), AbsPath::parent);
         for ancestor in above {
-            if let Some(change) = self.staged.get(&ancestor).or_else(|| self.changes.at(&ancestor))
+            if let Some(change) = self.staged_at(&ancestor)
                 && !(change.before.object.as_ref().is_some_and(State::is_dir) && change.after.as_ref().is_some_and(State::is_dir))
             {
                 return Ok(None);
@@ -381,7 +386,7 @@ impl<'a> Desk<'a> {
 
     /// Notes the change of one path; its `before` is that of the first staging.
     fn put(&mut self, n: u32, path: &AbsPath, after: Object) -> Result<(), Error> {
-        let before = match self.staged.get(path).or_else(|| self.changes.at(path)) {
+        let before = match self.staged_at(path) {
             Some(change) => change.before.clone(),
             None => self.real(path)?,
         };

@@ -47,6 +47,35 @@ fn a_session_that_is_discarded_changes_nothing_and_leaves_its_name() {
     assert_eq!(world.read("file"), "new");
 }
 
+/// One edit takes up what another one of the same call has staged: its content, too.
+#[test]
+fn several_edits_of_a_path_that_are_staged_at_once_are_all_held() {
+    let world = World::new();
+    world.write("file", "old").chmod("file", 0o644);
+    let before = world.manifest();
+    let store = open(&world);
+    let id = store.begin(None).expect("a session");
+    let [file, made, directory] = ["file", "made", "directory"].map(|name| world.path(name));
+    let mode = |path, mode| Edit::Mode { path, mode };
+    let edits = [
+        write(&file, "new"),
+        mode(&file, 0o600),
+        write(&made, "one"),
+        mode(&made, 0o640),
+        write(&made, "two"),
+        mode(&made, 0o750),
+        Edit::Mkdir { path: &directory, mode: None },
+        mode(&directory, 0o700),
+    ];
+    store.stage(&id, edits).expect("staged");
+    store.plan(&id, Verb::Commit, &[]).and_then(recant::Plan::apply).expect("committed");
+    let state = |name: &str| world.manifest().0[name.as_bytes()].mode;
+    assert_eq!((world.read("file"), state("file")), ("new".into(), 0o600));
+    assert_eq!((world.read("made"), state("made"), state("directory")), ("two".into(), 0o750, 0o700));
+    store.plan(&id, Verb::Rollback, &[]).and_then(recant::Plan::apply).expect("rolled back");
+    before.without_directory_times().assert_same(&world.manifest().without_directory_times(), "rolled back");
+}
+
 #[test]
 fn every_sort_of_edit_is_held_committed_rolled_back_and_redone() {
     let world = World::new();
