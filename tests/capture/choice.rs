@@ -256,6 +256,10 @@ fn a_choice_has_its_own_before_and_its_own_content() {
         {
             (*size, *hash) = (bytes.len() as u64, None);
         }
+        // Of the same size and time as what is on the tree, by chance.
+        if let (Some(after), Some(now)) = (&mut after, &now.object) {
+            after.meta.mtime = now.meta.mtime;
+        }
         Choice { path, before: now, after, content }
     });
     let choices = choices.collect();
