@@ -32,7 +32,7 @@ TARGET = os.path.join(TOP, os.environ.get("CARGO_TARGET_DIR", "target"))
 TIMES = os.path.join(TOP, "tests", "times")
 USER = 65534
 # A test may take so many times as long as it took, and at least so many seconds.
-PATIENCE, LEAST = 10, 240
+PATIENCE, LEAST = 10, 120
 # Rows of tests/times are for tests that take at least so many seconds.
 SHORT = 0.5
 # Memory that the worlds of tests may need, in KiB.

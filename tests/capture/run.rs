@@ -1047,7 +1047,7 @@ fn directories_are_renamed_in_a_run_of_root_as_bare() {
 #[test]
 fn what_lies_in_a_directory_that_may_be_written_and_not_listed_is_committed_and_comes_off() {
     each(|desk| {
-        desk.made("mkdir real; echo r > real/r; chmod 300 real");
+        desk.bare(&desk.world.tree(), "mkdir real; echo r > real/r; chmod 300 real");
         for script in [
             "echo y > real/y; echo z >> real/r",
             "echo y > real/y; mkdir real/d; echo z > real/d/z",
@@ -1410,7 +1410,7 @@ fn what_lies_in_a_directory_that_is_closed_on_the_tree_is_named_and_the_rest_is_
             &["d", "e/sub", "l"],
         ),
     ] {
-        desk.made(made);
+        desk.bare(&desk.world.tree(), made);
         let said = desk.run(script).ok();
         named(&said.stderr(), closed, "you may not enter its directory on the tree");
         named(&said.stderr(), removed, "you may not enter its directory on the tree: its removal");

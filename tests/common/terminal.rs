@@ -32,7 +32,7 @@ impl<'w> Terminal<'w> {
         let directory = binary.parent().expect("a directory of the program").display();
         let shell = format!("PATH={directory}:$PATH PS1='$ ' exec sh -i");
         let (width, height) = (width.to_string(), height.to_string());
-        let begun = "start-server ; set -g status off ; set -g escape-time 0 ; set -g remain-on-exit on ; new-session -d -x";
+        let begun = "start-server ; set -g default-shell /bin/sh ; set -g status off ; set -g escape-time 0 ; set -g remain-on-exit on ; new-session -d -x";
         let words = begun.split(' ').chain([&*width, "-y", &*height, &*shell]);
         terminal.tmux(words).ok();
         terminal.sees("$");
