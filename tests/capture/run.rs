@@ -1317,10 +1317,10 @@ fn root_s_command_cannot_set_the_clock() {
 #[test]
 fn a_directory_that_is_closed_to_its_owner_is_no_obstacle_to_a_forced_rollback() {
     let desk = Desk::new(Who::User);
-    desk.made("echo old > d");
+    desk.bare(&desk.world.tree(), "echo old > d");
     desk.run("echo new > d").ok();
     desk.recant("commit last").ok();
-    desk.made("rm d; mkdir d; echo mine > d/x; chmod 000 d");
+    desk.bare(&desk.world.tree(), "rm d; mkdir d; echo mine > d/x; chmod 000 d");
     desk.recant("rollback last --force --dry-run").ok();
     desk.recant("rollback last --force").ok();
     assert_eq!(desk.world.read("d"), "old\n");

@@ -108,6 +108,10 @@ pub fn steps_of(verb: impl Fn() -> Call) -> Vec<String> {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(directory.path(), open).expect("a directory for all");
     let log = directory.path().join("steps");
+    // There already, so that the verb's umask closes it to nobody.
+    std::fs::File::create(&log)
+        .and_then(|file| file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666)))
+        .expect("a log");
     verb().env("RECANT_STEPS", format!("log:{}", log.display())).run();
     let text = std::fs::read_to_string(&log).unwrap_or_default();
     text.lines().map(|line| line.split_once(' ').map_or(line, |(_, step)| step).to_owned()).collect()

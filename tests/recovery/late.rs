@@ -524,7 +524,8 @@ fn sweep_late(name: &str, first: usize, stage: &dyn Fn() -> Option<Working>) {
             None => assert!([working.status, if first > 1 { 1 } else { 0 }].contains(&said.status), "{what}"),
         }
     }
-    let (last, mut killed) = (seen.last().copied().unwrap_or(usize::MAX - 100), 0);
+    let Some(last) = seen.last().copied() else { return assert!(!is_whole(), "{name}: at no step something could be put there") };
+    let mut killed = 0;
     for m in (last + 1..last + 100).filter(|m| is_due(*m)) {
         let working = stage().expect("a scene that could be had before");
         let said = working.run(last, &format!(";kill:{m}"));
