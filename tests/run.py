@@ -31,8 +31,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TARGET = os.path.join(TOP, os.environ.get("CARGO_TARGET_DIR", "target"))
 TIMES = os.path.join(TOP, "tests", "times")
 USER = 65534
-# A test may take so many times as long as it took, and at least so many seconds.
-PATIENCE, LEAST = 10, 120
+# A test may take so many times as long as it took, and at least so many seconds; where all steps are swept or long tests run, so many.
+PATIENCE, LEAST, LONG = 10, 120, 1800
 # Rows of tests/times are for tests that take at least so many seconds.
 SHORT = 0.5
 # Memory that the worlds of tests may need, in KiB.
@@ -73,7 +73,8 @@ def main():
     seed = os.environ.setdefault("RECANT_SWEEP_SEED", str(int(time.time()) % 5040))
     print(f"{len(tests)} tests; seed of the sweeps: {seed} (RECANT_SWEEP_SEED={seed} plays it again)", flush=True)
     with tempfile.TemporaryDirectory(prefix="recant-tests-", dir="/var/tmp") as directory:
-        done = run(tests, surroundings(args, directory), args.log)
+        is_long = args.long or args.all or "RECANT_SWEEP_EVERY" in os.environ
+        done = run(tests, surroundings(args, directory), args.log, LONG if is_long else LEAST)
     if args.record:
         record(done)
     report(done, time.monotonic() - begun, args.log)
@@ -182,8 +183,8 @@ def surroundings(args, directory):
     home = os.path.join(directory, "home")
     os.mkdir(home)
     os.chown(home, USER, USER)
-    names_kept = ["PATH", "CARGO_MANIFEST_DIR", "RECANT_BINARY", "RECANT_SWEEP_SEED", "RECANT_SWEEP_EVERY"]
-    own = {"HOME": home, "LANG": "C.UTF-8", **{name: env[name] for name in names_kept if name in env}}
+    kept = {name: value for name, value in env.items() if name in ["PATH", "CARGO_MANIFEST_DIR"] or name.startswith("RECANT_")}
+    own = {"HOME": home, "LANG": "C.UTF-8", **kept}
     as_user = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
     os.environ[f"CARGO_TARGET_{host()}_RUNNER"] = example_runner(directory, home, as_user)
     return own, as_user
@@ -214,7 +215,7 @@ def times():
     return {name: float(seconds) for seconds, name in pairs}
 
 
-def run(tests, where, log):
+def run(tests, where, log, least):
     """Runs all of them; gives what became of each, in the order of their ends."""
     known = times()
     waiting = queue.SimpleQueue()
@@ -229,7 +230,7 @@ def run(tests, where, log):
                     test = waiting.get_nowait()
                 except queue.Empty:
                     return
-                one = carry_out(test, max(LEAST, PATIENCE * known.get(test.name, 0)), where)
+                one = carry_out(test, max(least, PATIENCE * known.get(test.name, 0)), where)
                 with lock:
                     done.append(one)
                     out.write(f"==== {'ok' if one.passed else 'FAILED'} {one.test.name} {one.seconds:.2f} s\n{one.text}\n")

@@ -153,7 +153,9 @@ fn every_verb_that_changes_something_makes_it_first() {
     for words in ["rollback last", "session new", "snapshot create", "run --in . -- true", "undo -y"].into_iter().chain(prunes) {
         let Some(world) = world() else { return };
         let before = world.manifest();
-        killed_under_way(&world, &[]);
+        let pid = killed_under_way(&world, &[]);
+        // As long as its command goes on, the run is under way.
+        until("its command's end", || !Path::new("/proc").join(pid.to_string()).exists());
         let said = world.recant(words).ok();
         assert!(said.stderr().contains(" was cut off; what has changed there"), "{words}: {said}");
         if !["rollback last", "undo -y"].contains(&words) {
