@@ -34,7 +34,7 @@ run() {
     3) torture apart snaps && torture --self-test ;;
     4) torture shut ;;
     5) torture wlog ;;
-    6) RECANT_STATES=24 every_step --all recovery::replay ;;
+    6) RECANT_STATES=24 tests/run.py --all recovery::replay ;;
     7) long engine:: recovery::crash recovery::faults recovery::forced recovery::late recovery::races recovery::recover session:: snapshot:: ;;
     8) long agents:: capture:: cli:: fs:: remote:: screen:: ;;
     9) tests/run.py --user && demo && tests/processor.sh ;;
