@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests: each in a process of its own, the longest first, one for each processor at a time.
 
-    run.py [--user] [--disk] [--long | --all] [--profile NAME] [--record] [--list] [WORD …]
+    run.py [--user] [--disk] [--long | --all] [--record] [--list] [WORD …]
 
 WORDs choose the tests whose names contain one of them: `engine::crash`. Without any, all are run.
 
@@ -49,7 +49,6 @@ def arguments():
     parser.add_argument("--disk", action="store_true", help="no tmpfs at /tmp")
     parser.add_argument("--long", action="store_true", help="the tests that `make test` leaves out, alone")
     parser.add_argument("--all", action="store_true", help="these, too")
-    parser.add_argument("--profile", default="dev", help="how cargo builds: dev, or thorough")
     parser.add_argument("--record", action="store_true", help="write tests/times")
     parser.add_argument("--log", default=os.path.join(TARGET, "test.log"), help="where all that is printed goes")
     parser.add_argument("--list", action="store_true", help="print the names, run nothing")
@@ -63,7 +62,7 @@ def main():
         signal.signal(number, end_all)
     own_mounts(args)
     begun = time.monotonic()
-    tests = chosen(args, programs(args.profile, args.words))
+    tests = chosen(args, programs(args.words))
     if args.list:
         print("\n".join(sorted(test.name for test in tests)))
         return 0
@@ -144,13 +143,13 @@ def available():
         return next((int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), 0)
 
 
-def programs(profile, words):
+def programs(words):
     """Builds the tests; yields (name, path) of each program."""
     # Where each word names its program, these alone are built.
     named = {word.split("::")[0] for word in words if "::" in word}
     named = [option for name in sorted(named) for option in (["--lib"] if name == "src" else ["--test", name])]
     chosen_ones = named if words and all("::" in word for word in words) else []
-    command = ["cargo", "test", "--no-run", "--locked", "--features", "crash-points", "--profile", profile,
+    command = ["cargo", "test", "--no-run", "--locked", "--features", "crash-points",
                "--message-format", "json-render-diagnostics"]
     built = subprocess.run([*command, *chosen_ones], cwd=TOP, stdout=subprocess.PIPE, text=True)
     if built.returncode != 0:
@@ -183,7 +182,7 @@ def surroundings(args, directory):
     """The environment of the tests, and the words before each of them."""
     os.chmod(directory, 0o755)
     # The build directory may be closed to other users, or lie below a directory that a test mounts over.
-    built = os.path.join(TARGET, "debug" if args.profile == "dev" else args.profile, "recant")
+    built = os.path.join(TARGET, "debug", "recant")
     recant = os.path.join(directory, "recant")
     shutil.copy(built, recant)
     # Small, as it is copied again to machines and users of the tests.
