@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The parts of `make torture` and `make test-all`, each of at most half an hour on two cores: `parts.sh N …` runs these, `parts.sh of COMMIT`
+# The parts of `make torture` and `make test-all`, each meant to take half an hour at most on two cores: `parts.sh N …` runs these, `parts.sh of COMMIT`
 # the one that the commit's hash chooses, `parts.sh list` lists them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
