@@ -116,5 +116,8 @@ pub fn named_of(act: &mut Act, said: &Said) -> String {
     let notes = recovered.iter().chain([&report]).flat_map(|row| rows(&row["notes"]));
     let texts = rows(&report["displaced"]).iter().chain(kept).chain(notes);
     act.named.extend(texts.map(|text| text.as_str().expect("a text").to_owned()));
+    let left = recovered.iter().flat_map(|row| rows(&row["left"]));
+    act.named
+        .extend(left.map(|row| format!("{}: {}", row["path"].as_str().expect("a path"), row["why"].as_str().expect("a reason"))));
     recovered.first().map_or_else(String::new, |row| row["result"].as_str().expect("a word").to_owned())
 }
