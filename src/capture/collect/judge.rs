@@ -12,7 +12,7 @@ use super::same::same_content;
 use super::{Found, Linked};
 use crate::capture::layout::Route;
 use crate::error::{At, Error, IoError, shell_word};
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, DirectoryTime, Marks};
 use crate::session::run::Place;
@@ -147,10 +147,9 @@ impl Found<'_> {
             self.fs.between_readings(old.at(at.name))?;
         }
         match self.judge(at, path, (new, old.as_ref()), below, hiding) {
-            // It has gone since the first look: look once more. Nothing was noted yet: all reading comes before.
+            // It has gone since the first look, or something else has come: look once more. Nothing was noted yet: all reading comes before.
             Err(error)
-                if error.io().is_some_and(leads_nowhere)
-                    && old.is_some_and(|old| !old.is_held && has_gone(old.at(at.name), &old.stat)) =>
+                if error.io().is_some() && old.is_some_and(|old| !old.is_held && has_gone(old.at(at.name), &old.stat)) =>
             {
                 self.name(at, path, new, below, hiding)
             }
@@ -379,8 +378,8 @@ impl Found<'_> {
             }
             let old = Old { dir: found.dir.clone(), stat: found.stat, is_held: false };
             match self.delete_one(&full, old.at(found.name()), &old) {
-                // Somebody else has removed it since: nothing was left for the command to remove.
-                Err(error) if error.io().is_some_and(leads_nowhere) => continue,
+                // Somebody else has removed or replaced it since: nothing was left for the command to remove.
+                Err(error) if error.io().is_some() && has_gone(old.at(found.name()), &old.stat) => continue,
                 done => done?,
             }
             if found.closed {
