@@ -17,6 +17,7 @@ use crate::snapshot::content::{Content, Kept};
 use crate::snapshot::manifest::Entry;
 use crate::snapshot::series::Series;
 use crate::snapshot::whole;
+use crate::tree::git_head::{Head, MOST};
 use crate::tree::state::State;
 
 /// A HEAD that a restore moves to another commit.
@@ -36,9 +37,6 @@ pub struct Moved {
     #[serde(skip)]
     uncounted: Option<String>,
 }
-
-/// The most bytes that are read. No file of git that names commits is larger.
-const MOST: u64 = 64 << 20;
 
 /// The HEADs that a restore of these differences moves, if they are at a commit now. Looks only at directories named `.git`. If refs are
 /// not kept in files, it finds nothing.
@@ -80,31 +78,16 @@ fn repository_of(path: &AbsPath) -> Option<AbsPath> {
     (below == b"HEAD" || below == b"packed-refs" || below.starts_with(b"refs/")).then_some(git)
 }
 
-/// The commit that HEAD is at, by gitrepository-layout(5): HEAD, the ref that it names, packed-refs.
+/// The commit that HEAD is at.
 fn commit_of(
     git: &AbsPath,
     mut read: impl FnMut(&AbsPath) -> Result<Option<Vec<u8>>, Problem>,
 ) -> Result<Option<String>, Problem> {
-    let mut text = |name: &str| match name.split('/').try_fold(git.clone(), |at, part| at.join(part.as_bytes())) {
-        Ok(path) => Ok(read(&path)?.and_then(|bytes| String::from_utf8(bytes).ok())),
-        Err(_) => Ok::<_, Problem>(None),
-    };
-    let Some(head) = text("HEAD")? else { return Ok(None) };
-    let Some(name) = head.trim_end().strip_prefix("ref: ").filter(|name| name.starts_with("refs/")) else {
-        return Ok(hash(&head));
-    };
-    if let Some(commit) = text(name)?.as_deref().and_then(hash) {
-        return Ok(Some(commit));
-    }
-    let packed = text("packed-refs")?.unwrap_or_default();
-    Ok(packed.lines().find_map(|line| line.split_once(' ').filter(|(_, of)| *of == name).and_then(|(commit, _)| hash(commit))))
-}
-
-/// A hash in hexadecimal, SHA-1 or SHA-256: nothing else is passed to git.
-fn hash(text: &str) -> Option<String> {
-    let text = text.trim_end();
-    let is_hash = matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit());
-    is_hash.then(|| text.to_owned())
+    let head = Head::of(|name| match name.split('/').try_fold(git.clone(), |at, part| at.join(part.as_bytes())) {
+        Ok(path) => read(&path),
+        Err(_) => Ok(None),
+    });
+    Ok(head?.and_then(|head| head.commit))
 }
 
 fn on_tree(series: &Series, path: &AbsPath) -> Result<Option<Vec<u8>>, Problem> {
@@ -122,7 +105,7 @@ fn in_snapshot(series: &Series, compared: &Compared, kept: &mut Kept<'_>, path: 
     if !d.then.as_ref().is_some_and(State::is_file) {
         return Ok(None);
     }
-    let entry = Entry { path: path.clone(), state: d.then.clone(), at: d.at, link: None, unread: None };
+    let entry = Entry::of(path.clone(), d.then.clone(), d.at);
     Ok(Some(match kept.content(&entry)? {
         Content::Small(bytes) => bytes,
         Content::Large(file) => content(&file, &whole(&series.directory, path)?)?,

@@ -284,10 +284,21 @@ impl Dir {
 
     /// The names, each with its sort if the file system returns it: for a mount point the covered object's, without asking the mount.
     pub fn names_and_sorts(&self) -> Result<Vec<NameAndSort>, IoError> {
-        self.list().at("list", self.shown())
+        Ok(self.first_names_and_sorts(usize::MAX)?.unwrap_or_default())
     }
 
-    fn list(&self) -> Result<Vec<NameAndSort>, Errno> {
+    /// The names, if they are at most so many, each with its sort.
+    pub fn first_names_and_sorts(&self, most: usize) -> Result<Option<Vec<NameAndSort>>, IoError> {
+        self.list(most).at("list", self.shown())
+    }
+
+    /// The names, if they are at most so many.
+    pub fn first_names(&self, most: usize) -> Result<Option<Vec<Vec<u8>>>, IoError> {
+        let names = self.first_names_and_sorts(most)?;
+        Ok(names.map(|names| names.into_iter().map(|(name, _)| name).collect()))
+    }
+
+    fn list(&self, most: usize) -> Result<Option<Vec<NameAndSort>>, Errno> {
         let mut names = Vec::new();
         let fd = rustix::fs::openat(&self.fd, ".", OPEN | OFlags::RDONLY, Mode::empty())?;
         let mut buffer = Vec::with_capacity(32 << 10);
@@ -295,11 +306,15 @@ impl Dir {
         while let Some(entry) = entries.next() {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
-            if name != b"." && name != b".." {
-                names.push((name.to_vec(), sort_of(entry.file_type())));
+            if name == b"." || name == b".." {
+                continue;
             }
+            if names.len() == most {
+                return Ok(None);
+            }
+            names.push((name.to_vec(), sort_of(entry.file_type())));
         }
-        Ok(names)
+        Ok(Some(names))
     }
 
     /// True if the directory holds nothing.

@@ -20,6 +20,23 @@ pub fn may_lie_at(path: &AbsPath) -> bool {
     path.name() == b"index" && std::iter::successors(path.parent(), AbsPath::parent).any(|above| above.name().ends_with(b".git"))
 }
 
+/// The paths of the entries, in byte order, once for each stage; `None` for anything else, or an index that is not known here.
+pub fn paths(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let with = |hash| {
+        let ([version, _, entries], mut rest) = begun(bytes, hash)?;
+        let (mut name, mut paths) = (Vec::new(), Vec::new());
+        for _ in 0..entries {
+            rest.entry(version, hash, &mut name)?;
+            paths.push(name.clone());
+        }
+        while !rest.0.is_empty() {
+            rest.extension(&mut Hasher::default())?;
+        }
+        Some(paths)
+    };
+    with(20).or_else(|| with(32))
+}
+
 /// Hashes the meaning of an index; `None` for anything else, or an index that is not known here.
 pub fn meaning(bytes: &[u8]) -> Option<Hash> {
     known(bytes).map(|(meaning, _)| meaning)
@@ -92,18 +109,11 @@ impl Entry<'_> {
 
 /// Finds the [`meaning`] for object names and a checksum of `hash` bytes. Calls `see` for each entry with its name.
 fn meaning_with<'a>(bytes: &'a [u8], hash: usize, see: &mut dyn FnMut(&[u8], Entry<'a>)) -> Option<Hash> {
-    let mut rest = Rest(bytes.get(..bytes.len().checked_sub(hash)?)?);
-    if rest.take(4)? != b"DIRC" {
-        return None;
-    }
-    let version = rest.number()?;
-    if !(2..=4).contains(&version) {
-        return None;
-    }
-    let entries = rest.number()?;
+    let (head, mut rest) = begun(bytes, hash)?;
+    let [version, _, entries] = head;
     let mut meaning = Hasher::default();
     // The meaning includes the version: somebody may have asked for this one.
-    meaning.update(&[version, u32::try_from(hash).ok()?, entries].map(u32::to_be_bytes).concat());
+    meaning.update(&head.map(u32::to_be_bytes).concat());
     let mut name = Vec::new();
     for _ in 0..entries {
         let entry = rest.entry(version, hash, &mut name)?;
@@ -114,6 +124,17 @@ fn meaning_with<'a>(bytes: &'a [u8], hash: usize, see: &mut dyn FnMut(&[u8], Ent
         rest.extension(&mut meaning)?;
     }
     Some(meaning.finish())
+}
+
+/// The head of an index, and what comes after: its version, the bytes of an object name, the number of entries.
+fn begun(bytes: &[u8], hash: usize) -> Option<([u32; 3], Rest<'_>)> {
+    let mut rest = Rest(bytes.get(..bytes.len().checked_sub(hash)?)?);
+    if rest.take(4)? != b"DIRC" {
+        return None;
+    }
+    let version = rest.number().filter(|version| (2..=4).contains(version))?;
+    let entries = rest.number()?;
+    Some(([version, u32::try_from(hash).ok()?, entries], rest))
 }
 
 /// Extensions that only save git work: cached trees, untracked cache, offsets of entries and extensions, file system monitor.
@@ -374,6 +395,10 @@ mod tests {
             let before = repository.bytes();
             repository.touch();
             repository.git("update-index --force-write-index");
+            let listed =
+                ["afile", "deep/er/onefile", "deep/er/twofile", "deep/otherfile", "efile"].map(|name| name.as_bytes().to_vec());
+            let long = format!("{}file", "long/".repeat(60)).into_bytes();
+            assert_eq!(paths(&before), Some([&listed[..], &[long]].concat()), "{format} {version}");
             let named = || differences(&before, &repository.bytes(), ("there", "here")).expect("indexes that are known");
             assert_eq!(named(), [""; 0]);
             repository.write("afile", "edited");
