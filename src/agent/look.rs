@@ -1,15 +1,17 @@
 //! Looks at a project before and after each tool that may write: what differs between two looks was changed in between. A look is a walk
-//! without reading content; the last one of a turn lies beside its file.
+//! without reading content; the last one of a turn lies beside its file. What is not covered is one thing each, whatever is in it.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::fs::dir::{Sort, Stat, Time};
+use crate::fs::dir::{Dir, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
+use crate::snapshot::cover::{self, MANY};
 use crate::snapshot::rules::Source;
-use crate::snapshot::walk::{Ahead, Met};
+use crate::snapshot::walk::{Ahead, Met, Object, Why};
+use crate::tree::git_head::{self, Head};
 use crate::tree::json;
 use crate::tree::time;
 
@@ -17,21 +19,88 @@ use crate::tree::time;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Look(Vec<Spot>);
 
-/// An object as a look sees it: path, [`id`], a sign of its state, and whether it is a directory; and its ctime, which is not kept.
+/// An object as a look sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Spot(AbsPath, u64, u64, bool, #[serde(skip)] Time);
+struct Spot {
+    #[serde(rename = "p")]
+    path: AbsPath,
+    /// [`id`].
+    #[serde(rename = "i")]
+    id: u64,
+    /// A sign of its state.
+    #[serde(rename = "s")]
+    sign: u64,
+    #[serde(rename = "d", default, skip_serializing_if = "std::ops::Not::not")]
+    directory: bool,
+    /// Set if it is not covered.
+    #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
+    out: Option<Out>,
+    #[serde(skip)]
+    ctime: Time,
+}
+
+/// What is known of an object that is not covered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Out {
+    /// The reason.
+    pub why: Why,
+    /// True for a directory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub directory: bool,
+    /// Bytes of content of a file.
+    #[serde(default)]
+    pub size: u64,
+    /// The names in a directory, sorted, if they are at most [`MANY`]; not those of version control's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<Vec<String>>,
+    /// Where its HEAD is, if it is version control's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<Head>,
+}
+
+impl Out {
+    fn of(object: &Object, why: Why) -> Self {
+        let directory = object.stat.sort == Sort::Directory;
+        let lists = directory && matches!(why, Why::Rules | Why::Built | Why::Many);
+        let names = if lists { object.at().open_dir().ok().and_then(|dir| names(&dir)) } else { None };
+        let head = if why == Why::Vcs { head(object) } else { None };
+        let size = if object.stat.sort == Sort::File { object.stat.size } else { 0 };
+        Self { why, directory, size, names, head }
+    }
+}
+
+/// The names in a directory, if they are few.
+fn names(dir: &Dir) -> Option<Vec<String>> {
+    let names = dir.first_names(MANY).ok()??;
+    let mut names: Vec<String> = names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    names.sort_unstable();
+    Some(names)
+}
+
+/// The HEAD of a repository, by the `.git` in its working tree, or by a bare one.
+fn head(object: &Object) -> Option<Head> {
+    let git = if object.at_name() == b".git" { cover::repository(&object.dir)? } else { object.at().open_dir().ok()? };
+    let common = cover::common(&git);
+    Head::of(|name| {
+        let of = |dir: &Dir| cover::read_below(dir, name.as_bytes(), git_head::MOST);
+        Ok::<_, Error>(of(&git).or_else(|| common.as_ref().and_then(of)))
+    })
+    .ok()?
+}
 
 impl Spot {
-    fn of(path: AbsPath, stat: &Stat) -> Self {
-        let is_dir = stat.sort == Sort::Directory;
+    fn of(object: &Object, why: Option<Why>) -> Self {
+        let stat = &object.stat;
+        let directory = stat.sort == Sort::Directory;
         // Names that come and go set a directory's times.
-        let sign = if is_dir { short([stat.mode, stat.uid, stat.gid].map(u64::from)) } else { of_time(stat.ctime) };
-        Self(path, id(stat), sign, is_dir, stat.ctime)
+        let sign = if directory { short([stat.mode, stat.uid, stat.gid].map(u64::from)) } else { of_time(stat.ctime) };
+        let out = why.map(|why| Out::of(object, why));
+        Self { path: object.path.clone(), id: id(stat), sign, directory, out, ctime: stat.ctime }
     }
 
-    fn change(&self, from: Option<AbsPath>) -> Change {
-        let Self(path, id, _, directory, time) = self.clone();
-        Change { path, id: Some(id), time: Some(time), directory, from }
+    /// True if an earlier look saw the same here.
+    fn is_as(&self, earlier: &Self) -> bool {
+        (self.id, self.sign, &self.out) == (earlier.id, earlier.sign, &earlier.out)
     }
 }
 
@@ -55,6 +124,9 @@ fn short(numbers: [u64; 3]) -> u64 {
 pub struct Change {
     /// The path.
     pub path: AbsPath,
+    /// The [`id`] of what was there before; missing if nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub had: Option<u64>,
     /// The [`id`] of what is there; missing if nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
@@ -67,22 +139,35 @@ pub struct Change {
     /// The path that it had before, or another name of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<AbsPath>,
+    /// What was there before, if it was not covered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub was: Option<Out>,
+    /// What is there, if it is not covered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is: Option<Out>,
 }
 
 impl Look {
-    /// Looks at all that is in `directory`, but for what these rules leave out. `store` is recant's own directory.
+    /// Looks at all that is in `directory`, by these rules. `store` is recant's own directory.
     ///
     /// # Errors
     /// The directory cannot be read.
     pub fn at(directory: &AbsPath, store: &AbsPath, rules: &Source) -> Result<Self, Error> {
         let mut walk = Ahead::new(directory, store, rules)?;
-        let mut spots = Vec::new();
+        let mut look = Self::default();
         while let Some(met) = walk.next()? {
-            if let Met::Object(object) = met {
-                spots.push(Spot::of(object.path.clone(), &object.stat));
-            }
+            look.see(&met);
         }
-        Ok(Self(spots))
+        Ok(look)
+    }
+
+    /// Adds what a walk has met.
+    pub fn see(&mut self, met: &Met) {
+        match met {
+            Met::Object(object) => self.0.push(Spot::of(object, None)),
+            Met::Left { why: Why::Store, .. } | Met::Unlisted { .. } => {}
+            Met::Left { object, why } => self.0.push(Spot::of(object, Some(*why))),
+        }
     }
 
     /// Reads a look from its text. `None` if it is not whole.
@@ -95,11 +180,26 @@ impl Look {
         json::text(&self.0)
     }
 
+    /// What is not covered at this path or above it; `None` if it would be covered.
+    pub fn out_at(&self, path: &AbsPath) -> Option<(&AbsPath, &Out)> {
+        let spot = |path: AbsPath| self.0.binary_search_by(|spot| spot.path.cmp(&path)).ok().map(|at| &self.0[at]);
+        let mut above = std::iter::successors(Some(path.clone()), AbsPath::parent).filter_map(spot);
+        above.find_map(|spot| Some((&spot.path, spot.out.as_ref()?)))
+    }
+
+    /// The [`id`] of what is at a path, and what is known of it if it is not covered.
+    pub fn spot(&self, path: &AbsPath) -> (Option<u64>, Option<&Out>) {
+        match self.0.binary_search_by(|spot| spot.path.cmp(path)) {
+            Ok(at) => (Some(self.0[at].id), self.0[at].out.as_ref()),
+            Err(_) => (None, None),
+        }
+    }
+
     /// The paths that have changed since an earlier look, in path order.
     pub fn changes_since(&self, earlier: &Self) -> Vec<Change> {
         let mut by_id: HashMap<u64, &AbsPath> = HashMap::new();
-        for Spot(path, id, ..) in &earlier.0 {
-            by_id.entry(*id).or_insert(path);
+        for spot in &earlier.0 {
+            by_id.entry(spot.id).or_insert(&spot.path);
         }
         let mut changes = Vec::new();
         let (mut then, mut now) = (earlier.0.iter().peekable(), self.0.iter().peekable());
@@ -108,21 +208,25 @@ impl Look {
                 (None, None) => return changes,
                 (Some(_), None) => std::cmp::Ordering::Less,
                 (None, Some(_)) => std::cmp::Ordering::Greater,
-                (Some(then), Some(now)) => then.0.cmp(&now.0),
+                (Some(then), Some(now)) => then.path.cmp(&now.path),
             };
             let was = if order.is_le() { then.next() } else { None };
             let is = if order.is_ge() { now.next() } else { None };
-            match (was, is) {
-                (Some(Spot(path, _, _, directory, _)), None) => {
-                    changes.push(Change { path: path.clone(), id: None, time: None, directory: *directory, from: None });
-                }
-                (Some(was), Some(is)) if (was.1, was.2) == (is.1, is.2) => {}
-                (_, Some(is)) => {
-                    let from = by_id.get(&is.1).filter(|path| ***path != is.0).map(|path| (*path).clone());
-                    changes.push(is.change(from));
-                }
-                (None, None) => {}
+            if was.zip(is).is_some_and(|(was, is)| is.is_as(was)) {
+                continue;
             }
+            let Some(seen) = is.or(was) else { continue };
+            let former = is.and_then(|is| by_id.get(&is.id)).filter(|path| ***path != seen.path);
+            changes.push(Change {
+                path: seen.path.clone(),
+                had: was.map(|was| was.id),
+                id: is.map(|is| is.id),
+                time: is.map(|is| is.ctime),
+                directory: seen.directory,
+                from: former.map(|path| (*path).clone()),
+                was: was.and_then(|was| was.out.clone()),
+                is: is.and_then(|is| is.out.clone()),
+            });
         }
     }
 }
@@ -132,7 +236,10 @@ mod tests {
     use super::*;
 
     fn look(spots: &[(&str, u64, u64)]) -> Look {
-        let spot = |(path, id, sign): &(&str, u64, u64)| Spot(AbsPath::parse(*path).unwrap(), *id, *sign, false, Time::default());
+        let spot = |(path, id, sign): &(&str, u64, u64)| {
+            let (path, ctime) = (AbsPath::parse(*path).unwrap(), Time::default());
+            Spot { path, id: *id, sign: *sign, directory: false, out: None, ctime }
+        };
         Look(spots.iter().map(spot).collect())
     }
 

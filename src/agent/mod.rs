@@ -15,4 +15,5 @@ pub mod state;
 pub mod touched;
 pub mod turn;
 pub mod turns;
+pub mod uncovered;
 pub mod undo;

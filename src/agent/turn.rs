@@ -55,11 +55,11 @@ pub struct Head {
 pub enum Line {
     /// The head.
     Turn(Head),
-    /// The snapshot from before the turn is whole. The time is that when it was begun.
+    /// The snapshot from before the turn is whole.
     Before {
         /// Its number.
         snapshot: u64,
-        /// That time.
+        /// [`Made::time`](crate::snapshot::create::Made::time).
         #[serde(with = "time")]
         time: Time,
     },
@@ -203,7 +203,7 @@ pub fn mark(state: Option<&State>) -> Option<u64> {
 pub struct Turn {
     /// The head.
     pub head: Head,
-    /// The snapshot from before it, and the time when that was begun.
+    /// The snapshot from before it, and the time until when all that it could see was born.
     pub before: Option<(u64, Time)>,
     /// True if that was whole before the first tool that may write.
     pub covered: bool,
@@ -410,6 +410,12 @@ impl Turn {
         Some(if self.calls.iter().any(|call| call.may_have_run_at(seen)) { UNENDED } else { OUTSIDE })
     }
 
+    /// The changes that were seen and were its own, in their order.
+    pub fn own_changes(&self) -> impl Iterator<Item = &Change> {
+        let all = self.seen.iter().enumerate().flat_map(|(seen, changes)| changes.iter().map(move |change| (seen, change)));
+        all.filter(|(seen, change)| self.foreign(*seen, change).is_none()).map(|(_, change)| change)
+    }
+
     /// True if both ran at some time.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.head.time <= other.last && other.head.time <= self.last
@@ -443,9 +449,10 @@ impl Turn {
         self.wrote.iter().filter(|wrote| self.against(&wrote.path).is_none())
     }
 
-    /// The paths in the directory that its tools named, or that they have changed as the agent tells.
-    pub fn named(&self) -> impl Iterator<Item = &AbsPath> {
-        self.calls.iter().flat_map(|call| call.paths.iter().map(|named| &named.path).chain(&call.ran.told))
+    /// The paths in the directory that its tools named, or that they have changed as the agent tells; true if something was there before.
+    pub fn named(&self) -> impl Iterator<Item = (&AbsPath, bool)> {
+        let named = self.calls.iter().flat_map(|call| &call.paths).map(|named| (&named.path, named.id.is_some()));
+        named.chain(self.calls.iter().flat_map(|call| &call.ran.told).map(|path| (path, false)))
     }
 
     /// The paths outside of the directory that its tools named.
@@ -470,7 +477,8 @@ mod tests {
     fn seen(changes: &[(&str, u64, Option<&str>)]) -> Line {
         let change = |(name, ms, from): &(&str, u64, Option<&str>)| {
             let id = Some(name.len() as u64 * 1_000 + u64::from(name.as_bytes()[1]));
-            Change { path: path(name), id, time: Some(at(*ms)), directory: false, from: from.map(path) }
+            let (path, time, from) = (path(name), Some(at(*ms)), from.map(path));
+            Change { path, had: None, id, time, directory: false, from, was: None, is: None }
         };
         Line::Seen(changes.iter().map(change).collect())
     }

@@ -1,14 +1,19 @@
 //! Undo: which paths a turn and the later ones wrote and nobody else has touched since, and what was there before.
 //!
 //! A path goes back if every one of these turns that changed it claims it, nobody else claims it, each found it as the one before had left
-//! it, and it is now as the last one left it. All other paths that differ from the first snapshot stay, each with a reason.
+//! it, and it is now as the last one left it. What else they changed stays, and is named with the reason: what is not as they left it, what is
+//! older than they are, what is not covered ([`uncovered`](super::uncovered)). What they did not change is nobody's business here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::look::Look;
 use super::turn::{Turn, Wrote, mark};
+use super::uncovered::{Became, Fate, fates};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::snapshot::compare::{self, Compared, Difference, Hashes, Terms};
+use crate::snapshot::manifest;
+use crate::snapshot::rules::Source;
 use crate::snapshot::series::Series;
 
 /// The turns that are taken back, and the others.
@@ -35,6 +40,11 @@ impl<'a> Chosen<'a> {
         chosen
     }
 
+    /// True if these turns changed something there, as far as was seen.
+    fn have_changed(&self, path: &AbsPath) -> bool {
+        self.back.iter().flat_map(|turn| turn.own_changes()).any(|change| change.path.is_under(path))
+    }
+
     /// The first turn whose snapshot was whole when it began to write.
     pub fn base(&self) -> Option<&'a Turn> {
         self.back.iter().copied().find(|turn| turn.covered)
@@ -55,6 +65,8 @@ pub struct Undo {
     pub n: u64,
     /// The paths that the turns wrote, and that are as before already.
     pub same: Vec<AbsPath>,
+    /// What became of what is not covered.
+    pub fates: Vec<Fate>,
 }
 
 /// The paths that a call takes back.
@@ -71,14 +83,20 @@ pub struct Asked<'a> {
 /// # Errors
 /// A snapshot or the tree cannot be read.
 pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<'_>) -> Result<Option<Undo>, Error> {
-    let Some((n, _)) = chosen.base().and_then(|turn| turn.before) else { return Ok(None) };
-    let terms = Terms { whole: true, paths: asked.paths, hashes: Hashes::All, with_vcs: false };
+    let Some((n, existed)) = chosen.base().and_then(|turn| turn.before) else { return Ok(None) };
+    let terms = Terms { whole: true, paths: asked.paths, hashes: Hashes::All, with_vcs: false, existed: Some(existed) };
     let mut compared = compare::with_tree(store, series, n, terms)?;
+    let now = Look::at(&series.directory, store, &Source::Kept(manifest::rules(&series.dir, n)?))?;
+    let mut fates = fates(&chosen.back, Some(&now));
+    fates.retain(|fate| asked.has(&fate.path));
     if !asked.paths.is_empty() {
         compared.only(asked.paths);
     }
     let told = Told::of(chosen);
     let mut later: BTreeMap<u64, BTreeSet<AbsPath>> = BTreeMap::new();
+    let is_their_move =
+        |path: &AbsPath| fates.iter().any(|fate| path.is_under(&fate.path) || fate.became == Became::Moved(path.clone()));
+    compared.left.retain(|(path, _)| chosen.have_changed(path) && !is_their_move(path));
     let (mut stay, mut seen) = (Vec::new(), BTreeSet::new());
     for difference in std::mem::take(&mut compared.differences) {
         seen.insert(difference.path.clone());
@@ -101,17 +119,25 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
         }
     }
     for (snapshot, paths) in later {
-        let mut more = compare::with_tree(store, series, snapshot, terms)?;
+        let existed = chosen.back.iter().filter_map(|turn| turn.before).find(|(n, _)| *n == snapshot).map(|(_, time)| time);
+        let mut more = compare::with_tree(store, series, snapshot, Terms { existed, ..terms })?;
         more.differences.retain(|difference| paths.contains(&difference.path));
         compared.differences.append(&mut more.differences);
     }
     compared.differences.sort_by(|a, b| a.path.cmp(&b.path));
+    // What differs and none of these turns has changed is of no interest, unless somebody named it.
+    let since: BTreeMap<AbsPath, String> = stay
+        .iter()
+        .filter(|(d, _)| asked.paths.is_empty() && !told.by_path.contains_key(&d.path))
+        .map(|(d, why)| (d.path.clone(), why.clone()))
+        .collect();
     compared.leave(stay, |path| same.binary_search(path).is_ok());
+    compared.left.retain(|(path, why)| since.get(path) != Some(why));
     for turn in &chosen.back {
         compared.left.extend(turn.left.iter().filter(|(path, _)| asked.has(path)).cloned());
     }
     compared.settle(&series.directory);
-    Ok(Some(Undo { compared, n, same }))
+    Ok(Some(Undo { compared, n, same, fates }))
 }
 
 impl Asked<'_> {

@@ -119,7 +119,7 @@ impl Store {
         self.recover_first()?;
         let _lock = series.lock(&self.fs)?;
         let n = series.find(&number.to_string())?;
-        let terms = Terms { whole: true, paths: &[], hashes: Hashes::Small, with_vcs: false };
+        let terms = Terms { whole: true, paths: &[], hashes: Hashes::Small, ..Terms::default() };
         let mut compared = compare::with_tree(&self.store.path, &series, n, terms)?;
         compared.settle(&directory);
         compared.learn_indexes(&series)?;

@@ -165,6 +165,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         run: false,
         rules: Source::Found(rules),
         limit: if args.all { None } else { Some(args.max_files.unwrap_or(call.config.snapshot_max_files.value)) },
+        ..Asked::default()
     };
     let act = || {
         let series = Series::create(&call.fs, &store, &directory)?;

@@ -66,7 +66,7 @@ pub fn take(
     let lock = series.lock(&call.fs)?;
     let message = Some(format!("{when}: {}", start_of(&words)));
     let meta = with_by(Vec::new(), store.by.as_ref());
-    let asked = Asked { message, meta, limit, if_changed: true, run: true, rules, ..Asked::default() };
+    let asked = Asked { message, meta, limit, if_changed: true, tells_moves: true, run: true, rules, ..Asked::default() };
     let made = create(&call.fs, &store.path, series, &lock, &asked)?;
     say_damaged(call, &made);
     Ok(made)
@@ -85,6 +85,7 @@ pub fn collect(call: &Call, store: &Store, watched: &[Watched], run: Ran<'_>) ->
         let after = || take(call, store, series, ("after", Source::Kept(rules)), None, run.argv);
         let after = is_there.then(after).transpose()?.map(|made| made.n);
         let mut compared = compare::between(series, *before, after, &[], true)?;
+        compared.spare_older(series, *before)?;
         compared.without_rewritten_indexes(series)?;
         // A file written in place left the time of its directory as it was; a rollback would change that time.
         compared.only_times_that_change();

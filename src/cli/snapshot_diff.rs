@@ -223,7 +223,7 @@ fn content(
     state: &Object,
     at: Option<At>,
 ) -> Result<Vec<u8>, Problem> {
-    let entry = Entry { path: difference.path.clone(), state: state.clone(), at, link: None, unread: None };
+    let entry = Entry::of(difference.path.clone(), state.clone(), at);
     Ok(match kept.content(&entry)? {
         Content::Small(bytes) => bytes,
         Content::Large(file) => all(&file, &whole(&series.directory, &difference.path)?)?,

@@ -69,6 +69,7 @@ pub(super) fn known_of(entry: &Entry, sign: u64) -> Known {
         at: entry.at,
         size: entry.size(),
         is_dir: entry.is_dir(),
+        ino: entry.ino,
         unread: entry.unread.is_some(),
         written: false,
     }

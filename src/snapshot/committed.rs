@@ -127,8 +127,7 @@ impl Keeping<'_> {
         if let Some(first) = difference.link.as_ref().and_then(|first| self.firsts.get(first)) {
             self.fs.link(self.blobs.at(first), at)?;
         } else {
-            let path = difference.path.clone();
-            let entry = Entry { path, state: difference.then.clone(), at: difference.at, link: None, unread: None };
+            let entry = Entry::of(difference.path.clone(), difference.then.clone(), difference.at);
             let file = self.fs.create(at, 0o600)?;
             self.fill(&entry, &file, at)?;
             made::dress(self.fs, at, before)?;

@@ -7,7 +7,7 @@ use super::content::Kept;
 use super::error::of_ours;
 use super::hard_links::{self, Names};
 use super::index::{Index, Known};
-use super::manifest::{self, At, Entry, Merged, Unread};
+use super::manifest::{self, At, Closing, Entry, Merged, Unread};
 use super::rules::{Rules, Source, Vcs, is_vcs, vcs_above};
 use super::series::Series;
 use super::walk::{Ahead, Met, Object, Why};
@@ -38,6 +38,10 @@ pub struct Difference {
     pub now_at: Option<At>,
     /// The file on the tree, if it has several names.
     pub shared: Option<Shared>,
+    /// The inode number of the object now.
+    pub ino: Option<u64>,
+    /// True if the object now existed at the snapshot, but not here.
+    pub older: bool,
     /// True if it is to become another file than the present one, even if the states are equal: its names were grouped otherwise, or not
     /// all of them are to change.
     pub regrouped: bool,
@@ -100,6 +104,8 @@ pub struct Compared {
 
 /// The reason why a repository's own stays, and is not compared.
 const VCS_STAYS: &str = "it is version control's own, and stays as it is without --with-vcs";
+/// The reason why something stays that was there before the snapshot.
+pub const OLDER: &str = "it was there before, under another name or not covered";
 /// The reasons why removed parts of version control do not come back: the snapshot has them, or (below) it does not.
 const VCS_KEPT: &str = "it is gone, and does not come back without --with-vcs";
 const VCS_LEFT: &str = "it is gone, and the snapshot does not have it: it was taken without --with-vcs";
@@ -117,6 +123,8 @@ pub struct Terms<'a> {
     pub hashes: Hashes,
     /// True if version control's own is compared like anything else, if the snapshot has it.
     pub with_vcs: bool,
+    /// What was born until then existed at the snapshot; `None` if that is [`Closing::time`].
+    pub existed: Option<Time>,
 }
 
 /// The choice of differing files to hash.
@@ -136,7 +144,7 @@ const SMALL: u64 = 128 << 10;
 
 /// Compares snapshot `n` with the tree, by the rules of the snapshot. `store` is recant's own directory.
 pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> Result<Compared, Error> {
-    let rules = manifest::rules(&series.dir, n)?;
+    let Closing { rules, time } = manifest::closing(&series.dir, n)?;
     let kept_vcs = !rules.leaves_vcs();
     let leaves_vcs = !kept_vcs || !terms.with_vcs;
     let rules = Rules { vcs: Some(if leaves_vcs { Vcs::Left } else { Vcs::Kept }), ..rules };
@@ -162,6 +170,7 @@ pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> 
         repositories,
         kept_vcs,
         came: Vec::new(),
+        existed: terms.existed.unwrap_or(time),
     };
     let (mut line, mut met) = (then.next_unread()?, walk.next()?);
     loop {
@@ -180,7 +189,9 @@ pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> 
         }
         comparing.pair(there.map(|line| line.read()).transpose()?, here)?;
     }
-    comparing.finish()
+    let mut done = comparing.finish()?;
+    done.spare_older(series, n)?;
+    Ok(done)
 }
 
 /// The index, if it is of the newest snapshot.
@@ -196,8 +207,8 @@ impl Met {
     /// The path that was met.
     pub fn path(&self) -> &AbsPath {
         match self {
-            Met::Object(object) => &object.path,
-            Met::Left { path, .. } | Met::Unlisted { path, .. } => path,
+            Met::Object(object) | Met::Left { object, .. } => &object.path,
+            Met::Unlisted { path, .. } => path,
         }
     }
 }
@@ -226,6 +237,8 @@ struct Comparing<'a> {
     kept_vcs: bool,
     /// The directories that became repositories since.
     came: Vec<AbsPath>,
+    /// [`Terms::existed`].
+    existed: Time,
 }
 
 impl Comparing<'_> {
@@ -293,9 +306,9 @@ impl Comparing<'_> {
         let object = match here {
             None => None,
             Some(Met::Object(object)) => Some(object),
-            Some(Met::Left { path, why }) => {
-                self.done.kept.push((path.clone(), why.text()));
-                self.leave_all(path, why.text(), there.is_some() || why != Why::Rules);
+            Some(Met::Left { object, why }) => {
+                self.done.kept.push((object.path.clone(), why.text()));
+                self.leave_all(object.path, why.text(), there.is_some() || !why.is_rule());
                 return Ok(());
             }
             Some(Met::Unlisted { path, why }) => {
@@ -389,14 +402,18 @@ impl Comparing<'_> {
             }
             return Ok(());
         }
-        let Some(seen) = self.seen(&path, there.as_ref(), object)? else { return Ok(()) };
+        // A snapshot that stands for a later state may have had other objects: only of a turn's it is known.
+        let is_other = |entry: &Entry| self.terms.existed.is_some() && entry.ino.is_some_and(|ino| ino != object.stat.ino);
+        let is_moved = there.as_ref().is_none_or(is_other);
+        let older = is_moved && object.stat.btime.is_some_and(|born| born <= self.existed);
+        let Some(seen) = self.seen(&path, there.as_ref(), object, older)? else { return Ok(()) };
         let grouped = object.stat.nlink > 1 && !seen.state.is_dir();
         if grouped {
             self.names_now.add((object.stat.dev, object.stat.ino), path.clone());
         }
         let shared = grouped.then_some(Shared { inode: (object.stat.dev, object.stat.ino), names: object.stat.nlink });
         let Some(entry) = there else {
-            self.done.differences.push(Difference { shared, ..difference(path, None, Some(seen)) });
+            self.done.differences.push(Difference { shared, older, ..difference(path, None, Some(seen)) });
             return Ok(());
         };
         let both_directories = seen.state.is_dir() && entry.is_dir();
@@ -404,7 +421,7 @@ impl Comparing<'_> {
         let then = entry.state.as_ref().map_or(now, |state| state.meta.mtime);
         let is_same = entry.state.as_ref().is_some_and(|state| same(state, &seen.state));
         let is_grouped = grouped || entry.link.is_some();
-        let difference = Difference { shared, ..difference(path.clone(), Some(entry), Some(seen)) };
+        let difference = Difference { shared, older, ..difference(path.clone(), Some(entry), Some(seen)) };
         match is_same {
             true if both_directories => {
                 self.done.times.push(Times { path, then, now });
@@ -419,8 +436,8 @@ impl Comparing<'_> {
         Ok(())
     }
 
-    /// The object as it is now, with its hash if that is needed. `None` if it was removed.
-    fn seen(&mut self, path: &AbsPath, there: Option<&Entry>, object: &Object) -> Result<Option<Seen>, Error> {
+    /// The object as it is now, with its hash if that is needed, as for what is `older`. `None` if it was removed.
+    fn seen(&mut self, path: &AbsPath, there: Option<&Entry>, object: &Object, older: bool) -> Result<Option<Seen>, Error> {
         let mut seen = match look::seen(object.at(), &object.stat) {
             Ok(seen) => seen,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -441,7 +458,7 @@ impl Comparing<'_> {
         let is_known_same = hash.is_some() && there.and_then(Entry::hash) == hash;
         let read = match hash {
             // A fingerprint that proves nothing must be confirmed by the content.
-            None if same_size || seen.print.racy || wanted => look::hash(object.at()).map(|(hash, _)| Some(hash)),
+            None if same_size || seen.print.racy || wanted || older => look::hash(object.at()).map(|(hash, _)| Some(hash)),
             // An unreadable file is found here, whatever its size and what is known of it.
             _ if self.terms.hashes != Hashes::Needed && !is_known_same => object.at().open_file().map(|_| hash),
             _ => Ok(hash),
@@ -489,7 +506,8 @@ impl Comparing<'_> {
 fn difference(path: AbsPath, there: Option<Entry>, here: Option<Seen>) -> Difference {
     let (then, at, link) = there.map_or((None, None, None), |entry| (entry.state, entry.at, entry.link));
     let (now, print) = here.map_or((None, None), |seen| (Some(seen.state), Some(seen.print)));
-    Difference { path, then, at, link, now, print, now_at: None, shared: None, regrouped: false }
+    let ino = print.map(|print| print.identity.ino);
+    Difference { path, then, at, link, now, print, now_at: None, shared: None, ino, older: false, regrouped: false }
 }
 
 /// True if nothing differs, including times; a directory's times do not count, as they follow from the changes in it.
@@ -551,8 +569,11 @@ pub fn between(series: &Series, n: u64, m: Option<u64>, paths: &[AbsPath], with_
         }
         let is_same = there.as_ref().zip(here.as_ref()).is_some_and(|(a, b)| are_same(a, b) || a.mark() == b.mark());
         let is_grouped = [&there, &here].into_iter().flatten().any(|entry| entry.link.is_some());
+        let ino = here.as_ref().and_then(|entry| entry.ino);
+        let is_moved = there.as_ref().is_none_or(|entry| entry.ino.is_some_and(|had| Some(had) != ino));
+        let older = is_moved && here.as_ref().is_some_and(|entry| entry.older);
         let (now_at, now) = here.map_or((None, None), |entry| (entry.at, entry.state));
-        let difference = Difference { now, now_at, ..difference(path.clone(), there, None) };
+        let difference = Difference { now, now_at, ino, older, ..difference(path.clone(), there, None) };
         match is_same {
             true if is_grouped => drop(equal.insert(path, difference)),
             true => {}
@@ -580,7 +601,80 @@ pub fn root() -> AbsPath {
     AbsPath::parse("/").expect("the root is a path")
 }
 
+/// What a snapshot knows: the inode numbers of its objects, and their content.
+#[derive(Default)]
+struct Knows {
+    inodes: HashSet<u64>,
+    content: HashSet<Content>,
+}
+
+/// The content of an object that has some.
+#[derive(PartialEq, Eq, Hash)]
+enum Content {
+    File(crate::tree::hash::Hash),
+    Link(Vec<u8>),
+}
+
+impl Content {
+    fn of(state: &State) -> Option<Self> {
+        match &state.what {
+            What::File { size: 0, .. } => None,
+            What::File { hash, .. } => hash.map(Self::File),
+            What::Symlink { target } => Some(Self::Link(target.to_vec())),
+            _ => None,
+        }
+    }
+}
+
+impl Knows {
+    fn of(series: &Series, n: u64) -> Result<Self, Error> {
+        let mut knows = Self::default();
+        let mut all = Merged::open(&series.dir, n)?;
+        while let Some(entry) = all.next()? {
+            knows.inodes.extend(entry.ino);
+            knows.content.extend(entry.state.as_ref().and_then(Content::of));
+        }
+        Ok(knows)
+    }
+
+    /// True if an object that is at another name now was in the snapshot, or has nothing that was not.
+    fn has(&self, difference: &Difference) -> bool {
+        let Some(now) = &difference.now else { return true };
+        if difference.ino.is_some_and(|ino| self.inodes.contains(&ino)) {
+            return true;
+        }
+        // A directory has what is in it. One that takes a directory's place has that besides.
+        Content::of(now).map_or(!now.is_dir() || difference.then.is_some(), |content| self.content.contains(&content))
+    }
+}
+
 impl Compared {
+    /// Leaves what existed at snapshot `n`, and of which that knows nothing: it came from what is not covered, or from outside, and is nowhere
+    /// else.
+    pub fn spare_older(&mut self, series: &Series, n: u64) -> Result<(), Error> {
+        if !self.differences.iter().any(|d| d.older) {
+            return Ok(());
+        }
+        let knows = Knows::of(series, n)?;
+        // A directory stays with all that is in it now.
+        let mut whole: Option<AbsPath> = None;
+        let mut spared = Vec::new();
+        self.differences.retain(|d| {
+            if whole.as_ref().is_some_and(|whole| d.path.is_under(whole)) {
+                return false;
+            }
+            let stays = d.older && !knows.has(d);
+            if stays {
+                whole = d.now.as_ref().is_some_and(State::is_dir).then(|| d.path.clone());
+                spared.push(d.path.clone());
+            }
+            !stays
+        });
+        self.kept.extend(spared.iter().map(|path| (path.clone(), OLDER)));
+        self.left.extend(spared.into_iter().map(|path| (path, OLDER.to_owned())));
+        Ok(())
+    }
+
     /// Marks names that must become one file again, or separate files: also where one of two names goes, which would otherwise stay a name
     /// of the same file in the checkpoint. `equal` are unchanged names, unless their file has others.
     fn regroup<F: Eq + Hash>(&mut self, then: &Names<AbsPath>, now: &Names<F>, mut equal: BTreeMap<AbsPath, Difference>) {

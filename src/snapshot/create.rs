@@ -10,10 +10,10 @@ use super::content::{Keeping, PACKED};
 use super::error::{refused, unswept};
 use super::hashing::Hashing;
 use super::index::{Index, Known, Making, has_content};
-use super::manifest::{self, At, Counts, Entry, Head, Merged, PathLine, Reading, Writing};
+use super::manifest::{self, At, Closing, Counts, Entry, Head, Merged, PathLine, Reading, Writing};
 use super::place;
 use super::prune;
-use super::rules::{Rules, Source, vcs_above};
+use super::rules::{Source, vcs_above};
 use super::series::{Broken, Locked, Looking, Series, Summary};
 use super::walk::{Ahead, Met, Object, Told, Why};
 use crate::error::At as _;
@@ -44,6 +44,8 @@ pub struct Asked {
     pub rules: Source,
     /// The most objects that it may have.
     pub limit: Option<u64>,
+    /// True if it is to tell what was moved from what was made: an earlier one whose objects have other inode numbers does not do then.
+    pub tells_moves: bool,
 }
 
 impl Asked {
@@ -77,6 +79,8 @@ pub struct Made {
     pub unfitted: Vec<String>,
     /// The reason why its index, which makes the next one quicker, could not be written.
     pub unindexed: Option<String>,
+    /// The time when all had been looked at: what is born later came after it.
+    pub time: Time,
 }
 
 /// The ways a request ends.
@@ -91,7 +95,19 @@ pub enum How {
 }
 
 /// Takes a snapshot. `store` is recant's own directory, which is left out.
-pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: &Asked) -> Result<Made, Error> {
+pub fn create(fs: &Fs, store: &AbsPath, series: &Series, lock: &Locked, asked: &Asked) -> Result<Made, Error> {
+    create_seen(fs, store, series, lock, asked, &mut |_| ())
+}
+
+/// Takes a snapshot, and shows `see` what the walk has met, before its content is read.
+pub fn create_seen(
+    fs: &Fs,
+    store: &AbsPath,
+    series: &Series,
+    _lock: &Locked,
+    asked: &Asked,
+    see: &mut dyn FnMut(&Met),
+) -> Result<Made, Error> {
     let numbers = series.numbers()?;
     if let Some(found) = asked.once.as_ref().map(|key| with_key(series, key)).transpose()?.flatten() {
         let (n, counts) = (found.head.n, found.tail.counts);
@@ -106,13 +122,14 @@ pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: 
             damaged: Vec::new(),
             unfitted: Vec::new(),
             unindexed: None,
+            time: manifest::closing(&series.dir, n)?.time,
         });
     }
     // A damaged snapshot keeps its number, but a new one must not rest on it.
     let (last, broken) = series.newest_whole()?;
     let n = numbers.last().map_or(0, |last| last + 1);
     sweep(fs, series, n)?;
-    let taken = take(fs, store, series, n, last.as_ref(), asked);
+    let taken = take(fs, store, series, (n, last.as_ref()), asked, see);
     let taken = taken.map(|made| {
         let broken = broken.into_iter().map(|Broken { n, why }| format!("snapshot {n} cannot be read: {why}"));
         Made { damaged: broken.chain(made.damaged).collect(), ..made }
@@ -160,7 +177,14 @@ fn sweep(fs: &Fs, series: &Series, n: u64) -> Result<(), Error> {
     Ok(())
 }
 
-fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary>, asked: &Asked) -> Result<Made, Error> {
+fn take(
+    fs: &Fs,
+    store: &AbsPath,
+    series: &Series,
+    (n, last): (u64, Option<&Summary>),
+    asked: &Asked,
+    see: &mut dyn FnMut(&Met),
+) -> Result<Made, Error> {
     let started = crate::fs::now();
     let index = match last {
         Some(last) => Index::open(&series.dir, last.head.n, last.tail.hash)?,
@@ -170,6 +194,8 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         // Nothing is known of the directory yet: better to count first than to read everything in vain.
         place::refuse_large(&series.directory, store, &asked.rules, limit)?;
     }
+    // Where that cannot be read, nothing counts as older.
+    let existed = last.and_then(|last| manifest::closing(&series.dir, last.head.n).ok()).map(|closing| closing.time);
     let base = last.filter(|_| index.is_some()).map(|last| last.head.base.unwrap_or(last.head.n));
     let head = Head {
         schema: 1,
@@ -195,6 +221,8 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         keeping: Keeping::begin(fs, &series.dir, n, index.is_none()),
         hashing: Hashing::default(),
         read_before: last.map(|last| last.head.time),
+        existed,
+        tells_moves: asked.tells_moves,
         learned: false,
         has_base: base.is_some(),
         links: HashMap::new(),
@@ -218,6 +246,7 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         // After a request to end, reading may have stopped early, even in the last object.
         interrupt::check().at("go on with", &series.directory)?;
         let Some(met) = coming.pop_front() else { break };
+        see(&met);
         taking.meet(met)?;
         if asked.limit.is_some_and(|limit| taking.counts.entries > limit) {
             let limit = asked.limit.unwrap_or_default();
@@ -225,13 +254,19 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         }
     }
     taking.pass_until(None)?;
+    let time = crate::fs::now();
     let told = walk.told().filter(|_| taking.counts.entries > 0);
     let Some(Told { rules, unfitted }) = told else { return Err(nothing_there(series)) };
     // Unreadable old rules do not prevent a new snapshot.
     let has_rules = |last: &Summary| manifest::rules(&series.dir, last.head.n).is_ok_and(|had| had == rules);
     let same = last.filter(|last| asked.if_changed && !asked.names_another(&last.head) && has_rules(last));
-    let made = taking.finish(fs, &head, &rules, same)?;
-    Ok(Made { unfitted, repositories: rules.repositories, ..made })
+    let closing = Closing { rules, time };
+    let made = taking.finish(fs, &head, &closing, same)?;
+    // What is born after this call bears a later time.
+    while crate::fs::now() <= time {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    Ok(Made { unfitted, repositories: closing.rules.repositories, ..made })
 }
 
 fn nothing_there(series: &Series) -> Error {
@@ -253,6 +288,9 @@ struct Taking<'a> {
     hashing: Hashing,
     /// The time when the snapshot before began: most older content is known from it.
     read_before: Option<Time>,
+    /// What was born until then existed at the snapshot before.
+    existed: Option<Time>,
+    tells_moves: bool,
     learned: bool,
     has_base: bool,
     /// The first name of each inode that has several.
@@ -323,14 +361,14 @@ impl Taking<'_> {
                 self.unread.push((path.clone(), why.clone()));
                 self.not_read(path, why)
             }
-            Met::Left { why: Why::Rules, .. } => {
+            Met::Left { why, .. } if why.is_rule() => {
                 self.counts.excluded += 1;
                 Ok(())
             }
             Met::Left { why: Why::Vcs, .. } => Ok(()),
-            Met::Left { path, why } => {
-                self.left.push((path.clone(), why));
-                self.not_read(path, why.text().to_owned())
+            Met::Left { object, why } => {
+                self.left.push((object.path.clone(), why));
+                self.not_read(object.path, why.text().to_owned())
             }
         }
     }
@@ -404,7 +442,7 @@ impl Taking<'_> {
             }
             Seen::Unread(why) => {
                 self.unread.push((object.path.clone(), why.clone()));
-                let entry = Entry { path: object.path.clone(), state: None, at: None, link: None, unread: Some(why) };
+                let entry = Entry::unread(object.path.clone(), why);
                 self.put(entry, old, own, Some((&object.stat, true)))
             }
             Seen::Whole { entry, stat, written } => self.put(*entry, old, own, Some((&stat, written))),
@@ -413,26 +451,33 @@ impl Taking<'_> {
 
     fn not_read(&mut self, path: AbsPath, why: String) -> Result<(), Error> {
         let (old, own) = self.known(&path)?;
-        self.put(Entry { path, state: None, at: None, link: None, unread: Some(why) }, old, own, None)
+        self.put(Entry::unread(path, why), old, own, None)
     }
 
     fn put(
         &mut self,
-        entry: Entry,
+        mut entry: Entry,
         old: Option<Known>,
         own: Option<Box<Entry>>,
         stat: Option<(&Stat, bool)>,
     ) -> Result<(), Error> {
+        if let Some((stat, _)) = stat {
+            entry.ino = Some(stat.ino);
+            let is_moved = old.as_ref().is_none_or(|old| old.ino.is_some_and(|ino| ino != stat.ino));
+            entry.older = is_moved && stat.btime.is_some_and(|born| Some(born) <= self.existed);
+        }
         let known = before::known_of(&entry, 0);
         let same = old.as_ref().is_some_and(|old| old.mark == known.mark);
         // Its content was not where the snapshot before has it, or lacked its holes.
         let was_moved = same && old.as_ref().is_some_and(|old| old.at != entry.at);
+        let is_another = same && old.as_ref().is_some_and(|old| old.ino != entry.ino);
         match (&old, same) {
             (None, _) => self.counts.added += u64::from(!known.is_dir),
             (Some(_), false) => self.counts.modified += u64::from(!known.is_dir),
             (Some(_), true) => {}
         }
-        self.changed |= !same || was_moved;
+        self.changed |= !same || was_moved || is_another && self.tells_moves;
+        let was_moved = was_moved || is_another;
         let (at, sign) = match own {
             // The line of the snapshot before says the same.
             Some(own) if same && !was_moved => (own.at, self.writing.entry(&own)?),
@@ -472,7 +517,7 @@ impl Taking<'_> {
 
     /// Makes content and manifest durable, then gives the manifest its name (N1). Makes no snapshot if no object has changed and `same` can
     /// stand for it.
-    fn finish(mut self, fs: &Fs, head: &Head, rules: &Rules, same: Option<&Summary>) -> Result<Made, Error> {
+    fn finish(mut self, fs: &Fs, head: &Head, closing: &Closing, same: Option<&Summary>) -> Result<Made, Error> {
         let (dir, n) = (&self.series.dir, head.n);
         let (unread, left) = (std::mem::take(&mut self.unread), std::mem::take(&mut self.left));
         let has_others = |first: &First| first.names < first.content.stat.nlink;
@@ -491,12 +536,13 @@ impl Taking<'_> {
                 damaged,
                 unfitted: Vec::new(),
                 unindexed,
+                time: closing.time,
             });
         }
         self.counts.stored = self.keeping.stored;
         let counts = self.counts;
         let much = head.base.is_some() && self.writing.objects.saturating_mul(4) > counts.entries;
-        let (mut file, mut hash) = self.writing.end(rules, counts)?;
+        let (mut file, mut hash) = self.writing.end(closing, counts)?;
         let mut temp = temp_name(n);
         if much {
             // The differences are many: a whole manifest is shorter to read, and no longer needs the base.
@@ -505,7 +551,7 @@ impl Taking<'_> {
             while let Some(entry) = merged.next()? {
                 let _its_sign_is_known = whole.entry(&entry)?;
             }
-            (file, hash) = whole.end(rules, counts)?;
+            (file, hash) = whole.end(closing, counts)?;
             fs.unlink(dir.at(&temp))?;
             temp = whole_name(n);
         }
@@ -517,7 +563,19 @@ impl Taking<'_> {
         let unindexed = self.making.put(fs, dir, n, hash).err().map(|error| error.to_string());
         let damaged = damaged(self.keeping);
         let (repositories, unfitted) = (Vec::new(), Vec::new());
-        Ok(Made { n, how: How::New, counts, unread, left, elsewhere, repositories, damaged, unfitted, unindexed })
+        Ok(Made {
+            n,
+            how: How::New,
+            counts,
+            unread,
+            left,
+            elsewhere,
+            repositories,
+            damaged,
+            unfitted,
+            unindexed,
+            time: closing.time,
+        })
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Known {
     pub size: u64,
     /// True for a directory.
     pub is_dir: bool,
+    /// The inode number, if it could be looked at.
+    pub ino: Option<u64>,
     /// True if it could not be read.
     pub unread: bool,
     /// True if somebody had it open for writing when it was read.
@@ -144,7 +146,8 @@ impl Cut<'_> {
         };
         let (is_dir, unread, written) = (has(IS_DIRECTORY), has(UNREAD), has(WRITTEN));
         let size = if hash.is_some() { key.size } else { 0 };
-        Some(Known { path, key: Some(key), mark, sign, hash, at, size, is_dir, unread, written })
+        let ino = Some(key.ino).filter(|ino| *ino != 0);
+        Some(Known { path, key: Some(key), mark, sign, hash, at, size, is_dir, ino, unread, written })
     }
 }
 

@@ -55,7 +55,7 @@ fn learn(kept: &mut Kept<'_>, d: &mut Difference, side: Side) -> Result<(), Erro
         Side::Now => (&mut d.now, d.now_at),
     };
     let Some(state) = state.as_mut().filter(|state| state.hash().is_some() && state.size() <= MOST) else { return Ok(()) };
-    let meaning = meaning(kept, Entry { path: d.path.clone(), state: Some(state.clone()), at, link: None, unread: None })?;
+    let meaning = meaning(kept, Entry::of(d.path.clone(), Some(state.clone()), at))?;
     state.set_index(meaning);
     Ok(())
 }

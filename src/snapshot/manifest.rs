@@ -73,6 +73,16 @@ pub struct Tail {
     pub hash: Hash,
 }
 
+/// The facts known when all was seen, before the tail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closing {
+    /// The rules in force, with those that were found.
+    pub rules: Rules,
+    /// The time when all had been looked at.
+    #[serde(with = "time")]
+    pub time: Time,
+}
+
 /// Numbers for a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
@@ -113,6 +123,12 @@ pub struct Entry {
     /// The reason why it, and all under it, is not in the snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
+    /// The inode number: a name that is missing later may be another name's then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ino: Option<u64>,
+    /// True if it existed when the snapshot before was taken, which has nothing or something else here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub older: bool,
 }
 
 /// The place of content.
@@ -131,6 +147,16 @@ pub enum At {
 }
 
 impl Entry {
+    /// What is not in the snapshot, for this reason.
+    pub fn unread(path: AbsPath, why: String) -> Self {
+        Self { unread: Some(why), ..Self::of(path, None, None) }
+    }
+
+    /// An object by its state and the place of its content.
+    pub fn of(path: AbsPath, state: Option<State>, at: Option<At>) -> Self {
+        Self { path, state, at, link: None, unread: None, ino: None, older: false }
+    }
+
     /// The size of its content; 0 for what is no file.
     pub fn size(&self) -> u64 {
         match &self.state {
@@ -168,19 +194,19 @@ fn short(bytes: &[u8]) -> u64 {
 /// One line but the last.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line<H, E, P, R> {
+enum Line<H, E, P, C> {
     /// The first.
     Snapshot(H),
     /// An object.
     Entry(E),
     /// The base has this path, the snapshot has not.
     Gone(P),
-    /// The rules in force; after all objects.
-    Rules(R),
+    /// After all objects.
+    Closing(C),
 }
 
-type LineRead = Line<Box<Head>, Box<Entry>, AbsPath, Rules>;
-type LineRef<'a> = Line<&'a Head, &'a Entry, &'a AbsPath, &'a Rules>;
+type LineRead = Line<Box<Head>, Box<Entry>, AbsPath, Closing>;
+type LineRef<'a> = Line<&'a Head, &'a Entry, &'a AbsPath, &'a Closing>;
 
 impl Seal for Tail {
     fn hash(&self) -> Hash {
@@ -243,9 +269,9 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// Writes rules and tail; returns the file, which is not synced, and its hash.
-    pub fn end(mut self, rules: &Rules, counts: Counts) -> Result<(File, Hash), Error> {
-        self.lines.line(&LineRef::Rules(rules))?;
+    /// Writes the last lines; returns the file, which is not synced, and its hash.
+    pub fn end(mut self, closing: &Closing, counts: Counts) -> Result<(File, Hash), Error> {
+        self.lines.line(&LineRef::Closing(closing))?;
         Ok(self.lines.end(|hash| Tail { counts, hash })?)
     }
 }
@@ -349,8 +375,8 @@ impl Reading {
             None => match line.parse()? {
                 LineRead::Entry(entry) => (entry.path, true),
                 LineRead::Gone(path) => (path, false),
-                LineRead::Rules(rules) => {
-                    self.rules = Some(rules);
+                LineRead::Closing(closing) => {
+                    self.rules = Some(closing.rules);
                     return Ok(None);
                 }
                 LineRead::Snapshot(_) => return Err(line.damaged("it is out of place")),
@@ -433,13 +459,18 @@ pub fn open_base(dir: &Dir, n: u64) -> Result<Reading, Error> {
     Ok(base)
 }
 
-/// Reads the rules of a snapshot, which stand at its end, without what lies before them: the caller reads the rest too, and finds there
-/// whether all is whole.
+/// Reads the rules of a snapshot as [`closing`] does.
 pub fn rules(dir: &Dir, n: u64) -> Result<Rules, Error> {
+    Ok(closing(dir, n)?.rules)
+}
+
+/// Reads what stands at the end of a snapshot, without what lies before it: the caller reads the rest too, and finds there whether all is
+/// whole.
+pub fn closing(dir: &Dir, n: u64) -> Result<Closing, Error> {
     let name = name(n);
     let at = dir.at(&name);
     match open(at)?.last()? {
-        LineRead::Rules(rules) => Ok(rules),
+        LineRead::Closing(closing) => Ok(closing),
         _ => Err(damaged(at, "its rules are missing")),
     }
 }

@@ -32,6 +32,7 @@ pub mod check;
 pub mod committed;
 pub mod compare;
 pub mod content;
+pub mod cover;
 pub mod create;
 pub mod error;
 mod hard_links;

@@ -299,7 +299,7 @@ impl Holding<'_> {
 
 /// The manifest entry for the snapshot's side of a difference.
 fn entry_of(difference: &Difference) -> Entry {
-    Entry { path: difference.path.clone(), state: difference.then.clone(), at: difference.at, link: None, unread: None }
+    Entry::of(difference.path.clone(), difference.then.clone(), difference.at)
 }
 
 /// Tells whether mode and mtime can be set while the file is made, which spares the engine another look: true for most files. What the

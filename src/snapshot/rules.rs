@@ -10,6 +10,7 @@ use std::rc::Rc;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::{Deserialize, Serialize};
 
+use super::cover::Cover;
 use super::error::no_glob;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
@@ -36,6 +37,9 @@ pub struct Rules {
     /// was made since from one that was there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repositories: Vec<AbsPath>,
+    /// The cover of an agent's turn; `None` for all other snapshots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cover: Option<Cover>,
 }
 
 /// The treatment of version control's own directories.
@@ -134,6 +138,11 @@ const DEV: &[&str] = &[
     ".env*",
 ];
 
+/// True for the name of a directory that builds or package managers make.
+pub fn is_built(name: &[u8]) -> bool {
+    DEV.iter().filter_map(|glob| glob.strip_suffix('/')).any(|built| built.as_bytes() == name)
+}
+
 /// The ready-made lists.
 pub const PRESETS: &[(&str, &[&str])] = &[("dev", DEV)];
 
@@ -170,7 +179,7 @@ impl Rules {
 
     /// True if nothing is left out, version control's own aside.
     pub fn is_empty(&self) -> bool {
-        self.exclude.is_empty() && self.presets.is_empty() && self.files.is_empty()
+        self.exclude.is_empty() && self.presets.is_empty() && self.files.is_empty() && self.cover.is_none()
     }
 
     /// True if a snapshot by these rules leaves version control's own out.
@@ -332,6 +341,11 @@ impl Matcher {
 
     /// Tells whether a path is left out. Paths under a directory that is left out are never asked for.
     pub fn leaves_out(&self, path: &AbsPath, is_dir: bool) -> bool {
+        self.says(path, is_dir) == Some(true)
+    }
+
+    /// True if a rule leaves a path out, false if one takes it back in; `None` if none matches.
+    pub fn says(&self, path: &AbsPath, is_dir: bool) -> Option<bool> {
         let path = Path::new(std::ffi::OsStr::from_bytes(path.as_bytes()));
         // All globs that have not matched yet are tried, so that unmatched ones can be named; the last match decides.
         let mut says = None;
@@ -340,17 +354,14 @@ impl Matcher {
                 says = says.or(glob.says(path, is_dir));
             }
         }
-        if let Some(says) = says {
-            return says;
-        }
-        let mut matcher = Some(self);
+        let mut matcher = Some(self).filter(|_| says.is_none());
         while let Some(asked) = matcher {
             match asked.own.matched(path, is_dir) {
-                ignore::Match::Ignore(_) => return true,
-                ignore::Match::Whitelist(_) => return false,
+                ignore::Match::Ignore(_) => return Some(true),
+                ignore::Match::Whitelist(_) => return Some(false),
                 ignore::Match::None => matcher = asked.above.as_deref(),
             }
         }
-        false
+        says
     }
 }

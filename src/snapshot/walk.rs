@@ -1,12 +1,15 @@
-//! The walk over the tree of a snapshot: every object in the order of paths, parents first. Names all that is left out: by rules, as other
-//! mounts, as recant's own store.
+//! The walk over the tree of a snapshot: every object in the order of paths, parents first. Names all that is left out: by rules, as what
+//! can be got back elsewhere ([`cover`]), as other mounts, as recant's own store.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use serde::{Deserialize, Serialize};
+
+use super::cover::{self, Area, Covering};
 use super::error::{of_ours, refused, too_broad};
 use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Source, is_vcs};
 use super::whole;
@@ -18,10 +21,10 @@ use crate::fs::path::AbsPath;
 pub enum Met {
     /// An object.
     Object(Object),
-    /// A path that is not looked at.
+    /// An object that is left out, with all that is in it.
     Left {
-        /// The path.
-        path: AbsPath,
+        /// The object.
+        object: Object,
         /// The reason.
         why: Why,
     },
@@ -51,13 +54,27 @@ impl Object {
     pub fn at(&self) -> Entry<'_> {
         self.dir.at(&self.name)
     }
+
+    /// That name.
+    pub fn at_name(&self) -> &[u8] {
+        &self.name
+    }
 }
 
 /// The reasons to leave something out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Why {
     /// A rule says so.
     Rules,
+    /// Builds or package managers make it.
+    Built,
+    /// A directory that git ignores, and that has many entries.
+    Many,
+    /// A file that git ignores, and that is large.
+    Large,
+    /// A compiler or an editor put it beside sources.
+    Byproduct,
     /// It is version control's own.
     Vcs,
     /// Another file system is mounted there.
@@ -71,10 +88,19 @@ impl Why {
     pub fn text(self) -> &'static str {
         match self {
             Why::Rules => "left out by the rules of the snapshot",
+            Why::Built => "it is built or downloaded",
+            Why::Many => "git ignores it, and it has more than 1,000 entries",
+            Why::Large => "git ignores it, and it is larger than 1 MiB",
+            Why::Byproduct => "compilers or editors make it",
             Why::Vcs => "it is version control's own",
             Why::Mount => "another file system is mounted there",
             Why::Store => "it is recant's own store",
         }
+    }
+
+    /// True if rules leave it out: nobody has to be told each time.
+    pub fn is_rule(self) -> bool {
+        matches!(self, Why::Rules | Why::Built | Why::Many | Why::Large | Why::Byproduct)
     }
 }
 
@@ -91,6 +117,8 @@ struct Frame {
     dir: Option<Arc<Dir>>,
     names: std::vec::IntoIter<Vec<u8>>,
     matcher: Option<Rc<Matcher>>,
+    /// What a cover says of it.
+    area: Option<Area>,
 }
 
 /// A walk over a directory, or a single object.
@@ -106,6 +134,9 @@ pub struct Walk<'a> {
     leaves_vcs: bool,
     /// Version control's own that was left out.
     repositories: Vec<AbsPath>,
+    /// That of the snapshot whose rules these are. It stays that, also if nothing shows it any more.
+    known: HashSet<AbsPath>,
+    covering: Option<Covering>,
 }
 
 /// The number of directories on the way down that stay open.
@@ -116,11 +147,17 @@ const RULES_MAX: u64 = 1 << 20;
 impl<'a> Walk<'a> {
     /// Begins a walk over `top`, a directory or anything else.
     pub fn new(top: &AbsPath, store: &'a AbsPath, source: &Source) -> Result<Self, Error> {
-        let files = match source {
-            Source::Found(rules) => Files::Found { gitignore: rules.gitignore, read: Vec::new() },
-            Source::Kept(rules) => {
+        let rules = source.rules();
+        let cover = rules.cover.as_ref();
+        let (files, covering, known) = match source {
+            Source::Found(_) => {
+                let gitignore = rules.gitignore || cover.is_some();
+                (Files::Found { gitignore, read: Vec::new() }, cover.map(Covering::found), HashSet::new())
+            }
+            Source::Kept(_) => {
                 let owned = |(path, files): (AbsPath, Vec<&IgnoreFile>)| (path, files.into_iter().cloned().collect());
-                Files::Kept(rules.by_directory().into_iter().map(owned).collect())
+                let files = rules.by_directory().into_iter().map(owned).collect();
+                (Files::Kept(files), cover.map(Covering::kept), rules.repositories.iter().cloned().collect())
             }
         };
         let mut walk = Self {
@@ -130,10 +167,12 @@ impl<'a> Walk<'a> {
             mount: 0,
             held_top: None,
             stack: Vec::new(),
-            matcher: source.rules().top()?,
+            matcher: rules.top()?,
             files,
-            leaves_vcs: source.rules().leaves_vcs(),
+            leaves_vcs: rules.leaves_vcs(),
             repositories: Vec::new(),
+            known,
+            covering: covering.transpose()?,
         };
         let Some(parent) = top.parent() else {
             return Err(too_broad(top, "the root directory is too broad"));
@@ -182,31 +221,47 @@ impl<'a> Walk<'a> {
                 }
             };
             let is_dir = stat.sort == Sort::Directory;
-            let matcher = frame.matcher.clone();
-            if stat.mount != self.mount || stat.mount_root {
-                return Ok(Some(Met::Left { path, why: Why::Mount }));
-            }
-            if is_dir && self.is_store(&path) {
-                return Ok(Some(Met::Left { path, why: Why::Store }));
-            }
-            let is_left_out = matcher.as_ref().is_some_and(|matcher| matcher.leaves_out(&path, is_dir));
-            if self.leaves_vcs && is_vcs(&name) {
-                self.repositories.push(path.clone());
-                return Ok(Some(Met::Left { path, why: Why::Vcs }));
-            }
-            if is_left_out {
-                return Ok(Some(Met::Left { path, why: Why::Rules }));
-            }
+            let (matcher, area) = (frame.matcher.clone(), frame.area.clone());
             let object = Object { path, dir, stat, name };
-            let instead = if is_dir { self.enter(&object, matcher)? } else { None };
-            return Ok(Some(instead.unwrap_or(Met::Object(object))));
+            match self.judge(&object, matcher.as_deref(), area) {
+                Err(why) => return Ok(Some(Met::Left { object, why })),
+                Ok(area) if is_dir => {
+                    let instead = self.enter(&object, matcher, area)?;
+                    return Ok(Some(instead.unwrap_or(Met::Object(object))));
+                }
+                Ok(_) => return Ok(Some(Met::Object(object))),
+            }
+        }
+    }
+
+    /// What holds in an object by the cover, or why it is left out.
+    fn judge(&mut self, object: &Object, matcher: Option<&Matcher>, area: Option<Area>) -> Result<Option<Area>, Why> {
+        let Object { path, dir, stat, name } = object;
+        let is_dir = stat.sort == Sort::Directory;
+        if stat.mount != self.mount || stat.mount_root {
+            return Err(Why::Mount);
+        }
+        if is_dir && self.is_store(path) {
+            return Err(Why::Store);
+        }
+        // Asked also where nothing follows from it: globs that match nothing are named.
+        let says = matcher.and_then(|matcher| matcher.says(path, is_dir));
+        if self.leaves_vcs && (is_vcs(name) || self.known.contains(path)) {
+            self.repositories.push(path.clone());
+            return Err(Why::Vcs);
+        }
+        match (&mut self.covering, area) {
+            (Some(covering), Some(area)) => covering.judge(&area, path, (dir, stat), says).map(Some),
+            _ if says == Some(true) => Err(Why::Rules),
+            _ => Ok(None),
         }
     }
 
     /// Begins the walk. A directory is from here on the opened one, and its mount the one that is walked over.
     fn first(&mut self, mut first: Object) -> Result<Met, Error> {
         if first.stat.sort == Sort::Directory {
-            if let Some(Met::Unlisted { why, .. }) = self.enter(&first, self.matcher.clone())? {
+            let area = self.covering.as_ref().map(Covering::top).transpose()?;
+            if let Some(Met::Unlisted { why, .. }) = self.enter(&first, self.matcher.clone(), area)? {
                 let why = format!("cannot list the directory: {why}");
                 return Err(refused(&self.top, why));
             }
@@ -223,7 +278,10 @@ impl<'a> Walk<'a> {
         let unfitted = self.matcher.as_ref().map_or_else(Vec::new, |matcher| matcher.unfitted());
         let rules = source.rules().clone();
         let rules = match self.files {
-            Files::Found { read, .. } => Rules { files: read, repositories: self.repositories, ..rules },
+            Files::Found { read, .. } => {
+                let cover = self.covering.map(|covering| covering.cover);
+                Rules { files: read, repositories: self.repositories, cover, ..rules }
+            }
             Files::Kept(_) => rules,
         };
         Told { rules, unfitted }
@@ -235,7 +293,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Enters a directory. Returns what is met instead, if it is not to be entered.
-    fn enter(&mut self, object: &Object, matcher: Option<Rc<Matcher>>) -> Result<Option<Met>, Error> {
+    fn enter(&mut self, object: &Object, matcher: Option<Rc<Matcher>>, area: Option<Area>) -> Result<Option<Met>, Error> {
         // The asked directory may be a mount point itself; mounts in it are left out.
         let is_top = self.held_top.is_none();
         let opened = if is_top { object.dir.open_across(&object.name) } else { object.at().open_dir() };
@@ -249,16 +307,16 @@ impl<'a> Walk<'a> {
         names.sort_unstable();
         if self.leaves_vcs && !is_top && is_bare(&dir, &names) {
             self.repositories.push(object.path.clone());
-            return Ok(Some(Met::Left { path: object.path.clone(), why: Why::Vcs }));
+            return Ok(Some(Met::Left { object: object.clone(), why: Why::Vcs }));
         }
-        let matcher = self.matcher_of(&object.path, &dir, &names, matcher)?;
+        let (matcher, area) = self.rules_in(&object.path, &dir, &names, (matcher, area))?;
         if is_top {
             self.held_top = Some(dir.clone());
         }
         if let Some(far) = self.stack.len().checked_sub(OPEN_LEVELS) {
             self.stack[far].dir = None;
         }
-        self.stack.push(Frame { path: object.path.clone(), dir: Some(dir), names: names.into_iter(), matcher });
+        self.stack.push(Frame { path: object.path.clone(), dir: Some(dir), names: names.into_iter(), matcher, area });
         Ok(None)
     }
 
@@ -270,30 +328,38 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn matcher_of(
+    /// The rules in a directory, by those in the one above it.
+    fn rules_in(
         &mut self,
         path: &AbsPath,
         dir: &Dir,
         names: &[Vec<u8>],
-        above: Option<Rc<Matcher>>,
-    ) -> Result<Option<Rc<Matcher>>, Error> {
-        match &mut self.files {
-            Files::Kept(files) => {
-                let files: Vec<&IgnoreFile> = files.get(path).into_iter().flatten().collect();
-                Ok(if files.is_empty() { above } else { Matcher::with(above, path, &files) })
-            }
+        (matcher, area): (Option<Rc<Matcher>>, Option<Area>),
+    ) -> Result<(Option<Rc<Matcher>>, Option<Area>), Error> {
+        let has = |name: &str| names.binary_search_by(|known| known.as_slice().cmp(name.as_bytes())).is_ok();
+        let git = if area.is_some() && has(".git") { cover::repository(dir) } else { None };
+        let files: Vec<&IgnoreFile> = match &mut self.files {
+            Files::Kept(files) => files.get(path).into_iter().flatten().collect(),
             Files::Found { gitignore, read } => {
                 let from = read.len();
+                if let Some(git) = &git {
+                    read.push(cover::exclude(git, path, RULES_MAX));
+                }
                 for name in [GITIGNORE, RECANTIGNORE] {
-                    let wanted = name != GITIGNORE || *gitignore;
-                    if wanted && names.binary_search_by(|known| known.as_slice().cmp(name.as_bytes())).is_ok() {
+                    if (name != GITIGNORE || *gitignore) && has(name) {
                         read.extend(ignore_file(path, dir, name)?);
                     }
                 }
-                let files: Vec<&IgnoreFile> = read[from..].iter().collect();
-                Ok(if files.is_empty() { above } else { Matcher::with(above, path, &files) })
+                read[from..].iter().collect()
             }
-        }
+        };
+        let Some((covering, area)) = self.covering.as_ref().zip(area) else {
+            let matcher = if files.is_empty() { matcher } else { Matcher::with(matcher, path, &files) };
+            return Ok((matcher, None));
+        };
+        let (own, gits): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.name == RECANTIGNORE);
+        let matcher = if own.is_empty() { matcher } else { Matcher::with(matcher, path, &own) };
+        Ok((matcher, Some(covering.within(area, path, git.as_ref(), &gits))))
     }
 }
 
@@ -412,7 +478,7 @@ fn send(top: &AbsPath, store: &AbsPath, source: &Source, to: &SyncSender<Result<
             && directories.len() < most
             && let Some(met) = walk.next()?
         {
-            if let Met::Object(object) = &met
+            if let Met::Object(object) | Met::Left { object, .. } = &met
                 && !directories.last().is_some_and(|last| Arc::ptr_eq(last, &object.dir))
             {
                 directories.push(object.dir.clone());

@@ -16,6 +16,7 @@ mod desk;
 
 mod afford;
 mod by_command;
+mod covered;
 mod crash;
 mod events;
 mod install;

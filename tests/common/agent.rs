@@ -98,7 +98,12 @@ impl<'w> Agent<'w> {
 
     /// Ends its turn.
     pub fn stop(&self) {
-        self.event("Stop", json!({ "stop_hook_active": false, "last_assistant_message": "done" }));
+        self.stops();
+    }
+
+    /// Ends its turn; gives what the hook says.
+    pub fn stops(&self) -> Said {
+        self.event("Stop", json!({ "stop_hook_active": false, "last_assistant_message": "done" }))
     }
 }
 

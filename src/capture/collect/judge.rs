@@ -148,9 +148,7 @@ impl Found<'_> {
         }
         match self.judge(at, path, (new, old.as_ref()), below, hiding) {
             // It has gone since the first look, or something else has come: look once more. Nothing was noted yet: all reading comes before.
-            Err(error)
-                if error.io().is_some() && old.is_some_and(|old| !old.is_held && has_gone(old.at(at.name), &old.stat)) =>
-            {
+            Err(error) if error.io().is_some() && old.is_some_and(|old| !old.is_held && has_gone(old.at(at.name), &old.stat)) => {
                 self.name(at, path, new, below, hiding)
             }
             judged => judged,

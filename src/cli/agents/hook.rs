@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use super::by_command;
 use super::take::{self, Taking};
+use super::uncovered::lost;
 use crate::agent::event::{Effect, Event, Tool, What};
 use crate::agent::known::Agent;
-use crate::agent::look::{Look, id};
+use crate::agent::look::id;
 use crate::agent::seen::Seen;
 use crate::agent::turn::{Call as Use, Head, Line, Named, Ran, Turn};
 use crate::agent::turns::Turns;
@@ -236,8 +237,9 @@ impl Reacting<'_> {
 
     /// Notes what has changed in the directory since the last look, then the line.
     fn look(&self, turns: &Turns, head: &Head, line: Line) -> Result<(), Problem> {
-        let store = self.call.store_path()?;
-        Ok(turns.look(&self.call.fs, head.n, || Look::at(&head.directory, &store, &take::rules()), vec![line])?)
+        let store = self.call.made_store()?;
+        let look = || take::look(&store, &head.directory, turns.turn(head.n)?.as_ref());
+        Ok(turns.look(&self.call.fs, head.n, look, vec![line])?)
     }
 
     /// A named path, if it lies in the directory; with the one that it leads to, if it is a link.
@@ -280,7 +282,11 @@ impl Reacting<'_> {
         {
             turns.add(&self.call.fs, turn.head.n, &[Line::End { time: self.began }])?;
         }
-        self.settle(longest)
+        self.settle(longest)?;
+        match self.present()? {
+            Some((_, turn)) if turn.is_settled && longest > Duration::ZERO => lost(self.call, &turn.head.directory, &turn),
+            _ => Ok(None),
+        }
     }
 
     /// Has the snapshot taken that shows what the present turn has done, if a tool may have written since the last one.

@@ -11,6 +11,7 @@ mod silenced;
 mod status;
 pub mod take;
 pub mod turns;
+mod uncovered;
 pub mod undo;
 
 pub use export::export;

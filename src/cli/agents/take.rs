@@ -1,6 +1,6 @@
 //! Takes the snapshots of a turn, in a process of its own: an agent waits for it, but not longer than it may.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,8 +16,9 @@ use crate::cli::{Call, Ended};
 use crate::error::{At, Error, Kind};
 use crate::fs::path::AbsPath;
 use crate::session::store::Store;
-use crate::snapshot::create::{Asked, Made, create};
-use crate::snapshot::manifest::OF_TURN;
+use crate::snapshot::cover::{BYPRODUCTS, Cover};
+use crate::snapshot::create::{Asked, Made, create_seen};
+use crate::snapshot::manifest::{self, OF_TURN};
 use crate::snapshot::prune;
 use crate::snapshot::rules::{Rules, Source, Vcs};
 use crate::snapshot::series::{Locked, Series};
@@ -76,27 +77,21 @@ pub fn take(call: &Call, args: &Hook) -> Result<Ended, Problem> {
 fn taken(call: &Call, store: &Store, turns: &Turns, directory: &AbsPath, what: Take, n: u64) -> Result<(), Problem> {
     let series = Series::create(&call.fs, store, directory)?;
     let lock = lock(call, &series)?;
-    let began = crate::fs::now();
     if what == Take::Ready {
-        snapshot(call, store, &series, &lock, None)?;
+        snapshot(call, store, &series, &lock, rules(), None)?;
         return Ok(());
     }
     let Some(turn) = turns.turn(n)? else { return Ok(()) };
     match what {
         Take::Before => {
+            // Its agent may not have told its end: what it did is what is there now.
             let earlier = earlier(turns, &turn.head)?;
-            let unended = earlier.as_ref().filter(|earlier| !earlier.is_settled);
-            if let Some(unended) = unended {
-                look(call, store, turns, &series, unended)?;
+            if let Some(unended) = earlier.as_ref().filter(|earlier| !earlier.is_settled) {
+                settle(call, store, turns, &series, &lock, unended)?;
             }
-            // Before the snapshot: what changes in between is then seen as somebody else's.
-            let look = Look::at(directory, &store.path, &rules())?;
-            let made = snapshot(call, store, &series, &lock, Some(("before", &turn.head)))?;
+            let (made, look) = snapshot(call, store, &series, &lock, rules(), Some(("before", &turn.head)))?;
             turns.keep_look(&call.fs, n, &look)?;
-            turns.add(&call.fs, n, &[Line::Before { snapshot: made.n, time: began }])?;
-            if let Some(unended) = unended {
-                note(call, turns, &series, unended, made.n)?;
-            }
+            turns.add(&call.fs, n, &[Line::Before { snapshot: made.n, time: made.time }])?;
             // What the session does from now on is told of this turn.
             earlier.map_or(Ok(()), |earlier| turns.drop_look(&call.fs, earlier.head.n))?;
             retain(call, turns, &series, &lock)
@@ -105,45 +100,69 @@ fn taken(call: &Call, store: &Store, turns: &Turns, directory: &AbsPath, what: T
     }
 }
 
-/// Takes the snapshot that shows what a turn has done so far, and notes the paths.
+/// Takes the snapshot that shows what a turn has done so far, and notes what has changed since its last tool, and the paths.
 pub fn settle(call: &Call, store: &Store, turns: &Turns, series: &Series, lock: &Locked, turn: &Turn) -> Result<(), Problem> {
-    look(call, store, turns, series, turn)?;
-    let made = snapshot(call, store, series, lock, Some(("after", &turn.head)))?;
-    note(call, turns, series, turn, made.n)
-}
-
-/// Notes what has changed since the last tool of a turn.
-fn look(call: &Call, store: &Store, turns: &Turns, series: &Series, turn: &Turn) -> Result<(), Problem> {
-    Ok(turns.look(&call.fs, turn.head.n, || Look::at(&series.directory, &store.path, &rules()), Vec::new())?)
-}
-
-/// Notes what a turn has done up to a snapshot.
-fn note(call: &Call, turns: &Turns, series: &Series, turn: &Turn, after: u64) -> Result<(), Problem> {
     let Some((before, _)) = turn.before else { return Ok(()) };
+    let rules = Source::Kept(manifest::rules(&series.dir, before)?);
+    let mut seen = None;
+    let look = || {
+        let (made, look) = snapshot(call, store, series, lock, rules.clone(), Some(("after", &turn.head)))?;
+        seen = Some((made, look.clone()));
+        Ok(look)
+    };
+    turns.look(&call.fs, turn.head.n, look, Vec::new())?;
+    let (made, look) = match seen {
+        Some(seen) => seen,
+        // Another turn of the session has begun.
+        None => snapshot(call, store, series, lock, rules, Some(("after", &turn.head)))?,
+    };
+    note(call, turns, series, turn.head.n, (before, made.n), &look)
+}
+
+/// Notes what a turn has done between two snapshots; `look` was taken with the second one.
+fn note(call: &Call, turns: &Turns, series: &Series, n: u64, of: (u64, u64), look: &Look) -> Result<(), Problem> {
+    let (before, after) = of;
+    let Some(turn) = turns.turn(n)? else { return Ok(()) };
     let mut lines = vec![Line::After { snapshot: after, time: crate::fs::now() }];
+    let mut listed = HashSet::new();
     if before != after {
         let compared = compare::between(series, before, Some(after), &[], false)?;
         for difference in &compared.differences {
             let (was, is) = (difference.then.as_ref(), difference.now.as_ref());
             let directory = is.or(was).is_some_and(State::is_dir);
             lines.push(Line::Wrote(Wrote { path: difference.path.clone(), directory, was: mark(was), is: mark(is) }));
+            listed.insert(difference.path.clone());
         }
-        lines.extend(compared.left.into_iter().map(|(path, why)| Line::Left { path, why }));
+        let is_its = |path: &AbsPath| turn.own_changes().any(|change| change.path.is_under(path));
+        let left = compared.left.into_iter().filter(|(path, _)| is_its(path));
+        lines.extend(left.map(|(path, why)| Line::Left { path, why }));
     }
-    let listed: HashSet<&AbsPath> =
-        lines.iter().filter_map(|line| if let Line::Wrote(wrote) = line { Some(&wrote.path) } else { None }).collect();
-    let unseen: BTreeSet<&AbsPath> =
-        turn.named().filter(|path| !listed.contains(path) && is_changed(series, turn, path)).collect();
-    let why = "the snapshots leave it out: .recantignore, the preset dev or version control";
-    let unseen: Vec<Line> = unseen.into_iter().map(|path| Line::Left { path: path.clone(), why: why.into() }).collect();
-    lines.extend(unseen);
-    Ok(turns.add(&call.fs, turn.head.n, &lines)?)
+    // What a tool named deep in something that is not covered.
+    let named: BTreeMap<&AbsPath, bool> = turn.named().filter(|(path, _)| !listed.contains(*path)).collect();
+    for (path, was_there) in named {
+        if let Some((at, out)) = look.out_at(path).filter(|(at, _)| *at != path)
+            && is_changed(series, &turn, path, was_there)
+        {
+            let why = format!("{} is not covered: {}", whole(&series.directory, at)?, out.why.text());
+            lines.push(Line::Left { path: path.clone(), why });
+        }
+    }
+    Ok(turns.add(&call.fs, n, &lines)?)
 }
 
-/// True if a path has changed since a turn began.
-fn is_changed(series: &Series, turn: &Turn, path: &AbsPath) -> bool {
+/// Looks at a directory as the snapshot before a turn did.
+pub fn look(store: &Store, directory: &AbsPath, turn: Option<&Turn>) -> Result<Look, Error> {
+    let series = Series::open(store, directory)?;
+    let kept = series.zip(turn.and_then(|turn| turn.before)).map(|(series, (n, _))| manifest::rules(&series.dir, n));
+    Look::at(directory, &store.path, &kept.transpose()?.map_or_else(rules, Source::Kept))
+}
+
+/// True if a path has changed since a turn began, or is gone and was there.
+fn is_changed(series: &Series, turn: &Turn, path: &AbsPath, was_there: bool) -> bool {
     let found = whole(&series.directory, path).ok().and_then(|path| path.as_path().symlink_metadata().ok());
-    found.is_some_and(|found| (found.ctime(), found.ctime_nsec()) > (turn.head.time.s, i64::from(turn.head.time.ns)))
+    let is_late =
+        |found: std::fs::Metadata| (found.ctime(), found.ctime_nsec()) > (turn.head.time.s, i64::from(turn.head.time.ns));
+    found.map_or(was_there, is_late)
 }
 
 /// A first snapshot may take longer than anybody waits for a lock.
@@ -157,7 +176,15 @@ fn lock(call: &Call, series: &Series) -> Result<Locked, Problem> {
     Ok(series.lock(&call.fs)?)
 }
 
-fn snapshot(call: &Call, store: &Store, series: &Series, lock: &Locked, of: Option<(&str, &Head)>) -> Result<Made, Problem> {
+/// Takes a snapshot, and looks at the same time.
+fn snapshot(
+    call: &Call,
+    store: &Store,
+    series: &Series,
+    lock: &Locked,
+    rules: Source,
+    of: Option<(&str, &Head)>,
+) -> Result<(Made, Look), Error> {
     place::check(&series.directory, &store.path, home().as_ref())?;
     let (message, meta) = match of {
         None => ("an agent's session begins".into(), vec![(OF_TURN, "ready".into())]),
@@ -172,16 +199,20 @@ fn snapshot(call: &Call, store: &Store, series: &Series, lock: &Locked, of: Opti
         message: Some(message),
         meta: meta.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
         if_changed: true,
-        rules: rules(),
+        tells_moves: true,
+        rules,
         limit: Some(call.config.snapshot_max_files.value),
         ..Asked::default()
     };
-    Ok(create(&call.fs, &store.path, series, lock, &asked)?)
+    let mut look = Look::default();
+    let made = create_seen(&call.fs, &store.path, series, lock, &asked, &mut |met| look.see(met))?;
+    Ok((made, look))
 }
 
 /// The rules of what the snapshots of turns leave out.
 pub fn rules() -> Source {
-    Source::Found(Rules { presets: vec!["dev".into()], vcs: Some(Vcs::Left), ..Rules::default() })
+    let cover = Cover { byproducts: BYPRODUCTS.map(str::to_owned).into(), ..Cover::default() };
+    Source::Found(Rules { cover: Some(cover), vcs: Some(Vcs::Left), ..Rules::default() })
 }
 
 /// The most turns that are looked at for one that its agent did not end.

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::take::settle;
+use super::uncovered;
 use crate::agent::known::Agent;
 use crate::agent::turn::Turn;
 use crate::agent::turns;
+use crate::agent::uncovered::fates;
 use crate::capture::inside::capture;
 use crate::cli::args::{self, SnapshotDiff, TurnDiff, turn_and_paths};
 use crate::cli::brief::{self, List, Place};
@@ -115,7 +117,9 @@ impl<'c> Here<'c> {
         // An agent that is held means none that it is in.
         let may = |turn: &&Turn| capture().is_none() || turn.ended.is_some();
         let newest = turns.iter().rev().filter(changed).filter(may).find(|turn| !is_back(turn, &undone));
-        newest.map(|turn| turn.head.n).ok_or_else(|| {
+        // One that changed only what is not covered has nothing to take back, but what it did is named.
+        let named = |turn: &&Turn| !fates(&[turn], None).is_empty();
+        newest.or_else(|| turns.iter().rev().filter(may).find(named)).map(|turn| turn.head.n).ok_or_else(|| {
             Problem::refused("no turn here has changed something that is not taken back")
                 .remedy(format!("{} lists them", listed()))
         })
@@ -358,6 +362,8 @@ pub fn diff(call: &Call, args: TurnDiff) -> Result<Ended, Problem> {
     say_uncovered(call, turn);
     say_others();
     against.iter().for_each(|line| call.out.note(line));
+    let not_covered = uncovered::rows(call, &here.directory, &fates(&[turn], None))?;
+    uncovered::lines(&not_covered, false).iter().for_each(|line| call.out.note(line));
     say_outside(call, turn);
     say_undone(call, &here, turn, &turns)?;
     Ok(ended)

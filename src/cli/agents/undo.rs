@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::turns::{Here, is_back, not_covered, one_number, say_outside, undone_by};
+use super::uncovered;
 use crate::agent::turn::{Line, Turn};
 use crate::agent::undo::{Asked, Chosen, Undo, undo as compare};
 use crate::cli::args::{TurnUndo, turn_and_paths};
 use crate::cli::problem::Problem;
 use crate::cli::snapshot::{Left, inner};
-use crate::cli::snapshot_restore::{Putting, Row, and_of, ended, left, put_back, rows, would};
-use crate::cli::{Call, Ended, apply, text};
+use crate::cli::snapshot_restore::{Putting, Row, and_of, left, put_back, rows, would};
+use crate::cli::{Call, Ended, text};
 use crate::error::{Kind, command};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -21,7 +22,7 @@ use crate::snapshot::compare::Compared;
 use crate::snapshot::series::Series;
 use crate::snapshot::whole;
 
-/// `{"schema":2,"directory":…,"turns":[7,8],"dry_run":…,"session":…,"paths":[{"path":…,"done":…}],"skipped":[…]}`.
+/// `{"schema":2,"directory":…,"turns":[7,8],"dry_run":…,"session":…,"paths":[{"path":…,"done":…}],"skipped":[…],"not_covered":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     directory: &'a AbsPath,
@@ -30,6 +31,7 @@ struct Whole<'a> {
     session: Option<&'a Id>,
     paths: &'a [Row],
     skipped: &'a [Left],
+    not_covered: &'a [uncovered::Row],
 }
 
 /// Takes turns back.
@@ -52,7 +54,7 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     refuse_pruned(&here, &series, &chosen)?;
     let asked = Asked { paths: &paths, force: args.force };
     let found = compare(&here.store.path, &series, &chosen, asked)?;
-    let Some(Undo { compared, n: snapshot, same }) = found else {
+    let Some(Undo { compared, n: snapshot, same, fates }) = found else {
         return Err(chosen.back.first().map_or_else(|| Problem::refused("no turn is covered"), |turn| not_covered(turn)));
     };
     refuse_unknown(&here, &chosen, &compared, &paths, n.map(|n| (n, words_of_paths)))?;
@@ -63,10 +65,11 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let already = first.map_or(Vec::new(), |turn| undone_by(here.store, turn));
     let (rows, kept) = (rows(&series, &compared)?, left(&series, &compared)?);
     chosen.back.iter().for_each(|turn| say_outside(call, turn));
-    let saying = Saying { call, args, here: &here, turns: &numbers, already: &already };
+    let not_covered = uncovered::rows(call, &here.directory, &fates)?;
+    let saying = Saying { call, args, here: &here, turns: &numbers, already: &already, not_covered: &not_covered };
     if rows.is_empty() {
         saying.say(None, &rows, &kept);
-        return Ok(ended(&kept));
+        return Ok(saying.ended(&kept));
     }
     let act = format!("undo {}", words(&numbers));
     // The directory is that of the session.
@@ -75,9 +78,9 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
         let report = would(call, here.store, &series, &compared, (recorded, &act, snapshot))?;
         let kept = and_of(kept, &report);
         saying.say(None, &rows, &kept);
-        return Ok(ended(&kept));
+        return Ok(saying.ended(&kept));
     }
-    ask(call, &numbers, &rows, &kept)?;
+    ask(call, &numbers, &rows, &kept, &not_covered)?;
     let entry = |session: &Session, counts: Option<(usize, usize)>| {
         let (result, paths) = match counts {
             Some((paths, 0)) => ("done", paths),
@@ -106,7 +109,7 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     report.notes.iter().for_each(|note| call.out.warn(note));
     let kept = and_of(kept, &report);
     saying.say(Some(&id), &rows, &kept);
-    Ok(ended(&kept))
+    Ok(saying.ended(&kept))
 }
 
 /// Tells the turns that run just now which paths were put back: an agent that is held undoes in a turn.
@@ -166,7 +169,7 @@ fn unasked(call: &Call, n: u64) -> Result<(), Problem> {
 /// The most paths of each sort that are listed before the question.
 const LISTED: usize = 10;
 
-fn ask(call: &Call, turns: &[u64], rows: &[Row], kept: &[Left]) -> Result<(), Problem> {
+fn ask(call: &Call, turns: &[u64], rows: &[Row], kept: &[Left], not_covered: &[uncovered::Row]) -> Result<(), Problem> {
     if call.yes {
         return Ok(());
     }
@@ -180,6 +183,9 @@ fn ask(call: &Call, turns: &[u64], rows: &[Row], kept: &[Left]) -> Result<(), Pr
     }
     if let Some(more) = kept.len().checked_sub(LISTED).filter(|more| *more > 0) {
         out.say(format_args!("  … and {} more that stay", text::grouped(more as u64)));
+    }
+    for line in uncovered::lines(not_covered, false) {
+        out.say(text::filled_after("  stays   ", &line, 12));
     }
     call.confirm(&format!("Take {} back: {}?", words(turns), text::count(rows.len() as u64, "path")))
 }
@@ -201,15 +207,21 @@ struct Saying<'a> {
     turns: &'a [u64],
     /// The sessions that took all of it back before.
     already: &'a [&'a Id],
+    not_covered: &'a [uncovered::Row],
 }
 
 impl Saying<'_> {
+    /// Nothing of the turns stays, or something does.
+    fn ended(&self, kept: &[Left]) -> Ended {
+        if kept.is_empty() && self.not_covered.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) }
+    }
+
     fn say(&self, session: Option<&Id>, rows: &[Row], kept: &[Left]) {
-        let Self { call, args, here, turns, already } = self;
+        let Self { call, args, here, turns, already, not_covered } = self;
         let (out, dry_run) = (&call.out, args.dry_run);
         if !out.is_text() {
             let directory = &here.directory;
-            out.document(&Whole { directory, turns, dry_run, session, paths: rows, skipped: kept });
+            out.document(&Whole { directory, turns, dry_run, session, paths: rows, skipped: kept, not_covered });
             return;
         }
         let first = turns.first().copied().unwrap_or_default();
@@ -219,8 +231,17 @@ impl Saying<'_> {
         };
         out.listing(rows.iter().map(|row| format!("{:<9} {}", row.done, out.shown(&row.path))), args.all, &whole);
         let all = command(format_args!("agent undo {first} --dry-run --all"));
-        apply::say_skipped(call, kept.iter().map(|Left { path, why }| (path, &**why)), args.all, &all);
-        let skipped = if kept.is_empty() { String::new() } else { format!(", {} skipped", text::grouped(kept.len() as u64)) };
+        let stay =
+            |row: &str| if out.is_for_people() { text::filled_after("stays", row, 10) } else { format!("{:<10}{row}", "stays") };
+        let left = kept.iter().map(|Left { path, why }| format!("{}: {why}", out.shown(path)));
+        out.first_of(left.map(|row| stay(&row)).collect::<Vec<_>>().into_iter(), args.all, &all);
+        uncovered::lines(not_covered, args.all).iter().for_each(|line| out.line(stay(line)));
+        let stays = (kept.len() + not_covered.len()) as u64;
+        let skipped = if stays == 0 {
+            String::new()
+        } else {
+            format!(", {} {}", text::grouped(stays), if stays == 1 { "stays" } else { "stay" })
+        };
         if rows.is_empty() && !already.is_empty() {
             let tails: Vec<&str> = already.iter().map(|id| id.tail()).collect();
             let again = match tails[..] {

@@ -34,7 +34,7 @@ impl Taking<'_> {
             _ => match look::seen(object.at(), &object.stat) {
                 Ok(seen) => {
                     let link = link(first, object, &object.stat);
-                    let entry = Entry { path: object.path.clone(), state: Some(seen.state), at: None, link, unread: None };
+                    let entry = Entry { link, ..Entry::of(object.path.clone(), Some(seen.state), None) };
                     Ok(Seen::Whole { entry: Box::new(entry), stat: object.stat, written: false })
                 }
                 Err(error) => self.failed(object, &error.source),
@@ -89,7 +89,7 @@ impl Taking<'_> {
                 let what = What::File { size: after.size, hash, index: None };
                 let state = State { what, meta: Meta::of(&after, xattrs) };
                 let link = link(first, object, &after);
-                let entry = Entry { path: object.path.clone(), state: Some(state), at, link, unread: None };
+                let entry = Entry { link, ..Entry::of(object.path.clone(), Some(state), at) };
                 return Ok(Seen::Whole { entry: Box::new(entry), stat: after, written });
             }
             before = match object.at().stat() {

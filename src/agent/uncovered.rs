@@ -1,0 +1,128 @@
+//! What became of things that the snapshots do not cover: named, as it cannot be taken back. Each is one thing, whatever is in it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::look::{Change, Look, Out};
+use super::turn::Turn;
+use crate::fs::path::AbsPath;
+use crate::tree::git_head::Head;
+
+/// A thing that is not covered, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fate {
+    /// Its path, with the directory as `/`.
+    pub path: AbsPath,
+    /// What became of it.
+    pub became: Became,
+    /// What is known of it: as it was, or as it is if it is new.
+    pub out: Out,
+}
+
+/// What became of a thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Became {
+    /// It is gone, or moved out of the directory.
+    Deleted,
+    /// It has other content, or something else is in its place.
+    Overwritten,
+    /// It is at another path.
+    Moved(AbsPath),
+    /// It is new.
+    Made,
+    /// These names came to a directory, and these went.
+    Entries {
+        /// The new ones.
+        made: Vec<String>,
+        /// The missing ones.
+        gone: Vec<String>,
+    },
+    /// HEAD is elsewhere, or gone.
+    Head {
+        /// Where it was.
+        from: Head,
+        /// Where it is.
+        to: Option<Head>,
+    },
+    /// Its mode or owner is another.
+    Metadata,
+}
+
+impl Became {
+    /// True if something that was there is there no more.
+    pub fn is_loss(&self) -> bool {
+        match self {
+            Self::Deleted | Self::Overwritten | Self::Moved(_) => true,
+            Self::Entries { gone, .. } => !gone.is_empty(),
+            Self::Head { to, .. } => to.is_none(),
+            Self::Made | Self::Metadata => false,
+        }
+    }
+}
+
+/// All that turns did to a path.
+struct Net<'a> {
+    had: Option<u64>,
+    was: Option<&'a Out>,
+    last: &'a Change,
+}
+
+/// What became of what is not covered through what these turns did, the oldest first. What is as before by `now`, or was dealt with since,
+/// is left out.
+pub fn fates(turns: &[&Turn], now: Option<&Look>) -> Vec<Fate> {
+    let mut nets: BTreeMap<&AbsPath, Net<'_>> = BTreeMap::new();
+    let mut places: HashMap<u64, &AbsPath> = HashMap::new();
+    for change in turns.iter().flat_map(|turn| turn.own_changes()) {
+        let net = nets.entry(&change.path).or_insert(Net { had: change.had, was: change.was.as_ref(), last: change });
+        net.last = change;
+        places.extend(change.id.map(|id| (id, &change.path)));
+    }
+    let is_so = |net: &Net<'_>| match now.map(|now| now.spot(&net.last.path)) {
+        None => true,
+        Some(seen) => seen == (net.last.id, net.last.is.as_ref()),
+    };
+    nets.values().filter(|net| is_so(net)).filter_map(|net| fate(net, &nets, &places)).collect()
+}
+
+fn fate(net: &Net<'_>, nets: &BTreeMap<&AbsPath, Net<'_>>, places: &HashMap<u64, &AbsPath>) -> Option<Fate> {
+    let Change { path, id, is, from, .. } = net.last;
+    let is_same = net.had == *id;
+    let (became, out) = match (net.was, is) {
+        (None, None) => return None,
+        (None, Some(is)) => {
+            let was_out = |from: &AbsPath| nets.get(from).is_some_and(|net| net.was.is_some());
+            if from.as_ref().is_some_and(was_out) {
+                // It is named where it was.
+                return None;
+            }
+            (Became::Made, is)
+        }
+        (Some(was), Some(is)) if is_same => (changed(was, is)?, was),
+        (Some(was), _) => {
+            let place = net.had.and_then(|had| places.get(&had)).filter(|place| **place != path);
+            let is_there = |place: &&&AbsPath| nets.get(**place).is_some_and(|net_there| net_there.last.id == net.had);
+            let became = match place.filter(is_there) {
+                Some(place) => Became::Moved((*place).clone()),
+                None if id.is_none() => Became::Deleted,
+                None => Became::Overwritten,
+            };
+            (became, was)
+        }
+    };
+    Some(Fate { path: path.clone(), became, out: out.clone() })
+}
+
+/// What became of a thing that is still the same object.
+fn changed(was: &Out, is: &Out) -> Option<Became> {
+    if let Some(from) = was.head.clone().filter(|_| was.head != is.head) {
+        return Some(Became::Head { from, to: is.head.clone() });
+    }
+    if !was.directory {
+        return Some(Became::Overwritten);
+    }
+    let (Some(had), Some(has)) = (&was.names, &is.names) else { return (was != is).then_some(Became::Metadata) };
+    let but = |all: &[String], other: &[String]| -> Vec<String> {
+        all.iter().filter(|name| other.binary_search(name).is_err()).cloned().collect()
+    };
+    let (made, gone) = (but(has, had), but(had, has));
+    Some(if made.is_empty() && gone.is_empty() { Became::Metadata } else { Became::Entries { made, gone } })
+}

@@ -1,0 +1,188 @@
+//! Names what a turn did to things that its snapshots do not cover, each with the command that helps, if there is one.
+
+use serde::Serialize;
+
+use crate::agent::turn::Turn;
+use crate::agent::uncovered::{Became, Fate, fates};
+use crate::cli::problem::Problem;
+use crate::cli::{Call, text};
+use crate::error::shell_word;
+use crate::fs::path::{AbsPath, Shown};
+use crate::snapshot::walk::Why;
+use crate::snapshot::whole;
+use crate::tree::git_head::Head;
+
+/// A thing that is not covered, in JSON: docs/json.md.
+#[derive(Serialize)]
+pub struct Row {
+    /// Its path.
+    pub path: AbsPath,
+    /// deleted, overwritten, moved, made, entries, head or metadata.
+    pub what: &'static str,
+    /// Its new path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<AbsPath>,
+    /// True for a directory.
+    directory: bool,
+    /// Bytes of content of a file.
+    size: u64,
+    /// The names that came to a directory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    made: Vec<String>,
+    /// Those that went.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gone: Vec<String>,
+    /// The reason why it is not covered.
+    why: &'static str,
+    /// The command that helps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+    #[serde(skip)]
+    text: String,
+    #[serde(skip)]
+    is_byproduct: bool,
+}
+
+/// The rows of what is not covered, with paths as `call` shows them.
+///
+/// # Errors
+/// A path cannot be made.
+pub fn rows(call: &Call, directory: &AbsPath, fates: &[Fate]) -> Result<Vec<Row>, Problem> {
+    fates.iter().map(|fate| row(call, directory, fate)).collect()
+}
+
+fn row(call: &Call, directory: &AbsPath, fate: &Fate) -> Result<Row, Problem> {
+    let Fate { path, became, out } = fate;
+    let at = whole(directory, path)?;
+    let shown = |path: &AbsPath| call.out.shown(path);
+    let of_size = || match (out.directory, &out.names) {
+        (true, Some(names)) => format!(" ({})", text::count(names.len() as u64, "entry")),
+        (true, None) => " (a directory)".into(),
+        (false, _) => format!(" ({})", text::bytes(out.size)),
+    };
+    let mut row = Row {
+        what: "",
+        to: None,
+        directory: out.directory,
+        size: out.size,
+        made: Vec::new(),
+        gone: Vec::new(),
+        why: out.why.text(),
+        remedy: None,
+        text: String::new(),
+        is_byproduct: out.why == Why::Byproduct,
+        path: at.clone(),
+    };
+    let what = match became {
+        Became::Deleted => {
+            row.what = "deleted";
+            format!("deleted{}, and not kept: {}", of_size(), row.why)
+        }
+        Became::Overwritten => {
+            row.what = "overwritten";
+            format!("overwritten{}, and not kept: {}", of_size(), row.why)
+        }
+        Became::Moved(to) => {
+            let to = whole(directory, to)?;
+            let words = [&to, &at].map(|path| word(call, path));
+            (row.what, row.remedy) = ("moved", Some(format!("mv {}", words.join(" "))));
+            let what = format!("moved to {}", shown(&to));
+            row.to = Some(to);
+            what
+        }
+        Became::Made => {
+            row.what = "made";
+            format!("made{}, and stays: {}", of_size(), row.why)
+        }
+        Became::Entries { made, gone } => {
+            row.what = "entries";
+            (row.made, row.gone) = (made.clone(), gone.clone());
+            let of = |word: &str, names: &[String]| (!names.is_empty()).then(|| format!("{} {word}", named(names)));
+            let parts: Vec<String> = of("made", made).into_iter().chain(of("gone", gone)).collect();
+            format!("{} in it, and stays so: {}", parts.join("; "), row.why)
+        }
+        Became::Head { from, to: Some(to) } => {
+            (row.what, row.remedy) = ("head", Some(back(call, &at, from, to)));
+            format!("HEAD went from {} to {}", place(from, to), place(to, from))
+        }
+        Became::Head { from, to: None } => {
+            row.what = "head";
+            let is = from.name.as_ref().map_or_else(|| place(from, from), |name| format!("ref: {name}"));
+            format!("HEAD is gone, and not kept; it was \"{is}\"")
+        }
+        Became::Metadata => {
+            row.what = "metadata";
+            format!("its mode or owner was changed, and stays so: {}", row.why)
+        }
+    };
+    let remedy = row.remedy.as_ref().map_or_else(String::new, |remedy| format!("; back: {remedy}"));
+    row.text = format!("{}: {what}{remedy}", shown(&at));
+    Ok(row)
+}
+
+/// A path as a word of a command.
+fn word(call: &Call, path: &AbsPath) -> String {
+    let shown = call.out.shown(path);
+    let bytes = if shown.starts_with('~') { path.as_bytes() } else { shown.as_bytes() };
+    shell_word(bytes).into_owned()
+}
+
+/// The most names that are listed of a directory.
+const NAMES: usize = 3;
+
+fn named(names: &[String]) -> String {
+    let (first, more) = names.split_at(names.len().min(NAMES));
+    let shown: Vec<String> = first.iter().map(|name| Shown(name.as_bytes()).to_string()).collect();
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", text::grouped(more.len() as u64)) };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// A HEAD in words; its branch only if the `other` is on another one.
+fn place(head: &Head, other: &Head) -> String {
+    let commit = head.commit.as_deref().map_or("no commit", |commit| &commit[..10]);
+    match head.branch().filter(|_| head.name != other.name) {
+        Some(branch) => format!("{branch} ({commit})"),
+        None => commit.to_owned(),
+    }
+}
+
+/// The command that moves HEAD back, and leaves the files alone.
+fn back(call: &Call, git: &AbsPath, from: &Head, to: &Head) -> String {
+    let directory = if git.name() == b".git" { git.parent().unwrap_or_else(|| git.clone()) } else { git.clone() };
+    let here = crate::cli::cwd().ok().is_some_and(|cwd| cwd == directory.as_path());
+    let git = if here { "git".to_owned() } else { format!("git -C {}", word(call, &directory)) };
+    let commit = from.commit.as_deref().map(|commit| &commit[..10]);
+    match (&from.name, commit) {
+        (name, Some(commit)) if *name == to.name => format!("{git} reset -q {commit}"),
+        (Some(_), None) if from.name == to.name => format!("{git} update-ref -d HEAD"),
+        (Some(name), _) => format!("{git} symbolic-ref HEAD {} && {git} reset -q", shell_word(name.as_bytes())),
+        (None, Some(commit)) => format!("{git} update-ref --no-deref HEAD {commit} && {git} reset -q"),
+        (None, None) => format!("{git} log -g"),
+    }
+}
+
+/// The most things that are named.
+const MOST: usize = 20;
+
+/// The lines that name them, one a thing; what compilers and editors make is counted.
+pub fn lines(rows: &[Row], all: bool) -> Vec<String> {
+    let (byproducts, things): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.is_byproduct);
+    let shown = if all { things.len() } else { things.len().min(MOST) };
+    let mut lines: Vec<String> = things[..shown].iter().map(|row| row.text.clone()).collect();
+    if let Some(more) = things.len().checked_sub(shown).filter(|more| *more > 0) {
+        lines.push(format!("{} more things that are not covered: --all names them", text::grouped(more as u64)));
+    }
+    if !byproducts.is_empty() {
+        let count = text::count(byproducts.len() as u64, "file");
+        lines.push(format!("{count} that compilers or editors make changed, and stay so (agent.byproducts)"));
+    }
+    lines
+}
+
+/// What a turn took away that is not covered, for a person who may know where else it is; `None` if it took nothing away.
+pub fn lost(call: &Call, directory: &AbsPath, turn: &Turn) -> Result<Option<String>, Problem> {
+    let mut lost = fates(&[turn], None);
+    lost.retain(|fate| fate.became.is_loss() && fate.out.why != Why::Byproduct);
+    let lines = lines(&rows(call, directory, &lost)?, false);
+    Ok((!lines.is_empty()).then(|| format!("turn {}: {}", turn.head.n, lines.join("\n"))))
+}
