@@ -12,7 +12,7 @@ use crate::engine::choose::{Choice, Chosen, Rules, choose, may_begin};
 use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
 use crate::engine::left_out::{Aside, Denied};
-use crate::error::{Error, recant};
+use crate::error::{Error, Reason, recant};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
@@ -185,7 +185,7 @@ impl Moves for Inward {
     fn rest(self: Box<Self>) -> Result<Rest, Error> {
         let Inward { changes, refused, timed, originals, mut rest, .. } = *self;
         if !refused.is_empty() {
-            return Err(crate::engine::error::refused(refused));
+            return Err(crate::engine::error::refused(refused).with_reason(Reason::Denied));
         }
         rest.times = wanted_times(changes.directory_times(), originals.directory_times()?, &timed);
         Ok(rest)

@@ -69,6 +69,8 @@ pub enum Reason {
     IsId,
     /// A session's header is invalid.
     Garbled,
+    /// The settings forbid to change a path.
+    Denied,
     /// More files and directories than the limit of a snapshot.
     TooMany,
     /// Another machine cannot be reached.

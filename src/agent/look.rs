@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::fs::dir::{Dir, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::snapshot::cover::{self, MANY};
-use crate::snapshot::rules::Source;
-use crate::snapshot::walk::{Ahead, Met, Object, Why};
+use crate::snapshot::rules::{Source, Why};
+use crate::snapshot::walk::{Ahead, Met, Object};
 use crate::tree::git_head::{self, Head};
 use crate::tree::json;
 use crate::tree::time;
@@ -39,7 +39,7 @@ struct Spot {
     ctime: Time,
 }
 
-/// What is known of an object that is not covered.
+/// An object that is not covered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Out {
     /// The reason.
@@ -53,7 +53,7 @@ pub struct Out {
     /// The names in a directory, sorted, if they are at most [`MANY`]; not those of version control's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Vec<String>>,
-    /// Where its HEAD is, if it is version control's own.
+    /// Its HEAD, if it is version control's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Head>,
 }
@@ -139,10 +139,10 @@ pub struct Change {
     /// The path that it had before, or another name of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<AbsPath>,
-    /// What was there before, if it was not covered.
+    /// The object that was there before, if it was not covered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<Out>,
-    /// What is there, if it is not covered.
+    /// The object that is there, if it is not covered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is: Option<Out>,
 }
@@ -180,7 +180,15 @@ impl Look {
         json::text(&self.0)
     }
 
-    /// What is not covered at this path or above it; `None` if it would be covered.
+    /// The directories that builds or package managers made.
+    pub fn built(&self) -> impl Iterator<Item = &AbsPath> {
+        self.0
+            .iter()
+            .filter(|spot| spot.directory && spot.out.as_ref().is_some_and(|out| out.why == Why::Built))
+            .map(|spot| &spot.path)
+    }
+
+    /// Finds what is not covered at this path or above it; `None` if it would be covered.
     pub fn out_at(&self, path: &AbsPath) -> Option<(&AbsPath, &Out)> {
         let spot = |path: AbsPath| self.0.binary_search_by(|spot| spot.path.cmp(&path)).ok().map(|at| &self.0[at]);
         let mut above = std::iter::successors(Some(path.clone()), AbsPath::parent).filter_map(spot);

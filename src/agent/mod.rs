@@ -3,6 +3,7 @@
 //! In: events of an agent. Out: turns, each between two snapshots of the project, and the differences that take some of them back.
 //! Changes nothing but files in the store's `agents/`; snapshots are taken, and sessions committed, by whoever calls.
 
+pub mod anew;
 pub mod by_command;
 pub mod event;
 pub mod known;

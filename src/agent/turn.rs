@@ -16,9 +16,10 @@ use serde::{Deserialize, Serialize};
 
 use super::known::Agent;
 use super::look::Change;
-use crate::fs::dir::Time;
+use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
+use crate::snapshot::whole;
 use crate::tree::hash::Hash;
 use crate::tree::json;
 use crate::tree::state::{State, What};
@@ -39,6 +40,9 @@ pub struct Head {
     /// The directory that the snapshots are of.
     #[serde(rename = "folder")]
     pub directory: AbsPath,
+    /// Which directory that was.
+    #[serde(default)]
+    pub place: Place,
     /// The first line of the prompt.
     pub prompt: String,
     /// The model.
@@ -47,6 +51,42 @@ pub struct Head {
     /// The time when it began.
     #[serde(with = "time")]
     pub time: Time,
+}
+
+/// Which directory is at a path: the birth of it and of the repository's own in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Place {
+    /// That of the directory.
+    #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
+    born: Option<Time>,
+    /// That of its `.git`.
+    #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
+    git: Option<Time>,
+}
+
+impl Place {
+    /// That of a directory as it is now. Nothing is known of one on overlayfs, where another is born when it is first written to.
+    pub fn of(directory: &AbsPath) -> Self {
+        let at = |path: &AbsPath| Some(Dir::open(path.parent()?.as_path()).ok()?.at(path.name()).is_on_overlay());
+        if !matches!(at(directory), Some(Ok(false))) {
+            return Self::default();
+        }
+        let Ok(dir) = Dir::open(directory.as_path()) else { return Self::default() };
+        let git = dir.at(b".git").stat().ok().flatten().and_then(|stat| stat.btime);
+        Self { born: dir.stat().ok().and_then(|stat| stat.btime), git }
+    }
+
+    /// True if it may be the same directory. Neither birth alone is a proof: a file system may copy a directory, and a repository may be
+    /// made anew.
+    pub fn may_be(self, other: Self) -> bool {
+        let differ = |a: Option<Time>, b: Option<Time>| a.is_none() || b.is_none() || a != b;
+        self.born.zip(other.born).is_none_or(|(a, b)| a == b) || !differ(self.git, other.git)
+    }
+
+    /// True if it is the same directory, wherever it is.
+    pub fn is(self, other: Self) -> bool {
+        self.born.is_some() && self.born == other.born && self.git == other.git
+    }
 }
 
 /// A line of a turn's file.
@@ -246,8 +286,11 @@ struct Standing {
     foreign: Option<&'static str>,
 }
 
-/// A formatter that the agent starts after an edit may still write to a named path, in ns.
-const SETTLES: i128 = 2_000_000_000;
+/// A formatter that the agent starts after an edit may still write to a named path, in ns: prettier with eslint takes 4 to 5 s a file
+/// (prettier/prettier-eslint-cli#89).
+const SETTLES: i128 = 6_000_000_000;
+/// Hooks in two settings tell an event at the same time, in ns.
+const TWINS: i128 = 2_000_000_000;
 /// The end of a tool is told late: so much before the told beginning it may have begun, in ns.
 const LATE: i128 = 1_000_000_000;
 
@@ -416,6 +459,30 @@ impl Turn {
         all.filter(|(seen, change)| self.foreign(*seen, change).is_none()).map(|(_, change)| change)
     }
 
+    /// True if an event that begins a turn has begun this one before.
+    pub fn is_twin(&self, head: &Head) -> bool {
+        let is_same = (self.head.agent, &self.head.session, &self.head.key) == (head.agent, &head.session, &head.key);
+        let is_soon = nanos(head.time) - nanos(self.head.time) < TWINS;
+        is_same && is_soon && self.head.prompt == head.prompt && self.calls.is_empty() && self.ended.is_none()
+    }
+
+    /// True if both are of one conversation.
+    pub fn is_with(&self, other: &Self) -> bool {
+        (self.head.agent, &self.head.session) == (other.head.agent, &other.head.session)
+    }
+
+    /// Tells of it what it did in another directory, with that as `/`: one that lies in its own, or around it.
+    pub fn within(mut self, directory: &AbsPath) -> Self {
+        let from = self.head.directory.clone();
+        let path = |path: &AbsPath| {
+            let whole = whole(&from, path).ok()?;
+            AbsPath::parse([b"/", whole.below(directory)?].concat()).ok()
+        };
+        self.wrote = self.wrote.into_iter().filter_map(|wrote| Some(Wrote { path: path(&wrote.path)?, ..wrote })).collect();
+        self.standing = self.standing.into_iter().filter_map(|(at, standing)| Some((path(&at)?, standing))).collect();
+        self
+    }
+
     /// True if both ran at some time.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.head.time <= other.last && other.head.time <= self.last
@@ -434,6 +501,11 @@ impl Turn {
     /// True if the turn has changed a path, whoever else has.
     pub fn claims(&self, path: &AbsPath) -> bool {
         self.is_blind || self.standing.get(path).is_some_and(|standing| !standing.own.is_empty())
+    }
+
+    /// True if it has changed a path that no tool of it named.
+    pub fn is_by_command(&self, path: &AbsPath) -> bool {
+        self.standing.get(path).is_some_and(|standing| !standing.own.is_empty() && !standing.named)
     }
 
     /// True if another turn may have changed a path that this one has. What the other saw while a command of its own ran may be just what a
@@ -500,6 +572,7 @@ mod tests {
             session: "s".into(),
             key: None,
             directory: path("/p"),
+            place: Place::default(),
             prompt: "do it".into(),
             model: None,
             time: at(0),
@@ -548,7 +621,7 @@ mod tests {
             tool("a", 1_000, &["/soon", "/late"]),
             seen(&[("/soon", 1_050, None), ("/late", 1_050, None)]),
             done("a", 1_100, None),
-            seen(&[("/soon", 3_000, None), ("/late", 3_200, None)]),
+            seen(&[("/soon", 7_000, None), ("/late", 7_200, None)]),
             tool("b", 10_000, &[]),
             // A person was asked for half a minute before the command ran for two seconds.
             seen(&[("/asked", 20_000, None), ("/ran", 41_000, None), ("/moved", 500, None)]),

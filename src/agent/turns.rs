@@ -88,25 +88,65 @@ impl Turns {
         Ok(self.dir.names()?.into_iter().filter_map(number).collect())
     }
 
-    /// Begins a turn: gives it the next number, and writes its head.
+    /// Begins a turn: gives it the next number, and writes its head. If the same event began it already, as hooks in two settings tell it
+    /// twice, it is that one, and `false`.
     ///
     /// # Errors
     /// Its file cannot be made.
-    pub fn begin(&self, fs: &Fs, mut head: Head) -> Result<Head, Error> {
+    pub fn begin(&self, fs: &Fs, mut head: Head) -> Result<(Head, bool), Error> {
         loop {
-            head.n = self.numbers()?.last().map_or(1, |last| last + 1);
+            let last = self.numbers()?.last().copied().unwrap_or(0);
+            if let Some(twin) = self.turn(last)?.filter(|last| last.is_twin(&head)) {
+                return Ok((twin.head, false));
+            }
+            head.n = last + 1;
             let own = name(head.n);
             let at = self.dir.at(&own);
             match fs.create(at, 0o600) {
                 Ok(file) => {
                     fs.write(&file, &json::line(&Line::Turn(head.clone())), at)?;
-                    return Ok(head);
+                    return Ok((head, true));
                 }
-                // Another agent's hook was quicker.
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                // Another hook was quicker: its head may not be written yet.
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => std::thread::sleep(Duration::from_millis(5)),
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// The turns of projects in `directory` or around it, as far as they concern it.
+    ///
+    /// # Errors
+    /// A directory of turns cannot be read.
+    pub fn near(store: &Store, directory: &AbsPath) -> Result<Vec<Turn>, Error> {
+        let is_near = |other: &AbsPath| other != directory && (other.is_under(directory) || directory.is_under(other));
+        let mut near = Vec::new();
+        for turns in Self::everywhere(store)? {
+            if turns.first()?.is_some_and(|first| is_near(&first.head.directory)) {
+                near.extend(turns.all()?.into_iter().map(|turn| turn.within(directory)));
+            }
+        }
+        Ok(near)
+    }
+
+    /// The turns of every directory.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn everywhere(store: &Store) -> Result<Vec<Self>, Error> {
+        let all = match store.dir.open_below(b"agents/turns") {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            all => all?,
+        };
+        Ok(all.names()?.iter().filter_map(|name| all.at(name).open_dir().ok()).map(|dir| Self { dir }).collect())
+    }
+
+    /// The oldest turn.
+    ///
+    /// # Errors
+    /// Its file cannot be read.
+    pub fn first(&self) -> Result<Option<Turn>, Error> {
+        self.numbers()?.first().map_or(Ok(None), |n| self.turn(*n))
     }
 
     /// Appends lines to a turn, by one write.

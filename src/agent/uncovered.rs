@@ -1,4 +1,4 @@
-//! What became of things that the snapshots do not cover: named, as it cannot be taken back. Each is one thing, whatever is in it.
+//! Names what became of things that the snapshots do not cover, as it cannot be taken back. Each is one thing, whatever is in it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,13 +12,13 @@ use crate::tree::git_head::Head;
 pub struct Fate {
     /// Its path, with the directory as `/`.
     pub path: AbsPath,
-    /// What became of it.
+    /// The deed.
     pub became: Became,
-    /// What is known of it: as it was, or as it is if it is new.
+    /// The thing as it was, or as it is if it is new.
     pub out: Out,
 }
 
-/// What became of a thing.
+/// The deed by which a thing became another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Became {
     /// It is gone, or moved out of the directory.
@@ -38,9 +38,9 @@ pub enum Became {
     },
     /// HEAD is elsewhere, or gone.
     Head {
-        /// Where it was.
+        /// The former HEAD.
         from: Head,
-        /// Where it is.
+        /// The present one.
         to: Option<Head>,
     },
     /// Its mode or owner is another.
@@ -66,7 +66,7 @@ struct Net<'a> {
     last: &'a Change,
 }
 
-/// What became of what is not covered through what these turns did, the oldest first. What is as before by `now`, or was dealt with since,
+/// Finds what these turns, the oldest first, did to what is not covered. What is as before by `now`, or was dealt with since,
 /// is left out.
 pub fn fates(turns: &[&Turn], now: Option<&Look>) -> Vec<Fate> {
     let mut nets: BTreeMap<&AbsPath, Net<'_>> = BTreeMap::new();
@@ -111,7 +111,7 @@ fn fate(net: &Net<'_>, nets: &BTreeMap<&AbsPath, Net<'_>>, places: &HashMap<u64,
     Some(Fate { path: path.clone(), became, out: out.clone() })
 }
 
-/// What became of a thing that is still the same object.
+/// Finds what became of a thing that is still the same object.
 fn changed(was: &Out, is: &Out) -> Option<Became> {
     if let Some(from) = was.head.clone().filter(|_| was.head != is.head) {
         return Some(Became::Head { from, to: is.head.clone() });

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::anew::{Built, build_anew};
 use super::look::Look;
 use super::turn::{Turn, Wrote, mark};
 use super::uncovered::{Became, Fate, fates};
@@ -15,6 +16,7 @@ use crate::snapshot::compare::{self, Compared, Difference, Hashes, Terms};
 use crate::snapshot::manifest;
 use crate::snapshot::rules::Source;
 use crate::snapshot::series::Series;
+use crate::tree::state::State;
 
 /// The turns that are taken back, and the others.
 pub struct Chosen<'a> {
@@ -25,19 +27,34 @@ pub struct Chosen<'a> {
     undone: &'a BTreeMap<u64, BTreeSet<AbsPath>>,
 }
 
+/// How far an undo reaches from a turn on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// The turn and the later ones of its conversation.
+    Later,
+    /// The turn alone.
+    Only,
+    /// All turns of its conversation.
+    Conversation,
+}
+
 impl<'a> Chosen<'a> {
-    /// Turn `n` and the later ones of its agent's session; of other sessions of that agent those that began after all that were chosen
-    /// before had ended. `undone` has the paths of each turn that are taken back already.
-    pub fn from(turns: &'a [Turn], n: u64, undone: &'a BTreeMap<u64, BTreeSet<AbsPath>>) -> Self {
-        let mut chosen = Self { back: Vec::new(), others: Vec::new(), undone };
-        for turn in turns {
-            if turn.head.n >= n && chosen.back.first().is_none_or(|first| follows(turn, first, &chosen.back)) {
-                chosen.back.push(turn);
-            } else {
-                chosen.others.push(turn);
-            }
-        }
-        chosen
+    /// Of all `turns` of the directory `n` and what it reaches; `near` are those of projects in this one or around it. A conversation is a
+    /// session of an agent. `undone` has the paths of each turn that are taken back already.
+    pub fn from(
+        turns: &'a [Turn],
+        near: &'a [Turn],
+        (n, reach): (u64, Reach),
+        undone: &'a BTreeMap<u64, BTreeSet<AbsPath>>,
+    ) -> Self {
+        let first = turns.iter().find(|turn| turn.head.n == n);
+        let is_of = |turn: &&Turn| match reach {
+            Reach::Only => turn.head.n == n,
+            Reach::Later => turn.head.n >= n && first.is_some_and(|first| turn.is_with(first)),
+            Reach::Conversation => first.is_some_and(|first| turn.is_with(first)),
+        };
+        let (back, others) = turns.iter().partition::<Vec<_>, _>(is_of);
+        Self { back, others: others.into_iter().chain(near).collect(), undone }
     }
 
     /// True if these turns changed something there, as far as was seen.
@@ -51,12 +68,6 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// True if a turn goes on with the work of those that are chosen.
-fn follows(turn: &Turn, first: &Turn, chosen: &[&Turn]) -> bool {
-    let is_agents = turn.head.agent == first.head.agent;
-    is_agents && (turn.head.session == first.head.session || chosen.iter().all(|earlier| earlier.last < turn.head.time))
-}
-
 /// The paths of turns that are taken back, and what was there before.
 pub struct Undo {
     /// The differences to be undone, against the snapshot before the first turn or a later one. `left` has what stays, and why.
@@ -65,8 +76,12 @@ pub struct Undo {
     pub n: u64,
     /// The paths that the turns wrote, and that are as before already.
     pub same: Vec<AbsPath>,
-    /// What became of what is not covered.
+    /// The deeds on what is not covered.
     pub fates: Vec<Fate>,
+    /// The built directories that are newer than sources that go back.
+    pub built: Vec<Built>,
+    /// The number of paths that go back and that no tool named: they changed while a command ran.
+    pub by_commands: u64,
 }
 
 /// The paths that a call takes back.
@@ -137,7 +152,11 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
         compared.left.extend(turn.left.iter().filter(|(path, _)| asked.has(path)).cloned());
     }
     compared.settle(&series.directory);
-    Ok(Some(Undo { compared, n, same, fates }))
+    let built = build_anew(&mut compared, &now, &series.directory);
+    let is_by_command = |path: &AbsPath| chosen.back.iter().any(|turn| turn.is_by_command(path));
+    let files = compared.differences.iter().filter(|d| !d.now.as_ref().or(d.then.as_ref()).is_some_and(State::is_dir));
+    let by_commands = files.filter(|d| is_by_command(&d.path)).count() as u64;
+    Ok(Some(Undo { compared, n, same, fates, built, by_commands }))
 }
 
 impl Asked<'_> {
@@ -215,10 +234,9 @@ impl<'a> Told<'a> {
             return Some(format!("turn {}: {why}", turn.head.n));
         }
         // Two commands ran at once: what one has changed, the other may have, too.
-        let is_another = |other: &Turn| (other.head.agent, &other.head.session) != (turn.head.agent, &turn.head.session);
-        let may_have = |other: &&&Turn| is_another(other) && other.overlaps(turn) && turn.shares(&wrote.path, other);
+        let may_have = |other: &&&Turn| !other.is_with(turn) && other.overlaps(turn) && turn.shares(&wrote.path, other);
         let also = self.chosen.others.iter().find(may_have)?;
-        Some(format!("turn {} of {} may have changed it, too", also.head.n, also.head.agent.word()))
+        Some(format!("{} may have changed it, too", self.words(also)))
     }
 
     /// True if a turn that is taken back wrote the path, and it is as before that.
@@ -234,7 +252,7 @@ impl<'a> Told<'a> {
         let wrote = |turn: &&&Turn| turn.claims(path) && turn.wrote.iter().any(|wrote| wrote.path == *path);
         let since = self.chosen.back.first().map_or(0, |turn| turn.head.n);
         match self.chosen.others.iter().rev().filter(|turn| turn.head.n > since).find(wrote) {
-            Some(turn) => format!("turn {} of {} wrote it", turn.head.n, turn.head.agent.word()),
+            Some(turn) => format!("{} wrote it", self.words(turn)),
             None => "these turns did not write it".into(),
         }
     }
@@ -242,8 +260,16 @@ impl<'a> Told<'a> {
     fn by_whom(&self, path: &AbsPath, since: &Turn) -> String {
         let wrote = |turn: &&&Turn| turn.last >= since.head.time && turn.wrote.iter().any(|wrote| wrote.path == *path);
         match self.chosen.others.iter().rev().find(wrote) {
-            Some(turn) => format!(", by turn {} of {}", turn.head.n, turn.head.agent.word()),
+            Some(turn) => format!(", by {}", self.words(turn)),
             None => String::new(),
         }
+    }
+
+    /// A turn in words, with its directory if that is another one.
+    fn words(&self, turn: &Turn) -> String {
+        let head = &turn.head;
+        let is_here = self.chosen.back.first().is_none_or(|first| first.head.directory == head.directory);
+        let there = if is_here { String::new() } else { format!(" in {}", head.directory) };
+        format!("turn {} of {}{there}", head.n, head.agent.word())
     }
 }

@@ -587,7 +587,11 @@ fn refused(subject: Subject<'_>, session: &Session, error: Error) -> Problem {
         many => format!("cannot {done}: {} {what}{missing}", text::grouped(many.len() as u64)),
     };
     if rows.len() > 1 {
-        problem.paths = rows.into();
+        problem.paths = rows.clone().into();
+    }
+    // What the settings forbid is not left out in silence.
+    if !matches!(error.reason(), Some(Reason::Denied)) {
+        problem.against = rows.into();
     }
     problem
 }

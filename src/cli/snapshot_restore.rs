@@ -1,5 +1,7 @@
 //! `snapshot restore`: a session of the differences, committed by the engine like any other.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use super::apply::Restoring;
@@ -74,8 +76,8 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
         return Ok(ended(&left));
     }
     if args.dry_run {
-        let report = would(call, store, &series, &compared, (recorded(&series, n), &act(&series, n), n))?;
-        let left = and_of(left, &report);
+        let report = would_what_can(call, store, &series, &mut compared, (recorded(&series, n), &act(&series, n), n))?;
+        let (rows, left) = (self::rows(&series, &compared)?, and_of(self::left(&series, &compared)?, &report));
         say(call, args, &series, n, None, (&rows, &left, &heads));
         return Ok(ended(&left));
     }
@@ -84,9 +86,9 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let asked = log::Restore { directory: series.directory.clone(), snapshot: n, only };
     let entry = |session: &Session, counts| log::Entry::of_restore(asked.clone(), session, counts);
     let act = Putting { recorded: recorded(&series, n), act: &act(&series, n), n, entry: &entry, force: args.force };
-    let (mut session, report) = put_back(call, store, &series, &compared, &act)?;
+    let (mut session, report) = put_back_what_can(call, store, &series, &mut compared, &act)?;
     let id = session.id().clone();
-    let left = and_of(left, &report);
+    let (rows, left) = (self::rows(&series, &compared)?, and_of(self::left(&series, &compared)?, &report));
     if args.no_backup {
         drop_checkpoint(&call.fs, &mut session)?;
     }
@@ -161,7 +163,7 @@ pub struct Putting<'a> {
 }
 
 /// Makes a session of the differences, and commits it. If that comes to nothing, the session is removed.
-pub fn put_back(
+fn put_back(
     call: &Call,
     store: &Store,
     series: &Series,
@@ -189,6 +191,51 @@ pub fn put_back(
             Err(problem)
         }
     }
+}
+
+/// Does what [`put_back`] does, but for what cannot be done: that stays, with the reason, and the rest goes back.
+pub fn put_back_what_can(
+    call: &Call,
+    store: &Store,
+    series: &Series,
+    compared: &mut Compared,
+    putting: &Putting<'_>,
+) -> Result<(Locked, Report), Problem> {
+    loop {
+        match put_back(call, store, series, compared, putting) {
+            Err(problem) if give_up(series, compared, &problem) => {}
+            done => return done,
+        }
+    }
+}
+
+/// Reports what the engine would do, as [`would`] does, but for what it cannot do.
+pub fn would_what_can(
+    call: &Call,
+    store: &Store,
+    series: &Series,
+    compared: &mut Compared,
+    recorded: (String, &str, u64),
+) -> Result<Report, Problem> {
+    loop {
+        match would(call, store, series, compared, recorded.clone()) {
+            Err(problem) if give_up(series, compared, &problem) => {}
+            done => return done,
+        }
+    }
+}
+
+/// Leaves the paths that prevented an act. False if it was prevented by something else.
+fn give_up(series: &Series, compared: &mut Compared, problem: &Problem) -> bool {
+    if !matches!(problem.kind, Kind::Refused) {
+        return false;
+    }
+    let rows: HashMap<&str, &str> = problem.against.iter().map(|row| (&*row.path, &*row.why)).collect();
+    let why = |path: &AbsPath| {
+        let mut above = std::iter::successors(Some(path.clone()), AbsPath::parent);
+        above.find_map(|above| rows.get(&*above.to_string()).map(|why| (above, (*why).to_owned())))
+    };
+    compared.give_up(&series.directory, why)
 }
 
 fn act(series: &Series, n: u64) -> String {
@@ -241,7 +288,7 @@ fn recorded(series: &Series, n: u64) -> String {
 }
 
 /// Reports what the engine would do. Asks it as a restore does, with a session without content that is removed again.
-pub fn would(
+fn would(
     call: &Call,
     store: &Store,
     series: &Series,

@@ -8,9 +8,9 @@ use super::error::of_ours;
 use super::hard_links::{self, Names};
 use super::index::{Index, Known};
 use super::manifest::{self, At, Closing, Entry, Merged, Unread};
-use super::rules::{Rules, Source, Vcs, is_vcs, vcs_above};
+use super::rules::{Rules, Source, Vcs, Why, is_vcs, vcs_above};
 use super::series::Series;
-use super::walk::{Ahead, Met, Object, Why};
+use super::walk::{Ahead, Met, Object};
 use super::whole;
 use crate::error::{Error, reason};
 use crate::fs::device_number::Dev;
@@ -123,7 +123,7 @@ pub struct Terms<'a> {
     pub hashes: Hashes,
     /// True if version control's own is compared like anything else, if the snapshot has it.
     pub with_vcs: bool,
-    /// What was born until then existed at the snapshot; `None` if that is [`Closing::time`].
+    /// The time until when all that existed at the snapshot was born; `None` if that is [`Closing::time`].
     pub existed: Option<Time>,
 }
 
@@ -601,7 +601,7 @@ pub fn root() -> AbsPath {
     AbsPath::parse("/").expect("the root is a path")
 }
 
-/// What a snapshot knows: the inode numbers of its objects, and their content.
+/// The knowledge of a snapshot: the inode numbers of its objects, and their content.
 #[derive(Default)]
 struct Knows {
     inodes: HashSet<u64>,

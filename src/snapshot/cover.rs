@@ -7,8 +7,8 @@
 //! | other directories that git ignores | as below, if at most [`MANY`] entries are in them; else what git tracks |
 //! | files that git ignores | those of at most [`LARGE`], but for what compilers and editors put beside sources |
 //!
-//! Where there is no repository, the preset stands for what git ignores. What a `.recantignore` names is left out, and what it takes back in
-//! is covered, whatever it is.
+//! Without a repository the preset stands for what git ignores. Any path that a `.recantignore` names is left out, and any that it takes back
+//! in is covered.
 //!
 //! A turn has one cover: what its snapshot before decides about a path holds for all that is compared with it, so that a file is not taken
 //! for deleted because it has grown.
@@ -18,11 +18,9 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use serde::{Deserialize, Serialize};
 
 use super::error::no_glob;
-use super::rules::{IgnoreFile, Matcher, Rules, is_built};
-use super::walk::Why;
+use super::rules::{Cover, IgnoreFile, Matcher, Rules, Why, is_built};
 use crate::error::Error;
 use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::path::AbsPath;
@@ -33,28 +31,12 @@ pub const LARGE: u64 = 1 << 20;
 /// The most entries of a directory that git ignores, with those of the directories in it.
 pub const MANY: usize = 1_000;
 
-/// What compilers and editors put beside sources: `agent.byproducts` if the settings do not have it.
+/// Globs of what compilers and editors put beside sources: `agent.byproducts` if the settings do not have it.
 pub const BYPRODUCTS: [&str; 6] = ["*.o", "*.a", "*.so", "*.class", "*.pyc", "*.swp"];
 
 /// The name under which a repository's own file of rules is kept: `info/exclude` of its directory. Kept of each repository, also without
 /// rules, as no rules of a directory above hold in it.
 pub const EXCLUDE: &str = "exclude";
-
-/// The cover of a snapshot: what was asked for, and what was decided about paths that git ignores. Paths have the directory as `/`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Cover {
-    /// Globs of what compilers and editors put beside sources.
-    pub byproducts: Vec<String>,
-    /// The paths that are covered because git tracks them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tracked: Vec<AbsPath>,
-    /// The ignored paths that are covered.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub small: Vec<AbsPath>,
-    /// The ignored paths that are not.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub large: Vec<AbsPath>,
-}
 
 /// The paths that git tracks, in byte order.
 struct Tracked(Vec<Box<[u8]>>);
@@ -74,7 +56,7 @@ impl Tracked {
     }
 }
 
-/// What holds in a directory.
+/// The rules that hold in a directory.
 #[derive(Clone)]
 pub struct Area {
     ignores: Option<Rc<Matcher>>,
@@ -114,7 +96,7 @@ impl Covering {
         Ok(Self { decided: Some(decided), cover: cover.clone(), ..Self::found(cover)? })
     }
 
-    /// What holds in the top directory, if no repository begins there.
+    /// Gives what holds in the top directory, if no repository begins there.
     pub fn top(&self) -> Result<Area, Error> {
         let ignores = Rules { presets: vec!["dev".into()], ..Rules::default() }.top()?;
         let mut tracked: Vec<Box<[u8]>> = Vec::new();
@@ -126,7 +108,7 @@ impl Covering {
         Ok(Area { ignores, tracked: Rc::new(Tracked(tracked)), range, is_ignored: false, is_built: false })
     }
 
-    /// What holds in a directory, by what holds in the one above it and the files of rules in it. `git` is the repository's own directory, if
+    /// Gives what holds in a directory, by what holds in the one above it and the files of rules in it. `git` is the repository's own directory, if
     /// one begins here.
     pub fn within(&self, above: Area, path: &AbsPath, git: Option<&Dir>, files: &[&IgnoreFile]) -> Area {
         let mut area = above;

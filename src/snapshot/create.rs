@@ -13,9 +13,9 @@ use super::index::{Index, Known, Making, has_content};
 use super::manifest::{self, At, Closing, Counts, Entry, Head, Merged, PathLine, Reading, Writing};
 use super::place;
 use super::prune;
-use super::rules::{Source, vcs_above};
+use super::rules::{Source, Why, vcs_above};
 use super::series::{Broken, Locked, Looking, Series, Summary};
-use super::walk::{Ahead, Met, Object, Told, Why};
+use super::walk::{Ahead, Met, Object, Told};
 use crate::error::At as _;
 use crate::error::Error;
 use crate::fs::Fs;
@@ -288,7 +288,7 @@ struct Taking<'a> {
     hashing: Hashing,
     /// The time when the snapshot before began: most older content is known from it.
     read_before: Option<Time>,
-    /// What was born until then existed at the snapshot before.
+    /// The time until when all that existed at the snapshot before was born.
     existed: Option<Time>,
     tells_moves: bool,
     learned: bool,

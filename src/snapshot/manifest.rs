@@ -147,7 +147,7 @@ pub enum At {
 }
 
 impl Entry {
-    /// What is not in the snapshot, for this reason.
+    /// Notes what is not in the snapshot, for this reason.
     pub fn unread(path: AbsPath, why: String) -> Self {
         Self { unread: Some(why), ..Self::of(path, None, None) }
     }

@@ -1,6 +1,6 @@
 //! Narrows all differences to what was asked for: what a restore takes, and what it leaves.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::compare::{Compared, Difference, Shared};
 use super::manifest::Merged;
@@ -65,6 +65,30 @@ impl Compared {
         self.touched.clear();
         self.left.extend(stay.into_iter().map(|(d, why)| (d.path, why)));
         self.left.extend(homeless);
+    }
+
+    /// Leaves what cannot be taken back: `why` gives the path that prevents it, at a path or above it, with the reason. False if that is all
+    /// there is, or nothing.
+    pub fn give_up(&mut self, directory: &AbsPath, why: impl Fn(&AbsPath) -> Option<(AbsPath, String)>) -> bool {
+        let why = |path: &AbsPath| why(&whole(directory, path).ok()?);
+        let (mut given_up, mut named) = (Vec::new(), BTreeMap::new());
+        self.differences.retain(|d| match why(&d.path) {
+            None => true,
+            Some((path, why)) => {
+                given_up.push((d.path.clone(), "it cannot be taken back"));
+                named.insert(path, why);
+                false
+            }
+        });
+        if given_up.is_empty() || self.differences.is_empty() {
+            return false;
+        }
+        self.keep(given_up);
+        let inner = |path: &AbsPath| AbsPath::parse([b"/", path.below(directory)?].concat()).ok();
+        self.left.extend(named.into_iter().filter_map(|(path, why)| Some((inner(&path)?, why))));
+        self.times.retain(|times| why(&times.path).is_none());
+        self.settle(directory);
+        true
     }
 
     /// Records paths that stay; each is the reason why its directory has another time.

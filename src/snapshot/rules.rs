@@ -10,7 +10,6 @@ use std::rc::Rc;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::{Deserialize, Serialize};
 
-use super::cover::Cover;
 use super::error::no_glob;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
@@ -40,6 +39,65 @@ pub struct Rules {
     /// The cover of an agent's turn; `None` for all other snapshots.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cover: Option<Cover>,
+}
+
+/// The cover of a snapshot: what was asked for, and what was decided about paths that git ignores. Paths have the directory as `/`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cover {
+    /// Globs of what compilers and editors put beside sources.
+    pub byproducts: Vec<String>,
+    /// The paths that are covered because git tracks them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tracked: Vec<AbsPath>,
+    /// The ignored paths that are covered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub small: Vec<AbsPath>,
+    /// The ignored paths that are not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub large: Vec<AbsPath>,
+}
+
+/// The reasons to leave something out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// A rule says so.
+    Rules,
+    /// Builds or package managers make it.
+    Built,
+    /// A directory that git ignores, and that has many entries.
+    Many,
+    /// A file that git ignores, and that is large.
+    Large,
+    /// A compiler or an editor put it beside sources.
+    Byproduct,
+    /// It is version control's own.
+    Vcs,
+    /// Another file system is mounted there.
+    Mount,
+    /// It is recant's own store.
+    Store,
+}
+
+impl Why {
+    /// The reason for messages.
+    pub fn text(self) -> &'static str {
+        match self {
+            Why::Rules => "left out by the rules of the snapshot",
+            Why::Built => "it is built or downloaded",
+            Why::Many => "git ignores it, and it has more than 1,000 entries",
+            Why::Large => "git ignores it, and it is larger than 1 MiB",
+            Why::Byproduct => "compilers or editors make it",
+            Why::Vcs => "it is version control's own",
+            Why::Mount => "another file system is mounted there",
+            Why::Store => "it is recant's own store",
+        }
+    }
+
+    /// True if rules leave it out: nobody has to be told each time.
+    pub fn is_rule(self) -> bool {
+        matches!(self, Why::Rules | Why::Built | Why::Many | Why::Large | Why::Byproduct)
+    }
 }
 
 /// The treatment of version control's own directories.

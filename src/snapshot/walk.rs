@@ -7,11 +7,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use serde::{Deserialize, Serialize};
-
 use super::cover::{self, Area, Covering};
 use super::error::{of_ours, refused, too_broad};
-use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Source, is_vcs};
+use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Source, Why, is_vcs};
 use super::whole;
 use crate::error::{At as _, Error, reason};
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
@@ -61,49 +59,6 @@ impl Object {
     }
 }
 
-/// The reasons to leave something out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Why {
-    /// A rule says so.
-    Rules,
-    /// Builds or package managers make it.
-    Built,
-    /// A directory that git ignores, and that has many entries.
-    Many,
-    /// A file that git ignores, and that is large.
-    Large,
-    /// A compiler or an editor put it beside sources.
-    Byproduct,
-    /// It is version control's own.
-    Vcs,
-    /// Another file system is mounted there.
-    Mount,
-    /// It is recant's own store.
-    Store,
-}
-
-impl Why {
-    /// The reason for messages.
-    pub fn text(self) -> &'static str {
-        match self {
-            Why::Rules => "left out by the rules of the snapshot",
-            Why::Built => "it is built or downloaded",
-            Why::Many => "git ignores it, and it has more than 1,000 entries",
-            Why::Large => "git ignores it, and it is larger than 1 MiB",
-            Why::Byproduct => "compilers or editors make it",
-            Why::Vcs => "it is version control's own",
-            Why::Mount => "another file system is mounted there",
-            Why::Store => "it is recant's own store",
-        }
-    }
-
-    /// True if rules leave it out: nobody has to be told each time.
-    pub fn is_rule(self) -> bool {
-        matches!(self, Why::Rules | Why::Built | Why::Many | Why::Large | Why::Byproduct)
-    }
-}
-
 /// The source of files of rules.
 enum Files {
     /// They are read as they are found; `.gitignore` too, if so set.
@@ -117,7 +72,7 @@ struct Frame {
     dir: Option<Arc<Dir>>,
     names: std::vec::IntoIter<Vec<u8>>,
     matcher: Option<Rc<Matcher>>,
-    /// What a cover says of it.
+    /// The cover's rules for it.
     area: Option<Area>,
 }
 
@@ -234,7 +189,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What holds in an object by the cover, or why it is left out.
+    /// Gives what holds in an object by the cover, or why it is left out.
     fn judge(&mut self, object: &Object, matcher: Option<&Matcher>, area: Option<Area>) -> Result<Option<Area>, Why> {
         let Object { path, dir, stat, name } = object;
         let is_dir = stat.sort == Sort::Directory;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The most bytes of a file that names commits.
 pub const MOST: u64 = 64 << 20;
 
-/// Where a HEAD is.
+/// A HEAD: where it leads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The ref that it names, as `refs/heads/main`; `None` if it is detached.

@@ -20,6 +20,8 @@ fn world() -> World {
         .write("x.o", "object\n");
     world.write("large.log", "0123456789abcdef".repeat((1 << 16) + 1));
     run(&world, "mkdir uploads; cd uploads; seq 1001 | xargs touch");
+    // Newer than what is built, which therefore has nothing to say about its time.
+    world.write("z", "z\n");
     pause();
     world
 }
@@ -96,7 +98,7 @@ fn what_is_not_covered_is_named_by_what_became_of_it() {
     ] {
         let world = world();
         let before = world.manifest();
-        let said = undone(&world, &format!("echo b > a; {script}"));
+        let said = undone(&world, &format!("echo b > z; {script}"));
         assert_eq!(named(&said, &world), fates, "{script}: {said}");
         assert_eq!(said.status, if fates.is_empty() { 0 } else { 4 }, "{script}: {said}");
         if fates.is_empty() && !script.contains("target") {
@@ -223,4 +225,165 @@ fn what_recantignore_names_is_left_out_and_what_it_takes_back_in_is_covered() {
     let said = undone(&world, "echo x > a; rm -r dist large.log").with(4);
     assert_eq!(named(&said, &world), ["overwritten a"]);
     assert_eq!((world.read("a"), world.read("dist/app"), world.exists("large.log")), ("x\n".into(), "built\n".into(), true));
+}
+
+#[test]
+fn what_was_built_from_what_goes_back_is_built_anew() {
+    let build = "make -s && cat build/app";
+    let world = World::new();
+    world.write("Makefile", "build/app: main.txt\n\tmkdir -p build; cp main.txt build/app\n").write("main.txt", "good\n");
+    world.write("beside/other.txt", "good\n").write("other/main.txt", "good\n");
+    run(
+        &world,
+        "touch -d '1 hour ago' main.txt beside/other.txt other/main.txt Makefile; make -s; touch -d '30 min ago' build/app",
+    );
+    run(&world, "mv other/main.txt other/a; touch -d '1 hour ago' other/a");
+    let time = |name: &str| world.path(name).metadata().expect("a file").modified().expect("a time");
+    let (untouched, restored) = (time("other/a"), time("main.txt"));
+    let said = undone(&world, "echo bad > main.txt; echo bad > beside/other.txt; make -s").ok();
+    let made = world.program("sh", ["-ec", build]).run().ok();
+    assert_eq!((made.stdout().as_str(), time("other/a")), ("good\n", untouched), "{said}");
+    assert!(time("main.txt") > restored && time("beside/other.txt") > restored);
+    // A rollback of the undo, and what else restores, give the times of before.
+    let id = said.json()["session"].as_str().expect("an id").to_owned();
+    world.recant(&format!("rollback {id}")).ok();
+    let n = world.recant("snapshot list --json").ok().json()["snapshots"].as_array().expect("a list").len();
+    assert!(n > 0);
+    world.recant("snapshot restore 0 -y main.txt").ok();
+    assert_eq!(time("main.txt"), restored);
+}
+
+/// A conversation's turns, each of which writes to files: its name, and these.
+fn turns_of(world: &World, agents: &[Agent<'_>], turns: &[(usize, &str)]) {
+    for (n, (who, script)) in turns.iter().enumerate() {
+        let agent = &agents[*who];
+        agent.prompt(&format!("turn {}", n + 1));
+        agent.shell(script);
+        agent.stop();
+        pause();
+    }
+    assert_eq!(world.recant("agent turns --json").ok().json()["turns"].as_array().map(Vec::len), Some(turns.len()));
+}
+
+#[test]
+fn an_undo_reaches_later_turns_of_its_conversation_alone_or_the_turn_alone_or_the_whole_conversation() {
+    let all = [(0, "echo 1 > one"), (1, "echo 2 > two"), (0, "echo 3 > three"), (1, "echo 4 > four"), (0, "echo 5 > one")];
+    for (words, gone, one) in [
+        ("undo 3", &["three"][..], "1\n"),
+        ("undo 1", &["three", "one"], ""),
+        ("undo 3 --only", &["three"], "5\n"),
+        ("undo 3 --session", &["three", "one"], ""),
+        ("undo 2 --only", &["two"], "5\n"),
+    ] {
+        let world = world();
+        let agents = ["s", "t"].map(|session| Agent::begin(&world, "claude", session));
+        turns_of(&world, &agents, &all);
+        let said = world.recant(&format!("agent {words} -y --json")).ok();
+        for name in ["one", "two", "three", "four"] {
+            assert_eq!(world.exists(name), !gone.contains(&name), "{words}: {name}: {said}");
+        }
+        assert!(gone.contains(&"one") || world.read("one") == one, "{words}: {said}");
+    }
+    let world = world();
+    let agents = ["s", "t"].map(|session| Agent::begin(&world, "claude", session));
+    turns_of(&world, &agents, &all);
+    let said = world.recant("agent undo 1 --only -y --json").with(4);
+    assert!(said.json()["skipped"].to_string().contains("it was changed since turn 1, by turn 5 of claude"), "{said}");
+    world.recant("agent undo 1 --only --session -y").with(2);
+}
+
+#[test]
+fn turns_of_a_project_inside_and_of_one_around_it_are_asked_whose_a_change_is() {
+    let world = world();
+    world.write("api/f", "f\n");
+    run(&world, "git init -q api");
+    pause();
+    let (outer, inner) = (Agent::begin(&world, "claude", "s"), Agent::begin(&world, "claude", "t").within("api"));
+    outer.prompt("build");
+    outer.starts("Bash", &serde_json::json!({ "command": "make" }));
+    world.write("a", "by the outer\n");
+    inner.prompt("edit");
+    inner.edit("api/f", "by the inner\n");
+    pause();
+    inner.stop();
+    outer.ends("Bash", &serde_json::json!({ "command": "make" }));
+    outer.stop();
+    let said = world.recant("agent undo 1 -y --json").with(4);
+    assert_eq!((world.read("a"), world.read("api/f")), ("a\n".into(), "by the inner\n".into()), "{said}");
+    let why = said.json()["skipped"].to_string();
+    assert!(why.contains("turn 1 of claude in ") && why.contains("/api may have changed it, too"), "{said}");
+    let said = world.call(["agent", "undo", "1", "-y"]).cwd(world.path("api")).run().ok();
+    assert_eq!(world.read("api/f"), "f\n", "{said}");
+}
+
+#[test]
+fn a_project_that_was_moved_is_said_and_another_one_at_its_path_is_not_it() {
+    let world = World::new();
+    // A project below the tree, as the tree itself stays.
+    let script = "mkdir p; cd p; git init -q .; echo a > a";
+    run(&world, script);
+    let inner = Agent::begin(&world, "claude", "u").within("p");
+    inner.prompt("go");
+    inner.edit("p/a", "x\n");
+    inner.stop();
+    run(&world, "mv p q");
+    let said = world.call(["agent", "undo", "-y"]).cwd(world.path("q")).run().with(1);
+    assert!(said.stderr().contains("tree/p, from which it was moved") && said.stderr().contains("mv "), "{said}");
+    run(&world, script);
+    let said = world.call(["agent", "undo", "-y"]).cwd(world.path("p")).run().with(1);
+    assert!(said.stderr().contains("no turn here"), "{said}");
+    run(&world, "rm -r p; mv q p");
+    world.call(["agent", "undo", "-y"]).cwd(world.path("p")).run().ok();
+    assert_eq!(world.read("p/a"), "a\n");
+}
+
+#[test]
+fn hooks_in_two_settings_tell_of_one_turn_and_a_turn_that_was_dropped_is_told_with_its_setting() {
+    let world = world();
+    // Its events have no name for a turn.
+    let twice = |name: &str, fields: Value| {
+        let mut event = serde_json::json!({ "session_id": "s", "cwd": world.tree(), "hook_event_name": name });
+        event.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
+        let hook = format!("echo '{event}' | {} hook gemini >/dev/null", crate::common::recant());
+        run(&world, &format!("{hook} & {hook}; wait"));
+    };
+    let tool = serde_json::json!({ "tool_name": "run_shell_command", "tool_input": { "command": "x" } });
+    for n in 1..=3 {
+        twice("BeforeAgent", serde_json::json!({ "prompt": format!("number {n}") }));
+        twice("BeforeTool", tool.clone());
+        world.write("a", format!("{n}\n"));
+        twice("AfterTool", tool.clone());
+        twice("AfterAgent", serde_json::json!({}));
+    }
+    assert_eq!(world.recant("agent turns --json").ok().json()["turns"].as_array().map(Vec::len), Some(3));
+    world.recant("agent undo 2 -y").ok();
+    assert_eq!(world.read("a"), "1\n");
+    world.config("[agent]\nkeep = 2\n");
+    twice("BeforeAgent", serde_json::json!({ "prompt": "number 4" }));
+    let said = world.recant("agent undo 1 -y").with(1);
+    assert!(said.stderr().contains("there is no turn 1 here") && said.stderr().contains("agent.keep"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_taken_back_stays_and_the_rest_goes_back() {
+    if !rustix::process::geteuid().is_root() {
+        return crate::common::skip("root's half: a directory that belongs to somebody else");
+    }
+    let world = world();
+    run(&world, "chown -R 65534:65534 .; chmod 777 ..; rm -f ../out");
+    let user = |words: &[&str], input: &str| world.call(words).user(65534, 65534).stdin(input).run();
+    let event = |name: &str, fields: Value| {
+        let mut event = serde_json::json!({ "session_id": "s", "prompt_id": "p", "cwd": world.tree(), "hook_event_name": name });
+        event.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
+        user(&["hook", "claude"], &event.to_string()).ok();
+    };
+    let tool = serde_json::json!({ "tool_name": "Bash", "tool_use_id": "t", "tool_input": { "command": "docker run" } });
+    event("UserPromptSubmit", serde_json::json!({ "prompt": "go" }));
+    event("PreToolUse", tool.clone());
+    run(&world, "echo x > a; mkdir out; echo root > out/file");
+    event("PostToolUse", tool);
+    event("Stop", serde_json::json!({}));
+    let said = user(&["agent", "undo", "-y"], "").with(4);
+    assert_eq!(world.read("a"), "a\n", "{said}");
+    assert!(world.exists("out/file") && said.stdout().contains("stays     out: "), "{said}");
 }

@@ -156,8 +156,8 @@ fn a_file_that_a_person_edits_before_or_after_the_agent_does_in_one_turn_stays()
     agent.prompt("both");
     agent.edit("README", "agent\n");
     agent.edit("run.sh", "agent\n");
-    // A formatter that the agent starts may still write within 2 s.
-    std::thread::sleep(std::time::Duration::from_millis(2_200));
+    // A formatter that the agent starts may still write within 6 s.
+    std::thread::sleep(std::time::Duration::from_millis(6_100));
     run(&world, "echo mine >> README; echo mine >> src/main.rs");
     pause();
     agent.edit("src/main.rs", "mine, and the agent's\n");
@@ -210,7 +210,7 @@ fn a_path_that_another_agent_has_changed_since_stays_and_that_turn_is_named() {
     two.edit("src/main.rs", "gemini\n");
     two.stop();
     let said = world.recant("agent undo 1 -y").with(4);
-    assert_snapshot!(masked(&said), @"
+    assert_snapshot!(masked(&said), @r#"
     status 4
     --- stdout
     restored  README
@@ -218,7 +218,8 @@ fn a_path_that_another_agent_has_changed_since_stays_and_that_turn_is_named() {
     --- stderr
     recant: turn 1: 1 path taken back, 1 stays
     recant: to have it again: recant rollback ID
-    ");
+    recant: the conversation: claude --resume a, then /rewind to "first"
+    "#);
     world.recant("agent undo 2 -y").ok();
     world.recant("agent undo 1 -y").ok();
     assert_eq!(world.read("src/main.rs"), "fn main() {}\n");
@@ -298,15 +299,15 @@ fn a_turn_that_writes_before_its_snapshot_is_whole_is_not_covered_and_its_files_
     let world = world();
     let agent = Agent::begin(&world, "claude", "s");
     edits(&agent, "one", "README", "one\n");
-    world.config("[snapshot]\nmax_files = 3\n");
+    world.write(".recantignore", "x".repeat(2 << 20));
     let said = agent.prompt("two").json();
     assert!(said["systemMessage"].as_str().is_some_and(|text| text.contains("turn 2 cannot be undone")), "{said}");
     agent.edit("src/main.rs", "two\n");
     agent.stop();
     // It was told once.
     assert_eq!(agent.prompt("three").stdout(), "");
-    world.config("");
     assert_eq!(turns(&world)[1]["covered"], false);
+    world.remove(".recantignore");
     let said = world.recant("agent undo 2 -y").with(1);
     assert!(said.stderr().contains("turn 2 is not covered"), "{said}");
     assert_eq!(world.read("src/main.rs"), "two\n");

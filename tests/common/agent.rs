@@ -16,6 +16,7 @@ pub struct Agent<'w> {
     /// The word for the agent.
     pub agent: &'static str,
     session: String,
+    directory: std::path::PathBuf,
     prompts: Cell<u32>,
     calls: Cell<u32>,
 }
@@ -23,9 +24,15 @@ pub struct Agent<'w> {
 impl<'w> Agent<'w> {
     /// Begins a session.
     pub fn begin(world: &'w World, agent: &'static str, session: &str) -> Self {
-        let agent = Self { world, agent, session: session.into(), prompts: Cell::new(0), calls: Cell::new(0) };
+        let directory = world.tree();
+        let agent = Self { world, agent, session: session.into(), directory, prompts: Cell::new(0), calls: Cell::new(0) };
         agent.event("SessionStart", json!({ "source": "startup" }));
         agent
+    }
+
+    /// Works in a directory of the tree, in a session of its own.
+    pub fn within(self, directory: &str) -> Self {
+        Self { directory: self.world.path(directory), session: format!("{}-{directory}", self.session), ..self }
     }
 
     /// Has the hook called.
@@ -33,7 +40,7 @@ impl<'w> Agent<'w> {
         let mut event = json!({
             "session_id": self.session,
             "transcript_path": "/nowhere/transcript.jsonl",
-            "cwd": self.world.tree(),
+            "cwd": self.directory,
             "permission_mode": "default",
             "hook_event_name": name,
         });

@@ -13,7 +13,7 @@ use crate::agent::event::{Effect, Event, Tool, What};
 use crate::agent::known::Agent;
 use crate::agent::look::id;
 use crate::agent::seen::Seen;
-use crate::agent::turn::{Call as Use, Head, Line, Named, Ran, Turn};
+use crate::agent::turn::{Call as Use, Head, Line, Named, Place, Ran, Turn};
 use crate::agent::turns::Turns;
 use crate::capture::inside::capture;
 use crate::cli::args::{Hook, Take};
@@ -175,7 +175,7 @@ impl Reacting<'_> {
         let store = call.made_store()?;
         let was_told = self.present()?.is_some_and(|(_, turn)| !turn.covered);
         let turns = Turns::create(&call.fs, &store, &directory)?;
-        let head = turns.begin(
+        let (head, is_new) = turns.begin(
             &call.fs,
             Head {
                 n: 0,
@@ -183,6 +183,7 @@ impl Reacting<'_> {
                 session: event.session.clone(),
                 key: event.turn.clone(),
                 directory: directory.clone(),
+                place: Place::of(&directory),
                 prompt: first_line(prompt),
                 model: event.model.clone(),
                 time: self.began,
@@ -195,15 +196,18 @@ impl Reacting<'_> {
             turn: head.n,
         };
         pointer.write(&call.fs, &store.dir)?;
-        let has_ended = Taking::start(call, self.agent, Take::Before, &directory, head.n)?.wait(BUDGET);
+        let has_ended = match is_new {
+            true => Taking::start(call, self.agent, Take::Before, &directory, head.n)?.wait(BUDGET),
+            false => take::is_taken(&turns, head.n, BUDGET)?,
+        };
         let turn = turns.turn(head.n)?;
         let why = match turn.as_ref().and_then(|turn| turn.failed.clone()) {
             Some(why) => Some(why),
             None if turn.is_some_and(|turn| turn.before.is_some()) => None,
             None if has_ended => Some("the process that takes its snapshot was ended".into()),
-            None => Some(format!("{directory} is large, and its first snapshot is not whole yet")),
+            None => Some(format!("{directory} is large, and its snapshot is not whole yet")),
         };
-        let said = why.filter(|_| !was_told).map(|why| format!("turn {} cannot be undone: {why}", head.n));
+        let said = why.filter(|_| !was_told && is_new).map(|why| format!("turn {} cannot be undone: {why}", head.n));
         Ok(((turns, head), said))
     }
 

@@ -16,11 +16,11 @@ use crate::cli::{Call, Ended};
 use crate::error::{At, Error, Kind};
 use crate::fs::path::AbsPath;
 use crate::session::store::Store;
-use crate::snapshot::cover::{BYPRODUCTS, Cover};
+use crate::snapshot::cover::BYPRODUCTS;
 use crate::snapshot::create::{Asked, Made, create_seen};
 use crate::snapshot::manifest::{self, OF_TURN};
 use crate::snapshot::prune;
-use crate::snapshot::rules::{Rules, Source, Vcs};
+use crate::snapshot::rules::{Cover, Rules, Source, Vcs};
 use crate::snapshot::series::{Locked, Series};
 use crate::snapshot::{compare, place, whole};
 use crate::tree::state::State;
@@ -57,6 +57,21 @@ impl Taking {
             pause = (pause * 2).min(Duration::from_millis(20));
         }
     }
+}
+
+/// Waits for the snapshot before a turn, which another hook has taken. True if there is none to wait for any more.
+///
+/// # Errors
+/// The turn cannot be read.
+pub fn is_taken(turns: &Turns, n: u64, longest: Duration) -> Result<bool, Error> {
+    let until = Instant::now() + longest;
+    while Instant::now() < until {
+        if turns.turn(n)?.is_none_or(|turn| turn.before.is_some() || turn.failed.is_some()) {
+            return Ok(true);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(false)
 }
 
 /// Is that process.
@@ -201,7 +216,6 @@ fn snapshot(
         if_changed: true,
         tells_moves: true,
         rules,
-        limit: Some(call.config.snapshot_max_files.value),
         ..Asked::default()
     };
     let mut look = Look::default();

@@ -8,12 +8,12 @@ use serde::Serialize;
 use super::take::settle;
 use super::uncovered;
 use crate::agent::known::Agent;
-use crate::agent::turn::Turn;
+use crate::agent::turn::{Place, Turn};
 use crate::agent::turns;
 use crate::agent::uncovered::fates;
 use crate::capture::inside::capture;
 use crate::cli::args::{self, SnapshotDiff, TurnDiff, turn_and_paths};
-use crate::cli::brief::{self, List, Place};
+use crate::cli::brief::{self, List};
 use crate::cli::list::shown;
 use crate::cli::place::absolute;
 use crate::cli::problem::Problem;
@@ -23,7 +23,7 @@ use crate::cli::text::{self, Flexible, Side};
 use crate::cli::{Call, Ended, cwd, snapshot_diff};
 use crate::diff::html::page::About;
 use crate::diff::shown::{cut, cut_off};
-use crate::error::{Kind, command};
+use crate::error::{Kind, command, shell_word};
 use crate::fs::dir::Time;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::header::Status;
@@ -57,12 +57,19 @@ impl<'c> Here<'c> {
         let here = [directory.clone()].into_iter().chain(std::iter::successors(Some(cwd), AbsPath::parent));
         let mut found = None;
         for (store, at) in call.store()?.into_iter().flat_map(|store| here.clone().map(move |at| (store, at))) {
-            if let Some(turns) = turns::Turns::open(store, &at)? {
+            if let Some(turns) = turns::Turns::open(store, &at)?
+                && turns.first()?.is_some()
+            {
                 found = Some((store, turns, at));
                 break;
             }
         }
         let Some((store, turns, directory)) = found else {
+            if let Some(former) = former(call, &directory)? {
+                let why = format!("{directory}: its turns are those of {former}, from which it was moved");
+                let [from, to] = [&directory, &former].map(|path| shell_word(path.as_bytes()));
+                return Err(Problem::refused(why).remedy(format!("move it back to take them back: mv {from} {to}")));
+            }
             let why = format!("{directory}: no turn of an agent is known here");
             return Err(Problem::refused(why).remedy(of_held(call)?.unwrap_or_else(|| {
                 format!(
@@ -84,12 +91,23 @@ impl<'c> Here<'c> {
         Series::open(self.store, &self.directory)?.ok_or_else(none)
     }
 
+    /// All turns, the oldest first. Those of another directory that was at this path count for nothing.
+    ///
+    /// # Errors
+    /// A turn cannot be read.
+    pub fn all(&self) -> Result<Vec<Turn>, Problem> {
+        let place = Place::of(&self.directory);
+        let mut turns = self.turns.all()?;
+        turns.retain(|turn| turn.head.place.may_be(place));
+        Ok(turns)
+    }
+
     /// All turns, the oldest first. Of those from `n` on whose agent told no end, a snapshot is taken that shows what they have done.
     ///
     /// # Errors
     /// A turn cannot be read; a snapshot cannot be taken.
     pub fn settled(&self, call: &Call, series: &Series, lock: &Locked, n: u64) -> Result<Vec<Turn>, Problem> {
-        let turns = self.turns.all()?;
+        let turns = self.all()?;
         let open: Vec<&Turn> =
             turns.iter().filter(|turn| turn.head.n >= n && !turn.is_settled && turn.before.is_some()).collect();
         if open.is_empty() {
@@ -98,7 +116,7 @@ impl<'c> Here<'c> {
         for turn in open {
             settle(call, self.store, &self.turns, series, lock, turn)?;
         }
-        Ok(self.turns.all()?)
+        self.all()
     }
 
     /// The turn that is meant: that of the number, else the newest that changed something and is not taken back.
@@ -109,7 +127,10 @@ impl<'c> Here<'c> {
         let listed = || command("agent turns");
         if let Some(n) = n {
             let is_there = turns.iter().any(|turn| turn.head.n == n);
-            let none = || Problem::refused(format!("there is no turn {n} here")).remedy(format!("{} lists them", listed()));
+            let is_dropped = turns.first().is_some_and(|first| n < first.head.n) && n > 0;
+            let keeps = "older turns are dropped: agent.keep and snapshot.max_size in the settings say how many are kept";
+            let remedy = if is_dropped { keeps.to_owned() } else { format!("{} lists them", listed()) };
+            let none = || Problem::refused(format!("there is no turn {n} here")).remedy(remedy);
             return if is_there { Ok(n) } else { Err(none()) };
         }
         let changed = |turn: &&Turn| !turn.wrote.is_empty() || !turn.is_settled;
@@ -149,6 +170,20 @@ impl<'c> Here<'c> {
     }
 }
 
+/// The path at which a directory was when turns were noted of it.
+fn former(call: &Call, directory: &AbsPath) -> Result<Option<AbsPath>, Problem> {
+    let (Some(store), place) = (call.store()?, Place::of(directory)) else { return Ok(None) };
+    for turns in turns::Turns::everywhere(store)? {
+        if let Some(first) = turns.first()?
+            && first.head.place.is(place)
+            && !first.head.directory.as_path().exists()
+        {
+            return Ok(Some(first.head.directory));
+        }
+    }
+    Ok(None)
+}
+
 /// The paths that are taken back, by turn.
 pub type Undone = BTreeMap<u64, BTreeSet<AbsPath>>;
 
@@ -177,7 +212,7 @@ pub fn newest(call: &Call) -> Option<String> {
 /// The turn that `agent undo` without a number means.
 pub fn newest_to_undo(call: &Call) -> Option<u64> {
     let here = Here::find(call).ok()?;
-    here.meant(&here.turns.all().ok()?, None).ok()
+    here.meant(&here.all().ok()?, None).ok()
 }
 
 /// The error of a second number, which is no path; `None` if the word is no number.
@@ -253,13 +288,13 @@ fn print_brief(call: &Call, args: &args::Turns, directory: &AbsPath, rows: &[Row
             undone: row.undone.map(Id::tail),
         })
     };
-    brief::print(call, &list, args.page.after.as_deref(), &Brief { directory, agent }, |i| Place::Number(rows[i].n), row)
+    brief::print(call, &list, args.page.after.as_deref(), &Brief { directory, agent }, |i| brief::Place::Number(rows[i].n), row)
 }
 
 /// Lists the turns.
 pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Problem> {
     let here = Here::find(call)?;
-    let mut turns = here.turns.all()?;
+    let mut turns = here.all()?;
     turns.retain(|turn| args.agent.is_none_or(|agent| turn.head.agent == agent));
     let undone = here.undone(&turns)?;
     let rows: Vec<Row<'_>> = turns
@@ -325,7 +360,7 @@ fn print(call: &Call, args: &args::Turns, rows: &[Row<'_>]) {
 /// Shows what a turn changed.
 pub fn diff(call: &Call, args: TurnDiff) -> Result<Ended, Problem> {
     let here = Here::find(call)?;
-    let turns = here.turns.all()?;
+    let turns = here.all()?;
     let (named, words) = turn_and_paths(&args.of);
     let n = here.meant(&turns, named)?;
     let Some(turn) = turns.iter().find(|turn| turn.head.n == n) else { return Ok(Ended::Done) };

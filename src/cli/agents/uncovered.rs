@@ -8,7 +8,7 @@ use crate::cli::problem::Problem;
 use crate::cli::{Call, text};
 use crate::error::shell_word;
 use crate::fs::path::{AbsPath, Shown};
-use crate::snapshot::walk::Why;
+use crate::snapshot::rules::Why;
 use crate::snapshot::whole;
 use crate::tree::git_head::Head;
 
@@ -179,7 +179,7 @@ pub fn lines(rows: &[Row], all: bool) -> Vec<String> {
     lines
 }
 
-/// What a turn took away that is not covered, for a person who may know where else it is; `None` if it took nothing away.
+/// Says what a turn took away that is not covered, for a person who may know where else it is; `None` if it took nothing away.
 pub fn lost(call: &Call, directory: &AbsPath, turn: &Turn) -> Result<Option<String>, Problem> {
     let mut lost = fates(&[turn], None);
     lost.retain(|fate| fate.became.is_loss() && fate.out.why != Why::Byproduct);

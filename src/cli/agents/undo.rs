@@ -6,14 +6,19 @@ use serde::Serialize;
 
 use super::turns::{Here, is_back, not_covered, one_number, say_outside, undone_by};
 use super::uncovered;
+use crate::agent::anew::Built;
+use crate::agent::known::Agent;
 use crate::agent::turn::{Line, Turn};
-use crate::agent::undo::{Asked, Chosen, Undo, undo as compare};
+use crate::agent::turns::Turns;
+use crate::agent::undo::{Asked, Chosen, Reach, Undo, undo as compare};
 use crate::cli::args::{TurnUndo, turn_and_paths};
+use crate::cli::list::shown;
 use crate::cli::problem::Problem;
 use crate::cli::snapshot::{Left, inner};
-use crate::cli::snapshot_restore::{Putting, Row, and_of, left, put_back, rows, would};
+use crate::cli::snapshot_restore::{Putting, Row, and_of, left, put_back_what_can, rows, would_what_can};
 use crate::cli::{Call, Ended, text};
-use crate::error::{Kind, command};
+use crate::diff::shown::cut_off;
+use crate::error::{Kind, command, shell_word};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
@@ -38,7 +43,7 @@ struct Whole<'a> {
 pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let here = Here::find(call)?;
     let (n, words_of_paths) = turn_and_paths(&args.of);
-    let meant = here.meant(&here.turns.all()?, n)?;
+    let meant = here.meant(&here.all()?, n)?;
     let series = here.series()?;
     if !args.dry_run {
         unasked(call, meant)?;
@@ -48,13 +53,19 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     crate::fs::roots::open_many();
     let turns = here.settled(call, &series, &lock, meant)?;
     let undone = here.undone(&turns)?;
-    let chosen = Chosen::from(&turns, meant, &undone);
+    let reach = match (args.only, args.session) {
+        (true, _) => Reach::Only,
+        (false, true) => Reach::Conversation,
+        (false, false) => Reach::Later,
+    };
+    let near = Turns::near(here.store, &here.directory)?;
+    let chosen = Chosen::from(&turns, &near, (meant, reach), &undone);
     let of_project = |problem: Problem| problem.remedy(format!("name paths of {}", here.directory));
     let paths = inner(&here.directory, words_of_paths).map_err(of_project)?;
     refuse_pruned(&here, &series, &chosen)?;
     let asked = Asked { paths: &paths, force: args.force };
     let found = compare(&here.store.path, &series, &chosen, asked)?;
-    let Some(Undo { compared, n: snapshot, same, fates }) = found else {
+    let Some(Undo { mut compared, n: snapshot, same, fates, built, by_commands }) = found else {
         return Err(chosen.back.first().map_or_else(|| Problem::refused("no turn is covered"), |turn| not_covered(turn)));
     };
     refuse_unknown(&here, &chosen, &compared, &paths, n.map(|n| (n, words_of_paths)))?;
@@ -66,7 +77,16 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let (rows, kept) = (rows(&series, &compared)?, left(&series, &compared)?);
     chosen.back.iter().for_each(|turn| say_outside(call, turn));
     let not_covered = uncovered::rows(call, &here.directory, &fates)?;
-    let saying = Saying { call, args, here: &here, turns: &numbers, already: &already, not_covered: &not_covered };
+    let saying = Saying {
+        call,
+        args,
+        here: &here,
+        turns: &numbers,
+        already: &already,
+        not_covered: &not_covered,
+        built: &built,
+        by_commands,
+    };
     if rows.is_empty() {
         saying.say(None, &rows, &kept);
         return Ok(saying.ended(&kept));
@@ -75,8 +95,8 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     // The directory is that of the session.
     let recorded = format!("agent undo {meant}");
     if args.dry_run {
-        let report = would(call, here.store, &series, &compared, (recorded, &act, snapshot))?;
-        let kept = and_of(kept, &report);
+        let report = would_what_can(call, here.store, &series, &mut compared, (recorded, &act, snapshot))?;
+        let (rows, kept) = (self::rows(&series, &compared)?, and_of(left(&series, &compared)?, &report));
         saying.say(None, &rows, &kept);
         return Ok(saying.ended(&kept));
     }
@@ -91,7 +111,7 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
         log::Entry::new(format!("agent undo {meant}"), id, generation, result, paths as u64).of(&session.header)
     };
     let putting = Putting { recorded, act: &act, n: snapshot, entry: &entry, force: args.force };
-    let (session, report) = put_back(call, here.store, &series, &compared, &putting)?;
+    let (session, report) = put_back_what_can(call, here.store, &series, &mut compared, &putting)?;
     let id = session.id().clone();
     *call.out.session.borrow_mut() = Some(id.clone());
     for turn in &chosen.back {
@@ -107,9 +127,21 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     }
     tell_running(call, &here, &turns, &compared)?;
     report.notes.iter().for_each(|note| call.out.warn(note));
-    let kept = and_of(kept, &report);
+    let (rows, kept) = (self::rows(&series, &compared)?, and_of(left(&series, &compared)?, &report));
     saying.say(Some(&id), &rows, &kept);
     Ok(saying.ended(&kept))
+}
+
+/// Names the command that takes the agent's own conversation back, where it has one.
+fn say_conversation(call: &Call, here: &Here<'_>, turns: &[u64]) {
+    let Some(Ok(Some(turn))) = turns.first().map(|n| here.turns.turn(*n)) else { return };
+    let head = &turn.head;
+    let session = shell_word(head.session.as_bytes());
+    let prompt = cut_off(&shown(&head.prompt), 30);
+    match head.agent {
+        Agent::Claude => call.out.note(format_args!("the conversation: claude --resume {session}, then /rewind to \"{prompt}\"")),
+        Agent::Gemini | Agent::Codex | Agent::Copilot | Agent::Opencode | Agent::Pi => {}
+    }
 }
 
 /// Tells the turns that run just now which paths were put back: an agent that is held undoes in a turn.
@@ -208,6 +240,8 @@ struct Saying<'a> {
     /// The sessions that took all of it back before.
     already: &'a [&'a Id],
     not_covered: &'a [uncovered::Row],
+    built: &'a [Built],
+    by_commands: u64,
 }
 
 impl Saying<'_> {
@@ -217,7 +251,7 @@ impl Saying<'_> {
     }
 
     fn say(&self, session: Option<&Id>, rows: &[Row], kept: &[Left]) {
-        let Self { call, args, here, turns, already, not_covered } = self;
+        let Self { call, args, here, turns, already, not_covered, built, by_commands } = self;
         let (out, dry_run) = (&call.out, args.dry_run);
         if !out.is_text() {
             let directory = &here.directory;
@@ -258,8 +292,19 @@ impl Saying<'_> {
         let paths = text::count(rows.len() as u64, "path");
         let would = if dry_run { "would be " } else { "" };
         out.note(format_args!("{}: {paths} {would}taken back{skipped}", words(turns)));
+        for Built { path, touched } in *built {
+            let Ok(path) = crate::snapshot::whole(&here.directory, path) else { continue };
+            let files = text::count(*touched, "file");
+            let get = if *touched == 1 { "gets" } else { "get" };
+            out.note(format_args!("{} is newer: {files} {get} the present time, so that it is built anew", out.shown(&path)));
+        }
         if let Some(id) = session {
-            out.note(format_args!("to have it again: {}", command(format_args!("rollback {}", id.tail()))));
+            let back = command(format_args!("rollback {}", id.tail()));
+            out.note(match by_commands {
+                0 => format!("to have it again: {back}"),
+                _ => format!("to have it again, with what you saved while a command ran: {back}"),
+            });
+            say_conversation(call, here, turns);
         }
     }
 }

@@ -89,17 +89,25 @@ pub struct TurnDiff {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant agent undo                  the newest turn that changed something
-  recant agent undo 7                turn 7 and the later ones
+  recant agent undo 7                turn 7 and the later ones of its conversation
   recant agent undo 7 src/main.rs    this path alone
+  recant agent undo 7 --only         turn 7, and none of the later ones
   recant agent undo 7 --dry-run
 
-Taken back is what these turns wrote, where it is still as they left it. All other
-paths stay and are named, and the exit status is 4. --force takes those back too.
+Taken back is what these turns wrote, where it is still as they left it. What else
+they did stays and is named, and the exit status is 4; --force takes back what others
+have changed as well. What is not covered has the command that helps beside it.
 It is a session of its own: recant rollback ID brings the turns back.")]
 pub struct TurnUndo {
     /// The first turn's number, else the newest that changed something; then these paths alone
     #[arg(value_name = "N|PATH", value_hint = clap::ValueHint::AnyPath)]
     pub of: Vec<PathBuf>,
+    /// This turn alone, and none of the later ones
+    #[arg(long, conflicts_with = "session")]
+    pub only: bool,
+    /// All turns of its conversation, from the first one on
+    #[arg(long)]
+    pub session: bool,
     /// Take back what others wrote to these paths, too; it is kept in the session
     #[arg(long)]
     pub force: bool,

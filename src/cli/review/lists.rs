@@ -38,7 +38,7 @@ pub fn steps(store: &AbsPath, id: &Id) -> Result<Table, String> {
 pub fn turns(call: &Call) -> Result<Table, String> {
     let read = || -> Result<Table, Problem> {
         let here = turns::Here::find(call)?;
-        let turns = here.turns.all()?;
+        let turns = here.all()?;
         let undone = here.undone(&turns)?;
         let row = |turn: &crate::agent::turn::Turn| Row {
             n: turn.head.n,

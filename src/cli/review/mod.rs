@@ -49,7 +49,7 @@ pub fn review(call: &Call, args: &args::Review) -> Result<Ended, Problem> {
     refuse_without_terminal(call)?;
     let subject = subject(call, args)?;
     let store = call.store_path()?;
-    let has_turns = agents::turns::Here::find(call).is_ok_and(|here| here.turns.all().is_ok_and(|turns| !turns.is_empty()));
+    let has_turns = agents::turns::Here::find(call).is_ok_and(|here| here.all().is_ok_and(|turns| !turns.is_empty()));
     let names = call.out.names();
     let mut reviewed = Reviewed { call, store, subject, acts: Acts::new(call), has_turns };
     let show = Box::new(move |path: &AbsPath| names.show(path));

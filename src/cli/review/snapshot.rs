@@ -111,7 +111,7 @@ pub fn of_turn(call: &Call, n: u64) -> Look {
 
 fn turn(call: &Call, n: u64) -> Result<(Pair, String), Problem> {
     let here = Here::find(call)?;
-    let turns = here.turns.all()?;
+    let turns = here.all()?;
     let n = here.meant(&turns, Some(n))?;
     let turn = turns.iter().find(|turn| turn.head.n == n).ok_or_else(|| Problem::refused(format!("there is no turn {n}")))?;
     let (before, _) = turn.before.ok_or_else(|| agents::turns::not_covered(turn))?;
