@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::de::IgnoredAny;
 
@@ -49,6 +49,8 @@ pub fn lines(bytes: &[u8]) -> impl Iterator<Item = Line> {
     })
 }
 
+/// The longest wait for the head of a turn whose file is there.
+const UNWRITTEN: Duration = Duration::from_millis(200);
 /// The longest wait for another hook of the same turn.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -94,10 +96,17 @@ impl Turns {
     /// # Errors
     /// Its file cannot be made.
     pub fn begin(&self, fs: &Fs, mut head: Head) -> Result<(Head, bool), Error> {
+        let until = Instant::now() + UNWRITTEN;
         loop {
             let last = self.numbers()?.last().copied().unwrap_or(0);
-            if let Some(twin) = self.turn(last)?.filter(|last| last.is_twin(&head)) {
-                return Ok((twin.head, false));
+            match self.turn(last)? {
+                Some(twin) if twin.is_twin(&head) => return Ok((twin.head, false)),
+                // Another hook has made the file, and has not written its head yet; or was killed there.
+                None if last > 0 && Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(5));
+                    continue;
+                }
+                _ => {}
             }
             head.n = last + 1;
             let own = name(head.n);
@@ -107,8 +116,8 @@ impl Turns {
                     fs.write(&file, &json::line(&Line::Turn(head.clone())), at)?;
                     return Ok((head, true));
                 }
-                // Another hook was quicker: its head may not be written yet.
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => std::thread::sleep(Duration::from_millis(5)),
+                // Another hook was quicker.
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error.into()),
             }
         }

@@ -53,6 +53,7 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         plain("commit.minor", &config.minor, |globs| json!(globs)),
         plain("agent.commit", &config.agent_commit, |commit| json!(commit.word())),
         plain("agent.keep", &config.agent_keep, |n| json!(n)),
+        plain("agent.byproducts", &config.agent_byproducts, |globs| json!(globs)),
         plain("mcp.ask", &config.mcp_ask, |ask| json!(ask)),
         plain("retention.keep", &config.keep, |n| json!(n)),
         row("retention.older_than", config.older_than.from, json!(config.older_than.value), age(config.older_than.value)),

@@ -9,7 +9,7 @@ use super::glob::{MINOR, glob};
 use super::keys::check_keys;
 use super::units::{age, silence, size};
 use super::wrong::{self, refused};
-use super::{AgentCommit, CACHES, Color, Config, Hold, OUTPUT_PATHS, OfAgent, OnLimit, Remote, Set};
+use super::{AgentCommit, BYPRODUCTS, CACHES, Color, Config, Hold, OUTPUT_PATHS, OfAgent, OnLimit, Remote, Set};
 use crate::error::Error;
 
 #[derive(Deserialize, Default)]
@@ -70,6 +70,7 @@ struct CommitTable {
 struct AgentTable {
     commit: Option<AgentCommit>,
     keep: Option<usize>,
+    byproducts: Option<Vec<String>>,
     #[serde(flatten)]
     each: BTreeMap<String, OfAgentTable>,
 }
@@ -222,6 +223,7 @@ impl Config {
             minor: Set::of(minor, MINOR.iter().filter_map(|text| glob(text, home).ok()).collect()),
             agent_commit: Set::of(file.agent.commit, AgentCommit::default()),
             agent_keep: Set::of(file.agent.keep, 200),
+            agent_byproducts: Set::of(file.agent.byproducts, BYPRODUCTS.map(str::to_owned).into()),
             agents,
             mcp_ask: Set::of(file.mcp.ask, false),
             keep: Set::of(file.retention.keep.map(Some), None),

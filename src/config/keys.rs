@@ -7,7 +7,7 @@ use crate::error::Error;
 const AGENTS: [&str; 6] = ["claude", "codex", "gemini", "copilot", "opencode", "pi"];
 
 /// Every key that the file may have. NAME is any word; below `agent`, one of [`AGENTS`].
-const KEYS: [&str; 39] = [
+const KEYS: [&str; 40] = [
     "store.path",
     "store.warn_size",
     "capture.also",
@@ -23,6 +23,7 @@ const KEYS: [&str; 39] = [
     "commit.minor",
     "agent.commit",
     "agent.keep",
+    "agent.byproducts",
     "agent.NAME.pass",
     "agent.NAME.records",
     "agent.NAME.hold",

@@ -92,6 +92,9 @@ pub const CACHES: [Cache; 10] = {
     ]
 };
 
+/// `agent.byproducts` if the file does not set it: what compilers and editors put beside sources.
+pub const BYPRODUCTS: [&str; 6] = ["*.o", "*.a", "*.so", "*.class", "*.pyc", "*.swp"];
+
 /// The policy for a deleted directory that is above a checkpoint limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -237,6 +240,8 @@ pub struct Config {
     pub agent_commit: Set<AgentCommit>,
     /// `agent.keep`: the number of turns of agents in a directory that can be undone.
     pub agent_keep: Set<usize>,
+    /// `agent.byproducts`: globs, as in `.gitignore`, of what turns do not cover if git ignores it.
+    pub agent_byproducts: Set<Vec<String>>,
     /// `agent.NAME`: what `agent run` leaves real, by the agent's word.
     pub agents: BTreeMap<String, OfAgent>,
     /// `mcp.ask`: true if `recant mcp` asks the person through its client.

@@ -31,9 +31,6 @@ pub const LARGE: u64 = 1 << 20;
 /// The most entries of a directory that git ignores, with those of the directories in it.
 pub const MANY: usize = 1_000;
 
-/// Globs of what compilers and editors put beside sources: `agent.byproducts` if the settings do not have it.
-pub const BYPRODUCTS: [&str; 6] = ["*.o", "*.a", "*.so", "*.class", "*.pyc", "*.swp"];
-
 /// The name under which a repository's own file of rules is kept: `info/exclude` of its directory. Kept of each repository, also without
 /// rules, as no rules of a directory above hold in it.
 pub const EXCLUDE: &str = "exclude";

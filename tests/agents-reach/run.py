@@ -159,7 +159,7 @@ def check(agent, project):
         demand(turn["agent"] == agent.name and f"{part} part" in turn["prompt"], f"turn of another: {told}")
         demand(turn["covered"] and turn["ended"], f"not whole: {told}")
         changed = differing(*trees)
-        demand(turn["files"] > 0, f"no files: {told}")
+        demand(turn["paths"] > 0, f"no paths: {told}")
         diff = project.call("agent", "diff", str(turn["n"]), "--json")["changes"]
         told = {os.path.relpath(change["path"], project.path) for change in diff}
         missing = [path for path in changed if path not in told and not any(path.startswith(f"{one}/") for one in told)]

@@ -68,7 +68,7 @@ fn the_payloads_of_every_agent_make_its_turns_and_are_answered_as_it_expects() {
         assert_eq!(turns.iter().filter(|turn| turn["covered"] == false).count(), 0, "{directory}");
         if directory != "claude-terminal" {
             let first = turns.last().expect("a turn");
-            assert_eq!(first["files"], 2, "{directory}: {first}");
+            assert_eq!(first["paths"], 2, "{directory}: {first}");
             let said = world.recant("agent undo 1 -y");
             assert_eq!(said.status, 0, "{directory}: {said}");
             assert!(!world.exists("by-tool.txt") && !world.exists("by-shell.txt"), "{directory}");

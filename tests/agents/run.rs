@@ -147,7 +147,7 @@ say done"#
         desk.recant(&format!("commit {id}")).ok();
         assert_eq!(home(desk, "undo.status"), "0\n", "{}", home(desk, "undo.out"));
         let told: serde_json::Value = serde_json::from_str(&home(desk, "turns.json")).unwrap();
-        let covered = |turn: &serde_json::Value| turn["covered"] == true && turn["files"].as_u64() > Some(0);
+        let covered = |turn: &serde_json::Value| turn["covered"] == true && turn["paths"].as_u64() > Some(0);
         let told = told["turns"].as_array().unwrap();
         assert!(told.len() == 20 && told.iter().all(covered), "{told:?}");
         // Turns 1 to 6 are left: as they are bare.

@@ -98,7 +98,7 @@ fn of_twenty_turns_the_seventh_and_the_later_ones_go_back_exactly_and_come_again
     let after = but(&world, &[]);
     let listed = turns(&world);
     assert_eq!(listed.len(), 20);
-    assert!(listed.iter().all(|turn| turn["covered"] == true && turn["ended"] == true && turn["files"].as_u64() > Some(0)));
+    assert!(listed.iter().all(|turn| turn["covered"] == true && turn["ended"] == true && turn["paths"].as_u64() > Some(0)));
     assert_eq!(listed[6]["prompt"], "do number 7");
     let said = world.recant("agent undo 7 -y --json").ok();
     but(&world, &[]).assert_same(&before, "undone");
@@ -254,7 +254,7 @@ fn a_turn_whose_end_was_not_told_is_ended_by_the_next_one_of_its_session() {
     pause();
     edits(&agent, "two", "README", "agent again\n");
     let listed = turns(&world);
-    assert_eq!((&listed[0]["ended"], &listed[0]["files"]), (&json!(true), &json!(1)));
+    assert_eq!((&listed[0]["ended"], &listed[0]["paths"]), (&json!(true), &json!(1)));
     leaves(&world, "1", &["mine", "run.sh"]);
     assert_eq!(world.read("README"), "about\n");
 }
@@ -423,7 +423,7 @@ fn turns_are_listed_and_one_is_shown() {
     assert_snapshot!(masked(&world.recant("agent turns")), @"
     status 0
     --- stdout
-    N  TIME          AGENT   FILES  PROMPT
+    N  TIME          AGENT   PATHS  PROMPT
     2  DAY  TIME     claude      0  what is this?
     1  DAY  TIME     claude      1  change what the program prints, and write about…
     ");

@@ -594,6 +594,12 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     /var/tmp
     agent.commit refuse default
     agent.keep 200 default
+    agent.byproducts *.o default
+    *.a
+    *.so
+    *.class
+    *.pyc
+    *.swp
     mcp.ask false default
     retention.keep none default
     retention.older_than 2w file

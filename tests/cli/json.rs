@@ -251,11 +251,14 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap --safe").with(4).json());
     shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap").ok().json());
     shapes.check("snapshot prune", &run("snapshot prune snap --keep 1 --dry-run").ok().json());
+    world.write("node_modules/one", "1").write("dist/app", "built");
     let agent = Agent::begin(&world, "claude", "s");
     agent.prompt("edit it");
     agent.edit("edited", "new");
+    agent.edit("also", "new");
+    agent.shell("mkdir target; touch target/a; rm -rf node_modules/one; touch node_modules/two; mv dist public");
     agent.stop();
-    world.write("mine", "mine");
+    world.write("also", "mine");
     shapes.check("snapshot diff", &run("agent diff").ok().json());
     shapes.check("agent undo", &run("agent undo 1 -y").with(4).json());
     shapes.check("agent turns", &run("agent turns").ok().json());

@@ -242,7 +242,7 @@ impl Reacting<'_> {
     /// Notes what has changed in the directory since the last look, then the line.
     fn look(&self, turns: &Turns, head: &Head, line: Line) -> Result<(), Problem> {
         let store = self.call.made_store()?;
-        let look = || take::look(&store, &head.directory, turns.turn(head.n)?.as_ref());
+        let look = || take::look(self.call, &store, &head.directory, turns.turn(head.n)?.as_ref());
         Ok(turns.look(&self.call.fs, head.n, look, vec![line])?)
     }
 

@@ -16,7 +16,6 @@ use crate::cli::{Call, Ended};
 use crate::error::{At, Error, Kind};
 use crate::fs::path::AbsPath;
 use crate::session::store::Store;
-use crate::snapshot::cover::BYPRODUCTS;
 use crate::snapshot::create::{Asked, Made, create_seen};
 use crate::snapshot::manifest::{self, OF_TURN};
 use crate::snapshot::prune;
@@ -93,7 +92,7 @@ fn taken(call: &Call, store: &Store, turns: &Turns, directory: &AbsPath, what: T
     let series = Series::create(&call.fs, store, directory)?;
     let lock = lock(call, &series)?;
     if what == Take::Ready {
-        snapshot(call, store, &series, &lock, rules(), None)?;
+        snapshot(call, store, &series, &lock, rules(call), None)?;
         return Ok(());
     }
     let Some(turn) = turns.turn(n)? else { return Ok(()) };
@@ -104,7 +103,7 @@ fn taken(call: &Call, store: &Store, turns: &Turns, directory: &AbsPath, what: T
             if let Some(unended) = earlier.as_ref().filter(|earlier| !earlier.is_settled) {
                 settle(call, store, turns, &series, &lock, unended)?;
             }
-            let (made, look) = snapshot(call, store, &series, &lock, rules(), Some(("before", &turn.head)))?;
+            let (made, look) = snapshot(call, store, &series, &lock, rules(call), Some(("before", &turn.head)))?;
             turns.keep_look(&call.fs, n, &look)?;
             turns.add(&call.fs, n, &[Line::Before { snapshot: made.n, time: made.time }])?;
             // What the session does from now on is told of this turn.
@@ -166,10 +165,10 @@ fn note(call: &Call, turns: &Turns, series: &Series, n: u64, of: (u64, u64), loo
 }
 
 /// Looks at a directory as the snapshot before a turn did.
-pub fn look(store: &Store, directory: &AbsPath, turn: Option<&Turn>) -> Result<Look, Error> {
+pub fn look(call: &Call, store: &Store, directory: &AbsPath, turn: Option<&Turn>) -> Result<Look, Error> {
     let series = Series::open(store, directory)?;
     let kept = series.zip(turn.and_then(|turn| turn.before)).map(|(series, (n, _))| manifest::rules(&series.dir, n));
-    Look::at(directory, &store.path, &kept.transpose()?.map_or_else(rules, Source::Kept))
+    Look::at(directory, &store.path, &kept.transpose()?.map_or_else(|| rules(call), Source::Kept))
 }
 
 /// True if a path has changed since a turn began, or is gone and was there.
@@ -224,8 +223,8 @@ fn snapshot(
 }
 
 /// The rules of what the snapshots of turns leave out.
-pub fn rules() -> Source {
-    let cover = Cover { byproducts: BYPRODUCTS.map(str::to_owned).into(), ..Cover::default() };
+fn rules(call: &Call) -> Source {
+    let cover = Cover { byproducts: call.config.agent_byproducts.value.clone(), ..Cover::default() };
     Source::Found(Rules { cover: Some(cover), vcs: Some(Vcs::Left), ..Rules::default() })
 }
 

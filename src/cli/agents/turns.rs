@@ -234,7 +234,8 @@ struct Row<'a> {
     time: Time,
     agent: Agent,
     prompt: &'a str,
-    files: usize,
+    paths: usize,
+    not_covered: usize,
     covered: bool,
     ended: bool,
     /// The session that took it back.
@@ -266,7 +267,7 @@ struct BriefRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<Agent>,
     prompt: String,
-    files: usize,
+    paths: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     covered: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -283,7 +284,7 @@ fn print_brief(call: &Call, args: &args::Turns, directory: &AbsPath, rows: &[Row
             n: row.n,
             agent: Some(row.agent).filter(|_| Some(row.agent) != agent),
             prompt: cut_off(row.prompt, brief::TEXT),
-            files: row.files,
+            paths: row.paths,
             covered: (!row.covered).then_some(false),
             undone: row.undone.map(Id::tail),
         })
@@ -305,7 +306,8 @@ pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Problem> {
             time: turn.head.time,
             agent: turn.head.agent,
             prompt: &turn.head.prompt,
-            files: turn.own().filter(|wrote| !wrote.directory).count(),
+            paths: turn.own().count(),
+            not_covered: fates(&[turn], None).len(),
             covered: turn.covered,
             ended: turn.is_settled,
             undone: undone_by(here.store, turn).pop().filter(|_| turn.own().next().is_some()),
@@ -335,15 +337,16 @@ fn print(call: &Call, args: &args::Turns, rows: &[Row<'_>]) {
         Some(id) => format!("undone by {}", id.tail()),
         None if !row.covered => "not covered".into(),
         None if !row.ended => "not ended".into(),
+        None if row.not_covered > 0 => format!("+ {} not covered", text::grouped(row.not_covered as u64)),
         None => String::new(),
     };
-    let head = ["N", "TIME", "AGENT", "FILES", "", "PROMPT"].map(str::to_owned);
+    let head = ["N", "TIME", "AGENT", "PATHS", "", "PROMPT"].map(str::to_owned);
     let lines = rows[..first].iter().map(|row| {
         [
             row.n.to_string(),
             text::day(row.time),
             row.agent.word().to_owned(),
-            text::grouped(row.files as u64),
+            text::grouped(row.paths as u64),
             state(row),
             shown(row.prompt),
         ]

@@ -163,6 +163,7 @@ Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.confi
   [agent]
   commit = 'allow'             agents without a terminal may commit
   keep = 200                   turns in a directory that can be undone
+  byproducts = ['*.o']         ignored files that turns do not cover; globs
   [mcp]
   ask = true                   recant mcp asks you through the agent's program
   [retention]

@@ -47,13 +47,13 @@ pub fn turns(call: &Call) -> Result<Table, String> {
                 turn.head.n.to_string(),
                 text::day(turn.head.time),
                 turn.head.agent.word().to_owned(),
-                turn.wrote.len().to_string(),
+                turn.own().count().to_string(),
                 if turns::is_back(turn, &undone) { "undone" } else { "" }.to_owned(),
                 crate::cli::list::shown(&turn.head.prompt),
             ],
         };
         let rows = turns.iter().rev().map(row).collect();
-        Ok((["TURN", "WHEN", "AGENT", "FILES", "", "PROMPT"].map(str::to_owned).to_vec(), rows))
+        Ok((["TURN", "WHEN", "AGENT", "PATHS", "", "PROMPT"].map(str::to_owned).to_vec(), rows))
     };
     read().map_err(said)
 }
