@@ -502,7 +502,7 @@ class Bench:
     def agents(self):
         yield from agents.measure(self, 3 if self.args.quick else max(5, self.args.rounds))
 
-    # other machines
+    # another machine
 
     def remote(self):
         yield from remote.measure(self.args.recant, self.top, self.args.rounds)
@@ -816,7 +816,7 @@ TITLES = {
     "agents": "A day of an agent",
     "review": "The screen",
     "programs": "What people run, held",
-    "remote": "Other machines, over one shared connection each, on this one",
+    "remote": "Another machine, over a shared connection, on this one",
 }
 
 

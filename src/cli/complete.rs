@@ -391,15 +391,14 @@ fn parts(paths: &[Vec<u8>], word: &[u8]) -> Vec<Vec<u8>> {
     }
 }
 
-/// The machines of recant's settings and of ssh's. In a list, for its last name.
+/// The machines of recant's settings and of ssh's.
 fn hosts(word: &OsStr) -> Option<Vec<CompletionCandidate>> {
     let word = word.to_str()?;
-    let (before, word) = word.split_at(word.rfind(',').map_or(0, |at| at + 1));
     let (config, _) = settings();
     let named = config.remotes.iter().map(|(name, remote)| (name.clone(), remote.host.clone().unwrap_or_default()));
     let of_ssh = ssh_hosts().into_iter().map(|name| (name, "ssh".to_owned()));
     let fits = named.chain(of_ssh).filter(|(name, _)| name.starts_with(word));
-    Some(fits.map(|(name, what)| offer((format!("{before}{name}"), what))).collect())
+    Some(fits.map(offer).collect())
 }
 
 /// The names in `~/.ssh/config`, without patterns (ssh_config(5)).

@@ -63,7 +63,6 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         plain("steps.keep", &config.steps_keep, |n| json!(n)),
         bytes("steps.max_size", &config.steps_max_size),
         row("remote.ssh", config.ssh.from, json!(config.ssh.value), config.ssh.value.join(" ")),
-        plain("remote.forks", &config.forks, |n| json!(n)),
         row("remote.timeout", config.timeout.from, json!(config.timeout.value), age(config.timeout.value.map(Into::into))),
         plain("output.paths", &config.output_paths, |n| json!(n)),
         match &config.diff_pager.value {

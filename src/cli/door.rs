@@ -143,7 +143,6 @@ fn shows(cli: &Cli, id: &str) -> bool {
         yes: _,
         host,
         no_install: _,
-        forks: _,
         help: _,
         version: _,
         far,

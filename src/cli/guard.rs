@@ -15,7 +15,7 @@ use crate::error::shell_word;
 use crate::session::id::Id;
 
 /// Refuses what only a person may decide, if an agent calls and nobody can be asked. `words`: the arguments of the call, without the
-/// program's name. `elsewhere`: they are for other machines.
+/// program's name. `elsewhere`: they are for another machine.
 pub fn refuse(call: &Call, verb: &Verb, words: &[OsString], elsewhere: bool) -> Result<(), Problem> {
     let Some((variable, _)) = by::variable() else { return Ok(()) };
     let Some(session) = decided(verb) else { return Ok(()) };

@@ -75,7 +75,6 @@ mod snapshot_prune;
 mod snapshot_restore;
 mod snapshot_run;
 mod snapshot_verify;
-mod spool;
 mod stage;
 mod status;
 mod steps;
@@ -185,10 +184,10 @@ fn carry_out(args: Vec<OsString>) -> Ended {
     };
     // An agent's hook and server are about this machine, whatever $RECANT_HOST says.
     let is_here = near.is_some() || matches!(cli.verb(), Verb::Hook(_) | Verb::Mcp(_));
-    let hosts = if is_here { None } else { remote::asked_for(global) };
+    let host = if is_here { None } else { remote::asked_for(global) };
     let place = match &global.store {
         // With -H, --store names the far side's.
-        Some(dir) if hosts.is_none() => Place { path: dir.clone(), from: Origin::Option("--store") },
+        Some(dir) if host.is_none() => Place { path: dir.clone(), from: Origin::Option("--store") },
         _ => place,
     };
     let call = Call {
@@ -209,7 +208,7 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         let problem = Problem::new(Kind::Usage, "recant mcp serves this machine alone");
         return finish(&call.out, Err(problem.remedy("a client can start it there: ssh HOST recant mcp")), Effects::None);
     }
-    if let Err(problem) = guard::refuse(&call, cli.verb(), &args[1..], hosts.is_some()) {
+    if let Err(problem) = guard::refuse(&call, cli.verb(), &args[1..], host.is_some()) {
         return finish(&call.out, not_begun(&call.out, cli.verb(), problem), Effects::None);
     }
     let effects = effects(cli.verb());
@@ -220,8 +219,8 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         let ended = outside::ask(&call, &words, store).map_err(|problem| call.with_remedy(problem));
         return finish(&call.out, ended, Effects::None);
     }
-    if let Some(hosts) = hosts {
-        let ended = remote::carry_out(&call, &cli, &args[1..], &hosts);
+    if let Some(host) = host {
+        let ended = remote::carry_out(&call, &cli, &args[1..], &host);
         return remote::finish(&call.out, ended, cli.verb());
     }
     let ended = call.carry_out(cli.verb.unwrap_or(Verb::Here)).map_err(|problem| call.with_remedy(problem));

@@ -320,17 +320,6 @@ impl Out {
         if self.terminals.get().0 { visible::content(bytes) } else { bytes.into() }
     }
 
-    /// Prints the result of another machine's recant. Its colours stay.
-    pub fn foreign_result(&self, bytes: &[u8]) {
-        self.bytes(&if self.terminals.get().0 { visible::block(bytes) } else { bytes.into() });
-    }
-
-    /// A line of another machine's messages, with the machine's name, for [`Out::message`].
-    pub fn foreign_line(&self, host: &str, line: &str) -> Vec<u8> {
-        let shown = if self.terminals.get().1 { visible::block(line.as_bytes()) } else { line.as_bytes().into() };
-        [host.as_bytes(), b": ", &shown, b"\n"].concat()
-    }
-
     /// Prints the result as one JSON document on a line. It is never in memory as a whole.
     pub fn document(&self, body: &impl Serialize) {
         json::print_line(Sink(self), &Document { schema: SCHEMA, body });

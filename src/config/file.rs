@@ -128,7 +128,6 @@ struct DiffTable {
 #[serde(default)]
 struct RemoteTable {
     ssh: Option<Words>,
-    forks: Option<usize>,
     timeout: Option<String>,
 }
 
@@ -197,9 +196,6 @@ impl Config {
         if ssh.as_ref().is_some_and(Vec::is_empty) {
             return Err(value("remote.ssh", "no program is named".into()));
         }
-        if file.remote.forks == Some(0) {
-            return Err(value("remote.forks", "one machine at a time is the least".into()));
-        }
         let older_than = file.retention.older_than.map(|text| age(&text)).transpose();
         let timeout = file.remote.timeout.map(|text| silence(&text)).transpose();
         Ok(Self {
@@ -234,7 +230,6 @@ impl Config {
             steps_max_size: Set::of(bytes("steps.max_size", file.steps.max_size)?, 2 << 30),
             snapshot_max_files: Set::of(file.snapshot.max_files, 50_000),
             ssh: Set::of(ssh, vec!["ssh".into()]),
-            forks: Set::of(file.remote.forks, 10),
             timeout: Set::of(timeout.map_err(|why| value("remote.timeout", why))?, Some(60)),
             remotes: file.remotes,
             diff_pager: Set::of(file.diff.pager.map(Some), None),

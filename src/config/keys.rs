@@ -7,7 +7,7 @@ use crate::error::Error;
 const AGENTS: [&str; 6] = ["claude", "codex", "gemini", "copilot", "opencode", "pi"];
 
 /// Every key that the file may have. NAME is any word; below `agent`, one of [`AGENTS`].
-const KEYS: [&str; 40] = [
+const KEYS: [&str; 39] = [
     "store.path",
     "store.warn_size",
     "capture.also",
@@ -36,7 +36,6 @@ const KEYS: [&str; 40] = [
     "steps.keep",
     "steps.max_size",
     "remote.ssh",
-    "remote.forks",
     "remote.timeout",
     "remotes.NAME.host",
     "remotes.NAME.user",

@@ -262,9 +262,7 @@ pub struct Config {
     pub snapshot_max_files: Set<u64>,
     /// `remote.ssh`: the program, and its first arguments.
     pub ssh: Set<Vec<String>>,
-    /// `remote.forks`: the number of machines at work at once.
-    pub forks: Set<usize>,
-    /// `remote.timeout`: seconds that a machine may be silent; `None`: no limit.
+    /// `remote.timeout`: seconds that the other machine may be silent; `None`: no limit.
     pub timeout: Set<Option<u32>>,
     /// `remotes`: machines by name.
     pub remotes: BTreeMap<String, Remote>,
@@ -384,7 +382,7 @@ mod tests {
         let config =
             read("[remote]\nssh = 'ssh -F /etc/x'\n[remotes.web]\nhost = '10.0.0.7'\nsudo = true\n[remotes.'a.b']\nport = 7\n")
                 .unwrap();
-        assert_eq!((config.ssh.value.len(), config.forks.value, config.timeout.value), (3, 10, Some(60)));
+        assert_eq!((config.ssh.value.len(), config.timeout.value), (3, Some(60)));
         assert_eq!(read("[remote]\ntimeout = '0s'\n").unwrap().timeout, Set { value: None, from: From::File });
         assert_eq!(read("[remote]\ntimeout = '2m'\n").unwrap().timeout.value, Some(120));
         let web = Remote { host: Some("10.0.0.7".into()), sudo: true, ..Remote::default() };
@@ -453,7 +451,6 @@ mod tests {
             ("[remote]\nssh = ' '", "remote.ssh: no program is named"),
             ("[remote]\ntimeout = '2h'", "remote.timeout: \"2h\": an hour is the most"),
             ("[remote]\ntimeout = '2x'", "remote.timeout: \"2x\" is no age"),
-            ("[remote]\nforks = 0", "remote.forks: one machine"),
             ("[remotes.web]\nport = 70000", "line 2"),
             ("[remotes]\nweb = 3", "line 2"),
         ] {

@@ -9,24 +9,6 @@ use crate::fs::path::is_unfit;
 
 /// A line of a file's content. Tabs and newlines stay.
 pub fn content(bytes: &[u8]) -> Cow<'_, [u8]> {
-    shown(bytes, |_| 0)
-}
-
-/// Output of another machine. recant's own colours stay, too.
-pub fn block(bytes: &[u8]) -> Cow<'_, [u8]> {
-    shown(bytes, own_color)
-}
-
-/// A message. Borrowed if nothing in it has to be shown.
-pub fn message(text: &str) -> Cow<'_, str> {
-    match content(text.as_bytes()) {
-        Cow::Borrowed(_) => Cow::Borrowed(text),
-        Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
-    }
-}
-
-/// `stays` returns how many bytes at the start of its argument, which begins with ESC, pass as they are.
-fn shown(bytes: &[u8], stays: fn(&[u8]) -> usize) -> Cow<'_, [u8]> {
     if std::str::from_utf8(bytes).is_ok_and(|text| !text.contains(is_odd)) {
         return Cow::Borrowed(bytes);
     }
@@ -39,18 +21,22 @@ fn shown(bytes: &[u8], stays: fn(&[u8]) -> usize) -> Cow<'_, [u8]> {
         out.extend_from_slice(&rest[..plain]);
         rest = &rest[plain..];
         if let Some(c) = valid[plain..].chars().next() {
-            let own = if c == '\x1b' { stays(rest) } else { 0 };
-            out.extend_from_slice(&rest[..own]);
-            if own == 0 {
-                out.extend_from_slice(sign(c).as_bytes());
-            }
-            rest = &rest[own.max(c.len_utf8())..];
+            out.extend_from_slice(sign(c).as_bytes());
+            rest = &rest[c.len_utf8()..];
         } else {
             invalid.iter().for_each(|byte| out.extend_from_slice(format!("<{byte:02X}>").as_bytes()));
             rest = &rest[invalid.len()..];
         }
     }
     Cow::Owned(out)
+}
+
+/// A message. Borrowed if nothing in it has to be shown.
+pub fn message(text: &str) -> Cow<'_, str> {
+    match content(text.as_bytes()) {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
+    }
 }
 
 /// The two joiners stay: some languages and emoji are written with them.
@@ -66,15 +52,6 @@ pub fn sign(c: char) -> String {
         code @ 0x80..0xa0 => format!("<{code:02X}>"),
         code => format!("<U+{code:04X}>"),
     }
-}
-
-/// The length of a sequence that sets a style of recant's own lines: bold, underlined, reversed, a colour but black and white, or none.
-/// Other styles may hide text.
-fn own_color(bytes: &[u8]) -> usize {
-    let Some(rest) = bytes.strip_prefix(b"\x1b[") else { return 0 };
-    let Some(end) = rest.iter().position(|b| !b.is_ascii_digit() && *b != b';') else { return 0 };
-    let known = |number: &[u8]| matches!(number, b"" | b"0" | b"1" | b"4" | b"7" | [b'3', b'1'..=b'6']);
-    if rest[end] == b'm' && rest[..end].split(|b| *b == b';').all(known) { end + 3 } else { 0 }
 }
 
 #[cfg(test)]
@@ -93,19 +70,6 @@ mod tests {
             (b"\x1b[31mred\x1b[0m", b"^[[31mred^[[0m"),
         ] {
             assert_eq!(content(given), want, "{}", given.escape_ascii());
-        }
-    }
-
-    #[test]
-    fn of_another_machine_s_words_recant_s_colours_stay() {
-        for (given, want) in [
-            (&b"\x1b[1m\x1b[31m-a\x1b[0m\n"[..], &b"\x1b[1m\x1b[31m-a\x1b[0m\n"[..]),
-            (b"\x1b[7m\x1b[31mword\x1b[0m", b"\x1b[7m\x1b[31mword\x1b[0m"),
-            (b"\x1b[8mgone\x1b[m", b"^[[8mgone\x1b[m"),
-            (b"\x1b[30;40mx\x1b[2K\x1b]52;c;AA==\x07", b"^[[30;40mx^[[2K^[]52;c;AA==^G"),
-            (b"\x1b[31", b"^[[31"),
-        ] {
-            assert_eq!(block(given), want, "{}", given.escape_ascii());
         }
     }
 }

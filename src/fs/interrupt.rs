@@ -98,11 +98,6 @@ pub fn status() -> Option<u8> {
     u8::try_from(CAME.load(Ordering::Relaxed)).ok().filter(|came| *came > 0).map(|came| 128 + came)
 }
 
-/// True if an exit status is that of a recant that a signal asked to end: nothing was changed.
-pub fn is_status(status: u8) -> bool {
-    NOTED.iter().any(|signal| i32::from(status) == 128 + signal)
-}
-
 /// Input from a source that may keep it waiting for ever: an operation that stops on request does so here too.
 #[derive(Debug)]
 pub struct Input(pub File);

@@ -92,7 +92,7 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
     while system.is_empty() {
         let line = wire.line();
         if line.is_empty() {
-            return Err(match wire.unanswered(&mut |_, _| Ok(())) {
+            return Err(match wire.unanswered() {
                 error if error.reason() == Some(&Reason::NoRecant) => not(
                     "its login shell carries out no commands".into(),
                     "give that user a login shell, or use another: -H USER@HOST".into(),

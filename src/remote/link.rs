@@ -28,7 +28,7 @@ pub struct Ssh {
     pub words: Vec<OsString>,
     /// Keeps signals of the terminal, which go to the whole process group, from a child: `fs` knows how.
     pub shielding: fn(&mut Command),
-    /// Shows messages of ssh itself, if they are not gathered.
+    /// Shows messages of ssh itself.
     pub showing: fn(&[u8]),
 }
 
@@ -41,15 +41,6 @@ pub enum Install {
     Never,
 }
 
-/// The treatment of messages of ssh itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SshSays {
-    /// Shown as they come.
-    Through,
-    /// Gathered with the far side's messages.
-    Gathered,
-}
-
 /// A connection to one machine.
 pub struct Link<'a> {
     /// This side's ssh.
@@ -58,8 +49,6 @@ pub struct Link<'a> {
     pub target: &'a Target,
     /// Permission to install recant there.
     pub install: Install,
-    /// The treatment of ssh's own messages.
-    pub ssh_says: SshSays,
     /// The longest time that it may be silent; `None`: no limit.
     pub timeout: Option<Duration>,
     /// Signals to pass on.
@@ -71,8 +60,7 @@ impl Link<'_> {
     pub(super) fn answers(&self) -> Result<Answers, Error> {
         let mut wire = self.open(&relay(false))?;
         wire.ssh_stdin = None;
-        let mut nowhere = |_, _: &[u8]| Ok(());
-        match wire.hello(&mut nowhere).map_err(|silent| wire.why(silent, &mut nowhere)) {
+        match wire.hello(&mut |_, _| Ok(())).map_err(|silent| wire.why(silent)) {
             Ok(()) => Ok(Answers::Recant),
             Err(error) if error.reason() == Some(&Reason::NoRecant) => Ok(Answers::Nothing),
             Err(error) => Err(error),
@@ -96,7 +84,7 @@ impl Link<'_> {
         if let Err(silent) = wire.hello(sink) {
             // A program between here and ssh may wait for the end of its input.
             drop((listed, up));
-            return Err(wire.why(silent, sink));
+            return Err(wire.why(silent));
         }
         answered.store(true, Ordering::SeqCst);
         wire.patience.answered();
@@ -117,7 +105,7 @@ impl Link<'_> {
         wire.is_told = outcome.is_ok();
         credit.close();
         drop((listed, up));
-        wire.gather(sink);
+        wire.finish();
         match (outcome, unread.lock().unwrap_or_else(PoisonError::into_inner).take()) {
             (Err(error), Some(source)) if error.reason() == Some(&Reason::Cut) => Err(no_input(&self.host(), &source)),
             (outcome, _) => outcome,
@@ -164,8 +152,7 @@ impl Link<'_> {
         command.stderr(Stdio::piped());
         (self.ssh.shielding)(&mut command);
         let ssh = command.spawn().map_err(|source| self.no_ssh(source))?;
-        let shown = (self.ssh_says == SshSays::Through).then_some(self.ssh.showing);
-        Ok(Opened::over(ssh, self.host(), self.timeout, shown, self.signals.map(Signals::came)))
+        Ok(Opened::over(ssh, self.host(), self.timeout, self.ssh.showing, self.signals.map(Signals::came)))
     }
 
     /// R1: words of a user are arguments of ssh only. `text` is constant but for a word of letters and digits.

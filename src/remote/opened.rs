@@ -2,9 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, ChildStdin};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
@@ -36,7 +36,7 @@ pub(super) struct Opened {
     /// From the far side.
     pub(super) from: Box<dyn BufRead + Send>,
     pub(super) patience: Arc<Patience>,
-    said: Option<Said>,
+    messages: Option<Messages>,
     host: String,
     asked: Option<Arc<AtomicU8>>,
     /// True if sudo runs the far side's recant.
@@ -46,13 +46,13 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Takes over an ssh that was started with pipes, to a `host` that may be silent for so long. `shown` gets ssh's own messages; without
-    /// it they are gathered. `asked` is set to the number of a signal that asks this side to end.
+    /// Takes over an ssh that was started with pipes, to a `host` that may be silent for so long. `show` gets ssh's own messages. `asked`
+    /// is set to the number of a signal that asks this side to end.
     pub(super) fn over(
         mut ssh: Child,
         host: String,
         timeout: Option<Duration>,
-        shown: Option<fn(&[u8])>,
+        show: fn(&[u8]),
         asked: Option<Arc<AtomicU8>>,
     ) -> Self {
         let patience = Patience::new(timeout);
@@ -63,7 +63,7 @@ impl Opened {
             ssh_stdin: ssh.stdin.take(),
             from: Box::new(from),
             patience,
-            said: ssh.stderr.take().map(|stderr| Said::by(stderr, shown)),
+            messages: ssh.stderr.take().map(|stderr| Messages::of(stderr, show)),
             ssh,
             host,
             asked,
@@ -100,10 +100,10 @@ impl Opened {
         }
     }
 
-    pub(super) fn why(&mut self, silent: Silent, sink: &mut Sink<'_>) -> Error {
+    pub(super) fn why(&mut self, silent: Silent) -> Error {
         match silent {
             Silent::Missing => missing(&self.host),
-            Silent::Ended => self.unanswered(sink),
+            Silent::Ended => self.unanswered(),
             Silent::Noisy => {
                 self.patience.give_up();
                 noise(&self.host)
@@ -119,9 +119,8 @@ impl Opened {
     }
 
     /// The error that explains why there was no answer.
-    pub(super) fn unanswered(&mut self, sink: &mut Sink<'_>) -> Error {
-        let status = self.end();
-        self.gather(sink);
+    pub(super) fn unanswered(&mut self) -> Error {
+        let status = self.finish();
         if let Some(silence) = self.patience.ran_out() {
             return mute(&self.host, silence);
         }
@@ -173,12 +172,13 @@ impl Opened {
         }
     }
 
-    /// Waits for ssh to end, and passes on its gathered messages.
-    pub(super) fn gather(&mut self, sink: &mut Sink<'_>) {
-        self.end();
-        if let Some(said) = self.said.take().map(Said::all).filter(|said| !said.is_empty()) {
-            let _unread = sink(Stream::Errors, &said);
+    /// Waits for ssh to end, and for its messages to be shown. Returns its exit status.
+    pub(super) fn finish(&mut self) -> u8 {
+        let status = self.end();
+        if let Some(messages) = self.messages.take() {
+            messages.wait();
         }
+        status
     }
 }
 
@@ -189,43 +189,26 @@ impl Drop for Opened {
     }
 }
 
-/// The most bytes of ssh's messages that are gathered. The far side's output is among them, if it does not come through recant.
-const SAID_MAX: usize = 256 << 10;
-
-/// Messages of ssh, as they come.
-struct Said {
-    bytes: Arc<Mutex<Vec<u8>>>,
+/// Messages of ssh itself, which are shown as they come.
+struct Messages {
     ended: Receiver<()>,
 }
 
-impl Said {
-    fn by(mut stderr: ChildStderr, shown: Option<fn(&[u8])>) -> Self {
+impl Messages {
+    fn of(mut stderr: ChildStderr, show: fn(&[u8])) -> Self {
         let (end, ended) = channel();
-        let bytes = Arc::<Mutex<Vec<u8>>>::default();
-        let said = bytes.clone();
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(n @ 1..) = stderr.read(&mut buffer) {
-                match shown {
-                    Some(show) => show(&buffer[..n]),
-                    None => {
-                        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-                        let (had, room) = (said.len(), SAID_MAX.saturating_sub(said.len()));
-                        said.extend(&buffer[..n.min(room)]);
-                        if had < SAID_MAX && n >= room {
-                            said.extend(b"\n(more was said, and is left out)\n");
-                        }
-                    }
-                }
+                show(&buffer[..n]);
             }
             let _unheard = end.send(());
         });
-        Self { bytes, ended }
+        Self { ended }
     }
 
-    /// All that was not shown, once ssh has ended. A process that shares its connection may keep the stream open, but writes nothing.
-    fn all(self) -> Vec<u8> {
+    /// Waits for the last one, once ssh has ended. A process that shares its connection may keep the stream open, but writes nothing.
+    fn wait(self) {
         let _late = self.ended.recv_timeout(Duration::from_secs(1));
-        std::mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

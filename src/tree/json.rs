@@ -48,32 +48,20 @@ pub fn print_line(mut to: impl Write, value: &impl Serialize) {
 /// Writes `\u` for all that [`is_unfit`], beside what JSON itself escapes.
 struct Shown;
 
-/// Escapes what would not show in `text`, which is JSON or a part of it. Tabs and newlines stand between values, and stay.
-pub fn escaped(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    // As below: a Vec takes all that is written.
-    escape(&mut bytes, text, |c| is_unfit(c) && !c.is_ascii_whitespace()).expect("it takes all that is written");
-    bytes
-}
-
-fn escape<W: Write + ?Sized>(to: &mut W, text: &str, odd: fn(char) -> bool) -> std::io::Result<()> {
-    let mut rest = text;
-    while let Some(at) = rest.find(odd) {
-        let (plain, odd) = rest.split_at(at);
-        to.write_all(plain.as_bytes())?;
-        let mut chars = odd.chars();
-        let mut units = [0; 2];
-        for unit in chars.next().map(|c| &*c.encode_utf16(&mut units)).unwrap_or_default() {
-            write!(to, "\\u{unit:04x}")?;
-        }
-        rest = chars.as_str();
-    }
-    to.write_all(rest.as_bytes())
-}
-
 impl Formatter for Shown {
     fn write_string_fragment<W: Write + ?Sized>(&mut self, to: &mut W, fragment: &str) -> std::io::Result<()> {
-        escape(to, fragment, is_unfit)
+        let mut rest = fragment;
+        while let Some(at) = rest.find(is_unfit) {
+            let (plain, odd) = rest.split_at(at);
+            to.write_all(plain.as_bytes())?;
+            let mut chars = odd.chars();
+            let mut units = [0; 2];
+            for unit in chars.next().map(|c| &*c.encode_utf16(&mut units)).unwrap_or_default() {
+                write!(to, "\\u{unit:04x}")?;
+            }
+            rest = chars.as_str();
+        }
+        to.write_all(rest.as_bytes())
     }
 }
 

@@ -609,7 +609,6 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     steps.keep 200 default
     steps.max_size 2.0 GiB default
     remote.ssh ssh default
-    remote.forks 10 default
     remote.timeout 1m default
     output.paths 20 default
     diff.pager more $PAGER

@@ -13,8 +13,6 @@ mod agent;
 mod common;
 #[path = "../common/desk.rs"]
 mod desk;
-#[path = "../common/machines.rs"]
-mod machines;
 #[path = "../common/ssh.rs"]
 mod ssh;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::common::sweep::{is_due, is_whole, steps_of};
 use crate::common::{self, Call, Manifest, Said, World, manifest};
-use crate::machines_of;
+use crate::machine;
 use crate::ssh::{self, Host};
 
 /// A machine with a session to be committed or rolled back, put back as often as it is needed.
@@ -22,7 +22,7 @@ struct Scene {
 
 impl Scene {
     fn new(verb: &'static str) -> Option<Self> {
-        let (world, _, [host]) = machines_of(["web1"])?;
+        let (world, _, host) = machine()?;
         for (name, text) in [("tree/edited", "old"), ("tree/gone", "away"), ("tree/full/a", "1")] {
             host.write(name, text);
         }
@@ -141,7 +141,7 @@ fn recant_killed_there_is_told_by_status_and_recovered_by_the_next_verb() {
 
 #[test]
 fn a_run_ends_with_its_connection_as_with_its_terminal() {
-    let Some((world, _, [host])) = machines_of(["web1"]) else { return };
+    let Some((world, _, host)) = machine() else { return };
     if !common::can_run() {
         return;
     }

@@ -168,8 +168,6 @@ fn sudo_that_wants_a_password_or_lets_nobody_is_named_with_what_would_allow_it()
         scene.world.program("sh", ["-c", &script]).run().ok();
         let text = std::fs::read_to_string(&shown).unwrap();
         assert!(text.contains("a password is required") && text.contains("allow it without a password"), "{tag:?}: {text}");
-        let table = scene.world.recant("-H web1, list").with(1);
-        assert!(table.stdout().contains("no sudo"), "{table}");
         assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
         assert!(!scene.store.exists());
     }

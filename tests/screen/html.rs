@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
 
 use crate::agent::{Agent, repository};
+use crate::common::sweep::{Came, Sweep};
 use crate::common::{World, can_run, name, recant, skip};
 use crate::page::{self, Page};
 
@@ -442,4 +444,26 @@ fn a_page_of_50_mb_is_never_in_memory_as_a_whole() {
     let size = std::fs::metadata(world.path("page.html")).expect("the page").len();
     assert!(size > 50_000_000, "{size}");
     assert_eq!(limited("diff large --html | wc -c").stdout().trim(), size.to_string());
+}
+
+#[test]
+fn what_is_kept_of_a_page_leaves_no_name_when_its_process_is_killed_before_any_step() {
+    let scene = || {
+        let mut world = World::new();
+        let kept = world.root().join("temporary");
+        std::fs::create_dir(&kept).expect("a directory");
+        world.set("TMPDIR", &kept);
+        let id = world.begin();
+        for n in 0..8 {
+            world.stage_write(&id, format!("more{n}"), "a line of text\n".repeat(3_000));
+        }
+        Some((world, kept))
+    };
+    let verb = |(world, _): &(World, PathBuf)| world.call(["diff", "last", "--html"]);
+    let row = Sweep { name: "diff --html", scene: &scene, verb: &verb, order: "kill:N" };
+    let tally = row.run(|(_, kept), said, what| {
+        assert_eq!(std::fs::read_dir(kept).expect("a directory").count(), 0, "{what}");
+        Came::Unchanged(said.status == 137)
+    });
+    tally.saw(true, 1);
 }

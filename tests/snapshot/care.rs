@@ -186,7 +186,7 @@ fn what_was_meant_otherwise_is_refused_with_the_call_that_does_it() {
         ("snapshot prune --number x", 2, "a whole number is wanted"),
         ("snapshot prune --keep -1", 2, "a whole number is wanted"),
         ("session prune --keep x", 2, "a whole number is wanted"),
-        ("status --forks 0", 2, "it is too small or too large"),
+        ("rewind last 5000000000", 2, "it is too small or too large"),
         ("snapshot prune -k 5", 2, "'-k' found\n        recant snapshot prune --help shows what it takes"),
         ("snapshot prune --last 3", 2, "'--last' found\n        recant snapshot prune --help shows what it takes"),
     ] {

@@ -18,7 +18,6 @@ use crate::diff::picked::Picked;
   recant commit last --confirm-within 5m
                                          rolled back unless confirmed
   recant commit last --strict            a conflict in ~/.cache stops it too
-  recant -H web1,web2,web3 commit k3fa   on all of these machines, or on none
 
 A path that the tree has otherwise than the session found it is a conflict:
 nothing is done, and every such path is named. --force goes on, and a rollback gives

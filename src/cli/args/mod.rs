@@ -96,16 +96,13 @@ pub struct Global {
     /// Skip questions
     #[arg(short, long, global = true)]
     pub yes: bool,
-    /// Carry it out on other machines, over ssh: HOST, USER@HOST:PORT, names of ssh's or recant's settings, @FILE with one a line,
-    /// @ansible:GROUP; 'local' for none; else $RECANT_HOST. Paths are those of the machine, relative ones start at the home directory
-    #[arg(short = 'H', long, global = true, value_name = "HOST[,HOST...]", value_hint = clap::ValueHint::Hostname)]
+    /// Carry it out on another machine, over ssh: HOST, USER@HOST:PORT, a name of ssh's or recant's settings; 'local' for none; else
+    /// $RECANT_HOST. Paths are those of the machine, relative ones start at the home directory
+    #[arg(short = 'H', long, global = true, value_name = "HOST", value_hint = clap::ValueHint::Hostname)]
     pub host: Option<String>,
     /// With -H: never put recant on a machine that has none
     #[arg(long, global = true)]
     pub no_install: bool,
-    /// With -H: so many machines at once; else remote.forks, 10
-    #[arg(long, global = true, value_name = "N", value_parser = number::<std::num::NonZeroUsize>)]
-    pub forks: Option<std::num::NonZeroUsize>,
     /// Print help
     #[arg(short = 'h', long, global = true, action = clap::ArgAction::Help)]
     pub help: Option<bool>,
@@ -178,8 +175,7 @@ Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.confi
   max_size = '2G'              bytes that they may hold; older ones are merged
   [remote]
   ssh = 'ssh -F ~/.ssh/other'  the program of -H, and its first arguments
-  forks = 10                   machines that are worked on at once
-  timeout = '1m'               how long one may be silent; '0s' for ever
+  timeout = '1m'               how long it may be silent; '0s' for ever
   [remotes.web]                recant -H web ...
   host = '10.0.0.7'            user, port likewise; what is left out is ssh's
   store = '/srv/recant'        the store there

@@ -8,13 +8,13 @@ use std::io::BufRead;
 use std::path::Path;
 
 use super::super::problem::Problem;
-use super::super::spool::Kept;
 use super::super::{Call, args, text};
+use super::spool::Spool;
 use crate::diff::html::file::{self, Common, Entry};
 use crate::diff::html::page::{self, About};
 use crate::diff::patch::Form;
 use crate::diff::view::View;
-use crate::error::{At, IoError, Kind, command};
+use crate::error::{At, Kind, command};
 use crate::fs::dir::{Dir, Entry as Name, Sort};
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::Shown;
@@ -33,7 +33,7 @@ pub struct Page<'c> {
     call: &'c Call,
     output: Option<Output>,
     of: Of,
-    files: Kept<'c>,
+    files: Spool<'c>,
     entries: Vec<Entry>,
 }
 
@@ -42,21 +42,14 @@ impl<'c> Page<'c> {
     pub fn begin(call: &'c Call, much: &args::Much, form: Form, mut of: Of) -> Result<Self, Problem> {
         let output = much.output.as_deref().map(Output::find).transpose()?;
         of.common.form = form;
-        Ok(Self { call, output, of, files: Kept::new(&call.fs), entries: Vec::new() })
+        Ok(Self { call, output, of, files: Spool::new(&call.fs), entries: Vec::new() })
     }
 
     /// Adds a change.
     pub fn add(&mut self, view: &View<'_>) -> Result<(), Problem> {
         let mut part = String::new();
         self.entries.push(file::write(&mut part, &self.of.common, view, self.entries.len() + 1));
-        self.spool(part.as_bytes())
-    }
-
-    fn spool(&mut self, part: &[u8]) -> Result<(), Problem> {
-        self.files.add(part).map_err(|error| match self.files.take_lost() {
-            Some(problem) => problem,
-            None => IoError { path: "the page".into(), act: "write", source: error }.into(),
-        })
+        self.files.add(part.as_bytes())
     }
 
     /// Adds what has to be minded, with its word.
@@ -89,7 +82,7 @@ impl<'c> Page<'c> {
 }
 
 /// Passes what was spooled to `take`, until that returns false.
-fn each_part(files: &Kept<'_>, take: &mut dyn FnMut(&[u8]) -> Result<bool, Problem>) -> Result<(), Problem> {
+fn each_part(files: &Spool<'_>, take: &mut dyn FnMut(&[u8]) -> Result<bool, Problem>) -> Result<(), Problem> {
     let mut reader = files.read();
     loop {
         let part = reader.fill_buf().at("read", "the page")?;

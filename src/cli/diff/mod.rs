@@ -9,6 +9,7 @@ mod conflicts;
 pub mod html;
 pub mod patch;
 pub mod showing;
+mod spool;
 mod stat;
 mod steps;
 pub mod tool;

@@ -7,19 +7,16 @@ use std::time::Instant;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::one::Far;
+use super::far::Far;
 use crate::cli::Ended;
 use crate::cli::problem::Problem;
 use crate::remote::PROTOCOL;
-use crate::remote::host::Target;
 use crate::remote::install::Program;
-use crate::remote::link::SshSays;
-use crate::remote::request::Request;
 use crate::remote::streams::Stream;
 
 impl Far<'_> {
     /// Reports on this side, then prints the far side's report.
-    pub fn doctor(&self, target: &Target, request: &Request) -> Result<Ended, Problem> {
+    pub fn doctor(&self) -> Result<Ended, Problem> {
         let out = &self.call.out;
         let near = NearSide::look(&self.ways.ssh.words);
         let mut printed = Vec::new();
@@ -28,20 +25,20 @@ impl Far<'_> {
             Stream::Output => printed.write_all(bytes),
             Stream::Errors => out.pass_message(bytes),
         };
-        let outcome = self.ways.link(target, SshSays::Through).carry_out(request, None, &mut sink);
+        let outcome = self.link().carry_out(&self.request, None, &mut sink);
         let took = begun.elapsed().as_millis();
         if out.is_text() {
             let own = if near.is_static { "static" } else { "not static, so it cannot be put on other machines: make static" };
             out.line(format_args!("here: recant {}, protocol {PROTOCOL}, {}, {own}", near.version, near.machine));
             out.line(format_args!("ssh: {}", near.ssh_words()));
             if outcome.is_ok() {
-                out.line(format_args!("{}: answered in {took} ms", target.name));
+                out.line(format_args!("{}: answered in {took} ms", self.target.name));
                 out.line("");
             }
             out.bytes(&printed);
         } else if outcome.is_ok() {
             let far = serde_json::from_slice(&printed).unwrap_or(Value::Null);
-            out.document(&Doctor { host: &target.name, near, far });
+            out.document(&Doctor { host: &self.target.name, near, far });
         }
         self.ended(outcome)
     }

@@ -1,5 +1,5 @@
-//! The end of a call with `-H`. Output of other machines is written here; if it cannot be, the call has not ended well, whatever they
-//! say.
+//! The end of a call with `-H`. The other machine's output is written here; if it cannot be, the call has not ended well, whatever the
+//! machine says.
 
 use crate::cli::args::Verb;
 use crate::cli::out::Out;

@@ -1,4 +1,4 @@
-//! The connections to the machines of a call, and the request to each.
+//! The connection to another machine, and the request to it.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -12,12 +12,12 @@ use crate::error::{At, shell_word};
 use crate::fs::signal_pipe;
 use crate::remote::PROTOCOL;
 use crate::remote::host::Target;
-use crate::remote::link::{Install, Link, Ssh, SshSays};
+use crate::remote::link::{Install, Link, Ssh};
 use crate::remote::request::{Request, Word};
 use crate::remote::signals::Signals;
 
 /// True for a verb that takes content from standard input.
-pub fn takes_content(verb: &Verb) -> bool {
+fn takes_content(verb: &Verb) -> bool {
     verb.is_run() || matches!(verb, Verb::Session { verb: SessionVerb::Write(_) | SessionVerb::Import(_) })
 }
 
@@ -35,7 +35,7 @@ fn reads_input(call: &Call, verb: &Verb) -> bool {
     }
 }
 
-/// The request of the call to one machine.
+/// The request of the call to the machine.
 pub fn request(call: &Call, cli: &Cli, words: &[OsString], target: &Target) -> Request {
     let terminals = far::terminals();
     let size = rustix::termios::tcgetwinsize(std::io::stdout());
@@ -54,21 +54,18 @@ pub fn request(call: &Call, cli: &Cli, words: &[OsString], target: &Target) -> R
     }
 }
 
-/// The settings that the connections to all machines of a call share.
+/// The settings of a connection.
 pub struct Ways {
     /// This side's ssh.
     pub ssh: Ssh,
     install: Install,
-    /// The longest time that a machine may be silent.
+    /// The longest time that the machine may be silent.
     timeout: Option<Duration>,
-    /// The number of machines at work at once, at least one.
-    pub forks: usize,
-    /// Signals of this process.
-    pub signals: Signals,
+    signals: Signals,
 }
 
 impl Ways {
-    /// Reads the settings. From here on signals are for the machines.
+    /// Reads the settings. From here on signals are for the machine.
     pub fn open(call: &Call, global: &Global) -> Result<Self, Problem> {
         let words = call.config.ssh.value.iter().map(OsString::from).collect();
         let heard = signal_pipe::listen().at("listen to signals by", "a pipe")?;
@@ -78,14 +75,13 @@ impl Ways {
             ssh: Ssh { words, shielding: signal_pipe::kept_from, showing: if call.out.is_text() { show } else { show_as_notes } },
             install,
             timeout,
-            forks: global.forks.map_or(call.config.forks.value, usize::from).max(1),
             signals: Signals::from(heard),
         })
     }
 
-    /// The connection to a machine.
-    pub fn link<'a>(&'a self, target: &'a Target, ssh_says: SshSays) -> Link<'a> {
-        Link { ssh: &self.ssh, target, install: self.install, ssh_says, timeout: self.timeout, signals: Some(&self.signals) }
+    /// The connection to the machine.
+    pub fn link<'a>(&'a self, target: &'a Target) -> Link<'a> {
+        Link { ssh: &self.ssh, target, install: self.install, timeout: self.timeout, signals: Some(&self.signals) }
     }
 }
 

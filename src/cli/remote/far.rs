@@ -1,0 +1,70 @@
+//! A verb on another machine, as if it ran here.
+
+use std::ffi::OsString;
+
+use super::ways::{Ways, request};
+use crate::cli::args::Cli;
+use crate::cli::problem::Problem;
+use crate::cli::{Call, Ended};
+use crate::error::{Error, Reason};
+use crate::remote::frame::Outcome;
+use crate::remote::host::Target;
+use crate::remote::link::Link;
+use crate::remote::request::Request;
+use crate::remote::streams::{Input, Stream};
+
+/// A call for another machine.
+pub struct Far<'a> {
+    /// The call.
+    pub call: &'a Call,
+    /// This side's ssh, and what connections are allowed.
+    pub ways: Ways,
+    /// The machine.
+    pub target: Target,
+    /// The call, for the machine's recant to carry out.
+    pub request: Request,
+}
+
+impl<'a> Far<'a> {
+    /// Makes the request. From here on signals are for the machine.
+    pub fn of(call: &'a Call, cli: &Cli, words: &[OsString], target: Target) -> Result<Self, Problem> {
+        let ways = Ways::open(call, &cli.global)?;
+        let request = request(call, cli, words, &target);
+        Ok(Self { call, ways, target, request })
+    }
+
+    /// The connection to the machine.
+    pub fn link(&self) -> Link<'_> {
+        self.ways.link(&self.target)
+    }
+
+    /// Carries out the request with this call's own streams.
+    pub fn alone(&self) -> Result<Ended, Problem> {
+        let input = self.request.input.then(|| Box::new(std::io::stdin()) as Input);
+        let out = &self.call.out;
+        let mut sink = |stream, bytes: &[u8]| match stream {
+            Stream::Output => out.pass(bytes),
+            Stream::Errors => out.pass_message(bytes),
+        };
+        self.ended(self.link().carry_out(&self.request, input, &mut sink))
+    }
+
+    /// Carries out the request with this call's terminal as the machine's own.
+    pub fn on_terminal(&self) -> Result<Ended, Problem> {
+        self.ended(self.link().on_terminal(&self.request))
+    }
+
+    /// The end of the call by the machine's outcome.
+    pub fn ended(&self, ended: Result<Outcome, Error>) -> Result<Ended, Problem> {
+        match ended {
+            Ok(outcome) => Ok(Ended::Command(outcome.status)),
+            Err(error) => match error.reason() {
+                Some(&Reason::Asked { signal }) => {
+                    self.call.out.problem(&error.into());
+                    Ok(Ended::Command(128_u8.saturating_add(signal)))
+                }
+                _ => Err(error.into()),
+            },
+        }
+    }
+}
