@@ -92,8 +92,6 @@ pub enum Reason {
         /// Its number.
         signal: u8,
     },
-    /// An operation that was ready was told to stop.
-    Stopped,
     /// All that was done is undone.
     Undone,
     /// Undone, but for some paths.

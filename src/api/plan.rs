@@ -155,7 +155,7 @@ impl Store {
         verb: Verb,
         paths: &[AbsPath],
         on_conflict: OnConflict,
-        effect: Effect<'_>,
+        effect: Effect,
     ) -> Result<report::Report, crate::error::Error> {
         let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| ask(session, verb, paths, on_conflict, aside);
         let minor = if on_conflict == OnConflict::Keep { Minor::Forced } else { Minor::Stops };

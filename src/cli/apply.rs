@@ -8,7 +8,6 @@ use serde::Serialize;
 use super::args;
 use super::awaited::{self, Awaited};
 use super::bar::Bar;
-use super::gate::AtGate;
 use super::problem::{Against, Problem};
 use super::which::Want;
 use super::{Call, Ended, collect, meant, merge, picks, place, recover, text};
@@ -357,12 +356,7 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     meant::refuse_another(what, &session)?;
     picks::refuse_changed(what.picked.as_ref(), &session)?;
     let mut paths = paths(store, &session, what, act.verb)?;
-    let gate = AtGate::new(call, &session.header);
-    let effect = match () {
-        () if said.dry_run => Effect::Print,
-        () if what.gate => Effect::Gated(&gate),
-        () => Effect::Apply,
-    };
+    let effect = if said.dry_run { Effect::Print } else { Effect::Apply };
     if !said.dry_run {
         awaited::settle(call, store, &session.header)?;
     }
@@ -371,7 +365,6 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     }
     let mut behind = if act.verb == Verb::Commit { LeftBehind::of(&session)? } else { None };
     if let Some(steps) = &behind
-        && !what.gate
         && steps.say_before(call, &session, said.dry_run)?
     {
         behind = None;
@@ -447,7 +440,7 @@ pub fn commit_part(
     store: &Store,
     session: &mut Locked,
     terms: &Terms<'_>,
-    effect: Effect<'_>,
+    effect: Effect,
 ) -> Result<Report, Problem> {
     let ask = ask_commit(call, config::OnLimit::Full, terms.force, true)?;
     let act = Act { verb: Verb::Commit, minor: forced(terms.force), ask: &ask, within: None, merges: false };
@@ -481,7 +474,7 @@ fn carry_out_in(
     store: &Store,
     session: &mut Locked,
     paths: &[AbsPath],
-    effect: Effect<'_>,
+    effect: Effect,
     act: &Act<'_>,
 ) -> Result<(Report, Ended), Problem> {
     let id = session.id().clone();
@@ -493,7 +486,7 @@ fn carry_out_of(
     store: &Store,
     session: &mut Locked,
     paths: &[AbsPath],
-    effect: Effect<'_>,
+    effect: Effect,
     act: &Act<'_>,
     subject: Subject<'_>,
 ) -> Result<(Report, Ended), Problem> {

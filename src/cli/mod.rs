@@ -33,7 +33,6 @@ mod doctor;
 mod door;
 pub mod exit;
 mod far;
-mod gate;
 mod go_on;
 mod graph;
 mod guard;

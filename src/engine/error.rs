@@ -29,11 +29,6 @@ pub fn damaged(rows: Vec<(String, String)>) -> Error {
     Error::of_rows(Kind::Damaged, "paths whose content is damaged in the store", rows).with_remedy(remedy)
 }
 
-/// The error for an operation that was ready, and that its gate stopped.
-pub(super) fn stopped(why: String) -> Error {
-    Error::new(Kind::Refused, why).with_reason(Reason::Stopped)
-}
-
 /// The error for a journal that can be neither undone nor settled now, or for work not known to be durable. `path` is the journal, or the
 /// cause.
 pub(super) fn stuck(path: impl Display, why: impl Display, state: impl Into<String>) -> Error {

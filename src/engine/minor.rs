@@ -48,7 +48,7 @@ pub fn carry_out_but(
     store: &Store,
     session: &mut Locked,
     asked: &Asked<'_>,
-    effect: Effect<'_>,
+    effect: Effect,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
     let mut aside = Aside::default();

@@ -88,20 +88,11 @@ impl Progress for Unwatched {
 
 /// How far a job goes.
 #[derive(Clone, Copy)]
-pub enum Effect<'a> {
+pub enum Effect {
     /// Carries it out.
     Apply,
-    /// Carries it out once it is ready and the gate lets it pass.
-    Gated(&'a dyn Gate),
     /// Only says what would be done.
     Print,
-}
-
-/// Waits for other machines between Prepare and Intend: an operation on several machines goes on only where all of them can.
-pub trait Gate {
-    /// Called once all is ready and durable. May wait; the store's lock is held meanwhile. After an error, which is for people, what was
-    /// made ready is removed.
-    fn pass(&self, paths: usize) -> Result<(), String>;
 }
 
 /// Carries a job out, from planning to the report. The caller holds the session's and the store's lock, and has recovered
@@ -111,7 +102,7 @@ pub fn carry_out(
     store: &Store,
     session: &mut Locked,
     ask: &dyn Fn(&Locked) -> Result<Job, Error>,
-    effect: Effect<'_>,
+    effect: Effect,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
     let mut tried = once(fs, store, session, ask, effect, progress);
@@ -128,7 +119,7 @@ pub fn hindrances(session: &Session, job: Job) -> Result<Hindrances, Error> {
 }
 
 /// Keeps the reserve again that a rollback freed, for what is still in.
-fn keep_reserve_again(fs: &Fs, session: &Session, effect: Effect<'_>, tried: &mut Result<Report, Error>) {
+fn keep_reserve_again(fs: &Fs, session: &Session, effect: Effect, tried: &mut Result<Report, Error>) {
     let freed = match tried {
         Ok(report) => !matches!(effect, Effect::Print) && report.verb == job::Verb::Rollback,
         Err(error) => error.reason() == Some(&Reason::Undone),
@@ -146,7 +137,7 @@ fn once(
     store: &Store,
     session: &mut Locked,
     ask: &dyn Fn(&Locked) -> Result<Job, Error>,
-    effect: Effect<'_>,
+    effect: Effect,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
     let plan = Plan::look(session, ask(session)?, progress)?;
@@ -163,10 +154,7 @@ fn once(
     if !plan.is_inward() {
         reserve::free(fs, session)?;
     }
-    let mut prepared = plan.prepare(fs, store, session)?;
-    if let Effect::Gated(gate) = effect {
-        prepared = prepared.pass(fs, store, session, gate)?;
-    }
+    let prepared = plan.prepare(fs, store, session)?;
     let intended = prepared.intend(fs, store, session)?; // E1: from here to the seal a crash is undone
     let applied = intended.apply(fs, store, session, progress)?; // a failure has undone itself
     let sealed = applied.seal(fs, store, session)?; // E4

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::error::{refused_at, stopped};
+use super::error::refused_at;
 use super::item::{Frame, Item};
 use super::journal::{Draft, Journal, Written, displaced};
 use super::perform::UNTIMED;
@@ -12,7 +12,7 @@ use super::reach::{Named, Reach};
 use super::step::{Places, Spot};
 use super::sync::MANY;
 use super::take_back::take_back_prepared;
-use super::{Gate, meta, records, reserve};
+use super::{meta, records, reserve};
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Inode, Sort, Stat};
@@ -361,17 +361,6 @@ fn gone(at: Entry<'_>) -> Error {
 }
 
 impl Prepared {
-    /// Makes all that is ready durable and asks the gate. A failure or a refusal removes it again.
-    pub fn pass(mut self, fs: &Fs, store: &Store, session: &Locked, gate: &dyn Gate) -> Result<Self, Error> {
-        let Prepared { plan, touched, draft } = &mut self;
-        // D1 to D3, once more before Intend: a machine that says "ready" has already met a full disk.
-        let synced = touched.sync(fs, &mut plan.reach, || Ok(()));
-        match synced.and_then(|()| gate.pass(plan.paths().count()).map_err(stopped)) {
-            Ok(()) => Ok(self),
-            Err(why) => Err(take_back_prepared(fs, store, session, &mut plan.reach, draft, why)),
-        }
-    }
-
     /// Writes the facts that planning found, and the journal; makes them durable with all that is ready, then names them (E1).
     pub fn intend(self, fs: &Fs, store: &Store, session: &Locked) -> Result<Intended, Error> {
         let Prepared { mut plan, draft, touched } = self;

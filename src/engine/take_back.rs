@@ -46,8 +46,6 @@ pub(super) fn after_failure(
 fn undone(why: Error, strays: &[Left]) -> Error {
     let undone = if !strays.is_empty() {
         why.with_kind(Kind::LeftOut).with_state(format!("undone, except for this:\n{}", shown(strays)))
-    } else if why.reason() == Some(&Reason::Stopped) {
-        why
     } else {
         why.with_state("what had been done was undone: the tree is as it was")
     };

@@ -14,7 +14,6 @@ mod ssh;
 
 mod ansible;
 mod cut;
-mod gate;
 mod install;
 mod net;
 mod one;

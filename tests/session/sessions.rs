@@ -1,10 +1,12 @@
 //! Sessions as a whole: ids and names, listing, damage, status, discarding, pruning, the log.
 
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 
 use crate::common::sweep::{Came, Sweep, is_whole, steps_of};
 use crate::common::{self, World};
+use crate::until;
 use insta::assert_snapshot;
 
 #[test]
@@ -565,6 +567,40 @@ fn what_sessions_take_is_told_as_du_tells_it() {
     assert_eq!(fits.stdout(), format!("{}\n", committed[0]));
     assert_eq!(world.recant("session prune --keep 1 --committed --json").ok().json()["bytes"], gone);
     assert_eq!(world.recant("status --json").ok().json()["store"]["bytes"], du(&world.session(last)));
+}
+
+#[test]
+fn what_was_committed_since_somebody_named_it_for_pruning_stays() {
+    let scene = || {
+        let world = World::new();
+        let id = world.edited("f");
+        (world, id)
+    };
+    let (world, id) = scene();
+    let steps = steps_of(|| world.call(["commit", &id]));
+    let n = 1 + steps.iter().position(|step| step.contains("journals/")).unwrap_or_else(|| panic!("{steps:?}"));
+    let (world, id) = scene();
+    let before = world.manifest();
+    let (script, begun, go) = (world.root().join("waits"), world.root().join("begun"), world.root().join("go"));
+    // A commit that waits before its journal, and has the locks.
+    world.write(&script, format!(": > {}\nwhile [ ! -e {} ]; do sleep 0.01; done\n", begun.display(), go.display()));
+    let mut commit = world.call(["commit", &id]).env("RECANT_STEPS", format!("run:{n}:sh {}", script.display())).command();
+    let mut commit = commit.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    until("the commit is at work", || begun.exists());
+    let mut prune = world.call(["session", "prune", &id]).command();
+    let mut prune = prune.stderr(Stdio::piped()).stdin(Stdio::null()).spawn().expect("it starts");
+    // It has decided, and waits for the lock that the commit holds.
+    let mut said = String::new();
+    let mut lines = BufReader::new(prune.stderr.take().expect("a pipe"));
+    lines.read_line(&mut said).expect("a line");
+    assert!(said.contains("another recant is at work"), "{said}");
+    std::fs::write(&go, "").expect("a file");
+    assert!(commit.wait().expect("its end").success());
+    lines.read_to_string(&mut said).expect("the rest");
+    assert_eq!(prune.wait().expect("its end").code(), Some(4), "{said}");
+    assert!(said.contains("stays: another recant has changed it meanwhile"), "{said}");
+    world.call(["rollback", &id]).run().ok();
+    before.assert_same(&world.manifest(), "rolled back");
 }
 
 #[test]

@@ -80,9 +80,6 @@ pub struct What {
     /// Say what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// When all is ready, say so on standard output, and wait for the line 'go' on standard input
-    #[arg(long, hide = true, conflicts_with = "dry_run")]
-    pub gate: bool,
     /// Only where the session puts on the tree what another machine's does: the hash of that
     #[arg(long, hide = true, value_name = "HASH")]
     pub mark: Option<String>,

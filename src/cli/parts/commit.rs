@@ -79,9 +79,8 @@ fn nothing(call: &Call, session: &Locked) -> Ended {
 
 /// Refuses what takes no part, before anything is done.
 fn refuse(args: &args::Commit, session: &Locked) -> Result<(), Problem> {
-    if args.what.gate || args.confirm_within.is_some() {
-        let with = if args.what.gate { "on several machines" } else { "with --confirm-within" };
-        let problem = Problem::new(Kind::Usage, format!("a part of a session is not committed {with}"));
+    if args.confirm_within.is_some() {
+        let problem = Problem::new(Kind::Usage, "a part of a session is not committed with --confirm-within");
         return Err(problem.remedy("name whole paths, or commit the part without it"));
     }
     if args.merge {

@@ -49,10 +49,6 @@ fn part(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
     if !in_blocks && !args.merge {
         return Ok(None);
     }
-    if what.gate {
-        let problem = Problem::new(Kind::Usage, "a part of a session is not taken back on several machines");
-        return Err(problem.remedy("name whole paths, or one machine"));
-    }
     if in_blocks && args.force {
         let problem = Problem::new(Kind::Usage, "--force overwrites whole files, and blocks are taken out of what is there");
         return Err(problem.remedy("name whole paths, or leave --force out"));
