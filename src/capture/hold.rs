@@ -623,7 +623,6 @@ fn keep_first(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes, un
     header.unsynced = unsynced;
     header.lines = lines;
     header.counts = Counts { changes: count, inside: 0, ever_in: 0 };
-    header.mark = None;
     header.mounts = mounts_of(changes)?;
     header.sizes = Sizes { held: size_of(changes), ..Sizes::default() };
     session.save_after_all(fs, written, record, header)

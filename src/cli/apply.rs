@@ -10,7 +10,7 @@ use super::awaited::{self, Awaited};
 use super::bar::Bar;
 use super::problem::{Against, Problem};
 use super::which::Want;
-use super::{Call, Ended, collect, meant, merge, picks, place, recover, text};
+use super::{Call, Ended, collect, merge, picks, place, recover, text};
 use crate::checkpoint::limits::{self, Large, Limits};
 use crate::commit::{self, Request};
 use crate::config;
@@ -221,7 +221,7 @@ pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
 
 /// Reports what a rollback would do, with the session that it would roll back.
 pub fn would_roll_back(call: &Call, args: &args::Back) -> Result<(Id, Report), Problem> {
-    let (store, mut session) = to_look_at(call, args.what.key(), Want::RollBack)?;
+    let (store, mut session) = to_look_at(call, &args.what.id, Want::RollBack)?;
     let paths = paths(store, &session, &args.what, Verb::Rollback)?;
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
         crate::rollback::rollback(session, paths, on_conflict(args.force), aside)
@@ -347,13 +347,8 @@ impl LeftBehind {
 
 fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<Ended, Problem> {
     let said = Said { dry_run: what.dry_run, all };
-    meant::refuse_namesake(call, what, act.verb)?;
-    if let Some(ended) = meant::not_here_yet(call, what, act.verb)? {
-        return Ok(ended);
-    }
     let (store, mut session) =
-        if said.dry_run { to_look_at(call, what.key(), act.verb.into())? } else { call.locked(what.key(), act.verb.into())? };
-    meant::refuse_another(what, &session)?;
+        if said.dry_run { to_look_at(call, &what.id, act.verb.into())? } else { call.locked(&what.id, act.verb.into())? };
     picks::refuse_changed(what.picked.as_ref(), &session)?;
     let mut paths = paths(store, &session, what, act.verb)?;
     let effect = if said.dry_run { Effect::Print } else { Effect::Apply };

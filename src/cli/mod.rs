@@ -46,7 +46,6 @@ mod log_filter;
 mod made;
 mod manual;
 mod mcp;
-mod meant;
 mod merge;
 mod misuse;
 mod moving;

@@ -7,7 +7,6 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 
 use super::error::{bad_path, broken, here};
-use super::mark;
 use super::originals::Keeping;
 use super::stream::{Head, History, Object, Receiving, Record, parse};
 use crate::engine::conflict::Conflict;
@@ -84,7 +83,7 @@ impl Mapping {
     }
 
     /// Identifies the stream with the places of its paths: the same pair is the same session.
-    fn mark(&self, stream: Hash) -> Hash {
+    fn identity(&self, stream: Hash) -> Hash {
         let mut hasher = Hasher::default();
         hasher.update(&stream.0);
         for Rule { from, to, .. } in &self.0 {
@@ -120,10 +119,10 @@ pub fn import(fs: &Fs, store: &Store, from: &mut dyn Read, mapping: &Mapping) ->
     let (mut receiving, head) = Receiving::begin(from)?;
     check_head(&head)?;
     if store.has(&head.id)? {
-        let mark = mapping.mark(receiving.pass_over()?);
+        let identity = mapping.identity(receiving.pass_over()?);
         let header = store.session(&head.id)?.header;
         // A discarded session holds nothing that could be committed.
-        return if header.imported == Some(mark) && header.status() != Status::Discarded {
+        return if header.imported == Some(identity) && header.status() != Status::Discarded {
             Ok(Arrived::Before(head.id))
         } else {
             Err(here(head.id))
@@ -179,7 +178,6 @@ fn receive(
         objects: &objects,
         of: head.changes,
         list: Vec::new(),
-        came: Vec::new(),
         directory_times: Vec::new(),
         by_number: HashMap::new(),
         held: HashMap::new(),
@@ -198,7 +196,7 @@ fn receive(
             Record::End(hash) => break hash,
         }
     };
-    let Taken { changes, mark, bytes, unsynced, many, keeping } = taking.finish()?;
+    let Taken { changes, bytes, unsynced, many, keeping } = taking.finish()?;
     let is_in = keeping.is_some();
     if let Some(keeping) = keeping {
         keeping.finish(&changes)?;
@@ -220,8 +218,7 @@ fn receive(
     if is_in {
         header = header.sealing(&vec![Side::In; changes.list.len()]);
     }
-    header.imported = Some(mapping.mark(stream));
-    header.mark = mark;
+    header.imported = Some(mapping.identity(stream));
     if let Some(history) = &head.run {
         let at = dir.at(b"run.json");
         fs.replace(at, &crate::tree::json::text(&run_of(history, head.by.as_ref())))?;
@@ -270,8 +267,6 @@ struct Taking<'a> {
     objects: &'a Dir,
     of: u64,
     list: Vec<Change>,
-    /// The original path of each change, if paths are mapped.
-    came: Vec<(u32, AbsPath)>,
     directory_times: Vec<DirectoryTime>,
     /// The index in `list` of a change, by its number.
     by_number: HashMap<u32, usize>,
@@ -297,7 +292,6 @@ struct Open {
 struct Taken<'a> {
     keeping: Option<Keeping<'a>>,
     changes: Changes,
-    mark: Option<Hash>,
     bytes: u64,
     unsynced: Vec<File>,
     many: bool,
@@ -308,11 +302,7 @@ impl<'a> Taking<'a> {
         if self.list.len() as u64 == self.of {
             return Err(broken("it holds more changes than it counts"));
         }
-        let path = self.mapping.map(&change.path)?;
-        let came = std::mem::replace(&mut change.path, path);
-        if !self.mapping.0.is_empty() {
-            self.came.push((change.n, came));
-        }
+        change.path = self.mapping.map(&change.path)?;
         self.refuse_store(&change.path, change.before.object.as_ref(), change.after.as_ref())?;
         if matches!(change.before.object, Some(State { what: What::File { hash: None, .. }, .. })) {
             return Err(broken(format!("{}: the hash of its content before the change is missing", change.path)));
@@ -464,14 +454,12 @@ impl<'a> Taking<'a> {
         self.list.sort_by(|a, b| a.path.cmp(&b.path));
         let times: BTreeMap<AbsPath, DirectoryTime> =
             self.directory_times.into_iter().map(|time| (time.path.clone(), time)).collect();
-        // With a checkpoint, the content of `after` is on the tree.
-        let mark = self.keeping.is_none().then(|| mark::of_came(&self.list, &self.came));
         let changes = Changes { list: self.list, directory_times: times.into_values().collect() };
         if let Some((path, why)) = changes.contradiction() {
             return Err(broken(format!("{path} {why}")));
         }
         let many = self.held.len() >= MANY;
-        Ok(Taken { changes, mark, bytes: self.bytes, unsynced: self.unsynced, many, keeping: self.keeping })
+        Ok(Taken { changes, bytes: self.bytes, unsynced: self.unsynced, many, keeping: self.keeping })
     }
 }
 

@@ -13,10 +13,8 @@
 mod error;
 mod export;
 mod import;
-mod mark;
 mod originals;
 mod stream;
 
 pub use export::{Exported, With, export};
 pub use import::{Arrived, Mapping, conflicts, import};
-pub use mark::mark;

@@ -200,10 +200,6 @@ pub struct Header {
     /// The hash of the stream that it came as, and of where its paths were mapped to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Hash>,
-    /// The hash of what it puts on the tree, under the paths that it had where it came from. It tells that this is the session that came
-    /// as a stream, and that it holds what it held then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mark: Option<Hash>,
     /// The mount points, beside `/`, of the file systems that held its paths when it was collected or sealed. Without one of them, what
     /// is found at such a path belongs to another file system.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -277,7 +273,6 @@ impl Header {
             checkpoint: Checkpoint::Kept,
             discarded: None,
             imported: None,
-            mark: None,
             mounts: Vec::new(),
             left: Vec::new(),
             extra: Map::new(),

@@ -255,7 +255,6 @@ impl Locked {
         header.lines += lines.len() as u64;
         header.counts.changes = changes;
         header.sizes.held = held;
-        header.mark = None;
         // D1: content and lines are durable before the count that makes them count.
         let own = self.dir.path().to_owned();
         let files: Vec<_> = content.iter().map(|file| (file, objects.path())).chain([(&file, &*own)]).collect();

@@ -285,7 +285,7 @@ impl Locked {
         (told, base): (Told, Option<&Base>),
     ) -> Result<(), Error> {
         let Told { changes, mounts } = told;
-        let mut header = Header { uncollected: false, mark: None, mounts, ..self.header.clone() };
+        let mut header = Header { uncollected: false, mounts, ..self.header.clone() };
         header.tell_of(&step);
         let (mut of_header, mut records) = match header.steps.take() {
             Some(steps) => (steps, Vec::new()),
@@ -326,7 +326,7 @@ impl Locked {
         list.check(&self.header, n)?;
         let (now, then) = (self.changes()?, list.net(self, n)?);
         let lines = differing(&now, &then);
-        let mut header = Header { mark: None, ..self.header.clone() };
+        let mut header = self.header.clone();
         let (mut of_header, records) = match header.steps.take() {
             Some(steps) => (steps, Vec::new()),
             None => self.first_record()?,

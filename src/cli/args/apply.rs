@@ -80,15 +80,6 @@ pub struct What {
     /// Say what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Only where the session puts on the tree what another machine's does: the hash of that
-    #[arg(long, hide = true, value_name = "HASH")]
-    pub mark: Option<String>,
-    /// The session that another machine means by this name
-    #[arg(long, hide = true, value_name = "ID")]
-    pub meant: Option<String>,
-    /// With --dry-run: another machine's commit would bring it where it is missing
-    #[arg(long, hide = true, requires = "dry_run")]
-    pub brought: bool,
     /// The picks of a person on a screen, in place of paths
     #[arg(skip)]
     pub picked: Option<Picked>,

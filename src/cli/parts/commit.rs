@@ -45,8 +45,7 @@ fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem> {
         return Ok(None);
     }
     let want = Want::Commit;
-    let (store, mut session) =
-        if what.dry_run { apply::to_look_at(call, what.key(), want)? } else { call.locked(what.key(), want)? };
+    let (store, mut session) = if what.dry_run { apply::to_look_at(call, &what.id, want)? } else { call.locked(&what.id, want)? };
     let (changes, session_id) = (session.changes()?, session.id().to_string());
     let is_part = match &what.picked {
         Some(_) if what.beside => true,

@@ -40,7 +40,7 @@ fn part(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
         return Ok(None);
     }
     let want = Want::RollBack;
-    let (store, session) = if what.dry_run { apply::to_look_at(call, what.key(), want)? } else { call.locked(what.key(), want)? };
+    let (store, session) = if what.dry_run { apply::to_look_at(call, &what.id, want)? } else { call.locked(&what.id, want)? };
     let changes = session.changes()?;
     let in_blocks = match &what.picked {
         Some(picked) => picks::is_in_blocks(picked, &changes),
