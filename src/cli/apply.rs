@@ -644,7 +644,6 @@ pub fn say_part(call: &Call, id: &Id, report: &Report, (dry_run, all): (bool, bo
 /// Reports it for programs.
 fn tell(call: &Call, id: &Id, report: &Report, said: Said, (awaited, part_of): (Option<&Awaited>, Option<Whole<'_>>)) {
     let out = &call.out;
-    out.changes.set(Some(report.rows.len() as u64));
     *out.session.borrow_mut() = Some(id.clone());
     if !out.is_text() {
         let large = report.large.iter().map(|large| said_of(large, &large.path.to_string()));

@@ -227,10 +227,8 @@ fn drop_held(call: &Call, store: &Store, session: &mut Locked, done: &mut Done) 
     let (before, steps) = (session.header.clone(), steps_of(session));
     let _noting = interrupt::note(Asked::GoesOn);
     let discarded = prune::discard(&call.fs, session);
-    let changes = out_of(&before);
     if is_done(&discarded) {
         note_in_log(call, store, "discard", &before);
-        call.out.changes.set(Some(call.out.changes.get().unwrap_or(0) + changes));
     }
     // If only a part could be removed, the error says that it is discarded.
     if discarded.is_ok() {

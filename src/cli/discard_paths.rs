@@ -160,7 +160,6 @@ fn words(session: &Session, words: Vec<Vec<u8>>) -> Vec<Arg> {
 fn note(call: &Call, store: &Store, session: &Locked, paths: u64) {
     let entry = log::Entry::new("discard paths", session.id(), session.header.generation, "done", paths);
     call.note_in_log(store, &entry.of(&session.header));
-    call.out.changes.set(Some(paths));
 }
 
 fn say(call: &Call, document: &Document) {

@@ -61,7 +61,7 @@ fn on_terminal(word: &str) -> Ended {
         Err(error) if error.reason() == Some(&Reason::OtherProtocol) => return Ended::Command(MISSING),
         Err(error) => return refused(&error.into()),
     };
-    match command(&request, Carrier::Terminal) {
+    match command(&request) {
         Ok((mut command, _)) => refused(&unstarted(&command.exec())),
         Err(problem) => refused(&problem),
     }
@@ -88,7 +88,7 @@ fn over_connection(held: Option<&str>) -> Ended {
         Ok(request) => request,
         Err(problem) => return door::refuse(&problem),
     };
-    let ended = command(&request, Carrier::Relay).and_then(|(command, verb)| {
+    let ended = command(&request).and_then(|(command, verb)| {
         let cut = verb.as_ref().map_or(Cut::Ends, at_cut);
         let input = match &verb {
             _ if !request.input => Input::None,
@@ -102,14 +102,14 @@ fn over_connection(held: Option<&str>) -> Ended {
 }
 
 /// The command for recant with the near side's words, and the verb, if the words make one.
-fn command(request: &Request, carrier: Carrier) -> Result<(Command, Option<Verb>), Problem> {
+fn command(request: &Request) -> Result<(Command, Option<Verb>), Problem> {
     let words = request.words().ok_or_else(|| Problem::refused("the request is invalid: an argument is malformed"))?;
     let verb =
         Cli::try_parse_from([OsString::from("recant")].iter().chain(&words)).ok().map(|cli| cli.verb.unwrap_or(Verb::Here));
     // By its name, which process listings show. If the name is now another file's (put there meanwhile), by the file itself.
     let own = std::env::current_exe().ok().filter(|path| path.exists());
     let mut command = Command::new(own.unwrap_or_else(|| "/proc/self/exe".into()));
-    command.arg0("recant").arg("--far").arg(Near::of(request, carrier).word()).args(words);
+    command.arg0("recant").arg("--far").arg(Near::of(request).word()).args(words);
     // The near side does not know this side's settings, and it has chosen the machine.
     command.env_remove("RECANT_HOST");
     command.envs(request.store.iter().map(|store| ("RECANT_STORE", store)));
@@ -151,55 +151,36 @@ fn refused(problem: &Problem) -> Ended {
     Ended::With(problem.kind)
 }
 
-/// The way of a verb's output to the near side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Carrier {
-    /// The relay, which takes out the line of facts.
-    Relay,
-    /// A terminal, where all that is written is seen.
-    Terminal,
-}
-
-/// Facts about the near side for a verb: the descriptors on which colour is wanted, those that are terminals, and if a relay
-/// listens.
+/// Facts about the near side for a verb: the descriptors on which colour is wanted, those that are terminals, and how it reaches this
+/// machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Near {
     color: Vec<u8>,
     terminals: Vec<u8>,
-    relayed: bool,
     /// The options with which it reaches this machine.
     reached: String,
 }
 
 impl Near {
-    fn of(request: &Request, carrier: Carrier) -> Self {
+    fn of(request: &Request) -> Self {
         Self {
             color: request.color.clone(),
             terminals: request.terminals.clone(),
-            relayed: carrier == Carrier::Relay,
             reached: request.reached.clone().unwrap_or_default(),
         }
     }
 
     fn word(&self) -> String {
         let digits = |list: &[u8]| list.iter().map(u8::to_string).collect::<String>();
-        let relayed = if self.relayed { "relayed" } else { "" };
-        format!("{}:{}:{relayed}:{}", digits(&self.color), digits(&self.terminals), self.reached)
+        format!("{}:{}:{}", digits(&self.color), digits(&self.terminals), self.reached)
     }
 
     /// Reads what [`Near::word`] wrote.
     pub fn read(word: &str) -> Self {
         let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0').collect();
-        let mut parts = word.splitn(4, ':');
+        let mut parts = word.splitn(3, ':');
         let mut part = || parts.next().unwrap_or_default();
-        Self { color: digits(part()), terminals: digits(part()), relayed: part() == "relayed", reached: part().into() }
-    }
-
-    /// Tells the relay the number of changes, as the verb's last output.
-    pub fn tell(&self, changes: u64) {
-        if self.relayed {
-            let _gone = std::io::stderr().write_all(&[far::FACTS, changes.to_string().as_bytes(), b"\n"].concat());
-        }
+        Self { color: digits(part()), terminals: digits(part()), reached: part().into() }
     }
 
     /// The options with which the near side reaches this machine: `-H web1`. Empty if it did not say.

@@ -222,11 +222,7 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         return remote::finish(&call.out, ended, cli.verb());
     }
     let ended = call.carry_out(cli.verb.unwrap_or(Verb::Here)).map_err(|problem| call.with_remedy(problem));
-    let ended = finish(&call.out, ended, effects);
-    if let Some((near, changes)) = near.zip(call.out.changes.get()) {
-        near.tell(changes);
-    }
-    ended
+    finish(&call.out, ended, effects)
 }
 
 /// The options that commands in messages repeat, quoted for a shell.

@@ -39,8 +39,6 @@ pub enum Form {
 pub struct Out {
     /// The form of results.
     pub form: Form,
-    /// The number of changes that the verb was about, if known: another machine asks for it.
-    pub changes: Cell<Option<u64>>,
     /// The session that the verb made or changed, if known: a screen that called the verb asks for it.
     pub session: RefCell<Option<Id>>,
     /// All that is printed, if that is kept for a screen.
@@ -99,7 +97,6 @@ impl Out {
         };
         Self {
             form,
-            changes: Cell::new(None),
             session: RefCell::default(),
             kept: None,
             quiet,

@@ -119,7 +119,7 @@ fn answered(mut door: &UnixStream, request: &Request) -> Result<Option<Ended>, L
                 // Without an end it is why the request was refused.
                 ended = Some(Ended::With(Kind::Refused));
             }
-            Down::Ended(outcome) => return Ok(Some(Ended::Command(outcome.status))),
+            Down::Ended(status) => return Ok(Some(Ended::Command(status))),
             Down::Taken(_) | Down::Alive => {}
         }
     }

@@ -597,7 +597,6 @@ fn end(
     let ended = Ended::Command(if exit == 0 && held.too_much.is_some() { status_of(Exit::Signal(libc::SIGKILL)) } else { exit });
     // Standard output is the command's: what a commit prints goes to standard error.
     call.out.divert();
-    call.out.changes.set(Some(held.changes));
     let id = session.id().clone();
     let is_text = call.out.is_text();
     let note = |text: String| {

@@ -1,7 +1,6 @@
 //! Carries out a verb on the far side, and first installs recant there if it has none.
 
 use super::error::{lost, missing};
-use super::frame::Outcome;
 use super::install;
 use super::link::{Answers, Install, Link, on_terminal};
 use super::request::Request;
@@ -11,9 +10,9 @@ use super::{MISSING, far};
 use crate::error::{Error, Reason};
 
 impl Link<'_> {
-    /// Has the far side's recant carry out `request`. `input` is its standard input, `sink` takes its output. If there is no recant of this
+    /// Has the far side's recant carry out `request`, and returns its exit status. `input` is its standard input, `sink` takes its output. If there is no recant of this
     /// protocol, it is first installed there. Nothing of `input` is read before the far side has answered.
-    pub fn carry_out(&self, request: &Request, input: Option<Input>, sink: &mut Sink<'_>) -> Result<Outcome, Error> {
+    pub fn carry_out(&self, request: &Request, input: Option<Input>, sink: &mut Sink<'_>) -> Result<u8, Error> {
         let mut input = input;
         match self.once(request, &mut input, sink) {
             Err(error) if error.reason() == Some(&Reason::NoRecant) && self.install == Install::Allowed => {
@@ -24,8 +23,8 @@ impl Link<'_> {
         }
     }
 
-    /// Runs `request` on a terminal of the far side, which is this side's: all three streams are ssh's own.
-    pub fn on_terminal(&self, request: &Request) -> Result<Outcome, Error> {
+    /// Runs `request` on a terminal of the far side, which is this side's: all three streams are ssh's own. Returns the exit status.
+    pub fn on_terminal(&self, request: &Request) -> Result<u8, Error> {
         let word = request.word()?;
         let once = || -> Result<u8, Error> {
             let mut command = self.command("-tt", &on_terminal(self.target.sudo, &word));
@@ -46,6 +45,6 @@ impl Link<'_> {
         if status == 255 && self.answers().is_err() {
             return Err(lost(&self.host()));
         }
-        Ok(Outcome { status, changes: None })
+        Ok(status)
     }
 }

@@ -8,7 +8,7 @@ use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
-use super::frame::{Down, Outcome, Up};
+use super::frame::{Down, Up};
 
 /// The behaviour of a verb when the connection is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,10 +39,6 @@ pub enum Input {
     /// from it, and half of it must not count as all.
     Guarded,
 }
-
-/// The start of the line, on standard error, with a verb's number of changes. It begins with the record separator of ASCII. The line is
-/// not passed on.
-pub const FACTS: &[u8] = b"\x1erecant changes=";
 
 /// Carries out `command` to its end, with the connection as its terminal. If the near side counts a `silence` as a cut, it is told often
 /// enough that this side is there. Errors: the command cannot be started.
@@ -94,7 +90,8 @@ enum Event {
     Frame(Up),
     /// The connection is gone.
     Cut,
-    Ended(Outcome),
+    /// The child has ended, with this status.
+    Ended(u8),
 }
 
 fn serve(near: &Near, events: &Receiver<Event>, group: Group, feed: Sender<Option<Vec<u8>>>, cut: Cut) {
@@ -119,8 +116,8 @@ fn serve(near: &Near, events: &Receiver<Event>, group: Group, feed: Sender<Optio
                 }
                 feed = None;
             }
-            Event::Ended(outcome) => {
-                near.end(outcome);
+            Event::Ended(status) => {
+                near.end(status);
                 return;
             }
         }
@@ -196,8 +193,8 @@ impl Near {
     }
 
     /// Sends the last frame.
-    fn end(&self, outcome: Outcome) {
-        self.send(&Down::Ended(outcome));
+    fn end(&self, status: u8) {
+        self.send(&Down::Ended(status));
         self.cut.store(true, Ordering::Relaxed);
     }
 
@@ -225,48 +222,27 @@ impl Near {
 
     /// Passes on the child's output, and reports its end once all output is passed on.
     fn hand_on(&self, child: &mut Child, tell: Sender<Event>) {
-        let output = child.stdout.take().map(|stdout| self.output(stdout));
-        let errors = child.stderr.take().map(|stderr| self.errors(stderr));
+        let output = child.stdout.take().map(|stdout| self.pass(stdout, 1, Down::Output));
+        let errors = child.stderr.take().map(|stderr| self.pass(stderr, 2, Down::Errors));
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default());
         std::thread::spawn(move || {
             output.map(JoinHandle::join);
-            let changes = errors.and_then(|errors| errors.join().ok().flatten());
-            let status = pid.and_then(wait).map_or(1, status);
-            let _ended = tell.send(Event::Ended(Outcome { status, changes }));
+            errors.map(JoinHandle::join);
+            let _ended = tell.send(Event::Ended(pid.and_then(wait).map_or(1, status)));
         });
     }
 
-    fn output(&self, mut stdout: ChildStdout) -> JoinHandle<()> {
+    /// Passes on one stream of the child: 1 or 2.
+    fn pass(&self, mut from: impl Read + Send + 'static, stream: u8, frame: fn(Vec<u8>) -> Down) -> JoinHandle<()> {
         let near = self.clone();
         std::thread::spawn(move || {
             let mut buffer = vec![0; 64 << 10];
             // When the near side has closed it, the pipe is dropped, and the child gets EPIPE.
-            while !near.is_closed(1)
-                && let Some(bytes) = some_of(&mut stdout, &mut buffer)
+            while !near.is_closed(stream)
+                && let Some(bytes) = some_of(&mut from, &mut buffer)
             {
-                near.send(&Down::Output(bytes.to_vec()));
+                near.send(&frame(bytes.to_vec()));
             }
-        })
-    }
-
-    fn errors(&self, mut stderr: ChildStderr) -> JoinHandle<Option<u64>> {
-        let near = self.clone();
-        std::thread::spawn(move || {
-            let mut buffer = vec![0; 64 << 10];
-            let mut facts = Facts::default();
-            while !near.is_closed(2)
-                && let Some(bytes) = some_of(&mut stderr, &mut buffer)
-            {
-                let bytes = facts.without(bytes);
-                if !bytes.is_empty() {
-                    near.send(&Down::Errors(bytes));
-                }
-            }
-            let rest = facts.end();
-            if !rest.is_empty() {
-                near.send(&Down::Errors(rest));
-            }
-            facts.changes
         })
     }
 }
@@ -296,45 +272,6 @@ fn wait(pid: Pid) -> Option<ExitStatus> {
 pub fn status(ended: ExitStatus) -> u8 {
     let status = ended.code().unwrap_or_else(|| 128 + ended.signal().unwrap_or(0));
     u8::try_from(status).unwrap_or(u8::MAX)
-}
-
-/// Removes the line of [`FACTS`] from a verb's standard error.
-#[derive(Default)]
-struct Facts {
-    /// The start of a line that may be that line.
-    held: Vec<u8>,
-    /// True if the last byte passed on was in the middle of a line.
-    inside: bool,
-    changes: Option<u64>,
-}
-
-impl Facts {
-    fn without(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let mut rest = Vec::with_capacity(bytes.len());
-        for line in bytes.split_inclusive(|b| *b == b'\n') {
-            if self.inside || self.held.is_empty() && line[0] != FACTS[0] {
-                rest.extend(line);
-                self.inside = line.last() != Some(&b'\n');
-                continue;
-            }
-            self.held.extend(line);
-            let is_it = self.held.starts_with(&FACTS[..FACTS.len().min(self.held.len())]) && self.held.len() < 64;
-            if !is_it {
-                self.inside = self.held.last() != Some(&b'\n');
-                rest.append(&mut self.held);
-            } else if let Some(line) = self.held.strip_suffix(b"\n") {
-                let number = line.get(FACTS.len()..).and_then(|number| std::str::from_utf8(number).ok());
-                self.changes = number.and_then(|number| number.parse().ok());
-                self.held.clear();
-            }
-        }
-        rest
-    }
-
-    /// Returns the held bytes at the end of the stream.
-    fn end(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.held)
-    }
 }
 
 /// The reader of standard input.
@@ -370,23 +307,4 @@ fn feeder(near: Near, taker: Option<Taker>) -> Sender<Option<Vec<u8>>> {
         }
     });
     feed
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_line_of_facts_is_taken_out_wherever_it_is_cut() {
-        let text = b"one\n\x1erecant changes=12\ntwo\n\x1eother\nx\x1erecant changes=3\n";
-        for cut in 0..text.len() {
-            let mut facts = Facts::default();
-            let mut rest = facts.without(&text[..cut]);
-            rest.extend(facts.without(&text[cut..]));
-            rest.extend(facts.end());
-            let wanted = b"one\ntwo\n\x1eother\nx\x1erecant changes=3\n";
-            assert_eq!(rest.escape_ascii().to_string(), wanted.escape_ascii().to_string(), "cut at {cut}");
-            assert_eq!(facts.changes, Some(12), "cut at {cut}");
-        }
-    }
 }

@@ -36,17 +36,8 @@ pub enum Down {
     Taken(u32),
     /// A sign that it is there, while it has nothing else to send.
     Alive,
-    /// The verb's end. The last frame.
-    Ended(Outcome),
-}
-
-/// The end of a verb on the far side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Outcome {
-    /// Its exit status; 128 + n if signal n ended it.
-    pub status: u8,
-    /// The number of changes that it was about, if it reported one.
-    pub changes: Option<u64>,
+    /// The verb's end: its exit status; 128 + n if signal n ended it. The last frame.
+    Ended(u8),
 }
 
 impl Up {
@@ -83,12 +74,7 @@ impl Down {
             Down::Errors(bytes) => send(to, b'x', bytes),
             Down::Taken(count) => send(to, b't', &count.to_be_bytes()),
             Down::Alive => send(to, b'a', &[]),
-            Down::Ended(Outcome { status, changes: None }) => send(to, b'q', &[*status]),
-            Down::Ended(Outcome { status, changes: Some(changes) }) => {
-                let mut body = vec![*status];
-                body.extend(changes.to_be_bytes());
-                send(to, b'q', &body)
-            }
+            Down::Ended(status) => send(to, b'q', &[*status]),
         }
     }
 
@@ -100,11 +86,7 @@ impl Down {
             (b'x', _) => Down::Errors(body),
             (b't', count) => Down::Taken(u32::from_be_bytes(count.try_into().map_err(|_| unknown(kind))?)),
             (b'a', []) => Down::Alive,
-            (b'q', [status]) => Down::Ended(Outcome { status: *status, changes: None }),
-            (b'q', [status, changes @ ..]) => {
-                let changes = u64::from_be_bytes(changes.try_into().map_err(|_| unknown(kind))?);
-                Down::Ended(Outcome { status: *status, changes: Some(changes) })
-            }
+            (b'q', [status]) => Down::Ended(*status),
             _ => return Err(unknown(kind)),
         }))
     }
@@ -162,9 +144,7 @@ mod tests {
         let mut from = &*wire;
         up.iter().for_each(|frame| assert_eq!(Up::read(&mut from).unwrap().as_ref(), Some(frame)));
         assert_eq!(Up::read(&mut from).unwrap(), None);
-        let ended = |changes| Down::Ended(Outcome { status: 3, changes });
-        let down =
-            [Down::Output(vec![]), Down::Errors(b"x\n".into()), Down::Taken(7), Down::Alive, ended(None), ended(Some(1 << 40))];
+        let down = [Down::Output(vec![]), Down::Errors(b"x\n".into()), Down::Taken(7), Down::Alive, Down::Ended(3)];
         let mut wire = Vec::new();
         down.iter().for_each(|frame| frame.write(&mut wire).unwrap());
         let mut from = &*wire;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::error::{lost, no_input, no_ssh, stalled, too_long};
-use super::frame::{Down, LIMIT, Outcome, Up, WINDOW};
+use super::frame::{Down, LIMIT, Up, WINDOW};
 use super::host::Target;
 use super::opened::Opened;
 use super::place::{PLACE, VERSION};
@@ -67,7 +67,7 @@ impl Link<'_> {
         }
     }
 
-    pub(super) fn once(&self, request: &Request, input: &mut Option<Input>, sink: &mut Sink<'_>) -> Result<Outcome, Error> {
+    pub(super) fn once(&self, request: &Request, input: &mut Option<Input>, sink: &mut Sink<'_>) -> Result<u8, Error> {
         let mut wire = self.open_relay()?;
         let json = request.json();
         if json.len() > LIMIT {
@@ -112,7 +112,7 @@ impl Link<'_> {
         }
     }
 
-    fn receive(&self, wire: &mut Opened, up: &Upwards, credit: &Credit, sink: &mut Sink<'_>) -> Result<Outcome, Error> {
+    fn receive(&self, wire: &mut Opened, up: &Upwards, credit: &Credit, sink: &mut Sink<'_>) -> Result<u8, Error> {
         let mut closed = [false; 2];
         // Sent once: frames would pile up here if the far side writes on and reads nothing.
         let mut deliver = |stream, number: u8, bytes: &[u8]| {
@@ -127,7 +127,7 @@ impl Link<'_> {
                 Ok(Some(Down::Errors(bytes))) => deliver(Stream::Errors, 2, &bytes),
                 Ok(Some(Down::Taken(count))) => credit.give(count as usize),
                 Ok(Some(Down::Alive)) => {}
-                Ok(Some(Down::Ended(outcome))) => return Ok(outcome),
+                Ok(Some(Down::Ended(status))) => return Ok(status),
                 Ok(None) | Err(_) => {
                     let host = self.host();
                     return Err(wire.patience.ran_out().map_or_else(|| lost(&host), |silence| stalled(&host, silence)));

@@ -24,8 +24,8 @@ mod silence;
 pub mod streams;
 mod upwards;
 
-/// The version of the protocol; docs/remote.md describes each one.
-pub const PROTOCOL: u32 = 2;
+/// The version of the protocol, which docs/remote.md describes.
+pub const PROTOCOL: u32 = 3;
 
 /// The exit status of a far side without a recant of this protocol. A verb may end with it, too: then the far side is asked.
 pub const MISSING: u8 = 213;

@@ -435,7 +435,7 @@ fn the_door_shows_its_own_session_and_does_nothing_else_whoever_asks() {
         let id = desk.ids().last().unwrap().clone();
         let door = desk.world.session(&id).join("inner/door");
         let request = |words: &[&str], more: serde_json::Value| {
-            let mut request = serde_json::json!({ "protocol": 2, "argv": words, "color": [], "terminals": [], "input": false });
+            let mut request = serde_json::json!({ "protocol": 3, "argv": words, "color": [], "terminals": [], "input": false });
             request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             request
         };
@@ -461,7 +461,7 @@ fn the_door_shows_its_own_session_and_does_nothing_else_whoever_asks() {
             &["diff", &id, "--tool=touch"],
             &["--store", elsewhere.to_str().unwrap(), "diff", &id],
             &["-H", "local", "diff", &id],
-            &["--far", "::relayed:", "diff", &id],
+            &["--far", "::", "diff", &id],
             &["cat", &id, "lib.rs"],
             &["list"],
             &["far", "--door", &id],

@@ -142,7 +142,7 @@ fn what_cannot_be_put_there_is_said_with_what_would_do_it() {
         assert!(!text.contains("cat: "), "noise of the shell there: {words}: {said}");
         assert_eq!(placed(&host), [""; 0], "{why}");
     };
-    refused("-H web1 --no-install status", "there is no recant of protocol 2 there", "--no-install");
+    refused("-H web1 --no-install status", "there is no recant of protocol 3 there", "--no-install");
     host.write("bin/uname", "#!/bin/sh\n[ \"$1\" = -s ] && echo Linux || echo sparc64\n");
     std::fs::set_permissions(host.home.join("bin/uname"), PermissionsExt::from_mode(0o755)).unwrap();
     host.write(".noise", "PATH=$HOME/bin:$PATH");

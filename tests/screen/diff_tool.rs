@@ -159,7 +159,7 @@ fn the_settings_name_the_tool_and_the_call_goes_first() {
     --- stderr
     {"schema":2,"kind":"usage","message":"a tool shows no JSON","path":null,"state":null,"remedy":"recant diff --json shows the changes"}
     "#);
-    let said = world.call(["--far", ":::-H web1", "diff", &id, "--tool", "true"]).run().with(2);
+    let said = world.call(["--far", "::-H web1", "diff", &id, "--tool", "true"]).run().with(2);
     assert!(said.stderr().ends_with("\n        recant -H web1 diff prints the patch\n"), "{said}");
     assert_eq!(left(&world), 0);
 }

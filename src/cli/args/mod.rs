@@ -110,7 +110,7 @@ pub struct Global {
     #[arg(short = 'V', long, action = clap::ArgAction::Version)]
     pub version: Option<bool>,
     /// The far side's own: what the near side's descriptors are
-    #[arg(long, global = true, hide = true, value_name = "COLOR:TERMINALS:RELAYED:OPTIONS")]
+    #[arg(long, global = true, hide = true, value_name = "COLOR:TERMINALS:OPTIONS")]
     pub far: Option<String>,
 }
 

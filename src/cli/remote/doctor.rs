@@ -25,22 +25,22 @@ impl Far<'_> {
             Stream::Output => printed.write_all(bytes),
             Stream::Errors => out.pass_message(bytes),
         };
-        let outcome = self.link().carry_out(&self.request, None, &mut sink);
+        let ended = self.link().carry_out(&self.request, None, &mut sink);
         let took = begun.elapsed().as_millis();
         if out.is_text() {
             let own = if near.is_static { "static" } else { "not static, so it cannot be put on other machines: make static" };
             out.line(format_args!("here: recant {}, protocol {PROTOCOL}, {}, {own}", near.version, near.machine));
             out.line(format_args!("ssh: {}", near.ssh_words()));
-            if outcome.is_ok() {
+            if ended.is_ok() {
                 out.line(format_args!("{}: answered in {took} ms", self.target.name));
                 out.line("");
             }
             out.bytes(&printed);
-        } else if outcome.is_ok() {
+        } else if ended.is_ok() {
             let far = serde_json::from_slice(&printed).unwrap_or(Value::Null);
             out.document(&Doctor { host: &self.target.name, near, far });
         }
-        self.ended(outcome)
+        self.ended(ended)
     }
 }
 

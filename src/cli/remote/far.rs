@@ -7,7 +7,6 @@ use crate::cli::args::Cli;
 use crate::cli::problem::Problem;
 use crate::cli::{Call, Ended};
 use crate::error::{Error, Reason};
-use crate::remote::frame::Outcome;
 use crate::remote::host::Target;
 use crate::remote::link::Link;
 use crate::remote::request::Request;
@@ -54,10 +53,10 @@ impl<'a> Far<'a> {
         self.ended(self.link().on_terminal(&self.request))
     }
 
-    /// The end of the call by the machine's outcome.
-    pub fn ended(&self, ended: Result<Outcome, Error>) -> Result<Ended, Problem> {
+    /// The end of the call by the status of the machine's verb.
+    pub fn ended(&self, ended: Result<u8, Error>) -> Result<Ended, Problem> {
         match ended {
-            Ok(outcome) => Ok(Ended::Command(outcome.status)),
+            Ok(status) => Ok(Ended::Command(status)),
             Err(error) => match error.reason() {
                 Some(&Reason::Asked { signal }) => {
                     self.call.out.problem(&error.into());
