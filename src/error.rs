@@ -73,20 +73,10 @@ pub enum Reason {
     Denied,
     /// More files and directories than the limit of a snapshot.
     TooMany,
-    /// Another machine cannot be reached.
-    NoConnection,
-    /// The connection to it was cut.
+    /// The connection to another machine was cut.
     Cut,
-    /// It does not answer, or no longer.
-    NoAnswer,
     /// It has no recant of this protocol.
     NoRecant,
-    /// It has none, and none can be installed there.
-    NotInstalled,
-    /// sudo does not run it.
-    NoSudo,
-    /// The input for its verb cannot be read here.
-    NoInput,
     /// A signal came before it had answered.
     Asked {
         /// Its number.

@@ -9,7 +9,7 @@ use super::streams::{Input, Sink};
 use super::{MISSING, far};
 use crate::error::{Error, Reason};
 
-impl Link<'_> {
+impl Link {
     /// Has the far side's recant carry out `request`, and returns its exit status. `input` is its standard input, `sink` takes its output. If there is no recant of this
     /// protocol, it is first installed there. Nothing of `input` is read before the far side has answered.
     pub fn carry_out(&self, request: &Request, input: Option<Input>, sink: &mut Sink<'_>) -> Result<u8, Error> {
@@ -29,7 +29,7 @@ impl Link<'_> {
         let once = || -> Result<u8, Error> {
             let mut command = self.command("-tt", &on_terminal(self.target.sudo, &word));
             let mut child = command.spawn().map_err(|source| self.no_ssh(source))?;
-            let _listed = self.signals.map(|signals| signals.list(Wire::of_terminal(&child)));
+            let _listed = self.signals.list(Wire::of_terminal(&child));
             child.wait().map(far::status).map_err(|source| self.no_ssh(source))
         };
         let mut status = once()?;

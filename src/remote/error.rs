@@ -17,87 +17,87 @@ pub(super) fn no_host(words: &str, why: &str) -> Error {
 /// ssh cannot be started.
 pub(super) fn no_ssh(program: impl Display, source: &io::Error) -> Error {
     Error::new(Kind::Refused, format!("cannot start {program}: {}", reason(source)))
-        .with_reason(Reason::NoConnection)
         .with_remedy("install OpenSSH's client, or name it: remote.ssh in the settings")
 }
 
-fn on(host: &str, what: impl Display, reason: Reason) -> Error {
-    Error::new(Kind::Refused, format!("{host}: {what}")).with_reason(reason)
+fn on(host: &str, what: impl Display) -> Error {
+    Error::new(Kind::Refused, format!("{host}: {what}"))
 }
 
 /// An error before the far side had answered.
-fn unheard(host: &str, what: impl Display, reason: Reason) -> Error {
-    on(host, what, reason).with_state(format!("nothing is known to have been done on {host}"))
+fn unheard(host: &str, what: impl Display) -> Error {
+    on(host, what).with_state(format!("nothing is known to have been done on {host}"))
 }
 
 /// An error while the far side was at work, or may have been.
-fn cut(host: &str, what: impl Display, reason: Reason) -> Error {
-    on(host, what, reason)
+fn cut(host: &str, what: impl Display) -> Error {
+    on(host, what)
         .with_state(format!("{host} finishes or undoes by itself what it had begun"))
         .with_remedy(format!("recant -H {host} status tells what was done"))
 }
 
 /// ssh ended with this status before the far side had sent anything.
 pub(super) fn unreached(host: &str, status: u8) -> Error {
-    unheard(host, format_args!("no connection: ssh ended with status {status}"), Reason::NoConnection)
+    unheard(host, format_args!("no connection: ssh ended with status {status}"))
 }
 
 /// The far side sent no hello for so long.
 pub(super) fn mute(host: &str, silence: Duration) -> Error {
-    unheard(host, format_args!("no answer for {} s", silence.as_secs()), Reason::NoAnswer).with_remedy(format!(
+    unheard(host, format_args!("no answer for {} s", silence.as_secs())).with_remedy(format!(
         "ssh {host} true has to end within remote.timeout (settings); ssh -O exit {host} ends a shared connection that hangs"
     ))
 }
 
 /// The far side sent no hello, and other output without end.
 pub(super) fn noise(host: &str) -> Error {
-    unheard(host, "its login scripts write without end, so recant there never answers", Reason::NoAnswer)
+    unheard(host, "its login scripts write without end, so recant there never answers")
         .with_remedy(format!("ssh {host} true shows what its login scripts write"))
 }
 
 /// The connection ended before the end of the verb was known.
 pub(super) fn lost(host: &str) -> Error {
-    cut(host, "the connection was cut before the end was known", Reason::Cut)
+    cut(host, "the connection was cut before the end was known").with_reason(Reason::Cut)
 }
 
 /// Nothing came over the connection for so long.
 pub(super) fn stalled(host: &str, silence: Duration) -> Error {
-    cut(host, format_args!("nothing came from there for {} s, and the end is not known", silence.as_secs()), Reason::NoAnswer)
+    cut(host, format_args!("nothing came from there for {} s, and the end is not known", silence.as_secs()))
 }
 
 /// A signal came before the far side had answered.
-pub fn asked(host: &str, signal: u8) -> Error {
-    cut(host, "ended by a signal before the far side had answered", Reason::Asked { signal })
+pub(super) fn asked(host: &str, signal: u8) -> Error {
+    cut(host, "ended by a signal before the far side had answered").with_reason(Reason::Asked { signal })
 }
 
 /// The input for the far side's verb cannot be read here.
-pub fn no_input(host: &str, source: &io::Error) -> Error {
+pub(super) fn no_input(host: &str, source: &io::Error) -> Error {
     let why = reason(source);
-    cut(host, format_args!("standard input, which was to go there, cannot be read: {why}"), Reason::NoInput)
+    cut(host, format_args!("standard input, which was to go there, cannot be read: {why}"))
 }
 
 /// There is no recant of this protocol on the far side.
 pub(super) fn missing(host: &str) -> Error {
-    on(host, format_args!("there is no recant of protocol {PROTOCOL} there"), Reason::NoRecant)
+    on(host, format_args!("there is no recant of protocol {PROTOCOL} there"))
+        .with_reason(Reason::NoRecant)
         .with_remedy(format!("without --no-install this recant is put there: recant -H {host} doctor"))
 }
 
 /// sudo there runs nothing without a password, or nothing at all.
 pub fn no_sudo(host: &str) -> Error {
-    on(host, "sudo -n refused to run recant there", Reason::NoSudo)
+    on(host, "sudo -n refused to run recant there")
         .with_remedy(format!("allow it without a password in sudoers on {host}, or take sudo out of [remotes] in the settings"))
 }
 
 /// recant is to be run by sudo there, and there is no sudo.
 pub fn lacks_sudo(host: &str) -> Error {
-    on(host, "there is no sudo there, by which recant is to be run", Reason::NoSudo).with_remedy(format!(
+    on(host, "there is no sudo there, by which recant is to be run").with_remedy(format!(
         "install it on {host}, or take sudo out of [remotes] in the settings: who logs in as root needs none"
     ))
 }
 
 /// recant could not be installed there.
 pub(super) fn not_installed(host: &str, why: impl Display, remedy: impl Into<String>) -> Error {
-    on(host, format_args!("recant cannot be put there: {why}"), Reason::NotInstalled).with_remedy(remedy)
+    on(host, format_args!("recant cannot be put there: {why}")).with_remedy(remedy)
 }
 
 /// A request of so many bytes is too long for a command line or a frame; `over` names which.

@@ -1,4 +1,4 @@
-//! Names of machines: `user@host:port`, or a name of the settings.
+//! The name of a machine: `user@host:port`, or a name of the settings.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ impl Target {
     pub fn parse(words: &str, remotes: &BTreeMap<String, Remote>) -> Result<Self, Error> {
         let wrong = |why: &'static str| no_host(words, why);
         let (user, rest) = match words.rsplit_once('@') {
-            Some((user, rest)) => (Some(plain(user, OF_USER).ok_or(wrong("the user's name is none"))?), rest),
+            Some((user, rest)) => (Some(user.to_owned()), rest),
             None => (None, words),
         };
         let (host, port) = match rest.strip_prefix('[') {
@@ -43,26 +43,13 @@ impl Target {
         };
         let port = port.map(|port| port.parse().ok().filter(|port| *port > 0).ok_or(wrong("the port is no number up to 65535")));
         let port = port.transpose()?;
-        Self::with(words, host, user, port, remotes)
-    }
-
-    /// Makes a target of this name; `host` may be a name of `remotes`.
-    pub fn with(
-        name: &str,
-        host: &str,
-        user: Option<String>,
-        port: Option<u16>,
-        remotes: &BTreeMap<String, Remote>,
-    ) -> Result<Self, Error> {
-        let wrong = |why: &'static str| no_host(name, why);
-        let known = remotes.get(host).or_else(|| remotes.get(name)).cloned().unwrap_or_default();
-        let host = known.host.as_deref().unwrap_or(host);
-        let host = plain(host, OF_HOST).ok_or(wrong("that is no host's name"))?;
+        let known = remotes.get(host).or_else(|| remotes.get(words)).cloned().unwrap_or_default();
+        let host = plain(known.host.as_deref().unwrap_or(host), OF_HOST).ok_or(wrong("that is no host's name"))?;
         let user = match user.or(known.user) {
             Some(user) => Some(plain(&user, OF_USER).ok_or(wrong("the user's name is none"))?),
             None => None,
         };
-        Ok(Self { name: name.into(), host, user, port: port.or(known.port), store: known.store, sudo: known.sudo })
+        Ok(Self { name: words.into(), host, user, port: port.or(known.port), store: known.store, sudo: known.sudo })
     }
 }
 

@@ -68,7 +68,7 @@ impl Program {
 const OWN: &str = "/proc/self/exe";
 
 /// Installs it. Errors: the reason why it cannot be installed, with what to do by hand; the machine is not reached; a signal asked to end.
-pub fn put(link: &Link<'_>) -> Result<(), Error> {
+pub fn put(link: &Link) -> Result<(), Error> {
     let host = link.host();
     let not = |why: String, remedy: String| not_installed(&host, why, remedy);
     let program =
@@ -81,7 +81,7 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
         std::fs::read(OWN).map_err(|error| not(format!("{OWN}: {}", crate::error::reason(&error)), by_hand(&host, None)))?;
     let hash: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     let mut wire = link.open(&text(&hash, beat(link.timeout)))?;
-    let _listed = link.signals.map(|signals| signals.list(Wire::to_ssh(wire.pid(), wire.patience.clone())));
+    let _listed = link.signals.list(Wire::to_ssh(wire.pid(), wire.patience.clone()));
     // A signal between two connections met no link.
     if let Some(asked) = wire.asked() {
         wire.patience.give_up();

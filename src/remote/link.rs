@@ -41,21 +41,21 @@ pub enum Install {
     Never,
 }
 
-/// A connection to one machine.
-pub struct Link<'a> {
+/// The way to another machine.
+pub struct Link {
     /// This side's ssh.
-    pub ssh: &'a Ssh,
+    pub ssh: Ssh,
     /// The machine.
-    pub target: &'a Target,
+    pub target: Target,
     /// Permission to install recant there.
     pub install: Install,
     /// The longest time that it may be silent; `None`: no limit.
     pub timeout: Option<Duration>,
     /// Signals to pass on.
-    pub signals: Option<&'a Signals>,
+    pub signals: Signals,
 }
 
-impl Link<'_> {
+impl Link {
     /// Asks if there is a recant of this protocol. Does not use sudo, which may allow on a terminal what it refuses here.
     pub(super) fn answers(&self) -> Result<Answers, Error> {
         let mut wire = self.open(&relay(false))?;
@@ -80,7 +80,7 @@ impl Link<'_> {
         up.send(Up::Request(json));
         let answered = Arc::new(AtomicBool::new(false));
         let listed = Wire::to_far_side(up.tell.clone(), wire.pid(), answered.clone(), wire.patience.clone());
-        let listed = self.signals.map(|signals| signals.list(listed));
+        let listed = self.signals.list(listed);
         if let Err(silent) = wire.hello(sink) {
             // A program between here and ssh may wait for the end of its input.
             drop((listed, up));
@@ -152,7 +152,7 @@ impl Link<'_> {
         command.stderr(Stdio::piped());
         (self.ssh.shielding)(&mut command);
         let ssh = command.spawn().map_err(|source| self.no_ssh(source))?;
-        Ok(Opened::over(ssh, self.host(), self.timeout, self.ssh.showing, self.signals.map(Signals::came)))
+        Ok(Opened::over(ssh, self.host(), self.timeout, self.ssh.showing, self.signals.came()))
     }
 
     /// R1: words of a user are arguments of ssh only. `text` is constant but for a word of letters and digits.
@@ -160,7 +160,7 @@ impl Link<'_> {
         let program = self.ssh.words.first().map_or(OsStr::new("ssh"), |word| word);
         let mut command = Command::new(program);
         command.args(self.ssh.words.iter().skip(1)).arg(terminal);
-        let Target { host, user, port, .. } = self.target;
+        let Target { host, user, port, .. } = &self.target;
         if let Some(port) = port {
             command.arg("-p").arg(port.to_string());
         }

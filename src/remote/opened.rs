@@ -38,7 +38,7 @@ pub(super) struct Opened {
     pub(super) patience: Arc<Patience>,
     messages: Option<Messages>,
     host: String,
-    asked: Option<Arc<AtomicU8>>,
+    asked: Arc<AtomicU8>,
     /// True if sudo runs the far side's recant.
     pub(super) by_sudo: bool,
     /// True after the far side's last frame: if ssh stays, as others may share its connection, it is left alone.
@@ -48,13 +48,7 @@ pub(super) struct Opened {
 impl Opened {
     /// Takes over an ssh that was started with pipes, to a `host` that may be silent for so long. `show` gets ssh's own messages. `asked`
     /// is set to the number of a signal that asks this side to end.
-    pub(super) fn over(
-        mut ssh: Child,
-        host: String,
-        timeout: Option<Duration>,
-        show: fn(&[u8]),
-        asked: Option<Arc<AtomicU8>>,
-    ) -> Self {
+    pub(super) fn over(mut ssh: Child, host: String, timeout: Option<Duration>, show: fn(&[u8]), asked: Arc<AtomicU8>) -> Self {
         let patience = Patience::new(timeout);
         // The caller has asked for a pipe, and nothing has taken it yet.
         let stdout = ssh.stdout.take().expect("a pipe was asked for");
@@ -143,7 +137,7 @@ impl Opened {
 
     /// The error that a signal asked this side to end, if one did.
     pub(super) fn asked(&self) -> Option<Error> {
-        let signal = self.asked.as_ref().map_or(0, |asked| asked.load(Ordering::SeqCst));
+        let signal = self.asked.load(Ordering::SeqCst);
         (signal != 0).then(|| asked(&self.host, signal))
     }
 

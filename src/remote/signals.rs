@@ -1,4 +1,4 @@
-//! Passes signals of this process on to every open link: as a frame to the far side, or to ssh itself.
+//! Passes signals of this process on to the open link: as a frame to the far side, or to ssh itself.
 
 use std::fs::File;
 use std::io::Read;
@@ -55,22 +55,22 @@ impl Wire {
     }
 }
 
-/// Passes signals of this process on to every open link.
+/// Passes signals of this process on to the open link. One connection follows another: there is one at a time.
 pub struct Signals {
-    wires: Arc<Mutex<Vec<Wire>>>,
+    wire: Arc<Mutex<Option<Wire>>>,
     came: Arc<AtomicU8>,
 }
 
 impl Signals {
     /// Reads signals from `heard`, a byte each.
     pub fn from(mut heard: File) -> Self {
-        let signals = Self { wires: Arc::default(), came: Arc::default() };
-        let (wires, came) = (signals.wires.clone(), signals.came.clone());
+        let signals = Self { wire: Arc::default(), came: Arc::default() };
+        let (wire, came) = (signals.wire.clone(), signals.came.clone());
         std::thread::spawn(move || {
             let mut number = [0];
             while heard.read_exact(&mut number).is_ok() {
                 let _first = came.compare_exchange(0, number[0], Ordering::SeqCst, Ordering::SeqCst);
-                wires.lock().unwrap_or_else(PoisonError::into_inner).iter_mut().for_each(|wire| wire.signal(number[0]));
+                wire.lock().unwrap_or_else(PoisonError::into_inner).iter_mut().for_each(|wire| wire.signal(number[0]));
             }
         });
         signals
@@ -83,20 +83,16 @@ impl Signals {
 
     /// Passes signals on to `wire` from here on.
     pub(super) fn list(&self, wire: Wire) -> Listed {
-        let ssh = wire.ssh;
-        self.wires.lock().unwrap_or_else(PoisonError::into_inner).push(wire);
-        Listed { wires: self.wires.clone(), ssh }
+        self.wire.lock().unwrap_or_else(PoisonError::into_inner).replace(wire);
+        Listed(self.wire.clone())
     }
 }
 
-/// Keeps a link listed for signals while it lives: the process id of its ssh may be another process's soon after.
-pub(super) struct Listed {
-    wires: Arc<Mutex<Vec<Wire>>>,
-    ssh: Option<Pid>,
-}
+/// Keeps the link listed for signals while it lives: the process id of its ssh may be another process's soon after.
+pub(super) struct Listed(Arc<Mutex<Option<Wire>>>);
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        self.wires.lock().unwrap_or_else(PoisonError::into_inner).retain(|wire| wire.ssh != self.ssh);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }

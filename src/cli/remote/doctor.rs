@@ -18,27 +18,27 @@ impl Far<'_> {
     /// Reports on this side, then prints the far side's report.
     pub fn doctor(&self) -> Result<Ended, Problem> {
         let out = &self.call.out;
-        let near = NearSide::look(&self.ways.ssh.words);
+        let near = NearSide::look(&self.link.ssh.words);
         let mut printed = Vec::new();
         let begun = Instant::now();
         let mut sink = |stream, bytes: &[u8]| match stream {
             Stream::Output => printed.write_all(bytes),
             Stream::Errors => out.pass_message(bytes),
         };
-        let ended = self.link().carry_out(&self.request, None, &mut sink);
+        let ended = self.link.carry_out(&self.request, None, &mut sink);
         let took = begun.elapsed().as_millis();
         if out.is_text() {
             let own = if near.is_static { "static" } else { "not static, so it cannot be put on other machines: make static" };
             out.line(format_args!("here: recant {}, protocol {PROTOCOL}, {}, {own}", near.version, near.machine));
             out.line(format_args!("ssh: {}", near.ssh_words()));
             if ended.is_ok() {
-                out.line(format_args!("{}: answered in {took} ms", self.target.name));
+                out.line(format_args!("{}: answered in {took} ms", self.link.target.name));
                 out.line("");
             }
             out.bytes(&printed);
         } else if ended.is_ok() {
             let far = serde_json::from_slice(&printed).unwrap_or(Value::Null);
-            out.document(&Doctor { host: &self.target.name, near, far });
+            out.document(&Doctor { host: &self.link.target.name, near, far });
         }
         self.ended(ended)
     }

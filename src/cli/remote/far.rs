@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::ways::{Ways, request};
+use super::link::{link, request};
 use crate::cli::args::Cli;
 use crate::cli::problem::Problem;
 use crate::cli::{Call, Ended};
@@ -16,10 +16,8 @@ use crate::remote::streams::{Input, Stream};
 pub struct Far<'a> {
     /// The call.
     pub call: &'a Call,
-    /// This side's ssh, and what connections are allowed.
-    pub ways: Ways,
-    /// The machine.
-    pub target: Target,
+    /// The way to the machine.
+    pub link: Link,
     /// The call, for the machine's recant to carry out.
     pub request: Request,
 }
@@ -27,14 +25,8 @@ pub struct Far<'a> {
 impl<'a> Far<'a> {
     /// Makes the request. From here on signals are for the machine.
     pub fn of(call: &'a Call, cli: &Cli, words: &[OsString], target: Target) -> Result<Self, Problem> {
-        let ways = Ways::open(call, &cli.global)?;
         let request = request(call, cli, words, &target);
-        Ok(Self { call, ways, target, request })
-    }
-
-    /// The connection to the machine.
-    pub fn link(&self) -> Link<'_> {
-        self.ways.link(&self.target)
+        Ok(Self { call, link: link(call, &cli.global, target)?, request })
     }
 
     /// Carries out the request with this call's own streams.
@@ -45,12 +37,12 @@ impl<'a> Far<'a> {
             Stream::Output => out.pass(bytes),
             Stream::Errors => out.pass_message(bytes),
         };
-        self.ended(self.link().carry_out(&self.request, input, &mut sink))
+        self.ended(self.link.carry_out(&self.request, input, &mut sink))
     }
 
     /// Carries out the request with this call's terminal as the machine's own.
     pub fn on_terminal(&self) -> Result<Ended, Problem> {
-        self.ended(self.link().on_terminal(&self.request))
+        self.ended(self.link.on_terminal(&self.request))
     }
 
     /// The end of the call by the status of the machine's verb.

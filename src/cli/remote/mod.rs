@@ -3,7 +3,7 @@
 mod doctor;
 mod end;
 mod far;
-mod ways;
+mod link;
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! The connection to another machine, and the request to it.
+//! The way to another machine, and the request to it.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -54,35 +54,17 @@ pub fn request(call: &Call, cli: &Cli, words: &[OsString], target: &Target) -> R
     }
 }
 
-/// The settings of a connection.
-pub struct Ways {
-    /// This side's ssh.
-    pub ssh: Ssh,
-    install: Install,
-    /// The longest time that the machine may be silent.
-    timeout: Option<Duration>,
-    signals: Signals,
-}
-
-impl Ways {
-    /// Reads the settings. From here on signals are for the machine.
-    pub fn open(call: &Call, global: &Global) -> Result<Self, Problem> {
-        let words = call.config.ssh.value.iter().map(OsString::from).collect();
-        let heard = signal_pipe::listen().at("listen to signals by", "a pipe")?;
-        let install = if global.no_install { Install::Never } else { Install::Allowed };
-        let timeout = call.config.timeout.value.map(|seconds| Duration::from_secs(seconds.into()));
-        Ok(Self {
-            ssh: Ssh { words, shielding: signal_pipe::kept_from, showing: if call.out.is_text() { show } else { show_as_notes } },
-            install,
-            timeout,
-            signals: Signals::from(heard),
-        })
-    }
-
-    /// The connection to the machine.
-    pub fn link<'a>(&'a self, target: &'a Target) -> Link<'a> {
-        Link { ssh: &self.ssh, target, install: self.install, timeout: self.timeout, signals: Some(&self.signals) }
-    }
+/// The way to the machine, by the settings. From here on signals are for the machine.
+pub fn link(call: &Call, global: &Global, target: Target) -> Result<Link, Problem> {
+    let words = call.config.ssh.value.iter().map(OsString::from).collect();
+    let heard = signal_pipe::listen().at("listen to signals by", "a pipe")?;
+    Ok(Link {
+        ssh: Ssh { words, shielding: signal_pipe::kept_from, showing: if call.out.is_text() { show } else { show_as_notes } },
+        target,
+        install: if global.no_install { Install::Never } else { Install::Allowed },
+        timeout: call.config.timeout.value.map(|seconds| Duration::from_secs(seconds.into())),
+        signals: Signals::from(heard),
+    })
 }
 
 /// Writes to standard error. If nobody reads it, it is lost.
