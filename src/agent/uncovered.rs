@@ -1,6 +1,6 @@
 //! Names what became of things that the snapshots do not cover, as it cannot be taken back. Each is one thing, whatever is in it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::look::{Change, Look, Out};
 use super::turn::Turn;
@@ -78,24 +78,23 @@ pub fn fates(turns: &[&Turn], now: Option<&Look>) -> Vec<Fate> {
     }
     let is_so = |net: &Net<'_>| match now.map(|now| now.spot(&net.last.path)) {
         None => true,
-        Some(seen) => seen == (net.last.id, net.last.is.as_ref()),
+        // What a later turn covers, this look may not.
+        Some((id, out)) => id == net.last.id && out.zip(net.last.is.as_ref()).is_none_or(|(now, then)| now == then),
     };
-    nets.values().filter(|net| is_so(net)).filter_map(|net| fate(net, &nets, &places)).collect()
+    let mut fates: Vec<Fate> = nets.values().filter(|net| is_so(net)).filter_map(|net| fate(net, &nets, &places)).collect();
+    // What was moved is named where it was.
+    let to = |fate: &Fate| if let Became::Moved(to) = &fate.became { Some(to.clone()) } else { None };
+    let moved: BTreeSet<AbsPath> = fates.iter().filter_map(to).collect();
+    fates.retain(|fate| fate.became != Became::Made || !moved.contains(&fate.path));
+    fates
 }
 
 fn fate(net: &Net<'_>, nets: &BTreeMap<&AbsPath, Net<'_>>, places: &HashMap<u64, &AbsPath>) -> Option<Fate> {
-    let Change { path, id, is, from, .. } = net.last;
+    let Change { path, id, is, .. } = net.last;
     let is_same = net.had == *id;
     let (became, out) = match (net.was, is) {
         (None, None) => return None,
-        (None, Some(is)) => {
-            let was_out = |from: &AbsPath| nets.get(from).is_some_and(|net| net.was.is_some());
-            if from.as_ref().is_some_and(was_out) {
-                // It is named where it was.
-                return None;
-            }
-            (Became::Made, is)
-        }
+        (None, Some(is)) => (Became::Made, is),
         (Some(was), Some(is)) if is_same => (changed(was, is)?, was),
         (Some(was), _) => {
             let place = net.had.and_then(|had| places.get(&had)).filter(|place| **place != path);

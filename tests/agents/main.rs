@@ -15,6 +15,7 @@ mod common;
 mod desk;
 
 mod afford;
+mod borders;
 mod by_command;
 mod covered;
 mod crash;

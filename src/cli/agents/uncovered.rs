@@ -85,7 +85,8 @@ fn row(call: &Call, directory: &AbsPath, fate: &Fate) -> Result<Row, Problem> {
         Became::Moved(to) => {
             let to = whole(directory, to)?;
             let words = [&to, &at].map(|path| word(call, path));
-            (row.what, row.remedy) = ("moved", Some(format!("mv {}", words.join(" "))));
+            let is_free = at.as_path().symlink_metadata().is_err();
+            (row.what, row.remedy) = ("moved", is_free.then(|| format!("mv {}", words.join(" "))));
             let what = format!("moved to {}", shown(&to));
             row.to = Some(to);
             what
