@@ -50,6 +50,9 @@ pub struct Out {
     /// Bytes of content of a file.
     #[serde(default)]
     pub size: u64,
+    /// The last change of its content.
+    #[serde(with = "time", default)]
+    pub mtime: Time,
     /// The names in a directory, sorted, if they are at most [`MANY`]; not those of version control's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Vec<String>>,
@@ -65,7 +68,14 @@ impl Out {
         let names = if lists { object.at().open_dir().ok().and_then(|dir| names(&dir)) } else { None };
         let head = if why == Why::Vcs { head(object) } else { None };
         let size = if object.stat.sort == Sort::File { object.stat.size } else { 0 };
-        Self { why, directory, size, names, head }
+        Self { why, directory, size, mtime: object.stat.mtime, names, head }
+    }
+}
+
+impl Out {
+    /// Its state without its time: what is done deep in a directory may change that.
+    pub fn state(&self) -> (Why, bool, u64, &Option<Vec<String>>, &Option<Head>) {
+        (self.why, self.directory, self.size, &self.names, &self.head)
     }
 }
 
@@ -100,7 +110,8 @@ impl Spot {
 
     /// True if an earlier look saw the same here.
     fn is_as(&self, earlier: &Self) -> bool {
-        (self.id, self.sign, &self.out) == (earlier.id, earlier.sign, &earlier.out)
+        let out = [&self.out, &earlier.out].map(|out| out.as_ref().map(Out::state));
+        (self.id, self.sign) == (earlier.id, earlier.sign) && out[0] == out[1]
     }
 }
 

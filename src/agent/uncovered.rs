@@ -79,7 +79,9 @@ pub fn fates(turns: &[&Turn], now: Option<&Look>) -> Vec<Fate> {
     let is_so = |net: &Net<'_>| match now.map(|now| now.spot(&net.last.path)) {
         None => true,
         // What a later turn covers, this look may not.
-        Some((id, out)) => id == net.last.id && out.zip(net.last.is.as_ref()).is_none_or(|(now, then)| now == then),
+        Some((id, out)) => {
+            id == net.last.id && out.zip(net.last.is.as_ref()).is_none_or(|(now, then)| now.state() == then.state())
+        }
     };
     let mut fates: Vec<Fate> = nets.values().filter(|net| is_so(net)).filter_map(|net| fate(net, &nets, &places)).collect();
     // What was moved is named where it was.
@@ -118,7 +120,7 @@ fn changed(was: &Out, is: &Out) -> Option<Became> {
     if !was.directory {
         return Some(Became::Overwritten);
     }
-    let (Some(had), Some(has)) = (&was.names, &is.names) else { return (was != is).then_some(Became::Metadata) };
+    let (Some(had), Some(has)) = (&was.names, &is.names) else { return (was.state() != is.state()).then_some(Became::Metadata) };
     let but = |all: &[String], other: &[String]| -> Vec<String> {
         all.iter().filter(|name| other.binary_search(name).is_err()).cloned().collect()
     };

@@ -12,7 +12,7 @@ use super::turn::{Turn, Wrote, mark};
 use super::uncovered::{Became, Fate, fates};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
-use crate::snapshot::compare::{self, Compared, Difference, Hashes, Terms};
+use crate::snapshot::compare::{self, Compared, Difference, Hashes, OLDER, Terms};
 use crate::snapshot::manifest;
 use crate::snapshot::rules::Source;
 use crate::snapshot::series::Series;
@@ -109,6 +109,7 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
     }
     let told = Told::of(chosen);
     let mut later: BTreeMap<u64, BTreeSet<AbsPath>> = BTreeMap::new();
+    spare_copies(&mut compared, &mut fates);
     let is_their_move =
         |path: &AbsPath| fates.iter().any(|fate| path.is_under(&fate.path) || fate.became == Became::Moved(path.clone()));
     compared.left.retain(|(path, _)| chosen.have_changed(path) && !is_their_move(path));
@@ -157,6 +158,34 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
     let files = compared.differences.iter().filter(|d| !d.now.as_ref().or(d.then.as_ref()).is_some_and(State::is_dir));
     let by_commands = files.filter(|d| is_by_command(&d.path)).count() as u64;
     Ok(Some(Undo { compared, n, same, fates, built, by_commands }))
+}
+
+/// Leaves what seems to be a copy of a thing that is gone and was not covered, as cp -a and a rename from another file system make them: it
+/// has its time and size, or its time and names, and may be all that there is of it.
+fn spare_copies(compared: &mut Compared, fates: &mut [Fate]) {
+    let mut spared: Vec<AbsPath> = Vec::new();
+    for fate in fates.iter_mut().filter(|fate| matches!(fate.became, Became::Deleted | Became::Overwritten)) {
+        let names_in = |directory: &AbsPath| {
+            let inside = compared.differences.iter().filter(|d| d.now.is_some() && d.path.parent().as_ref() == Some(directory));
+            inside.map(|d| String::from_utf8_lossy(d.path.name()).into_owned()).collect::<Vec<_>>()
+        };
+        let is_copy = |d: &&Difference| match (&d.now, &d.then) {
+            (Some(now), None) if now.meta.mtime == fate.out.mtime && now.is_dir() == fate.out.directory => {
+                match &fate.out.names {
+                    Some(names) => *names == names_in(&d.path),
+                    None => now.is_file() && now.size() == fate.out.size,
+                }
+            }
+            _ => false,
+        };
+        if let Some(copy) = compared.differences.iter().find(is_copy).map(|d| d.path.clone()) {
+            fate.became = Became::Moved(copy.clone());
+            spared.push(copy);
+        }
+    }
+    let is_spared = |path: &AbsPath| spared.iter().any(|copy| path.is_under(copy));
+    compared.differences.retain(|d| !is_spared(&d.path));
+    compared.kept.extend(spared.iter().map(|path| (path.clone(), OLDER)));
 }
 
 impl Asked<'_> {

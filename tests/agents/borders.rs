@@ -2,6 +2,7 @@
 //!
 //! - each content that was there right before it is there, on the tree, outside or in the store;
 //! - each content that was covered before the first of the turns is there as well;
+//! - each that was on a disk before these turns, and still was right before the undo, is on one, unless it was copied;
 //! - each path that differs from before these turns, as far as it is covered or stands at the border, is in the report, unless somebody else
 //!   was at it.
 //!
@@ -91,12 +92,13 @@ impl Scene {
         let agents = ["s", "t"].map(|session| Agent::begin(&world, "claude", session));
         let turns = 2 + self.dice.below(3);
         let first = self.dice.below(turns);
-        let mut before = Tree::new();
+        let (mut before, mut on_disk) = (Tree::new(), BTreeSet::new());
         for n in 0..turns {
             // Those of the other conversation are no part of what goes back.
             let who = usize::from(n != first && self.dice.percent(20));
             if n == first {
                 before = self.tree();
+                on_disk = self.on_disk();
             }
             agents[who].prompt(&format!("turn {}", n + 1));
             let was = self.tree();
@@ -124,7 +126,7 @@ impl Scene {
                 scene.shell(&line);
             });
         }
-        let now = self.tokens_anywhere();
+        let (now, on_disk) = (self.tokens_anywhere(), on_disk.intersection(&self.on_disk()).cloned().collect::<Vec<_>>());
         let words = format!("agent undo {} -y --json", first + 1);
         let said = world.recant(&words);
         self.log.push(format!("$ recant {words}\n{said}"));
@@ -140,6 +142,9 @@ impl Scene {
             before.iter().filter(|(path, _)| is_covered(path)).flat_map(|(_, state)| tokens(state)).collect();
         let lost: Vec<_> = owed.difference(&kept).collect();
         assert!(lost.is_empty(), "of what was covered {lost:?} is lost: {said}");
+        let is_there = self.on_disk();
+        let gone: Vec<_> = on_disk.iter().filter(|token| !is_there.contains(*token)).collect();
+        assert!(gone.is_empty() || self.log.iter().any(|line| line.contains("cp -a")), "off the tree went {gone:?}: {said}");
         self.assert_reported(&before, &said);
     }
 
@@ -258,10 +263,15 @@ impl Scene {
     }
 
     fn tokens_anywhere(&self) -> BTreeSet<String> {
+        let mut found = self.on_disk();
+        collect(&self.world.store(), &mut found);
+        found
+    }
+
+    fn on_disk(&self) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
-        for top in [self.world.tree(), self.world.path("../outside"), self.world.store()] {
-            collect(&top, &mut found);
-        }
+        collect(&self.world.tree(), &mut found);
+        collect(&self.world.path("../outside"), &mut found);
         found
     }
 }

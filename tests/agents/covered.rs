@@ -117,6 +117,8 @@ fn nothing_that_was_there_before_a_turn_goes_with_its_undo() {
         ("mv ../mine mine", &[("mine/work", "work\n")]),
         ("mv target/debug moved; rm a", &[("moved/app", "built\n"), ("a", "a\n")]),
         ("mkdir new; mv target/debug/app new/app; echo x > new/x", &[("new/app", "built\n")]),
+        ("cp -a dist public; rm -r dist; echo x > z", &[("public/app", "built\n")]),
+        ("cp -a large.log sub; rm large.log; mv sub other.txt; echo x > z", &[("z", "z\n")]),
         // What the snapshot knows goes back to where it was, and is there but once.
         ("echo x >> a; mv a b", &[("a", "a\n")]),
         ("mv config conf", &[("config/key", "key\n")]),
