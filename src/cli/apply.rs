@@ -1,5 +1,6 @@
 //! `commit`, `rollback` and `redo`.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 use globset::GlobSetBuilder;
@@ -136,15 +137,27 @@ enum Subject<'a> {
     Restore(&'a Restoring<'a>),
 }
 
-/// The act that puts back what snapshots have: its words after "cannot" in a sentence.
-pub struct Restoring<'a>(pub &'a str);
+/// The act that puts back what snapshots have.
+pub struct Restoring<'a> {
+    /// Its words after "cannot" in a sentence.
+    pub act: &'a str,
+    /// Once it was refused, the paths that prevent it, if the others can be put back without these.
+    pub prevented_by: RefCell<Vec<Against>>,
+}
+
+impl<'a> Restoring<'a> {
+    /// Names the act.
+    pub fn new(act: &'a str) -> Self {
+        Self { act, prevented_by: RefCell::default() }
+    }
+}
 
 impl Subject<'_> {
     /// The act after "cannot" in a sentence.
     fn infinitive(self) -> String {
         match self {
             Subject::Session(verb, id) => format!("{} {id}", verb.infinitive()),
-            Subject::Restore(Restoring(act)) => (*act).to_owned(),
+            Subject::Restore(Restoring { act, .. }) => (*act).to_owned(),
         }
     }
 
@@ -574,12 +587,15 @@ fn refused(subject: Subject<'_>, session: &Session, error: Error) -> Problem {
         [one] => format!("cannot {done}: {}: {}{missing}", one.path, one.why),
         many => format!("cannot {done}: {} {what}{missing}", text::grouped(many.len() as u64)),
     };
-    if rows.len() > 1 {
-        problem.paths = rows.clone().into();
+    // What the settings forbid is not left out, and a conflict is a person's to decide.
+    if let Subject::Restore(restoring) = subject
+        && matches!(problem.kind, Kind::Refused)
+        && !matches!(error.reason(), Some(Reason::Denied))
+    {
+        restoring.prevented_by.replace(rows.clone());
     }
-    // What the settings forbid is not left out in silence.
-    if !matches!(error.reason(), Some(Reason::Denied)) {
-        problem.against = rows.into();
+    if rows.len() > 1 {
+        problem.paths = rows.into();
     }
     problem
 }

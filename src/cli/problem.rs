@@ -27,9 +27,6 @@ pub struct Problem {
     /// The paths in the way, each with its reason, if there are several.
     #[serde(skip_serializing_if = "<[Against]>::is_empty")]
     pub paths: Box<[Against]>,
-    /// These paths, also if it is but one, as far as the others can be done without these.
-    #[serde(skip)]
-    pub against: Box<[Against]>,
     /// The reason why a file system could not be written to.
     #[serde(skip)]
     pub barrier: Option<Barrier>,
@@ -75,16 +72,7 @@ fn kind_word<S: serde::Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, 
 impl Problem {
     /// An error that belongs to no room.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            path: None,
-            state: None,
-            remedy: None,
-            paths: Box::default(),
-            against: Box::default(),
-            barrier: None,
-        }
+        Self { kind, message: message.into(), path: None, state: None, remedy: None, paths: Box::default(), barrier: None }
     }
 
     /// Adds to the state that `done` was done before.
@@ -208,7 +196,6 @@ impl From<&Error> for Problem {
             state: error.state().map(Into::into),
             remedy: error.remedy().map(Into::into),
             paths: Box::default(),
-            against: Box::default(),
             barrier: Barrier::of(error),
         }
     }

@@ -169,11 +169,12 @@ fn put_back(
     series: &Series,
     compared: &Compared,
     putting: &Putting<'_>,
+    restoring: &Restoring<'_>,
 ) -> Result<(Locked, Report), Problem> {
     let mut writing_out = None;
     let fill = |session: &mut Locked| restore::fill(&call.fs, series, compared, session).map(|writing| writing_out = writing);
     let mut session = filled(call, store, store.begin_own(&call.fs, None, putting.recorded.clone())?, fill)?;
-    let done = apply::commit_restore(call, store, &mut session, &Restoring(putting.act), putting.force);
+    let done = apply::commit_restore(call, store, &mut session, restoring, putting.force);
     drop(writing_out);
     let counts = done.as_ref().ok().map(|(report, _)| (report.rows.len(), report.left.len()));
     call.note_in_log(store, &(putting.entry)(&session, counts));
@@ -202,8 +203,9 @@ pub fn put_back_what_can(
     putting: &Putting<'_>,
 ) -> Result<(Locked, Report), Problem> {
     loop {
-        match put_back(call, store, series, compared, putting) {
-            Err(problem) if give_up(series, compared, &problem) => {}
+        let restoring = Restoring::new(putting.act);
+        match put_back(call, store, series, compared, putting, &restoring) {
+            Err(_) if give_up(series, compared, &restoring) => {}
             done => return done,
         }
     }
@@ -217,20 +219,20 @@ pub fn would_what_can(
     compared: &mut Compared,
     recorded: (String, &str, u64),
 ) -> Result<Report, Problem> {
+    let (recorded, act, n) = recorded;
     loop {
-        match would(call, store, series, compared, recorded.clone()) {
-            Err(problem) if give_up(series, compared, &problem) => {}
+        let restoring = Restoring::new(act);
+        match would(call, store, series, compared, (recorded.clone(), &restoring, n)) {
+            Err(_) if give_up(series, compared, &restoring) => {}
             done => return done,
         }
     }
 }
 
 /// Leaves the paths that prevented an act. False if it was prevented by something else.
-fn give_up(series: &Series, compared: &mut Compared, problem: &Problem) -> bool {
-    if !matches!(problem.kind, Kind::Refused) {
-        return false;
-    }
-    let rows: HashMap<&str, &str> = problem.against.iter().map(|row| (&*row.path, &*row.why)).collect();
+fn give_up(series: &Series, compared: &mut Compared, restoring: &Restoring<'_>) -> bool {
+    let prevented_by = restoring.prevented_by.borrow();
+    let rows: HashMap<&str, &str> = prevented_by.iter().map(|row| (&*row.path, &*row.why)).collect();
     let why = |path: &AbsPath| {
         let mut above = std::iter::successors(Some(path.clone()), AbsPath::parent);
         above.find_map(|above| rows.get(&*above.to_string()).map(|why| (above, (*why).to_owned())))
@@ -293,11 +295,11 @@ fn would(
     store: &Store,
     series: &Series,
     compared: &Compared,
-    (recorded, act, n): (String, &str, u64),
+    (recorded, restoring, n): (String, &Restoring<'_>, u64),
 ) -> Result<Report, Problem> {
     let fill = |session: &mut Locked| restore::fill_to_ask(&call.fs, series, compared, session);
     let mut session = filled(call, store, store.begin_own(&call.fs, None, recorded)?, fill)?;
-    let done = apply::would_restore(call, store, &mut session, &Restoring(act));
+    let done = apply::would_restore(call, store, &mut session, restoring);
     take_away(call, store, session);
     let (report, _) = done.map_err(|mut problem| {
         say_whose(&mut problem, series, n);

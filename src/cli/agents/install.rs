@@ -289,7 +289,7 @@ fn carry_out(asked: &Asked<'_>, changes: Vec<Change>, question: &str) -> Result<
         return Err(problem);
     }
     let act = format!("{verb} the hooks for {}", agent.name());
-    let done = apply::commit_restore(call, store, &mut session, &Restoring(&act), false);
+    let done = apply::commit_restore(call, store, &mut session, &Restoring::new(&act), false);
     let (result, paths) = done.as_ref().map_or(("failed", 0), |(report, _)| ("done", report.rows.len()));
     let entry = log::Entry::new(asked.words(), session.id(), session.header.generation, result, paths as u64).of(&session.header);
     call.note_in_log(store, &entry);
