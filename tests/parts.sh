@@ -8,8 +8,8 @@ parts=(
     "every step of each sweep: recovery, engine"
     "every step of each sweep: all other tests"
     "every system call of commit, rollback, redo and recover fails once, on one file system"
-    "the same on two file systems, and of snapshots; each engine catches a planted bug"
-    "file systems are shut down at each sync and rename"
+    "the same on two file systems"
+    "the same of snapshots; file systems are shut down at each sync and rename; each engine catches a planted bug"
     "images of disks that lose what no flush had ordered, and disks that fail"
     "all states after a power cut; that each sync is needed"
     "long tests of engine, recovery, session, snapshot"
@@ -31,8 +31,8 @@ run() {
     0) every_step recovery:: engine:: ;;
     1) every_step agents:: capture:: cli:: fs:: remote:: screen:: session:: snapshot:: ;;
     2) torture calls ;;
-    3) torture apart snaps && torture --self-test ;;
-    4) torture shut ;;
+    3) torture apart ;;
+    4) torture snaps shut && torture --self-test ;;
     5) torture wlog ;;
     6) RECANT_STATES=24 tests/run.py --all recovery::replay ;;
     7) long engine:: recovery::crash recovery::faults recovery::forced recovery::late recovery::races recovery::recover session:: snapshot:: ;;

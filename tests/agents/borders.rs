@@ -300,7 +300,7 @@ fn is_under(path: &str, top: &str) -> bool {
     path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The rule of docs/agents.md, for the names that there are here.
+/// The rule of what a turn covers, for the names that there are here.
 fn is_covered(path: &str) -> bool {
     let is_out = |name: &str| matches!(name, "dist" | "target" | "many" | ".git" | "bare.git");
     !path.split('/').any(is_out) && !path.ends_with(".bin") && !path.ends_with(".o")
