@@ -73,9 +73,14 @@ impl Out {
 }
 
 impl Out {
-    /// Its state without its time: what is done deep in a directory may change that.
-    pub fn state(&self) -> (Why, bool, u64, &Option<Vec<String>>, &Option<Head>) {
-        (self.why, self.directory, self.size, &self.names, &self.head)
+    /// Its state. The time of a directory tells of names that are too many to be kept.
+    pub fn state(&self) -> (Why, bool, u64, &Option<Vec<String>>, Option<Time>, &Option<Head>) {
+        (self.why, self.directory, self.size, &self.names, self.is_full().then_some(self.mtime), &self.head)
+    }
+
+    /// True for a directory of more names than are kept.
+    pub fn is_full(&self) -> bool {
+        self.directory && self.names.is_none() && matches!(self.why, Why::Rules | Why::Built | Why::Many)
     }
 }
 

@@ -36,6 +36,8 @@ pub enum Became {
         /// The missing ones.
         gone: Vec<String>,
     },
+    /// Names came to a directory, or went; they are too many to be known.
+    Names,
     /// HEAD is elsewhere, or gone.
     Head {
         /// The former HEAD.
@@ -51,7 +53,7 @@ impl Became {
     /// True if something that was there is there no more.
     pub fn is_loss(&self) -> bool {
         match self {
-            Self::Deleted | Self::Overwritten | Self::Moved(_) => true,
+            Self::Deleted | Self::Overwritten | Self::Moved(_) | Self::Names => true,
             Self::Entries { gone, .. } => !gone.is_empty(),
             Self::Head { to, .. } => to.is_none(),
             Self::Made | Self::Metadata => false,
@@ -100,7 +102,9 @@ fn fate(net: &Net<'_>, nets: &BTreeMap<&AbsPath, Net<'_>>, places: &HashMap<u64,
         (Some(was), Some(is)) if is_same => (changed(was, is)?, was),
         (Some(was), _) => {
             let place = net.had.and_then(|had| places.get(&had)).filter(|place| **place != path);
-            let is_there = |place: &&&AbsPath| nets.get(**place).is_some_and(|net_there| net_there.last.id == net.had);
+            // Another name of it, which was there before, is no new place.
+            let is_new = |there: &Net<'_>| there.last.id == net.had && there.had != net.had;
+            let is_there = |place: &&&AbsPath| nets.get(**place).is_some_and(is_new);
             let became = match place.filter(is_there) {
                 Some(place) => Became::Moved((*place).clone()),
                 None if id.is_none() => Became::Deleted,
@@ -120,7 +124,11 @@ fn changed(was: &Out, is: &Out) -> Option<Became> {
     if !was.directory {
         return Some(Became::Overwritten);
     }
-    let (Some(had), Some(has)) = (&was.names, &is.names) else { return (was.state() != is.state()).then_some(Became::Metadata) };
+    let (Some(had), Some(has)) = (&was.names, &is.names) else {
+        let other_names = (was.is_full() || is.is_full()) && was.mtime != is.mtime;
+        let became = if other_names { Became::Names } else { Became::Metadata };
+        return (was.state() != is.state()).then_some(became);
+    };
     let but = |all: &[String], other: &[String]| -> Vec<String> {
         all.iter().filter(|name| other.binary_search(name).is_err()).cloned().collect()
     };

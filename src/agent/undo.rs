@@ -4,7 +4,7 @@
 //! it, and it is now as the last one left it. What else they changed stays, and is named with the reason: what is not as they left it, what is
 //! older than they are, what is not covered ([`uncovered`](super::uncovered)). What they did not change is nobody's business here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::anew::{Built, build_anew};
 use super::look::Look;
@@ -99,7 +99,14 @@ pub struct Asked<'a> {
 /// A snapshot or the tree cannot be read.
 pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<'_>) -> Result<Option<Undo>, Error> {
     let Some((n, existed)) = chosen.base().and_then(|turn| turn.before) else { return Ok(None) };
-    let terms = Terms { whole: true, paths: asked.paths, hashes: Hashes::All, with_vcs: false, existed: Some(existed) };
+    let terms = Terms {
+        whole: true,
+        paths: asked.paths,
+        hashes: Hashes::All,
+        with_vcs: false,
+        existed: Some(existed),
+        with_older: asked.force,
+    };
     let mut compared = compare::with_tree(store, series, n, terms)?;
     let now = Look::at(&series.directory, store, &Source::Kept(manifest::rules(&series.dir, n)?))?;
     let mut fates = fates(&chosen.back, Some(&now));
@@ -109,7 +116,9 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
     }
     let told = Told::of(chosen);
     let mut later: BTreeMap<u64, BTreeSet<AbsPath>> = BTreeMap::new();
-    spare_copies(&mut compared, &mut fates);
+    if !asked.force {
+        spare_copies(&mut compared, &mut fates);
+    }
     let is_their_move =
         |path: &AbsPath| fates.iter().any(|fate| path.is_under(&fate.path) || fate.became == Became::Moved(path.clone()));
     compared.left.retain(|(path, _)| chosen.have_changed(path) && !is_their_move(path));
@@ -127,7 +136,9 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
     }
     // What is as in the first snapshot now may have been something else before a later turn.
     let mut same = Vec::new();
-    for path in told.paths().filter(|path| !seen.contains(*path) && asked.has(path)) {
+    let kept: HashSet<&AbsPath> = compared.kept.iter().map(|(path, _)| path).collect();
+    let stays = |path: &AbsPath| std::iter::successors(Some(path.clone()), AbsPath::parent).any(|above| kept.contains(&above));
+    for path in told.paths().filter(|path| !seen.contains(*path) && asked.has(path) && !stays(path)) {
         match told.verdict(path, None, asked.force) {
             Verdict::Back { snapshot, .. } if snapshot != n => drop(later.entry(snapshot).or_default().insert(path.clone())),
             Verdict::Back { .. } => same.push(path.clone()),

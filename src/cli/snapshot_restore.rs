@@ -138,7 +138,7 @@ fn compared(args: &SnapshotRestore, store: &Store, series: &Series) -> Result<(u
     if args.with_vcs {
         refuse_without_vcs(series, n)?;
     }
-    let terms = Terms { whole: true, paths: &paths, hashes, with_vcs: args.with_vcs, ..Terms::default() };
+    let terms = Terms { whole: true, paths: &paths, hashes, with_vcs: args.with_vcs, with_older: args.force, ..Terms::default() };
     let mut compared = compare::with_tree(&store.path, series, n, terms)?;
     known(series, &paths, &compared)?;
     narrow(args, series, n, &paths, &mut compared)?;

@@ -106,6 +106,8 @@ pub struct Compared {
 const VCS_STAYS: &str = "it is version control's own, and stays as it is without --with-vcs";
 /// The reason why something stays that was there before the snapshot.
 pub const OLDER: &str = "it was there before, under another name or not covered";
+/// That reason where it can be forced.
+const OLDER_FORCIBLE: &str = "it was there before, under another name or not covered; --force takes it off, and keeps it";
 /// The reasons why removed parts of version control do not come back: the snapshot has them, or (below) it does not.
 const VCS_KEPT: &str = "it is gone, and does not come back without --with-vcs";
 const VCS_LEFT: &str = "it is gone, and the snapshot does not have it: it was taken without --with-vcs";
@@ -125,6 +127,8 @@ pub struct Terms<'a> {
     pub with_vcs: bool,
     /// The time until when all that existed at the snapshot was born; `None` if that is [`Closing::time`].
     pub existed: Option<Time>,
+    /// True if what existed before under another name, or was not covered, goes as well.
+    pub with_older: bool,
 }
 
 /// The choice of differing files to hash.
@@ -190,7 +194,9 @@ pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> 
         comparing.pair(there.map(|line| line.read()).transpose()?, here)?;
     }
     let mut done = comparing.finish()?;
-    done.spare_older(series, n)?;
+    if !terms.with_older {
+        done.spare_older(series, n, OLDER_FORCIBLE)?;
+    }
     Ok(done)
 }
 
@@ -651,7 +657,7 @@ impl Knows {
 impl Compared {
     /// Leaves what existed at snapshot `n`, and of which that knows nothing: it came from what is not covered, or from outside, and is nowhere
     /// else.
-    pub fn spare_older(&mut self, series: &Series, n: u64) -> Result<(), Error> {
+    pub fn spare_older(&mut self, series: &Series, n: u64, why: &str) -> Result<(), Error> {
         if !self.differences.iter().any(|d| d.older) {
             return Ok(());
         }
@@ -671,7 +677,7 @@ impl Compared {
             !stays
         });
         self.kept.extend(spared.iter().map(|path| (path.clone(), OLDER)));
-        self.left.extend(spared.into_iter().map(|path| (path, OLDER.to_owned())));
+        self.left.extend(spared.into_iter().map(|path| (path, why.to_owned())));
         Ok(())
     }
 

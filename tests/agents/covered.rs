@@ -88,6 +88,7 @@ fn what_is_not_covered_is_named_by_what_became_of_it() {
             &[r#"entries target made ["a","b"] gone ["debug"]"#],
         ),
         ("chmod 700 target", &["metadata target"]),
+        ("rm uploads/7", &["names uploads"]),
         // One thing: what is done deeper in it is not looked for.
         ("echo x > target/debug/app", &[]),
         ("echo x > x.o", &["overwritten x.o"]),
@@ -389,4 +390,35 @@ fn what_cannot_be_taken_back_stays_and_the_rest_goes_back() {
     let said = user(&["agent", "undo", "-y"], "").with(4);
     assert_eq!(world.read("a"), "a\n", "{said}");
     assert!(world.exists("out/file") && said.stdout().contains("stays     out: "), "{said}");
+}
+
+#[test]
+fn a_command_that_is_named_does_no_harm_and_force_takes_back_what_something_older_has_replaced() {
+    for (script, remedy) in [
+        ("mv dist public", Some("mv public dist")),
+        // What goes back lies in the new place; the old one is taken; it is another name, which was there before.
+        ("rm -r config; mv dist config", None),
+        ("mv dist public; echo x > dist", None),
+        ("rm hard.log", None),
+    ] {
+        let world = world();
+        run(&world, "ln large.log name.bin; mv name.bin hard.log");
+        pause();
+        let said = undone(&world, &format!("echo b > z; {script}")).with(4);
+        let row = said.json()["not_covered"][0].clone();
+        assert_eq!(row["remedy"].as_str(), remedy, "{script}: {said}");
+        if let Some(remedy) = remedy {
+            run(&world, remedy);
+            assert_eq!(world.read("dist/app"), "built\n");
+        }
+    }
+    let world = world();
+    let said = undone(&world, "echo b > z; mv dist/app a").with(4);
+    assert!(said.json()["skipped"].to_string().contains("--force takes it off, and keeps it"), "{said}");
+    assert_eq!(world.read("a"), "built\n");
+    let said = world.recant("agent undo 1 --force -y --json");
+    assert_eq!(world.read("a"), "a\n", "{said}");
+    let id = said.json()["session"].as_str().expect("an id").to_owned();
+    world.recant(&format!("rollback {id}")).ok();
+    assert_eq!(world.read("a"), "built\n", "it is kept");
 }

@@ -400,7 +400,7 @@ pub fn diff(call: &Call, args: TurnDiff) -> Result<Ended, Problem> {
     say_uncovered(call, turn);
     say_others();
     against.iter().for_each(|line| call.out.note(line));
-    let not_covered = uncovered::rows(call, &here.directory, &fates(&[turn], None))?;
+    let not_covered = uncovered::rows(call, &here.directory, &fates(&[turn], None), &[])?;
     uncovered::lines(&not_covered, false).iter().for_each(|line| call.out.note(line));
     say_outside(call, turn);
     say_undone(call, &here, turn, &turns)?;

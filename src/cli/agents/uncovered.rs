@@ -17,7 +17,7 @@ use crate::tree::git_head::Head;
 pub struct Row {
     /// Its path.
     pub path: AbsPath,
-    /// deleted, overwritten, moved, made, entries, head or metadata.
+    /// deleted, overwritten, moved, made, entries, names, head or metadata.
     pub what: &'static str,
     /// Its new path.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,15 +43,15 @@ pub struct Row {
     is_byproduct: bool,
 }
 
-/// The rows of what is not covered, with paths as `call` shows them.
+/// The rows of what is not covered, with paths as `call` shows them. `goes_back` are those that are put back.
 ///
 /// # Errors
 /// A path cannot be made.
-pub fn rows(call: &Call, directory: &AbsPath, fates: &[Fate]) -> Result<Vec<Row>, Problem> {
-    fates.iter().map(|fate| row(call, directory, fate)).collect()
+pub fn rows(call: &Call, directory: &AbsPath, fates: &[Fate], goes_back: &[AbsPath]) -> Result<Vec<Row>, Problem> {
+    fates.iter().map(|fate| row(call, directory, fate, goes_back)).collect()
 }
 
-fn row(call: &Call, directory: &AbsPath, fate: &Fate) -> Result<Row, Problem> {
+fn row(call: &Call, directory: &AbsPath, fate: &Fate, goes_back: &[AbsPath]) -> Result<Row, Problem> {
     let Fate { path, became, out } = fate;
     let at = whole(directory, path)?;
     let shown = |path: &AbsPath| call.out.shown(path);
@@ -85,7 +85,9 @@ fn row(call: &Call, directory: &AbsPath, fate: &Fate) -> Result<Row, Problem> {
         Became::Moved(to) => {
             let to = whole(directory, to)?;
             let words = [&to, &at].map(|path| word(call, path));
-            let is_free = at.as_path().symlink_metadata().is_err();
+            // Where something goes back to either place, a move would take that along, or stop at it.
+            let is_free = at.as_path().symlink_metadata().is_err()
+                && !goes_back.iter().any(|path| path.is_under(&to) || path.is_under(&at));
             (row.what, row.remedy) = ("moved", is_free.then(|| format!("mv {}", words.join(" "))));
             let what = format!("moved to {}", shown(&to));
             row.to = Some(to);
@@ -101,6 +103,10 @@ fn row(call: &Call, directory: &AbsPath, fate: &Fate) -> Result<Row, Problem> {
             let of = |word: &str, names: &[String]| (!names.is_empty()).then(|| format!("{} {word}", named(names)));
             let parts: Vec<String> = of("made", made).into_iter().chain(of("gone", gone)).collect();
             format!("{} in it, and stays so: {}", parts.join("; "), row.why)
+        }
+        Became::Names => {
+            row.what = "names";
+            format!("names came to it or went, and it stays so: {}", row.why)
         }
         Became::Head { from, to: Some(to) } => {
             (row.what, row.remedy) = ("head", Some(back(call, &at, from, to)));
@@ -184,6 +190,6 @@ pub fn lines(rows: &[Row], all: bool) -> Vec<String> {
 pub fn lost(call: &Call, directory: &AbsPath, turn: &Turn) -> Result<Option<String>, Problem> {
     let mut lost = fates(&[turn], None);
     lost.retain(|fate| fate.became.is_loss() && fate.out.why != Why::Byproduct);
-    let lines = lines(&rows(call, directory, &lost)?, false);
+    let lines = lines(&rows(call, directory, &lost, &[])?, false);
     Ok((!lines.is_empty()).then(|| format!("turn {}: {}", turn.head.n, lines.join("\n"))))
 }

@@ -76,7 +76,8 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let already = first.map_or(Vec::new(), |turn| undone_by(here.store, turn));
     let (rows, kept) = (rows(&series, &compared)?, left(&series, &compared)?);
     chosen.back.iter().for_each(|turn| say_outside(call, turn));
-    let not_covered = uncovered::rows(call, &here.directory, &fates)?;
+    let goes_back: Vec<AbsPath> = rows.iter().map(|row| row.path.clone()).collect();
+    let not_covered = uncovered::rows(call, &here.directory, &fates, &goes_back)?;
     let saying = Saying {
         call,
         args,
