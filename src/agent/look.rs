@@ -73,9 +73,11 @@ impl Out {
 }
 
 impl Out {
-    /// Its state. The time of a directory tells of names that are too many to be kept.
-    pub fn state(&self) -> (Why, bool, u64, &Option<Vec<String>>, Option<Time>, &Option<Head>) {
-        (self.why, self.directory, self.size, &self.names, self.is_full().then_some(self.mtime), &self.head)
+    /// True if it is as the other. The time of a directory tells of names that are too many to be kept.
+    pub fn is_as(&self, other: &Self) -> bool {
+        let time = |out: &Self| out.is_full().then_some(out.mtime);
+        (self.why, self.directory, self.size, time(self)) == (other.why, other.directory, other.size, time(other))
+            && (&self.names, &self.head) == (&other.names, &other.head)
     }
 
     /// True for a directory of more names than are kept.
@@ -115,8 +117,11 @@ impl Spot {
 
     /// True if an earlier look saw the same here.
     fn is_as(&self, earlier: &Self) -> bool {
-        let out = [&self.out, &earlier.out].map(|out| out.as_ref().map(Out::state));
-        (self.id, self.sign) == (earlier.id, earlier.sign) && out[0] == out[1]
+        let same_out = match (&self.out, &earlier.out) {
+            (Some(now), Some(then)) => now.is_as(then),
+            (now, then) => now.is_none() && then.is_none(),
+        };
+        (self.id, self.sign) == (earlier.id, earlier.sign) && same_out
     }
 }
 

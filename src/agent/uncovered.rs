@@ -81,9 +81,7 @@ pub fn fates(turns: &[&Turn], now: Option<&Look>) -> Vec<Fate> {
     let is_so = |net: &Net<'_>| match now.map(|now| now.spot(&net.last.path)) {
         None => true,
         // What a later turn covers, this look may not.
-        Some((id, out)) => {
-            id == net.last.id && out.zip(net.last.is.as_ref()).is_none_or(|(now, then)| now.state() == then.state())
-        }
+        Some((id, out)) => id == net.last.id && out.zip(net.last.is.as_ref()).is_none_or(|(now, then)| now.is_as(then)),
     };
     let mut fates: Vec<Fate> = nets.values().filter(|net| is_so(net)).filter_map(|net| fate(net, &nets, &places)).collect();
     // What was moved is named where it was.
@@ -127,7 +125,7 @@ fn changed(was: &Out, is: &Out) -> Option<Became> {
     let (Some(had), Some(has)) = (&was.names, &is.names) else {
         let other_names = (was.is_full() || is.is_full()) && was.mtime != is.mtime;
         let became = if other_names { Became::Names } else { Became::Metadata };
-        return (was.state() != is.state()).then_some(became);
+        return (!was.is_as(is)).then_some(became);
     };
     let but = |all: &[String], other: &[String]| -> Vec<String> {
         all.iter().filter(|name| other.binary_search(name).is_err()).cloned().collect()
