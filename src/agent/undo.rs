@@ -12,7 +12,7 @@ use super::turn::{Turn, Wrote, mark};
 use super::uncovered::{Became, Fate, fates};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
-use crate::snapshot::compare::{self, Compared, Difference, Hashes, OLDER, Terms};
+use crate::snapshot::compare::{self, Compared, Difference, Hashes, OLDER, OLDER_FORCIBLE, Terms};
 use crate::snapshot::manifest;
 use crate::snapshot::rules::Source;
 use crate::snapshot::series::Series;
@@ -99,22 +99,25 @@ pub struct Asked<'a> {
 /// A snapshot or the tree cannot be read.
 pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<'_>) -> Result<Option<Undo>, Error> {
     let Some((n, existed)) = chosen.base().and_then(|turn| turn.before) else { return Ok(None) };
-    let terms = Terms {
-        whole: true,
-        paths: asked.paths,
-        hashes: Hashes::All,
-        with_vcs: false,
-        existed: Some(existed),
-        with_older: asked.force,
-    };
+    let latest = chosen.back.iter().filter_map(|turn| turn.before).map(|(_, time)| time).max();
+    // What is older is so by the turn that wrote the path first.
+    let terms =
+        Terms { whole: true, paths: asked.paths, hashes: Hashes::All, with_vcs: false, existed: latest, with_older: true };
     let mut compared = compare::with_tree(store, series, n, terms)?;
+    let told = Told::of(chosen);
+    if !asked.force {
+        let first = |path: &AbsPath| told.by_path.get(path).and_then(|told| told.first()?.0.before);
+        compared.spare_older(series, OLDER_FORCIBLE, |path| {
+            let (snapshot, existed) = first(path).unwrap_or((n, existed));
+            (snapshot, Some(existed))
+        })?;
+    }
     let now = Look::at(&series.directory, store, &Source::Kept(manifest::rules(&series.dir, n)?))?;
     let mut fates = fates(&chosen.back, Some(&now));
     fates.retain(|fate| asked.has(&fate.path));
     if !asked.paths.is_empty() {
         compared.only(asked.paths);
     }
-    let told = Told::of(chosen);
     let mut later: BTreeMap<u64, BTreeSet<AbsPath>> = BTreeMap::new();
     if !asked.force {
         spare_copies(&mut compared, &mut fates);
@@ -146,8 +149,7 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
         }
     }
     for (snapshot, paths) in later {
-        let existed = chosen.back.iter().filter_map(|turn| turn.before).find(|(n, _)| *n == snapshot).map(|(_, time)| time);
-        let mut more = compare::with_tree(store, series, snapshot, Terms { existed, ..terms })?;
+        let mut more = compare::with_tree(store, series, snapshot, terms)?;
         more.differences.retain(|difference| paths.contains(&difference.path));
         compared.differences.append(&mut more.differences);
     }

@@ -85,7 +85,7 @@ pub fn collect(call: &Call, store: &Store, watched: &[Watched], run: Ran<'_>) ->
         let after = || take(call, store, series, ("after", Source::Kept(rules)), None, run.argv);
         let after = is_there.then(after).transpose()?.map(|made| made.n);
         let mut compared = compare::between(series, *before, after, &[], true)?;
-        compared.spare_older(series, *before, compare::OLDER)?;
+        compared.spare_older(series, compare::OLDER, |_| (*before, None))?;
         compared.without_rewritten_indexes(series)?;
         // A file written in place left the time of its directory as it was; a rollback would change that time.
         compared.only_times_that_change();

@@ -1,6 +1,6 @@
 //! The differences between a snapshot and the tree, or between two snapshots.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet, btree_map};
 use std::hash::Hash;
 
 use super::content::Kept;
@@ -107,7 +107,7 @@ const VCS_STAYS: &str = "it is version control's own, and stays as it is without
 /// The reason why something stays that was there before the snapshot.
 pub const OLDER: &str = "it was there before, under another name or not covered";
 /// That reason where it can be forced.
-const OLDER_FORCIBLE: &str = "it was there before, under another name or not covered; --force takes it off, and keeps it";
+pub const OLDER_FORCIBLE: &str = "it was there before, under another name or not covered; --force takes it off, and keeps it";
 /// The reasons why removed parts of version control do not come back: the snapshot has them, or (below) it does not.
 const VCS_KEPT: &str = "it is gone, and does not come back without --with-vcs";
 const VCS_LEFT: &str = "it is gone, and the snapshot does not have it: it was taken without --with-vcs";
@@ -195,7 +195,7 @@ pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> 
     }
     let mut done = comparing.finish()?;
     if !terms.with_older {
-        done.spare_older(series, n, OLDER_FORCIBLE)?;
+        done.spare_older(series, OLDER_FORCIBLE, |_| (n, None))?;
     }
     Ok(done)
 }
@@ -655,21 +655,38 @@ impl Knows {
 }
 
 impl Compared {
-    /// Leaves what existed at snapshot `n`, and of which that knows nothing: it came from what is not covered, or from outside, and is nowhere
-    /// else.
-    pub fn spare_older(&mut self, series: &Series, n: u64, why: &str) -> Result<(), Error> {
-        if !self.differences.iter().any(|d| d.older) {
-            return Ok(());
+    /// Leaves what existed at a snapshot, and of which that knows nothing: it came from what is not covered, or from outside, and is nowhere
+    /// else. `since` gives the snapshot for a path, and the time until when what it could see was born, if not for all paths alike.
+    pub fn spare_older(
+        &mut self,
+        series: &Series,
+        why: &str,
+        since: impl Fn(&AbsPath) -> (u64, Option<Time>),
+    ) -> Result<(), Error> {
+        let mut known: BTreeMap<u64, Knows> = BTreeMap::new();
+        let mut stays = Vec::with_capacity(self.differences.len());
+        for d in &self.differences {
+            let (n, existed) = since(&d.path);
+            let born = d.print.and_then(|print| print.identity.btime);
+            if !d.older || existed.zip(born).is_some_and(|(existed, born)| born > existed) {
+                stays.push(false);
+                continue;
+            }
+            let knows = match known.entry(n) {
+                btree_map::Entry::Vacant(vacant) => vacant.insert(Knows::of(series, n)?),
+                btree_map::Entry::Occupied(occupied) => occupied.into_mut(),
+            };
+            stays.push(!knows.has(d));
         }
-        let knows = Knows::of(series, n)?;
         // A directory stays with all that is in it now.
         let mut whole: Option<AbsPath> = None;
         let mut spared = Vec::new();
+        let mut stays = stays.into_iter();
         self.differences.retain(|d| {
+            let stays = stays.next().unwrap_or(false);
             if whole.as_ref().is_some_and(|whole| d.path.is_under(whole)) {
                 return false;
             }
-            let stays = d.older && !knows.has(d);
             if stays {
                 whole = d.now.as_ref().is_some_and(State::is_dir).then(|| d.path.clone());
                 spared.push(d.path.clone());

@@ -422,3 +422,24 @@ fn a_command_that_is_named_does_no_harm_and_force_takes_back_what_something_olde
     world.recant(&format!("rollback {id}")).ok();
     assert_eq!(world.read("a"), "built\n", "it is kept");
 }
+
+#[test]
+fn what_was_made_between_turns_is_older_than_the_turn_that_moves_it() {
+    let world = World::new();
+    run(&world, "git init -q .");
+    world.write("a", "a\n");
+    let agent = Agent::begin(&world, "claude", "s");
+    agent.prompt("one");
+    agent.shell("echo 1 > a; echo 1 > made");
+    agent.stop();
+    pause();
+    run(&world, "mkdir dist; echo built > dist/app");
+    pause();
+    agent.prompt("two");
+    agent.shell("mv dist public; mv made moved");
+    agent.stop();
+    let said = world.recant("agent undo 1 -y --json").with(4);
+    assert_eq!(named(&said, &world), ["moved dist to public"]);
+    assert_eq!((world.read("public/app"), world.read("a")), ("built\n".into(), "a\n".into()), "{said}");
+    assert!(!world.exists("moved") && !world.exists("made"), "{said}");
+}
