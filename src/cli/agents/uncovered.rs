@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::agent::look::Out;
 use crate::agent::turn::Turn;
 use crate::agent::uncovered::{Became, Fate, fates};
 use crate::cli::problem::Problem;
@@ -54,77 +55,78 @@ pub fn rows(call: &Call, directory: &AbsPath, fates: &[Fate], goes_back: &[AbsPa
 fn row(call: &Call, directory: &AbsPath, fate: &Fate, goes_back: &[AbsPath]) -> Result<Row, Problem> {
     let Fate { path, became, out } = fate;
     let at = whole(directory, path)?;
-    let shown = |path: &AbsPath| call.out.shown(path);
-    let of_size = || match (out.directory, &out.names) {
-        (true, Some(names)) => format!(" ({})", text::count(names.len() as u64, "entry")),
-        (true, None) => " (a directory)".into(),
-        (false, _) => format!(" ({})", text::bytes(out.size)),
+    let to = if let Became::Moved(to) = became { Some(whole(directory, to)?) } else { None };
+    let remedy = match (became, &to) {
+        // Where something is, or goes back to either place, a move would take that along, or stop at it.
+        (_, Some(to)) => {
+            let is_free = at.as_path().symlink_metadata().is_err();
+            let is_own = |path: &AbsPath| !path.is_under(to) && !path.is_under(&at);
+            (is_free && goes_back.iter().all(is_own)).then(|| format!("mv {} {}", word(call, to), word(call, &at)))
+        }
+        (Became::Head { from, to: Some(now) }, _) => Some(back(call, &at, from, now)),
+        _ => None,
     };
-    let mut row = Row {
-        what: "",
-        to: None,
+    let (made, gone) = match became {
+        Became::Entries { made, gone } => (made.clone(), gone.clone()),
+        _ => (Vec::new(), Vec::new()),
+    };
+    let back = remedy.as_ref().map_or_else(String::new, |remedy| format!("; back: {remedy}"));
+    Ok(Row {
+        what: word_of(became),
+        text: format!("{}: {}{back}", call.out.shown(&at), said(call, became, out, to.as_ref())),
         directory: out.directory,
         size: out.size,
-        made: Vec::new(),
-        gone: Vec::new(),
         why: out.why.text(),
-        remedy: None,
-        text: String::new(),
         is_byproduct: out.why == Why::Byproduct,
-        path: at.clone(),
+        path: at,
+        to,
+        made,
+        gone,
+        remedy,
+    })
+}
+
+/// Says in a word, for programs, what became of a thing.
+fn word_of(became: &Became) -> &'static str {
+    match became {
+        Became::Deleted => "deleted",
+        Became::Overwritten => "overwritten",
+        Became::Moved(_) => "moved",
+        Became::Made => "made",
+        Became::Entries { .. } => "entries",
+        Became::Names => "names",
+        Became::Head { .. } => "head",
+        Became::Metadata => "metadata",
+    }
+}
+
+/// Says what became of a thing; `to` is its new path.
+fn said(call: &Call, became: &Became, out: &Out, to: Option<&AbsPath>) -> String {
+    let why = out.why.text();
+    let size = match (out.directory, &out.names) {
+        (true, Some(names)) if names.len() == 1 => "1 entry".to_owned(),
+        (true, Some(names)) => format!("{} entries", text::grouped(names.len() as u64)),
+        (true, None) => "a directory".to_owned(),
+        (false, _) => text::bytes(out.size),
     };
-    let what = match became {
-        Became::Deleted => {
-            row.what = "deleted";
-            format!("deleted{}, and not kept: {}", of_size(), row.why)
-        }
-        Became::Overwritten => {
-            row.what = "overwritten";
-            format!("overwritten{}, and not kept: {}", of_size(), row.why)
-        }
-        Became::Moved(to) => {
-            let to = whole(directory, to)?;
-            let words = [&to, &at].map(|path| word(call, path));
-            // Where something goes back to either place, a move would take that along, or stop at it.
-            let is_free = at.as_path().symlink_metadata().is_err()
-                && !goes_back.iter().any(|path| path.is_under(&to) || path.is_under(&at));
-            (row.what, row.remedy) = ("moved", is_free.then(|| format!("mv {}", words.join(" "))));
-            let what = format!("moved to {}", shown(&to));
-            row.to = Some(to);
-            what
-        }
-        Became::Made => {
-            row.what = "made";
-            format!("made{}, and stays: {}", of_size(), row.why)
-        }
+    match became {
+        Became::Deleted => format!("deleted ({size}), and not kept: {why}"),
+        Became::Overwritten => format!("overwritten ({size}), and not kept: {why}"),
+        Became::Moved(_) => format!("moved to {}", to.map_or_else(String::new, |to| call.out.shown(to))),
+        Became::Made => format!("made ({size}), and stays: {why}"),
         Became::Entries { made, gone } => {
-            row.what = "entries";
-            (row.made, row.gone) = (made.clone(), gone.clone());
             let of = |word: &str, names: &[String]| (!names.is_empty()).then(|| format!("{} {word}", named(names)));
             let parts: Vec<String> = of("made", made).into_iter().chain(of("gone", gone)).collect();
-            format!("{} in it, and stays so: {}", parts.join("; "), row.why)
+            format!("{} in it, and stays so: {why}", parts.join("; "))
         }
-        Became::Names => {
-            row.what = "names";
-            format!("names came to it or went, and it stays so: {}", row.why)
-        }
-        Became::Head { from, to: Some(to) } => {
-            (row.what, row.remedy) = ("head", Some(back(call, &at, from, to)));
-            format!("HEAD went from {} to {}", place(from, to), place(to, from))
-        }
+        Became::Names => format!("names came to it or went, and it stays so: {why}"),
+        Became::Head { from, to: Some(to) } => format!("HEAD went from {} to {}", place(from, to), place(to, from)),
         Became::Head { from, to: None } => {
-            row.what = "head";
             let is = from.name.as_ref().map_or_else(|| place(from, from), |name| format!("ref: {name}"));
             format!("HEAD is gone, and not kept; it was \"{is}\"")
         }
-        Became::Metadata => {
-            row.what = "metadata";
-            format!("its mode or owner was changed, and stays so: {}", row.why)
-        }
-    };
-    let remedy = row.remedy.as_ref().map_or_else(String::new, |remedy| format!("; back: {remedy}"));
-    row.text = format!("{}: {what}{remedy}", shown(&at));
-    Ok(row)
+        Became::Metadata => format!("its mode or owner was changed, and stays so: {why}"),
+    }
 }
 
 /// A path as a word of a command.

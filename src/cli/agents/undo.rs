@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::turns::{Here, is_back, not_covered, one_number, say_outside, undone_by};
+use super::turns::{Here, Undone, is_back, not_covered, one_number, say_outside, undone_by};
 use super::uncovered;
 use crate::agent::anew::Built;
 use crate::agent::known::Agent;
@@ -53,13 +53,8 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     crate::fs::roots::open_many();
     let turns = here.settled(call, &series, &lock, meant)?;
     let undone = here.undone(&turns)?;
-    let reach = match (args.only, args.session) {
-        (true, _) => Reach::Only,
-        (false, true) => Reach::Conversation,
-        (false, false) => Reach::Later,
-    };
     let near = Turns::near(here.store, &here.directory)?;
-    let chosen = Chosen::from(&turns, &near, (meant, reach), &undone);
+    let chosen = Chosen::from(&turns, &near, (meant, reach(args)), &undone);
     let of_project = |problem: Problem| problem.remedy(format!("name paths of {}", here.directory));
     let paths = inner(&here.directory, words_of_paths).map_err(of_project)?;
     refuse_pruned(&here, &series, &chosen)?;
@@ -102,35 +97,58 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
         return Ok(saying.ended(&kept));
     }
     ask(call, &numbers, &rows, &kept, &not_covered)?;
-    let entry = |session: &Session, counts: Option<(usize, usize)>| {
-        let (result, paths) = match counts {
-            Some((paths, 0)) => ("done", paths),
-            Some((paths, _)) => ("left", paths),
-            None => ("failed", 0),
-        };
-        let (id, generation) = (session.id(), session.header.generation);
-        log::Entry::new(format!("agent undo {meant}"), id, generation, result, paths as u64).of(&session.header)
-    };
+    let entry = |session: &Session, counts| entry(meant, session, counts);
     let putting = Putting { recorded, act: &act, n: snapshot, entry: &entry, force: args.force };
     let (session, report) = put_back_what_can(call, here.store, &series, &mut compared, &putting)?;
     let id = session.id().clone();
     *call.out.session.borrow_mut() = Some(id.clone());
+    note_undone(call, &here, &chosen, &undone, (&id, &same, &compared))?;
+    tell_running(call, &here, &turns, &compared)?;
+    report.notes.iter().for_each(|note| call.out.warn(note));
+    let (rows, kept) = (self::rows(&series, &compared)?, and_of(left(&series, &compared)?, &report));
+    saying.say(Some(&id), &rows, &kept);
+    Ok(saying.ended(&kept))
+}
+
+/// Tells by its options how far it reaches.
+fn reach(args: &TurnUndo) -> Reach {
+    match (args.only, args.session) {
+        (true, _) => Reach::Only,
+        (false, true) => Reach::Conversation,
+        (false, false) => Reach::Later,
+    }
+}
+
+/// The line of the log, with the numbers of paths that were changed and left if it was done.
+fn entry(meant: u64, session: &Session, counts: Option<(usize, usize)>) -> log::Entry {
+    let (result, paths) = match counts {
+        Some((paths, 0)) => ("done", paths),
+        Some((paths, _)) => ("left", paths),
+        None => ("failed", 0),
+    };
+    let (id, generation) = (session.id(), session.header.generation);
+    log::Entry::new(format!("agent undo {meant}"), id, generation, result, paths as u64).of(&session.header)
+}
+
+/// Notes in each turn of which something went back, or was as before already, the session that did it.
+fn note_undone(
+    call: &Call,
+    here: &Here<'_>,
+    chosen: &Chosen<'_>,
+    undone: &Undone,
+    (id, same, compared): (&Id, &[AbsPath], &Compared),
+) -> Result<(), Problem> {
     for turn in &chosen.back {
         let before = undone.get(&turn.head.n);
         let is_its = |path: &&AbsPath| {
             turn.wrote.iter().any(|wrote| wrote.path == **path) && !before.is_some_and(|before| before.contains(*path))
         };
         let same: Vec<AbsPath> = same.iter().filter(is_its).cloned().collect();
-        if same.is_empty() && !compared.differences.iter().any(|difference| is_its(&&difference.path)) {
-            continue;
+        if !same.is_empty() || compared.differences.iter().any(|difference| is_its(&&difference.path)) {
+            here.turns.add(&call.fs, turn.head.n, &[Line::Undone { session: id.clone(), same }])?;
         }
-        here.turns.add(&call.fs, turn.head.n, &[Line::Undone { session: id.clone(), same }])?;
     }
-    tell_running(call, &here, &turns, &compared)?;
-    report.notes.iter().for_each(|note| call.out.warn(note));
-    let (rows, kept) = (self::rows(&series, &compared)?, and_of(left(&series, &compared)?, &report));
-    saying.say(Some(&id), &rows, &kept);
-    Ok(saying.ended(&kept))
+    Ok(())
 }
 
 /// Names the command that takes the agent's own conversation back, where it has one.
