@@ -218,7 +218,8 @@ fn a_path_that_another_agent_has_changed_since_stays_and_that_turn_is_named() {
     --- stderr
     recant: turn 1: 1 path taken back, 1 stays
     recant: to have it again: recant rollback ID
-    recant: the conversation: claude --resume a, then /rewind to "first"
+    recant: the conversation: claude --resume a
+    recant: and in it /rewind to "first"
     "#);
     world.recant("agent undo 2 -y").ok();
     world.recant("agent undo 1 -y").ok();

@@ -156,9 +156,12 @@ fn say_conversation(call: &Call, here: &Here<'_>, turns: &[u64]) {
     let Some(Ok(Some(turn))) = turns.first().map(|n| here.turns.turn(*n)) else { return };
     let head = &turn.head;
     let session = shell_word(head.session.as_bytes());
-    let prompt = cut_off(&shown(&head.prompt), 30);
+    let prompt = cut_off(&shown(&head.prompt), 48);
     match head.agent {
-        Agent::Claude => call.out.note(format_args!("the conversation: claude --resume {session}, then /rewind to \"{prompt}\"")),
+        Agent::Claude => {
+            call.out.note(format_args!("the conversation: claude --resume {session}"));
+            call.out.note(format_args!("and in it /rewind to \"{prompt}\""));
+        }
         Agent::Gemini | Agent::Codex | Agent::Copilot | Agent::Opencode | Agent::Pi => {}
     }
 }
@@ -319,10 +322,10 @@ impl Saying<'_> {
         }
         if let Some(id) = session {
             let back = command(format_args!("rollback {}", id.tail()));
-            out.note(match by_commands {
-                0 => format!("to have it again: {back}"),
-                _ => format!("to have it again, with what you saved while a command ran: {back}"),
-            });
+            out.note(format_args!("to have it again: {back}"));
+            if *by_commands > 0 {
+                out.note("what you saved while a command ran went back with it, and comes again");
+            }
             say_conversation(call, here, turns);
         }
     }
