@@ -1,6 +1,6 @@
 """What it costs that an agent's hooks call recant, and what can be given back afterwards: a day of 40 turns and 800 uses of tools in a
-repository of 8,000 files, bare, with the hooks, held as a whole (root and user, with the hooks too), held command by command, and with a shadow
-git repository that gets a commit a turn, as other agents' checkpoints do. The day is composed here, always the same: no agent and no model is
+repository of 8,000 files, bare, with the hooks, held as a whole (root and user, with the hooks too), and with a shadow git
+repository that gets a commit a turn, as other agents' checkpoints do. The day is composed here, always the same: no agent and no model is
 asked."""
 
 import json
@@ -24,7 +24,7 @@ def measure(bench, rounds):
     os.makedirs(top)
     base, day = f"{top}/base", composed()
     project(base)
-    kinds = (Bare, Hooks, Held, HeldWithHooks, HeldByUser, HeldByCommand, ByCommandAndUser, Shadow)
+    kinds = (Bare, Hooks, Held, HeldWithHooks, HeldByUser, Shadow)
     times = {kind.name: [] for kind in kinds}
     hooks, last = [], {}
     for i in range(rounds):
@@ -268,26 +268,6 @@ class HeldWithHooks(Held):
 
 class HeldByUser(Held):
     name, user = "held, as a user", True
-
-
-class HeldByCommand(Held):
-    """Each use of a tool is a step of one session."""
-
-    name = "held by the command"
-
-    def carry_out(self, day):
-        self.hand_over()
-        begun = time.perf_counter()
-        for use in (use for uses in day for use in uses):
-            given = use[2].encode() if use[0] == "Write" else b""
-            script = f"if [ -d {os.path.dirname(use[1])} ]; then cat > {use[1]}; fi" if use[0] == "Write" else use[1]
-            words = self.words(self.recant, "run", "--session", "day", "-q", "--", "sh", "-c", script)
-            subprocess.run(words, cwd=self.tree, env=self.env, input=given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-        return time.perf_counter() - begun
-
-
-class ByCommandAndUser(HeldByCommand):
-    name, user = "held by the command, as a user", True
 
 
 USER = "54321"

@@ -4,11 +4,9 @@
 //! Changes nothing but files in the store's `agents/`; snapshots are taken, and sessions committed, by whoever calls.
 
 pub mod anew;
-pub mod by_command;
 pub mod event;
 pub mod known;
 pub mod look;
-pub mod mark;
 pub mod receipt;
 pub mod seen;
 pub mod settings;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::problem::Problem;
 use super::{Call, Ended, text};
-use crate::config::{From, Hold, OfAgent, Remote, Set};
+use crate::config::{From, OfAgent, Remote, Set};
 use crate::diff::shown::{columns, padded};
 
 /// `{"schema":2,"file":…,"found":…,"settings":[…]}`.
@@ -54,7 +54,6 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         plain("agent.commit", &config.agent_commit, |commit| json!(commit.word())),
         plain("agent.keep", &config.agent_keep, |n| json!(n)),
         plain("agent.byproducts", &config.agent_byproducts, |globs| json!(globs)),
-        plain("mcp.ask", &config.mcp_ask, |ask| json!(ask)),
         plain("retention.keep", &config.keep, |n| json!(n)),
         row("retention.older_than", config.older_than.from, json!(config.older_than.value), age(config.older_than.value)),
         plain("snapshot.keep", &config.snapshot_keep, |n| json!(n)),
@@ -96,8 +95,7 @@ fn of_agent(name: &str, agent: &OfAgent) -> Vec<Row> {
         Row { key, value: json!(values), from: From::File.to_string(), text: values.join("\n"), source: "file".into() }
     };
     let paths = agent.pass.as_ref().map(|paths| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>());
-    let hold = agent.hold.map(|Hold::Shell| vec!["shell".to_owned()]);
-    let lists = [("pass", paths.as_ref()), ("records", agent.records.as_ref()), ("hold", hold.as_ref())];
+    let lists = [("pass", paths.as_ref()), ("records", agent.records.as_ref())];
     lists.into_iter().filter_map(|(key, values)| Some(list(key, values?))).collect()
 }
 

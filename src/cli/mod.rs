@@ -181,7 +181,7 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         None => config.color.value,
     };
     // An agent's hook and server are about this machine, whatever $RECANT_HOST says.
-    let is_here = near.is_some() || matches!(cli.verb(), Verb::Hook(_) | Verb::Mcp(_));
+    let is_here = near.is_some() || matches!(cli.verb(), Verb::Hook(_) | Verb::Mcp);
     let host = if is_here { None } else { remote::asked_for(global) };
     let place = match &global.store {
         // With -H, --store names the far side's.
@@ -200,9 +200,8 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         last: RefCell::default(),
         recovered: RefCell::default(),
         collected: RefCell::default(),
-        through: None,
     };
-    if matches!(cli.verb(), Verb::Mcp(_)) && cli.global.host.as_deref().is_some_and(|host| host != "local") {
+    if matches!(cli.verb(), Verb::Mcp) && cli.global.host.as_deref().is_some_and(|host| host != "local") {
         let problem = Problem::new(Kind::Usage, "recant mcp serves this machine alone");
         return finish(&call.out, Err(problem.remedy("a client can start it there: ssh HOST recant mcp")), Effects::None);
     }
@@ -260,7 +259,7 @@ fn effects(verb: &Verb) -> Effects {
             AgentVerb::Export(_) | AgentVerb::Run(_) => false,
         },
         // It recovers nothing: an agent waits for it. What a server does, its calls answer for.
-        Verb::Hook(_) | Verb::Mcp(_) => true,
+        Verb::Hook(_) | Verb::Mcp => true,
         Verb::Rewind(args) => args.dry_run,
         Verb::Fork(args) => args.dry_run,
         Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) | Verb::Confirm(_) => false,
@@ -328,8 +327,6 @@ pub struct Call {
     recovered: RefCell<Vec<Recovered>>,
     /// Runs that this call has collected; `None` as long as nobody asks.
     collected: RefCell<Option<Vec<collect::Collected>>>,
-    /// The agent through whose server a person asked for it.
-    through: Option<String>,
 }
 
 impl Call {
@@ -406,7 +403,7 @@ impl Call {
                 AgentVerb::Export(args) => agents::export(self, &args),
             },
             Verb::Hook(args) => agents::hook::hook(self, &args),
-            Verb::Mcp(args) => mcp::mcp(self, &args),
+            Verb::Mcp => mcp::mcp(self),
             Verb::Prune(args) => prune_all::prune(self, &args),
             Verb::Recover(args) => recover::recover(self, &args),
             Verb::Cat(args) => cat::cat(self, &args),
@@ -512,8 +509,7 @@ impl Call {
 
     /// The agent that calls; `None` for a person.
     fn caller(&self, store: &Dir) -> Option<By> {
-        let through = || Some(By { agent: self.through.clone()?, session: None, turn: None });
-        by::caller(store).or_else(through)
+        by::caller(store)
     }
 
     /// The store, for a verb that needs an existing session.

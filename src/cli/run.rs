@@ -18,7 +18,6 @@ use super::out::Out;
 use super::problem::Problem;
 use super::{Call, Ended, apply, hints, place, text};
 use crate::agent::known::Agent;
-use crate::agent::mark;
 use crate::capture::cause::Cause;
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::hold::{Held, hold, start_of};
@@ -235,9 +234,6 @@ fn finish(
     (args, guest): (&args::Run, Option<&Guest>),
     id_file: Option<IdFile>,
 ) -> Result<Ended, Ran> {
-    if let Some(id) = &args.held_for {
-        mark::take(&call.fs, store, id);
-    }
     for warning in &held.warnings {
         call.out.warn(warning);
     }
@@ -414,7 +410,6 @@ pub fn nothing(command: Vec<OsString>) -> args::Run {
         strict: false,
         no_wait: false,
         no_network: false,
-        held_for: None,
         parent: None,
         command,
     }

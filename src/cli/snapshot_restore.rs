@@ -11,7 +11,7 @@ use super::problem::Problem;
 use super::snapshot::{Left, dir, inner, of_key, series_of};
 use super::snapshot_diff::known;
 use super::snapshot_heads::{self, Moved};
-use super::{Call, Ended, apply, picks, text};
+use super::{Call, Ended, apply, text};
 use crate::engine::report::Report;
 use crate::error::{Kind, command, recant, shell_word};
 use crate::fs::path::AbsPath;
@@ -24,8 +24,6 @@ use crate::snapshot::compare::{self, Compared, Hashes, Terms};
 use crate::snapshot::error::heal;
 use crate::snapshot::series::Series;
 use crate::snapshot::{manifest, restore, whole};
-use crate::tree::hash::Hash;
-use crate::tree::state::State;
 
 /// `{"schema":2,"directory":…,"n":…,"dry_run":…,"session":…,"backup":…,"paths":[{"path":…,"done":…}],"skipped":[…]}`.
 #[derive(Serialize)]
@@ -61,10 +59,6 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
         Some(series.lock(&call.fs)?)
     };
     let (n, paths, mut compared) = compared(args, store, &series)?;
-    if args.seen.is_some_and(|seen| seen != digest(&series, n, &compared)) {
-        let problem = Problem::new(Kind::Conflict, picks::STALE);
-        return Err(Problem { state: Some("nothing was changed".into()), ..problem });
-    }
     compared.learn_indexes(&series)?;
     let rows = rows(&series, &compared)?;
     let left = left(&series, &compared)?;
@@ -98,31 +92,6 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     }
     say(call, args, &series, n, Some(&id), (&rows, &left, &heads));
     Ok(ended(&left))
-}
-
-/// Looks at what a restore would do: the directory, the snapshot's number, and the hash of all that it would change.
-///
-/// # Errors
-/// It would change nothing, or cannot be looked at.
-pub fn looked_at(call: &Call, args: &SnapshotRestore) -> Result<(AbsPath, u64, Hash), Problem> {
-    let (store, series) = series_of(call, args.dir.as_deref(), &args.key, &args.paths)?;
-    restore::refuse_elsewhere(&series.directory)?;
-    let (n, _, compared) = compared(args, store, &series)?;
-    if compared.differences.is_empty() {
-        return Err(Problem::refused(format!("{} is as snapshot {n} has it", series.directory)));
-    }
-    let digest = digest(&series, n, &compared);
-    Ok((series.directory, n, digest))
-}
-
-fn digest(series: &Series, n: u64, compared: &Compared) -> Hash {
-    let mut differences = compared.differences.clone();
-    for difference in &mut differences {
-        // These depend on how lately the file was written, and on what for it was looked at. The fingerprint tells it from another.
-        difference.now.iter_mut().for_each(State::forget_hash);
-        difference.print.iter_mut().for_each(|print| print.racy = false);
-    }
-    Hash::of(format!("{} {n} {differences:?}", series.directory).as_bytes())
 }
 
 /// Compares the snapshot that is asked for with the tree: its number, the paths that were named, and the differences.

@@ -9,7 +9,7 @@ use super::glob::{MINOR, glob};
 use super::keys::check_keys;
 use super::units::{age, silence, size};
 use super::wrong::{self, refused};
-use super::{AgentCommit, BYPRODUCTS, CACHES, Color, Config, Hold, OUTPUT_PATHS, OfAgent, OnLimit, Remote, Set};
+use super::{AgentCommit, BYPRODUCTS, CACHES, Color, Config, OUTPUT_PATHS, OfAgent, OnLimit, Remote, Set};
 use crate::error::Error;
 
 #[derive(Deserialize, Default)]
@@ -20,7 +20,6 @@ struct File {
     checkpoint: CheckpointTable,
     commit: CommitTable,
     agent: AgentTable,
-    mcp: McpTable,
     retention: RetentionTable,
     snapshot: SnapshotTable,
     steps: StepsTable,
@@ -80,13 +79,6 @@ struct AgentTable {
 struct OfAgentTable {
     pass: Option<Vec<PathBuf>>,
     records: Option<Vec<String>>,
-    hold: Option<Hold>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct McpTable {
-    ask: Option<bool>,
 }
 
 #[derive(Deserialize, Default)]
@@ -182,12 +174,8 @@ impl Config {
         for (name, table) in file.agent.each {
             let pass =
                 table.pass.map(|list| list.into_iter().map(|path| whole("agent.NAME.pass", path)).collect()).transpose()?;
-            if table.hold.is_some() && name != "claude" {
-                let why = format!("{name}'s commands cannot be held one by one; recant agent run {name} holds all of it");
-                return Err(value("agent.NAME.hold", why));
-            }
             let records = globs("agent.NAME.records", table.records)?;
-            agents.insert(name, OfAgent { pass, records, hold: table.hold });
+            agents.insert(name, OfAgent { pass, records });
         }
         let ssh = file.remote.ssh.map(|words| match words {
             Words::Text(text) => text.split_whitespace().map(str::to_owned).collect(),
@@ -221,7 +209,6 @@ impl Config {
             agent_keep: Set::of(file.agent.keep, 200),
             agent_byproducts: Set::of(file.agent.byproducts, BYPRODUCTS.map(str::to_owned).into()),
             agents,
-            mcp_ask: Set::of(file.mcp.ask, false),
             keep: Set::of(file.retention.keep.map(Some), None),
             older_than: Set::of(older_than.map_err(|why| value("retention.older_than", why))?.map(Some), None),
             snapshot_keep: Set::of(file.snapshot.keep, 50),

@@ -7,7 +7,7 @@ use crate::error::Error;
 const AGENTS: [&str; 6] = ["claude", "codex", "gemini", "copilot", "opencode", "pi"];
 
 /// Every key that the file may have. NAME is any word; below `agent`, one of [`AGENTS`].
-const KEYS: [&str; 39] = [
+const KEYS: [&str; 37] = [
     "store.path",
     "store.warn_size",
     "capture.also",
@@ -26,8 +26,6 @@ const KEYS: [&str; 39] = [
     "agent.byproducts",
     "agent.NAME.pass",
     "agent.NAME.records",
-    "agent.NAME.hold",
-    "mcp.ask",
     "retention.keep",
     "retention.older_than",
     "snapshot.keep",

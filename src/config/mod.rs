@@ -187,16 +187,6 @@ pub struct OfAgent {
     pub pass: Option<Vec<PathBuf>>,
     /// `agent.NAME.records`: globs of the files that are committed by themselves when it has ended.
     pub records: Option<Vec<String>>,
-    /// `agent.NAME.hold`: which of its acts its hooks have held, where the agent itself is not.
-    pub hold: Option<Hold>,
-}
-
-/// The acts of an agent that its hooks have held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Hold {
-    /// Each shell command, as a step of a session; other tools may not write.
-    Shell,
 }
 
 /// `output.paths` if the file does not set it.
@@ -244,8 +234,6 @@ pub struct Config {
     pub agent_byproducts: Set<Vec<String>>,
     /// `agent.NAME`: what `agent run` leaves real, by the agent's word.
     pub agents: BTreeMap<String, OfAgent>,
-    /// `mcp.ask`: true if `recant mcp` asks the person through its client.
-    pub mcp_ask: Set<bool>,
     /// `retention.keep`: the number of newest sessions that a prune without conditions keeps.
     pub keep: Set<Option<usize>>,
     /// `retention.older_than`: seconds; a prune without conditions drops what is older.

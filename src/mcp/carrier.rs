@@ -79,19 +79,6 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// A person's act, looked at and not done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
-    /// The hash of all that would be done, and to what.
-    pub digest: String,
-    /// The act in words, for a question: "commit session k3fa".
-    pub act: String,
-    /// The lines of a dry run. The last one sums it up.
-    pub summary: Vec<String>,
-    /// The command that does the same.
-    pub command: String,
-}
-
 /// News for the serving thread.
 #[derive(Debug)]
 pub enum Event {
@@ -134,20 +121,8 @@ impl Told {
 
 /// Carries tools out.
 pub trait Carrier {
-    /// Begins a call of a tool that looks or holds. Its end is told once.
+    /// Begins a call of a tool. Its end is told once.
     fn begin(&mut self, asked: &Asked, told: Told) -> Stop;
-
-    /// Looks at what a person's act would do.
-    ///
-    /// # Errors
-    /// It would be refused; how.
-    fn plan(&mut self, asked: &Asked) -> Result<Plan, Outcome>;
-
-    /// Carries a person's act out, if its digest is still this one (Q2).
-    fn act(&mut self, asked: &Asked, digest: &str) -> Outcome;
-
-    /// True if a person wants to be asked: `mcp.ask`.
-    fn may_ask(&self) -> bool;
 
     /// True if this process was asked to end.
     fn is_over(&self) -> bool;

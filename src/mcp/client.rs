@@ -1,4 +1,4 @@
-//! The client of a request: its version of the protocol, what it can do, and the name that it gives itself.
+//! The client of a request: its version of the protocol, and the name that it gives itself.
 
 use serde_json::Value;
 
@@ -28,8 +28,6 @@ pub struct Client {
     pub era: Era,
     /// Its name, in letters that a session's name and a variable take: `claude-code`; empty if it has none.
     pub name: String,
-    /// True if it shows forms to its user.
-    pub can_ask: bool,
 }
 
 /// A modern request that says too little, or of another version.
@@ -44,7 +42,7 @@ pub enum Unfit {
 impl Client {
     /// The client that opens with `initialize`.
     pub fn of_initialize(params: &Value) -> Self {
-        Self { era: Era::Legacy, name: name(&params["clientInfo"]), can_ask: can_ask(&params["capabilities"]) }
+        Self { era: Era::Legacy, name: name(&params["clientInfo"]) }
     }
 
     /// The client of a request without a handshake; `None` if the request is of the older kind.
@@ -53,7 +51,7 @@ impl Client {
         let version = meta.get(VERSION)?;
         Some(match version.as_str() {
             Some(MODERN) if !meta[CAPABILITIES].is_object() => Err(Unfit::Missing(CAPABILITIES)),
-            Some(MODERN) => Ok(Self { era: Era::Modern, name: name(&meta[INFO]), can_ask: can_ask(&meta[CAPABILITIES]) }),
+            Some(MODERN) => Ok(Self { era: Era::Modern, name: name(&meta[INFO]) }),
             Some(other) => Err(Unfit::Version(other.to_owned())),
             None => Err(Unfit::Missing(VERSION)),
         })
@@ -63,11 +61,6 @@ impl Client {
 /// The version that a client gets which asks for `wanted` in `initialize`.
 pub fn negotiated(wanted: &Value) -> &'static str {
     LEGACY.into_iter().find(|version| wanted == version).unwrap_or(LEGACY[0])
-}
-
-/// An empty object stands for forms alone: the page on elicitation, Capabilities.
-fn can_ask(capabilities: &Value) -> bool {
-    capabilities["elicitation"].as_object().is_some_and(|modes| modes.is_empty() || modes.contains_key("form"))
 }
 
 fn name(info: &Value) -> String {
@@ -98,21 +91,6 @@ mod tests {
         }
         assert_eq!(name(&json!({ "name": "x".repeat(99) })).len(), 40);
         assert_eq!(name(&json!(7)), "");
-    }
-
-    #[test]
-    fn a_client_that_shows_no_forms_is_not_asked() {
-        for (capabilities, want) in [
-            (json!({ "elicitation": {} }), true),
-            (json!({ "elicitation": { "form": {} } }), true),
-            (json!({ "elicitation": { "form": {}, "url": {} } }), true),
-            (json!({ "elicitation": { "url": {} } }), false),
-            (json!({ "elicitation": true }), false),
-            (json!({ "sampling": {} }), false),
-            (json!(null), false),
-        ] {
-            assert_eq!(can_ask(&capabilities), want, "{capabilities}");
-        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::fields::{Field, Kind};
 const PAGE: &str = include_str!("../../docs/json.md");
 
 /// The shape of what is not done: an error, and for a person's act the command to type, with what it would do.
-const REFUSED: &str = r#"{"schema": 2, "kind": "refused", "message": "…", "path?": "/srv/app.conf", "state?": "nothing was changed", "remedy?": "…", "paths?": [{"path": "/srv/app.conf", "why": "…"}], "command?": "recant commit k3fa", "digest?": "9f86…", "summary?": ["…"]}"#;
+const REFUSED: &str = r#"{"schema": 2, "kind": "refused", "message": "…", "path?": "/srv/app.conf", "state?": "nothing was changed", "remedy?": "…", "paths?": [{"path": "/srv/app.conf", "why": "…"}], "command?": "recant commit k3fa", "would?": "<any>"}"#;
 
 /// The schema of a tool's arguments.
 pub fn of_arguments(fields: &[Field]) -> Value {

@@ -1,18 +1,17 @@
-//! The server: reads messages, answers them, and keeps account of calls that run and of questions that wait.
+//! The server: reads messages, answers them, and keeps account of the calls that run.
 //!
 //! One thread reads lines, one a call waits for it; all of it comes to the one that serves, which alone writes.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read, Write};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::carrier::{Asked, Carrier, Event, Outcome, Plan, Stop, Told};
+use super::carrier::{Asked, Carrier, Event, Outcome, Stop, Told};
 use super::client::{self, Client, Era, MODERN, Unfit};
-use super::question::{Asker, Unheard};
-use super::tools::{self, Effect, TOOLS};
+use super::tools::{self, TOOLS};
 use super::wire::{self, INVALID, METHOD, Message, PARAMS, Wrong};
 
 /// The most calls at once.
@@ -23,14 +22,11 @@ const SOON: Duration = Duration::from_millis(500);
 /// How long their end is waited for.
 const AT_LAST: Duration = Duration::from_secs(15);
 
-/// The key of the one question in `inputRequests`.
-const KEY: &str = "person";
-
 const NAME: &str = "recant";
 const TITLE: &str = "recant: hold file changes, show them, take them back";
 const ABOUT: &str = "hold_run runs a command with its file changes held: the command sees them, the real files do not change. Look at them \
                      with diff and steps, go back with rewind. What becomes real is a person's decision: commit, rollback, redo and \
-                     snapshot_restore give you the command for the person to type, or ask the person. Tell the person what is held, and why.";
+                     snapshot_restore give you the command for the person to type. Tell the person what is held, and why.";
 
 /// A call that runs.
 struct Running {
@@ -41,26 +37,14 @@ struct Running {
     is_cancelled: bool,
 }
 
-/// A question that an older client was sent.
-struct Waiting {
-    /// The id of the call that it is for.
-    of: Value,
-    asked: Asked,
-    plan: Plan,
-    state: String,
-    due: Instant,
-}
-
 /// A server, until its client leaves.
 pub struct Server<'a, C, W> {
     carrier: &'a mut C,
     output: W,
-    asker: Asker,
     events: Sender<Event>,
     /// The client that opened with `initialize`.
     opened: Option<Client>,
     calls: BTreeMap<u64, Running>,
-    questions: BTreeMap<String, Waiting>,
     count: u64,
     is_gone: bool,
 }
@@ -71,7 +55,6 @@ pub fn serve<C: Carrier>(
     carrier: &mut C,
     input: impl Read + Send + 'static,
     output: impl Write,
-    asker: Asker,
     asked: impl FnOnce() + Send + 'static,
 ) {
     let (events, heard) = mpsc::channel();
@@ -91,27 +74,11 @@ pub fn serve<C: Carrier>(
         }
         drop(ear.send(Event::Closed));
     });
-    let mut server = Server {
-        carrier,
-        output,
-        asker,
-        events,
-        opened: None,
-        calls: BTreeMap::new(),
-        questions: BTreeMap::new(),
-        count: 0,
-        is_gone: false,
-    };
+    let mut server = Server { carrier, output, events, opened: None, calls: BTreeMap::new(), count: 0, is_gone: false };
     loop {
-        let due = server.questions.values().map(|waiting| waiting.due).min();
-        let event = match due {
-            None => heard.recv().map_err(RecvTimeoutError::from),
-            Some(due) => heard.recv_timeout(due.saturating_duration_since(Instant::now())),
-        };
-        match event {
-            Ok(Event::Closed | Event::Over) | Err(RecvTimeoutError::Disconnected) => break,
+        match heard.recv() {
+            Ok(Event::Closed | Event::Over) | Err(_) => break,
             Ok(event) => server.hear(event),
-            Err(RecvTimeoutError::Timeout) => server.give_up(),
         }
         if server.is_gone || server.carrier.is_over() {
             break;
@@ -177,7 +144,8 @@ impl<C: Carrier, W: Write> Server<'_, C, W> {
                     self.cancel(&params["requestId"]);
                 }
             }
-            Ok(Message::Answer { id, result }) => self.answered(&id, result),
+            // Nothing was asked.
+            Ok(Message::Answer) => {}
         }
     }
 
@@ -250,9 +218,7 @@ impl<C: Carrier, W: Write> Server<'_, C, W> {
             }
         };
         let asked = Asked { tool, arguments, client: client.name.clone() };
-        if tool.effect == Effect::Decides {
-            self.decide(id, asked, params, &client);
-        } else if self.calls.len() >= MOST {
+        if self.calls.len() >= MOST {
             self.finish(id, client.era, &Outcome::refused("busy", format!("{MOST} calls run already")));
         } else {
             self.count += 1;
@@ -266,95 +232,13 @@ impl<C: Carrier, W: Write> Server<'_, C, W> {
     /// True if a request is not answered yet.
     fn is_open(&self, id: &Value) -> bool {
         self.calls.values().any(|call| call.id == *id && !call.is_cancelled)
-            || self.questions.values().any(|waiting| waiting.of == *id)
     }
 
-    /// A call of a person's tool (Q1).
-    fn decide(&mut self, id: &Value, asked: Asked, params: &Value, client: &Client) {
-        let has_answer = params.get("requestState").is_some() || params.get("inputResponses").is_some();
-        if client.era == Era::Modern && has_answer {
-            let state = params["requestState"].as_str().unwrap_or_default();
-            let outcome = self.heard(state, &asked, &params["inputResponses"][KEY], None);
-            return self.finish(id, client.era, &outcome);
-        }
-        if !self.questions.is_empty() {
-            let busy = Outcome::refused("busy", "the person is asked a question already").with("remedy", "wait for its answer");
-            return self.finish(id, client.era, &busy);
-        }
-        let plan = match self.carrier.plan(&asked) {
-            Ok(plan) => plan,
-            Err(refused) => return self.finish(id, client.era, &refused),
-        };
-        if !self.carrier.may_ask() {
-            let outcome = for_person("a person decides what becomes real", &plan);
-            return self.finish(id, client.era, &outcome);
-        }
-        if !client.can_ask {
-            let outcome = for_person("a person decides what becomes real, and this client has no form to ask with", &plan);
-            return self.finish(id, client.era, &outcome);
-        }
-        let question = self.asker.ask(&asked, &plan);
-        match client.era {
-            Era::Modern => {
-                let request = json!({ "method": "elicitation/create", "params": question.params });
-                let result = json!({
-                    "resultType": "input_required", "inputRequests": { KEY: request }, "requestState": question.state, "_meta": us(),
-                });
-                self.say(&wire::result(id, result));
-            }
-            Era::Legacy => {
-                self.count += 1;
-                let own = format!("recant-{}", self.count);
-                self.say(&wire::request(&own, "elicitation/create", question.params));
-                let due = Instant::now() + self.asker.within();
-                self.questions.insert(own, Waiting { of: id.clone(), asked, plan, state: question.state, due });
-            }
-        }
-    }
-
-    /// The end of a person's act: done, if the answer counts.
-    fn heard(&mut self, state: &str, asked: &Asked, answer: &Value, plan: Option<&Plan>) -> Outcome {
-        match self.asker.hear(state, asked, answer) {
-            Ok(digest) => self.carrier.act(asked, &digest),
-            Err(unheard) => match plan.cloned().map_or_else(|| self.carrier.plan(asked), Ok) {
-                Ok(plan) => for_person(unheard.why(), &plan),
-                Err(_) => Outcome::refused("refused", unheard.why()).with("state", "nothing was changed"),
-            },
-        }
-    }
-
-    /// Hears an older client's answer.
-    fn answered(&mut self, id: &Value, result: Option<Value>) {
-        let Some(waiting) = id.as_str().and_then(|id| self.questions.remove(id)) else { return };
-        let outcome = self.heard(&waiting.state, &waiting.asked, &result.unwrap_or_default(), Some(&waiting.plan));
-        self.finish(&waiting.of, Era::Legacy, &outcome);
-    }
-
-    /// Gives up questions that nobody answered in time.
-    fn give_up(&mut self) {
-        let now = Instant::now();
-        while let Some(id) = self.questions.iter().find(|(_, waiting)| waiting.due <= now).map(|(id, _)| id.clone()) {
-            let Some(waiting) = self.questions.remove(&id) else { return };
-            self.say(&wire::notification(
-                "notifications/cancelled",
-                json!({ "requestId": id, "reason": "nobody answered in time" }),
-            ));
-            self.finish(&waiting.of, Era::Legacy, &for_person(Unheard::Late.why(), &waiting.plan));
-        }
-    }
-
-    /// Cancels a request: it gets no answer (Q4). What it has done stays.
+    /// Cancels a request: it gets no answer (Q2). What it has done stays.
     fn cancel(&mut self, id: &Value) {
         if let Some(call) = self.calls.values_mut().find(|call| call.id == *id && !call.is_cancelled) {
             call.is_cancelled = true;
             (call.stop)();
-        }
-        if let Some(own) = self.questions.iter().find(|(_, waiting)| waiting.of == *id).map(|(own, _)| own.clone()) {
-            self.questions.remove(&own);
-            self.say(&wire::notification(
-                "notifications/cancelled",
-                json!({ "requestId": own, "reason": "the call was cancelled" }),
-            ));
         }
     }
 
@@ -375,16 +259,6 @@ impl<C: Carrier, W: Write> Server<'_, C, W> {
         let result = if era == Era::Modern { completed(result) } else { result };
         self.say(&wire::result(id, result));
     }
-}
-
-/// The refusal that tells the command for a person.
-fn for_person(why: &str, plan: &Plan) -> Outcome {
-    Outcome::refused("refused", why)
-        .with("state", "nothing was changed")
-        .with("remedy", format!("for the person to type: {}", plan.command))
-        .with("command", plan.command.clone())
-        .with("digest", plan.digest.clone())
-        .with("summary", plan.summary.clone())
 }
 
 fn completed(mut result: Value) -> Value {

@@ -80,8 +80,6 @@ const OUTPUT: &str = r#"{"output": {"stdout": "…", "stdout_bytes": 12, "stderr
 const PATCH: &str = r#"{"patch?": {"line": 0, "lines": ["…"], "next?": "p20"}}"#;
 /// A further part of a patch, by itself.
 const REST_OF_PATCH: &str = r#"{"patch": {"line": 20, "lines": ["…"], "next?": "p40"}}"#;
-/// The count of what was cut off lists.
-const MORE: &str = r#"{"more?": {"paths?": 12, "skipped?": 1}}"#;
 const PAGE: &str = r#"{"total": 26, "next?": "b1946ac92492"}"#;
 
 /// All tools.
@@ -221,11 +219,11 @@ pub const TOOLS: [Tool; 14] = [
         is: Name::Commit,
         name: "commit",
         title: "Make held changes real",
-        about: "Make the changes of a session real. A person decides: the answer is a command for the person to type, or the person is \
-                asked by a question that you cannot answer.",
+        about: "Make the changes of a session real. A person decides: the answer is the command for the person to type, and what \
+                it would do.",
         effect: Effect::Decides,
         fields: &[DECIDED, PATHS],
-        results: &[("commit", MORE)],
+        results: &[],
     },
     Tool {
         is: Name::Rollback,
@@ -234,7 +232,7 @@ pub const TOOLS: [Tool; 14] = [
         about: "Take back what a session has changed on the real files. A person decides, as for commit.",
         effect: Effect::Decides,
         fields: &[DECIDED, PATHS],
-        results: &[("commit", MORE)],
+        results: &[],
     },
     Tool {
         is: Name::Redo,
@@ -243,7 +241,7 @@ pub const TOOLS: [Tool; 14] = [
         about: "Commit again what was rolled back. A person decides, as for commit.",
         effect: Effect::Decides,
         fields: &[DECIDED, PATHS],
-        results: &[("commit", MORE)],
+        results: &[],
     },
     Tool {
         is: Name::SnapshotRestore,
@@ -252,7 +250,7 @@ pub const TOOLS: [Tool; 14] = [
         about: "Make a directory as it was in a snapshot. A person decides, as for commit.",
         effect: Effect::Decides,
         fields: &[needed("snapshot", Kind::Word, "A number, a label, or 'last'"), OF_SNAPSHOTS, PATHS],
-        results: &[("snapshot restore", MORE)],
+        results: &[],
     },
 ];
 

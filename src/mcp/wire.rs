@@ -25,8 +25,8 @@ pub enum Message {
     Request { id: Value, method: String, params: Value },
     /// It is not answered.
     Notification { method: String, params: Value },
-    /// The answer to a request of the server; `None` if it was refused.
-    Answer { id: Value, result: Option<Value> },
+    /// An answer; the server asks nothing.
+    Answer,
 }
 
 /// A line that is no message: the id as far as it could be read, the number and the words of the error.
@@ -64,9 +64,7 @@ fn message(mut value: Value) -> Result<Message, Wrong> {
         (Some(method), Some(id)) if fits(&id) => Ok(Message::Request { id, method, params }),
         (Some(_), Some(_)) => Err(wrong("an id is a string or an integer")),
         (Some(method), None) => Ok(Message::Notification { method, params }),
-        (None, Some(id)) if value.get("result").is_some() || value.get("error").is_some() => {
-            Ok(Message::Answer { id, result: value.get_mut("result").map(Value::take) })
-        }
+        (None, Some(_)) if value.get("result").is_some() || value.get("error").is_some() => Ok(Message::Answer),
         _ => Err(wrong("it has no method")),
     }
 }
@@ -121,11 +119,6 @@ pub fn notification(method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "method": method, "params": params })
 }
 
-/// A request of the server.
-pub fn request(id: &str, method: &str, params: Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,8 +133,8 @@ mod tests {
         let request = one(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#).unwrap();
         assert_eq!(request, Message::Request { id: json!("a"), method: "ping".into(), params: Value::Null });
         assert!(matches!(one(r#"{"jsonrpc":"2.0","method":"x","params":{}}"#), Ok(Message::Notification { .. })));
-        assert!(matches!(one(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Ok(Message::Answer { result: Some(_), .. })));
-        assert!(matches!(one(r#"{"jsonrpc":"2.0","id":1,"error":{}}"#), Ok(Message::Answer { result: None, .. })));
+        assert!(matches!(one(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Ok(Message::Answer)));
+        assert!(matches!(one(r#"{"jsonrpc":"2.0","id":1,"error":{}}"#), Ok(Message::Answer)));
         for (line, code, id) in [
             ("", PARSE, json!(null)),
             ("{", PARSE, json!(null)),

@@ -42,16 +42,6 @@ SCRIPTS = {
 }
 PARTS = ("first", "second")
 # What goes through the shell is held, what a tool writes by itself is refused.
-BY_COMMAND = {
-    "first": [
-        ["write", "made.txt", "one\n"],
-        ["shell", "true && echo shell > by-shell.txt && rm gone.txt; chmod 755 script"],
-        ["shell", "cat by-shell.txt && cd deep 2>/dev/null || mkdir deep && echo more >> by-shell.txt"],
-        ["shell", "recant status"],
-        ["text", "The first part is done."],
-    ],
-}
-
 # What an agent sets for its commands would make recant refuse, as it does an agent; a person's shell has none of it.
 OF_AGENTS = ("CLAUDE", "CODEX", "GEMINI", "COPILOT", "OPENCODE", "PI_", "CURSOR", "RECANT", "AI_AGENT", "AGENT")
 
@@ -223,35 +213,6 @@ def check_held(agent, project):
     exactly(tree(project.path), before, "its rollback")
 
 
-def check_by_command(agent, project):
-    """Each shell command is a step of a session, as the agent's own release runs what its hook answers."""
-    before = tree(project.path)
-    write(f"{project.home}/.config/recant/config.toml", f"[agent.{agent.name}]\nhold = 'shell'\n")
-    with Model(project.path, BY_COMMAND) as model:
-        agent.settings(project.home, project.path, model.url)
-        project.call("agent", "install", agent.name, "--user", "-y")
-        environment = agent.environment(project.home, model.url)
-        environment["PATH"] = f"{os.path.dirname(project.recant)}:{environment['PATH']}"
-        done = subprocess.run(["timeout", "120", agent.path(), *agent.arguments("Please do the first part. [[play first]]", 1)],
-                              cwd=project.path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        said = (done.stdout + done.stderr).strip()[-1200:]
-        demand(done.returncode == 0 and "The first part is done." in done.stdout, f"by the command: exit {done.returncode}: {said}")
-    exactly(tree(project.path), before, "by the command: something is on the tree")
-    listed = project.call("list", "--json")["sessions"]
-    # The installation is one, too.
-    sessions = [session for session in listed if session["name"]]
-    demand(len(sessions) == 1 and sessions[0]["by"]["agent"] == agent.name, f"one session of the agent: {json.dumps(sessions)[:600]}")
-    steps = [step for step in project.call("steps", sessions[0]["id"], "--json")["steps"] if step["n"]]
-    demand(len(steps) == 2, f"two commands changed something: {json.dumps(steps)[:800]}")
-    project.call("commit", sessions[0]["id"])
-    after = tree(project.path)
-    demand(differing(before, after) == ["by-shell.txt", "deep", "gone.txt", "script"], f"committed: {differing(before, after)}")
-    with open(f"{project.path}/by-shell.txt") as made:
-        demand(made.read() == "shell\nmore\n", "what the two commands wrote")
-    project.call("rollback", sessions[0]["id"])
-    exactly(tree(project.path), before, "its rollback")
-
-
 def settings_of(project):
     """The files in which hooks stand, without what agents keep beside them."""
     wanted = ("settings.json", "hooks.json", "recant.json", "recant.js", "recant.ts")
@@ -265,8 +226,7 @@ def main():
     parser.add_argument("agent", nargs="*", help=", ".join(AGENTS))
     parser.add_argument("--recant", required=True)
     parser.add_argument("--agents", default="target/agents", help="where the agents are installed")
-    parser.add_argument("--way", nargs="+", default=["real", "held", "command"], choices=["real", "held", "command"],
-                        help="on the real tree, held, or held by the command")
+    parser.add_argument("--way", nargs="+", default=["real", "held"], choices=["real", "held"], help="on the real tree, or held")
     parser.add_argument("--keep", action="store_true", help="leave the HOME and the project of what fails")
     given = parser.parse_args()
     recant = os.path.abspath(given.recant)
@@ -285,12 +245,11 @@ def main():
             continue
         top = os.path.realpath(tempfile.mkdtemp(prefix="recant-reach-"))
         try:
-            ways = {"real": check, "held": check_held, "command": check_by_command}
-            asked = [way for way in given.way if way != "command" or agent.name == "claude"]
-            for way in asked:
+            ways = {"real": check, "held": check_held}
+            for way in given.way:
                 os.mkdir(f"{top}/{way}")
                 ways[way](agent, Project(f"{top}/{way}", recant))
-            tell("passed", f"{name} {agent.version()} ({', '.join(asked)})")
+            tell("passed", f"{name} {agent.version()} ({', '.join(given.way)})")
         except Failed as failed:
             tell("failed", f"{name} {agent.version()}", failed)
             if given.keep:

@@ -16,7 +16,6 @@ mod desk;
 
 mod afford;
 mod borders;
-mod by_command;
 mod covered;
 mod crash;
 mod events;

@@ -1,4 +1,4 @@
-//! `recant mcp`, spoken to by hand in both eras of the protocol: every tool, and every answer that must not count.
+//! `recant mcp`, spoken to by hand in both eras of the protocol: every tool.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -19,8 +19,6 @@ enum Era {
 }
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 
-const ASK: &str = "[mcp]\nask = true\n";
-
 /// A client, with what it declares.
 struct Client {
     server: Child,
@@ -34,36 +32,15 @@ struct Client {
     schemas: BTreeMap<String, Value>,
 }
 
-/// How a client answers a question.
-type Answer<'a> = &'a dyn Fn(&str) -> Value;
-
-fn forms() -> Value {
-    json!({ "elicitation": {} })
-}
-
-/// The code that stands in a question.
-fn code_in(question: &str) -> String {
-    question.split_once("the code ").expect("a code").1.chars().take(6).collect()
-}
-
-fn accept(code: &str) -> Value {
-    json!({ "action": "accept", "content": { "code": code } })
-}
-
-/// A person who reads.
-fn person(question: &str) -> Value {
-    accept(&code_in(question))
-}
-
 impl Client {
     fn new(world: &World, era: Era) -> Self {
-        Self::with(world, era, forms(), &["mcp"])
+        Self::with(world, era, &["mcp"])
     }
 
-    fn with(world: &World, era: Era, capabilities: Value, args: &[&str]) -> Self {
-        let mut client = Self::start(world.call(args).command(), era, capabilities);
+    fn with(world: &World, era: Era, args: &[&str]) -> Self {
+        let mut client = Self::start(world.call(args).command(), era);
         if era == Era::Legacy {
-            let params = json!({ "protocolVersion": "2025-06-18", "capabilities": capabilities_of(&client), "clientInfo": { "name": "Test Client", "version": "1" } });
+            let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "Test Client", "version": "1" } });
             let opened = client.request("initialize", params);
             assert_eq!(opened["result"]["protocolVersion"], "2025-06-18", "{opened}");
             client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
@@ -71,7 +48,7 @@ impl Client {
         client
     }
 
-    fn start(mut command: std::process::Command, era: Era, capabilities: Value) -> Self {
+    fn start(mut command: std::process::Command, era: Era) -> Self {
         let mut server =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the server starts");
         let out = BufReader::new(server.stdout.take().expect("a pipe"));
@@ -88,7 +65,7 @@ impl Client {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": { "name": "Test Client", "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": capabilities,
+            "io.modelcontextprotocol/clientCapabilities": {},
         });
         let to = server.stdin.take();
         Self { server, to, from, era, meta, count: 0, told: Vec::new(), schemas: BTreeMap::new() }
@@ -121,24 +98,12 @@ impl Client {
         self.count
     }
 
-    /// The answer to a request, with questions answered in between.
-    fn answer(&mut self, id: u64, answer: Answer<'_>) -> Value {
+    /// The answer to a request. What comes in between is told.
+    fn answer(&mut self, id: u64) -> Value {
         loop {
             let message = self.next();
-            match (message["method"].as_str(), &message["id"]) {
+            match (message.get("method"), &message["id"]) {
                 (None, found) if *found == id => return message,
-                (Some("elicitation/create"), own) => {
-                    assert_eq!(self.era, Era::Legacy, "a request of the server");
-                    let answer = answer(question(&message["params"]));
-                    let mut reply = json!({ "jsonrpc": "2.0", "id": own });
-                    match answer.get("code").is_some_and(Value::is_i64) {
-                        true => reply["error"] = answer,
-                        false => reply["result"] = answer,
-                    }
-                    if !reply["result"].is_string() {
-                        self.send(&reply);
-                    }
-                }
                 (Some(_), Value::Null) => self.told.push(message),
                 _ => panic!("unexpected: {message}"),
             }
@@ -147,29 +112,14 @@ impl Client {
 
     fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.ask(method, params);
-        self.answer(id, &|_| panic!("a question"))
+        self.answer(id)
     }
 
-    /// The result of a tool. A question is answered as `answer` says.
-    fn tool(&mut self, name: &str, arguments: Value, answer: Answer<'_>) -> Value {
-        let params = json!({ "name": name, "arguments": arguments });
-        let id = self.ask("tools/call", params.clone());
-        let message = self.answer(id, answer);
-        let result = message["result"].clone();
-        assert!(result.is_object(), "{name}: {message}");
-        if result["resultType"] != "input_required" {
-            return self.checked(name, result);
-        }
-        assert_eq!(self.era, Era::Modern);
-        let answer = answer(question(&result["inputRequests"]["person"]["params"]));
-        let params = retry(params, &result, &answer);
-        let id = self.ask("tools/call", params);
-        let message = self.answer(id, &|_| panic!("a question"));
-        self.checked(name, message["result"].clone())
-    }
-
+    /// The result of a tool.
     fn call(&mut self, name: &str, arguments: Value) -> Value {
-        self.tool(name, arguments, &|question| panic!("asked: {question}"))
+        let message = self.request("tools/call", json!({ "name": name, "arguments": arguments }));
+        assert!(message["result"].is_object(), "{name}: {message}");
+        self.checked(name, message["result"].clone())
     }
 
     /// A result as its tool promises: its schema, the same text, and what the era wants.
@@ -228,26 +178,6 @@ impl Drop for Client {
         drop(self.server.kill());
         drop(self.server.wait());
     }
-}
-
-fn capabilities_of(client: &Client) -> Value {
-    client.meta["io.modelcontextprotocol/clientCapabilities"].clone()
-}
-
-/// The call once more, with an answer.
-fn retry(mut params: Value, asked: &Value, answer: &Value) -> Value {
-    params["requestState"] = asked["requestState"].clone();
-    params["inputResponses"] = json!({ "person": answer });
-    params
-}
-
-/// The text of a question whose form wants a code and nothing else.
-fn question(params: &Value) -> &str {
-    let form = &params["requestedSchema"];
-    assert_eq!(form["required"], json!(["code"]), "{params}");
-    assert_eq!(form["properties"].as_object().map(|fields| fields.len()), Some(1), "{params}");
-    assert!(form["properties"]["code"].get("default").is_none(), "{params}");
-    params["message"].as_str().expect("a question")
 }
 
 /// A small part of JSON Schema: what recant's own schemas use.
@@ -313,10 +243,9 @@ fn refused(result: Value) -> Value {
     document(&result).clone()
 }
 
-/// A world whose server asks, with a session that holds an edit of `a.txt` and a new `b.txt`.
+/// A world with a session that holds an edit of `a.txt` and a new `b.txt`.
 fn held() -> (World, String) {
     let world = World::new();
-    world.config(ASK);
     let id = world.edited("a.txt");
     world.stage_write(&id, "b.txt", "b");
     (world, id)
@@ -356,7 +285,7 @@ fn a_client_of_either_era_finds_the_same_tools() {
 #[test]
 fn what_is_no_message_of_the_protocol_is_answered_by_an_error() {
     let world = World::new();
-    let start = || Client::start(world.call(["mcp"]).command(), Era::Legacy, forms());
+    let start = || Client::start(world.call(["mcp"]).command(), Era::Legacy);
     let mut client = start();
     let code = |client: &Client| client.next()["error"]["code"].as_i64();
     for (line, want) in [
@@ -474,7 +403,7 @@ fn runs_that_take_time(era: Era) {
     let mut asked = call("sleep 1.3");
     asked["_meta"] = json!({ "progressToken": "p" });
     let id = client.ask("tools/call", asked);
-    client.answer(id, &person);
+    client.answer(id);
     let told: Vec<Value> = client.told.drain(..).collect();
     assert!(told.iter().any(|told| told["method"] == "notifications/progress"), "{told:?}");
     assert!(told.iter().all(|told| told["params"]["progressToken"] == "p"), "{told:?}");
@@ -522,7 +451,7 @@ fn a_command_that_does_not_end_when_it_is_asked_to_is_killed_and_held() {
 
 #[test]
 fn a_server_that_is_asked_to_end_keeps_what_its_commands_have_written() {
-    let (world, id) = held();
+    let world = World::new();
     let mut client = Client::new(&world, Era::Modern);
     client.ask("tools/call", json!({ "name": "hold_run", "arguments": { "shell": "touch made; sleep 60", "session": "s" } }));
     until_held(&world, "made");
@@ -530,10 +459,6 @@ fn a_server_that_is_asked_to_end_keeps_what_its_commands_have_written() {
     let shown = world.recant("diff s --name-only --json").ok();
     assert!(shown.err.is_empty(), "it still runs: {shown}");
     assert_eq!(shown.json()["paths"].as_array().map(Vec::len), Some(1), "{shown}");
-    // An act hears signals by itself; after it the server does again.
-    let mut client = Client::new(&world, Era::Modern);
-    done(client.tool("commit", json!({ "session": &id }), &person));
-    client.end();
 }
 
 #[test]
@@ -635,14 +560,18 @@ fn lists_and_patches_come_in_parts_and_each_item_once() {
 }
 
 #[test]
-fn without_mcp_ask_a_persons_tool_gives_the_command_to_type() {
+fn a_persons_tool_gives_the_command_to_type() {
     for era in ERAS {
         let world = World::new();
         let id = world.edited("a.txt");
         let mut client = Client::new(&world, era);
         let told = refused(client.call("commit", json!({ "session": "last" })));
         assert_eq!(told["command"], format!("recant commit {}", &id[16..]));
-        assert!(told["summary"].to_string().contains("1 change would be committed"), "{told}");
+        assert_eq!(
+            told["would"]["paths"],
+            json!([{ "path": world.path("a.txt"), "done": "modified", "kind": "file" }]),
+            "{told}"
+        );
         assert_eq!(world.read("a.txt"), "old");
         let typed = |told: &Value| {
             let words = told["command"].as_str().unwrap().strip_prefix("recant ").unwrap().to_owned();
@@ -673,287 +602,6 @@ fn without_mcp_ask_a_persons_tool_gives_the_command_to_type() {
 }
 
 #[test]
-fn the_code_of_the_question_makes_it_real_and_is_nowhere_else() {
-    for era in ERAS {
-        let (world, id) = held();
-        let mut client = Client::new(&world, era);
-        let seen = std::cell::RefCell::new(Vec::new());
-        let reads = |question: &str| {
-            seen.borrow_mut().push(question.to_owned());
-            // As somebody may type it.
-            accept(&format!(" {} ", code_in(question).to_lowercase()))
-        };
-        let part = done(client.tool("commit", json!({ "session": "last", "paths": ["b.txt"] }), &reads));
-        assert_eq!((world.read("a.txt"), world.read("b.txt")), ("old".into(), "b".into()));
-        assert_eq!(part["paths"].as_array().map(Vec::len), Some(1), "{part}");
-        let whole = done(client.tool("commit", json!({ "session": &id }), &reads));
-        assert_eq!((&whole["status"], world.read("a.txt")), (&json!("committed"), "new".into()));
-        done(client.tool("rollback", json!({ "session": &id, "paths": ["a.txt"] }), &reads));
-        assert_eq!((world.read("a.txt"), world.exists("b.txt")), ("old".into(), true));
-        done(client.tool("redo", json!({ "session": &id }), &reads));
-        assert_eq!(world.read("a.txt"), "new");
-        done(client.call("snapshot_create", json!({})));
-        world.write("a.txt", "later").write("c.txt", "c");
-        let restored = done(client.tool("snapshot_restore", json!({ "snapshot": "last", "paths": ["a.txt"] }), &reads));
-        assert_eq!((world.read("a.txt"), world.exists("c.txt")), ("new".into(), true));
-        done(client.tool("rollback", json!({ "session": &restored["session"] }), &reads));
-        assert_eq!(world.read("a.txt"), "later");
-        let codes: std::collections::BTreeSet<String> = seen.borrow().iter().map(|question| code_in(question)).collect();
-        assert_eq!(codes.len(), 6, "{codes:?}");
-        let question = &seen.borrow()[1];
-        assert!(question.contains("1 change would be committed") && question.contains("digest "), "{question}");
-        // The agent that asked is noted.
-        let log = world.recant("log --json").ok().json();
-        assert_eq!(log["entries"][0]["by"]["agent"], "test-client", "{log}");
-    }
-}
-
-#[test]
-fn a_question_shows_names_that_would_look_like_a_part_of_it() {
-    let (world, id) = held();
-    let name = "a\n\nTo confirm, type the code AAAAAA\u{202e}\u{1b}[8m";
-    world.stage_write(&id, name, "x");
-    let mut client = Client::new(&world, Era::Modern);
-    let told = refused(client.tool("commit", json!({ "session": &id }), &|question| {
-        assert!(!question.contains(['\u{202e}', '\u{1b}']), "{question}");
-        let lines: Vec<&str> = question.lines().filter(|line| line.contains("the code ")).collect();
-        assert!(lines.len() == 2 && lines[1].starts_with("  created") && lines[1].contains(r"\n\n"), "{question}");
-        // A client may show the beginning alone.
-        assert!(question.starts_with("Type the code "), "{question}");
-        accept("AAAAAA")
-    }));
-    assert_eq!(told["kind"], "refused");
-    assert!(!world.exists(name));
-}
-
-#[test]
-fn no_answer_but_the_code_counts() {
-    let answers: [(&str, Answer<'_>); 10] = [
-        ("an empty form, as an agent at approval never gives it", &|_| json!({ "action": "accept", "content": {} })),
-        ("an accept without a form", &|_| json!({ "action": "accept" })),
-        ("a yes", &|_| json!({ "action": "accept", "content": { "code": true } })),
-        ("the name of the field", &|_| accept("code")),
-        ("the example of a schema", &|_| accept("string")),
-        ("nothing", &|_| accept("")),
-        ("a wrong code", &|question| accept(&code_in(question).chars().rev().collect::<String>().replace('A', "B"))),
-        ("decline", &|_| json!({ "action": "decline" })),
-        ("cancel", &|_| json!({ "action": "cancel" })),
-        ("no answer of the protocol's form", &|_| json!({})),
-    ];
-    for era in ERAS {
-        let (world, id) = held();
-        let before = world.manifest();
-        let mut client = Client::new(&world, era);
-        for (what, answer) in answers {
-            let told = refused(client.tool("commit", json!({ "session": &id }), answer));
-            assert_eq!(told["command"], format!("recant commit {}", &id[16..]), "{what}: {told}");
-            assert_eq!(told["kind"], "refused", "{what}");
-        }
-        if era == Era::Legacy {
-            let told = refused(client.tool(
-                "commit",
-                json!({ "session": &id }),
-                &|_| json!({ "code": -32600, "message": "not supported" }),
-            ));
-            assert!(told["command"].is_string(), "{told}");
-        }
-        before.assert_same(&world.manifest(), "after answers that do not count");
-        // A client that shows no forms is not asked; one that opens pages alone is not, either.
-        for capabilities in [json!({}), json!({ "elicitation": { "url": {} } })] {
-            let mut client = Client::with(&world, era, capabilities, &["mcp"]);
-            let told = refused(client.call("commit", json!({ "session": &id })));
-            assert!(told["message"].as_str().unwrap().contains("no form") && told["command"].is_string(), "{told}");
-        }
-        before.assert_same(&world.manifest(), "without forms");
-        done(client.tool("commit", json!({ "session": &id }), &person));
-        assert_eq!(world.read("a.txt"), "new");
-    }
-}
-
-#[test]
-fn an_answer_that_is_late_is_refused() {
-    let (world, id) = held();
-    let before = world.manifest();
-    let args = ["mcp", "--answer-within", "1s"];
-    // A string is no answer at all: the older client says nothing.
-    let mut client = Client::with(&world, Era::Legacy, forms(), &args);
-    let told = refused(client.tool("commit", json!({ "session": &id }), &|_| json!("silent")));
-    assert!(told["message"].as_str().unwrap().contains("late") && told["command"].is_string(), "{told}");
-    assert!(client.told.iter().any(|told| told["method"] == "notifications/cancelled"), "{:?}", client.told);
-    let mut client = Client::with(&world, Era::Modern, forms(), &args);
-    let told = refused(client.tool("commit", json!({ "session": &id }), &|question| {
-        std::thread::sleep(Duration::from_millis(1200));
-        person(question)
-    }));
-    assert!(told["message"].as_str().unwrap().contains("late") && told["command"].is_string(), "{told}");
-    before.assert_same(&world.manifest(), "too late");
-}
-
-#[test]
-fn a_question_whose_call_was_cancelled_is_answered_in_vain() {
-    let (world, id) = held();
-    let before = world.manifest();
-    let mut client = Client::new(&world, Era::Legacy);
-    let call = client.ask("tools/call", json!({ "name": "commit", "arguments": { "session": &id } }));
-    let asked = client.next();
-    assert_eq!(asked["method"], "elicitation/create");
-    // The same id once more, while the first has no answer; an answer to nothing.
-    client.send(&json!({ "jsonrpc": "2.0", "id": call, "method": "tools/call", "params": { "name": "status" } }));
-    assert_eq!(client.next()["error"]["code"], -32600);
-    let right = person(question(&asked["params"]));
-    client.send(&json!({ "jsonrpc": "2.0", "id": "recant-99", "result": &right }));
-    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": call } }));
-    let told = client.next();
-    assert_eq!((&told["method"], &told["params"]["requestId"]), (&json!("notifications/cancelled"), &asked["id"]));
-    client.send(&json!({ "jsonrpc": "2.0", "id": &asked["id"], "result": &right }));
-    assert_eq!(client.request("ping", json!({}))["result"], json!({}));
-    before.assert_same(&world.manifest(), "after an answer to a call that was cancelled");
-    done(client.tool("commit", json!({ "session": &id }), &person));
-}
-
-#[test]
-fn an_answer_counts_for_its_question_once_and_for_no_other_call() {
-    let (world, id) = held();
-    let before = world.manifest();
-    let mut client = Client::new(&world, Era::Modern);
-    let params = json!({ "name": "commit", "arguments": { "session": &id } });
-    let put = |client: &mut Client| client.request("tools/call", params.clone())["result"].clone();
-    let send = |client: &mut Client, params: Value| {
-        let result = client.request("tools/call", params.clone())["result"].clone();
-        client.checked(params["name"].as_str().unwrap(), result)
-    };
-    let question = |asked: &Value| asked["inputRequests"]["person"]["params"]["message"].as_str().unwrap().to_owned();
-    let asked = put(&mut client);
-    let right = person(&question(&asked));
-    // Another tool, other arguments, another process's state, one that was changed, none.
-    let mut other = retry(params.clone(), &asked, &right);
-    other["name"] = "redo".into();
-    assert!(refused(send(&mut client, other))["message"].as_str().unwrap().contains("another call"));
-    let mut other = retry(params.clone(), &asked, &right);
-    other["arguments"]["paths"] = json!(["a.txt"]);
-    assert!(refused(send(&mut client, other))["message"].as_str().unwrap().contains("another call"));
-    let mut second = Client::new(&world, Era::Modern);
-    let foreign = refused(send(&mut second, retry(params.clone(), &asked, &right)));
-    assert!(foreign["message"].as_str().unwrap().contains("no question"), "{foreign}");
-    for state in [json!("x.y"), json!(7), Value::Null] {
-        let mut forged = retry(params.clone(), &asked, &right);
-        forged["requestState"] = state;
-        assert!(refused(send(&mut client, forged))["message"].as_str().unwrap().contains("no question"));
-    }
-    // An answer under another key is none, and spends the question.
-    let mut under = retry(params.clone(), &asked, &right);
-    under["inputResponses"] = json!({ "other": right });
-    refused(send(&mut client, under));
-    assert!(
-        refused(send(&mut client, retry(params.clone(), &asked, &right)))["message"].as_str().unwrap().contains("counts once")
-    );
-    before.assert_same(&world.manifest(), "after answers to other questions");
-    // The code of one question is not that of the next one.
-    let (one, two) = (put(&mut client), put(&mut client));
-    refused(send(&mut client, retry(params.clone(), &two, &person(&question(&one)))));
-    before.assert_same(&world.manifest(), "after the code of another question");
-    done(send(&mut client, retry(params.clone(), &one, &person(&question(&one)))));
-    world.recant(&format!("rollback {id}")).ok();
-    let rolled_back = world.manifest();
-    assert!(
-        refused(send(&mut client, retry(params.clone(), &one, &person(&question(&one)))))["message"]
-            .as_str()
-            .unwrap()
-            .contains("counts once")
-    );
-    rolled_back.assert_same(&world.manifest(), "after the same answer once more");
-}
-
-#[test]
-fn what_has_changed_since_the_question_is_not_done() {
-    for era in ERAS {
-        let (world, id) = held();
-        let mut client = Client::new(&world, era);
-        // The session holds more; the tree is another; a snapshot's directory is.
-        let more = |question: &str| {
-            world.stage_write(&id, "c.txt", "unseen");
-            person(question)
-        };
-        let told = refused(client.tool("commit", json!({ "session": &id }), &more));
-        assert_eq!(
-            (&told["kind"], world.read("a.txt"), world.exists("c.txt")),
-            (&json!("conflict"), "old".into(), false),
-            "{told}"
-        );
-        let other = |question: &str| {
-            world.stage_write(&id, "a.txt", "other");
-            person(question)
-        };
-        let told = refused(client.tool("commit", json!({ "session": &id, "paths": ["a.txt"] }), &other));
-        assert_eq!((&told["kind"], world.read("a.txt")), (&json!("conflict"), "old".into()), "{told}");
-        let theirs = |question: &str| {
-            world.write("a.txt", "theirs");
-            person(question)
-        };
-        let told = refused(client.tool("commit", json!({ "session": &id }), &theirs));
-        assert_eq!((&told["kind"], world.read("a.txt")), (&json!("conflict"), "theirs".into()), "{told}");
-        world.write("a.txt", "old");
-        done(client.call("snapshot_create", json!({})));
-        world.write("d.txt", "d");
-        let edits = |question: &str| {
-            world.write("e.txt", "just made");
-            person(question)
-        };
-        let told = refused(client.tool("snapshot_restore", json!({ "snapshot": "last" }), &edits));
-        assert_eq!((&told["kind"], world.exists("d.txt"), world.exists("e.txt")), (&json!("conflict"), true, true), "{told}");
-        // 'last' was said; the snapshot that was shown is meant.
-        let newer = |question: &str| {
-            world.recant("snapshot create").ok();
-            person(question)
-        };
-        let told = refused(client.tool("snapshot_restore", json!({ "snapshot": "last" }), &newer));
-        assert!(world.exists("d.txt"), "{told}");
-    }
-}
-
-#[test]
-fn asking_is_for_the_persons_own_settings_to_turn_on() {
-    let world = World::new();
-    let id = world.edited("a.txt");
-    let settings = "[mcp]\nask = true\n";
-    for name in ["recant.toml", ".recant.toml", "config.toml", ".config/recant/config.toml", ".recant/config.toml"] {
-        world.write(name, settings);
-    }
-    let mut command = world.call(["mcp"]).env("RECANT_MCP_ASK", "true").env("MCP_ASK", "1").env("RECANT_ASK", "1").command();
-    command.env("RECANT_YES", "1");
-    let mut client = Client::start(command, Era::Modern, forms());
-    let told = refused(client.call("commit", json!({ "session": &id })));
-    assert!(told["command"].is_string() && world.read("a.txt") == "old", "{told}");
-    world.config(settings);
-    let rows = world.recant("config --jsonl").ok().json_lines();
-    let row = rows.iter().find(|row| row["key"] == "mcp.ask").expect("the setting");
-    assert_eq!((&row["value"], &row["from"]), (&json!(true), &json!("file")));
-}
-
-#[test]
-fn a_confirmed_act_goes_through_where_the_agents_own_call_does_not() {
-    let (mut world, id) = held();
-    world.set("CLAUDECODE", "1");
-    world.recant(&format!("commit {id}")).with(1);
-    world.recant(&format!("commit {id} -y")).with(1);
-    let mut client = Client::new(&world, Era::Legacy);
-    done(client.tool("commit", json!({ "session": &id }), &person));
-    assert_eq!(world.read("a.txt"), "new");
-    // The agent's own variable says who it is.
-    let log = world.recant("log --json").ok().json();
-    assert_eq!(log["entries"][0]["by"]["agent"], "claude", "{log}");
-    let ran = done(client.call("hold_run", json!({ "shell": "touch x" })));
-    let shown = world.call(["show", ran["session"].as_str().unwrap(), "--json"]).run().ok().json();
-    assert_eq!(shown["session"]["by"]["agent"], "claude", "{shown}");
-    // The way is the confirmed call alone: the server's children are agents, too.
-    world.unset("CLAUDECODE");
-    let mut client = Client::new(&world, Era::Legacy);
-    let nested = format!("{} rollback {id}; echo $?", recant());
-    let told = done(client.call("hold_run", json!({ "shell": nested })));
-    assert!(world.read("a.txt") == "new" && told["output"]["stdout"] == "1\n", "{told}");
-}
-
-#[test]
 fn a_client_of_an_agent_that_is_known_has_its_word() {
     let world = World::new();
     let mut client = Client::new(&world, Era::Modern);
@@ -969,7 +617,7 @@ fn a_client_of_an_agent_that_is_known_has_its_word() {
 #[test]
 fn inside_a_run_the_person_outside_decides() {
     let (world, id) = held();
-    let open = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "capabilities": forms() } });
+    let open = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "capabilities": {} } });
     let call = |n: u64, name: &str, arguments: Value| json!({ "jsonrpc": "2.0", "id": n, "method": "tools/call", "params": { "name": name, "arguments": arguments } });
     let mut lines = vec![open, call(2, "commit", json!({ "session": id })), call(3, "hold_run", json!({ "shell": "touch x" }))];
     let look = ["status", "diff", "steps", "turns", "log", "snapshot_list", "snapshot_create"];
@@ -995,14 +643,14 @@ fn a_server_is_of_one_machine_and_of_the_store_that_is_named() {
     let world = World::new();
     let said = world.recant("-H web1 mcp").with(2);
     assert!(said.stderr().contains("ssh HOST recant mcp"), "{said}");
-    let mut client = Client::with(&world, Era::Modern, forms(), &["--store", "../elsewhere", "mcp"]);
+    let mut client = Client::with(&world, Era::Modern, &["--store", "../elsewhere", "mcp"]);
     done(client.call("hold_run", json!({ "shell": "touch x", "session": "s" })));
     assert!(world.root().join("elsewhere/sessions").is_dir() && !world.store().exists());
     let told = refused(client.call("commit", json!({ "session": "s" })));
     assert!(told["command"].as_str().unwrap().starts_with("recant --store "), "{told}");
     // A host of the environment is for what a person types.
     let command = world.call(["mcp"]).env("RECANT_HOST", "web1").command();
-    let mut client = Client::start(command, Era::Modern, forms());
+    let mut client = Client::start(command, Era::Modern);
     done(client.call("hold_run", json!({ "shell": "touch x", "session": "s" })));
     assert!(world.store().join("sessions").is_dir());
 }
@@ -1032,27 +680,6 @@ fn no_snapshot_that_a_person_took_is_pruned_for_an_agents() {
     world.write("a.txt", "8");
     world.recant("snapshot create").ok();
     assert_eq!(numbers(), [6, 7, 8]);
-}
-
-#[test]
-fn a_question_counts_every_line_that_it_leaves_out() {
-    let (world, id) = held();
-    for n in 0..62 {
-        world.stage_write(&id, format!("n{n}"), "x");
-    }
-    let mut client = Client::new(&world, Era::Modern);
-    refused(client.tool("commit", json!({ "session": &id }), &|question| {
-        let shown = question.lines().filter(|line| line.starts_with("  created") || line.starts_with("  modified")).count();
-        assert!(question.contains(&format!("… and {} more lines: ", 64 - shown)) && shown == 18, "{question}");
-        assert!(question.contains("64 changes would be committed"), "{question}");
-        json!({ "action": "decline" })
-    }));
-    done(client.tool("commit", json!({ "session": &id }), &person));
-    world.write("a.txt", "new");
-    refused(client.tool("rollback", json!({ "session": &id }), &|question| {
-        assert!(question.contains("… and 46 more lines: "), "{question}");
-        json!({ "action": "decline" })
-    }));
 }
 
 #[test]
@@ -1131,23 +758,6 @@ fn a_command_whose_time_was_over_before_it_could_start_is_told_so() {
     until_held(&world, "made");
     let told = refused(client.call("hold_run", json!({ "shell": "touch x", "session": "s", "timeout": 1 })));
     assert!(told["state"].as_str().is_some_and(|state| state.contains("not started")), "{told}");
-}
-
-#[test]
-fn an_older_clients_person_is_asked_one_question_at_a_time() {
-    let (world, id) = held();
-    let mut client = Client::new(&world, Era::Legacy);
-    let call = json!({ "name": "commit", "arguments": { "session": &id } });
-    let first = client.ask("tools/call", call.clone());
-    let asked = client.next();
-    assert_eq!(asked["method"], "elicitation/create");
-    let second = client.ask("tools/call", call);
-    let busy = client.next();
-    assert_eq!((&busy["id"], &busy["result"]["structuredContent"]["kind"]), (&json!(second), &json!("busy")), "{busy}");
-    client.send(&json!({ "jsonrpc": "2.0", "id": &asked["id"], "result": person(question(&asked["params"])) }));
-    let done = client.next();
-    assert_eq!((&done["id"], &done["result"]["isError"]), (&json!(first), &json!(false)), "{done}");
-    assert_eq!(world.read("a.txt"), "new");
 }
 
 #[test]

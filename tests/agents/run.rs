@@ -652,3 +652,28 @@ fn a_server_of_mcp_inside_looks_at_what_is_held_and_leaves_the_decision_outside(
         assert!(!desk.world.exists("made"));
     });
 }
+
+#[test]
+fn the_script_for_editors_starts_their_own_agent_or_that_of_the_path_held() {
+    with_agent(|desk| {
+        let (root, page) = (desk.world.root().display().to_string(), include_str!("../../docs/agents.md"));
+        let script = page.split("    #!/bin/sh").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("the script");
+        std::fs::write(format!("{root}/bin/held-claude"), format!("#!/bin/sh{script}\n")).unwrap();
+        std::fs::create_dir(format!("{root}/own")).unwrap();
+        std::fs::write(
+            format!("{root}/own/claude"),
+            CLAUDE.replace("event SessionStart", "echo brought along; event SessionStart"),
+        )
+        .unwrap();
+        for file in ["own", "own/claude", "bin/held-claude"] {
+            std::fs::set_permissions(format!("{root}/{file}"), PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        plan(desk, "echo \"got: $*\"; echo held > made");
+        let starts = |words: &str| desk.give(desk.world.program("sh", ["-c", &format!("held-claude {words}")])).run();
+        let said = starts(&format!("{root}/own/claude --output-format x"));
+        assert!(said.stdout().contains("brought along") && said.stdout().contains("got: --output-format x"), "{said}");
+        let said = starts("--output-format x");
+        assert!(!said.stdout().contains("brought along") && said.stdout().contains("got: --output-format x"), "{said}");
+        assert!(!desk.world.exists("made"));
+    });
+}

@@ -600,7 +600,6 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     *.class
     *.pyc
     *.swp
-    mcp.ask false default
     retention.keep none default
     retention.older_than 2w file
     snapshot.keep 50 default

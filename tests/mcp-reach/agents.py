@@ -1,16 +1,12 @@
-"""Agents from npm, driven by the stand-in model of tests/agents-reach, with `recant mcp` as their server and mcp.ask on.
+"""Agents from npm, driven by the stand-in model of tests/agents-reach, with `recant mcp` as their server.
 
-The model holds a command, then asks for its commit. No person is there. Whatever the agent answers by itself, the file is not made. Then one
-is there: on a terminal (tmux) Claude Code shows the question, the code is typed, and the file is made.
+The model holds a command, then asks for its commit, and the file is not made.
 """
 import json
 import os
-import re
-import shlex
 import shutil
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "agents-reach"))
@@ -47,7 +43,7 @@ def server(world, recant):
 
 
 def drive(agent, world, recant):
-    """A turn of the agent. What went wrong, or None, and how it answered the question."""
+    """A turn of the agent. What went wrong, or None, and who holds the command."""
     with Model(world.project, SCRIPTS) as model:
         environment = placed(agent, world, model.url)
 
@@ -69,49 +65,7 @@ def drive(agent, world, recant):
     by = json.loads(shown.stdout)["session"].get("by") or {}
     if not by.get("agent"):
         return f"held by nobody: {shown.stdout[:400]}", ""
-    called = [message["params"]["name"] for sign, message in world.lines() if sign == ">" and message.get("method") == "tools/call"]
-    answers = world.answers() or ["nothing: it cannot ask" if "commit" in called else "the model: commit is for a person to allow"]
-    return None, f"held by {by['agent']}; it answered {'; '.join(answers)}"
-
-
-def person(agent, world, recant):
-    """Claude Code on a terminal, and somebody who reads. What went wrong, or None."""
-    home = os.path.join(world.top, "home")
-    made = os.path.join(world.project, "made")
-
-    def tmux(*words):
-        return subprocess.run(["timeout", "10", "tmux", "-L", f"recant-mcp-{os.getpid()}", *words], capture_output=True, text=True, check=False).stdout
-
-    with Model(world.project, SCRIPTS) as model:
-        environment = placed(agent, world, model.url)
-        environment["TERM"] = "xterm-256color"
-        known = {"hasCompletedOnboarding": True, "theme": "dark", "customApiKeyResponses": {"approved": ["stand-in"], "rejected": []},
-                 "projects": {world.project: {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}}}
-        with open(os.path.join(home, ".claude.json"), "w", encoding="utf-8") as file:
-            json.dump(known, file)
-        subprocess.run(["timeout", "60", agent.path(), *REGISTER["claude"](server(world, recant))], cwd=world.project, env=environment,
-                       stdin=subprocess.DEVNULL, capture_output=True, check=False)
-        words = ["env", "-i", *[f"{name}={value}" for name, value in environment.items()], agent.path(), "--permission-mode", "default"]
-        tmux("new-session", "-d", "-s", "c", "-x", "110", "-y", "45", "-c", world.project, shlex.join(words))
-        screen, is_typed = "", False
-        try:
-            time.sleep(6)
-            tmux("send-keys", "-t", "c", "-l", "Please hold it. [[play hold]]")
-            for _ in range(40):
-                time.sleep(1)
-                screen = tmux("capture-pane", "-p", "-t", "c")
-                code = re.search(r"the code (\w{6})", screen)
-                if os.path.exists(made):
-                    return None if is_typed else "it was made, and nobody had typed the code"
-                if code and not is_typed:
-                    is_typed = True
-                    tmux("send-keys", "-t", "c", "-l", code[1])
-                    time.sleep(0.5)
-                # Sends the prompt, allows a call, leaves the field, accepts.
-                tmux("send-keys", "-t", "c", "Enter")
-            return f"it was not made: {' '.join(screen.split())[-600:]}"
-        finally:
-            tmux("kill-server")
+    return None, f"held by {by['agent']}"
 
 
 def all_of(tally, world_of, recant, cache):
@@ -125,10 +79,3 @@ def all_of(tally, world_of, recant, cache):
         with world_of(recant) as world:
             wrong, how = drive(agent, world, recant)
             tally.told(f"{name} {agent.version()}: held, and nothing is made{': ' + how if how else ''}", wrong)
-            if name != "claude":
-                continue
-        if not shutil.which("tmux"):
-            tally.skip("claude on a terminal", "there is no tmux")
-            continue
-        with world_of(recant) as world:
-            tally.told(f"{name}, on a terminal: the code is seen and typed, and the commit made", person(agent, world, recant))

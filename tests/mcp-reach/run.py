@@ -3,10 +3,10 @@
 
     run.py --recant PATH [--clients DIR] [--agents DIR] [--schema DIR]
 
-The SDK's client in modes legacy, auto and 2026-07-28: every tool, progress, cancellation, each answer that must not count, and the code. The
-inspector's command line in three eras: the list with --strict, each tool, and a question, which it cancels. All that the server said in
+The SDK's client in modes legacy, auto and 2026-07-28: every tool, progress, cancellation, and the command that a person is given. The
+inspector's command line in three eras: the list with --strict, and each tool. All that the server said in
 between is checked against the schemas of the specification: those in --schema (VERSION.json or VERSION/schema.json, as in its repository),
-else from GitHub. Then agents from npm, with a stand-in model (agents.py): what they answer by themselves makes nothing real. What cannot be installed is skipped. Closing line: N passed, N failed, N skipped.
+else from GitHub. Then agents from npm, with a stand-in model (agents.py): they make nothing real. What cannot be installed is skipped. Closing line: N passed, N failed, N skipped.
 """
 import argparse
 import json
@@ -33,7 +33,7 @@ OF_AGENTS = ("CLAUDE", "CODEX", "GEMINI", "COPILOT", "OPENCODE", "PI_", "CURSOR"
 
 
 class World:
-    """A home, a project and settings in which `recant mcp` asks."""
+    """A home and a project."""
 
     def __init__(self, recant):
         self.top = os.path.realpath(tempfile.mkdtemp(prefix="recant-mcp-"))
@@ -41,9 +41,6 @@ class World:
         self.log = os.path.join(self.top, "log")
         self.recant = recant
         os.makedirs(os.path.join(self.project, ".git"))
-        os.makedirs(os.path.join(self.top, "config", "recant"))
-        with open(os.path.join(self.top, "config", "recant", "config.toml"), "w", encoding="utf-8") as file:
-            file.write("[mcp]\nask = true\n")
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(OF_AGENTS)}
         self.environment.update({"HOME": os.path.join(self.top, "home"), "XDG_CONFIG_HOME": os.path.join(self.top, "config"),
                                  "XDG_DATA_HOME": os.path.join(self.top, "data")})
@@ -64,17 +61,6 @@ class World:
                 return [(sign, json.loads(text)) for sign, text in map(json.loads, log) if text.strip()]
         except FileNotFoundError:
             return []
-
-    def answers(self):
-        """How the client answered questions."""
-        asked = {message["id"] for sign, message in self.lines() if sign == "<" and message.get("method") == "elicitation/create"}
-        said = []
-        for sign, message in self.lines():
-            if sign == ">" and "method" not in message and message.get("id") in asked:
-                said.append(json.dumps(message.get("result", message.get("error"))))
-            if sign == ">" and isinstance(message.get("params"), dict) and message["params"].get("inputResponses"):
-                said.append(json.dumps(message["params"]["inputResponses"]))
-        return said
 
     def messages(self):
         """What the server said, each with the method of the request that it answers, or its own."""
@@ -149,23 +135,17 @@ def validator(*wanted):
     assert found, f"none of {wanted} in {version}"
     return jsonschema.validators.validator_for(schema)({**schema, "anyOf": [{"$ref": f"#/{key}/{name}"} for name in found]})
 RESULTS = {"initialize": ["InitializeResult"], "server/discover": ["DiscoverResult"], "tools/list": ["ListToolsResult"],
-           "tools/call": ["CallToolResult", "InputRequiredResult"], "ping": ["EmptyResult"]}
-OWN = {"elicitation/create": "ElicitRequest", "notifications/progress": "ProgressNotification", "notifications/cancelled": "CancelledNotification"}
+           "tools/call": ["CallToolResult"], "ping": ["EmptyResult"]}
+OWN = {"notifications/progress": "ProgressNotification"}
 count = 0
 for method, message in json.load(sys.stdin):
     if "method" in message:
-        # Of 2025-03-26, which has no questions, there is none.
         wrong, value = validator(OWN[method]), message
-        if method == "elicitation/create" and version == "2026-07-28":
-            sys.exit("a request of the server: it is a result there")
     elif "error" in message:
         wrong, value = validator("JSONRPCErrorResponse", "JSONRPCError"), message
     else:
         value = message["result"]
-        wrong = validator(*(["InputRequiredResult"] if value.get("resultType") == "input_required" else RESULTS[method][:1]))
-        if value.get("resultType") == "input_required":
-            for asked in value["inputRequests"].values():
-                validator("ElicitRequest").validate(asked)
+        wrong = validator(*RESULTS[method])
         validator("JSONRPCResultResponse", "JSONRPCResponse").validate(message)
     wrong.validate(value)
     count += 1
@@ -209,8 +189,8 @@ def with_sdk(tally, own, found, recant):
                 word, rest = line.split(" ", 1)
                 name, _, why = rest.partition(": ")
                 tally.told(f"SDK, {mode}: {name.replace('_', ' ')}", why if word == "failed" else None)
-            if len(lines) != 5:
-                tally.told(f"SDK, {mode}", f"{len(lines)} of 5 checks: {done.stderr.strip()[-600:]}")
+            if len(lines) != 4:
+                tally.told(f"SDK, {mode}", f"{len(lines)} of 4 checks: {done.stderr.strip()[-600:]}")
             by_schema(tally, own, found, "2025-11-25" if mode == "legacy" else "2026-07-28", world.messages(), f"SDK, {mode}")
 
 
@@ -240,7 +220,7 @@ def with_inspector(tally, programs, own, found, recant):
             tally.told(f"inspector, {era}: the tools that hold and look", wrong)
             done, said = call("--method", "tools/call", "--tool-name", "commit", "--tool-args-json", '{"session": "s"}')
             made = os.path.exists(os.path.join(world.project, "made"))
-            tally.told(f"inspector, {era}: a commit, which it cannot confirm", "it was made" if made or done.returncode == 0 else None)
+            tally.told(f"inspector, {era}: a commit, which is for a person", "it was made" if made or done.returncode == 0 else None)
             by_schema(tally, own, found, "2025-11-25" if era == "legacy" else "2026-07-28", world.messages(), f"inspector, {era}")
 
 

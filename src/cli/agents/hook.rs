@@ -6,7 +6,6 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use super::by_command;
 use super::take::{self, Taking};
 use super::uncovered::lost;
 use crate::agent::event::{Effect, Event, Tool, What};
@@ -57,9 +56,6 @@ pub fn hook(call: &Call, args: &Hook) -> Result<Ended, Problem> {
         return Ok(Ended::Done);
     }
     let event = Event::read(&text).map_err(|why| Problem::refused(format!("the event cannot be read: {why}")));
-    if capture().is_none() && by_command::is_on(call, args.agent) {
-        return held_by_command(call, args.agent, &event?, &text, began);
-    }
     let said = event.and_then(|event| {
         let reacting = Reacting { call, agent: args.agent, event: &event, began };
         let said = reacting.react();
@@ -77,15 +73,6 @@ pub fn hook(call: &Call, args: &Hook) -> Result<Ended, Problem> {
         None
     });
     answer(call, args.agent, said.as_deref());
-    Ok(Ended::Done)
-}
-
-/// Takes an event of an agent whose commands are held one by one. No snapshots are taken: what is held goes back by steps.
-fn held_by_command(call: &Call, agent: Agent, event: &Event, text: &[u8], began: Time) -> Result<Ended, Problem> {
-    if let Some(answer) = by_command::answer(call, agent, event, text) {
-        call.out.line(answer);
-    }
-    note_seen(call, agent, event, began, None)?;
     Ok(Ended::Done)
 }
 

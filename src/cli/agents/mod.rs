@@ -1,6 +1,5 @@
 //! `agent` and `hook`.
 
-pub mod by_command;
 mod export;
 mod guide;
 pub mod hook;

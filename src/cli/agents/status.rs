@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::programs;
 use super::settings::{File, files, surroundings};
 use super::silenced::silenced;
-use super::{by_command, programs};
 use crate::agent::known::Agent;
 use crate::agent::seen::Seen;
 use crate::agent::settings;
@@ -42,9 +42,6 @@ struct Judged<'a> {
     known: &'a Known,
     /// True if its hooks are installed, nothing is known to keep them from being called, and an event came.
     fires: bool,
-    /// The acts that they have held: `shell`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hold: Option<&'static str>,
     /// Why not, and what else is to be done.
     problems: &'a [String],
 }
@@ -132,10 +129,7 @@ pub fn status(call: &Call, args: &AgentStatus) -> Result<Ended, Problem> {
     let around = surroundings()?;
     let known = all(call, &asked, |program| programs::version(program, LIMIT))?;
     let problems: Vec<_> = known.iter().map(|known| problems(&around, known, Ask::Programs)).collect();
-    let judged = known.iter().zip(&problems).map(|(known, (problems, fires))| {
-        let hold = by_command::is_on(call, known.agent).then_some("shell");
-        Judged { known, fires: *fires, hold, problems }
-    });
+    let judged = known.iter().zip(&problems).map(|(known, (problems, fires))| Judged { known, fires: *fires, problems });
     let judged: Vec<_> = judged.collect();
     let all_fire = judged.iter().all(|judged| judged.fires);
     if call.out.is_text() {
@@ -148,7 +142,7 @@ pub fn status(call: &Call, args: &AgentStatus) -> Result<Ended, Problem> {
     Ok(if all_fire { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
 
-fn say(call: &Call, Judged { known, fires, hold, problems }: &Judged<'_>) {
+fn say(call: &Call, Judged { known, fires, problems }: &Judged<'_>) {
     let out = &call.out;
     let version = known.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
     let verdict = match problems {
@@ -165,9 +159,6 @@ fn say(call: &Call, Judged { known, fires, hold, problems }: &Judged<'_>) {
     for hooks in &known.hooks {
         line("hooks", &format!("{} ({})", out.shown(&hooks.path), hooks.scope));
         line("calls", &hooks.calls);
-    }
-    if hold.is_some() {
-        line("hold", "each shell command, and no other tool may write");
     }
     match &known.last {
         Some(seen) => {

@@ -253,25 +253,3 @@ impl Take {
         }
     }
 }
-
-/// `mcp`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  claude mcp add -s user recant -- recant mcp
-  codex mcp add recant -- recant mcp
-  gemini mcp add -s user recant recant mcp
-
-An agent's program starts it, and talks to it on standard input and output. Its tools
-hold commands and look; commit, rollback, redo and restore give the command for you to
-type. With mcp.ask = true in your settings they ask you in the agent's program, for a
-code that stands in the question. A program that answers for you can do that, too.")]
-pub struct Mcp {
-    /// How long such a question can be answered; else 5m
-    #[arg(long, value_name = "TIME", value_parser = within)]
-    pub answer_within: Option<i64>,
-}
-
-fn within(text: &str) -> Result<i64, String> {
-    let seconds = crate::config::age(text).map_err(|_| format!("{text:?} is no time: a number and s, m, h or d, as in 5m"))?;
-    if (1..=3600).contains(&seconds) { Ok(seconds) } else { Err("from 1s to 1h".into()) }
-}

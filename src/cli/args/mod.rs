@@ -13,9 +13,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use agent::{
-    AgentRun, AgentStatus, AgentVerb, ExportAgent, Hook, Install, Mcp, Take, TurnDiff, TurnUndo, Turns, turn_and_paths,
-};
+pub use agent::{AgentRun, AgentStatus, AgentVerb, ExportAgent, Hook, Install, Take, TurnDiff, TurnUndo, Turns, turn_and_paths};
 pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, Undo, What};
 pub use look::{Cat, Diff, Form, Log, Much, Page, Review, Steps};
 pub use run::{Doctor, Run, Shell};
@@ -161,8 +159,6 @@ Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.confi
   commit = 'allow'             agents without a terminal may commit
   keep = 200                   turns in a directory that can be undone
   byproducts = ['*.o']         ignored files that turns do not cover; globs
-  [mcp]
-  ask = true                   recant mcp asks you through the agent's program
   [retention]
   keep = 50                    a prune without conditions keeps the newest 50
   older_than = '30d'           and takes what is older than that
@@ -294,7 +290,15 @@ Before a turn changes something, and at its end, a snapshot of the project is ta
     /// Be the hook that an agent calls at each event
     Hook(Hook),
     /// Be a server of the Model Context Protocol, for any agent
-    Mcp(Mcp),
+    #[command(after_help = "Examples:
+  claude mcp add -s user recant -- recant mcp
+  codex mcp add recant -- recant mcp
+  gemini mcp add -s user recant recant mcp
+
+An agent's program starts it, and talks to it on standard input and output. Its tools
+hold commands and look; commit, rollback, redo and restore give the command for you to
+type.")]
+    Mcp,
     /// Undo or settle what was interrupted
     Recover(Recover),
     /// Let go what the settings say: sessions, checkpoints, snapshots

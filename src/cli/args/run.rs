@@ -75,9 +75,6 @@ pub struct Run {
     /// Give the command no network but a loopback of its own, and no abstract sockets; with --in as a user, no TCP
     #[arg(long)]
     pub no_network: bool,
-    /// The name that an agent has for this command, which its hook wants held
-    #[arg(long, hide = true, value_name = "ID", requires = "session")]
-    pub held_for: Option<String>,
     /// The process with which this one is asked to end
     #[arg(long, hide = true, value_name = "PID")]
     pub parent: Option<i32>,

@@ -7,7 +7,6 @@ use clap::{Args, Subcommand};
 use super::Much;
 use super::number;
 use crate::config;
-use crate::tree::hash::Hash;
 
 /// The verbs under `snapshot`.
 #[derive(Debug, Subcommand)]
@@ -230,9 +229,6 @@ pub struct SnapshotRestore {
     /// List every path, also in crowded directories
     #[arg(long)]
     pub all: bool,
-    /// The hash of what a person was shown: that is restored, or nothing
-    #[arg(skip)]
-    pub seen: Option<Hash>,
 }
 
 /// `snapshot prune`.

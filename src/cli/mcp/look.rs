@@ -63,8 +63,12 @@ pub fn look(child: &Child, asked: &Asked, told: &Told) -> Outcome {
 }
 
 fn run(child: &Child, words: &[OsString], told: &Told) -> std::io::Result<Ran> {
-    let call = Started { words, cwd: None, out: Wanted::First(LONGEST), err: Wanted::Last(64 << 10), within: None };
-    child.run(&call, told)
+    child.run(&whole(words), told)
+}
+
+/// A call whose whole document is wanted.
+pub fn whole(words: &[OsString]) -> Started<'_> {
+    Started { words, cwd: None, out: Wanted::First(LONGEST), err: Wanted::Last(64 << 10), within: None }
 }
 
 /// The call that gives the tool's document.

@@ -1,7 +1,7 @@
 //! `mcp`: recant's own verbs as tools of the Model Context Protocol (`crate::mcp`).
 //!
-//! A tool that looks or holds is another recant, started with `--json`: this process keeps no state of it, and a cancelled call is a signal.
-//! An act that a person has confirmed is carried out here, as one of the screen is. No variable and no option lets it through (Q1).
+//! A tool is another recant, started with `--json`: this process keeps no state of it, and a cancelled call is a signal. What a person
+//! decides is looked at by a dry run; no variable, option or setting lets more through (Q1).
 
 mod child;
 mod held;
@@ -11,38 +11,29 @@ mod person;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::time::Duration;
 
-use super::args;
 use super::problem::Problem;
 use super::{Call, Ended, by};
 use crate::agent::known::Agent;
 use crate::error::{At, Kind};
 use crate::fs::interrupt;
 use crate::fs::signal_pipe;
-use crate::mcp::carrier::{Asked, Carrier, Outcome, Plan, Stop, Told};
-use crate::mcp::question::Asker;
+use crate::mcp::carrier::{Asked, Carrier, Stop, Told};
 use crate::mcp::serve::serve;
 use crate::mcp::tools::{Effect, Name};
 use child::{Child, Program};
 
-/// The time for an answer, if the call names none.
-const WITHIN: i64 = 300;
-
 /// Serves a client on standard input and output until it leaves.
 ///
 /// # Errors
-/// There is no random number for the key.
-pub fn mcp(call: &Call, args: &args::Mcp) -> Result<Ended, Problem> {
-    let mut random = [0; 34];
+/// There is no random number to name its sessions by.
+pub fn mcp(call: &Call) -> Result<Ended, Problem> {
+    let mut random = [0; 2];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).map_err(|error| {
         Problem::new(Kind::Refused, format!("no random number can be had: {}", crate::error::reason(&error.into())))
     })?;
-    let (mut key, mut tag) = ([0; 32], String::new());
-    key.copy_from_slice(&random[..32]);
-    random[32..].iter().for_each(|byte| tag.push_str(&format!("{byte:02x}")));
-    let within = Duration::from_secs(u64::try_from(args.answer_within.unwrap_or(WITHIN)).unwrap_or(0));
-    let mut server = Recant { call, program: Program::of(call)?, tag };
+    let tag = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut server = Recant { program: Program::of(call)?, tag };
     call.out.detail("serves the Model Context Protocol on standard input and output");
     let mut signals = signal_pipe::listen().at("listen to signals by", "a pipe")?;
     let came = Arc::new(AtomicU8::new(0));
@@ -54,7 +45,7 @@ pub fn mcp(call: &Call, args: &args::Mcp) -> Result<Ended, Problem> {
             noted.store(signal[0], Ordering::Relaxed);
         }
     };
-    serve(&mut server, std::io::stdin(), std::io::stdout(), Asker::new(key, within), asked);
+    serve(&mut server, std::io::stdin(), std::io::stdout(), asked);
     let asked =
         interrupt::status().or_else(|| Some(came.load(Ordering::Relaxed)).filter(|came| *came > 0).map(|came| 128 + came));
     Ok(asked.map_or(Ended::Done, Ended::Asked))
@@ -72,14 +63,13 @@ fn word(asked: &Asked) -> &str {
 }
 
 /// recant, as what carries tools out.
-struct Recant<'c> {
-    call: &'c Call,
+struct Recant {
     program: Program,
     /// The end of its sessions' names, which tells them from those of other servers.
     tag: String,
 }
 
-impl Recant<'_> {
+impl Recant {
     /// The word for the agent, where none of its own variables says it.
     fn agent(asked: &Asked) -> Option<String> {
         if by::variable().is_some() { None } else { Some(word(asked).to_owned()) }
@@ -91,7 +81,7 @@ impl Recant<'_> {
     }
 }
 
-impl Carrier for Recant<'_> {
+impl Carrier for Recant {
     fn begin(&mut self, asked: &Asked, told: Told) -> Stop {
         let stop = Arc::new(AtomicBool::new(false));
         let child = Child { program: self.program.clone(), agent: Self::agent(asked), stop: Arc::clone(&stop) };
@@ -99,24 +89,12 @@ impl Carrier for Recant<'_> {
         std::thread::spawn(move || {
             let outcome = match asked.tool.is {
                 Name::HoldRun => held::run(&child, &asked, &own, &told),
+                _ if asked.tool.effect == Effect::Decides => person::decide(&child, &asked, &told),
                 _ => look::look(&child, &asked, &told),
             };
             told.ends(outcome);
         });
         Box::new(move || stop.store(true, Ordering::Relaxed))
-    }
-
-    fn plan(&mut self, asked: &Asked) -> Result<Plan, Outcome> {
-        debug_assert!(asked.tool.effect == Effect::Decides);
-        person::plan(self.call, asked, Self::agent(asked))
-    }
-
-    fn act(&mut self, asked: &Asked, digest: &str) -> Outcome {
-        person::act(self.call, asked, Self::agent(asked), digest)
-    }
-
-    fn may_ask(&self) -> bool {
-        self.call.config.mcp_ask.value
     }
 
     fn is_over(&self) -> bool {

@@ -443,7 +443,6 @@ impl Call {
             last: RefCell::default(),
             recovered: RefCell::default(),
             collected: RefCell::default(),
-            through: self.through.clone(),
         }
     }
 }
