@@ -24,15 +24,14 @@ hold() {
     build=$1 name=deploy-$1
     shift
     mkdir -p "$artefacts"
-    rm -f "$artefacts/session"
     status=0
-    "$recant" run -n "$name" --id-file "$artefacts/session" -- "$@" || status=$?
-    if ! grep -qs '^result=pending$' "$artefacts/session"; then
+    "$recant" run -n "$name" -- "$@" || status=$?
+    "$recant" show "$name" --json >"$artefacts/result.json" || true
+    if ! grep -q '"status":"pending"' "$artefacts/result.json"; then
         echo "ci-step: nothing is held, so there is nothing to approve" >&2
         return "$status"
     fi
     "$recant" diff "$name" --html -o "$artefacts/changes.html"
-    "$recant" show "$name" --json >"$artefacts/result.json"
     if [ "$status" != 0 ]; then
         # The page shows what it had done by then. Nobody shall approve half a deploy, and the next attempt may have the name.
         "$recant" -y discard "$name"

@@ -267,11 +267,6 @@ fn apply_limits(
         tally.count(&change.path, change.before.object.as_ref(), change.after.as_ref());
     }
     let large = tally.over();
-    if limits.on_limit == OnLimit::Refuse && !large.is_empty() {
-        return Err(crate::engine::error::refused(
-            large.iter().map(|large| (large.path.to_string(), over(large, limits))).collect(),
-        ));
-    }
     let say = |l: &Large| {
         let what = "deleted and NOT kept: a rollback will not bring them back";
         format!("{}: {} files, {} {what}", l.path, config::grouped(l.files), config::bytes(l.size))
@@ -279,17 +274,4 @@ fn apply_limits(
     limited.notes.extend(large.iter().map(say));
     limited.partial = large.into_iter().map(|large| large.path).collect();
     Ok(limited)
-}
-
-fn over(large: &Large, limits: &Limits) -> String {
-    let limit = format!(
-        "checkpoint.max_files {}, checkpoint.max_size {}",
-        config::grouped(limits.max_files),
-        config::bytes(limits.max_size)
-    );
-    format!(
-        "deleting {} files of {} is over the limit ({limit}); --on-limit full keeps them all",
-        config::grouped(large.files),
-        config::bytes(large.size)
-    )
 }

@@ -11,8 +11,6 @@ pub enum OnLimit {
     Full,
     /// Does not keep the directory's content, and says so.
     Partial,
-    /// Touches nothing.
-    Refuse,
 }
 
 /// The limits, counted over each topmost deleted directory.

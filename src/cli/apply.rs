@@ -277,7 +277,6 @@ fn policy(policy: args::OnLimit) -> config::OnLimit {
     match policy {
         args::OnLimit::Full => config::OnLimit::Full,
         args::OnLimit::Partial => config::OnLimit::Partial,
-        args::OnLimit::Refuse => config::OnLimit::Refuse,
     }
 }
 
@@ -285,7 +284,6 @@ fn limits(call: &Call, on_limit: config::OnLimit) -> Limits {
     let on_limit = match on_limit {
         config::OnLimit::Full => limits::OnLimit::Full,
         config::OnLimit::Partial => limits::OnLimit::Partial,
-        config::OnLimit::Refuse => limits::OnLimit::Refuse,
     };
     Limits { max_files: call.config.max_files.value, max_size: call.config.max_size.value, on_limit }
 }

@@ -7,7 +7,6 @@ use serde::{Serialize, Serializer};
 
 use super::Call;
 use super::by;
-use super::out::Form;
 use super::problem::Problem;
 use crate::fs::dir::Time;
 use crate::tree::hash::Hash;
@@ -28,8 +27,6 @@ const PLACE: usize = 12;
 pub struct List<'l> {
     /// Its key in the document.
     pub key: &'static str,
-    /// True if `--jsonl` prints an item a line; else it prints the document.
-    pub lines: bool,
     /// All that tells it from other lists: the verb, ids, paths.
     pub of: Vec<&'l [u8]>,
     /// The number of its items.
@@ -64,7 +61,7 @@ struct Document<'a, H, R> {
     rest: Rest,
 }
 
-/// How much of the list there is, and the cursor of the next page; the last line of a page of `--jsonl` that is not the last page.
+/// How much of the list there is, and the cursor of the next page.
 #[derive(Serialize)]
 struct Rest {
     total: usize,
@@ -87,23 +84,21 @@ pub fn print<'i, R: Serialize>(
 ) -> Result<(), Problem> {
     let tag = short(&list.of.join(&0), 6);
     let first = after.map_or(Ok(0), |after| first(after, &tag, list.count, &place))?;
-    let lines = call.out.form == Form::JsonLines && list.lines;
     let cursor = |rows: usize| {
         let last = (first + rows < list.count).then(|| (first + rows).checked_sub(1)).flatten();
         Rest { total: list.count, next: last.map(|last| format!("{tag}.{}", place(last).text())) }
     };
     let longest = Rest { total: list.count, next: Some("-".repeat(CURSOR)) };
-    let mut room = MOST.saturating_sub(1).saturating_sub(if lines {
-        call.out.printed(&longest).len()
-    } else {
+    let mut room = {
         let items: BTreeMap<&'static str, &[R]> = BTreeMap::from([(list.key, &[][..])]);
-        call.out.printed(&Document { head, items, rest: longest }).len()
-    });
+        let frame = call.out.printed(&Document { head, items, rest: longest }).len();
+        MOST.saturating_sub(1).saturating_sub(frame)
+    };
     let mut rows = Vec::new();
     for i in first..list.count {
         let row = row(i)?;
-        // A comma, or a newline, goes with each.
-        let size = 1 + if lines { call.out.printed(&row).len() } else { json::printed(&row).len() };
+        // A comma goes with each.
+        let size = 1 + json::printed(&row).len();
         if size > room && !rows.is_empty() {
             break;
         }
@@ -111,14 +106,7 @@ pub fn print<'i, R: Serialize>(
         rows.push(row);
     }
     let rest = cursor(rows.len());
-    if lines {
-        rows.iter().for_each(|row| call.out.document(row));
-        if rest.next.is_some() {
-            call.out.document(&rest);
-        }
-    } else {
-        call.out.document(&Document { head, items: BTreeMap::from([(list.key, &*rows)]), rest });
-    }
+    call.out.document(&Document { head, items: BTreeMap::from([(list.key, &*rows)]), rest });
     Ok(())
 }
 

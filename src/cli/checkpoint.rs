@@ -78,7 +78,7 @@ pub fn list(call: &Call) -> Result<Ended, Problem> {
         print_list(call, &headers);
     } else {
         let rows: Vec<Row> = headers.iter().map(Row::of).collect();
-        call.out.list(&List { checkpoints: &rows, damaged: &damaged }, || &rows);
+        call.out.document(&List { checkpoints: &rows, damaged: &damaged });
     }
     Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
@@ -199,7 +199,7 @@ fn show_of(call: &Call, session: &Session) -> Result<Ended, Problem> {
     let originals = Cell::new(Some(originals));
     let rows = || originals.take().into_iter().flatten();
     let whole = Shown { session: &header.id, status, checkpoint: header.checkpoint, bytes, originals: Each(&rows) };
-    call.out.list(&whole, rows);
+    call.out.document(&whole);
     failed.take().map_or(Ok(Ended::Done), Err)
 }
 
@@ -310,7 +310,7 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Proble
             call.out.warn(format_args!("{}: {}", fault.path, fault.why));
         }
     } else {
-        call.out.list(&Verified { checkpoints: &rows }, || &rows);
+        call.out.document(&Verified { checkpoints: &rows });
     }
     let faults = || rows.iter().flat_map(|row| &row.faults);
     Ok(if damaged || faults().any(|fault| !fault.written_to) {

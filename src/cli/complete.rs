@@ -139,7 +139,7 @@ fn source(verb: &str, arg: &Arg) -> Option<Source> {
         ("log", "agent") => Source::Agents,
         (_, "tool") => Source::Tools,
         (_, "key" | "other" | "number") if verb.starts_with("snapshot ") => Source::Snapshots,
-        ("commit" | "rollback" | "undo" | "redo" | "diff" | "cat" | "show" | "discard" | "session discard", "path" | "paths") => {
+        ("commit" | "rollback" | "undo" | "redo" | "diff" | "cat" | "show" | "discard", "path" | "paths") => {
             Source::PathsOfSession
         }
         _ => match arg.get_value_hint() {

@@ -76,7 +76,7 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
     rows.extend(config.remotes.iter().map(|(name, remote)| machine(name, remote)));
     if !call.out.is_text() {
         let file = config.file.as_ref().map(|file| path_value(file));
-        call.out.list(&Whole { file, found: config.found, settings: &rows }, || &rows);
+        call.out.document(&Whole { file, found: config.found, settings: &rows });
         return Ok(Ended::Done);
     }
     match &config.file {

@@ -133,20 +133,8 @@ pub fn refuse(problem: &Problem) -> Ended {
 
 /// True if a call does nothing but show session `id`. Each option is named, so that a new one is looked at here, too.
 fn shows(cli: &Cli, id: &str) -> bool {
-    let Global {
-        store,
-        json: _,
-        jsonl: _,
-        color: _,
-        quiet: _,
-        verbose: _,
-        yes: _,
-        host,
-        no_install: _,
-        help: _,
-        version: _,
-        far,
-    } = &cli.global;
+    let Global { store, json: _, color: _, quiet: _, verbose: _, yes: _, host, no_install: _, help: _, version: _, far } =
+        &cli.global;
     if store.is_some() || host.is_some() || far.is_some() {
         return false;
     }

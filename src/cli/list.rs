@@ -170,7 +170,7 @@ pub fn list(call: &Call, args: &args::List) -> Result<Ended, Problem> {
         let rows: Vec<SessionRow> = found.listed.iter().map(|l| SessionRow::new(&l.header, l.standing)).collect();
         let project = scope.project.as_ref();
         let whole = Whole { project, sessions: &rows, more, elsewhere: found.elsewhere, damaged: &damaged };
-        call.out.list(&whole, || &rows);
+        call.out.document(&whole);
     }
     Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }

@@ -243,7 +243,7 @@ fn print(call: &Call, entries: &[&Entry], torn: Option<Torn<'_>>, args: &args::L
         }
     } else {
         let entries: Vec<Row<'_>> = entries.iter().map(|entry| Row::of(entry)).collect();
-        call.out.list(&Whole { entries: &entries, unreadable: torn.as_ref().map_or(0, |torn| torn.lines.len()) }, || &entries);
+        call.out.document(&Whole { entries: &entries, unreadable: torn.as_ref().map_or(0, |torn| torn.lines.len()) });
     }
     Ok(torn.map_or(Ended::Done, |torn| say_torn(call, &torn.file, torn.lines)))
 }

@@ -25,7 +25,7 @@ pub fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
         return finish(&out, Ok(Ended::Done), Effects::None);
     }
     let words = || args.iter().skip(1).take_while(|arg| *arg != "--");
-    let form = if words().any(|arg| arg == "--json" || arg == "--jsonl" || arg == "--brief") { Form::Json } else { Form::Text };
+    let form = if words().any(|arg| arg == "--json" || arg == "--brief") { Form::Json } else { Form::Text };
     if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand {
         if form == Form::Text {
             drop(error.print());
@@ -117,7 +117,7 @@ fn similar(word: &str, args: &[OsString]) -> Option<String> {
 
 /// The command with `last`, for a verb that lacks its session.
 fn last(error: &clap::Error, args: &[OsString]) -> Option<String> {
-    const OF_SESSIONS: [&str; 6] = ["commit", "rollback", "redo", "confirm", "discard", "session discard"];
+    const OF_SESSIONS: [&str; 5] = ["commit", "rollback", "redo", "confirm", "discard"];
     let (_, name) = verb(args);
     let lacks = match error.get(ContextKind::InvalidArg)? {
         ContextValue::Strings(lacks) => lacks.iter().any(|lacks| lacks.contains("ID")),

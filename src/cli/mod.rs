@@ -154,13 +154,7 @@ fn carry_out(args: Vec<OsString>) -> Ended {
     }
     let near = global.far.as_deref().map(Near::read);
     crate::error::set_call(call_options(near.as_ref(), global.store.as_deref()));
-    let form = if global.jsonl {
-        Form::JsonLines
-    } else if global.json || cli.verb().is_brief() {
-        Form::Json
-    } else {
-        Form::Text
-    };
+    let form = if global.json || cli.verb().is_brief() { Form::Json } else { Form::Text };
     let early = |color| {
         let out = Out::new(form, color, global.quiet, global.verbose);
         if let Some(near) = &near { out.for_near(near) } else { out }
@@ -245,7 +239,7 @@ fn effects(verb: &Verb) -> Effects {
         Verb::Rollback(args) | Verb::Undo(Undo(args)) => args.what.dry_run,
         Verb::Redo(args) => args.what.dry_run,
         Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } | Verb::Session { verb: SessionVerb::Prune(args) } => args.dry_run,
-        Verb::Session { verb } => matches!(verb, SessionVerb::List(_) | SessionVerb::Show(_) | SessionVerb::Export(_)),
+        Verb::Session { verb } => matches!(verb, SessionVerb::Export(_)),
         Verb::Snapshot { verb } => match verb {
             SnapshotVerb::Create(_) => false,
             SnapshotVerb::List(_) | SnapshotVerb::Show(_) | SnapshotVerb::Diff(_) | SnapshotVerb::Verify(_) => true,
@@ -253,10 +247,10 @@ fn effects(verb: &Verb) -> Effects {
             SnapshotVerb::Prune(args) => args.dry_run,
         },
         Verb::Agent { verb } => match verb {
-            AgentVerb::Turns(_) | AgentVerb::Diff(_) | AgentVerb::Status(_) | AgentVerb::List | AgentVerb::Guide => true,
+            AgentVerb::Turns(_) | AgentVerb::Diff(_) | AgentVerb::Status(_) | AgentVerb::Guide => true,
             AgentVerb::Undo(args) => args.dry_run,
             AgentVerb::Install(args) | AgentVerb::Uninstall(args) => args.dry_run,
-            AgentVerb::Export(_) | AgentVerb::Run(_) => false,
+            AgentVerb::Run(_) => false,
         },
         // It recovers nothing: an agent waits for it. What a server does, its calls answer for.
         Verb::Hook(_) | Verb::Mcp => true,
@@ -282,9 +276,7 @@ fn is_of_store(verb: &Verb) -> bool {
         verb,
         Verb::List(_) | Verb::Show(_) | Verb::Steps(_) | Verb::Diff(_) | Verb::Cat(_) | Verb::Log(_) | Verb::Review(_)
     );
-    looks
-        || matches!(verb, Verb::Checkpoint { .. })
-        || matches!(verb, Verb::Session { verb: SessionVerb::List(_) | SessionVerb::Show(_) })
+    looks || matches!(verb, Verb::Checkpoint { .. })
 }
 
 fn finish(out: &Out, ended: Result<Ended, Problem>, effects: Effects) -> Ended {
@@ -354,9 +346,6 @@ impl Call {
                 SessionVerb::Mkdir(args) => stage::mkdir(self, &args),
                 SessionVerb::Symlink(args) => stage::symlink(self, &args),
                 SessionVerb::Chmod(args) => stage::chmod(self, &args),
-                SessionVerb::List(args) => list::list(self, &args),
-                SessionVerb::Show(args) => show::show(self, &args),
-                SessionVerb::Discard(args) => discard::discard(self, &args),
                 SessionVerb::Rename(args) => stage::rename(self, &args),
                 SessionVerb::Export(args) => moving::export(self, &args),
                 SessionVerb::Import(args) => moving::import(self, &args),
@@ -398,9 +387,7 @@ impl Call {
                 AgentVerb::Install(args) => agents::install(self, &args),
                 AgentVerb::Uninstall(args) => agents::uninstall(self, &args),
                 AgentVerb::Status(args) => agents::status(self, &args),
-                AgentVerb::List => agents::list(self),
                 AgentVerb::Guide => agents::guide(self),
-                AgentVerb::Export(args) => agents::export(self, &args),
             },
             Verb::Hook(args) => agents::hook::hook(self, &args),
             Verb::Mcp => mcp::mcp(self),

@@ -31,8 +31,6 @@ pub enum Form {
     Text,
     /// One document.
     Json,
-    /// Lists: one document a line.
-    JsonLines,
 }
 
 /// The streams that all output goes to.
@@ -333,14 +331,6 @@ impl Out {
         self.note_failure(flushed);
     }
 
-    /// Prints a list: as the one document `whole`, or an item a line.
-    pub fn list<I: IntoIterator<Item: Serialize>>(&self, whole: &impl Serialize, items: impl FnOnce() -> I) {
-        match self.form {
-            Form::JsonLines => items().into_iter().for_each(|item| self.document(&item)),
-            _ => self.document(whole),
-        }
-    }
-
     /// Says something about the result; nothing with `-q`. With JSON an object: `{"schema":…,"note":"…"}`.
     pub fn note(&self, text: impl Display) {
         if !self.quiet {
@@ -396,7 +386,7 @@ impl Out {
                 let fill = self.terminals.get().1;
                 self.say(problem.text(self.color_err, &self.names, self.limit(false), fill));
             }
-            Form::Json | Form::JsonLines => self.message(&json_line(problem)),
+            Form::Json => self.message(&json_line(problem)),
         }
     }
 

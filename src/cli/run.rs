@@ -1,9 +1,7 @@
 //! `run` and `shell`: a command with every file change held.
 
 use std::ffi::OsString;
-use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -25,7 +23,7 @@ use crate::capture::inside::inside;
 use crate::capture::layout::{Pass, Request, Route};
 use crate::capture::plan::{Plan, working_directory};
 use crate::capture::run::Event;
-use crate::error::{At, Error, Kind, Reason, command};
+use crate::error::{Error, Kind, Reason, command};
 use crate::fs::dir::Time;
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
@@ -190,10 +188,9 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
         }
         _ => History::default(),
     };
-    let mut id_file = None;
     let received = asked.agent.map(|agent| Guest::receive(call, &store, agent, (&begun.session, &args.hide))).transpose();
     let (started, guest) = match received {
-        Ok(guest) => (start(call, &store, &mut begun, (asked, &history, guest.as_ref()), since, &mut id_file), guest),
+        Ok(guest) => (start(call, &store, &mut begun, (asked, &history, guest.as_ref()), since), guest),
         Err(problem) => (Err(problem.into()), None),
     };
     history.close(call);
@@ -204,14 +201,11 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
                 store.remove_session(&call.fs, begun.session).map_err(Problem::from)?;
                 call.clear_away(&store);
             }
-            if let Some(file) = &mut id_file {
-                file.result(if not_held.ran { "uncollected" } else { "failed" })?;
-            }
             return Err(not_held);
         }
     };
     drop(noting);
-    Ok(finish(call, &store, begun, held, (args, guest.as_ref()), id_file)?)
+    Ok(finish(call, &store, begun, held, (args, guest.as_ref()))?)
 }
 
 /// The hint at what an ordinary user's run cannot do; a command that fails because of it reports EROFS or EXDEV.
@@ -232,7 +226,6 @@ fn finish(
     mut begun: Begun,
     mut held: Held,
     (args, guest): (&args::Run, Option<&Guest>),
-    id_file: Option<IdFile>,
 ) -> Result<Ended, Ran> {
     for warning in &held.warnings {
         call.out.warn(warning);
@@ -252,11 +245,7 @@ fn finish(
         begun.session = guest.commit_records(call, store, begun.session)?;
         held.recount(&begun.session)?;
     }
-    let (result, ended) = end(call, store, begun, &held, (args, guest))?;
-    if let Some(mut file) = id_file {
-        file.result(result)?;
-    }
-    Ok(ended)
+    Ok(end(call, store, begun, &held, (args, guest))?)
 }
 
 /// Merges steps of which there are too many by the settings. Says so the first time that one can no longer be gone back to.
@@ -279,7 +268,6 @@ fn start(
     begun: &mut Begun,
     (asked, history, guest): (&Asked<'_>, &History, Option<&Guest>),
     since: Time,
-    id_file: &mut Option<IdFile>,
 ) -> Result<Held, NotHeld> {
     let Begun { session, fresh, told } = begun;
     let (args, fresh) = (asked.args, *fresh);
@@ -290,9 +278,6 @@ fn start(
     let cwd = working_directory().map_err(Problem::from)?;
     for notice in plan.notices() {
         hints::once(call, store, &cwd, &notice.about, &notice.text).map_err(Problem::from)?;
-    }
-    if let Some(path) = &args.id_file {
-        *id_file = Some(IdFile::make(call, path, session.id())?);
     }
     let linger = if args.no_wait { Linger::Kill } else { args.parent.map_or(Linger::Wait, Linger::WaitWith) };
     let (argv, env) = match (asked.prompt, args.command.first()) {
@@ -402,7 +387,6 @@ pub fn nothing(command: Vec<OsString>) -> args::Run {
         commit: false,
         discard: false,
         on_limit: None,
-        id_file: None,
         pass: Vec::new(),
         hide: Vec::new(),
         scratch: Vec::new(),
@@ -584,7 +568,7 @@ fn end(
     begun: Begun,
     held: &Held,
     (args, guest): (&args::Run, Option<&Guest>),
-) -> Result<(&'static str, Ended), Problem> {
+) -> Result<Ended, Problem> {
     let Begun { mut session, fresh, told } = begun;
     let exit = status_of(held.exit);
     // A command that wrote too much and ended well before that was noticed gets the status of one that was ended for it: the session is
@@ -659,7 +643,7 @@ fn end(
     if !is_text {
         document(call, held, args, (!gone).then_some(&id), result);
     }
-    Ok((result, ended))
+    Ok(ended)
 }
 
 /// Goes back from the step that a command became, which stays beside the others; returns the number of the one that it stands on.
@@ -743,32 +727,4 @@ fn sorts(held: &Held) -> String {
         Sort::Metadata | Sort::Times => sort.counted(),
     };
     held.sorts.iter().map(|(sort, count)| format!("{} {}", text::grouped(*count), word(sort))).collect::<Vec<_>>().join(", ")
-}
-
-/// The file of `--id-file`, in which a script finds the session.
-struct IdFile {
-    file: std::fs::File,
-    path: PathBuf,
-}
-
-impl IdFile {
-    fn make(call: &Call, path: &Path, id: &Id) -> Result<Self, Problem> {
-        let shown = path.display().to_string();
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let name = path.file_name().ok_or_else(|| Problem::refused(format!("{shown}: not a file's name")))?;
-        let dir = crate::fs::dir::Dir::open(parent).at("open the directory of", &shown)?;
-        call.fs.unlink_if_there(dir.at(name.as_bytes())).at("replace", &shown)?;
-        let file = call.fs.create(dir.at(name.as_bytes()), 0o644).at("make", &shown)?;
-        let mut this = Self { file, path: path.into() };
-        this.line(&format!("id={id}"))?;
-        Ok(this)
-    }
-
-    fn result(&mut self, result: &str) -> Result<(), Problem> {
-        self.line(&format!("result={result}"))
-    }
-
-    fn line(&mut self, line: &str) -> Result<(), Problem> {
-        Ok(writeln!(self.file, "{line}").at("write", self.path.display())?)
-    }
 }

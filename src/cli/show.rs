@@ -99,7 +99,7 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
         let rows = || chosen.iter().map(|i| ChangeRow::new(&changes.list, *i, sides[*i], &renames));
         let session = SessionRow::new(header, standing);
         let whole = Whole { session, run: run.as_ref(), directory_times: changes.directory_times.len(), changes: Each(&rows) };
-        call.out.list(&whole, rows);
+        call.out.document(&whole);
         return Ok(Ended::Done);
     }
     call.out.page(call.config.pager.value.as_deref());

@@ -408,7 +408,7 @@ pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Problem> {
         }
     } else {
         let damaged = broken.iter().map(|broken| Damaged { n: broken.n, why: &broken.why }).collect();
-        call.out.list(&Listed { directory: &directory, snapshots: &rows, damaged }, || &rows);
+        call.out.document(&Listed { directory: &directory, snapshots: &rows, damaged });
     }
     Ok(if broken.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
@@ -486,7 +486,7 @@ fn list_directories(call: &Call) -> Result<Ended, Problem> {
             .iter()
             .for_each(|name| call.out.warn(format_args!("snapshots/{name}: the directory of these snapshots is unknown")));
     } else {
-        call.out.list(&Directories { directories: &rows, damaged: &damaged }, || &rows);
+        call.out.document(&Directories { directories: &rows, damaged: &damaged });
     }
     Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }

@@ -124,7 +124,7 @@ fn print(
             let (insertions, deletions) = counts.unzip();
             rows.push(Row { change: Between::of(change), insertions, deletions });
         }
-        call.out.list(&Whole { directory: &series.directory, n, m, changes: &rows, left }, || &rows);
+        call.out.document(&Whole { directory: &series.directory, n, m, changes: &rows, left });
         return Ok(Ended::Done);
     }
     let mut showing = Showing::begin(call, &args.much, || page_of(series, (n, m), turn))?;

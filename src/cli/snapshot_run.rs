@@ -136,7 +136,6 @@ fn refuse_what_holds(args: &Run) -> Result<(), Problem> {
         (args.session.is_some(), "--session", "nothing is held that it could go on from", "it makes a session of its own"),
         (args.commit, "--commit", "what it changes is on the tree at once", "leave it away: its session is committed already"),
         (args.discard, "--discard", "what it changes is on the tree at once", "recant rollback last takes it back"),
-        (args.id_file.is_some(), "--id-file", "there is no session before it has ended", "recant list --json names it"),
         (!args.hide.is_empty(), "--hide", "Landlock denies writing here, and hides nothing", "run without --in hides"),
         (
             !args.scratch.is_empty(),

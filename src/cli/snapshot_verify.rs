@@ -60,7 +60,7 @@ pub fn verify(call: &Call, args: &SnapshotVerify) -> Result<Ended, Problem> {
     if call.out.is_text() {
         print(call, &series.directory, &rows);
     } else {
-        call.out.list(&Whole { directory: &series.directory, snapshots: &rows }, || &rows);
+        call.out.document(&Whole { directory: &series.directory, snapshots: &rows });
     }
     Ok(if is_damaged { Ended::With(Kind::Damaged) } else { Ended::Done })
 }

@@ -290,7 +290,7 @@ pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Problem> {
         let room = Room::of(&snapshots);
         let head = Brief { store: row, sessions: counts, steps: Steps::of(&headers), snapshots: room, prunable };
         let of = vec![&b"status"[..], path.as_bytes()];
-        let list = List { key: "matters", lines: false, of, count: matters.len() };
+        let list = List { key: "matters", of, count: matters.len() };
         let names: Vec<Vec<u8>> = matters.iter().map(Matter::name).collect();
         brief::print(call, &list, page.after.as_deref(), &head, |i| Place::Name(&names[i]), |i| Ok(&matters[i]))?;
     } else if !call.out.is_text() {

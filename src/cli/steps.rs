@@ -156,7 +156,7 @@ pub fn steps(call: &Call, args: &args::Steps) -> Result<Ended, Problem> {
     let rows: Vec<Row> = found.steps.iter().rev().map(|step| Row::new(step, found.head)).collect();
     let running = found.running.as_ref().map(|(n, run)| Running::new(*n, found.head, run));
     let whole = Whole { session: SessionRow::new(header, standing), head: found.head, steps: &rows, running };
-    call.out.list(&whole, || &rows);
+    call.out.document(&whole);
     brief::offer(call, "steps --brief");
     Ok(Ended::Done)
 }
@@ -166,7 +166,7 @@ fn print_brief(call: &Call, args: &args::Steps, header: &Header, status: &'stati
     let running = found.running.as_ref().map(|(n, run)| BriefRunning { n: *n, command: brief_words(&run.argv) });
     let head = Brief { session: &header.id, status, head: found.head, running };
     let of = vec![&b"steps"[..], header.id.as_str().as_bytes()];
-    let list = List { key: "steps", lines: true, of, count: found.steps.len() };
+    let list = List { key: "steps", of, count: found.steps.len() };
     let step = |i: usize| &found.steps[found.steps.len() - 1 - i];
     let place = |i: usize| Place::Number(u64::from(step(i).n));
     brief::print(call, &list, args.page.after.as_deref(), &head, place, |i| Ok(BriefRow::new(step(i))))

@@ -97,7 +97,7 @@ pub fn touched(call: &Call, args: &args::Log, unknown: Option<Problem>) -> Resul
     if call.out.is_text() {
         print(call, args, &asked, &rows);
     } else {
-        call.out.list(&Whole { paths: paths.iter().collect(), touched: &rows, damaged }, || &rows);
+        call.out.document(&Whole { paths: paths.iter().collect(), touched: &rows, damaged });
     }
     Ok(if broken.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }

@@ -104,8 +104,6 @@ pub enum OnLimit {
     Full,
     /// Its content is not kept; that is reported.
     Partial,
-    /// Nothing is touched.
-    Refuse,
 }
 
 impl OnLimit {
@@ -114,7 +112,6 @@ impl OnLimit {
         match self {
             OnLimit::Full => "full",
             OnLimit::Partial => "partial",
-            OnLimit::Refuse => "refuse",
         }
     }
 }
@@ -411,10 +408,7 @@ mod tests {
             ("[capture]\nalso = ['/srv',\n 7]", "line 3: capture.also: a path in quotes is wanted, not 7"),
             ("[checkpoint]\nmax_size = true", "line 2: checkpoint.max_size: a size, as in '50M' or 4096, is wanted, not true"),
             ("[remote]\nssh = 7", "line 2: remote.ssh: a command, as in 'ssh -v' or ['ssh', '-v'], is wanted, not 7"),
-            (
-                "[checkpoint]\n\non_limit = 'some'",
-                "line 3: checkpoint.on_limit: one of 'full', 'partial', 'refuse' is wanted, not 'some'",
-            ),
+            ("[checkpoint]\n\non_limit = 'some'", "line 3: checkpoint.on_limit: 'full' or 'partial' is wanted, not 'some'"),
             ("color = 3", "line 1: color: text in quotes is wanted, not 3"),
             ("[checkpoint]\nmax_files = [\n1]", "line 2: checkpoint.max_files: a whole number is wanted, not ["),
         ] {

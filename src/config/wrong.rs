@@ -64,8 +64,8 @@ fn key_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<String> {
 /// Our words for what serde's message says was expected.
 fn wanted(message: &str) -> Option<String> {
     let expected = message.split_once("expected ").map(|(_, words)| words).or_else(|| message.strip_prefix("wanted "))?;
-    if let Some(words) = expected.strip_prefix("one of ") {
-        return Some(format!("one of {}", words.replace('`', "'")));
+    if expected.starts_with("one of ") || expected.starts_with('`') {
+        return Some(expected.replace('`', "'"));
     }
     let number = ["u8", "u32", "u64", "usize", "i64"].contains(&expected).then_some("a whole number");
     let table = expected.starts_with("struct ").then_some("a table");

@@ -557,27 +557,6 @@ fn status_knows_how_gemini_and_copilot_leave_hooks_out() {
 }
 
 #[test]
-fn the_agents_are_listed_with_where_their_hooks_are() {
-    let mut world = world();
-    world.set("COLUMNS", "80");
-    program(&world, "claude", "echo never started > started");
-    world.write(world.root().join("bin/package.json"), "{\"version\": \"2.1.330\"}");
-    world.recant("agent install claude -y").ok();
-    world.recant("agent install gemini --project -y").ok();
-    assert_snapshot!(world.recant("agent list"), @"
-    status 0
-    --- stdout
-    claude    2.1.330    ~/.claude/settings.json
-    codex     not found  no hooks
-    gemini    not found  .gemini/settings.json
-    copilot   not found  no hooks
-    opencode  not found  no hooks
-    pi        not found  no hooks
-    ");
-    assert!(!world.exists("started"), "a list starts no program");
-}
-
-#[test]
 fn the_guide_is_short() {
     let said = world().recant("agent guide").ok();
     let guide = said.stdout();
@@ -593,47 +572,6 @@ fn the_guide_is_short() {
     ] {
         assert!(guide.contains(word), "{word}");
     }
-}
-
-#[test]
-fn a_plugin_is_exported_into_a_new_directory_and_nothing_is_overwritten() {
-    let world = world();
-    assert_snapshot!(world.recant("agent export claude out/plugin"), @"
-    status 0
-    --- stdout
-    created   out/plugin/.claude-plugin/plugin.json
-    created   out/plugin/.claude-plugin/marketplace.json
-    created   out/plugin/hooks/hooks.json
-    created   out/plugin/README.md
-    --- stderr
-    recant: to try it: claude --plugin-dir /world/tree/out/plugin; to check it: claude plugin validate /world/tree/out/plugin
-    ");
-    let again = world.recant("agent export claude out/plugin").ok();
-    assert!(again.stdout().is_empty() && again.stderr().contains("nothing was changed"), "{again}");
-    for name in ["hooks/hooks.json", ".claude-plugin/plugin.json", ".claude-plugin/marketplace.json"] {
-        let value: Value = serde_json::from_str(&world.read(format!("out/plugin/{name}"))).expect("JSON");
-        assert!(value.is_object(), "{name}");
-    }
-    world.mkdir("gemini").call(["agent", "export", "gemini", "gemini"]).run().ok();
-    assert!(world.read("gemini/hooks/hooks.json").contains("recant hook gemini || true"));
-    // A file that is gone comes again; one that is not its own is in the way.
-    world.remove("out/plugin/hooks/hooks.json");
-    world.recant("agent export claude out/plugin").ok();
-    for name in ["hooks/mine.json", "mine", "README.md"] {
-        let path = format!("out/plugin/{name}");
-        let text = world.exists(&path).then(|| world.read(&path));
-        world.write(&path, "mine");
-        let before = around(&world);
-        let said = world.recant("agent export claude out/plugin").with(1);
-        assert!(said.stderr().contains("holds something else"), "{said}");
-        assert_same(&world, &before, name);
-        world.remove(&path);
-        if let Some(text) = text {
-            world.write(&path, text);
-        }
-    }
-    world.recant("agent export codex other").with(2);
-    assert!(!world.exists("other"));
 }
 
 #[test]

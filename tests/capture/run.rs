@@ -67,9 +67,8 @@ fn a_command_that_can_not_start_leaves_no_session() {
         desk.recant("run -- no-such-program").with(127);
         desk.recant("run -- ./text").with(126);
         desk.recant("run -- ./text/below").with(127);
-        desk.recant("run --commit --id-file id -- no-such-program").with(127);
+        desk.recant("run --commit -- no-such-program").with(127);
         assert!(desk.ids().is_empty());
-        assert!(desk.world.read("id").ends_with("result=failed\n"), "{}", desk.world.read("id"));
         let left = || std::fs::read_dir(desk.world.store().join("sessions")).unwrap().map(|entry| entry.unwrap().file_name());
         let names = || left().map(|name| name.into_string().unwrap());
         let left = || names().filter(|name| name != ".numbering").collect::<Vec<_>>();
@@ -150,42 +149,18 @@ fn commit_follows_a_good_command_alone() {
 fn a_commit_that_conflicts_gives_its_own_status_and_keeps_what_is_held() {
     each(|desk| {
         desk.made("echo old > kept");
-        let waiting = desk.start("--commit --id-file id", "echo ready; read go; echo mine > kept");
+        let waiting = desk.start("--commit", "echo ready; read go; echo mine > kept");
         desk.made("echo theirs > kept");
         let mut waiting = waiting;
         waiting.child.stdin.take().unwrap().write_all(b"\n").unwrap();
         assert_eq!(waiting.child.wait().unwrap().code(), Some(3));
         assert_eq!(desk.world.read("kept"), "theirs\n");
-        assert!(desk.world.read("id").ends_with("\nresult=conflict\n"), "{}", desk.world.read("id"));
         let id = desk.id();
         assert_eq!(desk.status(&id), "pending");
         desk.recant(&format!("commit {id} --force")).ok();
         assert_eq!(desk.world.read("kept"), "mine\n");
         desk.recant(&format!("rollback {id}")).ok();
         assert_eq!(desk.world.read("kept"), "theirs\n");
-    });
-}
-
-#[test]
-fn the_id_file_holds_the_id_at_the_start_and_the_result_at_the_end() {
-    each(|desk| {
-        let waiting = desk.start("--id-file id", "echo ready; read go; echo new > new");
-        let early = desk.world.read("id");
-        waiting.go();
-        let id = desk.id();
-        assert_eq!(early, format!("id={id}\n"));
-        assert_eq!(desk.world.read("id"), format!("id={id}\nresult=pending\n"));
-        desk.recant(&format!("discard {id}")).ok();
-        for (options, script, result, status) in [
-            ("", "true", "nothing", 0),
-            ("--commit", "echo new > new", "committed", 0),
-            ("--commit", "echo new > other; exit 1", "pending", 1),
-            ("--discard", "echo new > other", "discarded", 0),
-        ] {
-            desk.held(&format!("--id-file id {options}"), script).run().with(status);
-            let text = desk.world.read("id");
-            assert!(text.starts_with("id=2") && text.ends_with(&format!("\nresult={result}\n")), "{script}: {text}");
-        }
     });
 }
 
@@ -587,10 +562,8 @@ fn a_killed_recant_takes_the_command_along_and_what_it_wrote_is_collected_by_the
             let sleeps = format!("sleep 7{}{n}", std::process::id());
             let script =
                 format!("echo new > old; mkdir d; echo made > d/made; ({sleeps} &); echo ready; {sleeps}; echo late > late");
-            let waiting = desk.start("--id-file id", &script);
-            let text = desk.world.read("id");
-            desk.world.remove("id");
-            let id = text.lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
+            let id = format!("by-{verb}");
+            let waiting = desk.start(&format!("-n {id}"), &script);
             let so_far = desk.recant(&format!("{} {id}", if verb == "commit" { "diff" } else { verb })).ok();
             assert!(so_far.stderr().contains("this is what it has changed so far"), "{so_far}");
             assert!(so_far.stdout().contains("d/made") && so_far.stdout().contains("old"), "{so_far}");
@@ -1214,13 +1187,13 @@ fn a_run_whose_collecting_is_cut_off_anywhere_is_collected_as_if_it_had_not_been
         }
         let before = desk.world.manifest();
         let log = desk.world.root().join("log");
-        let run = |steps: &str| desk.held("--id-file ../id", &script).env("RECANT_STEPS", steps).run();
+        let run = |name: &str, steps: &str| desk.held(&format!("-n {name}"), &script).env("RECANT_STEPS", steps).run();
         let since = SystemTime::now();
         std::thread::sleep(Duration::from_millis(25));
         // The store is made by the first run of all, and what that leaves is swept by the second.
         desk.run("true").ok();
         desk.held("--discard", "echo new > new").run().ok();
-        run(&format!("log:{}", log.display())).ok();
+        run("whole", &format!("log:{}", log.display())).ok();
         desk.recant("commit last").ok();
         let after = settled(desk.world.manifest(), since);
         desk.recant("rollback last").ok();
@@ -1230,13 +1203,13 @@ fn a_run_whose_collecting_is_cut_off_anywhere_is_collected_as_if_it_had_not_been
         let started = steps.lines().position(|line| line.contains("run.json")).unwrap();
         // What else goes on in the captured places (/tmp) makes a step more or less from run to run.
         for n in sweep::steps().skip_while(|n| *n < started + 5) {
-            let killed = run(&format!("kill:{n}"));
+            let id = format!("cut{n}");
+            let killed = run(&id, &format!("kill:{n}"));
             if killed.status == 0 {
                 assert!(n > started + 20, "only {n} of about {} steps: {killed}", steps.lines().count());
                 break;
             }
             assert_eq!(killed.status, 137, "{n}: {killed}");
-            let id = desk.world.read("../id").lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
             let second = desk.call(["diff", &id]).env("RECANT_STEPS", format!("kill:{}", 1 + n * 7 % 40)).run();
             assert!([0, 137].contains(&second.status), "{n}: {second}");
             desk.recant(&format!("diff {id}")).ok();
@@ -1272,7 +1245,7 @@ fn what_a_command_closed_is_held_with_its_mode_wherever_collecting_is_cut_off() 
     let log = desk.world.root().join("log");
     desk.run("true").ok();
     desk.held("--discard", "echo new > new").run().ok();
-    desk.held("--discard --id-file ../id", script).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    desk.held("--discard -n whole", script).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
     let steps = std::fs::read_to_string(&log).unwrap();
     let started = steps.lines().position(|line| line.contains("run.json")).unwrap();
     // No mode is changed before the note of it is durable: one sync for all that is seen at once.
@@ -1282,13 +1255,13 @@ fn what_a_command_closed_is_held_with_its_mode_wherever_collecting_is_cut_off() 
     let round = ["openat", "write", "fsync", "fsync", "fchmodat"];
     assert_eq!(order, [&round[..], &["fchmodat"], &round].concat(), "{steps}");
     for n in sweep::steps().skip_while(|n| *n < started + 5) {
-        let killed = desk.held("--id-file ../id", script).env("RECANT_STEPS", format!("kill:{n}")).run();
+        let id = format!("cut{n}");
+        let killed = desk.held(&format!("-n {id}"), script).env("RECANT_STEPS", format!("kill:{n}")).run();
         if killed.status == 0 {
             assert!(n > started + 15, "only {n} of about {} steps: {killed}", steps.lines().count());
             break;
         }
         assert_eq!(killed.status, 137, "{n}: {killed}");
-        let id = desk.world.read("../id").lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
         let second = desk.call(["diff", &id]).env("RECANT_STEPS", format!("kill:{}", 1 + n % 9)).run();
         assert!([0, 137].contains(&second.status), "{n}: {second}");
         assert_eq!(modes(&id), wanted, "killed before step {n}");
@@ -1475,13 +1448,10 @@ fn a_run_that_can_not_be_collected_keeps_its_session() {
         let steps = std::fs::read_to_string(&log).unwrap();
         let write = 1 + steps.lines().position(|line| line.contains("changes.jsonl")).unwrap();
         for n in [write, write + 1, write + 2] {
-            let call = desk.held(&format!("--id-file id{n}"), "echo new > new; exit 3");
-            // Three steps more: the id file's.
-            let said = call.env("RECANT_STEPS", format!("fail:{}:28", n + 3)).run().with(1);
+            let call = desk.held(&format!("-n full{n}"), "echo new > new; exit 3");
+            let said = call.env("RECANT_STEPS", format!("fail:{n}:28")).run().with(1);
             assert!(said.stderr().contains("exited with 3") && said.stderr().contains("recant diff"), "{n}: {said}");
-            let text = desk.world.read(format!("id{n}"));
-            assert!(text.ends_with("result=uncollected\n"), "{text}");
-            let id = text.lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
+            let id = format!("full{n}");
             assert_eq!(desk.recant(&format!("cat {id} new")).ok().stdout(), "new\n");
             desk.recant(&format!("commit {id}")).ok();
             desk.recant(&format!("rollback {id}")).ok();
@@ -2343,7 +2313,7 @@ fn where_the_store_can_hold_no_run_it_lies_in_memory_and_is_carried_over() {
         desk.world.tree(),
     );
     let script = format!(
-        "\"$0\" run --id-file ../id -- sh -c '{change}'; cat gone/x; \"$0\" diff last --stat > ../stat; \"$0\" run --session last -- true || echo refused $? >&2; \"$0\" commit last > ../said; {state}; \
+        "\"$0\" run -- sh -c '{change}'; cat gone/x; \"$0\" diff last --stat > ../stat; \"$0\" run --session last -- true || echo refused $? >&2; \"$0\" commit last > ../said; {state}; \
          \"$0\" rollback last > ../said; \"$0\" redo last > ../said; \"$0\" rollback last > ../said; \
          \"$0\" run --max-size 1M -- sh -c 'head -c 5000000 /dev/zero > full' || echo too much; \
          \"$0\" run -- sh -c 'mkfifo pipe; echo p > p; mv old/special moved'; \"$0\" commit last > ../said; \"$0\" rollback last > ../said"

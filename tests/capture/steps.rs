@@ -66,7 +66,7 @@ fn steps_are_shown_the_newest_first_with_the_head_marked() {
         told["steps"][3]["changes"],
         serde_json::json!({"created": 2, "modified": 1, "deleted": 3, "metadata": 0, "times": 0})
     );
-    assert_eq!(desk.recant("steps --jsonl").ok().json_lines().len(), 5);
+    assert_eq!(desk.recant("steps --json").ok().rows().len(), 5);
 }
 
 #[test]
@@ -630,7 +630,7 @@ fn the_example_of_three_attempts_commits_the_best_and_leaves_nothing_else() {
         assert!(slug.ends_with("| tr -cs 'a-z0-9\\n' - | sed 's/^-//; s/-$//'\n"), "{slug}");
         desk.bare(&project, "sh tests/run");
         let store = desk.world.path("there/store");
-        let rows = desk.recant(&format!("--store {} list --all --jsonl", store.display())).ok().json_lines();
+        let rows = desk.recant(&format!("--store {} list --all --json", store.display())).ok().rows();
         let sessions = rows.iter().map(|row| (row["name"].as_str().unwrap(), row["status"].as_str().unwrap()));
         assert_eq!(
             sessions.collect::<Vec<_>>(),
@@ -888,10 +888,9 @@ fn a_listing_has_the_command_that_runs_and_when_it_began() {
         let mut told: serde_json::Value = serde_json::from_slice(&std::fs::read(&header).unwrap()).unwrap();
         told["changed"] = "2020-01-01T00:00:00.000000000Z".into();
         desk.world.write(&header, format!("{told}\n"));
-        assert!(desk.recant("list --since 1h --jsonl").ok().json_lines().is_empty());
+        assert!(desk.recant("list --since 1h --json").ok().rows().is_empty());
         let waiting = desk.start("--session s", "echo 2 > two; echo ready; read go");
-        let row =
-            desk.recant("list --since 1h --jsonl").ok().json_lines().pop().expect("a session that is as new as its command");
+        let row = desk.recant("list --since 1h --json").ok().rows().pop().expect("a session that is as new as its command");
         assert_eq!(row["command"], "sh -c echo 2 > two; echo ready; read go");
         assert!(!row["changed"].as_str().unwrap().starts_with("2020"), "{row}");
         let here = desk.recant("--json").ok().json();

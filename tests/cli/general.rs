@@ -13,10 +13,10 @@ const VERBS: [(&str, &str); 5] = [
         "run shell session list show discard diff commit rollback undo redo checkpoint snapshot cat status prune recover log doctor \
          config completions man mcp",
     ),
-    ("session ", "new write delete mkdir symlink chmod list show discard rename prune"),
+    ("session ", "new write delete mkdir symlink chmod rename export import prune"),
     ("checkpoint ", "list show verify prune"),
     ("snapshot ", "create list show diff verify restore prune"),
-    ("agent ", "install uninstall status list guide export"),
+    ("agent ", "install uninstall status guide run turns diff undo"),
 ];
 
 /// Each verb as it is called: `session new`.
@@ -27,7 +27,7 @@ fn verbs() -> impl Iterator<Item = String> {
 #[test]
 fn every_verb_has_help_with_examples_that_fits_80_columns() {
     let world = World::new();
-    assert_eq!(verbs().count(), 51);
+    assert_eq!(verbs().count(), 52);
     let help = |words: &str, columns: &str| {
         let text = world.call(words.split(' ')).env("COLUMNS", columns).env("LC_ALL", "C").run().ok().stdout();
         let wide: Vec<&str> = text.lines().filter(|line| line.len() > 80).collect();
@@ -144,7 +144,7 @@ fn of_a_mistyped_verb_the_nearest_that_people_see_is_named_and_nothing_far_off()
         ("comit last", "'commit'"),
         ("rolback last", "'rollback'"),
         ("lsit", "'list'"),
-        ("session discrd x", "'discard'"),
+        ("session renam x", "'rename'"),
         ("snapshot lst", "'list'"),
         ("complet", ""),
         ("fra", ""),
@@ -161,7 +161,7 @@ fn of_a_mistyped_verb_the_nearest_that_people_see_is_named_and_nothing_far_off()
 #[test]
 fn a_verb_without_the_session_that_it_needs_is_told_of_last() {
     let world = World::new();
-    for verb in ["commit", "rollback", "redo", "confirm", "discard", "session discard"] {
+    for verb in ["commit", "rollback", "redo", "confirm", "discard"] {
         let said = world.recant(&format!("{verb} -q")).with(2);
         assert!(
             said.stderr().ends_with(&format!("\n        recant {verb} last\n")) && said.stderr().lines().count() == 3,
@@ -548,7 +548,7 @@ fn the_help_of_config_shows_every_setting_and_its_example_is_read() {
             .collect::<String>()
     };
     world.config(&(example(top) + &example(tables)));
-    for row in world.call(["config", "--jsonl", "--store", "s"]).run().ok().json_lines() {
+    for row in world.call(["config", "--json", "--store", "s"]).run().ok().rows() {
         let from = row["from"].as_str().unwrap();
         assert!(from == "file" || row["key"] == "store.path", "{row}");
     }
@@ -626,7 +626,7 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     let too_wide = |line: &&str| line.replace(&home, "/home/me").chars().count() > 80;
     assert_eq!(said.lines().find(too_wide), None, "{said}");
     world.unset("RECANT_STORE").unset("PAGER").set("NO_COLOR", "1");
-    let rows = world.recant("config --jsonl").ok().json_lines();
+    let rows = world.recant("config --json").ok().rows();
     let row = |key: &str| rows.iter().find(|row| row["key"] == key).unwrap().clone();
     assert_eq!(row("store.path")["from"], "environment ($XDG_DATA_HOME)");
     assert_eq!(row("color")["from"], "environment ($NO_COLOR)");
@@ -637,7 +637,7 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
 #[test]
 fn the_defaults_are_the_same_without_a_file_with_an_empty_one_and_without_home() {
     let mut world = World::new();
-    let rows = |world: &World| world.recant("config --jsonl").ok().json_lines();
+    let rows = |world: &World| world.recant("config --json").ok().rows();
     let minor = |rows: &[serde_json::Value]| rows.iter().find(|row| row["key"] == "commit.minor").unwrap()["value"].clone();
     let without = rows(&world);
     let cache = world.root().join("home/.cache");
@@ -790,7 +790,7 @@ fn manual_pages_keep_the_lines_of_examples_and_read_the_same_in_any_locale() {
     let call = world.program("man", words).env("LC_ALL", "C").env("MANWIDTH", "80");
     let said = call.env("MANPAGER", "cat").env("MAN_KEEP_FORMATTING", "").run().ok().stdout();
     assert_eq!(said.lines().find(|line| line.chars().count() > 80), None);
-    assert_eq!(said.matches("\nSYNOPSIS\n").count(), 52, "all pages are shown");
+    assert_eq!(said.matches("\nSYNOPSIS\n").count(), 53, "all pages are shown");
     let text = shown("recant", "C");
     let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word}: {text}"));
     assert!(

@@ -88,7 +88,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     let run = |words: &str| {
         let said = world.call(words.split_whitespace().chain(["--json"])).run();
         said.stderr().lines().for_each(|line| drop(json(line)));
-        let is_one = ["--jsonl", "export"].iter().all(|word| !words.contains(word));
+        let is_one = !words.contains("export");
         assert!(!is_one || said.stdout().lines().count() <= 1, "one document: {said}");
         said
     };
@@ -147,7 +147,6 @@ fn every_document_has_the_shape_that_the_page_says() {
         world.stage_write(&many, format!("{}{n}", "long".repeat(20)), "x");
     }
     shapes.check("diff --brief", &run(&format!("diff {many} --brief")).ok().json());
-    shapes.check("page", run(&format!("diff {many} --brief --jsonl")).ok().json_lines().last().expect("a line"));
     run(&format!("discard {many} -y")).ok();
     shapes.check("diff --brief", &run("diff named --brief").ok().json());
     shapes.check("status --brief", &run("status --brief").json());
@@ -265,14 +264,11 @@ fn every_document_has_the_shape_that_the_page_says() {
     world.symlink("../mine.json", &settings);
     shapes.check("agent install", &run("agent install claude -y").ok().json());
     shapes.check("agent install", &run("agent install claude --dry-run").ok().json());
-    shapes.check("agent list", &run("agent list").ok().json());
     shapes.check("agent status", &run("agent status").ok().json());
     world.remove(&settings).write(&settings, "{");
-    shapes.check("agent list", &run("agent list").ok().json());
     shapes.check("agent status", &run("agent status claude").with(4).json());
     world.remove(&settings).remove(world.root().join("home/mine.json"));
     shapes.check("agent guide", &run("agent guide").ok().json());
-    shapes.check("agent export", &run("agent export claude plugin").ok().json());
     world.config("[snapshot]\nkeep = 1\n[retention]\nkeep = 0\n");
     let finished = world.edited("finished");
     for words in [format!("commit {finished}"), format!("rollback {finished}")] {
@@ -377,10 +373,10 @@ fn with_json_standard_error_has_json_objects_alone_notes_warnings_and_questions_
     let id = world.edited("f");
     for (words, status, told) in [
         ("diff last --json", 0, Some("note")),
-        ("diff last --jsonl -v", 0, Some("note")),
+        ("diff last --json -v", 0, Some("note")),
         ("diff last --json -q", 0, None),
         ("session --json", 2, Some("kind")),
-        ("frob --jsonl", 2, Some("kind")),
+        ("frob --json", 2, Some("kind")),
         ("show nothing --json", 1, Some("kind")),
         ("diff last nothing/here --json", 1, Some("kind")),
         ("log x -n x --json", 2, Some("kind")),
@@ -417,27 +413,5 @@ fn with_json_standard_error_has_json_objects_alone_notes_warnings_and_questions_
             ["hers"],
             "{said}"
         );
-    }
-}
-
-#[test]
-fn a_list_comes_as_one_document_a_line_where_asked() {
-    let world = World::new();
-    let id = world.begin();
-    world.stage_write(&id, "a", "x").stage_write(&id, "b", "x");
-    let settings = world.recant("config --json").ok().json()["settings"].as_array().expect("a list").len();
-    for (words, lines) in [
-        ("list", 1),
-        ("show", 2),
-        ("diff", 2),
-        ("diff last --name-only", 2),
-        ("config", settings),
-        ("log", 0),
-        ("checkpoint list", 0),
-    ] {
-        let said = world.call(words.split(' ').chain(["--jsonl"])).run().ok();
-        let documents = said.json_lines();
-        assert_eq!(documents.len(), lines, "{words}: {said}");
-        assert!(documents.iter().all(|document| document["schema"] == 2), "{words}");
     }
 }

@@ -122,9 +122,9 @@ impl Desk {
 
     /// The sessions, the oldest first.
     pub fn ids(&self) -> Vec<String> {
-        let said = self.recant("list --all --jsonl").ok();
+        let said = self.recant("list --all --json").ok();
         // The newest comes first in a listing.
-        said.json_lines().iter().rev().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+        said.rows().iter().rev().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
     }
 
     /// A script that this user can do: a file that its owner may not read can be kept by root alone.

@@ -605,6 +605,15 @@ impl Said {
         paths
     }
 
+    /// The items of the list that the document on standard output is about: its first key that has one.
+    #[track_caller]
+    pub fn rows(&self) -> Vec<serde_json::Value> {
+        const LISTS: [&str; 9] =
+            ["sessions", "snapshots", "settings", "steps", "entries", "originals", "conflicts", "changes", "paths"];
+        let document = self.json();
+        LISTS.iter().find_map(|key| document[*key].as_array()).unwrap_or_else(|| panic!("no list: {self}")).clone()
+    }
+
     /// Standard output as one JSON value a line.
     #[track_caller]
     pub fn json_lines(&self) -> Vec<serde_json::Value> {

@@ -43,25 +43,6 @@ fn a_partial_checkpoint_is_said_at_commit_in_show_and_at_rollback() {
 }
 
 #[test]
-fn refuse_touches_nothing() {
-    let (world, id) = scene();
-    let before = world.manifest();
-    let said = world.call(["commit", &id, "--on-limit", "refuse"]).run().with(1);
-    assert!(said.stderr().contains("big") && said.stderr().contains("over the limit"), "{said}");
-    before.assert_same(&world.manifest(), "after a refusal");
-    let dry = world.call(["commit", &id, "--on-limit", "refuse", "--dry-run"]).run();
-    assert_eq!(dry.status, 1, "{dry}");
-    // A redo deletes as a commit does.
-    world.recant(&format!("commit {id}")).ok();
-    world.recant(&format!("rollback {id}")).ok();
-    world.call(["redo", &id, "--on-limit", "refuse"]).run().with(1);
-    before.assert_same(&world.manifest(), "after a refused redo");
-    world.call(["redo", &id, "--on-limit", "full"]).run().ok();
-    world.recant(&format!("rollback {id}")).ok();
-    before.assert_same(&world.manifest(), "rolled back");
-}
-
-#[test]
 fn commit_deny_matches_as_gitignore_does_and_force_does_not_help() {
     let world = World::new();
     let id = world.begin();

@@ -90,7 +90,7 @@ fn many_sessions(count: u64) {
         bounded(&world, words, FIXED + 2048 * count);
         assert!(begun.elapsed().as_secs() < 60, "{words:?}");
     }
-    assert_eq!(world.recant("list --jsonl").ok().stdout().lines().count() as u64, count + 1);
+    assert_eq!(world.recant("list --json").ok().rows().len() as u64, count + 1);
     bounded(&world, &["session", "prune", "--keep", "1", "--dry-run"], FIXED + 2048 * count);
 }
 

@@ -288,8 +288,7 @@ fn a_signal_to_what_changes_the_store_alone_leaves_nothing_or_all_of_it_and_says
         // Of what is there for people, what it is called and how much it holds; and what is there for nobody.
         let state = || {
             let row = |row: &serde_json::Value| format!("{} {} {} {}", row["name"], row["changes"], row["n"], row["label"]);
-            let lists =
-                ["session list --jsonl", "snapshot list . --jsonl"].map(|list| scene.world.recant(list).ok().json_lines());
+            let lists = ["list --json", "snapshot list . --json"].map(|list| scene.world.recant(list).ok().rows());
             let mut rows: Vec<String> = lists.iter().flatten().map(row).collect();
             rows.sort();
             let names = "find store ! -name log.jsonl ! -name lock ! -name numbering | sed s/[0-9]*-[0-9]*-[a-z0-9]*/ID/ | sort";
@@ -531,7 +530,7 @@ fn what_is_to_come_after_a_recovery_is_not_begun() {
     let said = call.run().with(125);
     assert!(said.stderr().contains("stopped by SIGTERM") && !scene.world.exists("made"), "{said}");
     scene.world.assert_tidy("before a run");
-    assert_eq!(scene.world.recant("list --jsonl").ok().stdout().lines().count(), 2);
+    assert_eq!(scene.world.recant("list --json").ok().rows().len(), 2);
 }
 
 #[test]

@@ -756,7 +756,8 @@ fn diff_conflicts_names_what_a_commit_is_refused_for() {
     assert_eq!((&told["refused"][0]["why"], &told["refused"][0]["verb"]), (&why.into(), &"commit".into()), "{told}");
     // Rights are looked at when all else is out of the way, by the commit as well.
     desk.shell("rm e/f");
-    assert_eq!(desk.recant("diff ID --conflicts --jsonl").ok().json_lines().len(), 2);
+    let told = desk.recant("diff ID --conflicts --json").ok().json();
+    assert_eq!(["conflicts", "refused"].map(|key| told[key].as_array().unwrap().len()), [1, 1], "{told}");
 }
 
 /// As his shell would: the command that the message names opens it.

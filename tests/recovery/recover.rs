@@ -528,7 +528,7 @@ fn what_only_the_log_and_the_manifest_say_was_sealed_is_undone_and_the_log_says_
         // Others have written to the log meanwhile, and recovery is killed before each of its steps.
         (0..18).for_each(|_| {
             let other = scene.world.recant("session new").ok().stdout().trim().to_string();
-            scene.world.recant(&format!("session discard {other}"));
+            scene.world.recant(&format!("discard {other}"));
         });
         let said = steps().map(|n| scene.recover_with(format!("kill:{n}"))).find(|said| said.status != 137).expect("an end").ok();
         scene.assert_undone(&format!("{said}"));
@@ -1016,7 +1016,7 @@ fn without_hashes() -> Option<(Scene, Vec<u8>)> {
         common::skip("files of which a run knows no hash: recant run does not work here");
         return None;
     }
-    scene.id = scene.world.recant("list --jsonl").ok().json()["id"].as_str().expect("its id").to_owned();
+    scene.id = scene.world.recant("list --json").ok().rows()[0]["id"].as_str().expect("its id").to_owned();
     let changes = std::fs::read(scene.session().join("changes.jsonl")).expect("its changes");
     Some((scene, changes))
 }

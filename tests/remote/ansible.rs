@@ -102,8 +102,8 @@ impl Scene {
     }
 
     fn statuses(&self, host: usize) -> Vec<String> {
-        let said = self.hosts[host].here(&self.world, ["list", "--all", "--jsonl"]).run();
-        said.json_lines().iter().map(|row| row["status"].as_str().unwrap().to_owned()).collect()
+        let said = self.hosts[host].here(&self.world, ["list", "--all", "--json"]).run();
+        said.rows().iter().map(|row| row["status"].as_str().unwrap().to_owned()).collect()
     }
 }
 

@@ -154,7 +154,7 @@ fn the_settings_name_the_tool_and_the_call_goes_first() {
             nothing was changed
             install it, or name another: --tool NAME, or diff.tool in the settings
     ");
-    assert_snapshot!(world.call(["diff", &id, "--tool", "true", "--jsonl"]).run(), @r#"
+    assert_snapshot!(world.call(["diff", &id, "--tool", "true", "--json"]).run(), @r#"
     status 2
     --- stderr
     {"schema":2,"kind":"usage","message":"a tool shows no JSON","path":null,"state":null,"remedy":"recant diff --json shows the changes"}
@@ -217,7 +217,7 @@ fn differences_have_a_pager_of_their_own_and_else_that_of_all() {
     world.config("pager = 'sed s/^/all:/'\n[diff]\npager = ''\n");
     assert!(first(&of_diff[0]).starts_with("# "), "an empty one is none");
     let rows = |key: &str| {
-        let rows = world.recant("config --jsonl").ok().json_lines();
+        let rows = world.recant("config --json").ok().rows();
         let row = rows.iter().find(|row| row["key"] == key).unwrap().clone();
         (row["value"].clone(), row["from"].clone())
     };

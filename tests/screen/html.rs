@@ -393,7 +393,6 @@ fn what_no_page_can_be_made_for_is_refused_as_usage() {
     world.stage_write(&id, "a", "text\n");
     for words in [
         "--html --json",
-        "--html --jsonl",
         "-o page.html",
         "--html --stat",
         "--html --name-only",

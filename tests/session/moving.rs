@@ -133,7 +133,7 @@ fn a_captured_session_is_committed_elsewhere_as_it_would_have_been_here() {
         rm kind/fifo && echo file > kind/fifo && rmdir kind/directory && ln -s to kind/directory && rm link && mkdir link && echo in > link/in
         printf x > \"$(printf 'odd \\377\\n\"')\"";
     let said = world.call(["run", "--", "sh", "-ec", script]).run().ok();
-    let id = world.recant("list --jsonl").ok().json_lines()[0]["id"].as_str().expect("an id").to_owned();
+    let id = world.recant("list --json").ok().rows()[0]["id"].as_str().expect("an id").to_owned();
     assert!(!world.exists("new"), "{said}");
     let stream = export(&world, &id);
     assert!(stream.len() < 1 << 20, "a hole travels as one: {} bytes", stream.len());
@@ -261,7 +261,7 @@ fn an_original_that_changed_since_the_run_is_a_conflict_of_the_export_where_its_
     std::thread::sleep(std::time::Duration::from_millis(60));
     world.recant("run -- sh -c echo>edited;echo>kept").ok();
     world.write("edited", "by somebody");
-    let id = world.recant("list --jsonl").ok().json_lines()[0]["id"].as_str().expect("an id").to_owned();
+    let id = world.recant("list --json").ok().rows()[0]["id"].as_str().expect("an id").to_owned();
     let said = world.call(["session", "export", &id, "--json"]).run().with(3);
     assert_eq!(said.against(), [world.path("edited").display().to_string()]);
     assert!(said.out.is_empty(), "nothing of it was printed");
@@ -554,7 +554,7 @@ fn an_import_that_is_cut_off_before_any_step_leaves_no_half_session() {
             order,
         };
         let tally = row.run(|there, said, what| {
-            let listed = there.recant("list --jsonl").json_lines();
+            let listed = there.recant("list --json").rows();
             assert!(matches!(said.status, 0 | 1 | 137), "{what}");
             let is_here = listed.iter().any(|row| row["id"] == id.as_str());
             let again = import(&world, there, &stream).ok();

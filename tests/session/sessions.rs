@@ -153,7 +153,7 @@ fn many_that_come_first_at_once_make_one_store() {
         let begin = || world.call(["session", "new", "--store", &store]).command().stdout(Stdio::null()).spawn().unwrap();
         let children: Vec<_> = (0..8).map(|_| begin()).collect();
         assert!(children.into_iter().all(|mut child| child.wait().unwrap().success()), "round {round}");
-        assert_eq!(world.call(["list", "--jsonl", "--store", &store]).run().ok().json_lines().len(), 8);
+        assert_eq!(world.call(["list", "--json", "--store", &store]).run().ok().rows().len(), 8);
     }
 }
 
@@ -781,7 +781,7 @@ fn a_checkpoint_is_listed_shown_whole_in_every_form_and_verified() {
         .map(|(name, change)| (world.path(name).display().to_string(), change.into()));
     let shown = world.recant("checkpoint show last --json").ok().json();
     assert_eq!(paths(shown["originals"].as_array().expect("originals")), wanted);
-    assert_eq!(paths(&world.recant("checkpoint show last --jsonl").ok().json_lines()), wanted);
+    assert_eq!(paths(&world.recant("checkpoint show last --json").ok().rows()), wanted);
     assert_snapshot!(world.recant("checkpoint verify"), @r#"
     status 0
     --- stdout
@@ -838,7 +838,7 @@ fn the_log_tells_what_was_done_also_of_sessions_that_are_gone() {
     <time>  rollback  <id1~>  1 path  done
     <time>  commit    <id1~>  1 path  done
     ");
-    assert_eq!(world.call(["log", &id, "-n", "2", "--jsonl"]).run().ok().json_lines().len(), 2);
+    assert_eq!(world.call(["log", &id, "-n", "2", "--json"]).run().ok().rows().len(), 2);
     assert_eq!(world.call(["log", &id[16..]]).run().ok().stdout().lines().count(), 4);
 }
 
@@ -1167,7 +1167,7 @@ fn list_takes_a_status_a_time_a_path_and_a_number() {
     world.call(["commit", &many[4]]).run().ok();
     world.call(["rollback", &many[4]]).run().ok();
     let list = |words: &str| ids(&world.recant(&format!("list --json {words}")).ok());
-    assert_eq!(world.recant("session list --jsonl").ok().json_lines().len(), 25);
+    assert_eq!(world.recant("list --json").ok().rows().len(), 25);
     assert!(world.recant("list").ok().stdout().starts_with("ID "));
     assert!(list("").iter().eq(many.iter().rev()), "the newest first");
     assert_eq!(list("--status committed"), [&*many[3]]);

@@ -529,7 +529,7 @@ fn a_renaming_that_fails_says_which_name_the_session_has() {
     };
     let tally = row.run(|(world, _), said, what| {
         assert!([0, 1, 4].contains(&said.status), "{what}");
-        let is_named = world.recant("session list --json").ok().stdout().contains("\"name\":\"other\"");
+        let is_named = world.recant("list --json").ok().stdout().contains("\"name\":\"other\"");
         assert_eq!(is_named, said.status != 1, "{what}");
         if is_named { Came::Used(said.status) } else { Came::Unchanged(said.status) }
     });

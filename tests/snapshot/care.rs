@@ -77,12 +77,12 @@ fn all_snapshots_of_a_directory_are_dropped_by_name_also_where_it_is_gone_or_the
     snapshot(&world, "prune --all").with(2);
     snapshot(&world, "prune a --all --keep 1").with(2);
     let would = snapshot(&world, "prune a --all --dry-run").ok();
-    assert_eq!((would.stdout(), snapshot(&world, "list a --jsonl").ok().json_lines().len()), ("0\n1\n".into(), 2), "{would}");
+    assert_eq!((would.stdout(), snapshot(&world, "list a --json").ok().rows().len()), ("0\n1\n".into(), 2), "{would}");
     let said = snapshot(&world, "prune a --all").ok();
     assert!(said.stdout() == "0\n1\n" && said.stderr().contains("2 snapshots pruned"), "{said}");
     none(&snapshot(&world, "restore last --dir a").with(1));
     none(&snapshot(&world, "prune --dir a --all").with(1));
-    assert_eq!((world.read("a/f"), snapshot(&world, "list b --jsonl").ok().json_lines().len()), ("2".into(), 1));
+    assert_eq!((world.read("a/f"), snapshot(&world, "list b --json").ok().rows().len()), ("2".into(), 1));
     assert_eq!(std::fs::read_dir(world.store().join("snapshots")).unwrap().count(), 1);
     assert_eq!(std::fs::read_dir(world.store().join("sessions")).unwrap().count(), 0, "nothing is left of them");
 

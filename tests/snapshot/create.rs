@@ -178,7 +178,7 @@ fn if_changed_once_and_keep() {
     assert_eq!(number(&world, "--once turn-7"), "3", "the state at the beginning of the turn");
     assert_eq!(number(&world, "--once turn-8 --keep 2"), "4");
     assert_eq!(numbers(&world), [3, 4]);
-    assert_eq!(world.recant("snapshot list --jsonl").ok().json_lines()[0]["key"], "turn-8");
+    assert_eq!(world.recant("snapshot list --json").ok().rows()[0]["key"], "turn-8");
     world.config("[snapshot]\nkeep = 3\n");
     (0..3).for_each(|_| drop(number(&world, "")));
     assert_eq!(numbers(&world).len(), 3);
@@ -193,7 +193,7 @@ fn a_single_file_has_snapshots_of_its_own() {
     for n in 1..14 {
         assert_eq!(number(&world, &format!("state.json --meta turn={n} --keep 10")), n.to_string());
     }
-    let rows = world.recant("snapshot list state.json --jsonl").ok().json_lines();
+    let rows = world.recant("snapshot list state.json --json").ok().rows();
     assert_eq!((rows.len(), &rows[0]["meta"]["turn"]), (10, &"13".into()));
     world.write("state.json", "broken").write("other", "y");
     assert!(world.recant("snapshot diff last --dir state.json").ok().stdout().contains("-{\"a\": 1}\n"));

@@ -198,7 +198,7 @@ fn a_command_that_is_under_way_is_left_alone_with_what_its_session_is_to_be_made
         world.recant("rollback last").ok();
         before.assert_same(&world.manifest(), "taken back");
         world.recant("snapshot prune --keep 1").ok();
-        assert_eq!(world.recant("snapshot list --jsonl").ok().json_lines().len(), 1, "nothing needs it any more");
+        assert_eq!(world.recant("snapshot list --json").ok().rows().len(), 1, "nothing needs it any more");
     }
 }
 

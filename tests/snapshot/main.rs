@@ -44,7 +44,7 @@ fn number(world: &World, words: &str) -> String {
 
 /// The numbers of the snapshots, the oldest first.
 fn numbers(world: &World) -> Vec<u64> {
-    let rows = snapshot(world, "list --jsonl").ok().json_lines();
+    let rows = snapshot(world, "list --json").ok().rows();
     rows.iter().map(|row| row["n"].as_u64().expect("a number")).rev().collect()
 }
 

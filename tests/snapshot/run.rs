@@ -13,7 +13,7 @@ fn snapshots_of_runs_go_as_the_settings_say_which_is_told_and_none_with_a_label_
     world.write("in/f", "0").config("[snapshot]\nkeep = 3\n");
     world.recant("snapshot create in --label before").ok();
     let run = |content: &str| world.call(["run", "--in", "in", "--", "sh", "-c", &format!("echo {content} > in/f")]).run().ok();
-    let there = || world.recant("snapshot list in --jsonl").ok().json_lines().len();
+    let there = || world.recant("snapshot list in --json").ok().rows().len();
     let mut told = Vec::new();
     for round in 1..6 {
         told.push(run(&round.to_string()).stderr().contains(" pruned: snapshot.keep is 3"));
@@ -183,7 +183,6 @@ fn what_a_run_on_the_real_tree_cannot_do_is_refused_with_the_reason_and_what_can
         ("--session last", "nothing is held", "of its own"),
         ("--commit", "on the tree at once", "committed already"),
         ("--discard", "on the tree at once", "rollback last"),
-        ("--id-file id", "no session before", "list --json"),
     ] {
         let said = world.recant(&format!("run --in . {options} -- touch made")).with(2);
         let lines = said.stderr();

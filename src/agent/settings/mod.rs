@@ -74,10 +74,5 @@ pub fn value(text: &str) -> Option<serde_json::Value> {
     json::value(text)
 }
 
-/// Settings with the hooks alone, as a plugin ships them.
-pub fn of_plugin(agent: Agent) -> String {
-    render::whole(&groups::document(agent, Form::Groups, &Command::bare(agent)))
-}
-
 #[cfg(test)]
 mod tests;

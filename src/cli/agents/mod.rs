@@ -1,6 +1,5 @@
 //! `agent` and `hook`.
 
-mod export;
 mod guide;
 pub mod hook;
 mod install;
@@ -13,7 +12,6 @@ pub mod turns;
 mod uncovered;
 pub mod undo;
 
-pub use export::export;
 pub use guide::guide;
 pub use install::{install, uninstall};
-pub use status::{Glance, glance, list, status};
+pub use status::{Glance, glance, status};

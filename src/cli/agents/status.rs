@@ -1,4 +1,4 @@
-//! `agent list` and `agent status`: which agents are here, and if their hooks fire.
+//! `agent status`: which agents are here, and if their hooks fire.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,19 +15,13 @@ use crate::agent::settings::command::Command;
 use crate::agent::settings::places::{Scope, Surroundings};
 use crate::cli::args::AgentStatus;
 use crate::cli::problem::Problem;
-use crate::cli::text::{self, Flexible, Side};
+use crate::cli::text::{self};
 use crate::cli::{Call, Ended};
 use crate::error::{Kind, command};
 use crate::fs::path::AbsPath;
 
 /// The limit of time for a program that is asked.
 const LIMIT: Duration = Duration::from_secs(5);
-
-/// `{"schema":2,"agents":[…]}`.
-#[derive(Serialize)]
-struct List<'a> {
-    agents: &'a [Known],
-}
 
 /// `{"schema":2,"agents":[…],"not_covered":[…]}`.
 #[derive(Serialize)]
@@ -83,32 +77,6 @@ const NOT_COVERED: [&str; 4] = [
 
 const UNSEEN: &str = "no event was ever seen";
 
-/// Lists the agents.
-pub fn list(call: &Call) -> Result<Ended, Problem> {
-    let known = all(call, &Agent::ALL, programs::version_of_package)?;
-    if !call.out.is_text() {
-        call.out.document(&List { agents: &known });
-        return Ok(Ended::Done);
-    }
-    let mut rows: Vec<[String; 4]> = known.iter().map(|known| row(call, known)).collect();
-    text::fit(&mut rows, call.out.width(), &[Flexible::path(2, 16), Flexible::words(1, 8)]);
-    text::table([Side::Left; 4], &rows).for_each(|line| call.out.line(line));
-    known.iter().flat_map(|known| &known.unreadable).for_each(|why| call.out.warn(why));
-    Ok(Ended::Done)
-}
-
-fn row(call: &Call, known: &Known) -> [String; 4] {
-    let installed = match (&known.program, &known.version) {
-        (None, _) => "not found".to_owned(),
-        (Some(_), Some(version)) => version.clone(),
-        (Some(_), None) => "found".to_owned(),
-    };
-    let hooks: Vec<_> = known.hooks.iter().map(|hooks| call.out.shown(&hooks.path)).collect();
-    let hooks = if hooks.is_empty() { "no hooks".to_owned() } else { hooks.join(", ") };
-    let last = known.last.as_ref().map_or(String::new(), |seen| format!("{} {}", text::day(seen.time), seen.event));
-    [known.agent.word().to_owned(), installed, hooks, last]
-}
-
 /// Tells if hooks fire.
 pub fn status(call: &Call, args: &AgentStatus) -> Result<Ended, Problem> {
     let asked: Vec<Agent> = match args.agent {
@@ -119,11 +87,9 @@ pub fn status(call: &Call, args: &AgentStatus) -> Result<Ended, Problem> {
         if !call.out.is_text() {
             call.out.document(&Status { agents: Vec::new(), not_covered: NOT_COVERED });
         }
-        call.out.note(format_args!(
-            "no agent has recant's hooks here: {} adds them, {} names the agents",
-            command("agent install AGENT"),
-            command("agent list")
-        ));
+        let here = Agent::ALL.iter().map(|agent| agent.word()).filter(|word| programs::find(word).is_some()).collect::<Vec<_>>();
+        let here = if here.is_empty() { "none is in PATH".into() } else { format!("in PATH: {}", here.join(", ")) };
+        call.out.note(format_args!("no agent has recant's hooks here; {here}: {} adds them", command("agent install AGENT")));
         return Ok(Ended::With(Kind::LeftOut));
     }
     let around = surroundings()?;

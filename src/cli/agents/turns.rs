@@ -277,7 +277,7 @@ struct BriefRow<'a> {
 fn print_brief(call: &Call, args: &args::Turns, directory: &AbsPath, rows: &[Row<'_>]) -> Result<(), Problem> {
     let agent = rows.first().map(|row| row.agent);
     let only = args.agent.map_or("", Agent::word);
-    let list = List { key: "turns", lines: true, of: vec![b"turns", directory.as_bytes(), only.as_bytes()], count: rows.len() };
+    let list = List { key: "turns", of: vec![b"turns", directory.as_bytes(), only.as_bytes()], count: rows.len() };
     let row = |i: usize| {
         let row = &rows[i];
         Ok(BriefRow {
@@ -320,7 +320,7 @@ pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Problem> {
         call.out.page(call.config.pager.value.as_deref());
         print(call, args, &rows);
     } else {
-        call.out.list(&Whole { directory: &here.directory, turns: &rows }, || &rows);
+        call.out.document(&Whole { directory: &here.directory, turns: &rows });
         brief::offer(call, "agent turns --brief");
     }
     Ok(Ended::Done)

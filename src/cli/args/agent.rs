@@ -40,16 +40,10 @@ hooks back. What recant did not add stays as it is.")]
     Uninstall(Install),
     /// Tell whether an agent's hooks fire, and what is not covered
     Status(AgentStatus),
-    /// List the agents that recant knows, and where its hooks are
-    #[command(after_help = "Examples:
-  recant agent list")]
-    List,
     /// Print a text for AGENTS.md or CLAUDE.md
     #[command(after_help = "Examples:
   recant agent guide >> AGENTS.md")]
     Guide,
-    /// Write a plugin for Claude Code, or an extension for Gemini CLI
-    Export(ExportAgent),
 }
 
 /// `agent turns`.
@@ -59,8 +53,8 @@ hooks back. What recant did not add stays as it is.")]
   recant agent turns --agent claude
   recant agent diff 7; recant agent undo 7")]
 pub struct Turns {
-    /// Turns of this agent alone
-    #[arg(long, value_name = "AGENT")]
+    /// Turns of this agent alone: claude, codex, gemini, copilot, opencode or pi
+    #[arg(long, value_name = "AGENT", hide_possible_values = true)]
     pub agent: Option<Agent>,
     /// List all of them
     #[arg(long)]
@@ -192,22 +186,6 @@ pub struct AgentStatus {
     /// The agent; else all whose hooks are installed
     #[arg(hide_possible_values = true)]
     pub agent: Option<Agent>,
-}
-
-/// `agent export`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  recant agent export claude plugin; claude plugin validate plugin
-  recant agent export gemini extension
-
-The directory has to be new or empty. Nothing is overwritten.")]
-pub struct ExportAgent {
-    /// The agent: claude or gemini
-    #[arg(hide_possible_values = true)]
-    pub agent: Agent,
-    /// The directory to write it into
-    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
-    pub dir: PathBuf,
 }
 
 /// `hook`: what an agent's settings call.

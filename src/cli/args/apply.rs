@@ -37,7 +37,7 @@ pub struct Commit {
     /// Go on over conflicts: what is found is kept, and a rollback gives it back
     #[arg(long)]
     pub force: bool,
-    /// For a large directory that was deleted or renamed: keep all (full), no content (partial), or refuse; else checkpoint.on_limit
+    /// For a large directory that was deleted or renamed: keep all (full) or no content (partial); else checkpoint.on_limit
     #[arg(long, value_name = "POLICY", hide_possible_values = true)]
     pub on_limit: Option<OnLimit>,
     /// Commit what a restart of the machine may have left incomplete
@@ -151,7 +151,7 @@ pub struct Redo {
     /// List every path, also in crowded directories
     #[arg(long)]
     pub all: bool,
-    /// For a large directory that was deleted or renamed: keep all (full), no content (partial), or refuse; else checkpoint.on_limit
+    /// For a large directory that was deleted or renamed: keep all (full) or no content (partial); else checkpoint.on_limit
     #[arg(long, value_name = "POLICY", hide_possible_values = true)]
     pub on_limit: Option<OnLimit>,
 }
@@ -186,8 +186,6 @@ pub enum OnLimit {
     Full,
     /// Do not keep its content, and say so
     Partial,
-    /// Touch nothing
-    Refuse,
 }
 
 fn within(text: &str) -> Result<i64, String> {

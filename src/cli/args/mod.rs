@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use agent::{AgentRun, AgentStatus, AgentVerb, ExportAgent, Hook, Install, Take, TurnDiff, TurnUndo, Turns, turn_and_paths};
+pub use agent::{AgentRun, AgentStatus, AgentVerb, Hook, Install, Take, TurnDiff, TurnUndo, Turns, turn_and_paths};
 pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, Undo, What};
 pub use look::{Cat, Diff, Form, Log, Much, Page, Review, Steps};
 pub use run::{Doctor, Run, Shell};
@@ -79,9 +79,6 @@ pub struct Global {
     /// Print one JSON document; stderr has JSON objects alone
     #[arg(long, global = true)]
     pub json: bool,
-    /// Lists: one JSON document a line
-    #[arg(long, global = true)]
-    pub jsonl: bool,
     /// When to colour: auto (on a terminal), always, never
     #[arg(long, global = true, value_name = "WHEN", hide_possible_values = true)]
     pub color: Option<When>,
@@ -151,7 +148,7 @@ Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.confi
   [checkpoint]
   max_files = 100              a deleted directory with more files is large
   max_size = '50M'             so is one with more bytes
-  on_limit = 'full'            of a large one: full, partial, refuse
+  on_limit = 'full'            of a large one: full or partial
   [commit]
   deny = ['*.key', '/etc/']    never committed; globs as in .gitignore
   minor = ['~/.cache']         left out where they conflict; globs likewise

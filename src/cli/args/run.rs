@@ -24,7 +24,7 @@ for the command. recant doctor shows it. recant exits as the command does; with
 --in, with 4 where that ended with 0 and what it did to some path is not known.
 
 stdout is the command's alone. With --json the document is the last line of
-stderr; --id-file FILE has the session's id while the command still runs.")]
+stderr. A session that has a name (-n) is called by it while the command runs.")]
 pub struct Run {
     /// A name for the session, which is always a new one
     #[arg(short, long, conflicts_with = "session")]
@@ -48,12 +48,9 @@ pub struct Run {
     /// Drop what the command changed. With --session: set it aside, as a step that rewind goes to
     #[arg(long)]
     pub discard: bool,
-    /// For a large directory that was deleted or renamed: keep all (full), no content (partial), or refuse; else checkpoint.on_limit
+    /// For a large directory that was deleted or renamed: keep all (full) or no content (partial); else checkpoint.on_limit
     #[arg(long, value_name = "POLICY", requires = "commit", hide_possible_values = true)]
     pub on_limit: Option<OnLimit>,
-    /// Write 'id=...' into FILE before the command starts, and 'result=...' at the end
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    pub id_file: Option<PathBuf>,
     /// Leave PATH real: a socket, a file, or a directory with all in it
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub pass: Vec<PathBuf>,

@@ -24,12 +24,6 @@ pub enum SessionVerb {
     Symlink(Symlink),
     /// Stage other permission bits
     Chmod(Chmod),
-    /// List sessions, the newest first; the same as list
-    List(List),
-    /// Show a session and its changes
-    Show(Show),
-    /// Drop what a session holds
-    Discard(Discard),
     /// Give a session another name, or none
     Rename(Rename),
     /// Print a session as one stream, for another store or machine
@@ -167,7 +161,7 @@ pub struct Chmod {
   recant list                            of this project
   recant list --all --status pending     of all projects
   recant list --since 2d --path src
-  recant list --jsonl | jq -r 'select(.status == \"pending\").id'
+  recant list --json | jq -r '.sessions[].id'
 
 The project is the one that you are in. With --path, and with -H, sessions of all
 projects are listed.")]

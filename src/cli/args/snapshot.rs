@@ -108,7 +108,7 @@ pub struct SnapshotCreate {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant snapshot list
-  recant snapshot list ~/src/app --jsonl | jq -r .n
+  recant snapshot list ~/src/app --json | jq '.snapshots[].n'
   recant snapshot list --all             every directory that has some")]
 pub struct SnapshotList {
     /// Of which

@@ -3,7 +3,6 @@
 use serde::{Serialize, Serializer};
 
 use super::super::brief::{self, List, Place, is_default};
-use super::super::out::Form;
 use super::super::problem::Problem;
 use super::super::{Call, args};
 use super::{Lines, Source};
@@ -62,14 +61,12 @@ pub fn print<'c>(
     source: &mut dyn Source<'c>,
 ) -> Result<(), Problem> {
     let listed: Vec<usize> = wanted.iter().copied().filter(|i| args.much.lists(&changes[*i])).collect();
-    // A line stands alone, and has whole paths.
-    let lines = call.out.form == Form::JsonLines;
-    let listed_paths = listed.iter().filter(|_| !lines).map(|i| &changes[*i].path);
+    let listed_paths = listed.iter().map(|i| &changes[*i].path);
     let base = listed_paths.fold(None, common);
     let top = base.clone();
     let paths = args.paths.iter().map(|path| path.as_os_str().as_encoded_bytes());
     let of_list = [&b"diff"[..]].into_iter().chain(ids.iter().map(String::as_bytes)).chain(paths).collect();
-    let list = List { key: "changes", lines: true, of: of_list, count: listed.len() };
+    let list = List { key: "changes", of: of_list, count: listed.len() };
     let head = Head { of, base, times: wanted.len() - listed.len() };
     let place = |i: usize| Place::Name(changes[listed[i]].path.as_bytes());
     brief::print(call, &list, args.after.as_deref(), &head, place, |i| {

@@ -37,14 +37,6 @@ struct Whole<'a> {
     refused: &'a [Refused],
 }
 
-/// A line of `--jsonl`.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Line<'a> {
-    Conflict(&'a Row<'a>),
-    Refused(&'a Refused),
-}
-
 /// A path for which a verb would be refused, as no conflict is.
 #[derive(Serialize)]
 struct Refused {
@@ -107,8 +99,7 @@ pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) ->
         let views = if args.much.stat { Some(views.collect::<Result<Vec<_>, _>>()?) } else { None };
         let lines = |i: usize| views.as_ref().map(|views| Lines::of(&views[i]));
         let rows: Vec<Row<'_>> = clashes.iter().enumerate().map(|(i, clash)| clash.row(lines(i))).collect();
-        let lines = || rows.iter().map(Line::Conflict).chain(refused.iter().map(Line::Refused));
-        call.out.list(&Whole { session: session.id(), conflicts: &rows, refused: &refused }, lines);
+        call.out.document(&Whole { session: session.id(), conflicts: &rows, refused: &refused });
         return Ok(Ended::Done);
     }
     let is_patch = !args.much.stat && args.much.form.tool.is_none();
@@ -294,8 +285,7 @@ fn names(call: &Call, id: &Id, clashes: &[Clash<'_>], refused: &[Refused]) -> En
         paths.iter().for_each(|path| call.out.line(path));
         say_how_many(call, id, clashes, refused, |_| false);
     } else {
-        let lines = paths.iter().map(|path| Names { paths: vec![path] });
-        call.out.list(&Names { paths: paths.clone() }, || lines);
+        call.out.document(&Names { paths: paths.clone() });
     }
     Ended::Done
 }

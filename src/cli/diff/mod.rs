@@ -182,7 +182,7 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
         Row { change, conflict: *conflict, lines: *lines }
     };
     let rows = || told.iter().map(row);
-    call.out.list(&Whole { session: SessionRow::new(header, standing), changes: Each(&rows) }, &rows);
+    call.out.document(&Whole { session: SessionRow::new(header, standing), changes: Each(&rows) });
     super::brief::offer(call, "diff --brief");
     Ok(Ended::Done)
 }
@@ -207,8 +207,7 @@ pub fn names<'c>(call: &Call, listed: impl Iterator<Item = &'c Change>) -> Ended
         showing::page(call);
         paths.iter().for_each(|path| call.out.line(path));
     } else {
-        let lines = paths.iter().map(|path| Names { paths: vec![path] });
-        call.out.list(&Names { paths: paths.clone() }, || lines);
+        call.out.document(&Names { paths: paths.clone() });
     }
     Ended::Done
 }

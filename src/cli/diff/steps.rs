@@ -199,7 +199,7 @@ fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: Compare
             let lines = if args.much.stat { Some(Lines::of(&view(states, differences, i)?)) } else { None };
             rows.push(Row { change: Between::of(&changes[i]), renamed_from: renames.from(changes, i), lines });
         }
-        call.out.list(&Whole { of: Points { from, to }, changes: &rows }, || &rows);
+        call.out.document(&Whole { of: Points { from, to }, changes: &rows });
         super::super::brief::offer(call, "diff --brief");
         return Ok(Ended::Done);
     }

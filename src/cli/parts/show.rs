@@ -62,7 +62,7 @@ pub fn blocks(call: &Call, session: &Session, changes: &Changes, wanted: &[usize
     if !call.out.is_text() {
         let rows = listed.map(|(change, side)| Ok(Row::of(change, &Entries::of(change, side, &mut sources)?)));
         let rows = rows.collect::<Result<Vec<_>, Problem>>()?;
-        call.out.list(&Whole { session: session.id(), changes: &rows }, || &rows);
+        call.out.document(&Whole { session: session.id(), changes: &rows });
         return Ok(Ended::Done);
     }
     call.out.page(call.config.pager.value.as_deref());

@@ -11,7 +11,7 @@ pub use doctor::NearSide;
 pub use end::finish;
 use far::Far;
 
-use super::args::{Cli, Global, SessionVerb, SnapshotVerb, Verb};
+use super::args::{Cli, Global, SnapshotVerb, Verb};
 use super::far::terminals;
 use super::problem::Problem;
 use super::{Call, Ended};
@@ -59,7 +59,6 @@ fn target(call: &Call, host: &str) -> Result<Target, Problem> {
 fn pages(verb: &Verb) -> bool {
     match verb {
         Verb::List(_) | Verb::Show(_) | Verb::Steps(_) | Verb::Diff(_) | Verb::Log(_) | Verb::Checkpoint { .. } => true,
-        Verb::Session { verb } => matches!(verb, SessionVerb::List(_) | SessionVerb::Show(_)),
         Verb::Snapshot { verb } => {
             matches!(verb, SnapshotVerb::List(_) | SnapshotVerb::Show(_) | SnapshotVerb::Diff(_) | SnapshotVerb::Verify(_))
         }

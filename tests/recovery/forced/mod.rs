@@ -271,9 +271,9 @@ impl Scene {
             ONCE.call_once(|| common::skip(&format!("sessions of a command: {}", said.stderr().trim())));
             return self.staged();
         }
-        let listed = self.recant(&["list", "--jsonl"], "").stdout();
-        let newest = listed.lines().next().map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"));
-        newest.map_or_else(String::new, |row| row["id"].as_str().expect("an id").to_owned())
+        let listed = self.recant(&["list", "--json"], "").stdout();
+        let listed: Value = serde_json::from_str(&listed).expect("JSON");
+        listed["sessions"][0]["id"].as_str().unwrap_or_default().to_owned()
     }
 
     fn staged(&mut self) -> String {

@@ -126,11 +126,11 @@ impl<'s> Held<'s> {
 
     fn look(&self, at_end: bool) -> Result<(), String> {
         let world = &self.scene.world;
-        let list = world.recant("list --jsonl");
+        let list = world.recant("list --json");
         if list.status != 0 {
             return Err(format!("list: {list}"));
         }
-        let Some(row) = list.json_lines().into_iter().next() else {
+        let Some(row) = list.rows().into_iter().next() else {
             let is_due = at_end || !self.scene.id.is_empty();
             return if is_due { Err("the session is not there".into()) } else { Ok(()) };
         };
@@ -270,8 +270,8 @@ fn each(mut test: impl FnMut(&Held<'_>)) {
     test(&Held::new(&scene));
     scene.reset();
     scene.world.call(["run", "--", "sh", "-ec", &format!("{FIRST}; {TIMES}")]).run().ok();
-    let list = scene.world.recant("list --jsonl").ok();
-    scene.id = list.json_lines()[0]["id"].as_str().expect("an id").to_owned();
+    let list = scene.world.recant("list --json").ok();
+    scene.id = list.rows()[0]["id"].as_str().expect("an id").to_owned();
     scene.keep();
     test(&Held::new(&scene));
 }

@@ -91,7 +91,7 @@ fn each(mut test: impl FnMut(&Stepping<'_>)) {
     for script in [FIRST, SECOND, THIRD] {
         scene.world.call(["run", "--session", "w", "--", "sh", "-ec", &format!("{script}; {TIMES}")]).run().ok();
     }
-    scene.id = scene.world.recant("list --jsonl").ok().json_lines()[0]["id"].as_str().expect("an id").to_owned();
+    scene.id = scene.world.recant("list --json").ok().rows()[0]["id"].as_str().expect("an id").to_owned();
     scene.keep();
     let mut wanted = BTreeMap::new();
     for step in 1..=3 {
