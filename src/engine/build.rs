@@ -366,7 +366,7 @@ fn loosen(seen: &mut Seen) {
 
 /// Makes what a commit finds by force the `before`, unless that contradicts the others' (another path of the session is above or below
 /// it). Then it is kept beside, as a forced redo keeps it.
-fn unfit(session: &Session, items: &mut [Item], generation: u64) -> Result<(), Error> {
+pub(super) fn unfit(session: &Session, items: &mut [Item], generation: u64) -> Result<(), Error> {
     if !items.iter().any(Item::teaches) {
         return Ok(());
     }

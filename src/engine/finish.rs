@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::build::{kept_bytes, sizes_after};
+use super::build::{kept_bytes, sizes_after, unfit};
 use super::displaced::{displaced_below, make_directory};
 use super::find::{Found, Off, There, is_one_file};
 use super::item::{Item, Turn};
@@ -54,6 +54,7 @@ pub(super) fn modes(journal: &Journal, stays: &[(Turn, Left)]) -> Vec<Left> {
 
 /// Makes the journal of what stays of an undone operation; `None` if nothing does. `seals`: a generation is to be sealed all the same.
 pub(super) fn rest(
+    fs: &Fs,
     session: &Session,
     reach: &mut Reach,
     journal: &Journal,
@@ -75,6 +76,9 @@ pub(super) fn rest(
         return Ok(None);
     }
     let mut items: Vec<Item> = told.keys().map(|i| journal.items[*i].clone()).collect();
+    if journal.head.verb == Verb::Commit {
+        keep_beside(fs, session, reach, journal, &mut items)?;
+    }
     for item in &mut items {
         if !has_original(reach, journal, item)? {
             lose_original(item, journal.head.verb);
@@ -88,6 +92,19 @@ pub(super) fn rest(
     let header = header_of(session, journal, &items, &sides, &named);
     let times = times(journal, &items);
     Ok(Some(Journal::new(Head { rest: Some(named), opened: Vec::new(), times, header, ..journal.head.clone() }, items)))
+}
+
+/// Keeps beside what force has found and what cannot be the `before` without the items that were undone.
+fn keep_beside(fs: &Fs, session: &Session, reach: &mut Reach, journal: &Journal, items: &mut [Item]) -> Result<(), Error> {
+    let whole = items.to_vec();
+    unfit(session, items, journal.head.generation + 1)?;
+    for (was, item) in whole.iter().zip(items).filter(|(was, item)| was.teaches() && !item.teaches()) {
+        make_directory(fs, reach, journal)?;
+        if let Some(home) = journal.frame().places(item).home {
+            keep_copy(fs, reach, journal, was, &home)?;
+        }
+    }
+    Ok(())
 }
 
 /// Adds the other names of a file that somebody has written to. A name that is not put yet is put, with the directories above it that

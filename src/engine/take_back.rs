@@ -123,7 +123,7 @@ fn take_back_begun(
     let mut stays = undo(fs, session, reach, journal, begun)?;
     let gone = finish::gone(reach, journal, &mut stays)?;
     let given_up = finish::give_up(fs, reach, journal, &gone)?;
-    let rest = finish::rest(session, reach, journal, &stays, !given_up.is_empty())?;
+    let rest = finish::rest(fs, session, reach, journal, &stays, !given_up.is_empty())?;
     let made = match &rest {
         None => journal.made(),
         Some(rest) => {

@@ -189,7 +189,9 @@ fn the_first_verb_for_a_session_of_which_something_is_left_stops() {
 /// What nothing can deal with any more is not named for ever.
 #[test]
 fn what_was_left_is_forgotten_where_its_checkpoint_is_pruned_or_the_session_discarded() {
-    for (verb, status, words) in [("commit", "partial", "checkpoint prune ID -y"), ("rollback", "rolled_back", "discard ID -y")] {
+    for (verb, status, words) in
+        [("commit", "partial", "prune --checkpoints ID -y"), ("rollback", "rolled_back", "discard ID -y")]
+    {
         let mut scene = Scene::new(false).expect("one file system");
         scene.world.write("calm", "old").write("edited", "old");
         let lines = ["write edited new", "write calm new"];
@@ -688,7 +690,7 @@ fn what_was_made_ready_for_a_session_that_is_gone_is_removed_too() {
     });
     assert!(n.is_some() && ready() > 1, "{n:?}");
     scene.garble();
-    scene.world.recant(&format!("session prune {} -y", scene.id)).ok();
+    scene.world.recant(&format!("prune --sessions {} -y", scene.id)).ok();
     scene.world.recant("recover").ok();
     assert_eq!(ready(), 0);
     scene.assert_undone("the tree");
@@ -1169,7 +1171,8 @@ fn an_acl_that_somebody_sets_after_a_kill_is_named() {
 /// A prune may take what the recovery needs, and would count what is half done as it is.
 #[test]
 fn every_prune_recovers_first() {
-    for words in ["prune -y", "snapshot prune --keep 99", "session prune --keep 99 -y", "checkpoint prune --keep 99 -y"] {
+    for words in ["prune -y", "prune --snapshots --keep 99", "prune --sessions --keep 99 -y", "prune --checkpoints --keep 99 -y"]
+    {
         let scene = Scene::of_a_file("old", false).expect("one file system");
         scene.world.recant("snapshot create").ok();
         let scene = scene.at("commit").interrupted();
@@ -1179,4 +1182,29 @@ fn every_prune_recovers_first() {
         assert_eq!(scene.world.journals().len(), 0, "{words}: {said}");
         assert_eq!(scene.world.read("f"), "old", "{words}");
     }
+}
+
+/// Of what force found a part can stay alone: what it makes the session's before may not contradict what was undone.
+#[test]
+fn what_force_has_found_contradicts_nothing_where_the_rest_is_undone() {
+    let mut left = 0;
+    for n in steps() {
+        let world = World::new();
+        world.mkdir("d").write("d/c", "c").write("d/f", "f");
+        let id = world.begin();
+        world.call(["session", "write", "-r", &id, "d"]).stdin("new").run().ok();
+        std::fs::rename(world.path("d"), world.path("real")).unwrap();
+        world.symlink("real", "d");
+        let steps = format!("kill:{n}");
+        if world.call(["commit", &id, "--force"]).env("RECANT_STEPS", steps).run().status != 137 {
+            break;
+        }
+        if world.path("d").symlink_metadata().is_ok() {
+            world.remove("d");
+        }
+        world.symlink(".", "d");
+        left += i32::from(world.recant("recover").status == 4);
+        world.call(["show", &id, "--json"]).run().ok();
+    }
+    assert!(left > 0 || !is_whole(), "nothing was left anywhere");
 }
