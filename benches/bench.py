@@ -303,7 +303,7 @@ class Bench:
             return seconds, f"{int(lines.read()) / 1024:.0f}"
 
     def prune(self, session):
-        do(self.args.recant, "session", "prune", "-y", session, env=self.env)
+        do(self.args.recant, "prune", "--sessions", "-y", session, env=self.env)
 
     # commit and rollback against the peers
 

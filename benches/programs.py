@@ -143,7 +143,7 @@ class Ground:
                 if session.startswith("."):
                     continue  # on its way out
                 do(*self.as_user, self.recant, "discard", "-y", session, env=self.env)
-                do(*self.as_user, self.recant, "session", "prune", "-y", session, env=self.env)
+                do(*self.as_user, self.recant, "prune", "--sessions", "-y", session, env=self.env)
 
 
 def mounts(bench):

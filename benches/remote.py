@@ -159,7 +159,7 @@ def moved(recant, machine, rounds):
     by_recant, by_tar, by_tar_durable = [], [], []
     for n in range(rounds):
         by_recant.append(clock("sh", "-c", f"{recant} session export moved | {recant} -H h1 session import", env=env))
-        do(recant, "-H", "h1", "session", "prune", "moved", "-y", env=env)
+        do(recant, "-H", "h1", "prune", "--sessions", "moved", "-y", env=env)
         by_tar.append(clock("sh", "-c", f"tar -C {near} -cf - . | {ssh} 'mkdir to && tar -C to -xf -'"))
         shutil.rmtree(f"{machine.home}/to")
         by_tar_durable.append(clock("sh", "-c", f"tar -C {near} -cf - . | {ssh} 'mkdir to && tar -C to -xf - && sync -f to'"))

@@ -117,7 +117,7 @@ class Ground:
         def again(i):
             if i:
                 self.do("discard", "-y", "other")
-                self.do("session", "prune", "-y", "other")
+                self.do("prune", "--sessions", "-y", "other")
                 shutil.rmtree(f"{self.top}/copy")
 
         make = [self.recant, "fork", "many", "-n", "other"]

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::Call;
 use super::agents;
-use super::args::{AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb, turn_and_paths};
+use super::args::{AgentVerb, SnapshotVerb, Verb, turn_and_paths};
 use super::by;
 use super::problem::Problem;
 use super::which::{self, Want};
@@ -43,10 +43,7 @@ fn decided(verb: &Verb) -> Option<Option<(&str, Want)>> {
         Verb::Snapshot { verb: SnapshotVerb::Restore(args) } if !args.dry_run => Some(None),
         Verb::Agent { verb: AgentVerb::Undo(args) } if !args.dry_run => Some(None),
         Verb::Agent { verb: AgentVerb::Install(args) | AgentVerb::Uninstall(args) } if !args.dry_run => Some(None),
-        Verb::Snapshot { verb: SnapshotVerb::Prune(args) } if !args.dry_run => Some(None),
         Verb::Snapshot { verb: SnapshotVerb::Create(args) } if args.keep.is_some() => Some(None),
-        Verb::Session { verb: SessionVerb::Prune(args) } if !args.dry_run => Some(None),
-        Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } if !args.dry_run => Some(None),
         Verb::Prune(args) if !args.dry_run => Some(None),
         // A session that the agent names is its own, as far as can be told; `--all` drops a person's too.
         Verb::Discard(args) if args.all => Some(None),

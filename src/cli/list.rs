@@ -106,7 +106,7 @@ impl<'a> Damaged<'a> {
             call.out.warn(format_args!("{}: the session is damaged: {}", shown(&session.name), session.why));
         }
         if broken.iter().any(|session| Id::parse(&session.name).is_some()) {
-            let prune = command("session prune ID");
+            let prune = command("prune --sessions ID");
             call.out.note(format_args!("{prune} drops a damaged session; with --dry-run it tells what is lost with it"));
         }
         broken.iter().map(|session| Self { id: &session.name, why: &session.why }).collect()

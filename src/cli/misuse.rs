@@ -153,13 +153,13 @@ fn meant(error: &clap::Error, args: &[OsString]) -> Option<String> {
     let recant = recant();
     match &**word {
         "delete" | "rm" | "remove" | "drop" if is_of("snapshot") => Some(format!(
-            "{recant} snapshot prune --number N takes one away, --keep N all but the newest, DIR --all all of a directory"
+            "{recant} prune --snapshots --number N takes one away, --keep N all but the newest, --all DIR all of a directory"
         )),
         "rollback" | "revert" | "undo" | "reset" if is_of("snapshot") => {
             Some(format!("{recant} snapshot restore N makes the directory as it was; {recant} rollback takes that back"))
         }
         "delete" | "rm" | "remove" | "drop" if is_of("session") => Some(format!(
-            "{recant} session delete ID PATH stages a deletion; {recant} discard ID drops what is held, session prune ID the session"
+            "{recant} session delete ID PATH stages a deletion; {recant} discard ID drops what is held, prune --sessions ID the session"
         )),
         _ if is_of("snapshot") || is_of("session") || is_of("checkpoint") => None,
         "revert" | "reset" => {

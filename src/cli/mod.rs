@@ -238,13 +238,11 @@ fn effects(verb: &Verb) -> Effects {
         Verb::Prune(args) => args.dry_run,
         Verb::Rollback(args) | Verb::Undo(Undo(args)) => args.what.dry_run,
         Verb::Redo(args) => args.what.dry_run,
-        Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } | Verb::Session { verb: SessionVerb::Prune(args) } => args.dry_run,
         Verb::Session { verb } => matches!(verb, SessionVerb::Export(_)),
         Verb::Snapshot { verb } => match verb {
             SnapshotVerb::Create(_) => false,
             SnapshotVerb::List(_) | SnapshotVerb::Show(_) | SnapshotVerb::Diff(_) | SnapshotVerb::Verify(_) => true,
             SnapshotVerb::Restore(args) => args.dry_run,
-            SnapshotVerb::Prune(args) => args.dry_run,
         },
         Verb::Agent { verb } => match verb {
             AgentVerb::Turns(_) | AgentVerb::Diff(_) | AgentVerb::Status(_) | AgentVerb::Guide => true,
@@ -349,7 +347,6 @@ impl Call {
                 SessionVerb::Rename(args) => stage::rename(self, &args),
                 SessionVerb::Export(args) => moving::export(self, &args),
                 SessionVerb::Import(args) => moving::import(self, &args),
-                SessionVerb::Prune(args) => prune::sessions(self, &args),
             },
             Verb::List(args) => list::list(self, &args),
             Verb::Show(args) => show::show(self, &args),
@@ -368,7 +365,6 @@ impl Call {
                 CheckpointVerb::List => checkpoint::list(self),
                 CheckpointVerb::Show(args) => checkpoint::show(self, &args),
                 CheckpointVerb::Verify(args) => checkpoint::check(self, &args),
-                CheckpointVerb::Prune(args) => prune::checkpoints(self, &args),
             },
             Verb::Snapshot { verb } => match verb {
                 SnapshotVerb::Create(args) => snapshot::create(self, &args),
@@ -377,7 +373,6 @@ impl Call {
                 SnapshotVerb::Diff(args) => snapshot_diff::diff(self, &args),
                 SnapshotVerb::Verify(args) => snapshot_verify::verify(self, &args),
                 SnapshotVerb::Restore(args) => snapshot_restore::restore(self, &args),
-                SnapshotVerb::Prune(args) => snapshot_prune::prune(self, &args),
             },
             Verb::Agent { verb } => match verb {
                 AgentVerb::Turns(args) => agents::turns::turns(self, &args),

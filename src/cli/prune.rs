@@ -1,10 +1,9 @@
-//! `session prune` and `checkpoint prune`: drop what nothing needs any more, or what is named.
+//! `prune --sessions` and `prune --checkpoints`: drop what nothing needs any more, or what is named.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::args;
 use super::awaited::refuse_prune;
 use super::discard::{is_done, note_in_log};
 use super::list::{Damaged, heads};
@@ -130,17 +129,24 @@ pub const CHECKPOINTS: Target = Target {
     remove: |call, _, mut session| prune::drop_checkpoint(&call.fs, &mut session),
 };
 
-/// Removes sessions.
-pub fn sessions(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
-    prune(call, args, &SESSIONS)
+/// Sessions to prune: those that are named, else those that fit the conditions.
+#[derive(Default)]
+pub struct Wanted {
+    /// Ids and names.
+    pub ids: Vec<String>,
+    /// The conditions.
+    pub which: Which,
+    /// True if committed sessions go, too.
+    pub committed: bool,
+    /// True if nothing is to be changed.
+    pub dry_run: bool,
 }
 
-/// Drops checkpoints; the sessions stay.
-pub fn checkpoints(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
-    prune(call, args, &CHECKPOINTS)
-}
-
-fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Problem> {
+/// Prunes sessions, or their checkpoints.
+///
+/// # Errors
+/// Neither names nor conditions are given or set, both are given, or what is to go cannot go.
+pub fn prune(call: &Call, args: &Wanted, target: &Target) -> Result<Ended, Problem> {
     let mut done = Whole { dry_run: args.dry_run, pruned: Vec::new(), skipped: Vec::new(), lost: Vec::new(), bytes: 0 };
     let Some(store) = call.store()? else {
         if let Some(key) = args.ids.first() {
@@ -186,7 +192,7 @@ fn after(problem: Problem, what: &str, pruned: &[Id]) -> Problem {
 /// A prune: its arguments, target and store.
 pub struct Pruning<'a> {
     call: &'a Call,
-    args: &'a args::Prune,
+    args: &'a Wanted,
     target: &'a Target,
     store: &'a Store,
     /// If set, only these of the sessions that fit the conditions.
@@ -195,7 +201,7 @@ pub struct Pruning<'a> {
 
 impl<'a> Pruning<'a> {
     /// Prunes `target` as `args` say.
-    pub fn new(call: &'a Call, store: &'a Store, args: &'a args::Prune, target: &'a Target) -> Self {
+    pub fn new(call: &'a Call, store: &'a Store, args: &'a Wanted, target: &'a Target) -> Self {
         Self { call, args, target, store, only: None }
     }
 
@@ -296,7 +302,7 @@ impl<'a> Pruning<'a> {
         let bytes = (target.size)(store, &header)?;
         let removed = (target.remove)(call, store, session);
         if is_done(&removed) {
-            note_in_log(call, store, if target.what == "session" { "prune" } else { "checkpoint prune" }, &header);
+            note_in_log(call, store, if target.what == "session" { "prune" } else { "prune --checkpoints" }, &header);
         }
         removed?;
         done.bytes += bytes;
@@ -336,7 +342,7 @@ impl<'a> Pruning<'a> {
 
     /// The conditions of the call.
     fn given(&self) -> Which {
-        Which { older_than: self.args.older_than, keep: self.args.keep, max_size: self.args.max_size }
+        self.args.which
     }
 
     /// The conditions of the call, or those of the settings if it has none.
@@ -354,7 +360,8 @@ impl<'a> Pruning<'a> {
             return Ok(());
         }
         let problem = Problem::refused("which sessions? give an age, a number to keep, a size, or ids");
-        let how = "recant session prune --older-than 30d, --keep 50, --max-size 1G, or ID…; or set retention.* in the settings";
+        let how =
+            "recant prune --sessions --older-than 30d, --keep 50, --max-size 1G, or ID…; or set retention.* in the settings";
         Err(Problem { kind: Kind::Usage, ..problem.remedy(how) })
     }
 
@@ -378,14 +385,14 @@ impl<'a> Pruning<'a> {
             return Ok(());
         }
         let given = [
-            args.older_than.map(|seconds| format!(" --older-than {}", age_word(seconds))),
-            args.keep.map(|keep| format!(" --keep {keep}")),
-            args.max_size.map(|bytes| format!(" --max-size {}", size_word(bytes))),
+            args.which.older_than.map(|seconds| format!(" --older-than {}", age_word(seconds))),
+            args.which.keep.map(|keep| format!(" --keep {keep}")),
+            args.which.max_size.map(|bytes| format!(" --max-size {}", size_word(bytes))),
         ];
         let given: String = given.into_iter().flatten().collect();
         let (what, are) = (text::count(count as u64, "session"), if count == 1 { "is" } else { "are" });
         let them = if count == 1 { "its" } else { "their" };
-        let how = command(format_args!("{} prune{given} --committed", target.what));
+        let how = command(format_args!("prune --{}s{given} --committed", target.what));
         // The command gets its own line: one line would be too long.
         call.out.note(format_args!("{what} {are} committed; to give up {them} rollback:\n        {how}"));
         Ok(())
@@ -421,10 +428,10 @@ impl<'a> Pruning<'a> {
         }
         let chosen = self.chosen()?;
         if !chosen.is_empty() {
-            let whole = command(format_args!("{} prune --dry-run", target.what));
+            let whole = command(format_args!("prune --{}s --dry-run", target.what));
             let (count, bytes) = (text::count(chosen.len() as u64, target.what), target.sizes(self.store, &chosen)?);
             let what = format!("{count}, {}", text::bytes(bytes));
-            call.need_asking(&format!("{} prune drops {what}", target.what), &whole)?;
+            call.need_asking(&format!("prune drops {what}"), &whole)?;
             let shown: Vec<&Header> = chosen.iter().collect();
             heads(call, &shown, call.out.limit(false), &whole).into_iter().for_each(|line| call.out.say(line));
             let redo = match (chosen.iter().filter(|header| prune::is_needed(header)).count(), target.what) {

@@ -4,13 +4,14 @@ use serde::Serialize;
 
 use super::list::heads;
 use super::problem::Problem;
-use super::prune::{CHECKPOINTS, Pruning, SESSIONS};
-use super::{Call, Ended, args, snapshot, text};
+use super::prune::{self, CHECKPOINTS, Pruning, SESSIONS, Wanted};
+use super::{Call, Ended, args, snapshot, snapshot_prune, text};
 use crate::error::{Kind, command};
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::id::Id;
+use crate::session::prune::Which as Limits;
 use crate::session::store::Store;
 use crate::snapshot::prune::{self as snapshots, Conditions, Which};
 use crate::snapshot::series::Series;
@@ -60,26 +61,49 @@ struct Plan {
     skipped: Vec<Skipped>,
 }
 
+/// Prunes what the call says, or the settings.
+///
+/// # Errors
+/// Those of each kind.
+pub fn prune(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
+    let which = Limits { older_than: args.older_than, keep: args.keep, max_size: args.max_size };
+    let ids = || args.of.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let of_sessions = || -> Result<Wanted, Problem> {
+        let asked = Wanted { ids: ids(), which, committed: args.committed, dry_run: args.dry_run };
+        if !asked.ids.is_empty() && (!which.is_unbounded() || args.committed) {
+            return Err(Problem::new(Kind::Usage, "either sessions are named, or conditions choose them"));
+        }
+        Ok(asked)
+    };
+    match args {
+        args::Prune { sessions: true, .. } => prune::prune(call, &of_sessions()?, &SESSIONS),
+        args::Prune { checkpoints: true, .. } => prune::prune(call, &of_sessions()?, &CHECKPOINTS),
+        args::Prune { snapshots: true, .. } => snapshot_prune::prune(call, args),
+        _ => by_settings(call, args.dry_run),
+    }
+}
+
 /// Prunes by the settings: retention.keep and retention.older_than, snapshot.keep and snapshot.max_size.
-pub fn prune(call: &Call, args: &args::PruneAll) -> Result<Ended, Problem> {
-    let Some(store) = call.store()? else { return nothing(call, args.dry_run) };
-    if !args.dry_run {
+fn by_settings(call: &Call, dry_run: bool) -> Result<Ended, Problem> {
+    let Some(store) = call.store()? else { return nothing(call, dry_run) };
+    if !dry_run {
         call.prepare_to_change(store)?;
     }
-    let by_settings = args::Prune::by_settings(&call.config);
+    let (older_than, keep) = (call.config.older_than.value, call.config.keep.value);
+    let by_settings = Wanted { which: Limits { older_than, keep, max_size: None }, ..Wanted::default() };
     let plan = Plan::of(call, store, &by_settings)?;
-    if by_settings.older_than.is_none() && by_settings.keep.is_none() && call.out.is_text() {
-        let other = command("session prune --older-than 30d");
+    if by_settings.which.is_unbounded() && call.out.is_text() {
+        let other = command("prune --sessions --older-than 30d");
         call.out.note(format_args!("no session goes: neither retention.keep nor retention.older_than is set; {other}"));
     }
     if plan.is_empty() {
         plan.skipped.iter().for_each(|skipped| skipped.say(call));
-        return nothing(call, args.dry_run).map(|ended| if plan.skipped.is_empty() { ended } else { Ended::With(Kind::LeftOut) });
+        return nothing(call, dry_run).map(|ended| if plan.skipped.is_empty() { ended } else { Ended::With(Kind::LeftOut) });
     }
     if call.out.is_text() {
-        plan.show(call, args.dry_run);
+        plan.show(call, dry_run);
     }
-    if args.dry_run {
+    if dry_run {
         return Ok(plan.say_planned(call));
     }
     ask(call, &plan)?;
@@ -111,7 +135,7 @@ fn limits(call: &Call) -> Which {
 }
 
 impl Plan {
-    fn of(call: &Call, store: &Store, by_settings: &args::Prune) -> Result<Self, Problem> {
+    fn of(call: &Call, store: &Store, by_settings: &Wanted) -> Result<Self, Problem> {
         let sessions = Pruning::new(call, store, by_settings, &SESSIONS).chosen_by_settings()?;
         let mut checkpoints = Pruning::new(call, store, by_settings, &CHECKPOINTS).chosen_by_settings()?;
         // A session's checkpoint goes with it.
@@ -209,7 +233,7 @@ impl Plan {
     }
 
     /// Prunes what was shown, and nothing that came later. Reports what went, also if an error stopped it.
-    fn carry_out(mut self, call: &Call, store: &Store, by_settings: &args::Prune) -> Result<Ended, Problem> {
+    fn carry_out(mut self, call: &Call, store: &Store, by_settings: &Wanted) -> Result<Ended, Problem> {
         let mut gone = Gone { skipped: std::mem::take(&mut self.skipped), ..Gone::default() };
         let ended = gone.take(call, store, by_settings, self);
         gone.say(call, ended.is_ok());
@@ -233,7 +257,7 @@ struct Gone {
 
 impl Gone {
     /// Drops what is planned, and records each drop. A signal stops it between two of them.
-    fn take(&mut self, call: &Call, store: &Store, by_settings: &args::Prune, plan: Plan) -> Result<(), Problem> {
+    fn take(&mut self, call: &Call, store: &Store, by_settings: &Wanted, plan: Plan) -> Result<(), Problem> {
         for (part, target, headers) in
             [(&mut self.sessions, &SESSIONS, &plan.sessions), (&mut self.checkpoints, &CHECKPOINTS, &plan.checkpoints)]
         {

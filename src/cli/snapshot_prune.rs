@@ -1,8 +1,10 @@
-//! `snapshot prune`.
+//! `prune --snapshots`.
+
+use std::path::Path;
 
 use serde::Serialize;
 
-use super::args::SnapshotPrune;
+use super::args::Prune;
 use super::problem::Problem;
 use super::{Call, Ended, asked, snapshot, text};
 use crate::config::From;
@@ -24,11 +26,11 @@ struct Whole<'a> {
 }
 
 /// Removes old snapshots.
-pub fn prune(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
+pub fn prune(call: &Call, args: &Prune) -> Result<Ended, Problem> {
     if args.all {
         return drop_all(call, args);
     }
-    let (store, series) = snapshot::series(call, args.of.named())?;
+    let (store, series) = snapshot::series(call, directory(args)?)?;
     if !args.dry_run {
         call.prepare_to_change(store)?;
     }
@@ -72,12 +74,12 @@ fn ask(call: &Call, series: &Series, chosen: &[u64]) -> Result<(), Problem> {
 }
 
 /// Drops the whole series of a directory, also if it cannot be read.
-fn drop_all(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
-    if args.of.named().is_none() {
+fn drop_all(call: &Call, args: &Prune) -> Result<Ended, Problem> {
+    if args.of.is_empty() {
         let problem = Problem::new(Kind::Usage, "--all drops every snapshot of a directory, which is to be named");
-        return Err(problem.remedy(format!("{recant} snapshot prune DIR --all", recant = recant())));
+        return Err(problem.remedy(format!("{recant} prune --snapshots --all DIR", recant = recant())));
     }
-    let (directory, series) = snapshot::found_by(call, args.of.named(), Series::unread)?;
+    let (directory, series) = snapshot::found_by(call, directory(args)?, Series::unread)?;
     let none = || error::none(&directory);
     let (store, series) = (call.store()?.ok_or_else(none)?, series.ok_or_else(none)?);
     if !args.dry_run {
@@ -107,7 +109,16 @@ fn drop_all(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
     asked::finished(call, drop_them, |done| Ok(say(call, &directory, false, &done)))
 }
 
-fn which(call: &Call, args: &SnapshotPrune) -> Which {
+/// The directory that is named; `None`: the project.
+fn directory(args: &Prune) -> Result<Option<&Path>, Problem> {
+    match &args.of[..] {
+        [] => Ok(None),
+        [one] => Ok(Some(Path::new(one))),
+        _ => Err(Problem::new(Kind::Usage, "one directory at a time")),
+    }
+}
+
+fn which(call: &Call, args: &Prune) -> Which {
     if !args.number.is_empty() {
         return Which::Named(args.number.clone());
     }

@@ -80,7 +80,7 @@ fn print(call: &Call, directory: &AbsPath, rows: &[Row]) {
     if !hit.is_empty() {
         call.out.note(format_args!(
             "{directory}: snapshots that are hit: {}; {recant} snapshot create takes one that needs nothing of what is damaged, then recant \
-             snapshot prune --number N drops them",
+             prune --snapshots --number N drops them",
             hit.join(", "), recant = recant()));
     }
 }

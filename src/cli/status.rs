@@ -184,13 +184,13 @@ struct Snapshots {
 /// The sessions and checkpoints that prunes would drop, and their bytes.
 #[derive(Default, Serialize)]
 struct Prunable {
-    /// Sessions that neither a commit nor a rollback needs: `session prune`.
+    /// Sessions that neither a commit nor a rollback needs: `prune --sessions`.
     unneeded: usize,
     unneeded_bytes: u64,
-    /// Pending sessions: `session prune ID`, `discard`.
+    /// Pending sessions: `prune --sessions ID`, `discard`.
     pending: usize,
     pending_bytes: u64,
-    /// Checkpoints that a rollback needs: `checkpoint prune ID`, or `--committed`.
+    /// Checkpoints that a rollback needs: `prune --checkpoints ID`, or `--committed`.
     needed: usize,
     needed_bytes: u64,
     /// Bytes of all sessions.
@@ -424,13 +424,13 @@ fn print(
         let finished = "finished; pruning also gives up redo";
         hint(prunable.unneeded, prunable.unneeded_bytes, finished, &ways_of_finished(call));
         if store.too_large {
-            let (discard, prune) = ([command("discard ID")], [command("checkpoint prune --older-than 30d --committed")]);
+            let (discard, prune) = ([command("discard ID")], [command("prune --checkpoints --older-than 30d --committed")]);
             hint(prunable.pending, prunable.pending_bytes, "pending; what they hold is lost", &discard);
             hint(prunable.needed, prunable.needed_bytes, "committed; this ends their rollback", &prune);
             if snapshots.snapshots > 0 {
                 let count = text::count(snapshots.snapshots as u64, "snapshot");
                 call.out.line(format_args!("could go     {}, {count}", text::bytes(snapshots.bytes)));
-                let (prune, list) = (command("snapshot prune DIR"), command("snapshot list --all"));
+                let (prune, list) = (command("prune --snapshots DIR"), command("snapshot list --all"));
                 call.out.line(format_args!("             {prune} ({list} shows of which)"));
             }
         }
@@ -439,10 +439,10 @@ fn print(
 
 /// The ways to drop finished sessions. `prune` drops none unless the settings say which.
 fn ways_of_finished(call: &Call) -> [String; 2] {
-    let (prune, sessions) = (command("prune"), command("session prune"));
+    let (prune, sessions) = (command("prune"), command("prune --sessions"));
     if call.config.keep.value.is_none() && call.config.older_than.value.is_none() {
         let keeps = format!("{prune} keeps them: no retention.* is set");
-        return [keeps, format!("{sessions} --older-than 30d drops old ones, --keep 0 all")];
+        return [keeps, format!("{sessions} --older-than 30d drops old, --keep 0 all")];
     }
     [format!("{prune} drops what the settings no longer keep"), format!("{sessions} --keep 0 drops them all")]
 }

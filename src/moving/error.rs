@@ -24,7 +24,7 @@ pub fn bad_path(path: impl Display, why: impl Display) -> Error {
 
 /// The stream's session is already here, in another state.
 pub fn here(id: impl Display) -> Error {
-    let [show, prune] = [format!("show {id} shows it"), format!("session prune {id} drops it")].map(command);
+    let [show, prune] = [format!("show {id} shows it"), format!("prune --sessions {id} drops it")].map(command);
     Error::new(Kind::Refused, format!("session {id} is here already")).with_remedy(format!("{show}; {prune}"))
 }
 

@@ -28,7 +28,8 @@ pub fn damaged(path: impl Display, why: impl Display) -> Error {
 
 /// The error for a session's header that cannot be trusted.
 pub(super) fn garbled(path: impl Display, why: impl Display, id: impl Display) -> Error {
-    let prune = command(format_args!("session prune {id} drops it with all that it holds; with --dry-run it tells what that is"));
+    let prune =
+        command(format_args!("prune --sessions {id} drops it with all that it holds; with --dry-run it tells what that is"));
     damaged(path, why).with_reason(Reason::Garbled).with_remedy(prune)
 }
 

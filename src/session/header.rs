@@ -407,7 +407,7 @@ mod tests {
         let sealed = header.sealing(&[Side::In, Side::Out, Side::Never]);
         assert_eq!(sealed.counts, Counts { changes: 3, inside: 1, ever_in: 2 });
         assert_eq!((sealed.generation, sealed.begun, sealed.created), (1, false, header.created));
-        assert!(sealed.changed > header.changed, "session prune --older-than goes by it");
+        assert!(sealed.changed > header.changed, "prune --sessions --older-than goes by it");
     }
 
     #[test]

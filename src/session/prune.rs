@@ -117,7 +117,7 @@ pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     header.sizes = Default::default();
     let id = session.id().clone();
     let not_all = |why: Error| {
-        not_emptied(format!("session {id} is discarded"), why, command(format_args!("session prune {id} removes the rest")))
+        not_emptied(format!("session {id} is discarded"), why, command(format_args!("prune --sessions {id} removes the rest")))
     };
     give_up(fs, session, header, &[b"held/objects", b"held/upper", b"held/work"], not_all)
 }
@@ -154,12 +154,12 @@ pub fn refuse_discard(header: &Header) -> Result<(), Error> {
             Status::Discarded => ("it is discarded already".into(), None),
             Status::Running => ("a run of it is under way".into(), None),
             Status::Committed if header.checkpoint == Checkpoint::Pruned => {
-                let remedy = command(format_args!("session prune {} removes its record", header.id));
+                let remedy = command(format_args!("prune --sessions {} removes its record", header.id));
                 ("it is committed, and its checkpoint was pruned: nothing is held".into(), Some(remedy))
             }
             _ => {
                 let remedy = format!(
-                    "{recant} rollback {id} first; or {recant} checkpoint prune {id} gives up its rollback",
+                    "{recant} rollback {id} first; or {recant} prune --checkpoints {id} gives up its rollback",
                     id = header.id,
                     recant = recant()
                 );
@@ -184,7 +184,7 @@ pub fn drop_checkpoint(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
         not_emptied(
             format!("the checkpoint of session {id} is given up"),
             why,
-            command(format_args!("checkpoint prune {id} removes the rest")),
+            command(format_args!("prune --checkpoints {id} removes the rest")),
         )
     };
     give_up(fs, session, header, &[], not_all)?;

@@ -542,7 +542,8 @@ impl Store {
             return Ok(());
         }
         let gone = self.sessions.at(&gone);
-        let not_all = |why| not_emptied(format!("session {id} is removed"), why, command("session prune clears the rest away"));
+        let not_all =
+            |why| not_emptied(format!("session {id} is removed"), why, command("prune --sessions clears the rest away"));
         // D2, I12 (directory: not caught here, as above): a session whose name came back would be half there.
         fs.sync_dir(&self.sessions).map_err(not_all)?;
         match fs.remove_all(gone) {

@@ -27,7 +27,7 @@ pub fn damaged(path: impl Display, why: impl Display) -> Error {
 
 /// The remedy for damage: a single file does not show which snapshots need it.
 pub fn heal() -> String {
-    let [verify, create, prune] = ["verify", "create", "prune"].map(|verb| command(format_args!("snapshot {verb}")));
+    let [verify, create, prune] = ["snapshot verify", "snapshot create", "prune --snapshots"].map(command);
     format!(
         "{verify} names the damaged snapshots; {create} takes one that does not depend on them, then {prune} --number N removes them"
     )
@@ -63,7 +63,7 @@ pub(super) fn refused(path: impl Display, why: impl Display) -> Error {
 /// A snapshot failed, and what was stored for it could not be removed, because of `left`.
 pub(super) fn unswept(failed: Error, left: &Error, directory: &AbsPath) -> Error {
     let state = format!("no snapshot was taken; what was stored for it stays in the store: {left}");
-    let prune = command(format_args!("snapshot prune {} removes it", shell_word(directory.as_bytes())));
+    let prune = command(format_args!("prune --snapshots {} removes it", shell_word(directory.as_bytes())));
     let remedy = failed.remedy().map_or_else(|| prune.clone(), |remedy| format!("{remedy}; {prune}"));
     failed.with_state(state).with_remedy(remedy)
 }

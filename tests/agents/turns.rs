@@ -383,7 +383,7 @@ fn a_turn_whose_snapshot_was_pruned_is_refused_before_anything_is_done() {
     for n in 1..=3 {
         edits(&agent, "one", "README", &format!("{n}\n"));
     }
-    world.recant("snapshot prune --keep 2 -y").ok();
+    world.recant("prune --snapshots --keep 2 -y").ok();
     let said = world.recant("agent undo 1 -y").with(1);
     assert!(said.stderr().contains("snapshot 0, from before it, was pruned"), "{said}");
     world.recant("agent undo 3 -y").ok();

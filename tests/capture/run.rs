@@ -593,7 +593,7 @@ fn what_a_discarded_run_held_is_said_to_be_gone_also_where_a_part_is_on_the_tree
         desk.run("echo a > a; echo b > b").ok();
         let id = desk.id();
         desk.recant(&format!("commit {id} a")).ok();
-        desk.recant(&format!("checkpoint prune {id}")).ok();
+        desk.recant(&format!("prune --checkpoints {id}")).ok();
         desk.recant(&format!("discard {id}")).ok();
         let said = desk.recant(&format!("cat {id} b")).with(1);
         assert!(said.stderr().contains("is discarded"), "{said}");

@@ -447,7 +447,7 @@ fn a_command_that_runs_is_marked_and_the_steps_before_it_are_shown() {
         let said = desk.recant(words).ok();
         assert!(said.stdout().contains(shown), "{words}: {said}");
     }
-    desk.recant("session prune t").ok();
+    desk.recant("prune --sessions t").ok();
     waiting.go();
     assert!(tree(&desk.recant("steps s").ok()).starts_with("* 3 (head)"));
     let id = desk.id();
@@ -607,7 +607,7 @@ fn a_session_that_stands_at_the_tree_as_it_was_is_pending_all_the_same_and_no_pr
     let desk = &own();
     stepped(desk, &["echo 1 > one", "echo 2 > two"]);
     desk.recant("rewind s 0").ok();
-    desk.recant("session prune --keep 0").ok();
+    desk.recant("prune --sessions --keep 0").ok();
     assert_eq!(desk.recant("rewind s 2 --json").ok().json()["changes"], 2);
     assert_eq!(desk.held("--session s", "cat one two").run().ok().stdout(), "1\n2\n");
 }

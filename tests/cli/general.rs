@@ -13,9 +13,9 @@ const VERBS: [(&str, &str); 5] = [
         "run shell session list show discard diff commit rollback undo redo checkpoint snapshot cat status prune recover log doctor \
          config completions man mcp",
     ),
-    ("session ", "new write delete mkdir symlink chmod rename export import prune"),
-    ("checkpoint ", "list show verify prune"),
-    ("snapshot ", "create list show diff verify restore prune"),
+    ("session ", "new write delete mkdir symlink chmod rename export import"),
+    ("checkpoint ", "list show verify"),
+    ("snapshot ", "create list show diff verify restore"),
     ("agent ", "install uninstall status guide run turns diff undo"),
 ];
 
@@ -27,7 +27,7 @@ fn verbs() -> impl Iterator<Item = String> {
 #[test]
 fn every_verb_has_help_with_examples_that_fits_80_columns() {
     let world = World::new();
-    assert_eq!(verbs().count(), 52);
+    assert_eq!(verbs().count(), 49);
     let help = |words: &str, columns: &str| {
         let text = world.call(words.split(' ')).env("COLUMNS", columns).env("LC_ALL", "C").run().ok().stdout();
         let wide: Vec<&str> = text.lines().filter(|line| line.len() > 80).collect();
@@ -113,11 +113,11 @@ fn a_misuse_is_told_in_three_lines_and_2() {
             a similar subcommand exists: 'diff'
             usage: recant [OPTIONS] [VERB]
     "#);
-    assert_snapshot!(world.recant("session prune --older-than 3y"), @r#"
+    assert_snapshot!(world.recant("prune --sessions --older-than 3y"), @r#"
     status 2
     --- stderr
     recant: invalid value '3y' for '--older-than <AGE>': "3y" is no age: a number and s, m, h, d or w, as in 30d
-            recant session prune --help shows what it takes
+            recant prune --help shows what it takes
     "#);
     assert_snapshot!(world.recant("-H web1 rewind --store /srv/s fix"), @"
     status 2
@@ -507,7 +507,7 @@ fn what_takes_longer_than_a_moment_shows_how_far_it_is_on_a_terminal_alone() {
     let said = on_a_terminal(&format!("redo {quick} -q"), &slow);
     assert!(!said.contains("commit ["), "{said:?}");
     world.call(["rollback", &quick]).run().ok();
-    world.call(["session", "prune", &quick]).run().ok();
+    world.call(["prune", "--sessions", &quick]).run().ok();
     let id = scene();
     let said = on_a_terminal(&format!("commit {id}"), &slow);
     assert!(said.contains("commit [") && said.contains("/6"), "{said:?}");
@@ -523,7 +523,7 @@ fn an_id_that_nothing_has_is_refused_by_every_verb_that_takes_one() {
         for verb in
             ["show", "diff", "commit", "rollback", "redo", "discard", "recover", "log", "checkpoint show", "checkpoint verify"]
                 .into_iter()
-                .chain(["checkpoint prune", "session prune", "session rename", "cat ID"])
+                .chain(["prune --checkpoints", "prune --sessions", "session rename", "cat ID"])
         {
             let words = verb.replace(" ID", "") + " nothing" + if verb == "cat ID" { " f" } else { "" };
             let said = world.recant(&words).with(1);
@@ -790,7 +790,7 @@ fn manual_pages_keep_the_lines_of_examples_and_read_the_same_in_any_locale() {
     let call = world.program("man", words).env("LC_ALL", "C").env("MANWIDTH", "80");
     let said = call.env("MANPAGER", "cat").env("MAN_KEEP_FORMATTING", "").run().ok().stdout();
     assert_eq!(said.lines().find(|line| line.chars().count() > 80), None);
-    assert_eq!(said.matches("\nSYNOPSIS\n").count(), 53, "all pages are shown");
+    assert_eq!(said.matches("\nSYNOPSIS\n").count(), 50, "all pages are shown");
     let text = shown("recant", "C");
     let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word}: {text}"));
     assert!(

@@ -99,8 +99,8 @@ fn every_document_has_the_shape_that_the_page_says() {
         ("recover", "recover"),
         ("checkpoint list", "checkpoint list"),
         ("checkpoint verify", "checkpoint verify"),
-        ("prune", "session prune --keep 0"),
-        ("prune", "checkpoint prune --keep 0"),
+        ("prune", "prune --sessions --keep 0"),
+        ("prune", "prune --checkpoints --keep 0"),
     ] {
         shapes.check(shape, &run(words).ok().json());
     }
@@ -184,9 +184,9 @@ fn every_document_has_the_shape_that_the_page_says() {
     for _ in 0..2 {
         shapes.check("discard", &run("discard named").ok().json());
     }
-    shapes.check("prune", &run("session prune --keep 0 --dry-run").ok().json());
-    shapes.check("prune", &run("session prune --keep 0").ok().json());
-    shapes.check("prune", &run("checkpoint prune --keep 0").ok().json());
+    shapes.check("prune", &run("prune --sessions --keep 0 --dry-run").ok().json());
+    shapes.check("prune", &run("prune --sessions --keep 0").ok().json());
+    shapes.check("prune", &run("prune --checkpoints --keep 0").ok().json());
     shapes.check("log", &run("log").ok().json());
     shapes.check("log --verify", &run("log --verify").ok().json());
     let log = agents.store().join("log.jsonl");
@@ -225,7 +225,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("error", &run("show none").with(1).json_err());
     let damaged = run("session new").ok().json()["id"].as_str().unwrap().to_owned();
     world.stage_write(&damaged, "f", "x").write(world.session(&damaged).join("session.json"), "");
-    let pruned = run(&format!("session prune {damaged}")).ok().json();
+    let pruned = run(&format!("prune --sessions {damaged}")).ok().json();
     assert_eq!(pruned["lost"].as_array().unwrap().len(), 1);
     shapes.check("prune", &pruned);
 
@@ -246,7 +246,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap --dry-run").ok().json());
     shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap --safe").with(4).json());
     shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap").ok().json());
-    shapes.check("snapshot prune", &run("snapshot prune snap --keep 1 --dry-run").ok().json());
+    shapes.check("prune --snapshots", &run("prune --snapshots snap --keep 1 --dry-run").ok().json());
     world.write("node_modules/one", "1").write("dist/app", "built");
     let agent = Agent::begin(&world, "claude", "s");
     agent.prompt("edit it");
@@ -276,7 +276,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     }
     shapes.check("prune all", &run("prune --dry-run").ok().json());
     shapes.check("prune all", &run("prune -y").ok().json());
-    shapes.check("snapshot prune", &run("snapshot prune snap --keep 1").ok().json());
+    shapes.check("prune --snapshots", &run("prune --snapshots snap --keep 1").ok().json());
     let (before, after) = ("1".repeat(40), "2".repeat(40));
     world.write("snap/.git/HEAD", "ref: refs/heads/main\n").write("snap/.git/refs/heads/main", before);
     shapes.check("snapshot create", &run("snapshot create snap").ok().json());

@@ -185,7 +185,7 @@ fn an_original_that_is_missing_or_damaged_is_no_damage_and_the_next_run_makes_it
 #[test]
 fn originals_go_with_what_is_discarded_and_with_the_checkpoint() {
     each_that_can(|desk| {
-        for end in ["discard ID", "commit ID; checkpoint prune ID -y"] {
+        for end in ["discard ID", "commit ID; prune --checkpoints ID -y"] {
             made(desk, "echo old > f");
             desk.run("echo n >> f").ok();
             let id = desk.ids().pop().expect("a session");

@@ -758,7 +758,7 @@ fn a_forced_commit_beside_what_is_in_leaves_the_session_readable() {
     world.recant(&format!("rollback {id}")).ok();
     assert_eq!(world.read("d/x"), "x");
     // What was kept beside is back, and nothing of anybody's is lost with the session.
-    let pruned = world.recant("session prune --keep 0 --dry-run").ok();
+    let pruned = world.recant("prune --sessions --keep 0 --dry-run").ok();
     assert!(pruned.stdout().contains(&id), "{pruned}");
 }
 

@@ -75,7 +75,7 @@ fn sessions_of_a_moment_or_of_a_clock_set_back_keep_their_order_and_expire_none_
         shifted(&library, world.call(["discard", "-y", id]), time).run().ok();
     }
     // Only the one of 1970 is older than a day; those of later years are not younger than nothing.
-    let said = world.recant("session prune --older-than 1d --dry-run --json").ok().json();
+    let said = world.recant("prune --sessions --older-than 1d --dry-run --json").ok().json();
     let text = said.to_string();
     assert_eq!(ids.iter().filter(|id| text.contains(id.as_str())).collect::<Vec<_>>(), [&ids[3]], "{text}");
 }

@@ -1339,7 +1339,7 @@ fn an_operation_cut_off_on_a_file_system_that_is_gone_for_good_can_be_ended() {
         let count = format!("grep -rlx old tree/real {} | wc -l", world.store().display());
         let kept = world.program("sh", ["-c", &count]).cwd(world.root()).run().ok().stdout();
         assert!(kept.trim() != "0", "{what}: no original is left");
-        world.recant(&format!("session prune {id} -y")).ok();
+        world.recant(&format!("prune --sessions {id} -y")).ok();
         Came::Used(came)
     });
     tally.saw("undone", 20).saw("settled", 4);

@@ -91,7 +91,7 @@ fn many_sessions(count: u64) {
         assert!(begun.elapsed().as_secs() < 60, "{words:?}");
     }
     assert_eq!(world.recant("list --json").ok().rows().len() as u64, count + 1);
-    bounded(&world, &["session", "prune", "--keep", "1", "--dry-run"], FIXED + 2048 * count);
+    bounded(&world, &["prune", "--sessions", "--keep", "1", "--dry-run"], FIXED + 2048 * count);
 }
 
 fn sparse_file(bytes: u64) {

@@ -153,7 +153,7 @@ fn what_is_restored_or_imported_belongs_to_the_project_where_that_was_done() {
     let world = two_projects();
     let id = staged(&world, "web", "web");
     let stream = world.call(["session", "export", &id]).run().ok().out;
-    world.recant(&format!("session prune {id}")).ok();
+    world.recant(&format!("prune --sessions {id}")).ok();
     world.call(["session", "import"]).cwd(world.path("src")).stdin(stream).run().ok();
     world.recant_in("web", "commit last").with(1);
     world.recant_in("src", "commit last").ok();
@@ -432,11 +432,11 @@ fn recant_alone_says_what_is_open_in_this_project_each_with_the_next_command() {
     assert!(said.lines().count() <= 20 && said.lines().all(|line| line.chars().count() <= 80), "{said}");
     assert!(said.contains("and 2 more") && said.contains("and 4 more"), "{said}");
     // Without its checkpoint nothing can be done with it but to remove its record.
-    world.recant(&format!("checkpoint prune {committed} -y")).ok();
+    world.recant(&format!("prune --checkpoints {committed} -y")).ok();
     assert!(!world.recant_in("web", "").ok().stdout().contains(&committed[16..]));
     let said = world.recant(&format!("discard {committed}")).with(1);
-    assert!(said.stderr().contains(&format!("recant session prune {committed} removes its record")), "{said}");
-    world.recant(&format!("session prune {committed} -y")).ok();
+    assert!(said.stderr().contains(&format!("recant prune --sessions {committed} removes its record")), "{said}");
+    world.recant(&format!("prune --sessions {committed} -y")).ok();
 }
 
 #[test]
@@ -476,9 +476,9 @@ fn an_agent_without_a_terminal_makes_nothing_real_unless_a_person_s_settings_all
     // What ends that something can be taken back is a person's, too.
     for words in [
         "prune -y",
-        "session prune --keep 0",
-        "checkpoint prune last",
-        "snapshot prune --keep 0",
+        "prune --sessions --keep 0",
+        "prune --checkpoints last",
+        "prune --snapshots --keep 0",
         "recover deploy --finish",
         "discard --all -y",
     ] {

@@ -206,9 +206,9 @@ fn who_ends_without_a_word_has_changed_nothing() {
 fn a_signal_to_what_gives_up_sessions_leaves_each_whole_or_given_up_and_said() {
     for (words, first) in [
         ("discard A", ""),
-        ("checkpoint prune A B -y", "commit"),
-        ("session prune A B -y", "commit"),
-        ("session prune A B -y", "damage"),
+        ("prune --checkpoints A B -y", "commit"),
+        ("prune --sessions A B -y", "commit"),
+        ("prune --sessions A B -y", "damage"),
     ] {
         let scene = Scene::edited(&["f", "g"]);
         let header = |id: &String| scene.world.session(id).join("session.json");
@@ -255,7 +255,7 @@ fn a_signal_to_what_changes_the_store_alone_leaves_nothing_or_all_of_it_and_says
     let content = |scene: &mut Scene| scene.stdin = b"new content".to_vec();
     let exported = |scene: &mut Scene| {
         scene.stdin = scene.call("session export A").run().ok().out;
-        scene.call("session prune A -y").run().ok();
+        scene.call("prune --sessions A -y").run().ok();
     };
     let one = |scene: &mut Scene| {
         scene.call("snapshot create .").run().ok();
@@ -278,8 +278,8 @@ fn a_signal_to_what_changes_the_store_alone_leaves_nothing_or_all_of_it_and_says
         ("session import", &exported),
         ("snapshot create . --label one", &one),
         ("snapshot create . --keep 2", &snapshots),
-        ("snapshot prune . --number 0", &snapshots),
-        ("snapshot prune . --all -y", &snapshots),
+        ("prune --snapshots . --number 0", &snapshots),
+        ("prune --snapshots . --all -y", &snapshots),
     ] {
         let mut scene = Scene::edited(&["f"]);
         scene.world.write("full/a", "1").write("full/b", "2");

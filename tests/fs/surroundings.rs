@@ -104,7 +104,7 @@ fn what_is_held_of_deep_directories_is_removed_with_few_descriptors() {
     before.assert_same(&world.manifest(), "rolled back");
     run(&world);
     limited(&world, limit, "discard -y last").ok();
-    limited(&world, limit, "session prune --keep 0 --yes").ok();
+    limited(&world, limit, "prune --sessions --keep 0 --yes").ok();
     let left = std::fs::read_dir(world.store().join("sessions")).expect("the store").count();
     assert_eq!(left, 0, "sessions");
 }
@@ -115,10 +115,10 @@ fn what_is_held_of_deep_directories_is_removed_with_few_descriptors() {
 fn a_discard_or_prune_that_fails_says_what_was_given_up() {
     for (words, first, error) in [
         ("discard A -y", &[][..], 5),
-        ("session prune A B -y", &["commit", "rollback"], 5),
-        ("checkpoint prune A B -y", &["commit"], 5),
+        ("prune --sessions A B -y", &["commit", "rollback"], 5),
+        ("prune --checkpoints A B -y", &["commit"], 5),
         // A header that is not written gives nothing up, also where there is nothing to give up.
-        ("checkpoint prune A", &[], 28),
+        ("prune --checkpoints A", &[], 28),
     ] {
         let verb = words.split(" A").next().expect("a verb");
         let scene = || {
@@ -146,13 +146,13 @@ fn a_discard_or_prune_that_fails_says_what_was_given_up() {
                 0 => assert!(is_given_up, "{what}"),
                 1 => assert!(!is_given_up && !is_told, "{what}"),
                 // A prune that failed has no line in the log.
-                status => assert_eq!((status, is_given_up, is_told || verb == "session prune"), (4, true, true), "{what}"),
+                status => assert_eq!((status, is_given_up, is_told || verb == "prune --sessions"), (4, true, true), "{what}"),
             }
             if verb == "discard" && said.status == 4 {
                 let says = |text: &str| said.stderr().contains(text);
                 assert!(says("is discarded; not all that it held is removed"), "{what}");
-                assert!(says(&format!("recant session prune {} removes the rest", ids[0])), "{what}");
-                world.recant(&format!("session prune {} --yes", ids[0])).ok();
+                assert!(says(&format!("recant prune --sessions {} removes the rest", ids[0])), "{what}");
+                world.recant(&format!("prune --sessions {} --yes", ids[0])).ok();
                 assert!(!world.session(&ids[0]).exists(), "{what}");
             }
             if is_given_up || is_told { Came::Used(said.status) } else { Came::Unchanged(said.status) }
@@ -403,7 +403,7 @@ fn what_somebody_changes_between_a_kill_and_the_recovery_stays_and_is_named() {
 #[test]
 fn a_prune_killed_before_any_step_leaves_a_session_whole_or_gone_and_no_other_touched() {
     let row = Sweep {
-        name: "session prune",
+        name: "prune --sessions",
         scene: &|| {
             let world = World::new();
             let [kept, gone] = ["kept", "gone"].map(|name| world.edited(name));
@@ -412,7 +412,7 @@ fn a_prune_killed_before_any_step_leaves_a_session_whole_or_gone_and_no_other_to
             }
             Some((world, kept, gone))
         },
-        verb: &|(world, _, gone)| world.call(["session", "prune", gone, "-y"]),
+        verb: &|(world, _, gone)| world.call(["prune", "--sessions", gone, "-y"]),
         order: "kill:N",
     };
     let tally = row.run(|(world, kept, gone), _, what| {

@@ -318,7 +318,7 @@ fn what_was_put_aside_is_in_the_way_of_no_later_commit_of_an_imported_session() 
         writer.write_all(late.as_bytes()).expect("a write");
         scene.ok("rollback --force");
         let stream = scene.ok("session export").out;
-        scene.ok("session prune --yes");
+        scene.ok("prune --sessions --yes");
         scene.world.call(["session", "import"]).stdin(stream).run().ok();
     }
     let kept: BTreeSet<_> = scene.kept().into_iter().collect();
@@ -454,7 +454,7 @@ impl Working {
         }
         let spots = if two { scene.world.path(".recant-*/") } else { scene.session().join("checkpoint/objects/*/") };
         let (verb, spots) = (if two { "commit" } else { "rollback" }, spots.display().to_string());
-        Some(Self { scene, verb, orders: String::new(), spots, status: 0, says: "", then: &["session prune --keep 0"] })
+        Some(Self { scene, verb, orders: String::new(), spots, status: 0, says: "", then: &["prune --sessions --keep 0"] })
     }
 
     /// A new directory comes off the tree again, as the commit fails at a later step; beside a file that somebody writes to, if `has_more`,
@@ -472,7 +472,7 @@ impl Working {
         let (says, then): (_, &[_]) = match has_more {
             true => ("c: somebody changed", &[]),
             // It is nobody's obstacle.
-            false => ("", &["recover", "session write ID f", "commit ID", "session prune --keep 0"]),
+            false => ("", &["recover", "session write ID f", "commit ID", "prune --sessions --keep 0"]),
         };
         Some(Self { scene, verb: "commit", orders, spots: spots.display().to_string(), status: 4, says, then })
     }

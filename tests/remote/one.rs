@@ -62,7 +62,7 @@ fn every_verb_says_there_what_it_says_here() {
     assert_eq!(conflict.status, 3, "{conflict}");
     far("snapshot create new").ok();
     alike("snapshot list new");
-    far("checkpoint prune upgrade").ok();
+    far("prune --checkpoints upgrade").ok();
     far("discard upgrade").with(1);
     assert!(!world.store().exists(), "the near side has made a store");
     assert!(host.store().join("sessions").join(&id).is_dir());

@@ -414,7 +414,7 @@ fn a_discarded_session_is_refused_and_an_imported_one_is_committed_and_taken_bac
     let Some(terminal) = Terminal::usual(&world) else { return };
     terminal.line("recant review w; echo \"end=$?\"").sees("end=1");
     let before = world.manifest();
-    world.recant("session prune w -y").ok();
+    world.recant("prune --sessions w -y").ok();
     world.call(["session", "import"]).stdin(stream).run().ok();
     terminal.line("clear").line("recant review").sees("6 changes");
     act(&terminal, "A c", "Commit 6 changes of 6?");

@@ -311,7 +311,7 @@ fn what_waits_is_neither_discarded_nor_pruned_nor_made_to_wait_again_and_the_adv
     assert!(said.stderr().contains(&format!("recant rollback {id} takes it back, then discard it")), "{said}");
     assert!(!said.stderr().contains("prune"), "{said}");
     let other = world.begin();
-    for (words, what) in [(["checkpoint", "prune"], "the checkpoint of"), (["session", "prune"], "session")] {
+    for (words, what) in [(["prune", "--checkpoints"], "the checkpoint of"), (["prune", "--sessions"], "session")] {
         for more in [&[][..], &["--dry-run"]] {
             // Nothing of what is named beside it goes either.
             let said = world.call(words.iter().chain(&[&*other, &id, "-y"]).chain(more)).run().with(1);
@@ -324,13 +324,13 @@ fn what_waits_is_neither_discarded_nor_pruned_nor_made_to_wait_again_and_the_adv
     overdue(&world, &id);
     world.recant("session new").ok();
     before.assert_same(&world.manifest(), "taken back all the same");
-    world.call(["session", "prune", &id, "-y"]).run().ok();
+    world.call(["prune", "--sessions", &id, "-y"]).run().ok();
     // Confirmed, it is as any other.
     let (world, id, _) = waiting();
     world.call(["confirm", &id]).run().ok();
     let said = world.call(["discard", &id, "-y"]).run().with(1);
-    assert!(said.stderr().contains(&format!("recant checkpoint prune {id}")), "{said}");
-    world.call(["checkpoint", "prune", &id, "-y"]).run().ok();
+    assert!(said.stderr().contains(&format!("recant prune --checkpoints {id}")), "{said}");
+    world.call(["prune", "--checkpoints", &id, "-y"]).run().ok();
     // Taken back, it can be discarded.
     let (world, id, before) = waiting();
     world.call(["rollback", &id]).run().ok();
@@ -355,7 +355,7 @@ fn a_record_that_is_garbled_is_named_by_every_verb_and_decided_by_a_word_or_a_ro
         assert!(said.stderr().contains(&named), "{said}");
         let json = world.recant("status --json").with(4).json();
         assert_eq!((&json["damaged"][0]["id"], json["damaged"].as_array().map(Vec::len)), (&id.as_str().into(), Some(1)));
-        let said = world.call(["checkpoint", "prune", &id, "-y"]).run().with(1);
+        let said = world.call(["prune", "--checkpoints", &id, "-y"]).run().with(1);
         assert!(said.stderr().contains("it waits to be confirmed; its deadline is unreadable"), "{said}");
         assert_eq!(world.status(&id), "committed");
         world.call([verb, &id]).run().ok();

@@ -289,8 +289,8 @@ fn the_same_stream_twice_is_nothing_and_another_session_of_that_id_is_refused() 
     // One that was discarded is here, but holds nothing.
     there.call(["discard", &id]).run().ok();
     let said = import(&world, &there, &stream).with(1);
-    assert!(said.stderr().contains("is here already") && said.stderr().contains("session prune"), "{said}");
-    there.call(["session", "prune", &id]).run().ok();
+    assert!(said.stderr().contains("is here already") && said.stderr().contains("prune --sessions"), "{said}");
+    there.call(["prune", "--sessions", &id]).run().ok();
     import(&world, &there, &stream).ok();
     there.call(["commit", &id]).run().ok();
     assert_eq!(there.read("notes.txt"), "new");
@@ -567,7 +567,7 @@ fn an_import_that_is_cut_off_before_any_step_leaves_no_half_session() {
             there.recant("recover");
             // What was left had no name, and went.
             assert_eq!(sessions(there), [&*id], "{what}");
-            there.call(["session", "prune", &id]).run().ok();
+            there.call(["prune", "--sessions", &id]).run().ok();
             Came::Unchanged(is_here)
         });
         assert!(tally.steps >= 20, "{order}: only {} steps", tally.steps);

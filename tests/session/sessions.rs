@@ -111,7 +111,7 @@ fn a_garbled_session_never_hides_the_others() {
     world.mkdir(world.store().join("sessions/stray"));
     for verb in ["list", "status", "checkpoint list"] {
         let said = world.recant(verb).with(4);
-        assert!([&*bad, &*cut, "stray", "recant session prune ID"].iter().all(|name| said.stderr().contains(name)), "{said}");
+        assert!([&*bad, &*cut, "stray", "recant prune --sessions ID"].iter().all(|name| said.stderr().contains(name)), "{said}");
     }
     let listed = world.recant("list --json").with(4).json();
     assert_eq!((listed["sessions"].as_array().unwrap().len(), listed["damaged"].as_array().unwrap().len()), (1, 4), "{listed}");
@@ -334,7 +334,7 @@ fn a_session_that_needs_a_newer_recant_is_shown_and_not_changed() {
         format!("session write {pending} h --from /dev/null"),
         format!("session rename {pending} other"),
         format!("rollback {committed}"),
-        format!("session prune {committed}"),
+        format!("prune --sessions {committed}"),
     ] {
         let said = world.recant(&words);
         assert_eq!(said.status, 1, "{words}: {said}");
@@ -420,7 +420,7 @@ fn two_recants_on_one_session_and_the_second_ends_at_once() {
     recant: session <id1> is held by another recant
             nothing was changed; try again when it has ended
     "#);
-    assert_snapshot!(world.call(["session", "prune", &id]).run(), @r#"
+    assert_snapshot!(world.call(["prune", "--sessions", &id]).run(), @r#"
     status 4
     --- stderr
     recant: session <id1> stays: another recant holds it
@@ -475,7 +475,7 @@ fn what_is_on_the_tree_cannot_be_discarded() {
     --- stderr
     recant: session <id1>: it is committed: its changes are on the tree
             nothing was changed
-            recant rollback <id1> first; or recant checkpoint prune <id1> gives up its rollback
+            recant rollback <id1> first; or recant prune --checkpoints <id1> gives up its rollback
     "#);
     world.call(["rollback", &id]).run().ok();
     world.call(["discard", &id]).run().ok();
@@ -488,21 +488,24 @@ fn prune_takes_what_nothing_needs_and_the_rest_only_by_name() {
     for words in [["commit", &committed], ["commit", &back], ["rollback", &back], ["discard", &gone]] {
         world.call(words).run().ok();
     }
-    assert_snapshot!(world.recant("session prune"), @r#"
+    assert_snapshot!(world.recant("prune --sessions"), @r#"
     status 2
     --- stderr
     recant: which sessions? give an age, a number to keep, a size, or ids
             nothing was changed
-            recant session prune --older-than 30d, --keep 50, --max-size 1G, or ID…; or set retention.* in the settings
+            recant prune --sessions --older-than 30d, --keep 50, --max-size 1G, or ID…; or set retention.* in the settings
     "#);
     let before = common::manifest(&world.store());
-    let dry = world.recant("session prune --keep 0 --dry-run").ok().stdout();
+    let dry = world.recant("prune --sessions --keep 0 --dry-run").ok().stdout();
     before.assert_same(&common::manifest(&world.store()), "a dry run changes nothing");
-    let pruned = world.recant("session prune --keep 0").ok().stdout();
+    let pruned = world.recant("prune --sessions --keep 0").ok().stdout();
     assert_eq!((&*dry, &*pruned), (&*format!("{back}\n{gone}\n"), &*format!("{back}\n{gone}\n")));
     assert_eq!(world.recant("list --json").json()["sessions"].as_array().unwrap().len(), 2);
-    assert_eq!(world.recant("session prune --older-than 0s").ok().stdout(), "");
-    assert_eq!(world.call(["session", "prune", &pending, &committed]).run().ok().stdout(), format!("{pending}\n{committed}\n"));
+    assert_eq!(world.recant("prune --sessions --older-than 0s").ok().stdout(), "");
+    assert_eq!(
+        world.call(["prune", "--sessions", &pending, &committed]).run().ok().stdout(),
+        format!("{pending}\n{committed}\n")
+    );
     assert_eq!(world.recant("list --json").json()["sessions"].as_array().unwrap().len(), 0);
     assert_eq!(world.read("c"), "new", "the tree is not involved");
 }
@@ -513,29 +516,29 @@ fn prune_by_conditions_says_what_it_leaves_as_it_is_committed_and_takes_that_whe
     let committed: Vec<String> = (0..4).map(|n| edited(&world, &format!("f{n}"))).collect();
     committed.iter().for_each(|id| drop(world.call(["commit", id]).run().ok()));
     let pending = edited(&world, "f4");
-    assert_snapshot!(world.recant("session prune --keep 1").masked_err(), @"
+    assert_snapshot!(world.recant("prune --sessions --keep 1").masked_err(), @"
     recant: 0 sessions pruned, 0 B
     recant: 3 sessions are committed; to give up their rollback:
-            recant session prune --keep 1 --committed
+            recant prune --sessions --keep 1 --committed
     ");
-    assert_snapshot!(world.recant("checkpoint prune --older-than 0s").masked_err(), @"
+    assert_snapshot!(world.recant("prune --checkpoints --older-than 0s").masked_err(), @"
     recant: 0 checkpoints pruned, 0 B
     recant: 4 sessions are committed; to give up their rollback:
-            recant checkpoint prune --older-than 0d --committed
+            recant prune --checkpoints --older-than 0d --committed
     ");
-    let dry = world.recant("session prune --keep 1 --committed --dry-run").ok().stdout();
-    let pruned = world.recant("session prune --keep 1 --committed").ok();
+    let dry = world.recant("prune --sessions --keep 1 --committed --dry-run").ok().stdout();
+    let pruned = world.recant("prune --sessions --keep 1 --committed").ok();
     assert_eq!(
         (dry.lines().collect::<Vec<_>>(), pruned.stdout()),
         (committed[..3].iter().map(|id| &**id).collect(), dry.clone())
     );
     assert!(!pruned.stderr().contains("committed"), "{pruned}");
-    world.call(["session", "prune", &pending, "--committed"]).run().with(2);
+    world.call(["prune", "--sessions", &pending, "--committed"]).run().with(2);
     // The newest has kept its rollback. What was never committed does not go unnamed.
-    let checkpoint = world.recant("checkpoint prune --keep 0 --committed").ok();
+    let checkpoint = world.recant("prune --checkpoints --keep 0 --committed").ok();
     assert_eq!(checkpoint.stdout(), format!("{}\n", committed[3]));
     world.call(["rollback", &committed[3]]).run().with(1);
-    world.recant("session prune --keep 0 --committed").ok();
+    world.recant("prune --sessions --keep 0 --committed").ok();
     assert_eq!(world.status(&pending), "pending");
 }
 
@@ -561,11 +564,11 @@ fn what_sessions_take_is_told_as_du_tells_it() {
     assert_eq!(status["prunable"]["needed_bytes"], sessions);
     let last = committed.last().unwrap();
     let gone = sessions - du(&world.session(last));
-    assert_eq!(world.recant("session prune --keep 1 --committed --dry-run --json").ok().json()["bytes"], gone);
+    assert_eq!(world.recant("prune --sessions --keep 1 --committed --dry-run --json").ok().json()["bytes"], gone);
     // As many of the oldest as bring it down to what the disk is to hold.
-    let fits = world.recant(&format!("session prune --max-size {} --committed --dry-run", sessions - 1)).ok();
+    let fits = world.recant(&format!("prune --sessions --max-size {} --committed --dry-run", sessions - 1)).ok();
     assert_eq!(fits.stdout(), format!("{}\n", committed[0]));
-    assert_eq!(world.recant("session prune --keep 1 --committed --json").ok().json()["bytes"], gone);
+    assert_eq!(world.recant("prune --sessions --keep 1 --committed --json").ok().json()["bytes"], gone);
     assert_eq!(world.recant("status --json").ok().json()["store"]["bytes"], du(&world.session(last)));
 }
 
@@ -587,7 +590,7 @@ fn what_was_committed_since_somebody_named_it_for_pruning_stays() {
     let mut commit = world.call(["commit", &id]).env("RECANT_STEPS", format!("run:{n}:sh {}", script.display())).command();
     let mut commit = commit.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
     until("the commit is at work", || begun.exists());
-    let mut prune = world.call(["session", "prune", &id]).command();
+    let mut prune = world.call(["prune", "--sessions", &id]).command();
     let mut prune = prune.stderr(Stdio::piped()).stdin(Stdio::null()).spawn().expect("it starts");
     // It has decided, and waits for the lock that the commit holds.
     let mut said = String::new();
@@ -615,13 +618,13 @@ fn prune_takes_no_change_that_was_never_committed_and_nothing_that_force_overwro
     let (back, given_up, forced) = (two(), two(), two());
     world.call(["rollback", &back]).run().ok();
     assert_eq!(world.call(["show", &back, "--json"]).run().json()["session"]["status"], "rolled_back");
-    world.call(["checkpoint", "prune", &given_up]).run().ok();
+    world.call(["prune", "--checkpoints", &given_up]).run().ok();
     world.call(["commit", &forced]).run().ok();
     world.write(format!("{forced}-f"), "somebody's");
     world.call(["rollback", &forced, "--force"]).run().ok();
     let before = common::manifest(&world.store());
-    assert_eq!(world.recant("session prune --keep 0").ok().stdout(), "");
-    assert_eq!(world.recant("checkpoint prune --keep 0").ok().stdout(), "");
+    assert_eq!(world.recant("prune --sessions --keep 0").ok().stdout(), "");
+    assert_eq!(world.recant("prune --checkpoints --keep 0").ok().stdout(), "");
     before.assert_same(&common::manifest(&world.store()), "all of it is still wanted");
     let status = world.recant("status --json").json();
     assert_eq!(status["prunable"]["unneeded"], 0, "{status}");
@@ -630,8 +633,8 @@ fn prune_takes_no_change_that_was_never_committed_and_nothing_that_force_overwro
     // What is committed for good does not keep the rest from being dropped.
     assert!(world.call(["discard", &given_up]).run().ok().stderr().contains("1 change"));
     assert!(world.exists(format!("{given_up}-f")) && !world.exists(format!("{given_up}-g")));
-    assert_eq!(world.recant("session prune --keep 0").ok().stdout(), format!("{given_up}\n"));
-    assert_eq!(world.call(["session", "prune", &back, &forced]).run().ok().stdout(), format!("{back}\n{forced}\n"));
+    assert_eq!(world.recant("prune --sessions --keep 0").ok().stdout(), format!("{given_up}\n"));
+    assert_eq!(world.call(["prune", "--sessions", &back, &forced]).run().ok().stdout(), format!("{back}\n{forced}\n"));
 }
 
 #[test]
@@ -644,20 +647,20 @@ fn a_session_with_a_garbled_header_is_pruned_by_its_whole_id_alone_and_all_that_
     world.call(["rollback", &id, "fresh"]).run().ok();
     world.write(world.session(&id).join("session.json"), "{");
     for key in ["last", &id[16..], &id[..18]] {
-        let said = world.call(["session", "prune", key]).run();
+        let said = world.call(["prune", "--sessions", key]).run();
         assert!([1, 5].contains(&said.status) && world.session(&id).exists(), "{said}");
     }
-    assert_eq!(world.recant("session prune --keep 0").ok().stdout(), "", "not by conditions");
+    assert_eq!(world.recant("prune --sessions --keep 0").ok().stdout(), "", "not by conditions");
     let said = world.call(["discard", &id]).run();
     assert_snapshot!(said, @r#"
     status 5
     --- stderr
     recant: /world/store/sessions/<id1>/session.json: the store is damaged: EOF while parsing an object at line 1 column 1
             nothing was changed
-            recant session prune <id1> drops it with all that it holds; with --dry-run it tells what that is
+            recant prune --sessions <id1> drops it with all that it holds; with --dry-run it tells what that is
     "#);
-    assert_eq!(world.call(["checkpoint", "prune", &id]).run(), said);
-    let dry = world.call(["session", "prune", &id, "--dry-run"]).run().ok();
+    assert_eq!(world.call(["prune", "--checkpoints", &id]).run(), said);
+    let dry = world.call(["prune", "--sessions", &id, "--dry-run"]).run().ok();
     assert_snapshot!(dry, @r#"
     status 0
     --- stdout
@@ -669,7 +672,7 @@ fn a_session_with_a_garbled_header_is_pruned_by_its_whole_id_alone_and_all_that_
     recant: 1 session would go, 8.0 KiB
     "#);
     assert!(world.session(&id).exists());
-    let pruned = world.call(["session", "prune", &id, "--json"]).run().ok().json();
+    let pruned = world.call(["prune", "--sessions", &id, "--json"]).run().ok().json();
     assert_eq!(pruned["lost"].as_array().unwrap().len(), 3, "{pruned}");
     assert!(!world.session(&id).exists());
     assert_eq!(world.recant("status").ok().stderr(), "");
@@ -697,7 +700,7 @@ fn of_a_garbled_session_whose_records_are_gone_too_the_directories_are_named() {
     for file in ["session.json", "changes.jsonl", "checkpoint/manifest.jsonl"] {
         world.write(world.session(&id).join(file), "garbled");
     }
-    assert_snapshot!(world.call(["session", "prune", &id]).run(), @r#"
+    assert_snapshot!(world.call(["prune", "--sessions", &id]).run(), @r#"
     status 0
     --- stdout
     <id1>
@@ -714,24 +717,24 @@ fn of_a_garbled_session_whose_records_are_gone_too_the_directories_are_named() {
 fn prune_keeps_the_newest_and_goes_by_age_and_by_the_settings() {
     let world = World::new();
     let ids: Vec<String> = (0..4).map(|_| world.begin()).collect();
-    assert_eq!(world.recant("session prune --older-than 1h").ok().stdout(), "");
-    assert_eq!(world.recant("session prune --keep 3").ok().stdout(), format!("{}\n", ids[0]));
+    assert_eq!(world.recant("prune --sessions --older-than 1h").ok().stdout(), "");
+    assert_eq!(world.recant("prune --sessions --keep 3").ok().stdout(), format!("{}\n", ids[0]));
     world.config("[retention]\nkeep = 2\n");
-    assert_eq!(world.recant("session prune -y").ok().stdout(), format!("{}\n", ids[1]));
-    assert_eq!(world.recant("session prune --keep 9").ok().stdout(), "");
-    assert_eq!(world.recant("session prune --max-size 1G").ok().stdout(), "");
+    assert_eq!(world.recant("prune --sessions -y").ok().stdout(), format!("{}\n", ids[1]));
+    assert_eq!(world.recant("prune --sessions --keep 9").ok().stdout(), "");
+    assert_eq!(world.recant("prune --sessions --max-size 1G").ok().stdout(), "");
 }
 
 #[test]
 fn checkpoint_prune_ends_a_rollback_only_by_name_and_none_where_nothing_is_on_the_tree() {
     let (world, id) = committed("f");
-    assert_eq!(world.recant("checkpoint prune --keep 0").ok().stdout(), "");
-    for verb in ["rollback", "checkpoint prune", "redo", "rollback"] {
+    assert_eq!(world.recant("prune --checkpoints --keep 0").ok().stdout(), "");
+    for verb in ["rollback", "prune --checkpoints", "redo", "rollback"] {
         world.recant(&format!("{verb} {id}")).ok();
     }
     assert_eq!(world.read("f"), "old");
     world.recant(&format!("redo {id}")).ok();
-    let said = world.recant("checkpoint prune last").ok();
+    let said = world.recant("prune --checkpoints last").ok();
     assert_eq!(said.stdout(), format!("{id}\n"));
     assert_eq!(said.stderr().matches("last is").count(), 1, "{said}");
     assert_snapshot!(world.call(["rollback", &id]).run(), @r#"
@@ -829,7 +832,7 @@ fn the_log_tells_what_was_done_also_of_sessions_that_are_gone() {
     for verb in ["commit", "rollback", "discard"] {
         world.call([verb, &id]).run().ok();
     }
-    world.call(["session", "prune", &id]).run().ok();
+    world.call(["prune", "--sessions", &id]).run().ok();
     assert_snapshot!(world.recant("log"), @"
     status 0
     --- stdout
@@ -1015,7 +1018,7 @@ fn room_for_a_rollback_is_kept_as_long_as_something_is_in() {
     assert_eq!(names(), kept, "undone");
     world.recant(&format!("rollback {id} f")).ok();
     assert_eq!(names(), kept, "one is still in");
-    world.recant(&format!("checkpoint prune {id}")).ok();
+    world.recant(&format!("prune --checkpoints {id}")).ok();
     assert_eq!(names(), 0, "there can be no rollback any more");
 }
 
@@ -1305,11 +1308,7 @@ fn prune_without_a_retention_leaves_sessions_and_says_what_would_take_them() {
     assert!(
         status().contains("could go     ") && status().contains(&format!("{what} prune keeps them: no retention.* is set\n"))
     );
-    assert!(
-        status().contains("             recant session prune --older-than 30d drops old ones, --keep 0 all\n"),
-        "{}",
-        status()
-    );
+    assert!(status().contains("             recant prune --sessions --older-than 30d drops old, --keep 0 all\n"), "{}", status());
     assert!(status().lines().all(|line| line.chars().count() <= 80) && !status().contains("prunable"), "{}", status());
     let said = world.recant("prune -y").ok();
     assert!(said.stderr().contains("no session goes: neither retention.keep nor retention.older_than is set"), "{said}");
@@ -1334,18 +1333,18 @@ fn every_prune_asks_at_a_terminal() {
     let (world, [finished, ..]) = prunable();
     for (words, question) in [
         ("prune".to_owned(), "Prune 1 session, 1 snapshot"),
-        ("session prune --keep 0".into(), "Prune 1 session"),
-        (format!("session prune {finished}"), "Prune session"),
-        (format!("checkpoint prune {finished}"), "Prune checkpoint"),
-        ("snapshot prune snap".into(), "Prune snapshot 0 of"),
-        ("snapshot prune snap --number 0".into(), "Prune snapshot 0 of"),
+        ("prune --sessions --keep 0".into(), "Prune 1 session"),
+        (format!("prune --sessions {finished}"), "Prune session"),
+        (format!("prune --checkpoints {finished}"), "Prune checkpoint"),
+        ("prune --snapshots snap".into(), "Prune snapshot 0 of"),
+        ("prune --snapshots snap --number 0".into(), "Prune snapshot 0 of"),
     ] {
         let Some((status, said)) = at_a_terminal(&world, &words, "n") else { return };
         assert!(status == 1 && said.contains(question) && said.contains("not confirmed"), "{words}: {status}: {said}");
     }
     assert_eq!(world.status(&finished), "rolled_back");
     assert_eq!(world.recant("snapshot list snap --json").ok().json()["snapshots"].as_array().unwrap().len(), 2);
-    for words in [format!("session prune {finished}"), "snapshot prune snap --number 0".into()] {
+    for words in [format!("prune --sessions {finished}"), "prune --snapshots snap --number 0".into()] {
         let Some((status, said)) = at_a_terminal(&world, &words, "y") else { return };
         assert_eq!(status, 0, "{words}: {said}");
     }

@@ -100,7 +100,7 @@ fn whatever_was_staged_for_a_path_is_one_net_change_of_the_true_original() {
             assert_eq!(before(&world, &id, "f")["size"], 8, "{what}");
             assert_eq!(world.call(["cat", &id, "f", "--before"]).run().ok().stdout(), "original", "{what}");
         }
-        world.call(["session", "prune", &id, "-y"]).run().ok();
+        world.call(["prune", "--sessions", &id, "-y"]).run().ok();
     }
     world.begin();
     assert_eq!(world.recant("show --json").status, 1, "a session without changes is not the last one");

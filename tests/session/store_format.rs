@@ -78,7 +78,7 @@ fn a_snapshot_is_restored_by_hand() {
     };
     check("0", &first);
     check("1", &second);
-    world.recant("snapshot prune --keep 1").ok();
+    world.recant("prune --snapshots --keep 1").ok();
     assert!(series.join("0.base").exists(), "the second is told from the first");
     check("1", &second);
 }

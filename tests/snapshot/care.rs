@@ -12,10 +12,10 @@ fn a_prune_without_conditions_names_the_settings_that_it_goes_by() {
     world.config("[snapshot]\nkeep = 2\n").write("f", "0");
     world.recant("snapshot create").ok();
     let line = "recant: by the settings: snapshot.keep is 2, snapshot.max_size 5.0 GiB (default)\n";
-    for words in ["snapshot prune", "snapshot prune --dry-run"] {
+    for words in ["prune --snapshots", "prune --snapshots --dry-run"] {
         assert!(world.recant(words).ok().stderr().starts_with(line), "{words}");
     }
-    assert!(!world.recant("snapshot prune --keep 1").ok().stderr().contains("settings"));
+    assert!(!world.recant("prune --snapshots --keep 1").ok().stderr().contains("settings"));
 }
 
 #[test]
@@ -44,9 +44,9 @@ fn status_counts_the_room_of_snapshots_and_names_what_is_damaged() {
 
     world.config("[store]\nwarn_size = '300K'\n");
     let said = world.recant("status").ok();
-    assert!(said.stderr().contains("above store.warn_size") && said.stdout().contains("recant snapshot prune DIR"), "{said}");
+    assert!(said.stderr().contains("above store.warn_size") && said.stdout().contains("recant prune --snapshots DIR"), "{said}");
 
-    snapshot(&world, &format!("prune {} --all", world.path("b").display())).ok();
+    world.recant(&format!("prune --snapshots {} --all", world.path("b").display())).ok();
     let manifest = series(&world).join("0.jsonl");
     std::fs::write(&manifest, "{").unwrap();
     let said = world.recant("status").with(4);
@@ -74,28 +74,28 @@ fn all_snapshots_of_a_directory_are_dropped_by_name_also_where_it_is_gone_or_the
     snapshot(&world, "create a").ok();
     let none = |said: &Said| assert!(said.stderr().contains("there are no snapshots of it"), "{said}");
 
-    snapshot(&world, "prune --all").with(2);
-    snapshot(&world, "prune a --all --keep 1").with(2);
-    let would = snapshot(&world, "prune a --all --dry-run").ok();
+    world.recant("prune --snapshots --all").with(2);
+    world.recant("prune --snapshots a --all --keep 1").with(2);
+    let would = world.recant("prune --snapshots a --all --dry-run").ok();
     assert_eq!((would.stdout(), snapshot(&world, "list a --json").ok().rows().len()), ("0\n1\n".into(), 2), "{would}");
-    let said = snapshot(&world, "prune a --all").ok();
+    let said = world.recant("prune --snapshots a --all").ok();
     assert!(said.stdout() == "0\n1\n" && said.stderr().contains("2 snapshots pruned"), "{said}");
     none(&snapshot(&world, "restore last --dir a").with(1));
-    none(&snapshot(&world, "prune --dir a --all").with(1));
+    none(&world.recant("prune --snapshots a --all").with(1));
     assert_eq!((world.read("a/f"), snapshot(&world, "list b --json").ok().rows().len()), ("2".into(), 1));
     assert_eq!(std::fs::read_dir(world.store().join("snapshots")).unwrap().count(), 1);
     assert_eq!(std::fs::read_dir(world.store().join("sessions")).unwrap().count(), 0, "nothing is left of them");
 
     assert_eq!(snapshot(&world, "create a").ok().stdout(), "0\n");
     world.remove("b");
-    snapshot(&world, "prune b --all").ok();
+    world.recant("prune --snapshots b --all").ok();
     world.write("b/f", "2");
     assert_eq!(snapshot(&world, "create b").ok().stdout(), "0\n");
 
-    snapshot(&world, "prune b --all").ok();
+    world.recant("prune --snapshots b --all").ok();
     std::fs::write(series(&world).join("folder.json"), "{").unwrap();
     snapshot(&world, "list a").with(5);
-    snapshot(&world, "prune a --all").ok();
+    world.recant("prune --snapshots a --all").ok();
     assert_eq!(std::fs::read_dir(world.store().join("snapshots")).unwrap().count(), 0);
 }
 
@@ -146,7 +146,7 @@ fn what_is_gone_or_lies_behind_a_link_now_has_its_snapshots_and_a_restore_says_w
     snapshot(&world, "create d").ok();
     std::fs::rename(world.path("d"), world.path("e")).expect("a rename");
     world.symlink("e", "d");
-    snapshot(&world, "prune d --all").ok();
+    world.recant("prune --snapshots d --all").ok();
     assert_eq!(std::fs::read_dir(world.store().join("snapshots")).expect("a directory").count(), 0, "what is a link now");
     // What the link leads to comes first where it has snapshots itself.
     snapshot(&world, "create -m own d").ok();
@@ -174,8 +174,8 @@ fn what_was_meant_otherwise_is_refused_with_the_call_that_does_it() {
         ("snapshot show last --dir f", 1, &format!("recant snapshot create {} takes the first", tree.join("f").display())),
         ("snapshot create a-word", 1, "name a directory or file that is there; -m gives a message"),
         ("snapshot create --label last", 1, "'last' always means the newest\n"),
-        ("snapshot delete 0", 2, "recant snapshot prune --number N takes one away"),
-        ("snapshot rm 0", 2, "recant snapshot prune --number N takes one away"),
+        ("snapshot delete 0", 2, "recant prune --snapshots --number N takes one away"),
+        ("snapshot rm 0", 2, "recant prune --snapshots --number N takes one away"),
         ("snapshot rollback 0", 2, "recant snapshot restore N makes the directory as it was"),
         ("snapshot revert", 2, "recant snapshot restore N makes the directory as it was"),
         ("revert", 2, "recant undo takes back what was committed"),
@@ -183,12 +183,12 @@ fn what_was_meant_otherwise_is_refused_with_the_call_that_does_it() {
         ("session rm ID f", 2, "recant session delete ID PATH stages a deletion"),
         ("snapshot create --keep x", 2, "a whole number is wanted"),
         ("snapshot create --max-files 2k", 2, "a whole number is wanted"),
-        ("snapshot prune --number x", 2, "a whole number is wanted"),
-        ("snapshot prune --keep -1", 2, "a whole number is wanted"),
-        ("session prune --keep x", 2, "a whole number is wanted"),
+        ("prune --snapshots --number x", 2, "a whole number is wanted"),
+        ("prune --snapshots --keep -1", 2, "a whole number is wanted"),
+        ("prune --sessions --keep x", 2, "a whole number is wanted"),
         ("rewind last 5000000000", 2, "it is too small or too large"),
-        ("snapshot prune -k 5", 2, "'-k' found\n        recant snapshot prune --help shows what it takes"),
-        ("snapshot prune --last 3", 2, "'--last' found\n        recant snapshot prune --help shows what it takes"),
+        ("prune --snapshots -k 5", 2, "'-k' found\n        recant prune --help shows what it takes"),
+        ("prune --snapshots --last 3", 2, "'--last' found\n        recant prune --help shows what it takes"),
     ] {
         let said = world.recant(words).with(status);
         assert!(said.stderr().contains(wanted), "{words}: {wanted}: {said}");
@@ -211,15 +211,15 @@ fn a_prune_takes_what_was_taken_longer_ago_but_never_the_newest() {
     std::thread::sleep(std::time::Duration::from_millis(2_100));
     create("2");
     create("3");
-    snapshot(&world, "prune --older-than 1h").ok();
+    world.recant("prune --snapshots --older-than 1h").ok();
     assert_eq!(numbers(&world), [0, 1, 2, 3]);
-    snapshot(&world, "prune --older-than 2s --keep 3").ok();
+    world.recant("prune --snapshots --older-than 2s --keep 3").ok();
     assert_eq!(numbers(&world), [1, 2, 3], "both have to hold");
-    assert_eq!(snapshot(&world, "prune --older-than 2s --dry-run").ok().stdout(), "1\n");
-    snapshot(&world, "prune --older-than 2s").ok();
+    assert_eq!(world.recant("prune --snapshots --older-than 2s --dry-run").ok().stdout(), "1\n");
+    world.recant("prune --snapshots --older-than 2s").ok();
     assert_eq!(numbers(&world), [2, 3]);
     std::thread::sleep(std::time::Duration::from_millis(1_100));
-    snapshot(&world, "prune --older-than 1s").ok();
+    world.recant("prune --snapshots --older-than 1s").ok();
     assert_eq!(numbers(&world), [3], "the newest stays");
     snapshot(&world, "restore last").ok();
 }
@@ -255,7 +255,7 @@ fn each_mark_of_a_project_tells_its_top() {
     let dirs = ["0", "none/sub"].map(|name| world.path(name).to_str().expect("plain").to_owned());
     for (n, dir) in dirs.iter().enumerate() {
         let words = |verb: &str| world.call(["snapshot", verb, "--dir", dir, "--json"]).run().ok().json();
-        for verb in ["create", "list", "prune"] {
+        for verb in ["create", "list"] {
             assert_eq!(words(verb)["directory"].as_str(), Some(&**dir), "{verb}");
         }
         world.call(["snapshot", "create", "--dir", dir, &dirs[1 - n]]).run().with(2);

@@ -128,10 +128,10 @@ fn what_a_create_that_failed_could_not_take_away_again_is_said() {
         let steps: Vec<String> = (step + 1..step + 20).map(|n| format!("fail:{n}:5")).collect();
         let said = scene.with("snapshot create", &format!("fail:{step}:28;{}", steps.join(";")));
         let stays = content(&scene.world) != before && said.status != 0 && scene.numbers() == [0];
-        assert_eq!(said.stderr().contains("snapshot prune "), stays, "step {step}: {said}");
+        assert_eq!(said.stderr().contains("prune --snapshots "), stays, "step {step}: {said}");
         assert_eq!(said.stderr().contains("stays in the store"), stays, "step {step}: {said}");
         left += u32::from(stays);
-        scene.world.recant("snapshot prune").ok();
+        scene.world.recant("prune --snapshots").ok();
         assert!(!stays || content(&scene.world) == before, "step {step}: {said}");
         if said.status == 0 {
             return assert!(left > 3 || !sweep::is_whole(), "{left}");
@@ -217,7 +217,7 @@ fn a_prune_killed_before_any_step_frees_nothing_that_is_needed() {
 }
 
 fn kill_a_prune(gone: [u64; 2], stay: &[u64], scene: fn() -> Scene) {
-    let words = format!("snapshot prune --number {} --number {}", gone[0], gone[1]);
+    let words = format!("prune --snapshots --number {} --number {}", gone[0], gone[1]);
     let used = |scene: &Scene| {
         let names = std::fs::read_dir(series(&scene.world)).expect("its names");
         let mut names: Vec<_> = names.map(|name| name.expect("a name").file_name()).collect();
@@ -232,9 +232,9 @@ fn kill_a_prune(gone: [u64; 2], stay: &[u64], scene: fn() -> Scene) {
         scene.all_whole(what);
         let numbers = scene.numbers();
         for n in gone.into_iter().filter(|n| numbers.contains(n)) {
-            scene.world.recant(&format!("snapshot prune --number {n}")).ok();
+            scene.world.recant(&format!("prune --snapshots --number {n}")).ok();
         }
-        scene.world.recant("snapshot prune").ok();
+        scene.world.recant("prune --snapshots").ok();
         assert_eq!(scene.numbers(), stay, "{what}");
         assert_eq!(used(scene), wanted, "{what}: the next prune frees the rest");
         scene.all_whole(what);
@@ -246,9 +246,9 @@ fn kill_a_prune(gone: [u64; 2], stay: &[u64], scene: fn() -> Scene) {
 #[test]
 fn all_snapshots_of_a_directory_are_dropped_or_none_is_when_that_is_killed() {
     let row = Sweep {
-        name: "snapshot prune --all",
+        name: "prune --snapshots --all",
         scene: &|| Some(Scene::many()),
-        verb: &|scene| scene.call(&format!("snapshot prune {} --all", scene.world.tree().display())),
+        verb: &|scene| scene.call(&format!("prune --snapshots {} --all", scene.world.tree().display())),
         order: "kill:N",
     };
     let tally = row.run(|scene, _, what| {
@@ -260,7 +260,7 @@ fn all_snapshots_of_a_directory_are_dropped_or_none_is_when_that_is_killed() {
             scene.states = BTreeMap::from([(0, scene.world.manifest())]);
             scene.all_whole(what);
         }
-        scene.call(&format!("snapshot prune {} --all", scene.world.tree().display())).run().ok();
+        scene.call(&format!("prune --snapshots {} --all", scene.world.tree().display())).run().ok();
         // Whatever begins a session sweeps.
         let id = scene.world.begin();
         let snapshots = std::fs::read_dir(scene.world.store().join("snapshots")).expect("a directory").count();
@@ -277,7 +277,7 @@ fn all_snapshots_of_a_directory_are_dropped_or_none_is_when_that_is_killed() {
 #[test]
 fn a_create_that_waited_while_all_were_dropped_takes_none_where_nobody_looks() {
     let scene = Scene::changed();
-    let drop_all = || scene.world.call(["snapshot", "prune", "--all", "--dir", "."]);
+    let drop_all = || scene.world.call(["prune", "--snapshots", "--all", "."]);
     let steps = steps_of(drop_all);
     let is_it = |step: &String| step.contains("/snapshots/") && step.contains("rename");
     let takes_the_name = 1 + steps.iter().position(is_it).unwrap_or_else(|| panic!("no rename: {steps:?}"));
@@ -396,7 +396,7 @@ fn a_prune_beside_a_create_frees_nothing_that_it_names() {
     // Content of snapshot 0 alone comes back while that is pruned.
     scene.world.write("gone/x", "x").write("a", "1");
     let state = scene.world.manifest();
-    let prune = format!("{} snapshot prune --number 0 > pruned 2>&1 &", common::recant());
+    let prune = format!("{} prune --snapshots --number 0 > pruned 2>&1 &", common::recant());
     let said = scene.with("snapshot create", &format!("run:8:cd {} && {prune}", scene.world.root().display())).ok();
     scene.states.insert(said.id().parse().expect("a number"), state);
     let pruned = || std::fs::read_to_string(scene.world.root().join("pruned")).unwrap_or_default();

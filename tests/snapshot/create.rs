@@ -63,9 +63,9 @@ fn used(world: &World) -> u64 {
 
 /// Prunes, after a dry run that has to say the same. Gives the bytes that became free.
 fn prune(world: &World, words: &str) -> u64 {
-    let (before, told) = (used(world), world.recant(&format!("snapshot prune {words} --dry-run --json")).ok().json());
+    let (before, told) = (used(world), world.recant(&format!("prune --snapshots {words} --dry-run --json")).ok().json());
     assert_eq!(used(world), before, "nothing is done");
-    let done = world.recant(&format!("snapshot prune {words} --json")).ok().json();
+    let done = world.recant(&format!("prune --snapshots {words} --json")).ok().json();
     assert_eq!((&told["pruned"], &told["bytes"]), (&done["pruned"], &done["bytes"]), "prune {words}");
     let freed = done["bytes"].as_u64().expect("bytes");
     assert_eq!(before - used(world), freed, "prune {words}");
@@ -125,17 +125,17 @@ fn any_snapshot_of_a_chain_comes_back_also_when_others_are_pruned() {
     [3, 0, 7, 5, 1, 6, 2, 4].into_iter().for_each(check);
     // A base that others are told from, a whole one, one in the middle.
     for gone in [0, 5, 2] {
-        world.recant(&format!("snapshot prune --number {gone}")).ok();
+        world.recant(&format!("prune --snapshots --number {gone}")).ok();
         (0..8).filter(|n| world.recant(&format!("snapshot show {n}")).status == 0).for_each(check);
     }
-    assert_eq!(world.recant("snapshot prune --keep 2").ok().stdout(), "1\n3\n4\n");
+    assert_eq!(world.recant("prune --snapshots --keep 2").ok().stdout(), "1\n3\n4\n");
     [6, 7].into_iter().for_each(check);
     assert_eq!(number(&world, ""), "8", "never given again");
     let said = restore(&world, "0").with(1);
     assert!(said.stderr().contains("no snapshot \"0\"; there are 6, 7, 8"), "{said}");
-    let said = world.recant("snapshot prune --number 8").with(1);
+    let said = world.recant("prune --snapshots --number 8").with(1);
     assert!(said.stderr().contains("is the newest, which stays"), "{said}");
-    world.recant("snapshot prune --keep 0").ok();
+    world.recant("prune --snapshots --keep 0").ok();
     assert_eq!(number(&world, ""), "9");
 }
 
@@ -419,8 +419,8 @@ fn a_damaged_snapshot_hides_no_other_and_keeps_all_content() {
     std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
     let said = world.recant("snapshot list").with(4);
     assert_eq!((said.stdout().lines().count(), said.stderr().contains("snapshot 2: ")), (4, true), "{said}");
-    let said = world.recant("snapshot prune --number 1").with(4);
-    assert!(said.stderr().contains("recant snapshot prune --number N removes them"), "{said}");
+    let said = world.recant("prune --snapshots --number 1").with(4);
+    assert!(said.stderr().contains("recant prune --snapshots --number N removes them"), "{said}");
     let names = std::fs::read_dir(series(&world)).unwrap().map(|name| name.unwrap().path());
     assert_eq!(names.filter(|path| path.extension().is_some_and(|x| x == "pack")).count(), 4);
     for _ in 0..2 {
@@ -428,7 +428,7 @@ fn a_damaged_snapshot_hides_no_other_and_keeps_all_content() {
             restore(&world, &n.to_string()).ok();
             states[n].assert_same(&world.manifest(), &format!("snapshot {n}"));
         }
-        world.recant("snapshot prune --number 2");
+        world.recant("prune --snapshots --number 2");
     }
 }
 
@@ -979,10 +979,10 @@ fn a_snapshot_with_a_label_goes_by_no_setting() {
     // It is none of the two that are kept, either.
     assert_eq!(numbers(&world), [0, 3, 4]);
     world.recant("prune -y").ok();
-    world.recant("snapshot prune").ok();
+    world.recant("prune --snapshots").ok();
     assert_eq!(numbers(&world), [0, 3, 4]);
     // What the call itself says goes for it, too.
-    world.recant("snapshot prune --keep 1").ok();
+    world.recant("prune --snapshots --keep 1").ok();
     assert_eq!(numbers(&world), [4]);
 }
 
@@ -995,7 +995,7 @@ fn a_label_of_two_snapshots_is_the_newest_one_s_which_is_said() {
     let said = world.recant("snapshot create --label rel1").ok();
     assert!(said.stderr().contains("rel1 is snapshot 2 from now on, and no longer snapshot 0"), "{said}");
     assert!(world.recant("snapshot show rel1").ok().stdout().contains("snapshot   2 of"));
-    world.recant("snapshot prune --number 0").ok();
+    world.recant("prune --snapshots --number 0").ok();
 }
 
 #[test]

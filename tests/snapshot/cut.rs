@@ -149,7 +149,7 @@ fn what_the_command_left_running_is_waited_for() {
 
 #[test]
 fn every_verb_that_changes_something_makes_it_first() {
-    let prunes = ["prune -y", "snapshot prune --keep 99"];
+    let prunes = ["prune -y", "prune --snapshots --keep 99"];
     for words in ["rollback last", "session new", "snapshot create", "run --in . -- true", "undo -y"].into_iter().chain(prunes) {
         let Some(world) = world() else { return };
         let before = world.manifest();
@@ -179,8 +179,8 @@ fn a_command_that_is_under_way_is_left_alone_with_what_its_session_is_to_be_made
         let said = world.recant(&format!("recover {id}")).with(6);
         assert!(said.stderr().contains("is under way"), "{said}");
         world.write("mine", "1").recant("snapshot create").ok();
-        world.recant("snapshot prune --keep 1").ok();
-        for words in ["snapshot prune --number 0", &format!("snapshot prune {} --all", world.tree().display())] {
+        world.recant("prune --snapshots --keep 1").ok();
+        for words in ["prune --snapshots --number 0", &format!("prune --snapshots {} --all", world.tree().display())] {
             let said = world.recant(words).with(1);
             let why = "the session of a command on the real tree is to be made from snapshot 0";
             assert!(said.stderr().contains(why), "{said}");
@@ -197,7 +197,7 @@ fn a_command_that_is_under_way_is_left_alone_with_what_its_session_is_to_be_made
         }
         world.recant("rollback last").ok();
         before.assert_same(&world.manifest(), "taken back");
-        world.recant("snapshot prune --keep 1").ok();
+        world.recant("prune --snapshots --keep 1").ok();
         assert_eq!(world.recant("snapshot list --json").ok().rows().len(), 1, "nothing needs it any more");
     }
 }

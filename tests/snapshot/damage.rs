@@ -81,9 +81,9 @@ fn a_damaged_base_costs_no_later_snapshot_and_no_series() {
         let said = create(&world, "").ok();
         assert!(said.stdout() == "3\n" && !said.stderr().contains("cannot be read"), "{harm}: {said}");
         gives_back(&world, "3", harm);
-        let pruned = world.recant("snapshot prune --number 0 --number 1");
+        let pruned = world.recant("prune --snapshots --number 0 --number 1");
         assert!([0, 1].contains(&pruned.status), "{harm}: {pruned}");
-        world.recant("snapshot prune --keep 1").ok();
+        world.recant("prune --snapshots --keep 1").ok();
         world.recant("snapshot list").ok();
         world.recant("snapshot verify").ok();
         let left = std::fs::read_dir(series(&world)).unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
@@ -96,11 +96,11 @@ fn a_damaged_base_costs_no_later_snapshot_and_no_series() {
 #[test]
 fn a_base_that_is_damaged_once_it_is_no_snapshot_any_more_is_let_go() {
     let world = two();
-    world.recant("snapshot prune --number 0").ok();
+    world.recant("prune --snapshots --number 0").ok();
     flip(&series(&world).join("0.base"));
     assert_eq!(create(&world, "").ok().stdout(), "2\n");
     gives_back(&world, "2", "without its base");
-    world.recant("snapshot prune --keep 1").ok();
+    world.recant("prune --snapshots --keep 1").ok();
     assert!(!series(&world).join("0.base").exists());
     create(&world, "").ok();
 }
@@ -153,7 +153,7 @@ fn damaged_content_is_named_and_the_next_snapshot_stores_it_anew() {
         let said = create(&world, "").ok();
         assert!(!said.stderr().contains(name), "{what}: what it needs is whole: {said}");
         world.recant("snapshot verify 2").ok();
-        world.recant("snapshot prune --number 0 --number 1").ok();
+        world.recant("prune --snapshots --number 0 --number 1").ok();
         world.recant("snapshot verify").ok();
         gives_back(&world, "3", &what);
     }

@@ -13,7 +13,7 @@ from scene import World, difference, fill, manifest
 
 WORDS = {
     "create": ["snapshot", "create"],
-    "prune": ["snapshot", "prune", "--keep", "1"],
+    "prune": ["prune", "--snapshots", "--keep", "1"],
     "restore": ["snapshot", "restore", "1"],
     "run": ["run", "--in", ".", "--", "sh", "-ec", "echo more >> edit/1; rm -r gone; mkdir come; echo come > come/file"],
 }

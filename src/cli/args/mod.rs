@@ -19,11 +19,9 @@ pub use look::{Cat, Diff, Form, Log, Much, Page, Review, Steps};
 pub use run::{Doctor, Run, Shell};
 pub use session::{
     CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Export, Fork, Import, List, Mkdir, New, Prune,
-    PruneAll, Rename, Rewind, SessionVerb, Show, Symlink, Write,
+    Rename, Rewind, SessionVerb, Show, Symlink, Write,
 };
-pub use snapshot::{
-    SnapshotCreate, SnapshotDiff, SnapshotList, SnapshotPrune, SnapshotRestore, SnapshotShow, SnapshotVerb, SnapshotVerify,
-};
+pub use snapshot::{SnapshotCreate, SnapshotDiff, SnapshotList, SnapshotRestore, SnapshotShow, SnapshotVerb, SnapshotVerify};
 
 use crate::config;
 
@@ -254,7 +252,7 @@ ask: undo wants -y then, or rollback ID.")]
     #[command(after_help = "Examples:
   recant checkpoint list
   recant checkpoint verify               are all originals as they were taken?
-  recant checkpoint prune k3fa           ends its rollback, frees its bytes")]
+  recant prune --checkpoints k3fa           ends its rollback, frees its bytes")]
     Checkpoint {
         /// The verb under `checkpoint`.
         #[command(subcommand)]
@@ -299,7 +297,7 @@ type.")]
     /// Undo or settle what was interrupted
     Recover(Recover),
     /// Let go what the settings say: sessions, checkpoints, snapshots
-    Prune(PruneAll),
+    Prune(Prune),
     /// Print the content of a path as a session has it
     Cat(Cat),
     /// Show how things stand: sessions, damage, size, what to do

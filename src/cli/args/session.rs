@@ -30,18 +30,6 @@ pub enum SessionVerb {
     Export(Export),
     /// Take a session out of a stream: pending, with the same id
     Import(Import),
-    /// Remove sessions that are not needed any more
-    #[command(after_help = "Examples:
-  recant session prune --older-than 30d --dry-run
-  recant session prune --keep 50
-  recant session prune --keep 50 --committed
-  recant session prune k3fa              by name: whatever it holds
-
-Conditions that are given together all have to hold; without any, those of the
-settings do (retention.keep, retention.older_than). What a rollback needs goes
-only by name or with --committed; what was never committed, and what --force
-overwrote, only by name; a damaged session by its whole id alone.")]
-    Prune(Prune),
 }
 
 /// `session new`.
@@ -375,53 +363,64 @@ pub struct Import {
     pub map: Vec<OsString>,
 }
 
-/// `session prune` and `checkpoint prune`.
-#[derive(Debug, Args)]
-pub struct Prune {
-    /// Ids or names of sessions: these, whatever a commit or rollback needs
-    pub ids: Vec<String>,
-    /// Sessions last changed longer ago: a number and s, m, h, d or w
-    #[arg(long, value_name = "AGE", value_parser = age, conflicts_with = "ids")]
-    pub older_than: Option<i64>,
-    /// All but the newest N
-    #[arg(long, value_name = "N", value_parser = super::number::<usize>, conflicts_with = "ids")]
-    pub keep: Option<usize>,
-    /// The oldest, until the rest take no more than this, as in 500M or 2GiB
-    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "ids")]
-    pub max_size: Option<u64>,
-    /// Also what is committed: its rollback is given up
-    #[arg(long, conflicts_with = "ids")]
-    pub committed: bool,
-    /// Say what would go, and change nothing
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-impl Prune {
-    /// The conditions of the settings.
-    pub fn by_settings(config: &config::Config) -> Self {
-        let (older_than, keep) = (config.older_than.value, config.keep.value);
-        Self { ids: Vec::new(), older_than, keep, max_size: None, committed: false, dry_run: false }
-    }
-}
-
 /// `prune`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(group = clap::ArgGroup::new("kind"), after_help = "Examples:
   recant prune --dry-run
-  recant prune                           shows what would go, and asks
-  recant prune -y                        for cron and scripts
+  recant prune -y                        by the settings, for cron and scripts
+  recant prune --sessions --keep 50 --dry-run
+  recant prune --sessions k3fa           by name: whatever it holds
+  recant prune --checkpoints --older-than 30d --committed
+  recant prune --snapshots --number 3    of the project that you are in
+  recant prune --snapshots --all ~/src/old
 
-What goes is what the settings say: finished sessions and checkpoints that no
-rollback needs by retention.keep and retention.older_than (none where neither is
-set), snapshots by snapshot.keep and snapshot.max_size. What is held, what a
-rollback needs and the newest snapshot of a directory stay. Pruning a finished
-session also gives up redo.")]
-pub struct PruneAll {
+Without a kind the settings say what goes: finished sessions and checkpoints that
+no rollback needs by retention.keep and retention.older_than (none where neither
+is set), snapshots by snapshot.keep and snapshot.max_size. So do they for a kind
+without conditions; conditions that are given together all have to hold.
+
+What is held, and what --force overwrote, goes only by name, a damaged session by
+its whole id; what a rollback needs by name or with --committed. A pruned session
+gives up its redo, a pruned checkpoint its rollback. The newest snapshot of a
+directory stays, except with --all.")]
+pub struct Prune {
+    /// Sessions by id or name; with --snapshots the directory, else the project's
+    #[arg(value_name = "ID|DIR", requires = "kind")]
+    pub of: Vec<OsString>,
+    /// Sessions
+    #[arg(long, group = "kind")]
+    pub sessions: bool,
+    /// Originals that commits have kept; the sessions stay
+    #[arg(long, group = "kind")]
+    pub checkpoints: bool,
+    /// Snapshots of a directory
+    #[arg(long, group = "kind")]
+    pub snapshots: bool,
+    /// Those last changed, or taken, longer ago: a number and s, m, h, d or w
+    #[arg(long, value_name = "AGE", value_parser = age, requires = "kind")]
+    pub older_than: Option<i64>,
+    /// All but the newest N
+    #[arg(long, value_name = "N", value_parser = super::number::<usize>, allow_negative_numbers = true, requires = "kind")]
+    pub keep: Option<usize>,
+    /// The oldest, until the rest take no more than this, as in 500M or 2GiB
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "kind")]
+    pub max_size: Option<u64>,
+    /// Also what is committed: its rollback is given up
+    #[arg(long, requires = "kind", conflicts_with = "snapshots")]
+    pub committed: bool,
+    /// This snapshot, a damaged one too
+    #[arg(long, value_name = "N", value_parser = super::number::<u64>, requires = "snapshots", conflicts_with_all = CONDITIONS)]
+    pub number: Vec<u64>,
+    /// All snapshots of the directory that is named, the newest and damaged ones too
+    #[arg(long, requires = "snapshots", conflicts_with_all = CONDITIONS, conflicts_with = "number")]
+    pub all: bool,
     /// Say what would go, and change nothing
     #[arg(long)]
     pub dry_run: bool,
 }
+
+/// The options of `prune` that choose by age, number and size.
+const CONDITIONS: [&str; 3] = ["older_than", "keep", "max_size"];
 
 /// The verbs under `checkpoint`.
 #[derive(Debug, Subcommand)]
@@ -434,17 +433,6 @@ pub enum CheckpointVerb {
     Show(CheckpointShow),
     /// Read every original, and tell those that are not as they were taken
     Verify(CheckpointVerify),
-    /// Drop checkpoints that no rollback needs, or those that are named
-    #[command(after_help = "Examples:
-  recant checkpoint prune --older-than 30d --dry-run
-  recant checkpoint prune --older-than 30d --committed
-  recant checkpoint prune k3fa           by name: this ends its rollback
-
-Conditions that are given together all have to hold; without any, those of the
-settings do (retention.keep, retention.older_than). The sessions stay. What a
-rollback needs goes only by name or with --committed. What --force overwrote
-goes with a checkpoint, and so only by name.")]
-    Prune(Prune),
 }
 
 /// `checkpoint show`.

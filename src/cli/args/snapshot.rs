@@ -6,7 +6,6 @@ use clap::{Args, Subcommand};
 
 use super::Much;
 use super::number;
-use crate::config;
 
 /// The verbs under `snapshot`.
 #[derive(Debug, Subcommand)]
@@ -23,11 +22,9 @@ pub enum SnapshotVerb {
     Verify(SnapshotVerify),
     /// Make a directory as it was in a snapshot; a rollback takes that back
     Restore(SnapshotRestore),
-    /// Remove old snapshots, and the content that only they need
-    Prune(SnapshotPrune),
 }
 
-/// The directory or file that `create`, `list` and `prune` are about.
+/// The directory or file that `create` and `list` are about.
 #[derive(Debug, Args)]
 pub struct Of {
     /// The directory or file; else the project that you are in
@@ -231,50 +228,8 @@ pub struct SnapshotRestore {
     pub all: bool,
 }
 
-/// `snapshot prune`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  recant snapshot prune --keep 10 --dry-run
-  recant snapshot prune --older-than 30d ~/src/app
-  recant snapshot prune --number 3
-  recant snapshot prune ~/src/old --all   all of them, also of a lost directory
-
-The newest stays, except with --all. Conditions that are given together all have
-to hold; without any, snapshot.keep and snapshot.max_size of the settings do.")]
-pub struct SnapshotPrune {
-    /// Of which
-    #[command(flatten)]
-    pub of: Of,
-    /// All but the newest N
-    #[arg(long, value_name = "N", value_parser = number::<usize>, allow_negative_numbers = true)]
-    pub keep: Option<usize>,
-    /// Snapshots taken longer ago: a number and s, m, h, d or w
-    #[arg(long, value_name = "AGE", value_parser = age)]
-    pub older_than: Option<i64>,
-    /// The oldest, until the rest take no more than this, as in 500M or 2GiB
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub max_size: Option<u64>,
-    /// This one, a damaged one too
-    #[arg(long, value_name = "N", value_parser = number::<u64>, conflicts_with_all = ["keep", "older_than", "max_size"])]
-    pub number: Vec<u64>,
-    /// All of the directory that is named, the newest and damaged ones too
-    #[arg(long, conflicts_with_all = ["keep", "older_than", "max_size", "number"])]
-    pub all: bool,
-    /// Say what would go, and change nothing
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
 fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) =
         text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("it is a word, '=' and a value, as in turn=7")?;
     Ok((key.into(), value.into()))
-}
-
-fn age(text: &str) -> Result<i64, String> {
-    config::age(text)
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    config::size(text)
 }

@@ -19,7 +19,7 @@ impl<'s> Importing<'s> {
         scene.world.call(["commit", &scene.id]).run().ok();
         let wanted = timeless(scene.world.manifest());
         scene.world.call(["rollback", &scene.id]).run().ok();
-        scene.world.call(["session", "prune", "-y", &scene.id]).run().ok();
+        scene.world.call(["prune", "--sessions", "-y", &scene.id]).run().ok();
         scene.keep();
         let mut importing = Self { scene, stream, wanted, whole: Record::default() };
         importing.whole = importing.run(None);

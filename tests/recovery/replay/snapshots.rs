@@ -18,7 +18,7 @@ struct Taking<'s> {
 }
 
 const CREATE: &[&str] = &["snapshot", "create"];
-const PRUNE: &[&str] = &["snapshot", "prune", "--keep", "1"];
+const PRUNE: &[&str] = &["prune", "--snapshots", "--keep", "1"];
 const RESTORE: &[&str] = &["snapshot", "restore", "1"];
 
 /// A scene whose tree goes through four states, small files and one that is kept as a blob among them.
