@@ -72,11 +72,10 @@ struct Whole<'a> {
     unreadable: usize,
 }
 
-/// `{"schema":2,"lines":n,"since":n,"unreadable":[…]}`.
+/// `{"schema":2,"lines":n,"unreadable":[…]}`.
 #[derive(Serialize)]
 struct Verified<'a> {
     lines: u64,
-    since: Option<u64>,
     unreadable: &'a [u64],
 }
 
@@ -164,18 +163,12 @@ fn verify(call: &Call, log: &Log, file: &str) -> Result<Ended, Problem> {
         problem.state = Some("lines before it were changed or removed since, or came from elsewhere".into());
         return Err(problem.remedy(format!("{} lists what can be read", command("log --all"))));
     }
-    let Log { lines, since, torn, .. } = log;
+    let Log { lines, torn, .. } = log;
     if call.out.is_text() {
-        match since {
-            Some(since) => {
-                let count = text::count(*lines, "line");
-                call.out.line(format_args!("{count}, each as it was when the next one was written (from line {since} on)"));
-            }
-            None => call.out.line(format_args!("{}, none of which can be checked", text::count(*lines, "line"))),
-        }
+        call.out.line(format_args!("{}, each as it was when the next one was written", text::count(*lines, "line")));
         call.out.note(text::filled("lines that are missing at its end cannot be seen, nor a last line that was replaced"));
     } else {
-        call.out.document(&Verified { lines: *lines, since: *since, unreadable: torn });
+        call.out.document(&Verified { lines: *lines, unreadable: torn });
     }
     Ok(say_torn(call, file, torn))
 }

@@ -1,8 +1,8 @@
 //! `log.jsonl`: what was done, a line each, which holds its own hash, and that of the lines before it: the chain.
 //!
-//! - **L1** `prev` of a line is the SHA-256 of the bytes from the last whole line before it that has a `prev` (from the file's start if none
-//!   has) up to the line itself. So a line that is torn, or that an older recant wrote, is covered by the next one.
-//! - **L2** `sha256` covers the fields of the first form alone, and `whole` all of the line: older recants read and check new lines, too.
+//! - **L1** `prev` of a line is the SHA-256 of the bytes from the last whole line before it (from the file's start if there is none) up to
+//!   the line itself. So a line that is torn is covered by the next one.
+//! - **L2** `sha256`, the last field, covers all of the line before it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -30,7 +30,7 @@ use crate::tree::time;
 const FILE: &[u8] = b"log.jsonl";
 /// The longest wait for another recant that appends a line.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes at the end of the file in which the last chained line mostly lies.
+/// Bytes at the end of the file in which the last whole line mostly lies.
 const TAIL: u64 = 64 << 10;
 
 /// An entry of the log: one thing done.
@@ -60,7 +60,7 @@ pub struct Entry {
     pub about: About,
 }
 
-/// Facts that lines of older recants have none of.
+/// Facts that a line has as far as they are known.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct About {
     /// The session's name.
@@ -144,41 +144,27 @@ impl Entry {
 struct Line {
     #[serde(flatten)]
     entry: Entry,
-    sha256: Hash,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    prev: Option<Hash>,
+    prev: Hash,
     #[serde(default, skip_serializing)]
-    whole: Option<Hash>,
-}
-
-/// L2: the hash of the fields that older recants know.
-fn hash_of(entry: &Entry) -> Hash {
-    Hash::of(&json::text(&Entry { about: About::default(), ..entry.clone() }))
+    sha256: Option<Hash>,
 }
 
 /// The start of the last field, whose hash covers all before it; and what ends the line.
-const WHOLE: (&[u8], &[u8]) = (b",\"whole\":\"", b"\"}");
+const LAST: (&[u8], &[u8]) = (b",\"sha256\":\"", b"\"}");
 
 /// The line of an entry, with its newline.
 fn line(entry: &Entry, prev: Hash) -> Vec<u8> {
-    let mut bytes = json::text(&Line { entry: entry.clone(), sha256: hash_of(entry), prev: Some(prev), whole: None });
+    let mut bytes = json::text(&Line { entry: entry.clone(), prev, sha256: None });
     bytes.pop();
-    let whole = Hash::of(&bytes).to_string();
-    [&*bytes, WHOLE.0, whole.as_bytes(), WHOLE.1, b"\n"].concat()
+    let hash = Hash::of(&bytes).to_string();
+    [&*bytes, LAST.0, hash.as_bytes(), LAST.1, b"\n"].concat()
 }
 
-/// The entry of a line without its newline, and its `prev`; `None` if it is torn or garbled. Both are missing in lines of older recants.
-fn parsed(bytes: &[u8]) -> Option<(Entry, Option<Hash>)> {
-    let Line { entry, sha256, prev, whole } = serde_json::from_slice(bytes).ok()?;
-    let is_whole = |hash: Hash| {
-        let before = bytes.strip_suffix(WHOLE.1)?.split_last_chunk::<64>()?.0.strip_suffix(WHOLE.0)?;
-        (hash == Hash::of(before)).then_some(())
-    };
-    let is_right = match (prev, whole) {
-        (None, None) => true,
-        (prev, whole) => prev.is_some() && whole.and_then(is_whole).is_some(),
-    };
-    (is_right && hash_of(&entry) == sha256).then_some((entry, prev))
+/// The entry of a line without its newline, and its `prev`; `None` if it is torn or garbled.
+fn parsed(bytes: &[u8]) -> Option<(Entry, Hash)> {
+    let Line { entry, prev, sha256 } = serde_json::from_slice(bytes).ok()?;
+    let before = bytes.strip_suffix(LAST.1)?.split_last_chunk::<64>()?.0.strip_suffix(LAST.0)?;
+    (sha256? == Hash::of(before)).then_some((entry, prev))
 }
 
 /// Appends a line, durably; ends a torn last line first, so that it spoils no other. Adds who does it.
@@ -218,7 +204,7 @@ fn follows(file: &File, size: u64) -> std::io::Result<(Hash, bool)> {
         let mut end = bytes.len();
         while end > first {
             let start = bytes[..end - 1].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1).max(first);
-            if matches!(parsed(&bytes[start..end - 1]), Some((_, Some(_)))) {
+            if parsed(&bytes[start..end - 1]).is_some() {
                 return Ok((Hash::of(&bytes[start..]), ends));
             }
             end = start;
@@ -239,8 +225,6 @@ pub struct Log {
     pub lines: u64,
     /// The numbers of the lines that cannot be read, from 1 on.
     pub torn: Vec<u64>,
-    /// The number of the first line that has a `prev`: from there on lines are chained.
-    pub since: Option<u64>,
     /// The numbers of the lines whose `prev` is not the hash of what stands before them.
     pub unfit: Vec<u64>,
 }
@@ -254,7 +238,7 @@ pub fn read(store: &Store) -> Result<Log, Error> {
         Err(error) => return Err(error.into()),
     };
     let mut log = Log::default();
-    // Of all since the last chained line.
+    // Of all since the last whole line.
     let mut before = Hasher::default();
     for line in BufReader::new(file).split(b'\n') {
         let line = line.at("read", at)?;
@@ -262,11 +246,8 @@ pub fn read(store: &Store) -> Result<Log, Error> {
         match parsed(&line) {
             Some((entry, prev)) => {
                 log.entries.push(entry);
-                if let Some(prev) = prev {
-                    if std::mem::take(&mut before).finish() != prev {
-                        log.unfit.push(log.lines);
-                    }
-                    log.since.get_or_insert(log.lines);
+                if std::mem::take(&mut before).finish() != prev {
+                    log.unfit.push(log.lines);
                 }
             }
             None => log.torn.push(log.lines),
@@ -281,55 +262,11 @@ pub fn read(store: &Store) -> Result<Log, Error> {
 mod tests {
     use super::*;
 
-    /// A line of the first form, as recant 0.9 wrote it.
-    const OLD: &str = concat!(
-        r#"{"time":"2026-03-01T10:15:00.000000000Z","verb":"commit","session":"20260301-101500-k3fa","generation":1,"result":"done","paths":1,"#,
-        r#""sha256":"HASH"}"#
-    );
-
-    /// Reads a line as an older recant does.
-    fn as_before(bytes: &[u8]) -> bool {
-        #[derive(Serialize, Deserialize)]
-        struct Before {
-            #[serde(with = "time")]
-            time: Time,
-            verb: String,
-            session: Id,
-            generation: u64,
-            result: String,
-            paths: u64,
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            restore: Option<Restore>,
-            #[serde(default, skip_serializing_if = "Vec::is_empty")]
-            notes: Vec<String>,
-        }
-        #[derive(Deserialize)]
-        struct OldLine {
-            #[serde(flatten)]
-            entry: Before,
-            sha256: Hash,
-        }
-        serde_json::from_slice::<OldLine>(bytes).is_ok_and(|line| Hash::of(&json::text(&line.entry)) == line.sha256)
-    }
-
     fn entry() -> Entry {
         let id = Id::parse("20260301-101500-k3fa").unwrap();
         let mut entry = Entry::new("commit", &id, 1, "done", 1);
         entry.time = Time { s: 1_772_360_100, ns: 0 };
         entry
-    }
-
-    #[test]
-    fn older_and_newer_recants_read_each_others_lines() {
-        let old = OLD.replace("HASH", &hash_of(&entry()).to_string());
-        assert_eq!(parsed(old.as_bytes()), Some((entry(), None)));
-        let by = By { agent: "claude".into(), session: None, turn: Some(7) };
-        let about = About { name: Some("n".into()), uid: Some(0), by: Some(by), ..About::default() };
-        let new = Entry { about, notes: vec!["n".into()], ..entry() };
-        let bytes = line(&new, Hash::of(b""));
-        let bytes = bytes.strip_suffix(b"\n").unwrap();
-        assert_eq!(parsed(bytes), Some((new, Some(Hash::of(b"")))));
-        assert!(as_before(bytes) && as_before(old.as_bytes()), "{}", bytes.escape_ascii());
     }
 
     #[test]
@@ -345,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_follows_all_since_the_last_chained_one_wherever_that_lies() {
+    fn a_line_follows_all_since_the_last_whole_one_wherever_that_lies() {
         use std::io::Write;
         let chained = line(&entry(), Hash::of(b"x"));
         for (before, behind) in [(0, 0), (10, 0), (100_000, 0), (0, 100_000), (70_000, 300_000), (3, 65_535)] {
