@@ -26,7 +26,6 @@ use super::layout::Route;
 use super::layout::directory;
 use super::memory::{self, Memory};
 use super::plan::{Laid, Plan};
-use super::refused;
 use super::run::{Ended, Event, Leaving, run};
 use super::sealed::Sealed;
 use crate::error::{At, Error};
@@ -63,8 +62,6 @@ pub struct Held {
     pub coverage: Vec<Coverage>,
     /// Facts that no change can tell, one line each.
     pub warnings: Vec<String>,
-    /// The accesses that the run may have refused to a failed command, one line each.
-    pub refused: Vec<String>,
     /// The number of changes in scratch places that were dropped.
     pub dropped: u64,
     /// The bytes that the command wrote, where they exceed its limit.
@@ -155,10 +152,6 @@ fn held(
         Exit::Signal(signal) => Ending::Signaled(signal),
     });
     record.started = ended.span.start();
-    let refused = match ended.exit {
-        Exit::Code(0) | Exit::Signal(_) => Vec::new(),
-        Exit::Code(_) => refused::reasons(laid.route(), laid.ids(), cwd, &command.argv, &coverage),
-    };
     // A request to end must not leave the command's changes in doubt, or lose them with the memory that they lie in.
     let _noting = interrupt::note(Asked::GoesOn);
     record.note(&ended.outputs);
@@ -170,18 +163,7 @@ fn held(
         Ok(Ran { changes, news, sorts, dropped, mut warnings }) => {
             warnings.extend(ended.outputs);
             let step = Some(step).filter(|step| session.header.head() == *step);
-            Ok(Held {
-                exit: ended.exit,
-                changes,
-                step,
-                news,
-                sorts,
-                coverage,
-                warnings,
-                refused,
-                dropped,
-                too_much: ended.too_much,
-            })
+            Ok(Held { exit: ended.exit, changes, step, news, sorts, coverage, warnings, dropped, too_much: ended.too_much })
         }
         // From here on the command has run: whatever fails, the session stays, and the next verb that names it collects it.
         Err(why) => Err(uncollected(session.id(), Some(ended.exit), laid.memory.is_some(), &why)),

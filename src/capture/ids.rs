@@ -210,7 +210,7 @@ pub(super) fn remedy(gid: Option<u32>) -> String {
 }
 
 /// True if the caller is in a group.
-pub(super) fn is_in(gid: u32) -> bool {
+fn is_in(gid: u32) -> bool {
     gid == rustix::process::getegid().as_raw() || further().contains(&gid)
 }
 

@@ -18,7 +18,7 @@
 //! `pieces`; `covers` lies over sockets of processes outside; `upper` is what an upper looks like; `command` is what is run and how it
 //! ended, `ground` what it runs on; `rights` drops capabilities before it starts; `init` is the small pid 1, `orphans` ends what outlives
 //! it; `run` forks and waits; `phase` decides what a signal means; `collect` reads the uppers, after `redirect` has filled in renamed
-//! directories; `sys` holds the unsafe calls; `probe` looks at the machine's switches, which `switches` reads; `cause` tells why a set-up failed, and the remedy; `refused` guesses what a failed command was refused;
+//! directories; `sys` holds the unsafe calls; `probe` looks at the machine's switches, which `switches` reads; `cause` tells why a set-up failed, and the remedy;
 //! `sealed` finds the uppers of earlier steps, which `blocks` and `merge` join once they are many, and `fork` copies; `choice` is a step that
 //! a person makes, `chosen` its terms, `choice_upper` its uppers; `closed` notes what was
 //! opened up in uppers; `scratch` drops changes of scratch places; `limit` measures what is written, `ahead` has it written out early; `terminal` is taken back
@@ -58,7 +58,6 @@ pub mod places;
 pub mod plan;
 pub mod probe;
 mod redirect;
-mod refused;
 mod rights;
 pub mod run;
 mod scratch;

@@ -307,11 +307,6 @@ impl Laid {
         self.layers.iter().map(|layer| layer.place.clone()).collect()
     }
 
-    /// The user or root that sets up the namespace.
-    pub fn route(&self) -> Route {
-        self.plan.route
-    }
-
     /// The user that runs, and the mapped groups.
     pub(super) fn ids(&self) -> &Ids {
         &self.plan.ids

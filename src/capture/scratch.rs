@@ -1,4 +1,4 @@
-//! Scratch places, whose changes are dropped at the end of a run: `--scratch`, `capture.scratch`. They are captured like all else while the
+//! Scratch places, whose changes are dropped at the end of a run: `--scratch`. They are captured like all else while the
 //! command runs. Then their part of the uppers is removed, and no change is made of it.
 
 use std::collections::HashSet;

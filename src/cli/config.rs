@@ -43,7 +43,6 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         paths("capture.also", &config.also),
         paths("capture.pass", &config.pass),
         paths("capture.hide", &config.hide),
-        paths("capture.scratch", &config.scratch),
         paths("capture.caches", &config.caches),
         plain("capture.keep_before", &config.keep_before, |keep| json!(keep)),
         plain("checkpoint.max_files", &config.max_files, |n| json!(n)),

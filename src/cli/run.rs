@@ -50,8 +50,6 @@ pub struct RunDocument<'a> {
     changes: u64,
     beyond_files: Beyond<'a>,
     warnings: &'a [String],
-    /// Acts that the run may have refused to a command that failed.
-    refused: &'a [String],
     /// Changes in scratch places that were dropped.
     dropped: u64,
     /// Bytes that the command wrote, if more than `--max-size`.
@@ -62,18 +60,7 @@ impl<'a> RunDocument<'a> {
     /// The document of a `run --in`.
     pub fn confined(session: Option<&'a Id>, result: &'static str, ending: Ending, changes: u64, network: bool) -> Self {
         let beyond_files = Beyond { network, passed: Vec::new() };
-        Self {
-            session,
-            step: None,
-            result,
-            ending,
-            changes,
-            beyond_files,
-            warnings: &[],
-            refused: &[],
-            dropped: 0,
-            too_much: None,
-        }
+        Self { session, step: None, result, ending, changes, beyond_files, warnings: &[], dropped: 0, too_much: None }
     }
 }
 
@@ -229,10 +216,6 @@ fn finish(
 ) -> Result<Ended, Ran> {
     for warning in &held.warnings {
         call.out.warn(warning);
-    }
-    if let [first, rest @ ..] = &held.refused[..] {
-        call.out.note(format_args!("the command failed, perhaps because the run refuses this: {first}"));
-        rest.iter().for_each(|reason| call.out.note(format_args!("likewise: {reason}")));
     }
     // Nothing tells if it was that: a call that fails leaves no trace.
     if Route::here() == Route::User && matches!(held.exit, Exit::Code(code) if code != 0) {
@@ -513,7 +496,7 @@ fn plan(
     passes.extend(guest.into_iter().flat_map(Guest::passes));
     let mut hide = args.hide.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
     hide.extend(call.config.hide.value.iter().cloned());
-    let scratch = scratch(args.scratch.iter().chain(&call.config.scratch.value))?;
+    let scratch = scratch(&args.scratch)?;
     let request = Request {
         cwd: working_directory()?,
         store: store.path.clone(),
@@ -532,7 +515,7 @@ fn plan(
 }
 
 /// The places whose changes are dropped. A link means also the place it leads to, as a `target` on another disk.
-fn scratch<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Result<Vec<AbsPath>, Problem> {
+fn scratch(paths: &[PathBuf]) -> Result<Vec<AbsPath>, Problem> {
     let mut places = Vec::new();
     for path in paths {
         let place = place::named(path, &Changes::default())?;
@@ -662,10 +645,10 @@ fn document(call: &Call, held: &Held, args: &args::Run, session: Option<&Id>, re
     };
     let passed = held.coverage.iter().filter(|row| row.how == How::Passed).map(|row| &row.path);
     let beyond_files = Beyond { network: network(args) == Network::Open, passed: passed.collect() };
-    let (changes, warnings, refused) = (held.changes, &held.warnings[..], &held.refused[..]);
+    let (changes, warnings) = (held.changes, &held.warnings[..]);
     let (dropped, too_much) = (held.dropped, held.too_much);
     let step = held.step.filter(|_| session.is_some());
-    let told = RunDocument { session, step, result, ending, changes, beyond_files, warnings, refused, dropped, too_much };
+    let told = RunDocument { session, step, result, ending, changes, beyond_files, warnings, dropped, too_much };
     call.out.document(&told);
 }
 

@@ -44,7 +44,6 @@ struct CaptureTable {
     also: Option<Vec<PathBuf>>,
     pass: Option<Vec<PathBuf>>,
     hide: Option<Vec<PathBuf>>,
-    scratch: Option<Vec<PathBuf>>,
     caches: Option<Vec<PathBuf>>,
     keep_before: Option<bool>,
 }
@@ -194,7 +193,6 @@ impl Config {
             also: paths("capture.also", file.capture.also)?,
             pass: paths("capture.pass", file.capture.pass)?,
             hide: paths("capture.hide", file.capture.hide)?,
-            scratch: paths("capture.scratch", file.capture.scratch)?,
             caches: match file.capture.caches {
                 None => Set::of(None, usual_caches()),
                 some => paths("capture.caches", some)?,

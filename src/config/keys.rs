@@ -7,13 +7,12 @@ use crate::error::Error;
 const AGENTS: [&str; 6] = ["claude", "codex", "gemini", "copilot", "opencode", "pi"];
 
 /// Every key that the file may have. NAME is any word; below `agent`, one of [`AGENTS`].
-const KEYS: [&str; 37] = [
+const KEYS: [&str; 36] = [
     "store.path",
     "store.warn_size",
     "capture.also",
     "capture.pass",
     "capture.hide",
-    "capture.scratch",
     "capture.caches",
     "capture.keep_before",
     "checkpoint.max_files",

@@ -206,8 +206,6 @@ pub struct Config {
     pub pass: Set<Vec<PathBuf>>,
     /// `capture.hide`: paths that a run cannot see.
     pub hide: Set<Vec<PathBuf>>,
-    /// `capture.scratch`: places whose changes a run drops at its end.
-    pub scratch: Set<Vec<PathBuf>>,
     /// `capture.caches`: download caches that a command of `run --in` may write to.
     pub caches: Set<Vec<PathBuf>>,
     /// `capture.keep_before`: true if a run keeps what the files that it changes held before.

@@ -570,7 +570,6 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     capture.also none default
     capture.pass none default
     capture.hide none default
-    capture.scratch none default
     capture.caches /world/home/.npm/_cacache default
     /world/home/.cargo/registry
     /world/home/.cargo/git

@@ -140,7 +140,6 @@ Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.confi
   also = ['/srv/www']          directories that run holds beside the usual
   pass = ['~/.cache']          paths that stay real in a run
   hide = ['~/.ssh']            paths that a run cannot see
-  scratch = ['/srv/build']     paths whose changes a run drops at its end
   caches = ['~/.cache']        download caches that run --in may write to
   keep_before = true           run keeps the originals of up to 500 files
   [checkpoint]
