@@ -1,6 +1,7 @@
 //! Looks at a project before and after each tool that may write: what differs between two looks was changed in between. A look is a walk
 //! without reading content; the last one of a turn lies beside its file. What is not covered is one thing each, whatever is in it.
 
+use std::cell::LazyCell;
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
@@ -10,32 +11,30 @@ use crate::fs::dir::{Dir, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::snapshot::cover::{self, MANY};
 use crate::snapshot::rules::{Source, Why};
-use crate::snapshot::walk::{Ahead, Met, Object};
+use crate::snapshot::walk::{Met, Object, Walk};
 use crate::tree::git_head::{self, Head};
 use crate::tree::json;
 use crate::tree::time;
+
+/// The beginning of a look's file.
+const MAGIC: &[u8] = b"recant look 2\n";
 
 /// The objects that a look met, in path order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Look(Vec<Spot>);
 
 /// An object as a look sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Spot {
-    #[serde(rename = "p")]
     path: AbsPath,
     /// [`id`].
-    #[serde(rename = "i")]
     id: u64,
     /// A sign of its state.
-    #[serde(rename = "s")]
     sign: u64,
-    #[serde(rename = "d", default, skip_serializing_if = "std::ops::Not::not")]
     directory: bool,
     /// Set if it is not covered.
-    #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
     out: Option<Out>,
-    #[serde(skip)]
+    /// Not kept.
     ctime: Time,
 }
 
@@ -125,6 +124,25 @@ impl Spot {
     }
 }
 
+/// The bytes of a look that are not read yet.
+struct Reading<'b>(&'b [u8]);
+
+impl<'b> Reading<'b> {
+    fn bytes(&mut self, count: usize) -> Option<&'b [u8]> {
+        let (first, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(first)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.bytes(8)?.try_into().ok()?))
+    }
+
+    fn length(&mut self) -> Option<usize> {
+        usize::try_from(u32::from_le_bytes(self.bytes(4)?.try_into().ok()?)).ok()
+    }
+}
+
 /// A short hash of an object's inode number and birth: it keeps it when it is renamed.
 pub fn id(stat: &Stat) -> u64 {
     short([stat.ino, stat.btime.map_or(0, of_time), 0])
@@ -169,36 +187,96 @@ pub struct Change {
 }
 
 impl Look {
-    /// Looks at all that is in `directory`, by these rules. `store` is recant's own directory.
+    /// Looks at all that is in `directory`, by these rules. `store` is recant's own directory. An `earlier` look tells where the middle lies:
+    /// two threads look at a half each.
     ///
     /// # Errors
     /// The directory cannot be read.
-    pub fn at(directory: &AbsPath, store: &AbsPath, rules: &Source) -> Result<Self, Error> {
-        let mut walk = Ahead::new(directory, store, rules)?;
-        let mut look = Self::default();
-        while let Some(met) = walk.next()? {
-            look.see(&met);
-        }
-        Ok(look)
+    pub fn at(directory: &AbsPath, store: &AbsPath, rules: &Source, earlier: Option<&Self>) -> Result<Self, Error> {
+        let half = |from: Option<AbsPath>, until: Option<AbsPath>| {
+            let mut walk = Walk::new(directory, store, rules)?.between(from, until);
+            let mut look = Self::default();
+            while let Some(met) = walk.next()? {
+                look.see(&met);
+            }
+            Ok::<_, Error>(look)
+        };
+        let Some(middle) = earlier.and_then(Self::middle) else { return half(None, None) };
+        std::thread::scope(|scope| {
+            let second = || half(Some(middle.clone()), None);
+            let thread = std::thread::Builder::new().name("look".into()).spawn_scoped(scope, second);
+            let mut look = half(None, Some(middle.clone()))?;
+            let second = match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,
+                // None can be had (RLIMIT_NPROC).
+                Err(_) => half(Some(middle.clone()), None)?,
+            };
+            look.0.extend(second.0);
+            Ok(look)
+        })
+    }
+
+    /// The path in the middle, if it pays to look at both halves at once.
+    fn middle(&self) -> Option<AbsPath> {
+        /// Starting a thread takes as long as looking at some hundred objects.
+        const FEWEST: usize = 2000;
+        (self.0.len() >= FEWEST).then(|| self.0[self.0.len() / 2].path.clone())
     }
 
     /// Adds what a walk has met.
     pub fn see(&mut self, met: &Met) {
-        match met {
-            Met::Object(object) => self.0.push(Spot::of(object, None)),
-            Met::Left { why: Why::Store, .. } | Met::Unlisted { .. } => {}
-            Met::Left { object, why } => self.0.push(Spot::of(object, Some(*why))),
+        let (object, why) = match met {
+            Met::Left { why: Why::Store, .. } | Met::Unlisted { .. } => return,
+            Met::Object(object) => (object, None),
+            Met::Left { object, why } => (object, Some(*why)),
+        };
+        self.0.push(Spot::of(object, why));
+    }
+
+    /// Reads a look from its bytes. `None` if they are not whole.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let mut reading = Reading(bytes.strip_prefix(MAGIC)?);
+        let count = usize::try_from(reading.number()?).ok()?;
+        let mut path: Vec<u8> = Vec::new();
+        // No record is shorter than its two numbers of eight bytes.
+        let mut spots = Vec::with_capacity(count.min(bytes.len() / 16));
+        for _ in 0..count {
+            let shared = reading.length()?;
+            path.truncate(shared);
+            let rest = reading.length()?;
+            path.extend_from_slice(reading.bytes(rest)?);
+            let (id, sign, flags) = (reading.number()?, reading.number()?, reading.bytes(1)?[0]);
+            let length = reading.length()?;
+            let out = reading.bytes(length)?;
+            let out = if out.is_empty() { None } else { Some(serde_json::from_slice(out).ok()?) };
+            let path = AbsPath::parse(&path).ok()?;
+            spots.push(Spot { path, id, sign, directory: flags == 1, out, ctime: Time::default() });
         }
+        reading.0.is_empty().then_some(Self(spots))
     }
 
-    /// Reads a look from its text. `None` if it is not whole.
-    pub fn read(text: &[u8]) -> Option<Self> {
-        serde_json::from_slice(text).ok().map(Self)
-    }
-
-    /// The text that [`Self::read`] reads.
-    pub fn text(&self) -> Vec<u8> {
-        json::text(&self.0)
+    /// The bytes that [`Self::read`] reads: [`MAGIC`], the number of spots, and for each the bytes that its path shares with the one before,
+    /// the rest of it, `id`, `sign`, 1 for a directory, and its [`Out`] as JSON. Numbers are little-endian, lengths have four bytes.
+    pub fn bytes(&self) -> Vec<u8> {
+        let length = |n: usize| u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes();
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend((self.0.len() as u64).to_le_bytes());
+        let mut before: &[u8] = b"";
+        for spot in &self.0 {
+            let path = spot.path.as_bytes();
+            let shared = path.iter().zip(before).take_while(|(one, other)| one == other).count();
+            let out = spot.out.as_ref().map(json::text).unwrap_or_default();
+            bytes.extend(length(shared));
+            bytes.extend(length(path.len() - shared));
+            bytes.extend(&path[shared..]);
+            bytes.extend(spot.id.to_le_bytes());
+            bytes.extend(spot.sign.to_le_bytes());
+            bytes.push(u8::from(spot.directory));
+            bytes.extend(length(out.len()));
+            bytes.extend(out);
+            before = path;
+        }
+        bytes
     }
 
     /// The directories that builds or package managers made.
@@ -226,10 +304,14 @@ impl Look {
 
     /// The paths that have changed since an earlier look, in path order.
     pub fn changes_since(&self, earlier: &Self) -> Vec<Change> {
-        let mut by_id: HashMap<u64, &AbsPath> = HashMap::new();
-        for spot in &earlier.0 {
-            by_id.entry(spot.id).or_insert(&spot.path);
-        }
+        // Mostly nothing has changed, and nobody asks.
+        let by_id = LazyCell::new(|| {
+            let mut by_id: HashMap<u64, &AbsPath> = HashMap::new();
+            for spot in &earlier.0 {
+                by_id.entry(spot.id).or_insert(&spot.path);
+            }
+            by_id
+        });
         let mut changes = Vec::new();
         let (mut then, mut now) = (earlier.0.iter().peekable(), self.0.iter().peekable());
         loop {
@@ -281,7 +363,8 @@ mod tests {
             changes.iter().map(|c| (c.path.to_string(), c.id, c.from.as_ref().map(ToString::to_string))).collect();
         let expected = [("/b", Some(2), None), ("/c", None, None), ("/d", Some(3), Some("/c")), ("/e", Some(5), None)];
         assert_eq!(told, expected.map(|(path, id, from)| (path.to_owned(), id, from.map(str::to_owned))));
-        assert_eq!(Look::read(&later.text()), Some(later));
-        assert_eq!(Look::read(b"[[\"/a\""), None);
+        let bytes = later.bytes();
+        assert_eq!(Look::read(&bytes), Some(later));
+        (0..bytes.len()).for_each(|cut| assert_eq!(Look::read(&bytes[..cut]), None, "cut at {cut}"));
     }
 }

@@ -175,7 +175,7 @@ impl Turns {
     /// # Errors
     /// It cannot be written.
     pub fn keep_look(&self, fs: &Fs, n: u64, look: &Look) -> Result<(), Error> {
-        Ok(fs.replace_later(self.dir.at(&look_name(n)), &look.text())?)
+        Ok(fs.replace_later(self.dir.at(&look_name(n)), &look.bytes())?)
     }
 
     /// Removes the look of a turn in which nothing happens any more.
@@ -191,7 +191,13 @@ impl Turns {
     ///
     /// # Errors
     /// The directory cannot be looked at; a system call failed.
-    pub fn look(&self, fs: &Fs, n: u64, look: impl FnOnce() -> Result<Look, Error>, lines: Vec<Line>) -> Result<(), Error> {
+    pub fn look(
+        &self,
+        fs: &Fs,
+        n: u64,
+        look: impl FnOnce(Option<&Look>) -> Result<Look, Error>,
+        lines: Vec<Line>,
+    ) -> Result<(), Error> {
         let (own, looks) = (name(n), look_name(n));
         let at = self.dir.at(&own);
         // The file alone: its directory belongs to no lock.
@@ -205,9 +211,14 @@ impl Turns {
                 Look::read(&bytes)
             }
         };
-        let now = look()?;
-        let first = earlier.map_or(Line::Blind, |earlier| Line::Seen(now.changes_since(&earlier)));
+        let now = look(earlier.as_ref())?;
+        let changes = earlier.map(|earlier| now.changes_since(&earlier));
+        let is_same = changes.as_ref().is_some_and(Vec::is_empty);
+        let first = changes.map_or(Line::Blind, Line::Seen);
         self.add(fs, n, &[vec![first], lines].concat())?;
+        if is_same {
+            return Ok(());
+        }
         // After its lines: if this is cut off, the next look tells them once more, and as somebody else's.
         self.keep_look(fs, n, &now)
     }

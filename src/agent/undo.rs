@@ -112,7 +112,7 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
             (snapshot, Some(existed))
         })?;
     }
-    let now = Look::at(&series.directory, store, &Source::Kept(manifest::rules(&series.dir, n)?))?;
+    let now = Look::at(&series.directory, store, &Source::Kept(manifest::rules(&series.dir, n)?), None)?;
     let mut fates = fates(&chosen.back, Some(&now));
     fates.retain(|fate| asked.has(&fate.path));
     if !asked.paths.is_empty() {

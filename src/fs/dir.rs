@@ -299,22 +299,14 @@ impl Dir {
     }
 
     fn list(&self, most: usize) -> Result<Option<Vec<NameAndSort>>, Errno> {
-        let mut names = Vec::new();
-        let fd = rustix::fs::openat(&self.fd, ".", OPEN | OFlags::RDONLY, Mode::empty())?;
-        let mut buffer = Vec::with_capacity(32 << 10);
-        let mut entries = rustix::fs::RawDir::new(fd, buffer.spare_capacity_mut());
-        while let Some(entry) = entries.next() {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
-                continue;
-            }
-            if names.len() == most {
-                return Ok(None);
-            }
-            names.push((name.to_vec(), sort_of(entry.file_type())));
-        }
-        Ok(Some(names))
+        // A descriptor of its own: another thread may list the same directory.
+        list_by(rustix::fs::openat(&self.fd, ".", OPEN | OFlags::RDONLY, Mode::empty())?, most)
+    }
+
+    /// The names in a directory that was just opened: nobody has listed it by this descriptor.
+    fn list_first(&self) -> Result<Vec<NameAndSort>, Errno> {
+        let listed = if self.readable { list_by(self.fd.as_fd(), usize::MAX) } else { self.list(usize::MAX) };
+        Ok(listed?.unwrap_or_default())
     }
 
     /// True if the directory holds nothing.
@@ -364,6 +356,13 @@ impl<'a> Entry<'a> {
     /// Opens it as a directory; refuses a link (ENOTDIR or ELOOP).
     pub fn open_dir(&self) -> Result<Dir, IoError> {
         self.dir.open_below(self.name)
+    }
+
+    /// Opens a directory, as [`Self::open_dir`] does, and lists the names in it.
+    pub fn open_and_list(&self) -> Result<(Dir, Vec<Vec<u8>>), IoError> {
+        let dir = self.open_dir()?;
+        let names = dir.list_first().at("list", self)?;
+        Ok((dir, names.into_iter().map(|(name, _)| name).collect()))
     }
 
     /// True if it is a directory that the caller may not list, or not search.
@@ -483,4 +482,23 @@ pub fn stat_of(fd: impl AsFd) -> io::Result<Stat> {
 /// The xattrs of an open file: name and value, sorted.
 pub fn xattrs_of(fd: impl AsFd) -> io::Result<Xattrs> {
     xattr::of_open(fd.as_fd())
+}
+
+/// The names in an open directory from where its descriptor stands, if they are at most so many.
+fn list_by(fd: impl AsFd, most: usize) -> Result<Option<Vec<NameAndSort>>, Errno> {
+    let mut names = Vec::new();
+    let mut buffer = Vec::with_capacity(32 << 10);
+    let mut entries = rustix::fs::RawDir::new(fd, buffer.spare_capacity_mut());
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        if names.len() == most {
+            return Ok(None);
+        }
+        names.push((name.to_vec(), sort_of(entry.file_type())));
+    }
+    Ok(Some(names))
 }

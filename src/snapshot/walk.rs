@@ -92,6 +92,8 @@ pub struct Walk<'a> {
     /// That of the snapshot whose rules these are. It stays that, also if nothing shows it any more.
     known: HashSet<AbsPath>,
     covering: Option<Covering>,
+    /// The first path that is met, and the first that is not.
+    between: (Option<AbsPath>, Option<AbsPath>),
 }
 
 /// The number of directories on the way down that stay open.
@@ -128,6 +130,7 @@ impl<'a> Walk<'a> {
             repositories: Vec::new(),
             known,
             covering: covering.transpose()?,
+            between: (None, None),
         };
         let Some(parent) = top.parent() else {
             return Err(too_broad(top, "the root directory is too broad"));
@@ -142,10 +145,18 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
+    /// The walk with what it meets from one path on, up to another: two of them, in two threads, are a walk.
+    pub fn between(self, from: Option<AbsPath>, until: Option<AbsPath>) -> Self {
+        Self { between: (from, until), ..self }
+    }
+
     /// The next step of the walk.
     pub fn next(&mut self) -> Result<Option<Met>, Error> {
         if let Some(first) = self.first.take() {
-            return self.first(first).map(Some);
+            let first = self.first(first)?;
+            if self.between.0.is_none() {
+                return Ok(Some(first));
+            }
         }
         loop {
             let Some(frame) = self.stack.last_mut() else { return Ok(None) };
@@ -154,6 +165,15 @@ impl<'a> Walk<'a> {
                 continue;
             };
             let path = frame.path.join(&name).map_err(|_| unparsed(&frame.path))?;
+            if self.between.1.as_ref().is_some_and(|until| path >= *until) {
+                self.stack.clear();
+                return Ok(None);
+            }
+            // What comes before is met by another walk; only what leads to the first path is entered here, too.
+            let is_before = self.between.0.as_ref().is_some_and(|from| path < *from);
+            if is_before && !self.between.0.as_ref().is_some_and(|from| from.is_under(&path)) {
+                continue;
+            }
             let dir = match &frame.dir {
                 Some(dir) => dir.clone(),
                 None => match &self.held_top {
@@ -172,19 +192,22 @@ impl<'a> Walk<'a> {
                 Ok(None) => continue,
                 Err(error) => {
                     let why = self.unlisted(&path, &error.source)?;
-                    return Ok(Some(Met::Unlisted { path, why }));
+                    match is_before {
+                        true => continue,
+                        false => return Ok(Some(Met::Unlisted { path, why })),
+                    }
                 }
             };
             let is_dir = stat.sort == Sort::Directory;
             let (matcher, area) = (frame.matcher.clone(), frame.area.clone());
             let object = Object { path, dir, stat, name };
-            match self.judge(&object, matcher.as_deref(), area) {
-                Err(why) => return Ok(Some(Met::Left { object, why })),
-                Ok(area) if is_dir => {
-                    let instead = self.enter(&object, matcher, area)?;
-                    return Ok(Some(instead.unwrap_or(Met::Object(object))));
-                }
-                Ok(_) => return Ok(Some(Met::Object(object))),
+            let met = match self.judge(&object, matcher.as_deref(), area) {
+                Err(why) => Met::Left { object, why },
+                Ok(area) if is_dir => self.enter(&object, matcher, area)?.unwrap_or(Met::Object(object)),
+                Ok(_) => Met::Object(object),
+            };
+            if !is_before {
+                return Ok(Some(met));
             }
         }
     }
@@ -251,8 +274,8 @@ impl<'a> Walk<'a> {
     fn enter(&mut self, object: &Object, matcher: Option<Rc<Matcher>>, area: Option<Area>) -> Result<Option<Met>, Error> {
         // The asked directory may be a mount point itself; mounts in it are left out.
         let is_top = self.held_top.is_none();
-        let opened = if is_top { object.dir.open_across(&object.name) } else { object.at().open_dir() };
-        let (dir, mut names) = match opened.and_then(|dir| dir.names().map(|names| (dir, names))) {
+        let across = || object.dir.open_across(&object.name).and_then(|dir| dir.names().map(|names| (dir, names)));
+        let (dir, mut names) = match if is_top { across() } else { object.at().open_and_list() } {
             Ok((dir, names)) => (Arc::new(dir), names),
             Err(error) => {
                 let why = self.unlisted(&object.path, &error.source)?;

@@ -58,12 +58,12 @@ impl Walk {
 
     /// Enters the directory `below`, from the one that it lies in.
     fn enter(&mut self, at: Entry<'_>, below: Vec<u8>) -> Result<(), IoError> {
-        let dir = Rc::new(at.open_dir()?);
-        let names = sorted_names(&dir)?;
+        let (dir, mut names) = at.open_and_list()?;
+        names.sort_unstable();
         if let Some(far) = self.stack.len().checked_sub(OPEN_LEVELS) {
             self.stack[far].dir = None;
         }
-        self.stack.push(Frame { below, dir: Some(dir), names });
+        self.stack.push(Frame { below, dir: Some(Rc::new(dir)), names: names.into_iter() });
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use super::take::{self, Taking};
 use super::uncovered::lost;
 use crate::agent::event::{Effect, Event, Tool, What};
 use crate::agent::known::Agent;
+use crate::agent::look::Look;
 use crate::agent::look::id;
 use crate::agent::seen::Seen;
 use crate::agent::turn::{Call as Use, Head, Line, Named, Place, Ran, Turn};
@@ -229,7 +230,7 @@ impl Reacting<'_> {
     /// Notes what has changed in the directory since the last look, then the line.
     fn look(&self, turns: &Turns, head: &Head, line: Line) -> Result<(), Problem> {
         let store = self.call.made_store()?;
-        let look = || take::look(self.call, &store, &head.directory, turns.turn(head.n)?.as_ref());
+        let look = |earlier: Option<&Look>| take::look(self.call, &store, &head.directory, turns.turn(head.n)?.as_ref(), earlier);
         Ok(turns.look(&self.call.fs, head.n, look, vec![line])?)
     }
 

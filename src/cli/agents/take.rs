@@ -5,6 +5,9 @@ use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
 use crate::agent::known::Agent;
 use crate::agent::look::Look;
 use crate::agent::turn::{Head, Line, Turn, Wrote, mark};
@@ -39,22 +42,26 @@ impl Taking {
         command.arg(turn.to_string()).arg("--dir").arg(directory.as_path());
         use std::os::unix::process::CommandExt;
         command.process_group(0).current_dir("/");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         Ok(Self(command.spawn().at("start", "recant hook --take").map_err(Error::from)?))
     }
 
     /// Waits for its end, or as long as that. True if it has ended.
     pub fn wait(mut self, longest: Duration) -> bool {
         let until = Instant::now() + longest;
-        let mut pause = Duration::from_millis(1);
+        // It says nothing: its pipe ends with it.
+        let Some(pipe) = self.0.stdout.take() else { return true };
         loop {
-            match self.0.try_wait() {
-                Ok(None) if Instant::now() < until => std::thread::sleep(pause),
-                Ok(None) => return false,
-                Ok(Some(_)) | Err(_) => return true,
+            let rest = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
+            match rustix::event::poll(&mut [PollFd::new(&pipe, PollFlags::IN)], rest.as_ref()) {
+                Ok(0) => return false,
+                Err(Errno::INTR) => {}
+                Ok(_) | Err(_) => break,
             }
-            pause = (pause * 2).min(Duration::from_millis(20));
         }
+        // What ended it does not matter: the turn tells what became of it.
+        drop(self.0.wait());
+        true
     }
 }
 
@@ -119,7 +126,7 @@ pub fn settle(call: &Call, store: &Store, turns: &Turns, series: &Series, lock: 
     let Some((before, _)) = turn.before else { return Ok(()) };
     let rules = Source::Kept(manifest::rules(&series.dir, before)?);
     let mut seen = None;
-    let look = || {
+    let look = |_: Option<&Look>| {
         let (made, look) = snapshot(call, store, series, lock, rules.clone(), Some(("after", &turn.head)))?;
         seen = Some((made, look.clone()));
         Ok(look)
@@ -165,10 +172,10 @@ fn note(call: &Call, turns: &Turns, series: &Series, n: u64, of: (u64, u64), loo
 }
 
 /// Looks at a directory as the snapshot before a turn did.
-pub fn look(call: &Call, store: &Store, directory: &AbsPath, turn: Option<&Turn>) -> Result<Look, Error> {
+pub fn look(call: &Call, store: &Store, directory: &AbsPath, turn: Option<&Turn>, earlier: Option<&Look>) -> Result<Look, Error> {
     let series = Series::open(store, directory)?;
     let kept = series.zip(turn.and_then(|turn| turn.before)).map(|(series, (n, _))| manifest::rules(&series.dir, n));
-    Look::at(directory, &store.path, &kept.transpose()?.map_or_else(|| rules(call), Source::Kept))
+    Look::at(directory, &store.path, &kept.transpose()?.map_or_else(|| rules(call), Source::Kept), earlier)
 }
 
 /// True if a path has changed since a turn began, or is gone and was there.
