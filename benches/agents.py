@@ -12,9 +12,10 @@ import subprocess
 import sys
 import time
 
-from measuring import do, median_ms, say
+from measuring import do, median_ms, say, spread
 
 TURNS, TOOLS, FILES, BACK_TO = 40, 20, 8_000, 21
+SIZES = (FILES, 100_000, 200_000)
 GITIGNORE = "*.log\n/target/\n/cache/\n"
 
 
@@ -60,6 +61,60 @@ def measure(bench, rounds):
         for what, (got, all_of_it) in lost.items():
             yield ("agents", "other", f"given back by {name}: {what}"), f"{got} of {all_of_it}"
     shutil.rmtree(top)
+    for files in SIZES[:1] if bench.args.quick else SIZES:
+        yield from of_size(bench, files, rounds)
+
+
+def of_size(bench, files, rounds):
+    """What hooks cost where nothing has changed: a use of a tool above two starts of an empty program, a turn's beginning and end against
+    `git status`, in turn; then the undo of a turn that changed ten files."""
+    top = f"{bench.top}/agents-{files}"
+    say(f"  {files:,} files")
+    os.makedirs(f"{top}/tree")
+    chance = random.Random(1)
+    for d in range(files // 10):
+        directory = f"{top}/tree/src/m{d // 100}/d{d}"
+        os.makedirs(directory)
+        for f in range(10):
+            with open(f"{directory}/f{f}.rs", "w") as out:
+                out.write("fn f() {}\n" * chance.randrange(20, 200))
+    git = ["git", "-C", f"{top}/tree", "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "gc.auto=0", "-c", "maintenance.auto=false"]
+    do("git", "init", "-q", f"{top}/tree")
+    do(*git, "add", "-A")
+    do(*git, "commit", "-q", "-m", "all")
+    worker = Hooks(bench, top)
+    first = clocked(worker.begin)
+    status = lambda: do(*git, "status", "--short")
+    status(), worker.prompt(1), worker.stop(1)
+    starts, uses, begins, ends, statuses = [], [], [], [], []
+    look = ("Bash", "true")
+    for turn in range(2, 2 + rounds):
+        begins.append(clocked(worker.prompt, turn))
+        statuses.append(clocked(status))
+        for n in range(4):
+            starts.append(clocked(do, "true") + clocked(do, "true"))
+            uses.append(clocked(worker.before, turn, n, look) + clocked(worker.after, turn, n, look))
+        ends.append(clocked(worker.stop, turn))
+    worker.prompt(BACK_TO)
+    worker.before(BACK_TO, 0, look)
+    do("sh", "-c", f"for f in {top}/tree/src/m0/d[0-9]/f0.rs; do echo changed >> $f; done")
+    worker.after(BACK_TO, 0, look)
+    worker.stop(BACK_TO)
+    undo = clocked(worker.give_back)
+    name = f"{files:,} files"
+    yield ("agents", "ms", f"{name}: the first snapshot"), f"{first * 1000:.0f}"
+    above = sorted(use - start for use, start in zip(uses, starts))
+    yield ("agents", "ms", f"{name}: a use of a tool above two starts: median, 95th of 100"), f"{median_ms(above)}, {above[len(above) * 95 // 100] * 1000:.1f}"
+    yield ("agents", "ratio", f"{name}: a turn's beginning to git status"), spread([a / b for a, b in zip(begins, statuses)], 2 if files == FILES else 1.5)
+    yield ("agents", "ratio", f"{name}: a turn's end to git status"), spread([a / b for a, b in zip(ends, statuses)], 2 if files == FILES else 1.5)
+    yield ("agents", "ms", f"{name}: undo of ten files"), f"{undo * 1000:.0f}"
+    shutil.rmtree(top)
+
+
+def clocked(act, *words):
+    begun = time.perf_counter()
+    act(*words)
+    return time.perf_counter() - begun
 
 
 def project(top):

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::agent::{Agent, pause, run};
 use crate::common::{Said, World};
+use crate::desk::{Desk, Who};
 use serde_json::Value;
 
 /// A repository with something of each kind. What git ignores: `config/` with two files, `uploads/` with many, `small.log`, `large.log`, `x.o`.
@@ -442,4 +443,14 @@ fn what_was_made_between_turns_is_older_than_the_turn_that_moves_it() {
     assert_eq!(named(&said, &world), ["moved dist to public"]);
     assert_eq!((world.read("public/app"), world.read("a")), ("built\n".into(), "a\n".into()), "{said}");
     assert!(!world.exists("moved") && !world.exists("made"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_read_is_told_at_install_and_in_status() {
+    let desk = Desk::new(Who::User);
+    desk.made("mkdir closed open; echo x > closed/x; chmod 0 closed; git init -q");
+    let [installed, status] = ["agent install claude -y", "agent status claude"].map(|words| desk.recant(words));
+    assert!(installed.stderr().contains("turns here do not cover closed: it cannot be read"), "{installed}");
+    assert!(status.stdout().contains("  closed: it cannot be read") && !status.stdout().contains("  open"), "{status}");
+    desk.bare(&desk.world.tree(), "chmod 700 closed");
 }

@@ -434,8 +434,8 @@ fn status_tells_if_the_hooks_fire_and_why_not() {
         of a plugin are not seen here
     not covered:
       files outside of the project
-      version control's own directories, as .git
-      what the preset dev leaves out: .env*, *.log, caches, what is built, as target
+      version control's own directories, as .git, and repositories inside
+      what git ignores and is built, downloaded or over 1 MiB, as target
       what an agent writes before its hooks are called, or while they are off
     ");
     // What is not covered stands below, whatever comes before it.

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::settings::{File, files, surroundings, unparsed};
+use super::status::closed_places;
 use crate::agent::known::Agent;
 use crate::agent::receipt::Receipt;
 use crate::agent::settings;
@@ -121,7 +122,11 @@ pub fn install(call: &Call, args: &Install) -> Result<Ended, Problem> {
         say_nothing(&asked, &format!("the hooks for {} are there already: {}", agent.name(), call.out.shown(&files[at].named)));
         return Ok(Ended::Done);
     }
-    carry_out(&asked, changes, "Add recant's hooks to")
+    let ended = carry_out(&asked, changes, "Add recant's hooks to")?;
+    for place in closed_places(call)? {
+        call.out.note(format_args!("turns here do not cover {place}"));
+    }
+    Ok(ended)
 }
 
 /// Removes recant's hooks from an agent's settings.

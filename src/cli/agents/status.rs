@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::programs;
 use super::settings::{File, files, surroundings};
 use super::silenced::silenced;
+use super::{programs, take};
 use crate::agent::known::Agent;
 use crate::agent::seen::Seen;
 use crate::agent::settings;
@@ -15,10 +15,14 @@ use crate::agent::settings::command::Command;
 use crate::agent::settings::places::{Scope, Surroundings};
 use crate::cli::args::AgentStatus;
 use crate::cli::problem::Problem;
+use crate::cli::snapshot::home;
 use crate::cli::text::{self};
 use crate::cli::{Call, Ended};
 use crate::error::{Kind, command};
 use crate::fs::path::AbsPath;
+use crate::snapshot::rules::Why;
+use crate::snapshot::walk::{Met, Walk};
+use crate::snapshot::{place, whole};
 
 /// The limit of time for a program that is asked.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -27,7 +31,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 #[derive(Serialize)]
 struct Status<'a> {
     agents: Vec<Judged<'a>>,
-    not_covered: [&'static str; 4],
+    not_covered: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -70,10 +74,37 @@ struct Hooks {
 /// Things that no hook covers.
 const NOT_COVERED: [&str; 4] = [
     "files outside of the project",
-    "version control's own directories, as .git",
-    "what the preset dev leaves out: .env*, *.log, caches, what is built, as target",
+    "version control's own directories, as .git, and repositories inside",
+    "what git ignores and is built, downloaded or over 1 MiB, as target",
     "what an agent writes before its hooks are called, or while they are off",
 ];
+
+/// The most places of the project that are named.
+const PLACES: usize = 10;
+
+/// Names what turns do not cover in this project though nobody chose that: other mounts, and what cannot be read.
+pub fn closed_places(call: &Call) -> Result<Vec<String>, Problem> {
+    let (project, store) = (surroundings()?.project, call.store_path()?);
+    if place::check(&project, &store, home().as_ref()).is_err() {
+        return Ok(Vec::new());
+    }
+    let mut walk = Walk::new(&project, &store, &take::rules(call))?;
+    let mut places = Vec::new();
+    while let Some(met) = walk.next()? {
+        let (path, why) = match met {
+            Met::Unlisted { path, why } => (path, format!("it cannot be read ({why})")),
+            Met::Left { object, why: Why::Mount } => (object.path, Why::Mount.text().to_owned()),
+            Met::Left { .. } | Met::Object(_) => continue,
+        };
+        places.push(format!("{}: {why}", call.out.shown(&whole(&project, &path)?)));
+    }
+    let more = places.len().saturating_sub(PLACES);
+    places.truncate(PLACES);
+    if more > 0 {
+        places.push(format!("… and {}", text::count(more as u64, "more place")));
+    }
+    Ok(places)
+}
 
 const UNSEEN: &str = "no event was ever seen";
 
@@ -85,7 +116,7 @@ pub fn status(call: &Call, args: &AgentStatus) -> Result<Ended, Problem> {
     };
     if asked.is_empty() {
         if !call.out.is_text() {
-            call.out.document(&Status { agents: Vec::new(), not_covered: NOT_COVERED });
+            call.out.document(&Status { agents: Vec::new(), not_covered: NOT_COVERED.map(str::to_owned).into() });
         }
         let here = Agent::ALL.iter().map(|agent| agent.word()).filter(|word| programs::find(word).is_some()).collect::<Vec<_>>();
         let here = if here.is_empty() { "none is in PATH".into() } else { format!("in PATH: {}", here.join(", ")) };
@@ -98,12 +129,13 @@ pub fn status(call: &Call, args: &AgentStatus) -> Result<Ended, Problem> {
     let judged = known.iter().zip(&problems).map(|(known, (problems, fires))| Judged { known, fires: *fires, problems });
     let judged: Vec<_> = judged.collect();
     let all_fire = judged.iter().all(|judged| judged.fires);
+    let not_covered: Vec<String> = NOT_COVERED.iter().map(|what| (*what).to_owned()).chain(closed_places(call)?).collect();
     if call.out.is_text() {
         judged.iter().for_each(|judged| say(call, judged));
         call.out.line("not covered:");
-        NOT_COVERED.iter().for_each(|what| call.out.line(format_args!("  {what}")));
+        not_covered.iter().for_each(|what| call.out.line(format_args!("  {what}")));
     } else {
-        call.out.document(&Status { agents: judged, not_covered: NOT_COVERED });
+        call.out.document(&Status { agents: judged, not_covered });
     }
     Ok(if all_fire { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }

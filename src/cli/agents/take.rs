@@ -230,7 +230,7 @@ fn snapshot(
 }
 
 /// The rules of what the snapshots of turns leave out.
-fn rules(call: &Call) -> Source {
+pub fn rules(call: &Call) -> Source {
     let cover = Cover { byproducts: call.config.agent_byproducts.value.clone(), ..Cover::default() };
     Source::Found(Rules { cover: Some(cover), vcs: Some(Vcs::Left), ..Rules::default() })
 }
