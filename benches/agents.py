@@ -95,14 +95,15 @@ def of_size(bench, files, rounds):
             starts.append(clocked(do, "true") + clocked(do, "true"))
             uses.append(clocked(worker.before, turn, n, look) + clocked(worker.after, turn, n, look))
         ends.append(clocked(worker.stop, turn))
-    worker.prompt(BACK_TO)
-    worker.before(BACK_TO, 0, look)
+    last = 2 + rounds
+    worker.prompt(last)
+    worker.before(last, 0, look)
     do("sh", "-c", f"for f in {top}/tree/src/m0/d[0-9]/f0.rs; do echo changed >> $f; done")
-    worker.after(BACK_TO, 0, look)
-    worker.stop(BACK_TO)
-    undo = clocked(worker.give_back)
+    worker.after(last, 0, look)
+    worker.stop(last)
+    undo = clocked(lambda: do(bench.args.recant, "agent", "undo", str(last), "-y", "-q", cwd=worker.tree, env=worker.env))
     name = f"{files:,} files"
-    yield ("agents", "ms", f"{name}: the first snapshot"), f"{first * 1000:.0f}"
+    yield ("agents", "ms", f"{name}: the start of a session"), f"{first * 1000:.0f}"
     above = sorted(use - start for use, start in zip(uses, starts))
     yield ("agents", "ms", f"{name}: a use of a tool above two starts: median, 95th of 100"), f"{median_ms(above)}, {above[len(above) * 95 // 100] * 1000:.1f}"
     yield ("agents", "ratio", f"{name}: a turn's beginning to git status"), spread([a / b for a, b in zip(begins, statuses)], 2 if files == FILES else 1.5)
