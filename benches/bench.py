@@ -286,12 +286,10 @@ class Bench:
             return session
         if not self.can_run:
             sys.exit("this recant has no run: --stage names a program that makes the session")
-        id_file = f"{self.top}/id"
         script = os.path.abspath(__file__)
-        do(self.args.recant, "run", "--id-file", id_file, "--", sys.executable, script, "--change", name, tree,
-           cwd=tree, env=self.env)  # fmt: skip
-        with open(id_file) as lines:
-            return next(line.strip()[3:] for line in lines if line.startswith("id="))
+        do(self.args.recant, "run", "--", sys.executable, script, "--change", name, tree, cwd=tree, env=self.env)
+        # The newest comes first.
+        return json.loads(do(self.args.recant, "list", "--json", cwd=tree, env=self.env))["sessions"][0]["id"]
 
     def peak(self, *words):
         """Seconds, and the peak of resident memory in MiB. By GNU time, as what wait4 tells begins with this script's own."""
