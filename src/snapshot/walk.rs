@@ -500,3 +500,31 @@ fn ignore_file(directory: &AbsPath, dir: &Dir, name: &str) -> Result<Option<Igno
 fn unparsed(path: &AbsPath) -> Error {
     refused(path, "a name in it cannot be a path")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_parts_of_a_walk_meet_what_the_whole_meets_wherever_it_is_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a/x/1", "a/x/2", "a/y", "a-b", "b/1/2/3", "c"] {
+            std::fs::create_dir_all(dir.path().join(name)).unwrap();
+        }
+        let path = |bytes: &[u8]| AbsPath::parse(bytes).unwrap();
+        let (top, nowhere) = (path(dir.path().as_os_str().as_encoded_bytes()), path(b"/nowhere"));
+        let met = |from: Option<AbsPath>, until: Option<AbsPath>| {
+            let mut walk = Walk::new(&top, &nowhere, &Source::default()).unwrap().between(from, until);
+            let mut paths = Vec::new();
+            while let Some(Met::Object(object)) = walk.next().unwrap() {
+                paths.push(object.path);
+            }
+            paths
+        };
+        let whole = met(None, None);
+        assert!(whole.len() == 12 && whole.is_sorted(), "{whole:?}");
+        for cut in &whole {
+            assert_eq!([met(None, Some(cut.clone())), met(Some(cut.clone()), None)].concat(), whole, "{cut}");
+        }
+    }
+}
