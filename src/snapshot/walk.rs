@@ -506,6 +506,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "tests set up real files")]
     fn two_parts_of_a_walk_meet_what_the_whole_meets_wherever_it_is_cut() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["a/x/1", "a/x/2", "a/y", "a-b", "b/1/2/3", "c"] {
