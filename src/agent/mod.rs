@@ -7,6 +7,7 @@ pub mod anew;
 pub mod event;
 pub mod known;
 pub mod look;
+pub mod only;
 pub mod receipt;
 pub mod seen;
 pub mod settings;

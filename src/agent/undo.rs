@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::anew::{Built, build_anew};
 use super::look::Look;
+use super::only::TakingOut;
 use super::turn::{Turn, Wrote, mark};
 use super::uncovered::{Became, Fate, fates};
 use crate::error::Error;
@@ -24,6 +25,7 @@ pub struct Chosen<'a> {
     pub back: Vec<&'a Turn>,
     /// The others of the directory.
     pub others: Vec<&'a Turn>,
+    reach: Reach,
     undone: &'a BTreeMap<u64, BTreeSet<AbsPath>>,
 }
 
@@ -32,7 +34,7 @@ pub struct Chosen<'a> {
 pub enum Reach {
     /// The turn and the later ones of its conversation.
     Later,
-    /// The turn alone.
+    /// The turn alone, merged under what came later.
     Only,
     /// All turns of its conversation.
     Conversation,
@@ -54,7 +56,7 @@ impl<'a> Chosen<'a> {
             Reach::Conversation => first.is_some_and(|first| turn.is_with(first)),
         };
         let (back, others) = turns.iter().partition::<Vec<_>, _>(is_of);
-        Self { back, others: others.into_iter().chain(near).collect(), undone }
+        Self { back, others: others.into_iter().chain(near).collect(), reach, undone }
     }
 
     /// True if these turns changed something there, as far as was seen.
@@ -126,6 +128,10 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
         |path: &AbsPath| fates.iter().any(|fate| path.is_under(&fate.path) || fate.became == Became::Moved(path.clone()));
     compared.left.retain(|(path, _)| chosen.have_changed(path) && !is_their_move(path));
     let (mut stay, mut seen) = (Vec::new(), BTreeSet::new());
+    let mut taking_out = match (&chosen.back[..], chosen.reach) {
+        ([turn], Reach::Only) => TakingOut::of(series, turn)?,
+        _ => None,
+    };
     for difference in std::mem::take(&mut compared.differences) {
         seen.insert(difference.path.clone());
         match told.verdict(&difference.path, Some(&difference), asked.force) {
@@ -133,6 +139,11 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
                 later.entry(snapshot).or_default().insert(difference.path);
             }
             Verdict::Back { .. } => compared.differences.push(difference),
+            Verdict::Changed(why) => match taking_out.as_mut().map(|out| out.from(&difference)).transpose()? {
+                Some(Ok(merged)) => compared.differences.extend(merged),
+                Some(Err(not)) => stay.push((difference, format!("{why}: {not}"))),
+                None => stay.push((difference, why)),
+            },
             Verdict::Stays(why) => stay.push((difference, why)),
             Verdict::IsBack => {}
         }
@@ -145,7 +156,7 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
         match told.verdict(path, None, asked.force) {
             Verdict::Back { snapshot, .. } if snapshot != n => drop(later.entry(snapshot).or_default().insert(path.clone())),
             Verdict::Back { .. } => same.push(path.clone()),
-            Verdict::Stays(_) | Verdict::IsBack => {}
+            Verdict::Stays(_) | Verdict::Changed(_) | Verdict::IsBack => {}
         }
     }
     for (snapshot, paths) in later {
@@ -213,6 +224,8 @@ enum Verdict {
     Back { snapshot: u64, was: Option<u64> },
     /// It stays, for this reason.
     Stays(String),
+    /// The turn wrote it, and it was changed since, as this says.
+    Changed(String),
     /// It is as before an earlier turn, which was taken back.
     IsBack,
 }
@@ -265,7 +278,7 @@ impl<'a> Told<'a> {
         // Without a difference from the first snapshot it is as that has it, and was so before the first of these turns or not.
         let now = difference.map_or(wrote.was, |difference| mark(difference.now.as_ref()));
         if difference.is_some() && now != latest.is {
-            return Verdict::Stays(format!("it was changed since turn {}{}", last.head.n, self.by_whom(path, last)));
+            return Verdict::Changed(format!("it was changed since turn {}{}", last.head.n, self.by_whom(path, last)));
         }
         back
     }

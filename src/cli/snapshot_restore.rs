@@ -320,6 +320,7 @@ pub fn rows(series: &Series, compared: &Compared) -> Result<Vec<Row>, Problem> {
             (None, _) => "recreated",
             (_, None) => "removed",
             _ if d.is_metadata() => "metadata",
+            _ if d.merged.is_some() => "merged",
             _ => "restored",
         };
         Ok(Row { path: whole(&series.directory, &d.path)?, done })

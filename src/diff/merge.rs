@@ -76,7 +76,7 @@ pub fn onto(session: &Session, change: &Change, sources: &mut Sources<'_>) -> Re
     let Some(meta) = meta_of(&before.meta, &now.meta, &after.meta) else {
         return Ok(Onto::Conflict("both sides changed its mode, owner or extended attributes".into()));
     };
-    merged(&base, mine, &theirs, (now, meta))
+    Ok(merged(&base, mine, &theirs, (now, meta)))
 }
 
 /// Takes a change that is on the tree out of what is there now: all of it, or what leaves `rest` of it, an object with its content. `None` if
@@ -110,30 +110,38 @@ pub fn out_of(change: &Change, sources: &mut Sources<'_>, rest: Option<(&State, 
             Content::Gone(why) => return Ok(Some(Onto::Conflict(why))),
         },
     };
-    let wanted = rest.map_or(&kept.meta, |(state, _)| &state.meta);
-    let Some(meta) = meta_of(&after.meta, &now.meta, wanted) else {
-        return Ok(Some(Onto::Conflict("both sides changed its mode, owner or extended attributes".into())));
+    let wanted = rest.map_or(&kept, |(state, _)| state);
+    Ok(Some(taken_out((after, &base), (now, mine), (wanted, &theirs))))
+}
+
+/// Takes the change from `before` to `after` out of what is there now; each is an object with its content. [`Onto::Same`] if nothing of it
+/// is left there.
+pub fn taken_out(after: (&State, &[u8]), now: (State, Vec<u8>), before: (&State, &[u8])) -> Onto {
+    if ![after.0, &now.0, before.0].into_iter().all(is_text) {
+        return Onto::Conflict(not_both(Some(&now.0)));
+    }
+    let Some(meta) = meta_of(&after.0.meta, &now.0.meta, &before.0.meta) else {
+        return Onto::Conflict("both sides changed its mode, owner or extended attributes".into());
     };
-    let onto = merged(&base, mine, &theirs, (now, meta))?;
     let is_out = |both: &Both| {
         let meta = both.before.object.as_ref().and_then(|now| now.meta_difference(&both.after));
         both.content == both.now && meta.is_none()
     };
-    Ok(Some(match onto {
+    match merged(after.1, now.1, before.1, (now.0, meta)) {
         Onto::Merged(both) if is_out(&both) => Onto::Same,
         onto => onto,
-    }))
+    }
 }
 
-fn merged(base: &[u8], mine: Vec<u8>, theirs: &[u8], (now, meta): (State, Meta)) -> Result<Onto, Error> {
+fn merged(base: &[u8], mine: Vec<u8>, theirs: &[u8], (now, meta): (State, Meta)) -> Onto {
     match merge(base, &mine, theirs, PATIENCE) {
-        Err(_) => Ok(Onto::Conflict("it is no text, or too different to be compared line by line".into())),
-        Ok(Merged::Conflicts(places)) => Ok(Onto::Conflict(met(&places))),
+        Err(_) => Onto::Conflict("it is no text, or too different to be compared line by line".into()),
+        Ok(Merged::Conflicts(places)) => Onto::Conflict(met(&places)),
         Ok(Merged::Content(content)) => {
             let now = State { what: file(&mine), ..now };
             let after = State { what: file(&content), meta: Meta { mtime: crate::fs::now(), ..meta } };
             let before = Before { object: Some(now), print: None };
-            Ok(Onto::Merged(Box::new(Both { before, after, content, now: mine })))
+            Onto::Merged(Box::new(Both { before, after, content, now: mine }))
         }
     }
 }

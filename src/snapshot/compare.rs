@@ -30,6 +30,8 @@ pub struct Difference {
     pub at: Option<At>,
     /// The first name of the file, if this was one of several.
     pub link: Option<AbsPath>,
+    /// Its content if no snapshot has it: a merge's.
+    pub merged: Option<Vec<u8>>,
     /// The object now, or in the other snapshot.
     pub now: There,
     /// The fingerprint of the object on the tree.
@@ -513,7 +515,7 @@ fn difference(path: AbsPath, there: Option<Entry>, here: Option<Seen>) -> Differ
     let (then, at, link) = there.map_or((None, None, None), |entry| (entry.state, entry.at, entry.link));
     let (now, print) = here.map_or((None, None), |seen| (Some(seen.state), Some(seen.print)));
     let ino = print.map(|print| print.identity.ino);
-    Difference { path, then, at, link, now, print, now_at: None, shared: None, ino, older: false, regrouped: false }
+    Difference { path, then, at, link, merged: None, now, print, now_at: None, shared: None, ino, older: false, regrouped: false }
 }
 
 /// True if nothing differs, including times; a directory's times do not count, as they follow from the changes in it.

@@ -89,7 +89,8 @@ pub fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked)
 pub fn fill_to_ask(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked) -> Result<(), Error> {
     let Filling { changes, wanted } = Filling::of(series, compared)?;
     let mut kept = Kept::of(&series.dir, &series.directory);
-    let mut files = wanted.iter().filter(|wanted| wanted.difference.then.as_ref().is_some_and(State::is_file));
+    let is_kept = |difference: &Difference| difference.merged.is_none() && difference.then.as_ref().is_some_and(State::is_file);
+    let mut files = wanted.iter().filter(|wanted| is_kept(wanted.difference));
     files.try_for_each(|wanted| kept.verify(&entry_of(wanted.difference)))?;
     let header = header_of(&changes, 0, session);
     session.rewrite_later(fs, &changes, header.lines)?;
@@ -279,7 +280,10 @@ impl Holding<'_> {
         let entry = entry_of(difference);
         let dress = difference.then.as_ref().filter(|then| can_be_dressed(then));
         // The engine hashes it before it puts it (docs/ARCHITECTURE.md, I11): once is enough.
-        let content = self.kept.uncompared(&entry)?;
+        let content = match &difference.merged {
+            Some(bytes) => Content::Small(bytes.clone()),
+            None => self.kept.uncompared(&entry)?,
+        };
         let file = self.fs.create(at, dress.map_or(0o600, |then| then.meta.mode & 0o777))?;
         match content {
             Content::Small(bytes) if bytes.is_empty() => {}

@@ -304,7 +304,7 @@ fn is_under(path: &str, top: &str) -> bool {
 /// The rule of what a turn covers, for the names that there are here.
 fn is_covered(path: &str) -> bool {
     let is_out = |name: &str| matches!(name, "dist" | "target" | "many" | ".git" | "bare.git");
-    !path.split('/').any(is_out) && !path.ends_with(".bin") && !path.ends_with(".o")
+    !path.split('/').any(|name| is_out(name) || name.ends_with(".bin") || name.ends_with(".o"))
 }
 
 /// True for what lies in a thing that is not covered: that is one, and edits in it are not looked for.

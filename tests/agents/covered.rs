@@ -298,6 +298,26 @@ fn an_undo_reaches_later_turns_of_its_conversation_alone_or_the_turn_alone_or_th
 }
 
 #[test]
+fn a_turn_alone_is_taken_out_of_what_later_ones_and_a_person_made_of_a_text() {
+    let world = world();
+    run(&world, "seq 9 | tee f > g; head -c 99 /dev/zero > b");
+    let agents = [Agent::begin(&world, "claude", "s")];
+    turns_of(&world, &agents, &[(0, "sed -i s/2/two/ f g; chmod 600 g; echo b > b"), (0, "sed -i s/8/eight/ f; sed -i s/two/2/ g")]);
+    run(&world, "sed -i s/5/five/ f; echo c >> b");
+    let would = world.recant("agent undo 1 --only --dry-run").with(4);
+    let said = world.recant("agent undo 1 --only -y").with(4);
+    assert!(said.stdout().contains("merged    f\nmetadata  g\nstays     b: "), "{said}{would}");
+    let merged = "1\n2\n3\n4\nfive\n6\n7\neight\n9\n";
+    assert_eq!((world.read("f"), world.read("b")), (merged.into(), "b\nc\n".into()), "{said}");
+    let said = world.recant("agent undo 1 --only -y").with(4);
+    assert_eq!(world.read("f"), merged, "{said}");
+    world.recant("rollback last").ok();
+    assert_eq!(world.read("f"), merged.replacen('2', "two", 1));
+    let said = world.recant("agent undo 2 --only -y").ok();
+    assert_eq!(world.read("f"), "1\ntwo\n3\n4\nfive\n6\n7\n8\n9\n", "{said}");
+}
+
+#[test]
 fn turns_of_a_project_inside_and_of_one_around_it_are_asked_whose_a_change_is() {
     let world = world();
     world.write("api/f", "f\n");

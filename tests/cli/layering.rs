@@ -17,7 +17,7 @@ const MAY_USE: &[(&str, &str)] = &[
     ("rollback", "engine checkpoint session tree fs"),
     ("moving", "engine checkpoint session tree fs"),
     ("snapshot", "engine checkpoint session tree fs"),
-    ("agent", "snapshot checkpoint session tree fs"),
+    ("agent", "snapshot diff checkpoint session tree blocks fs"),
     ("remote", "session"),
     ("mcp", ""),
     ("diff", "checkpoint session tree blocks fs"),

@@ -96,7 +96,7 @@ pub struct TurnUndo {
     /// The first turn's number, else the newest that changed something; then these paths alone
     #[arg(value_name = "N|PATH", value_hint = clap::ValueHint::AnyPath)]
     pub of: Vec<PathBuf>,
-    /// This turn alone, and none of the later ones
+    /// This turn alone: of a text that was edited since, only its lines go
     #[arg(long, conflicts_with = "session")]
     pub only: bool,
     /// All turns of its conversation, from the first one on

@@ -1,0 +1,92 @@
+//! A turn alone, where later ones or somebody else went on in what it wrote: its change is taken out of what is there now, by lines.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+
+use super::turn::Turn;
+use crate::diff::merge::{Onto, taken_out};
+use crate::diff::view::TEXT_LIMIT;
+use crate::error::{At, Error};
+use crate::fs::path::AbsPath;
+use crate::fs::roots::Roots;
+use crate::snapshot::compare::{self, Difference};
+use crate::snapshot::content::{Content, Kept};
+use crate::snapshot::manifest::{At as Place, Entry};
+use crate::snapshot::series::Series;
+use crate::snapshot::whole;
+use crate::tree::state::State;
+
+/// The changes of a turn, with both contents of each.
+pub struct TakingOut<'a> {
+    series: &'a Series,
+    kept: Kept<'a>,
+    changed: BTreeMap<AbsPath, Difference>,
+    roots: Roots,
+}
+
+impl<'a> TakingOut<'a> {
+    /// The changes between the snapshots before and after a turn; `None` if it has not both.
+    ///
+    /// # Errors
+    /// A snapshot cannot be read.
+    pub fn of(series: &'a Series, turn: &Turn) -> Result<Option<Self>, Error> {
+        let (Some((before, _)), Some(after)) = (turn.before, turn.after) else { return Ok(None) };
+        let changed = compare::between(series, before, Some(after), &[], false)?.differences;
+        let changed = changed.into_iter().map(|difference| (difference.path.clone(), difference)).collect();
+        Ok(Some(Self { series, kept: Kept::of(&series.dir, &series.directory), changed, roots: Roots::read()? }))
+    }
+
+    /// Turns a difference between the time before the turn and now into one that takes the turn's change alone out. `Ok(None)` if nothing of
+    /// it is left to be taken out; otherwise the reason why it does not merge.
+    ///
+    /// # Errors
+    /// A content cannot be read.
+    pub fn from(&mut self, difference: &Difference) -> Result<Result<Option<Difference>, String>, Error> {
+        let Some(own) = self.changed.remove(&difference.path) else { return Ok(Err("it is not known how".into())) };
+        let (Some(before), Some(after), Some(now)) = (&own.then, &own.now, &difference.now) else {
+            return Ok(Err("only texts are merged that were there before the turn, and still are".into()));
+        };
+        let theirs = self.of_snapshot(&own.path, before, own.at)?;
+        let base = self.of_snapshot(&own.path, after, own.now_at)?;
+        let mine = self.on_tree(&own.path, now)?;
+        Ok(match taken_out((after, &base), (now.clone(), mine), (before, &theirs)) {
+            Onto::Conflict(why) => Err(why),
+            Onto::Same => Ok(None),
+            Onto::Merged(both) => {
+                let (now, then, merged) = (both.before.object, Some(both.after), Some(both.content));
+                Ok(Some(Difference { now, then, at: None, link: None, merged, ..difference.clone() }))
+            }
+        })
+    }
+
+    /// The content of a text in a snapshot; of anything else nothing.
+    fn of_snapshot(&mut self, path: &AbsPath, state: &State, at: Option<Place>) -> Result<Vec<u8>, Error> {
+        if !is_read(state) {
+            return Ok(Vec::new());
+        }
+        match self.kept.content(&Entry::of(path.clone(), Some(state.clone()), at))? {
+            Content::Small(bytes) => Ok(bytes),
+            Content::Large(file) => read(&file, path),
+        }
+    }
+
+    /// The content on the tree, likewise.
+    fn on_tree(&mut self, path: &AbsPath, state: &State) -> Result<Vec<u8>, Error> {
+        let path = whole(&self.series.directory, path)?;
+        match path.parent().filter(|_| is_read(state)) {
+            Some(parent) => read(&self.roots.directory(&parent)?.at(path.name()).open_file()?, &path),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+fn is_read(state: &State) -> bool {
+    state.is_file() && state.size() <= TEXT_LIMIT
+}
+
+fn read(file: &File, path: &AbsPath) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    file.take(TEXT_LIMIT + 1).read_to_end(&mut bytes).at("read", path)?;
+    Ok(bytes)
+}
