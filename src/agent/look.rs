@@ -79,6 +79,18 @@ impl Out {
             && (&self.names, &self.head) == (&other.names, &other.head)
     }
 
+    /// True if it is as `then`, as far as both are known: when other rules held, the reason may be another one, and so what is looked at.
+    pub fn is_still(&self, then: &Self) -> bool {
+        fn agree<T: PartialEq>(now: &Option<T>, then: &Option<T>) -> bool {
+            now.is_none() || then.is_none() || now == then
+        }
+        let is_full = self.is_full() && then.is_full();
+        (self.directory, self.size) == (then.directory, then.size)
+            && agree(&self.names, &then.names)
+            && agree(&self.head, &then.head)
+            && (!is_full || self.mtime == then.mtime)
+    }
+
     /// True for a directory of more names than are kept.
     pub fn is_full(&self) -> bool {
         self.directory && self.names.is_none() && matches!(self.why, Why::Rules | Why::Built | Why::Many)

@@ -269,8 +269,10 @@ pub struct Turn {
     pub is_blind: bool,
     /// The paths that an undo put back while it ran.
     back: BTreeSet<AbsPath>,
-    /// The `seen` lines.
+    /// The `seen` lines, until they are judged.
     seen: Vec<Vec<Change>>,
+    /// The changes that were seen and were its own, in their order.
+    own: Vec<Change>,
     /// The changes of each path, by whose they were.
     standing: HashMap<AbsPath, Standing>,
 }
@@ -377,6 +379,7 @@ impl Turn {
             is_blind: false,
             back: BTreeSet::new(),
             seen: Vec::new(),
+            own: Vec::new(),
             standing: HashMap::new(),
         }
     }
@@ -426,15 +429,17 @@ impl Turn {
     /// Says of each path that changed whose that was.
     fn judge(&mut self) {
         self.wrote.retain(|wrote| !self.back.contains(&wrote.path));
-        for (seen, changes) in self.seen.iter().enumerate() {
+        for (seen, changes) in std::mem::take(&mut self.seen).into_iter().enumerate() {
             for change in changes {
-                let foreign = self.foreign(seen, change);
+                let foreign = self.foreign(seen, &change);
                 let standing = self.standing.entry(change.path.clone()).or_default();
-                match foreign {
-                    None => standing.own.push((change.id, change.time)),
-                    Some(why) => standing.foreign = standing.foreign.or(Some(why)),
+                standing.named |= self.calls.iter().any(|call| call.names(&change));
+                if let Some(why) = foreign {
+                    standing.foreign = standing.foreign.or(Some(why));
+                    continue;
                 }
-                standing.named |= self.calls.iter().any(|call| call.names(change));
+                standing.own.push((change.id, change.time));
+                self.own.push(change);
             }
         }
     }
@@ -455,8 +460,7 @@ impl Turn {
 
     /// The changes that were seen and were its own, in their order.
     pub fn own_changes(&self) -> impl Iterator<Item = &Change> {
-        let all = self.seen.iter().enumerate().flat_map(|(seen, changes)| changes.iter().map(move |change| (seen, change)));
-        all.filter(|(seen, change)| self.foreign(*seen, change).is_none()).map(|(_, change)| change)
+        self.own.iter()
     }
 
     /// True if an event that begins a turn has begun this one before.
@@ -639,8 +643,11 @@ mod tests {
             tool("a", 1_000, &[]),
             seen(&[("/b", 1_050, Some("/a")), ("/c", 1_050, Some("/d"))]),
             done("a", 1_100, None),
+            // What he writes later at the former name is another thing.
+            seen(&[("/d", 9_000, None)]),
         ]);
         assert_eq!((turn.against(&path("/b")), turn.against(&path("/c"))), (Some(BOTH), None));
+        assert_eq!(turn.own_changes().map(|change| change.path.to_string()).collect::<Vec<_>>(), ["/c"]);
     }
 
     #[test]

@@ -81,7 +81,7 @@ pub fn fates(turns: &[&Turn], now: Option<&Look>) -> Vec<Fate> {
     let is_so = |net: &Net<'_>| match now.map(|now| now.spot(&net.last.path)) {
         None => true,
         // What a later turn covers, this look may not.
-        Some((id, out)) => id == net.last.id && out.zip(net.last.is.as_ref()).is_none_or(|(now, then)| now.is_as(then)),
+        Some((id, out)) => id == net.last.id && out.zip(net.last.is.as_ref()).is_none_or(|(now, then)| now.is_still(then)),
     };
     let mut fates: Vec<Fate> = nets.values().filter(|net| is_so(net)).filter_map(|net| fate(net, &nets, &places)).collect();
     // What was moved is named where it was.

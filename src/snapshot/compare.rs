@@ -42,6 +42,8 @@ pub struct Difference {
     pub shared: Option<Shared>,
     /// The inode number of the object now.
     pub ino: Option<u64>,
+    /// That of the snapshot's object, if it is known.
+    pub former: Option<u64>,
     /// True if the object now existed at the snapshot, but not here.
     pub older: bool,
     /// True if it is to become another file than the present one, even if the states are equal: its names were grouped otherwise, or not
@@ -512,10 +514,11 @@ impl Comparing<'_> {
 }
 
 fn difference(path: AbsPath, there: Option<Entry>, here: Option<Seen>) -> Difference {
+    let former = there.as_ref().and_then(|entry| entry.ino);
     let (then, at, link) = there.map_or((None, None, None), |entry| (entry.state, entry.at, entry.link));
     let (now, print) = here.map_or((None, None), |seen| (Some(seen.state), Some(seen.print)));
     let ino = print.map(|print| print.identity.ino);
-    Difference { path, then, at, link, merged: None, now, print, now_at: None, shared: None, ino, older: false, regrouped: false }
+    Difference { path, then, at, link, merged: None, now, print, now_at: None, shared: None, ino, former, older: false, regrouped: false }
 }
 
 /// True if nothing differs, including times; a directory's times do not count, as they follow from the changes in it.

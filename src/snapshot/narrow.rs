@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::compare::{Compared, Difference, Shared};
+use super::compare::{Compared, Difference, OLDER, Shared};
 use super::manifest::Merged;
 use super::series::Series;
 use super::whole;
 use crate::error::Error;
 use crate::fs::device_number::Dev;
-use crate::fs::path::AbsPath;
+use crate::fs::path::{AbsPath, Shown};
 use crate::tree::state::{Likeness, State};
 
 /// The reason why an edited path stays.
@@ -49,14 +49,11 @@ impl Compared {
         let is_directory = |d: &Difference| d.now.as_ref().is_some_and(State::is_dir);
         let missing: HashSet<&AbsPath> = stay.iter().filter(|(d, _)| !is_directory(d)).map(|(d, _)| &d.path).collect();
         let above = |path: &AbsPath| std::iter::successors(path.parent(), AbsPath::parent);
-        let mut homeless = Vec::new();
-        self.differences.retain(|d| {
-            let has_place = d.then.is_none() || !above(&d.path).any(|above| missing.contains(&above));
-            if !has_place {
-                homeless.push((d.path.clone(), "its directory is gone, and does not come back".to_owned()));
-            }
-            has_place
-        });
+        let has_place = |d: &mut Difference| d.then.is_none() || !above(&d.path).any(|above| missing.contains(&above));
+        let homeless: Vec<Difference> = self.differences.extract_if(.., |d| !has_place(d)).collect();
+        let homeless = homeless.into_iter().map(|d| (d, "its directory is gone, and does not come back".to_owned()));
+        let stay: Vec<_> = stay.into_iter().chain(homeless).collect();
+        self.leave_moved(stay.iter().map(|(d, _)| d));
         self.keep(stay.iter().map(|(d, _)| (d.path.clone(), "others have changed it, too")).collect());
         // A directory's time goes back only if all that happened in it does.
         let mixed: HashSet<AbsPath> = stay.iter().filter_map(|(d, _)| d.path.parent()).collect();
@@ -64,26 +61,31 @@ impl Compared {
         self.times.retain(|times| !mixed.contains(&times.path) && (changed.contains(&times.path) || goes_back(&times.path)));
         self.touched.clear();
         self.left.extend(stay.into_iter().map(|(d, why)| (d.path, why)));
-        self.left.extend(homeless);
+    }
+
+    /// Leaves what was moved from one of these paths, which stay as they are: it cannot go back, and may be all that there is of it.
+    fn leave_moved<'d>(&mut self, stay: impl Iterator<Item = &'d Difference>) {
+        let without: HashMap<u64, &AbsPath> =
+            stay.filter(|d| d.now.is_none()).filter_map(|d| Some((d.former?, &d.path))).collect();
+        let from = |d: &Difference| d.ino.filter(|_| d.then.is_none() && d.older).and_then(|ino| without.get(&ino).copied());
+        let moved: Vec<Difference> = self.differences.extract_if(.., |d| from(d).is_some()).collect();
+        self.keep(moved.iter().map(|d| (d.path.clone(), OLDER)).collect());
+        let why = |from: &AbsPath| format!("it was at {} before, which does not come back", Shown(&from.as_bytes()[1..]));
+        self.left.extend(moved.iter().filter_map(|d| Some((d.path.clone(), why(from(d)?)))));
     }
 
     /// Leaves what cannot be taken back: `why` gives the path that prevents it, at a path or above it, with the reason. False if that is all
     /// there is, or nothing.
     pub fn give_up(&mut self, directory: &AbsPath, why: impl Fn(&AbsPath) -> Option<(AbsPath, String)>) -> bool {
         let why = |path: &AbsPath| why(&whole(directory, path).ok()?);
-        let (mut given_up, mut named) = (Vec::new(), BTreeMap::new());
-        self.differences.retain(|d| match why(&d.path) {
-            None => true,
-            Some((path, why)) => {
-                given_up.push((d.path.clone(), "it cannot be taken back"));
-                named.insert(path, why);
-                false
-            }
-        });
+        let mut named = BTreeMap::new();
+        let given_up = self.differences.extract_if(.., |d| why(&d.path).map(|(path, why)| named.insert(path, why)).is_some());
+        let given_up: Vec<Difference> = given_up.collect();
+        self.leave_moved(given_up.iter());
         if given_up.is_empty() || self.differences.is_empty() {
             return false;
         }
-        self.keep(given_up);
+        self.keep(given_up.iter().map(|d| (d.path.clone(), "it cannot be taken back")).collect());
         let inner = |path: &AbsPath| AbsPath::parse([b"/", path.below(directory)?].concat()).ok();
         self.left.extend(named.into_iter().filter_map(|(path, why)| Some((inner(&path)?, why))));
         self.times.retain(|times| why(&times.path).is_none());

@@ -258,6 +258,17 @@ fn what_was_built_from_what_goes_back_is_built_anew() {
     assert_eq!(time("main.txt"), restored);
 }
 
+#[test]
+fn what_was_moved_stays_where_it_is_if_its_place_is_gone() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    turns_of(&world, &[agent], &[(0, "mv build/tool.js public; echo b > a")]);
+    run(&world, "rm -r build");
+    let said = world.recant("agent undo -y").with(4);
+    assert_eq!((world.read("a"), world.read("public")), ("a\n".into(), "tracked\n".into()), "{said}");
+    assert!(said.stdout().contains("stays     public: it was at build/tool.js before, which does not come back"), "{said}");
+}
+
 /// A conversation's turns, each of which writes to files: its name, and these.
 fn turns_of(world: &World, agents: &[Agent<'_>], turns: &[(usize, &str)]) {
     for (n, (who, script)) in turns.iter().enumerate() {
