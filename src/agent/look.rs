@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::repository::{self, Found, Part};
 use crate::error::Error;
 use crate::fs::dir::{Dir, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
@@ -17,7 +18,7 @@ use crate::tree::json;
 use crate::tree::time;
 
 /// The beginning of a look's file.
-const MAGIC: &[u8] = b"recant look 2\n";
+const MAGIC: &[u8] = b"recant look 3\n";
 
 /// The objects that a look met, in path order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -58,6 +59,9 @@ pub struct Out {
     /// Its HEAD, if it is version control's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Head>,
+    /// Set if it is a part of a repository that is looked at by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
 }
 
 impl Out {
@@ -67,7 +71,7 @@ impl Out {
         let names = if lists { object.at().open_dir().ok().and_then(|dir| names(&dir)) } else { None };
         let head = if why == Why::Vcs { head(object) } else { None };
         let size = if object.stat.sort == Sort::File { object.stat.size } else { 0 };
-        Self { why, directory, size, mtime: object.stat.mtime, names, head }
+        Self { why, directory, size, mtime: object.stat.mtime, names, head, part: None }
     }
 }
 
@@ -76,7 +80,7 @@ impl Out {
     pub fn is_as(&self, other: &Self) -> bool {
         let time = |out: &Self| out.is_full().then_some(out.mtime);
         (self.why, self.directory, self.size, time(self)) == (other.why, other.directory, other.size, time(other))
-            && (&self.names, &self.head) == (&other.names, &other.head)
+            && (&self.names, &self.head, &self.part) == (&other.names, &other.head, &other.part)
     }
 
     /// True if it is as `then`, as far as both are known: when other rules held, the reason may be another one, and so what is looked at.
@@ -88,6 +92,7 @@ impl Out {
         (self.directory, self.size) == (then.directory, then.size)
             && agree(&self.names, &then.names)
             && agree(&self.head, &then.head)
+            && agree(&self.part, &then.part)
             && (!is_full || self.mtime == then.mtime)
     }
 
@@ -124,6 +129,16 @@ impl Spot {
         let sign = if directory { short([stat.mode, stat.uid, stat.gid].map(u64::from)) } else { of_time(stat.ctime) };
         let out = why.map(|why| Out::of(object, why));
         Self { path: object.path.clone(), id: id(stat), sign, directory, out, ctime: stat.ctime }
+    }
+
+    /// A part of the repository at a path. It is the same one as long as it has its name: git replaces files, and packs refs into one.
+    fn part(git: &AbsPath, found: Found) -> Option<Self> {
+        let Found { part, size, mtime, ctime } = found;
+        let path = AbsPath::parse([git.as_bytes(), b"/", part.name.as_bytes()].concat()).ok()?;
+        let id = path.as_bytes().iter().fold(0, |id, byte| short([id, u64::from(*byte), 0]));
+        let sign = part.sign;
+        let out = Out { why: Why::Vcs, directory: false, size, mtime, names: None, head: None, part: Some(part) };
+        Some(Self { path, id, sign, directory: false, out: Some(out), ctime })
     }
 
     /// True if an earlier look saw the same here.
@@ -165,7 +180,7 @@ fn of_time(time: Time) -> u64 {
 }
 
 /// FNV-1a of the numbers' bytes: <http://www.isthe.com/chongo/tech/comp/fnv>. Nobody is to be kept from making two that are the same.
-fn short(numbers: [u64; 3]) -> u64 {
+pub fn short(numbers: [u64; 3]) -> u64 {
     let bytes = numbers.into_iter().flat_map(u64::to_le_bytes);
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
@@ -243,6 +258,14 @@ impl Look {
             Met::Left { object, why } => (object, Some(*why)),
         };
         self.0.push(Spot::of(object, why));
+        if why == Some(Why::Vcs)
+            && let Ok(git) = object.at().open_dir()
+        {
+            let mut parts: Vec<Spot> =
+                repository::parts(&git).into_iter().filter_map(|found| Spot::part(&object.path, found)).collect();
+            parts.sort_by(|a, b| a.path.cmp(&b.path));
+            self.0.extend(parts);
+        }
     }
 
     /// Reads a look from its bytes. `None` if they are not whole.

@@ -9,6 +9,7 @@ pub mod known;
 pub mod look;
 pub mod only;
 pub mod receipt;
+pub mod repository;
 pub mod seen;
 pub mod settings;
 pub mod state;

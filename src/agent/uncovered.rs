@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::look::{Change, Look, Out};
+use super::repository::Part;
 use super::turn::Turn;
 use crate::fs::path::AbsPath;
 use crate::tree::git_head::Head;
@@ -47,6 +48,13 @@ pub enum Became {
     },
     /// Its mode or owner is another.
     Metadata,
+    /// A part of a repository came, went or is another one.
+    Part {
+        /// The former part.
+        from: Option<Part>,
+        /// The present one.
+        to: Option<Part>,
+    },
 }
 
 impl Became {
@@ -56,6 +64,8 @@ impl Became {
             Self::Deleted | Self::Overwritten | Self::Moved(_) | Self::Names => true,
             Self::Entries { gone, .. } => !gone.is_empty(),
             Self::Head { to, .. } => to.is_none(),
+            // The reflog goes with a ref.
+            Self::Part { from, to } => to.is_none() && from.as_ref().is_some_and(|from| from.commit.is_some()),
             Self::Made | Self::Metadata => false,
         }
     }
@@ -88,12 +98,37 @@ pub fn fates(turns: &[&Turn], now: Option<&Look>) -> Vec<Fate> {
     let to = |fate: &Fate| if let Became::Moved(to) = &fate.became { Some(to.clone()) } else { None };
     let moved: BTreeSet<AbsPath> = fates.iter().filter_map(to).collect();
     fates.retain(|fate| fate.became != Became::Made || !moved.contains(&fate.path));
-    fates
+    without_parts_of_others(fates)
+}
+
+/// Leaves out parts of what came, went or was moved as a whole, and what the command for HEAD takes back with it.
+fn without_parts_of_others(fates: Vec<Fate>) -> Vec<Fate> {
+    let is_one = |fate: &&Fate| fate.out.part.is_none();
+    let (mut wholes, mut heads) = (Vec::new(), Vec::new());
+    for Fate { path, became, .. } in fates.iter().filter(is_one) {
+        match became {
+            Became::Head { from, to } => {
+                heads.push((path.clone(), from.name.clone().filter(|_| to.as_ref().is_some_and(|to| to.name == from.name))))
+            }
+            Became::Moved(to) => wholes.extend([path.clone(), to.clone()]),
+            _ => wholes.push(path.clone()),
+        }
+    }
+    let is_told = |path: &AbsPath, part: &Part| {
+        wholes.iter().any(|whole| path.is_under(whole))
+            || heads.iter().any(|(git, name)| path.is_under(git) && (part.name == "index" || name.as_ref() == Some(&part.name)))
+    };
+    fates.into_iter().filter(|fate| fate.out.part.as_ref().is_none_or(|part| !is_told(&fate.path, part))).collect()
 }
 
 fn fate(net: &Net<'_>, nets: &BTreeMap<&AbsPath, Net<'_>>, places: &HashMap<u64, &AbsPath>) -> Option<Fate> {
     let Change { path, id, is, .. } = net.last;
     let is_same = net.had == *id;
+    let part = |out: Option<&Out>| out.and_then(|out| out.part.clone());
+    let (from, to) = (part(net.was), part(is.as_ref()));
+    if let Some(out) = is.as_ref().or(net.was).filter(|out| out.part.is_some()) {
+        return (from != to).then(|| Fate { path: path.clone(), became: Became::Part { from, to }, out: out.clone() });
+    }
     let (became, out) = match (net.was, is) {
         (None, None) => return None,
         (None, Some(is)) => (Became::Made, is),

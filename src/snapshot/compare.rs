@@ -518,7 +518,21 @@ fn difference(path: AbsPath, there: Option<Entry>, here: Option<Seen>) -> Differ
     let (then, at, link) = there.map_or((None, None, None), |entry| (entry.state, entry.at, entry.link));
     let (now, print) = here.map_or((None, None), |seen| (Some(seen.state), Some(seen.print)));
     let ino = print.map(|print| print.identity.ino);
-    Difference { path, then, at, link, merged: None, now, print, now_at: None, shared: None, ino, former, older: false, regrouped: false }
+    Difference {
+        path,
+        then,
+        at,
+        link,
+        merged: None,
+        now,
+        print,
+        now_at: None,
+        shared: None,
+        ino,
+        former,
+        older: false,
+        regrouped: false,
+    }
 }
 
 /// True if nothing differs, including times; a directory's times do not count, as they follow from the changes in it.

@@ -26,12 +26,12 @@ impl Head {
         let mut text = |name: &str| Ok::<_, E>(read(name)?.and_then(|bytes| String::from_utf8(bytes).ok()));
         let Some(head) = text("HEAD")? else { return Ok(None) };
         let Some(name) = head.trim_end().strip_prefix("ref: ").filter(|name| name.starts_with("refs/")) else {
-            return Ok(Some(Self { name: None, commit: hash(&head) }));
+            return Ok(Some(Self { name: None, commit: commit(&head) }));
         };
-        let commit = match text(name)?.as_deref().and_then(hash) {
+        let commit = match text(name)?.as_deref().and_then(commit) {
             None => {
                 let packed = text("packed-refs")?.unwrap_or_default();
-                let of = |line: &str| line.split_once(' ').filter(|(_, of)| *of == name).and_then(|(commit, _)| hash(commit));
+                let of = |line: &str| line.split_once(' ').filter(|(_, of)| *of == name).and_then(|(hash, _)| commit(hash));
                 packed.lines().find_map(of)
             }
             commit => commit,
@@ -45,8 +45,8 @@ impl Head {
     }
 }
 
-/// A hash in hexadecimal, SHA-1 or SHA-256: nothing else is passed to git.
-fn hash(text: &str) -> Option<String> {
+/// A commit's hash in hexadecimal, SHA-1 or SHA-256: nothing else is passed to git.
+pub fn commit(text: &str) -> Option<String> {
     let text = text.trim_end();
     let is_hash = matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit());
     is_hash.then(|| text.to_owned())

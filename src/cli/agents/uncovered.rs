@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::agent::look::Out;
+use crate::agent::repository::Part;
 use crate::agent::turn::Turn;
 use crate::agent::uncovered::{Became, Fate, fates};
 use crate::cli::problem::Problem;
@@ -18,7 +19,7 @@ use crate::tree::git_head::Head;
 pub struct Row {
     /// Its path.
     pub path: AbsPath,
-    /// deleted, overwritten, moved, made, entries, names, head or metadata.
+    /// deleted, overwritten, moved, made, entries, names, head, metadata or changed.
     pub what: &'static str,
     /// Its new path.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,6 +65,7 @@ fn row(call: &Call, directory: &AbsPath, fate: &Fate, goes_back: &[AbsPath]) -> 
             (is_free && goes_back.iter().all(is_own)).then(|| format!("mv {} {}", word(call, to), word(call, &at)))
         }
         (Became::Head { from, to: Some(now) }, _) => Some(back(call, &at, from, now)),
+        (Became::Part { from, to }, None) => part_back(call, &at, from.as_ref(), to.as_ref()),
         _ => None,
     };
     let (made, gone) = match became {
@@ -97,6 +99,9 @@ fn word_of(became: &Became) -> &'static str {
         Became::Names => "names",
         Became::Head { .. } => "head",
         Became::Metadata => "metadata",
+        Became::Part { from: None, .. } => "made",
+        Became::Part { to: None, .. } => "deleted",
+        Became::Part { .. } => "changed",
     }
 }
 
@@ -126,7 +131,43 @@ fn said(call: &Call, became: &Became, out: &Out, to: Option<&AbsPath>) -> String
             format!("HEAD is gone, and not kept; it was \"{is}\"")
         }
         Became::Metadata => format!("its mode or owner was changed, and stays so: {why}"),
+        Became::Part { from, to } => said_of_part(from.as_ref(), to.as_ref()),
     }
+}
+
+/// Says what became of a part of a repository.
+fn said_of_part(from: Option<&Part>, to: Option<&Part>) -> String {
+    let at = |part: &Part| part.commit.as_ref().map_or_else(String::new, |commit| format!(" (at {})", &commit[..10]));
+    match (from, to) {
+        (None, Some(part)) if part.name.starts_with("hooks/") => "made, and git runs it".to_owned(),
+        (None, Some(part)) => format!("made{}, and stays", at(part)),
+        (Some(part), None) => format!("deleted{}, and not kept", at(part)),
+        (Some(Part { commit: Some(from), .. }), Some(Part { commit: Some(to), .. })) => {
+            format!("went from {} to {}", &from[..10], &to[..10])
+        }
+        (Some(part), _) if part.name == "index" => "what is staged was changed, and stays so".to_owned(),
+        _ => "changed, and stays so: it is version control's own".to_owned(),
+    }
+}
+
+/// The command that takes such a deed back, and leaves the files alone. What is in a stash may be all that there is of it.
+fn part_back(call: &Call, path: &AbsPath, from: Option<&Part>, to: Option<&Part>) -> Option<String> {
+    let part = from.or(to)?;
+    let git = AbsPath::parse(path.as_bytes().strip_suffix(part.name.as_bytes())?.strip_suffix(b"/")?).ok()?;
+    let name = shell_word(part.name.as_bytes());
+    let deed = match (&*part.name, from.and_then(|from| from.commit.as_deref()), to) {
+        ("refs/stash", _, Some(_)) => return None,
+        (_, Some(commit), _) => format!("update-ref {name} {}", &commit[..10]),
+        ("index", ..) => "reset -q".to_owned(),
+        ("MERGE_HEAD", _, Some(_)) => "merge --quit".to_owned(),
+        ("CHERRY_PICK_HEAD", _, Some(_)) => "cherry-pick --quit".to_owned(),
+        ("REVERT_HEAD", _, Some(_)) => "revert --quit".to_owned(),
+        ("rebase-merge" | "rebase-apply", _, Some(_)) => "rebase --quit".to_owned(),
+        (_, None, Some(Part { commit: Some(_), .. })) => format!("update-ref -d {name}"),
+        (hook, None, Some(_)) if from.is_none() && hook.starts_with("hooks/") => return Some(format!("rm {}", word(call, path))),
+        _ => return None,
+    };
+    Some(format!("{} {deed}", git_at(call, &git)))
 }
 
 /// A path as a word of a command.
@@ -155,11 +196,16 @@ fn place(head: &Head, other: &Head) -> String {
     }
 }
 
-/// The command that moves HEAD back, and leaves the files alone.
-fn back(call: &Call, git: &AbsPath, from: &Head, to: &Head) -> String {
+/// A call of git for a repository, by its own directory.
+fn git_at(call: &Call, git: &AbsPath) -> String {
     let directory = if git.name() == b".git" { git.parent().unwrap_or_else(|| git.clone()) } else { git.clone() };
     let here = crate::cli::cwd().ok().is_some_and(|cwd| cwd == directory.as_path());
-    let git = if here { "git".to_owned() } else { format!("git -C {}", word(call, &directory)) };
+    if here { "git".to_owned() } else { format!("git -C {}", word(call, &directory)) }
+}
+
+/// The command that moves HEAD back, and leaves the files alone.
+fn back(call: &Call, git: &AbsPath, from: &Head, to: &Head) -> String {
+    let git = git_at(call, git);
     let commit = from.commit.as_deref().map(|commit| &commit[..10]);
     match (&from.name, commit) {
         (name, Some(commit)) if *name == to.name => format!("{git} reset -q {commit}"),
