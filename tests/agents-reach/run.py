@@ -38,6 +38,10 @@ SCRIPTS = {
         ["agent", "Do your own part. [[play inner]]"],
         ["text", "The second part is done."],
     ],
+    "third": [
+        ["shell", "echo other > .env && mv dist public && rm old.gen && git commit -qam third && git branch topic"],
+        ["text", "The third part is done."],
+    ],
     "inner": [["shell", "echo inner > inner.txt"], ["text", "The inner part is done."]],
 }
 PARTS = ("first", "second")
@@ -92,8 +96,11 @@ class Project:
         os.makedirs(self.path)
         subprocess.run(["git", "init", "-q", self.path], check=True)
         for name, text in (("kept.txt", "kept\n"), ("gone.txt", "gone\n"), ("script", "#!/bin/sh\n"), ("old.gen", "old\n"),
-                           ("hollow/.keep", ""), (".gitignore", "*.gen\n")):
+                           ("hollow/.keep", ""), (".gitignore", "*.gen\n.env\n"), (".env", "KEY=1\n"), ("dist/app", "built\n")):
             write(f"{self.path}/{name}", text)
+        for name, value in (("user.name", "a"), ("user.email", "a@b")):
+            subprocess.run(["git", "-C", self.path, "config", name, value], check=True)
+        subprocess.run(f"cd {self.path} && git add kept.txt && git commit -qm one", shell=True, check=True)
         os.symlink("kept.txt", f"{self.path}/link")
         os.mkdir(f"{self.path}/empty")
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(OF_AGENTS)}
@@ -113,7 +120,7 @@ class Project:
 
 
 def drive(agent, project):
-    """Both turns, each a run of the agent. The settings before, and the trees before, between and after."""
+    """Its turns, each a run of the agent. The settings before, and the trees before, between and after."""
     trees = [tree(project.path)]
     with Model(project.path, SCRIPTS) as model:
         agent.settings(project.home, project.path, model.url)
@@ -125,7 +132,7 @@ def drive(agent, project):
         environment = agent.environment(project.home, model.url)
         environment["PATH"] = f"{os.path.dirname(project.recant)}:{environment['PATH']}"
         agent.review(project.home, project.path, environment)
-        for turn, part in enumerate(PARTS, 1):
+        for turn, part in enumerate((*PARTS, "third"), 1):
             words = agent.arguments(f"Please do the {part} part. [[play {part}]]", turn)
             done = subprocess.run(["timeout", "120", agent.path(), *words], cwd=project.path, env=environment, stdin=subprocess.DEVNULL,
                                   capture_output=True, text=True)
@@ -139,12 +146,13 @@ def drive(agent, project):
 
 
 def check(agent, project):
-    settings, (before, between, after) = drive(agent, project)
+    settings, (before, between, after, _) = drive(agent, project)
+    check_borders(project, after)
     status = project.call("agent", "status", agent.name, "--json")
     demand(all(one["fires"] for one in status["agents"]) and status["agents"], f"agent status: {json.dumps(status)[:600]}")
     turns = project.call("agent", "turns", "--json")["turns"]
-    demand([turn["n"] for turn in turns] == [2, 1], f"agent turns: {json.dumps(turns)[:600]}")
-    for turn, part, trees in zip(reversed(turns), PARTS, ((before, between), (between, after))):
+    demand([turn["n"] for turn in turns] == [3, 2, 1], f"agent turns: {json.dumps(turns)[:600]}")
+    for turn, part, trees in zip(turns[:0:-1], PARTS, ((before, between), (between, after))):
         told = json.dumps(turn)
         demand(turn["agent"] == agent.name and f"{part} part" in turn["prompt"], f"turn of another: {told}")
         demand(turn["covered"] and turn["ended"], f"not whole: {told}")
@@ -162,6 +170,21 @@ def check(agent, project):
     exactly(tree(project.path), between, "agent undo 2")
     project.call("agent", "uninstall", agent.name, "--user", "-y")
     exactly(settings_of(project), settings, "agent uninstall")
+
+
+def check_borders(project, after):
+    """The third turn crossed the borders of what is covered: what does not go back is named, and its commands take it back."""
+    done = subprocess.run([project.recant, "agent", "undo", "3"], cwd=project.path, env=project.environment, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True)
+    demand(done.returncode == 2, f"agent undo without a terminal: exit {done.returncode}")
+    undone = project.call("agent", "undo", "3", "-y", "--json", status=4)
+    rows = {os.path.relpath(row["path"], project.path): row for row in undone["not_covered"]}
+    demand(sorted(rows) == [".git", ".git/refs/heads/topic", "dist"], f"not covered: {json.dumps(rows)[:600]}")
+    for row in rows.values():
+        subprocess.run(row["remedy"], shell=True, cwd=project.path, check=True)
+    exactly(tree(project.path), after, "agent undo 3 and its commands")
+    commits = subprocess.run(["git", "log", "--all", "--oneline"], cwd=project.path, capture_output=True, text=True).stdout
+    demand(len(commits.splitlines()) == 1, f"commits that stay: {commits}")
 
 
 def check_held(agent, project):
