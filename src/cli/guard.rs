@@ -1,12 +1,13 @@
-//! Limits an agent that calls recant without a terminal. It may look, hold changes and drop held ones; a person decides what is
-//! committed and rolled back. A guard rail, not a jail: whoever has a shell can type what a person can.
+//! Limits an agent that calls recant, by the variables that it sets for its commands. It may look, hold changes and drop held ones; a person
+//! decides what is committed and rolled back. A terminal is no proof of one: some agents give their shell a terminal. A guard rail, not a
+//! jail: whoever has a shell can type what a person can.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use super::Call;
 use super::agents;
-use super::args::{AgentVerb, SnapshotVerb, Verb, turn_and_paths};
+use super::args::{AgentVerb, SessionVerb, SnapshotVerb, Verb, turn_and_paths};
 use super::by;
 use super::problem::Problem;
 use super::which::{self, Want};
@@ -14,26 +15,32 @@ use crate::config::AgentCommit;
 use crate::error::shell_word;
 use crate::session::id::Id;
 
-/// Refuses what only a person may decide, if an agent calls and nobody can be asked. `words`: the arguments of the call, without the
+/// Refuses what only a person may decide, if an agent calls. `words`: the arguments of the call, without the
 /// program's name. `elsewhere`: they are for another machine.
 pub fn refuse(call: &Call, verb: &Verb, words: &[OsString], elsewhere: bool) -> Result<(), Problem> {
-    let Some((variable, _)) = by::variable() else { return Ok(()) };
-    let Some(session) = decided(verb) else { return Ok(()) };
-    let allowed = call.config.agent_commit.value == AgentCommit::Allow;
-    // Inside a run nothing is real.
-    if call.can_ask || allowed || crate::capture::inside::inside().is_some() {
-        return Ok(());
-    }
-    let message = format!("an agent calls ({variable} is set) without a terminal: a person decides what becomes real");
+    let (Some(variable), Some(session)) = (limited(call), decided(verb, elsewhere)) else { return Ok(()) };
     // The sessions of another machine are not known here.
     let session = session.filter(|_| !elsewhere).and_then(|(key, want)| Some((key, which::meant(call, key, want)?)));
     let words = asking(verb, words, elsewhere, call);
-    Err(Problem::refused(message).remedy(format!("for the person to type: {}", typed(words, session))))
+    Err(refused(variable, &typed(words, session)))
+}
+
+/// The variable that tells of an agent which may make nothing real. Inside a run nothing is.
+pub fn limited(call: &Call) -> Option<&'static str> {
+    let (variable, _) = by::variable()?;
+    let is_allowed = call.config.agent_commit.value == AgentCommit::Allow || crate::capture::inside::inside().is_some();
+    (!is_allowed).then_some(variable)
+}
+
+/// The error for an agent, with the command for the person.
+pub fn refused(variable: &str, command: &str) -> Problem {
+    let message = format!("an agent calls ({variable} is set): a person decides what becomes real");
+    Problem::refused(message).remedy(format!("in a terminal of your own: {command}"))
 }
 
 /// For a verb that only a person may call: the word that names its session, if one does. `None` for any other verb. A person's verbs change
 /// real files, or end the way back.
-fn decided(verb: &Verb) -> Option<Option<(&str, Want)>> {
+fn decided(verb: &Verb, elsewhere: bool) -> Option<Option<(&str, Want)>> {
     match verb {
         Verb::Commit(args) if !args.what.dry_run => Some(Some((&args.what.id, Want::Commit))),
         Verb::Rollback(args) if !args.what.dry_run => Some(Some((&args.what.id, Want::RollBack))),
@@ -50,6 +57,8 @@ fn decided(verb: &Verb) -> Option<Option<(&str, Want)>> {
         // Alone it ends what was begun; these options decide about what somebody did since.
         Verb::Recover(args) if args.undo || args.finish || args.give_up_unmounted => Some(None),
         Verb::Run(args) if args.commit => Some(None),
+        // Here the stream tells whether its session is committed already.
+        Verb::Session { verb: SessionVerb::Import(_) } if elsewhere => Some(None),
         _ => None,
     }
 }

@@ -10,11 +10,11 @@ use super::agents::settings::{name_of, surroundings};
 use super::args::Verb;
 use super::place::{absolute, whole};
 use super::problem::Problem;
-use super::{Call, Ended, by, help, parts, text};
+use super::{Call, Ended, guard, help, parts, text};
 use crate::agent::known::Agent;
 use crate::agent::state::{State as Kept, obeyed_change};
 use crate::capture::layout::Pass;
-use crate::config::{AgentCommit, path_glob};
+use crate::config::path_glob;
 use crate::diff::entries::Taken;
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::{Content, OnTree, Sources};
@@ -119,9 +119,10 @@ impl Guest {
             Ok(Records { picked, held }) => {
                 say_held(call, &held);
                 let count = picked.0.len();
-                if count > 0 && is_an_agents(call) {
-                    call.out
-                        .note(text::filled(&format!("what {own} keeps about itself is held: an agent calls without a terminal")));
+                let variable = guard::limited(call).filter(|_| count > 0);
+                if let Some(variable) = variable {
+                    let why = format!("an agent calls ({variable} is set)");
+                    call.out.note(text::filled(&format!("what {own} keeps about itself is held: {why}")));
                 } else if count > 0 {
                     match commit(call, &id, picked) {
                         Ok(Some((part, Ended::Done))) => {
@@ -219,11 +220,6 @@ fn say_held(call: &Call, held: &[(AbsPath, String)]) {
     if more > 0 {
         call.out.note(format_args!("and {} more", text::count(more as u64, "file")));
     }
-}
-
-/// True if an agent calls that nobody watches, and that may not make anything real.
-fn is_an_agents(call: &Call) -> bool {
-    by::variable().is_some() && !call.can_ask && call.config.agent_commit.value != AgentCommit::Allow
 }
 
 /// Set-user-id, set-group-id, and what others may write to.

@@ -27,6 +27,8 @@ pub struct SessionRow<'a> {
     id: &'a Id,
     name: Option<&'a str>,
     status: &'static str,
+    /// It came from another store.
+    imported: bool,
     /// Its run has ended and waits to be collected.
     ended: bool,
     /// Its content may not have reached the disk.
@@ -63,6 +65,7 @@ impl<'a> SessionRow<'a> {
             id: &header.id,
             name: header.name.as_deref(),
             status: standing.word,
+            imported: standing.imported,
             ended: standing.ended,
             unsynced: standing.unsynced,
             interrupted: standing.interrupted,
@@ -354,6 +357,12 @@ fn calls<'a>(ids: impl Iterator<Item = &'a Id>) -> impl Fn(&Id) -> String {
     move |id| if times.get(id.tail()) == Some(&1) { id.tail().into() } else { id.to_string() }
 }
 
+/// The status of a session in a question, with where it came from.
+pub fn status(header: &Header) -> String {
+    let imported = if header.imported.is_some() { ", imported" } else { "" };
+    format!("{}{imported}", header.status().word().replace('_', " "))
+}
+
 /// Lines of a preview: name, number of changes, size and command of the first `most` sessions; then the number of the others, with the
 /// command that lists them.
 pub fn heads(call: &Call, headers: &[&Header], most: usize, whole: &str) -> Vec<String> {
@@ -362,7 +371,7 @@ pub fn heads(call: &Call, headers: &[&Header], most: usize, whole: &str) -> Vec<
     let row = |header: &&Header| {
         [
             calls(&header.id),
-            header.status().word().replace('_', " "),
+            status(header),
             text::count(header.counts.changes, "change"),
             text::bytes(header.sizes.all()),
             text::day(header.changed),

@@ -706,6 +706,8 @@ fn at_work(id: &Id) -> Problem {
 struct Standing {
     /// The status word.
     word: &'static str,
+    /// It came from another store.
+    imported: bool,
     /// Its run has ended and waits to be collected.
     ended: bool,
     /// Its content may not have reached the disk.
@@ -719,8 +721,8 @@ struct Standing {
 impl Standing {
     fn of(store: &Store, header: &Header, cut_off: &[Id]) -> Result<Self, Problem> {
         let interrupted = cut_off.contains(&header.id);
-        let mut standing =
-            Self { word: header.status().word(), ended: false, unsynced: header.unsynced, interrupted, left: header.left.len() };
+        let (word, imported) = (header.status().word(), header.imported.is_some());
+        let mut standing = Self { word, imported, ended: false, unsynced: header.unsynced, interrupted, left: header.left.len() };
         if header.uncollected && header.discarded.is_none() {
             let session = store.session(&header.id)?;
             if !session.is_held()? {
@@ -737,8 +739,13 @@ impl Standing {
     fn text(self) -> String {
         let mut text = self.word.replace('_', " ");
         let left = format!("{} left", self.left);
-        let conditions =
-            [(self.ended, "ended"), (self.unsynced, "unsynced"), (self.interrupted, "interrupted"), (self.left > 0, &*left)];
+        let conditions = [
+            (self.imported, "imported"),
+            (self.ended, "ended"),
+            (self.unsynced, "unsynced"),
+            (self.interrupted, "interrupted"),
+            (self.left > 0, &*left),
+        ];
         for (on, word) in conditions {
             if on {
                 text.push_str(", ");

@@ -9,12 +9,13 @@ use serde::Serialize;
 use super::out::Out;
 use super::problem::{Against, Problem};
 use super::which::Want;
-use super::{Call, Ended, args, asked, text};
+use super::{Call, Ended, args, asked, guard, text};
 use crate::engine::conflict;
-use crate::error::{Kind, recant};
+use crate::error::{Kind, command, recant};
 use crate::fs::path::{AbsPath, Shown};
 use crate::moving::{self, Arrived, Exported, Mapping, With};
 use crate::session::id::Id;
+use crate::session::log;
 use crate::session::store::Store;
 
 /// `{"schema":2,"session":…,"changes":n,"new":…}`.
@@ -70,19 +71,36 @@ pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Problem> {
             .remedy(format!("{recant} session import < FILE", recant = recant())));
     }
     let mapping = mapping(&args.map)?;
+    let variable = guard::limited(call);
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
     let input = &mut io::BufReader::with_capacity(256 << 10, asked::input()?);
     let bring = || {
-        let arrived = moving::import(&call.fs, &store, input, &mapping)?;
+        let arrived = moving::import(&call.fs, &store, input, &mapping, variable.is_some())?;
+        if let Arrived::New(locked, _) = &arrived {
+            let header = &locked.header;
+            let entry = log::Entry::new("session import", locked.id(), header.generation, "done", header.counts.changes);
+            call.note_in_log(&store, &entry.of(header));
+        }
         call.clear_away(&store);
         Ok(arrived)
     };
-    asked::finished(call, bring, |arrived| say_arrived(call, &store, &mapping, arrived))
+    asked::finished(call, bring, |arrived| say_arrived(call, &store, &mapping, arrived, variable))
 }
 
-fn say_arrived(call: &Call, store: &Store, mapping: &Mapping, arrived: Arrived) -> Result<Ended, Problem> {
+/// Reports what became of a stream. `variable` tells of the agent that brought it.
+fn say_arrived(
+    call: &Call,
+    store: &Store,
+    mapping: &Mapping,
+    arrived: Arrived,
+    variable: Option<&str>,
+) -> Result<Ended, Problem> {
     let locked = match arrived {
+        Arrived::Refused => {
+            let refused = guard::refused(variable.unwrap_or_default(), &command("session import < FILE"));
+            return Err(Problem { message: format!("the stream's session is committed: {}", refused.message), ..refused });
+        }
         Arrived::Before(id) => {
             let header = store.session(&id)?.header;
             say(call, &id, header.counts.changes, false);

@@ -3,7 +3,7 @@
 use super::parts::select::may_name_blocks;
 use super::problem::Problem;
 use super::which::{self, Want};
-use super::{Call, Ended, agents, apply, args, parts, text};
+use super::{Call, Ended, agents, apply, args, list, parts, text};
 use crate::error::{Kind, command};
 
 /// The most paths that are shown before the question.
@@ -22,7 +22,8 @@ pub fn undo(call: &Call, mut args: args::Back) -> Result<Ended, Problem> {
         }
         let (id, report) = apply::would_roll_back(call, &args)?;
         if !report.rows.is_empty() {
-            call.out.say(format_args!("recant: undo takes {id} back:"));
+            let status = call.store_with(id.as_str())?.session(&id)?.header;
+            call.out.say(format_args!("recant: undo takes {id} ({}) back:", list::status(&status)));
             for row in report.rows.iter().take(SHOWN) {
                 call.out.say(format_args!("  {:<9} {}", apply::word(report.verb, row.done), call.out.shown(&row.path)));
             }

@@ -201,7 +201,7 @@ fn last(call: &Call, store: &Store, want: Want) -> Result<(Id, Option<String>), 
 pub fn meant(call: &Call, key: &str, want: Want) -> Option<Id> {
     let (Ok(Some(store)), Ok(here)) = (call.store(), Scope::of(call)) else { return None };
     let all = match key {
-        "last" => store.headers().ok()?.0.into_iter().rev().collect(),
+        "last" => store.headers().ok()?.0.into_iter().rev().filter(|header| !header.beside).collect(),
         key => match store.look_up(key).ok()? {
             Named::Id(id) => return Some(id),
             Named::Name(all) => all,

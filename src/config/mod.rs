@@ -116,7 +116,7 @@ impl OnLimit {
     }
 }
 
-/// Permission for an agent without a terminal to commit and to roll back.
+/// Permission for an agent to commit and to roll back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentCommit {

@@ -36,6 +36,8 @@ pub enum Arrived {
     New(Box<Locked>, Option<String>),
     /// This stream was imported before: nothing was done.
     Before(Id),
+    /// Its session is committed, and only a person may bring that: nothing was done.
+    Refused,
 }
 
 /// Rules for the places of paths here: a path is moved from the longest `from` that holds it to its `to`.
@@ -114,10 +116,14 @@ fn resolved(path: &AbsPath) -> Result<AbsPath, Error> {
     }
 }
 
-/// Reads a stream to its end, and makes its session in the store. A failure leaves nothing of it.
-pub fn import(fs: &Fs, store: &Store, from: &mut dyn Read, mapping: &Mapping) -> Result<Arrived, Error> {
+/// Reads a stream to its end, and makes its session in the store. A failure leaves nothing of it. `asks_a_person`: a session that is
+/// committed already is refused, as its rollback would put back what the stream says was there.
+pub fn import(fs: &Fs, store: &Store, from: &mut dyn Read, mapping: &Mapping, asks_a_person: bool) -> Result<Arrived, Error> {
     let (mut receiving, head) = Receiving::begin(from)?;
     check_head(&head)?;
+    if head.checkpoint && asks_a_person {
+        return Ok(Arrived::Refused);
+    }
     if store.has(&head.id)? {
         let identity = mapping.identity(receiving.pass_over()?);
         let header = store.session(&head.id)?.header;
@@ -209,7 +215,10 @@ fn receive(
     fs.sync_dir(&objects)?; // D2
     let mut header = Header::new(head.id.clone(), 0, head.origin, head.created);
     header.name = head.name.clone();
-    (header.command, header.by) = (head.command.clone(), head.by.clone());
+    header.command = head.command.clone();
+    // A stream says what it likes: an agent that brought it is no person.
+    header.by = head.by.clone().or_else(|| store.by.clone());
+    header.beside = head.checkpoint || store.by.is_some();
     header.unsynced = head.unsynced;
     header.lines = (changes.list.len() + changes.directory_times.len()) as u64;
     header.counts = Counts { changes: changes.list.len() as u64, ..Counts::default() };

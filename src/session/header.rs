@@ -173,7 +173,8 @@ pub struct Header {
     /// True if a verb makes it for itself, and nothing of it was sealed yet: [`Header::is_unsealed`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub begun: bool,
-    /// True if recant made it by itself, beside what somebody asked for: 'last' does not mean it.
+    /// True if nobody who works here has done it, so that 'last' does not mean it: recant made it by itself, beside what somebody asked for;
+    /// or it was imported committed, or by an agent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub beside: bool,
     /// The number of whole lines of `changes.jsonl` that count.

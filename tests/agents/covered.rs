@@ -196,9 +196,7 @@ fn the_lines_that_are_named_take_a_repository_back_and_leave_the_files_alone() {
         (format!("git checkout -q side; {two}; git checkout -q -"), &["changed .git/refs/heads/side"]),
         ("echo b > z; git add z".to_owned(), &["changed .git/index"]),
         (
-            format!(
-                "git checkout -q side; {two}; git checkout -q -; echo c > a; {git} commit -qam three; {git} merge side || :"
-            ),
+            format!("git checkout -q side; {two}; git checkout -q -; echo c > a; {git} commit -qam three; {git} merge side || :"),
             &["head .git", "made .git/MERGE_HEAD", "changed .git/refs/heads/side"],
         ),
         ("echo true > .git/hooks/pre-commit".to_owned(), &["made .git/hooks/pre-commit"]),

@@ -380,7 +380,7 @@ fn nobody_is_asked_without_a_terminal_and_an_agent_is_refused() {
             recant agent install claude --dry-run shows the edit; recant agent install claude -y asks nothing
     ");
     let said = world.call(["agent", "install", "claude", "-y"]).env("CLAUDECODE", "1").run().with(1);
-    assert!(said.stderr().contains("for the person to type: recant agent install claude\n"), "{said}");
+    assert!(said.stderr().contains("in a terminal of your own: recant agent install claude\n"), "{said}");
     world.call(["agent", "install", "claude", "--dry-run"]).env("CLAUDECODE", "1").run().ok();
     assert_same(&world, &before, "refused");
     world.recant("agent install claude -y").ok();

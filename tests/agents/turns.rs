@@ -402,7 +402,7 @@ fn an_agent_cannot_undo_turns_by_itself() {
         (&["undo", "--yes", "README"], "recant agent undo 1 README"),
     ] {
         let said = world.call([&["agent"], words].concat()).env("CLAUDECODE", "1").run().with(1);
-        assert!(said.stderr().ends_with(&format!("for the person to type: {typed}\n")), "{said}");
+        assert!(said.stderr().ends_with(&format!("in a terminal of your own: {typed}\n")), "{said}");
     }
     world.call(["agent", "undo", "1", "--dry-run"]).env("CLAUDECODE", "1").run().ok();
     assert_eq!(world.read("README"), "agent\n");

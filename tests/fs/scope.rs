@@ -370,7 +370,10 @@ fn undo_at_a_terminal_shows_what_it_does_and_asks() {
     let Some((status, said)) = at_terminal(&world, "web", "undo", "n\n") else { return };
     assert_eq!((status, &*world.read("web/f")), (1, "new"), "{said}");
     let tail = &id[16..];
-    assert!(said.contains(&format!("undo takes {id} back:")) && said.contains("Take 13 changes back? [y/N]"), "{said}");
+    assert!(
+        said.contains(&format!("undo takes {id} (committed) back:")) && said.contains("Take 13 changes back? [y/N]"),
+        "{said}"
+    );
     assert!(said.contains(&format!("… and 3 more: recant rollback {tail} --dry-run --all")), "{said}");
     let (status, said) = at_terminal(&world, "web", "undo last n00", "y\n").expect("as before");
     assert_eq!((status, world.exists("web/n00"), world.exists("web/n01")), (0, false, true), "{said}");
@@ -435,7 +438,7 @@ fn recant_alone_says_what_is_open_in_this_project_each_with_the_next_command() {
 }
 
 #[test]
-fn an_agent_without_a_terminal_makes_nothing_real_unless_a_person_s_settings_allow_it() {
+fn an_agent_makes_nothing_real_unless_a_person_s_settings_allow_it() {
     let world = two_projects();
     let id = staged(&world, "web", "web");
     world.recant_in("web", "snapshot create").ok();
@@ -446,16 +449,16 @@ fn an_agent_without_a_terminal_makes_nothing_real_unless_a_person_s_settings_all
     assert_snapshot!(agent("CLAUDECODE", "commit last -y"), @r"
     status 1
     --- stderr
-    recant: an agent calls (CLAUDECODE is set) without a terminal: a person decides what becomes real
+    recant: an agent calls (CLAUDECODE is set): a person decides what becomes real
             nothing was changed
-            for the person to type: recant commit <id1~>
+            in a terminal of your own: recant commit <id1~>
     ");
     for words in
         ["commit last", "rollback last", "redo last", "undo", "undo -y", "snapshot restore last", "-y snapshot restore last"]
     {
         for variable in ["RECANT_AGENT", "CODEX_THREAD_ID", "GEMINI_CLI"] {
             let said = agent(variable, words).with(1);
-            assert!(said.stderr().contains("for the person to type: recant "), "{words}: {said}");
+            assert!(said.stderr().contains("in a terminal of your own: recant "), "{words}: {said}");
         }
     }
     // What is typed later reaches the session that is meant now.
@@ -466,7 +469,7 @@ fn an_agent_without_a_terminal_makes_nothing_real_unless_a_person_s_settings_all
         ("-H web1 rollback last", "recant -H web1 rollback last\n"),
     ] {
         let said = agent("CLAUDECODE", words).with(1);
-        assert!(said.masked_err().ends_with(&format!("for the person to type: {typed}")), "{words}: {said}");
+        assert!(said.masked_err().ends_with(&format!("in a terminal of your own: {typed}")), "{words}: {said}");
     }
     // What ends that something can be taken back is a person's, too.
     for words in [
@@ -479,20 +482,20 @@ fn an_agent_without_a_terminal_makes_nothing_real_unless_a_person_s_settings_all
     ] {
         let said = agent("CLAUDECODE", words).with(1);
         assert!(
-            said.stderr().contains(&format!("for the person to type: recant {}\n", words.trim_end_matches(" -y"))),
+            said.stderr().contains(&format!("in a terminal of your own: recant {}\n", words.trim_end_matches(" -y"))),
             "{words}: {said}"
         );
     }
     // A run's own failures are told from its command's statuses.
     let said = agent("CLAUDECODE", "run --commit -- touch made -y").with(125);
-    assert!(said.stderr().contains("for the person to type: recant run --commit -- touch made -y"), "{said}");
+    assert!(said.stderr().contains("in a terminal of your own: recant run --commit -- touch made -y"), "{said}");
     before.assert_same(&world.manifest(), "refused");
     agent("CLAUDECODE", "commit last --dry-run").ok();
     agent("CLAUDECODE", "snapshot restore last --dry-run").ok();
     agent("CLAUDECODE", "diff last").ok();
     world.call(["commit", &id]).env("CLAUDECODE", "").run().ok();
     let said = agent("CLAUDECODE", "undo -y").with(1);
-    assert!(said.masked_err().ends_with("for the person to type: recant undo <id1~>\n"), "{said}");
+    assert!(said.masked_err().ends_with("in a terminal of your own: recant undo <id1~>\n"), "{said}");
     agent("CLAUDECODE", "rollback last").with(1);
     world.config("[agent]\ncommit = 'refuse'\n");
     agent("CLAUDECODE", "rollback last").with(1);
@@ -507,13 +510,16 @@ fn an_agent_without_a_terminal_makes_nothing_real_unless_a_person_s_settings_all
 }
 
 #[test]
-fn a_person_at_a_terminal_of_an_agent_decides() {
-    let world = two_projects();
-    staged(&world, "web", "web");
-    let Some((status, said)) = at_terminal(&world, "web", "commit last", "") else { return };
-    assert_eq!((status, &*world.read("web/f")), (0, "new"), "{said}");
-    let mut world = world;
+fn a_terminal_of_an_agent_is_no_proof_of_a_person() {
+    let mut world = two_projects();
+    let id = staged(&world, "web", "web");
+    world.set("CLAUDECODE", "1");
+    let Some((status, said)) = at_terminal(&world, "web", "commit last", "y\n") else { return };
+    assert_eq!((status, &*world.read("web/f")), (1, "old"), "{said}");
+    assert!(said.contains("CLAUDECODE is set") && said.contains(&format!("of your own: recant commit {}", &id[16..])), "{said}");
+    world.set("CLAUDECODE", "");
+    world.recant_in("web", "commit last").ok();
     world.set("CLAUDECODE", "1");
     let (status, said) = at_terminal(&world, "web", "undo", "y\n").expect("as before");
-    assert_eq!((status, &*world.read("web/f")), (0, "old"), "{said}");
+    assert_eq!((status, &*world.read("web/f")), (1, "new"), "{said}");
 }

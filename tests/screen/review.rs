@@ -291,6 +291,19 @@ fn what_is_confirmed_is_what_was_seen_also_if_the_tree_changes_before_the_answer
 }
 
 #[test]
+fn an_agent_commits_nothing_on_the_screen() {
+    let Some(mut world) = small() else { return };
+    world.set("CLAUDECODE", "1");
+    let tree = world.manifest();
+    let Some(terminal) = review(&world, "w") else { return };
+    go_to(&terminal, "a.txt");
+    terminal.keys("Space c").sees("Commit 1 change of 6?");
+    let said = framed(&terminal.keys("y").sees("CLAUDECODE is set"));
+    assert!(said.contains("a person decides what becomes real"), "{said}");
+    tree.assert_same(&world.manifest(), "nothing was done");
+}
+
+#[test]
 fn what_is_confirmed_is_what_was_seen_also_if_the_session_changes_before_the_answer() {
     let Some(world) = small() else { return };
     let Some(terminal) = review(&world, "w") else { return };

@@ -227,6 +227,43 @@ fn a_committed_session_moves_with_its_checkpoint_to_where_its_tree_went() {
 }
 
 #[test]
+fn an_agent_cannot_bring_a_committed_session_and_what_came_is_never_last() {
+    let world = World::new();
+    world.write("f", "safe").write("g", "old");
+    let id = world.begin();
+    world.stage_write(&id, "f", "evil");
+    let pending = export(&world, &id);
+    world.call(["commit", &id]).run().ok();
+    let committed = world.call(["session", "export", &id, "--checkpoint"]).run().ok().out;
+    let bring = |there: &World, stream: &[u8], agent: &str| {
+        there.call(["session", "import", "--map", &map(&world, there)]).env("CLAUDECODE", agent).stdin(stream).run()
+    };
+    let there = other(&world);
+    let said = bring(&there, &committed, "1").with(1);
+    assert!(said.stderr().contains("of your own: recant session import < FILE") && sessions(&there).is_empty(), "{said}");
+    let own = there.begin();
+    there.stage_write(&own, "g", "new").call(["commit", &own]).run().ok();
+    bring(&there, &committed, "").ok();
+    for words in ["list", "show last", "log"] {
+        assert_eq!(there.recant(words).ok().stdout().contains("import"), words != "show last", "{words}");
+    }
+    assert!(there.call(["show", &id]).run().ok().stdout().contains("committed, imported"));
+    there.recant("rollback last").ok();
+    assert_eq!((there.read("f"), there.read("g")), ("evil".into(), "old".into()));
+    there.recant("rollback last").with(1);
+    there.recant("undo -y").with(1);
+    there.call(["rollback", &id]).run().ok();
+    // What an agent brought is its own, and a person names it.
+    let third = World::new();
+    third.write("f", "safe");
+    bring(&third, &pending, "1").ok();
+    third.recant("commit last").with(1);
+    assert_eq!(third.recant("list --json").ok().json()["sessions"][0]["by"]["agent"], "claude");
+    third.call(["commit", &id]).run().ok();
+    assert_eq!(third.read("f"), "evil");
+}
+
+#[test]
 fn what_stands_otherwise_here_is_named_at_once_and_the_session_is_kept() {
     let world = World::new();
     world.write("a", "1").write("b", "2").write("c", "3").write("d", "4");

@@ -150,7 +150,7 @@ Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.confi
   deny = ['*.key', '/etc/']    never committed; globs as in .gitignore
   minor = ['~/.cache']         left out where they conflict; globs likewise
   [agent]
-  commit = 'allow'             agents without a terminal may commit
+  commit = 'allow'             agents may commit and roll back
   keep = 200                   turns in a directory that can be undone
   byproducts = ['*.o']         ignored files that turns do not cover; globs
   [retention]

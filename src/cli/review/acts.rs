@@ -8,7 +8,7 @@ use crate::cli::args::Verb;
 use crate::cli::out::Form;
 use crate::cli::problem::{Against, Problem};
 use crate::cli::which::Want;
-use crate::cli::{Call, help, merge, picks, text};
+use crate::cli::{Call, guard, help, merge, picks, text};
 use crate::diff::entries::Taken;
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::Sources;
@@ -361,6 +361,7 @@ impl<'c> Acts<'c> {
     fn call_by(&self, words: &[OsString], with: impl FnOnce(&mut Verb)) -> Result<(Vec<String>, Option<Id>), Problem> {
         let mut verb = parsed(words).map_err(Problem::refused)?;
         with(&mut verb);
+        guard::refuse(self.call, &verb, words, false)?;
         let call = self.call.for_screen();
         call.carry_out(verb)?;
         call.out.finish()?;
