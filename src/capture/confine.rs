@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    RulesetStatus,
+    RulesetStatus, Scope,
 };
 
 use super::cause::Cause;
@@ -25,6 +25,20 @@ use crate::fs::path::AbsPath;
 
 /// The nodes of /dev that any program may write to; disks are not among them.
 const NODES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"];
+
+/// The first version of Landlock that can keep a command to its own abstract sockets and processes: Linux 6.12.
+const SCOPES: i32 = 6;
+
+/// Closes abstract sockets of programs outside, of which the mounts of a run know nothing, to this process and all that it will start; needs
+/// CAP_SYS_ADMIN. An older kernel, or one without Landlock, cannot: doctor says so.
+pub(super) fn close_to_others() -> std::io::Result<()> {
+    let denied = |error: landlock::RulesetError| std::io::Error::other(error.to_string());
+    if sys::landlock_version().is_ok_and(|version| version >= SCOPES) {
+        let rules = Ruleset::default().scope(Scope::AbstractUnixSocket).and_then(Ruleset::create).map_err(denied)?;
+        rules.no_new_privs(false).restrict_self().map_err(denied)?;
+    }
+    Ok(())
+}
 
 /// Shared memory: the command gets its own /dev/shm where a namespace can be had, and else may not write there.
 const SHM: &str = "/dev/shm";
@@ -102,6 +116,7 @@ impl Confinement {
     pub fn network(&self) -> Option<&'static str> {
         match self.network {
             Reach::All => None,
+            Reach::NoTcp if self.version >= SCOPES => Some("no TCP; UDP and other protocols stay open to it"),
             Reach::NoTcp => Some("no TCP; UDP, other protocols and abstract sockets stay open to it"),
             Reach::Loopback => Some("no network but a loopback of its own"),
         }
@@ -117,6 +132,7 @@ impl Confinement {
         let since = [
             (3, "cutting a file off by truncate(2) (Linux 6.2)"),
             (5, "commands to devices by ioctl(2) (Linux 6.10)"),
+            (SCOPES, "signals to other programs, and their abstract sockets (Linux 6.12)"),
             (i32::MAX, "mode, owner, times and attributes (chmod, chown, touch, setfattr, chattr)"),
             (i32::MAX, "what other programs do when asked over a socket"),
         ];
@@ -160,6 +176,7 @@ impl Confinement {
                 Reach::NoTcp => rules.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp),
                 Reach::All | Reach::Loopback => Ok(rules),
             })
+            .and_then(|rules| rules.scope(Scope::AbstractUnixSocket | Scope::Signal))
             .and_then(Ruleset::create)
             .map_err(|error| denied(&error))
             .at("make the rules", "Landlock")?;

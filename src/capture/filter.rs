@@ -8,6 +8,8 @@ use super::sys::set_filter;
 const X32: u32 = 0x4000_0000;
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
+/// The lower half of the first argument.
+const FIRST: u32 = if cfg!(target_endian = "big") { 20 } else { 16 };
 /// The lower half of the second argument.
 const SECOND: u32 = if cfg!(target_endian = "big") { 28 } else { 24 };
 /// An architecture whose calls this kernel may take, and the numbers of its calls: linux/audit.h, unistd.h.
@@ -15,23 +17,25 @@ struct Numbers {
     arch: u32,
     ioctl: u32,
     open_by_handle_at: u32,
+    unshare: u32,
+    clone: u32,
 }
 
 /// This program's architecture, and that of 32-bit programs.
 #[cfg(target_arch = "x86_64")]
 const HERE: [Numbers; 2] = [
-    Numbers { arch: 0xc000_003e, ioctl: 16, open_by_handle_at: 304 },
-    Numbers { arch: 0x4000_0003, ioctl: 54, open_by_handle_at: 342 },
+    Numbers { arch: 0xc000_003e, ioctl: 16, open_by_handle_at: 304, unshare: 272, clone: 56 },
+    Numbers { arch: 0x4000_0003, ioctl: 54, open_by_handle_at: 342, unshare: 310, clone: 120 },
 ];
 #[cfg(target_arch = "aarch64")]
 const HERE: [Numbers; 2] = [
-    Numbers { arch: 0xc000_00b7, ioctl: 29, open_by_handle_at: 265 },
-    Numbers { arch: 0x4000_0028, ioctl: 54, open_by_handle_at: 371 },
+    Numbers { arch: 0xc000_00b7, ioctl: 29, open_by_handle_at: 265, unshare: 97, clone: 220 },
+    Numbers { arch: 0x4000_0028, ioctl: 54, open_by_handle_at: 371, unshare: 337, clone: 120 },
 ];
 #[cfg(target_arch = "riscv64")]
 const HERE: [Numbers; 2] = [
-    Numbers { arch: 0xc000_00f3, ioctl: 29, open_by_handle_at: 265 },
-    Numbers { arch: 0xc000_00f3, ioctl: 29, open_by_handle_at: 265 },
+    Numbers { arch: 0xc000_00f3, ioctl: 29, open_by_handle_at: 265, unshare: 97, clone: 220 },
+    Numbers { arch: 0xc000_00f3, ioctl: 29, open_by_handle_at: 265, unshare: 97, clone: 220 },
 ];
 
 /// Makes pidfd_getfd(2) fail with EPERM, here and in all children: it would fetch a writable descriptor out of a process outside. Its
@@ -57,6 +61,36 @@ pub(super) fn deny_open_by_handle() -> io::Result<()> {
         when_else(other.open_by_handle_at, 1, 0),
         ALLOW,
         DENY,
+    ])
+}
+
+/// Keeps the command, and all that it starts, in this cgroup namespace: in one of its own, made in a user namespace of its own, it could mount
+/// the whole hierarchy writable, and kill or freeze what runs outside. unshare(2) and clone(2) with CLONE_NEWCGROUP fail with EPERM. clone3(2)
+/// is ENOSYS, as its flags lie in memory that no filter can read; callers then use clone(2), as they do in containers. Rights as above.
+pub(super) fn deny_cgroup_namespaces() -> io::Result<()> {
+    /// On every architecture, as the calls since Linux 5.1 are.
+    const CLONE3: u32 = 435;
+    let [here, other] = HERE;
+    set_filter(&mut [
+        load(NUMBER),
+        step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, !X32),
+        when_else(CLONE3, 11, 0),
+        load(ARCH),
+        unless(here.arch, 4),
+        load(NUMBER),
+        step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, !X32),
+        when_else(here.unshare, 7, 0),
+        when_else(here.clone, 6, 4),
+        unless(other.arch, 3),
+        load(NUMBER),
+        when_else(other.unshare, 3, 0),
+        when_else(other.clone, 2, 0),
+        ALLOW,
+        step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned()),
+        load(FIRST),
+        libc::sock_filter { jf: 1, ..step(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, libc::CLONE_NEWCGROUP.cast_unsigned()) },
+        DENY,
+        ALLOW,
     ])
 }
 

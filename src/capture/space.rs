@@ -25,6 +25,7 @@ use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags};
 use rustix::thread::CapabilitySet;
 
+use super::confine::close_to_others;
 use super::inside::MARK;
 use super::layout::{Attached, Layer, Need, Route, Target};
 use super::plan::{Laid, Plan};
@@ -90,13 +91,17 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
     verify(plan, &attached)?;
     match plan.route {
         Route::User => {
+            close_to_others().at("close abstract sockets", "Landlock")?;
             // A second user namespace: each mount in it is locked, even for a third one made inside.
             plan.ids.enter_inner(&mapped)?;
+            filter::deny_cgroup_namespaces().at("deny cgroup namespaces", "seccomp")?;
             filter::deny_ioctls(&filter::TYPING).at("deny ioctls", "seccomp")?;
             drop_rights(CapabilitySet::all()).at("drop the capabilities", "capset")?;
         }
         Route::Root => {
             // Before the rights are dropped: without SYS_ADMIN a rule needs no_new_privs, which would break sudo.
+            close_to_others().at("close abstract sockets", "Landlock")?;
+            filter::deny_cgroup_namespaces().at("deny cgroup namespaces", "seccomp")?;
             filter::deny_pidfd_getfd().at("deny pidfd_getfd", "seccomp")?;
             filter::deny_open_by_handle().at("deny open_by_handle_at", "seccomp")?;
             filter::deny_ioctls(&filter::TYPING).at("deny ioctls", "seccomp")?;

@@ -13,7 +13,7 @@ use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::prune::Which as Limits;
 use crate::session::store::Store;
-use crate::snapshot::prune::{self as snapshots, Conditions, Which};
+use crate::snapshot::prune::{self as snapshots, Conditions, Maker, Which};
 use crate::snapshot::series::Series;
 
 /// `{"schema":2,"dry_run":…,"sessions":{…},"checkpoints":{…},"snapshots":[…],"skipped":[…],"bytes":n}`.
@@ -131,7 +131,7 @@ fn ask(call: &Call, plan: &Plan) -> Result<(), Problem> {
 /// The limits of snapshots. One over either limit goes, as when the next one is taken.
 fn limits(call: &Call) -> Which {
     let (keep, max_size) = (call.config.snapshot_keep.value, call.config.snapshot_max_size.value);
-    Which::Settings(Conditions { keep: Some(keep), before: None, max_size: Some(max_size) })
+    Which::Settings(Conditions { keep: Some(keep), before: None, max_size: Some(max_size) }, Maker::Person)
 }
 
 impl Plan {

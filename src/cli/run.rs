@@ -528,19 +528,16 @@ fn scratch(paths: &[PathBuf]) -> Result<Vec<AbsPath>, Problem> {
     Ok(places)
 }
 
-/// Sockets that stay real by default, if they exist: many programs fail without them.
+/// Sockets that stay real by default, if they exist: many programs fail without them. Not X11's, whose clients may type into the windows of
+/// all others.
 fn usual_passes() -> impl Iterator<Item = Pass> {
     let names = [("/run/nscd/socket", "name service"), ("/run/systemd/resolve/io.systemd.Resolve", "name service")];
     let named = names.map(|(path, why)| (PathBuf::from(path), why));
     let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let agent = var("SSH_AUTH_SOCK").map(|path| (path.into(), "$SSH_AUTH_SOCK"));
-    let display = var("DISPLAY").and_then(|display| {
-        let number = display.to_str()?.strip_prefix(':')?.split('.').next()?.to_owned();
-        Some((PathBuf::from(format!("/tmp/.X11-unix/X{number}")), "$DISPLAY"))
-    });
     let wayland = var("WAYLAND_DISPLAY")
         .map(|name| (PathBuf::from(var("XDG_RUNTIME_DIR").unwrap_or_default()).join(name), "$WAYLAND_DISPLAY"));
-    let all = named.into_iter().chain(agent).chain(display).chain(wayland);
+    let all = named.into_iter().chain(agent).chain(wayland);
     all.filter(|(path, _)| path.is_absolute() && path.exists()).map(|(path, why)| Pass { path, why: why.into() })
 }
 

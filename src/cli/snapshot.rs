@@ -11,7 +11,7 @@ use super::list::{shown, who};
 use super::place::{absolute, whole};
 use super::problem::Problem;
 use super::text::{self, Flexible, Side};
-use super::{Call, Ended, asked, cwd};
+use super::{Call, Ended, asked, by, cwd};
 use crate::diff::shown::cut;
 use crate::error::Error;
 use crate::error::{Kind, command, recant};
@@ -23,8 +23,8 @@ use crate::session::running;
 use crate::session::store::Store;
 use crate::snapshot::create::{Asked, How, Made, create as take};
 use crate::snapshot::error::heal;
-use crate::snapshot::manifest::{Counts, Entry, Head, Merged};
-use crate::snapshot::prune::{self, Conditions, Which};
+use crate::snapshot::manifest::{Counts, Entry, Head, Merged, OF_AGENT};
+use crate::snapshot::prune::{self, Conditions, Maker, Which};
 use crate::snapshot::rules::{Rules, Source, Vcs, meant};
 use crate::snapshot::series::{Broken, Locked, Series, Summary};
 use crate::snapshot::{compare, error, place};
@@ -171,10 +171,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         let series = Series::create(&call.fs, &store, &directory)?;
         let lock = series.lock(&call.fs)?;
         let made = take(&call.fs, &store.path, &series, &lock, &asked)?;
-        let retained = || {
-            let spared = if args.spare_persons { of_persons(&series)? } else { Vec::new() };
-            retain(call, &series, &lock, args.keep, &spared)
-        };
+        let retained = || retain(call, &series, &lock, args.keep, &[]);
         let pruned = if made.how == How::New { said(call, &series, retained()) } else { Vec::new() };
         if made.how == How::New
             && let Some(label) = &args.label
@@ -208,13 +205,6 @@ fn attempt_in(call: &Call, dir: &Dir) -> Result<(), Problem> {
     if counted == 1 { Ok(()) } else { Err(Problem::new(Kind::Damaged, format!("of one file, the snapshot has {counted}"))) }
 }
 
-/// The snapshots that no agent took; one that cannot be read may be of a person.
-fn of_persons(series: &Series) -> Result<Vec<u64>, Problem> {
-    let mut numbers = series.numbers()?;
-    numbers.retain(|n| !series.summary(*n).is_ok_and(|summary| by_of(&summary.head).is_some()));
-    Ok(numbers)
-}
-
 /// Says that a label which an older snapshot has, too, now means the newest.
 fn say_older(call: &Call, series: &Series, label: &str, n: u64) {
     let (summaries, _) = match series.summaries() {
@@ -242,12 +232,16 @@ pub fn said(call: &Call, series: &Series, pruned: Result<Vec<u64>, Problem>) -> 
     })
 }
 
-/// Retention: keeps what the settings or `keep` of this call say, and those that are `spared`. Returns what it dropped.
+/// Retention: keeps what the settings or `keep` of this call say, and those that are `spared`; an agent's call drops agents' snapshots alone.
+/// Returns what it dropped.
 pub fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>, spared: &[u64]) -> Result<Vec<u64>, Problem> {
     let limits = |keep| Conditions { keep: Some(keep), before: None, max_size: Some(call.config.snapshot_max_size.value) };
     let which = match keep {
         Some(keep) => Which::Any(limits(keep)),
-        None => Which::Settings(limits(call.config.snapshot_keep.value)),
+        None => {
+            let of = if by::variable().is_some() { Maker::Agent } else { Maker::Person };
+            Which::Settings(limits(call.config.snapshot_keep.value), of)
+        }
     };
     let mut gone = chosen(call, series, &which)?;
     gone.retain(|n| !spared.contains(n));
@@ -531,22 +525,21 @@ pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Problem> {
 
 /// The meta keys of a snapshot with `agent` and `turn` of the agent that takes it, unless it gives them itself.
 pub fn with_by(mut meta: Vec<(String, String)>, by: Option<&By>) -> Vec<(String, String)> {
-    let Some(By { agent, turn, .. }) = by.filter(|_| !meta.iter().any(|(key, _)| matches!(&**key, AGENT | TURN))) else {
-        return meta;
-    };
-    meta.push((AGENT.into(), agent.clone()));
-    meta.extend(turn.map(|turn| (TURN.into(), turn.to_string())));
+    let gives = |wanted: &str| meta.iter().any(|(key, _)| key == wanted);
+    let Some(By { agent, turn, .. }) = by.filter(|_| !gives(OF_AGENT)) else { return meta };
+    let turn = turn.filter(|_| !gives(TURN)).map(|turn| (TURN.into(), turn.to_string()));
+    meta.push((OF_AGENT.into(), agent.clone()));
+    meta.extend(turn);
     meta
 }
 
-/// The meta keys that tell of the agent that had a snapshot taken.
-const AGENT: &str = "agent";
+/// The meta key of the agent's turn.
 const TURN: &str = "turn";
 
 /// The agent and its turn, by a snapshot's meta.
 pub fn by_of(head: &Head) -> Option<By> {
     let turn = head.meta.get(TURN).and_then(|turn| turn.parse().ok());
-    Some(By { agent: head.meta.get(AGENT)?.clone(), session: None, turn })
+    Some(By { agent: head.meta.get(OF_AGENT)?.clone(), session: None, turn })
 }
 
 fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], paths: &[AbsPath]) {

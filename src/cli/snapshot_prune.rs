@@ -12,7 +12,7 @@ use crate::error::{Kind, recant};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::snapshot::error;
-use crate::snapshot::prune::{self, Conditions, Pruned, Which};
+use crate::snapshot::prune::{self, Conditions, Maker, Pruned, Which};
 use crate::snapshot::series::Series;
 
 /// `{"schema":2,"directory":…,"dry_run":…,"pruned":[n…],"bytes":n,"kept":…}`.
@@ -35,7 +35,7 @@ pub fn prune(call: &Call, args: &Prune) -> Result<Ended, Problem> {
         call.prepare_to_change(store)?;
     }
     let which = which(call, args);
-    if let Which::Settings(_) = which {
+    if let Which::Settings(..) = which {
         let (keep, max_size) = (&call.config.snapshot_keep, &call.config.snapshot_max_size);
         let [keep, max_size] =
             [(text::grouped(keep.value as u64), keep.from), (text::bytes(max_size.value), max_size.from)].map(|(value, from)| {
@@ -129,7 +129,7 @@ fn which(call: &Call, args: &Prune) -> Which {
         return Which::All(asked);
     }
     let (keep, max_size) = (call.config.snapshot_keep.value, call.config.snapshot_max_size.value);
-    Which::Settings(Conditions { keep: Some(keep), before: None, max_size: Some(max_size) })
+    Which::Settings(Conditions { keep: Some(keep), before: None, max_size: Some(max_size) }, Maker::Person)
 }
 
 fn say(call: &Call, directory: &AbsPath, dry_run: bool, done: &Pruned) -> Ended {

@@ -55,8 +55,15 @@ pub struct Head {
 
 /// The key of [`Head::meta`] that says when, in a turn of an agent, a snapshot was taken.
 pub const OF_TURN: &str = "taken";
+/// The key of `meta` for the agent that took it, or for which it was taken.
+pub const OF_AGENT: &str = "agent";
 
 impl Head {
+    /// True if an agent took it, or it was taken for one.
+    pub fn is_of_agent(&self) -> bool {
+        self.meta.contains_key(OF_AGENT)
+    }
+
     /// True if it was taken before or after a turn of an agent.
     pub fn is_of_turn(&self) -> bool {
         self.meta.contains_key(OF_TURN)

@@ -25,10 +25,20 @@ pub enum Which {
     All(Conditions),
     /// Those that one of the limits asks for.
     Any(Conditions),
-    /// Those that one of the limits in the settings asks for: one with a label, or of an agent's turn, stays, and does not count.
-    Settings(Conditions),
+    /// Those that one of the limits in the settings asks for: one with a label, or of an agent's turn, stays, and does not count. Agents'
+    /// and persons' snapshots are counted apart, and an agent lets go agents' alone.
+    Settings(Conditions, Maker),
     /// These numbers.
     Named(Vec<u64>),
+}
+
+/// Whoever lets snapshots go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Maker {
+    /// A person.
+    Person,
+    /// An agent.
+    Agent,
 }
 
 /// Conditions for a snapshot to go.
@@ -69,7 +79,8 @@ pub fn choose(series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
     let Some((newest, old)) = numbers.split_last() else { return Ok(Vec::new()) };
     let (conditions, all) = match which {
         Which::All(conditions) => (conditions, true),
-        Which::Any(conditions) | Which::Settings(conditions) => (conditions, false),
+        Which::Any(conditions) => (conditions, false),
+        Which::Settings(limits, of) => return Ok(beyond(series, &numbers, limits, *of)?.into_iter().collect()),
         Which::Named(named) => {
             if let Some(n) = named.iter().find(|n| !numbers.contains(n)) {
                 series.find(&n.to_string())?;
@@ -81,12 +92,9 @@ pub fn choose(series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
             return Ok(named.iter().copied().collect::<BTreeSet<_>>().into_iter().collect());
         }
     };
-    let spared = if matches!(which, Which::Settings(_)) { spared(series, &numbers) } else { BTreeSet::new() };
-    let old = &*old.iter().copied().filter(|n| !spared.contains(n)).collect::<Vec<u64>>();
     let mut sets: Vec<BTreeSet<u64>> = Vec::new();
     if let Some(keep) = conditions.keep {
-        let count = numbers.len() - spared.len();
-        sets.push(old.iter().copied().take(count.saturating_sub(keep.max(1))).collect());
+        sets.push(old.iter().copied().take(numbers.len().saturating_sub(keep.max(1))).collect());
     }
     if let Some(before) = conditions.before {
         let is_old = |n: &u64| series.summary(*n).is_ok_and(|summary| summary.head.time < before);
@@ -107,29 +115,49 @@ fn spared(series: &Series, numbers: &[u64]) -> BTreeSet<u64> {
     numbers.iter().copied().filter(is_spared).collect()
 }
 
-/// The oldest snapshots, until the rest need no more than `max_size`.
-fn over(series: &Series, old: &[u64], max_size: u64) -> Result<BTreeSet<u64>, Error> {
-    // With one unreadable, no sum can be trusted.
-    let Ok(needed) = needed(series, &BTreeSet::new()) else { return Ok(BTreeSet::new()) };
-    let mut by_newest: BTreeMap<u64, u64> = BTreeMap::new();
-    for (bytes, newest) in needed.values() {
-        *by_newest.entry(*newest).or_default() += bytes;
-    }
-    for n in series.numbers()? {
-        let name = manifest::name(n);
-        let size = series.dir.at(&name).stat()?.map_or(0, |stat| stat.size);
-        *by_newest.entry(n).or_default() += size;
-    }
+/// The snapshots that the settings let go. An agent's push out those of agents alone, and a person's count for themselves: the least of all
+/// that somebody took is never worth less than what an agent did in a loop.
+fn beyond(series: &Series, numbers: &[u64], limits: &Conditions, of: Maker) -> Result<BTreeSet<u64>, Error> {
+    let spared = spared(series, numbers);
+    let is_agents = |n: &u64| series.summary(*n).is_ok_and(|summary| summary.head.is_of_agent());
+    let all = numbers.iter().copied().filter(|n| !spared.contains(n));
+    let (agents, persons): (Vec<u64>, Vec<u64>) = all.partition(is_agents);
+    let makers = if of == Maker::Agent { vec![agents] } else { vec![agents, persons] };
+    let newest = numbers.last().copied();
+    let old = |made: &[u64]| made.iter().copied().filter(|n| Some(*n) != newest).collect::<Vec<u64>>();
     let mut gone = BTreeSet::new();
-    let mut rest: u64 = by_newest.values().sum();
-    for n in old {
-        if rest <= max_size {
-            break;
+    if let Some(keep) = limits.keep {
+        for made in &makers {
+            gone.extend(old(&made[..made.len().saturating_sub(keep.max(1))]));
         }
-        gone.insert(*n);
-        rest = by_newest.range(n + 1..).map(|(_, bytes)| bytes).sum();
+    }
+    if let Some(max_size) = limits.max_size.filter(|max_size| used(&series.dir).is_ok_and(|used| used > *max_size)) {
+        gone.extend(over(series, &old(&makers.concat()), max_size)?);
     }
     Ok(gone)
+}
+
+/// The first of these snapshots, so many that the rest need no more than `max_size`; all, if that is not enough.
+fn over(series: &Series, old: &[u64], max_size: u64) -> Result<BTreeSet<u64>, Error> {
+    let first = |count: usize| old[..count].iter().copied().collect::<BTreeSet<u64>>();
+    let bytes_without = |gone: &BTreeSet<u64>| {
+        let mut bytes: u64 = needed(series, gone)?.values().map(|(bytes, _)| bytes).sum();
+        for n in series.numbers()?.iter().filter(|n| !gone.contains(n)) {
+            bytes += series.dir.at(&manifest::name(*n)).stat()?.map_or(0, |stat| stat.size);
+        }
+        Ok::<_, Error>(bytes)
+    };
+    let (mut enough, mut too_few) = (old.len(), 0);
+    while too_few < enough {
+        let middle = usize::midpoint(too_few, enough);
+        match bytes_without(&first(middle)) {
+            Ok(bytes) if bytes <= max_size => enough = middle,
+            Ok(_) => too_few = middle + 1,
+            // With one unreadable, no sum can be trusted.
+            Err(_) => return Ok(BTreeSet::new()),
+        }
+    }
+    Ok(first(enough))
 }
 
 /// The bytes on disk of a series, by its directory.

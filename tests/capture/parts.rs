@@ -93,7 +93,7 @@ fn metadata_is_an_entry_of_its_own_and_all_that_is_chosen_is_the_change_itself()
 }
 
 #[test]
-fn a_path_that_ends_like_a_list_of_blocks_wins_and_numbers_that_there_are_not_change_nothing() {
+fn a_word_of_two_meanings_is_refused_and_numbers_that_there_are_not_change_nothing() {
     each(|desk| {
         let before = desk.made(&format!("{SETUP}; seq 9 > a:2"));
         desk.held("-n s", &format!("{SCRIPT}; echo x > a:2")).run().ok();
@@ -103,9 +103,11 @@ fn a_path_that_ends_like_a_list_of_blocks_wins_and_numbers_that_there_are_not_ch
             ("a:3-1", "3-1"),
             ("made:1", "it has no blocks: it is created"),
             ("gone:1", "it has no blocks: it is deleted"),
+            ("a:2", "a changed file is called that, and"),
         ] {
             let said = desk.recant(&format!("commit s {word}")).with(2);
-            assert!(said.stderr().contains(why) && said.stderr().contains("--blocks"), "{word}: {said}");
+            let remedy = if word == "a:2" { "review" } else { "--blocks" };
+            assert!(said.stderr().contains(why) && said.stderr().contains(remedy), "{word}: {said}");
         }
         desk.held("-n n", "echo two more >> b").run().ok();
         let said = desk.recant("commit n b:m").with(2);
@@ -119,8 +121,11 @@ fn a_path_that_ends_like_a_list_of_blocks_wins_and_numbers_that_there_are_not_ch
 
         desk.recant("commit s a:3 --dry-run").ok();
         assert_eq!((lines(desk, "a").len(), desk.ids().len()), (20, 2), "a dry run");
-        desk.recant("commit s a:2").ok();
-        assert_eq!((&*desk.world.read("a:2"), lines(desk, "a").len()), ("x\n", 20));
+        // A file that is called like blocks of one that did not change.
+        desk.recant("commit s a").ok();
+        desk.held("-n t", "echo y > a:2").run().ok();
+        desk.recant("commit t a:2").ok();
+        assert_eq!(desk.world.read("a:2"), "y\n");
     });
 }
 

@@ -161,6 +161,33 @@ fn thousands_of_files_come_back_exactly() {
 }
 
 #[test]
+fn a_person_s_snapshots_are_not_pushed_out_by_an_agent_s() {
+    let world = World::new();
+    world.config("[snapshot]\nkeep = 2\n");
+    let take = |agent: &str, meta: &str| {
+        world.write("f", agent.repeat(10));
+        let words = ["snapshot", "create", "--meta", meta];
+        world.call(words).env("CLAUDECODE", agent).run().ok().stdout().trim().to_owned()
+    };
+    let mine: Vec<String> = (0..2).map(|_| take("", "a=b")).collect();
+    let theirs: Vec<String> = (0..5).map(|n| take("1", if n % 2 == 0 { "a=b" } else { "turn=9" })).collect();
+    let listed = || {
+        let listed = world.recant("snapshot list --json").ok().json();
+        let numbers = listed["snapshots"].as_array().expect("a list").iter().map(|one| one["n"].to_string());
+        numbers.collect::<std::collections::BTreeSet<_>>()
+    };
+    let all = |parts: &[&[String]]| parts.concat().into_iter().collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(listed(), all(&[&mine, &theirs[3..]]));
+    // By size as well: an agent lets go agents' alone.
+    world.config("[snapshot]\nkeep = 9\nmax_size = 1\n");
+    let last = take("1", "a=b");
+    assert_eq!(listed(), all(&[&mine, &[last.clone()]]));
+    world.config("[snapshot]\nkeep = 2\n");
+    let third = take("", "a=b");
+    assert_eq!(listed(), all(&[&mine[1..], &[last, third]]));
+}
+
+#[test]
 fn if_changed_once_and_keep() {
     let world = World::new();
     world.write("f", "1");

@@ -163,8 +163,7 @@ fn without_network_no_connection_leads_out_and_what_stays_open_is_said() {
         assert!(run(&[]).stdout().contains("reached"), "it is there");
         let said = run(&["--no-network"]);
         assert!(!said.stdout().contains("reached") && said.stderr().contains("committed as session"), "{said}");
-        let scope =
-            if desk.who == desk::Who::Root { "no network but a loopback of its own" } else { "no TCP; UDP, other protocols" };
+        let scope = if desk.who == desk::Who::Root { "no network but a loopback of its own" } else { "no TCP; UDP" };
         assert!(said.stderr().contains(scope), "{said}");
         let said = run(&["--no-network", "--json"]);
         let errors = said.stderr();

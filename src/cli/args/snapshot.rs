@@ -78,9 +78,6 @@ pub struct SnapshotCreate {
     /// Keep so many of the newest; else snapshot.keep of the settings
     #[arg(long, value_name = "N", value_parser = number::<usize>, allow_negative_numbers = true)]
     pub keep: Option<usize>,
-    /// Of what is too many or too large let those alone go that agents took
-    #[arg(long, hide = true)]
-    pub spare_persons: bool,
     /// Leave out what fits, read as a line of .gitignore; wins over what such files say
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,

@@ -80,7 +80,7 @@ fn words(asked: &Asked) -> Vec<OsString> {
         Name::Turns => vec!["agent".into(), "turns".into(), "--brief".into()],
         Name::Rewind => vec!["rewind".into()],
         Name::Log => vec!["log".into()],
-        Name::SnapshotCreate => vec!["snapshot".into(), "create".into(), "--spare-persons".into()],
+        Name::SnapshotCreate => vec!["snapshot".into(), "create".into()],
         Name::SnapshotList => vec!["snapshot".into(), "list".into()],
         Name::SnapshotDiff => vec!["snapshot".into(), "diff".into(), "--stat".into()],
         // These are none of this file's.

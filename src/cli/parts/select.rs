@@ -32,13 +32,17 @@ struct Word {
 }
 
 impl Word {
-    /// Reads a word. A path that really ends like a list of blocks wins.
+    /// Reads a word. A path that really ends like a list of blocks wins, unless there is a change with such blocks as well: a command may
+    /// have made the one so that somebody takes it for the other.
     fn read(word: &Path, changes: &Changes) -> Result<Self, Problem> {
         let path = place::named(word, changes)?;
-        let is_path = !changes.under(&path).is_empty() || path.as_path().symlink_metadata().is_ok();
-        match split(word).filter(|_| !is_path) {
-            None => Ok(Self { path, numbers: None }),
-            Some((path, numbers)) => Ok(Self { path: place::named(path, changes)?, numbers: Some(numbers.to_owned()) }),
+        let Some((of, numbers)) = split(word) else { return Ok(Self { path, numbers: None }) };
+        let of = place::named(of, changes)?;
+        let is_changed = |path: &AbsPath| !changes.under(path).is_empty();
+        match (is_changed(&path), is_changed(&of)) {
+            (true, true) => Err(two_meanings(&path, &of)),
+            (false, _) if path.as_path().symlink_metadata().is_err() => Ok(Self { path: of, numbers: Some(numbers.to_owned()) }),
+            _ => Ok(Self { path, numbers: None }),
         }
     }
 }
@@ -174,6 +178,14 @@ fn of_blocks(
         list => numbers::parse(&list.join(","), count).map_err(|error| wrong(error.to_string()))?,
     };
     Ok(text.taken(Choice::of_blocks(numbers), meta))
+}
+
+/// The error for a word that is a path and blocks of another one.
+fn two_meanings(path: &AbsPath, of: &AbsPath) -> Problem {
+    let problem =
+        Problem::new(Kind::Usage, format!("{path}: a changed file is called that, and {of} has changes, too")).path(path);
+    let review = command("review");
+    Problem { state: Some("nothing was changed".into()), ..problem }.remedy(format!("{review} shows both, and takes either"))
 }
 
 /// The error for a directory that only has changes below it.

@@ -7,7 +7,7 @@ import ctypes, errno, os, socket, struct, sys
 
 tree, store, socket_path, *pids = sys.argv[1:]
 libc = ctypes.CDLL(None, use_errno=True)
-CLONE_NEWUSER, CLONE_NEWNS = 0x10000000, 0x00020000
+CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWCGROUP, CLONE3 = 0x10000000, 0x00020000, 0x02000000, 435
 MS_REMOUNT, MS_BIND, MS_MOVE, MNT_DETACH, AT_FDCWD = 32, 4096, 8192, 2, -100
 SYS = {"x86_64": dict(pidfd_open=434, pidfd_getfd=438, open_tree=428, move_mount=429, mount_setattr=442, pivot_root=155, name_to_handle_at=303,
                       open_by_handle_at=304, process_vm_writev=311, bpf=321, kexec_load=246, init_module=175),
@@ -52,10 +52,10 @@ def attempt(name, what):
     os._exit(0)
 
 
-def in_namespace(what):
+def in_namespace(what, more=0):
     def inside():
         uid, gid = os.getuid(), os.getgid()
-        checked(libc.unshare(CLONE_NEWUSER | CLONE_NEWNS), "unshare")
+        checked(libc.unshare(CLONE_NEWUSER | CLONE_NEWNS | more), "unshare")
         for path, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
             with open(f"/proc/self/{path}", "w") as file:
                 file.write(text)
@@ -208,6 +208,18 @@ def peer():
     raise last
 
 
+def cgroup():
+    """The whole hierarchy, writable: cgroup.kill ends whatever runs in one."""
+    os.makedirs("/tmp/cgroup", exist_ok=True)
+    mount(b"none", b"/tmp/cgroup", b"cgroup2", 0)
+    print("ESCAPED by cgroup2", flush=True)
+
+
+def clone3():
+    if libc.syscall(CLONE3, None, 0) < 0:
+        raise OSError(ctypes.get_errno(), "clone3")
+
+
 def join(pid):
     errors = []
     for kind in ("mnt", "user", "pid", "net", "ipc"):
@@ -237,7 +249,10 @@ attempt("init_module", lambda: call("init_module", b"", 0, b""))
 attempt("sysctl", lambda: open("/proc/sys/kernel/core_pattern", "w").write("|/escaped"))
 attempt("sysrq", lambda: open("/proc/sysrq-trigger", "w").write("h"))
 attempt("peer", peer)
-for way in (uncover, reveal, writable_again, clone_mount, pivot, handle, device):
+attempt("abstract", lambda: socket.socket(socket.AF_UNIX).connect("\0" + socket_path))
+attempt("clone3", clone3)
+attempt("cgroup namespace", in_namespace(cgroup, CLONE_NEWCGROUP))
+for way in (uncover, reveal, writable_again, clone_mount, pivot, handle, device, cgroup):
     attempt("in a namespace: " + way.__name__, in_namespace(way))
 attempt("in a namespace: overlay", in_namespace(
     lambda: mount(b"o", tree.encode(), b"overlay", 0, f"lowerdir=/usr,upperdir={tree},workdir={tree}".encode())))
