@@ -157,6 +157,7 @@ fn once(
     let prepared = plan.prepare(fs, store, session)?;
     let intended = prepared.intend(fs, store, session)?; // E1: from here to the seal a crash is undone
     let applied = intended.apply(fs, store, session, progress)?; // a failure has undone itself
+    let _settling = interrupt::note(Asked::GoesOn);
     let sealed = applied.seal(fs, store, session)?; // E4
     let mut report = sealed.settle(fs, store, session)?;
     report.notes.extend(interrupt::came().map(|signal| format!("{signal} came when all was done: it is finished")));

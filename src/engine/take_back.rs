@@ -10,6 +10,7 @@ use super::undo::undo;
 use super::{item, records};
 use crate::error::{Error, Kind, Reason};
 use crate::fs::Fs;
+use crate::fs::interrupt::{self, Asked};
 use crate::session::opened::Session;
 use crate::session::store::Store;
 
@@ -35,6 +36,8 @@ pub(super) fn after_failure(
     begun: usize,
     why: Error,
 ) -> Error {
+    // Whoever asked it to end has been heard: a copy or a hash of the undo is not to stop at that.
+    let _noting = interrupt::note(Asked::GoesOn);
     match take_back_begun(fs, store, session, &mut reach, journal, begun) {
         Ok(Remains { left, strays, .. }) if left.is_empty() => undone(why, &strays),
         Ok(Remains { left, strays, .. }) => left_behind(session, journal, &why, &left, &strays),

@@ -268,7 +268,7 @@ impl Contents<'_> {
     fn content(&mut self, file: &File, size: u64, path: &AbsPath, sending: &mut Sending<'_>) -> Result<Hash, Error> {
         let (mut hasher, mut at) = (Hasher::default(), 0);
         while let Some((data, end)) = next_extent(file, at, size).at("read", path)? {
-            hasher.zeros(data - at);
+            hasher.zeros(data - at).at("read", path)?;
             at = data;
             while at < end {
                 let want = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
@@ -284,7 +284,7 @@ impl Contents<'_> {
                 at += got as u64;
             }
         }
-        hasher.zeros(size - at);
+        hasher.zeros(size - at).at("read", path)?;
         Ok(hasher.finish())
     }
 }

@@ -400,7 +400,7 @@ impl<'a> Taking<'a> {
         let Some(open) = &mut self.open else { return Err(broken("there is content without a change")) };
         let end = at.checked_add(bytes.len() as u64).filter(|end| *end <= open.size && at >= open.at && !bytes.is_empty());
         let Some(end) = end else { return Err(broken("a piece of content is out of place")) };
-        open.skip(at);
+        open.skip(at).at("go on with", "standard input")?;
         open.hasher.update(bytes);
         self.fs.write_at(&open.file, bytes, at, self.objects.at(b"."))?;
         open.at = end;
@@ -411,7 +411,7 @@ impl<'a> Taking<'a> {
     fn sum(&mut self, told: Hash) -> Result<(), Error> {
         let Some(mut open) = self.open.take() else { return Err(broken("there is a hash without content")) };
         if open.at < open.size {
-            open.skip(open.size);
+            open.skip(open.size).at("go on with", "standard input")?;
             self.fs.set_size(&open.file, open.size, self.objects.at(b"."))?;
         }
         if open.holes <= HOLES_HASHED && open.hasher.finish() != told {
@@ -473,12 +473,13 @@ impl<'a> Taking<'a> {
 }
 
 impl Open {
-    fn skip(&mut self, to: u64) {
+    fn skip(&mut self, to: u64) -> std::io::Result<()> {
         let hole = to - self.at;
         self.holes = self.holes.saturating_add(hole);
         if self.holes <= HOLES_HASHED {
-            self.hasher.zeros(hole);
+            self.hasher.zeros(hole)?;
         }
+        Ok(())
     }
 }
 

@@ -152,6 +152,9 @@ impl<'a> Keeping<'a> {
     /// clone if it was `still` and has not changed since (`hash_of_still`). The inner error is one of reading it; `path`, its own, is for
     /// messages.
     pub fn keep_file(&mut self, from: &File, still: Option<Still<'_>>, path: &AbsPath) -> Result<io::Result<(Hash, At)>, Error> {
+        if let Some(why) = too_hollow(&stat_of(from).at("look at", path)?) {
+            return Ok(Err(io::Error::other(why)));
+        }
         let blobs = match self.blobs.take() {
             Some(blobs) => blobs,
             None => self.dir.at(BLOBS).open_dir()?,
@@ -283,6 +286,16 @@ pub(super) fn is_same(a: &Stat, b: &Stat) -> bool {
     of(a) == of(b)
 }
 
+/// The most bytes of a file's holes that a snapshot hashes: some two minutes. `truncate -s 8T` is a second's work for whoever types it.
+const MOST_HOLES: u64 = 256 << 30;
+
+/// The reason why a file is left out: its holes, which SHA-256 takes as zeros, would take hours.
+fn too_hollow(stat: &Stat) -> Option<String> {
+    let holes = stat.size.saturating_sub(stat.blocks * 512);
+    let [all, most] = [holes, MOST_HOLES].map(crate::config::bytes);
+    (holes > MOST_HOLES).then(|| format!("it has {all} of holes, and a snapshot takes at most {most}"))
+}
+
 /// The side on which a copy failed.
 enum Stopped {
     Reading(io::Error),
@@ -300,7 +313,7 @@ fn copy(fs: &Fs, from: &File, to: &File, temp: DirEntry<'_>) -> Result<Hash, Sto
             Err(Errno::INVAL) => at,
             Err(error) => return Err(Stopped::Reading(error.into())),
         };
-        zeros(&mut hasher, data - at);
+        hasher.zeros(data - at).at("copy to", temp).map_err(Stopped::Writing)?;
         at = data;
         let hole = match rustix::fs::seek(from, SeekFrom::Hole(at)) {
             Ok(hole) => hole.min(size),
@@ -323,15 +336,6 @@ fn copy(fs: &Fs, from: &File, to: &File, temp: DirEntry<'_>) -> Result<Hash, Sto
     }
     fs.set_size(to, size, temp).map_err(Stopped::Writing)?;
     Ok(hasher.finish())
-}
-
-fn zeros(hasher: &mut Hasher, mut count: u64) {
-    const ZEROS: [u8; 4096] = [0; 4096];
-    while count > 0 {
-        let now = usize::try_from(count).unwrap_or(ZEROS.len()).min(ZEROS.len());
-        hasher.update(&ZEROS[..now]);
-        count -= now as u64;
-    }
 }
 
 /// Content on its way out of snapshots.

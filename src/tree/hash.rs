@@ -10,12 +10,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
 use crate::fs::copy::next_extent;
+use crate::fs::interrupt;
 
 /// Bytes that are read at once.
 const PIECE: u64 = 128 << 10;
 
 /// Bytes of a file from which it is asked for its holes, which costs two calls.
 const MAY_HAVE_HOLES: u64 = 1 << 20;
+
+/// Bytes from which on somebody may ask for an end before they are hashed: a tenth of a second.
+const LONG: u64 = 64 << 20;
 
 /// SHA-256 of content alone, never of metadata. Shown and stored as 64 lower-case hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +52,7 @@ impl Hash {
         let (mut hashing, mut at) = (Hashing::of(size), 0);
         while at < size {
             let (data, end) = next_extent(file, at, size)?.unwrap_or((size, size));
-            hashing.hasher.zeros(data - at);
+            hashing.hasher.zeros(data - at)?;
             if !hashing.read(file, data, end)? {
                 break;
             }
@@ -116,14 +120,22 @@ impl Hasher {
         self.0.update(bytes);
     }
 
-    /// Adds so many zeros: a hole.
-    pub fn zeros(&mut self, mut count: u64) {
-        const ZEROS: [u8; 4096] = [0; 4096];
+    /// Adds so many zeros: a hole. Of a large one this may take hours: an operation that stops on request does so here too.
+    ///
+    /// # Errors
+    /// It was asked to stop.
+    pub fn zeros(&mut self, mut count: u64) -> io::Result<()> {
+        static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+        let is_long = count > LONG;
         while count > 0 {
+            if is_long {
+                interrupt::check()?;
+            }
             let piece = count.min(ZEROS.len() as u64);
             self.0.update(&ZEROS[..usize::try_from(piece).unwrap_or(ZEROS.len())]);
             count -= piece;
         }
+        Ok(())
     }
 
     /// Returns the hash of all that was added.
@@ -150,7 +162,11 @@ impl Hashing {
 
     /// Reads from `at` to `end`. False if the file ends before that.
     fn read(&mut self, file: &File, mut at: u64, end: u64) -> io::Result<bool> {
+        let is_long = end.saturating_sub(at) > LONG;
         while at < end {
+            if is_long {
+                interrupt::check()?;
+            }
             match file.read_at(self.piece(end - at), at) {
                 Ok(0) => return Ok(false),
                 Ok(got) => {

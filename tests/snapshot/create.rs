@@ -181,7 +181,7 @@ fn a_person_s_snapshots_are_not_pushed_out_by_an_agent_s() {
     // By size as well: an agent lets go agents' alone.
     world.config("[snapshot]\nkeep = 9\nmax_size = 1\n");
     let last = take("1", "a=b");
-    assert_eq!(listed(), all(&[&mine, &[last.clone()]]));
+    assert_eq!(listed(), all(&[&mine, std::slice::from_ref(&last)]));
     world.config("[snapshot]\nkeep = 2\n");
     let third = take("", "a=b");
     assert_eq!(listed(), all(&[&mine[1..], &[last, third]]));
