@@ -66,7 +66,7 @@ impl Compared {
     /// Leaves what was moved from one of these paths, which stay as they are: it cannot go back, and may be all that there is of it.
     fn leave_moved<'d>(&mut self, stay: impl Iterator<Item = &'d Difference>) {
         let without: HashMap<u64, &AbsPath> =
-            stay.filter(|d| d.now.is_none()).filter_map(|d| Some((d.former?, &d.path))).collect();
+            stay.filter(|d| d.ino != d.former).filter_map(|d| Some((d.former?, &d.path))).collect();
         let from = |d: &Difference| d.ino.filter(|_| d.then.is_none() && d.older).and_then(|ino| without.get(&ino).copied());
         let moved: Vec<Difference> = self.differences.extract_if(.., |d| from(d).is_some()).collect();
         self.keep(moved.iter().map(|d| (d.path.clone(), OLDER)).collect());

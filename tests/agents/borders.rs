@@ -57,6 +57,8 @@ struct Scene {
     others: BTreeSet<String>,
     /// What these wrote.
     theirs: BTreeSet<String>,
+    /// True if git tracked what lies in `build` when the first of the turns began: else that is not covered.
+    tracks_build: bool,
 }
 
 impl Drop for Scene {
@@ -70,8 +72,8 @@ impl Drop for Scene {
 impl Scene {
     fn new(seed: u64) -> Self {
         let world = Rc::new(World::new());
-        let (crossed, others, theirs) = Default::default();
-        let mut scene = Self { world, seed, dice: Dice(seed), tokens: 0, log: Vec::new(), crossed, others, theirs };
+        let (crossed, others, theirs, log) = Default::default();
+        let mut scene = Self { world, seed, dice: Dice(seed), tokens: 0, log, crossed, others, theirs, tracks_build: true };
         scene.shell("git init -q . && printf '*.bin\\n*.o\\n*.log\\nconf/\\nmany/\\n' > .gitignore; mkdir ../outside many");
         scene.shell("cd many; seq 1001 | xargs touch");
         for path in COVERED.into_iter().chain(["dist/app", "src/target/app", "src/x.o", "many/1", "../outside/o"]) {
@@ -99,6 +101,7 @@ impl Scene {
             let who = usize::from(n != first && self.dice.percent(20));
             if n == first {
                 before = self.tree();
+                self.tracks_build = !world.program("git", ["ls-files", "build"]).run().ok().out.is_empty();
                 on_disk = self.on_disk();
             }
             agents[who].prompt(&format!("turn {}", n + 1));
@@ -140,7 +143,7 @@ impl Scene {
         let lost: Vec<_> = now.difference(&kept).collect();
         assert!(lost.is_empty(), "the undo lost {lost:?}: {said}");
         let owed: BTreeSet<String> =
-            before.iter().filter(|(path, _)| is_covered(path)).flat_map(|(_, state)| tokens(state)).collect();
+            before.iter().filter(|(path, _)| self.is_covered(path)).flat_map(|(_, state)| tokens(state)).collect();
         let lost: Vec<_> = owed.difference(&kept).collect();
         assert!(lost.is_empty(), "of what was covered {lost:?} is lost: {said}");
         let is_there = self.on_disk();
@@ -149,6 +152,10 @@ impl Scene {
         let gone: Vec<_> = on_disk.iter().filter(|token| !is_there.contains(*token) && !of_others.contains(*token)).collect();
         assert!(gone.is_empty() || self.log.iter().any(|line| line.contains("cp -a")), "off the tree went {gone:?}: {said}");
         self.assert_reported(&before, &said);
+    }
+
+    fn is_covered(&self, path: &str) -> bool {
+        is_covered(path) && (self.tracks_build || !is_under(path, "build"))
     }
 
     fn assert_reported(&self, before: &Tree, said: &Said) {
