@@ -37,7 +37,7 @@ pub struct Found {
 
 /// Files that git obeys.
 const OBEYED: [&str; 3] = ["config", "config.worktree", "info/exclude"];
-/// What stands there while something is begun and not ended.
+/// The names that stand there while something is begun and not ended.
 const BEGUN: [&str; 5] = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
 /// The most bytes of a file of which all are looked at; of a larger one, its time.
 const SMALL: u64 = 64 << 10;

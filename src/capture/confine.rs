@@ -18,6 +18,7 @@ use super::error::{not_started, nul, set_up};
 use super::ids::Ids;
 use super::layout::Route;
 use super::rights::drop_lead_out;
+use super::scope::SCOPES;
 use super::space::part_shm;
 use super::{filter, sys};
 use crate::error::{At, Error, IoError};
@@ -25,20 +26,6 @@ use crate::fs::path::AbsPath;
 
 /// The nodes of /dev that any program may write to; disks are not among them.
 const NODES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"];
-
-/// The first version of Landlock that can keep a command to its own abstract sockets and processes: Linux 6.12.
-const SCOPES: i32 = 6;
-
-/// Closes abstract sockets of programs outside, of which the mounts of a run know nothing, to this process and all that it will start; needs
-/// CAP_SYS_ADMIN. An older kernel, or one without Landlock, cannot: doctor says so.
-pub(super) fn close_to_others() -> std::io::Result<()> {
-    let denied = |error: landlock::RulesetError| std::io::Error::other(error.to_string());
-    if sys::landlock_version().is_ok_and(|version| version >= SCOPES) {
-        let rules = Ruleset::default().scope(Scope::AbstractUnixSocket).and_then(Ruleset::create).map_err(denied)?;
-        rules.no_new_privs(false).restrict_self().map_err(denied)?;
-    }
-    Ok(())
-}
 
 /// Shared memory: the command gets its own /dev/shm where a namespace can be had, and else may not write there.
 const SHM: &str = "/dev/shm";

@@ -60,6 +60,7 @@ pub mod probe;
 mod redirect;
 mod rights;
 pub mod run;
+mod scope;
 mod scratch;
 pub mod sealed;
 mod space;

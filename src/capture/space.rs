@@ -25,11 +25,11 @@ use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags};
 use rustix::thread::CapabilitySet;
 
-use super::confine::close_to_others;
 use super::inside::MARK;
 use super::layout::{Attached, Layer, Need, Route, Target};
 use super::plan::{Laid, Plan};
 use super::rights::{drop_lead_out, drop_rights};
+use super::scope::close_to_others;
 use super::{filter, sys};
 use crate::error::{At, IoError, reason};
 use crate::fs::dir::{Dir, Sort, leads_nowhere, stat_of};

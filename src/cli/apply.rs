@@ -64,11 +64,14 @@ struct PathRow<'a> {
     kind: &'static str,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     over: bool,
+    /// The reason why a person should see it first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    danger: Option<&'static str>,
 }
 
 impl<'a> PathRow<'a> {
     fn of(verb: Verb, row: &'a Row) -> Self {
-        Self { path: &row.path, done: word(verb, row.done), kind: row.kind, over: row.over }
+        Self { path: &row.path, done: word(verb, row.done), kind: row.kind, over: row.over, danger: row.danger }
     }
 }
 
@@ -681,9 +684,11 @@ fn tell(call: &Call, id: &Id, report: &Report, said: Said, (awaited, part_of): (
 fn list_rows(call: &Call, report: &Report, said: Said, whole: &str) {
     let row = |row: &Row| {
         let over = if row.over && said.dry_run { ", over what was changed since" } else { "" };
-        format!("{:<9} {}{over}", word(report.verb, row.done), call.out.shown(&row.path))
+        let danger = row.danger.map_or_else(String::new, |danger| format!("  ({danger})"));
+        format!("{:<9} {}{over}{danger}", word(report.verb, row.done), call.out.shown(&row.path))
     };
-    call.out.listing(report.rows.iter().map(row), said.all, whole);
+    let (first, others): (Vec<&Row>, Vec<&Row>) = report.rows.iter().partition(|row| row.danger.is_some());
+    call.out.listing([first, others].concat().into_iter().map(row), said.all, whole);
 }
 
 fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {

@@ -46,6 +46,9 @@ pub struct ChangeRow<'a> {
     pub foreign: bool,
     /// The path at which what was created here was deleted.
     pub renamed_from: Option<&'a AbsPath>,
+    /// The reason why a person should see it before the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub danger: Option<&'static str>,
 }
 
 impl<'a> ChangeRow<'a> {
@@ -62,6 +65,7 @@ impl<'a> ChangeRow<'a> {
             link_broken: change.marks.link_broken,
             linked: change.marks.linked,
             foreign: change.marks.foreign,
+            danger: change.danger(),
         }
     }
 }
@@ -134,11 +138,13 @@ pub fn at_head(session: &Session, run: Option<Run>) -> Result<Option<Run>, Probl
 }
 
 /// The indexes of the changes that are listed: not a renamed file under its old name and, unless `all` is set, none of the mtime alone.
-/// In a partial session those on the side with fewer come first: people look for these.
+/// In a partial session those on the side with fewer come first: people look for these. Before all what is dangerous.
 fn listed(changes: &[Change], sides: &[Side], chosen: &[usize], renames: &Renames, all: bool) -> Vec<usize> {
     let is_listed = |i: &usize| (all || changes[*i].sort() != Sort::Times) && renames.to(changes, *i).is_none();
     let (inside, out): (Vec<usize>, Vec<usize>) = chosen.iter().copied().filter(is_listed).partition(|i| sides[*i].is_in());
-    if inside.len() <= out.len() { [inside, out].concat() } else { [out, inside].concat() }
+    let mut all = if inside.len() <= out.len() { [inside, out].concat() } else { [out, inside].concat() };
+    all.sort_by_key(|i| changes[*i].danger().is_none());
+    all
 }
 
 fn print_changes(call: &Call, header: &Header, listed: &[usize], args: &args::Show, row: impl Fn(usize) -> [String; 5]) {
@@ -313,6 +319,7 @@ fn row_of(call: &Call, header: &Header, change: &Change, side: Side) -> [String;
         path.push_str(&format!(" -> {}", Shown(target)));
     }
     let marks = [
+        (change.danger().is_some(), change.danger().unwrap_or_default()),
         (change.marks.linked, "hard link"),
         (change.marks.link_broken, "link broken"),
         (change.marks.foreign, "changed by others during the run"),

@@ -10,6 +10,8 @@ use super::step::Act;
 use crate::checkpoint::limits::Large;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Counts, Status};
+use crate::tree::danger::danger;
+use crate::tree::look::Seen;
 use crate::tree::state::sort_word;
 
 /// The outcome for a path.
@@ -38,6 +40,8 @@ pub struct Row {
     pub kind: &'static str,
     /// True if force puts it over what was changed since.
     pub over: bool,
+    /// The reason why a person should see it before the others.
+    pub danger: Option<&'static str>,
 }
 
 /// A path that is not as it was to be, and why.
@@ -106,6 +110,9 @@ impl Row {
         let kept = if item.act == Act::Stay { None } else { item.from.as_ref() };
         let kind = item.to.as_ref().or(kept).map_or("nothing", |seen| sort_word(seen.state.sort()));
         let over = item.forced && item.moves() && item.from.is_some();
-        Self { path: item.path, done, kind, over }
+        let state = |seen: Option<&Seen>| seen.map(|seen| seen.state.clone());
+        let is_done = item.act != Act::Stay;
+        let danger = is_done.then(|| danger(&item.path, &state(item.from.as_ref()), &state(item.to.as_ref()))).flatten();
+        Self { path: item.path, done, kind, over, danger }
     }
 }

@@ -88,14 +88,18 @@ fn counted<'c>(changes: impl Iterator<Item = &'c Change>) -> String {
     kinds.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The paths: every deletion and each of which a part is chosen, then the first others.
+/// The paths: what is dangerous, every deletion and each of which a part is chosen, then the first others.
 fn named(changes: &[Change], chosens: &Chosens, show: &dyn Fn(&AbsPath) -> String) -> Vec<String> {
     let taken = chosens.taken();
-    let is_first = |(i, taken): &&(usize, Taken)| changes[*i].sort() == Sort::Deleted || *taken != Taken::Whole;
-    let (first, others): (Vec<_>, Vec<_>) = taken.iter().partition(is_first);
+    let is_first = |(i, taken): &&(usize, Taken)| {
+        changes[*i].danger().is_some() || changes[*i].sort() == Sort::Deleted || *taken != Taken::Whole
+    };
+    let (mut first, others): (Vec<_>, Vec<_>) = taken.iter().partition(is_first);
+    first.sort_by_key(|(i, _)| changes[*i].danger().is_none());
     let line = |(i, taken): &&(usize, Taken)| {
         let part = if *taken == Taken::Whole { "" } else { " (in part)" };
-        format!("{:<9} {}{part}", changes[*i].sort().word(), show(&changes[*i].path))
+        let danger = changes[*i].danger().map_or_else(String::new, |danger| format!("  ({danger})"));
+        format!("{:<9} {}{part}{danger}", changes[*i].sort().word(), show(&changes[*i].path))
     };
     let shown = if others.len() <= NAMED + 1 { others.len() } else { NAMED };
     let mut lines: Vec<String> = first.iter().chain(&others[..shown]).map(line).collect();

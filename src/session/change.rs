@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::fs::dir::{self, Time};
 use crate::fs::path::AbsPath;
 use crate::fs::resolve::{self, absolute};
+use crate::tree::danger::danger;
 use crate::tree::state::{Fingerprint, Likeness, Object, State, likeness};
 use crate::tree::time;
 
@@ -120,6 +121,11 @@ impl Line {
 }
 
 impl Change {
+    /// The reason why a person should see it before others: [`danger`].
+    pub fn danger(&self) -> Option<&'static str> {
+        danger(&self.path, &self.before.object, &self.after)
+    }
+
     /// The kind of the change.
     pub fn sort(&self) -> Sort {
         match (&self.before.object, &self.after) {

@@ -1,6 +1,7 @@
 //! The objects on disk: an object's state, identity and fingerprint, the hash of its content, and the walk over a directory. Reads only,
 //! except [`sealed`]: the store's files with a hash at their end.
 
+pub mod danger;
 pub mod git_head;
 pub mod git_index;
 pub mod hash;

@@ -535,3 +535,27 @@ fn a_renaming_that_fails_says_which_name_the_session_has() {
     });
     tally.saw(1, 3).saw(4, 1).saw(0, 1);
 }
+
+#[test]
+fn what_gives_rights_or_is_run_by_others_stands_first_in_every_list() {
+    let world = World::new();
+    world.write("tool", "x").chmod("tool", 0o755).mkdir(".git/hooks").config("[output]\npaths = 3\n");
+    let id = world.begin();
+    (0..9).map(|n| format!("a{n}")).for_each(|name| _ = world.stage_write(&id, name, "x"));
+    world.stage_write(&id, ".git/hooks/pre-commit", "x").stage(&id, ["chmod 4755 tool"]);
+    for words in ["commit --dry-run", "show"] {
+        let said = world.recant(&format!("{words} {id}")).ok().stdout();
+        let rows: Vec<&str> =
+            said.lines().filter(|line| line.contains(" .git") || line.contains(" tool") || line.contains(" a0")).collect();
+        assert!(rows.len() == 3 && rows[0].ends_with(".git/hooks/pre-commit  (git runs it)"), "{said}");
+        assert!(rows[1].ends_with("tool  (set-user-id)") && rows[2].ends_with("a0"), "{said}");
+    }
+    let dangers = |words: &str, list: &str| -> Vec<String> {
+        let said = world.recant(&format!("{words} --json {id}")).ok().json();
+        said[list].as_array().expect("a list").iter().filter_map(|row| row["danger"].as_str().map(str::to_owned)).collect()
+    };
+    assert_eq!(dangers("commit --dry-run", "paths"), ["git runs it", "set-user-id"]);
+    assert_eq!(dangers("show", "changes"), ["git runs it", "set-user-id"]);
+    world.recant(&format!("commit {id} -q")).ok();
+    assert_eq!(dangers("rollback --dry-run", "paths"), [""; 0]);
+}

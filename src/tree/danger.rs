@@ -1,0 +1,151 @@
+//! The changes that a person should see before all others: what gives rights, and what other programs run or obey without being asked.
+//! Pure: by path and states alone, so that a new name for an old trick is a row here.
+
+use super::state::{Likeness, Object, State, What};
+use crate::fs::path::AbsPath;
+
+/// Says why a change is one of them, from one object to another; `None` if it is not. What goes is none.
+pub fn danger(path: &AbsPath, from: &Object, to: &Object) -> Option<&'static str> {
+    let to = to.as_ref()?;
+    if matches!(to.what, What::Char(_) | What::Block(_)) {
+        return Some("a device node");
+    }
+    let same = from.as_ref().is_some_and(|from| from.content_likeness(to) == Likeness::Same);
+    rights(from.as_ref(), to, same).or_else(|| obeyed(path, from.is_none(), to).filter(|_| !same || is_new_program(from, to)))
+}
+
+fn rights(from: Option<&State>, to: &State, same: bool) -> Option<&'static str> {
+    const SET_USER_ID: u32 = 0o4000;
+    const SET_GROUP_ID: u32 = 0o2000;
+    let gains = |bit: u32| to.meta.mode & bit != 0 && !(same && from.is_some_and(|from| from.meta.mode & bit != 0));
+    let capabilities = |state: &State| state.meta.xattrs.iter().any(|(name, _)| &**name == b"security.capability");
+    match () {
+        () if !to.is_file() => None,
+        () if gains(SET_USER_ID) => Some("set-user-id"),
+        () if gains(SET_GROUP_ID) => Some("set-group-id"),
+        () if capabilities(to) && !(same && from.is_some_and(capabilities)) => Some("it has capabilities"),
+        () => None,
+    }
+}
+
+fn is_executable(state: &State) -> bool {
+    state.is_file() && state.meta.mode & 0o111 != 0
+}
+
+fn is_new_program(from: &Object, to: &State) -> bool {
+    is_executable(to) && !from.as_ref().is_some_and(is_executable)
+}
+
+/// Directories of PATH, as most machines have it, by their end.
+const PROGRAMS: [&str; 8] =
+    ["/usr/local/bin", "/usr/local/sbin", "/usr/bin", "/usr/sbin", "/bin", "/sbin", ".local/bin", ".cargo/bin"];
+
+/// Files by how their paths end, and who runs or obeys them: git-config(5), githooks(5), bash(1), zsh(1), crontab(5), systemd.unit(5), and
+/// the documentation of the others.
+const FILES: [(&str, &str); 28] = [
+    (".git/config", "git obeys it"),
+    (".gitmodules", "git obeys it"),
+    (".gitconfig", "git obeys it"),
+    (".bashrc", "shells run it"),
+    (".bash_profile", "shells run it"),
+    (".bash_login", "shells run it"),
+    (".bash_logout", "shells run it"),
+    (".profile", "shells run it"),
+    (".zshrc", "shells run it"),
+    (".zshenv", "shells run it"),
+    (".zprofile", "shells run it"),
+    (".zlogin", "shells run it"),
+    ("fish/config.fish", "shells run it"),
+    ("/etc/profile", "shells run it"),
+    ("/etc/bash.bashrc", "shells run it"),
+    (".envrc", "shells run it"),
+    (".gitlab-ci.yml", "CI runs it"),
+    (".travis.yml", "CI runs it"),
+    (".circleci/config.yml", "CI runs it"),
+    ("azure-pipelines.yml", "CI runs it"),
+    ("Jenkinsfile", "CI runs it"),
+    ("package.json", "npm runs its scripts"),
+    (".vscode/tasks.json", "the editor runs it"),
+    ("/etc/crontab", "cron runs it"),
+    ("/etc/ld.so.preload", "every program loads it"),
+    ("/etc/sudoers", "it gives rights"),
+    (".ssh/authorized_keys", "it lets people in"),
+    (".ssh/config", "ssh obeys it"),
+];
+
+/// Directories likewise: what lies in them, at any depth.
+const BELOW: [(&str, &str); 12] = [
+    (".git/hooks/", "git runs it"),
+    (".husky/", "git runs it"),
+    (".github/workflows/", "CI runs it"),
+    ("/etc/profile.d/", "shells run it"),
+    ("fish/conf.d/", "shells run it"),
+    ("/etc/cron.", "cron runs it"),
+    ("/var/spool/cron/", "cron runs it"),
+    ("/etc/systemd/", "systemd runs it"),
+    (".config/systemd/", "systemd runs it"),
+    ("/etc/sudoers.d/", "it gives rights"),
+    ("/etc/udev/rules.d/", "udev runs it"),
+    (".config/autostart/", "the desktop runs it"),
+];
+
+fn obeyed(path: &AbsPath, is_new: bool, to: &State) -> Option<&'static str> {
+    if to.is_dir() {
+        return None;
+    }
+    let text = String::from_utf8_lossy(path.as_bytes());
+    // A pattern with a slash in front is a whole path from the root on.
+    let ends = |end: &str| {
+        if end.starts_with('/') { text == end } else { text.strip_suffix(end).is_some_and(|above| above.ends_with('/')) }
+    };
+    let lies_in = |directory: &str| {
+        if directory.starts_with('/') { text.starts_with(directory) } else { text.contains(&format!("/{directory}")) }
+    };
+    if let Some((_, why)) = BELOW.iter().find(|(directory, _)| lies_in(directory)) {
+        return Some(why).copied().filter(|_| !text.ends_with(".sample"));
+    }
+    if let Some((_, why)) = FILES.iter().find(|(end, _)| ends(end)) {
+        return Some(why);
+    }
+    let above = path.parent()?;
+    let above = String::from_utf8_lossy(above.as_bytes()).into_owned();
+    let is_in_path = PROGRAMS.iter().any(|end| above == *end || !end.starts_with('/') && above.ends_with(&format!("/{end}")));
+    (is_in_path && is_new && (is_executable(to) || matches!(to.what, What::Symlink { .. }))).then_some("a new program in PATH")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::state::Meta;
+    use super::*;
+
+    #[test]
+    fn what_gives_rights_or_is_run_by_others_is_told_and_all_else_is_not() {
+        let file = |mode: u32, size: u64| {
+            let meta = Meta { mode, uid: 0, gid: 0, mtime: crate::fs::dir::Time::default(), xattrs: Box::default() };
+            Some(State { what: What::File { size, hash: None, index: None }, meta })
+        };
+        let of = |path: &str, from: Object, to: Object| danger(&AbsPath::parse(path).unwrap(), &from, &to);
+        for (path, from, to, why) in [
+            ("/p/tool", file(0o755, 1), file(0o4755, 1), Some("set-user-id")),
+            ("/p/tool", None, file(0o2755, 1), Some("set-group-id")),
+            ("/p/tool", file(0o4755, 1), file(0o4755, 2), Some("set-user-id")),
+            ("/p/tool", file(0o4755, 1), None, None),
+            ("/p/.git/hooks/pre-commit", None, file(0o755, 1), Some("git runs it")),
+            ("/p/.git/hooks/pre-commit.sample", None, file(0o755, 1), None),
+            ("/p/.git/config", file(0o644, 1), file(0o644, 2), Some("git obeys it")),
+            ("/p/x.git/config", file(0o644, 1), file(0o644, 2), None),
+            ("/p/package.json", file(0o644, 1), file(0o644, 2), Some("npm runs its scripts")),
+            ("/p/my-package.json", file(0o644, 1), file(0o644, 2), None),
+            ("/etc/cron.d/x", None, file(0o644, 2), Some("cron runs it")),
+            ("/p/etc/cron.d/x", None, file(0o644, 2), None),
+            ("/usr/local/bin/x", None, file(0o755, 2), Some("a new program in PATH")),
+            ("/home/a/.local/bin/x", None, file(0o755, 2), Some("a new program in PATH")),
+            ("/usr/local/bin/x", None, file(0o644, 2), None),
+            ("/usr/local/bin/x", file(0o755, 1), file(0o755, 2), None),
+            ("/p/bin/x", None, file(0o755, 2), None),
+            ("/p/a", None, file(0o644, 2), None),
+        ] {
+            assert_eq!(of(path, from, to), why, "{path}");
+        }
+    }
+}
