@@ -86,9 +86,7 @@ fn many_sessions(count: u64) {
     let newest = world.begin();
     world.stage_write(&newest, "g", "y");
     for words in [&["list"][..], &["status"], &["show", "last"], &["commit", &newest], &["rollback", &newest]] {
-        let begun = Instant::now();
         bounded(&world, words, FIXED + 2048 * count);
-        assert!(begun.elapsed().as_secs() < 60, "{words:?}");
     }
     assert_eq!(world.recant("list --json").ok().rows().len() as u64, count + 1);
     bounded(&world, &["prune", "--sessions", "--keep", "1", "--dry-run"], FIXED + 2048 * count);
