@@ -335,60 +335,6 @@ fn awkward_names_go_there_and_back() {
     before.assert_same(&world.manifest(), "awkward names");
 }
 
-/// Goes down `levels` directories of the same name, one call each: no single path is longer than the kernel takes.
-fn go_down(world: &World, part: &str, levels: usize, make: bool) -> rustix::fd::OwnedFd {
-    use rustix::fs::{Mode, OFlags};
-    let open = |at: rustix::fd::BorrowedFd<'_>, name: &Path| {
-        rustix::fs::openat(at, name, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).expect("the directory below")
-    };
-    let mut at = open(rustix::fs::CWD, &world.tree());
-    for _ in 0..levels {
-        if make {
-            rustix::fs::mkdirat(&at, part, Mode::from_raw_mode(0o755)).expect("a new directory");
-        }
-        at = open(std::os::fd::AsFd::as_fd(&at), Path::new(part));
-    }
-    at
-}
-
-#[test]
-fn a_path_longer_than_path_max_is_handled_or_refused_by_name() {
-    use rustix::fs::{Mode, OFlags};
-    let (world, part, levels) = (World::new(), "d".repeat(200), 25);
-    let file = |flags| {
-        let directory = go_down(&world, &part, levels, false);
-        std::fs::File::from(rustix::fs::openat(directory, "file", flags, Mode::from_raw_mode(0o644)).expect("the deep file"))
-    };
-    drop(go_down(&world, &part, levels, true));
-    std::io::Write::write_all(&mut file(OFlags::WRONLY | OFlags::CREATE), b"deep").expect("its content");
-    let content = || std::io::read_to_string(file(OFlags::RDONLY)).expect("its content");
-    let deep = std::iter::repeat_n(&*part, levels).collect::<PathBuf>().join("file");
-    let id = world.begin();
-    let args = ["session", "write", &id].map(PathBuf::from).into_iter().chain([deep]);
-    let said = world.call(args).stdin("new").run();
-    if said.status == 0 {
-        world.recant(&format!("commit {id}")).ok();
-        assert_eq!(content(), "new");
-        world.recant(&format!("rollback {id}")).ok();
-    } else {
-        assert_eq!(said.status, 1, "{said}");
-        assert!(said.stderr().contains("recant: ") && said.stderr().contains("too long"), "{said}");
-    }
-    assert_eq!(content(), "deep", "never cut, never another file");
-    // The directory as a whole.
-    let id = world.begin();
-    let said = world.recant(&format!("session delete {id} {part} -r"));
-    if said.status == 0 {
-        world.recant(&format!("commit {id}")).ok();
-        assert!(!world.exists(&part));
-        world.recant(&format!("rollback {id}")).ok();
-    } else {
-        assert_eq!(said.status, 1, "{said}");
-    }
-    assert_eq!(content(), "deep");
-    world.program("rm", ["-rf", &part]).run().ok();
-}
-
 /// The times of directories come back as they were, in whatever parts a session goes onto the tree and off it.
 #[test]
 fn the_time_of_a_directory_comes_back_whatever_parts_it_was_changed_in() {

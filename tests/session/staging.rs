@@ -169,13 +169,22 @@ fn a_path_longer_than_the_kernel_takes_at_once_is_staged_committed_and_taken_bac
     world.call(["session", "write", &id, &format!("{long}/f"), "-p"]).stdin("deep").run().ok();
     assert_eq!(world.call(["cat", &id, &format!("{long}/f")]).run().ok().stdout(), "deep");
     world.call(["commit", &id]).run().ok();
+    // No single path leads there: the shell goes down.
+    let go_down = "n=0; while [ $n -lt 20 ]; do cd -P d*; n=$((n + 1)); done; cat f";
+    let content = || world.program("sh", ["-ec", go_down]).run().ok().stdout();
     let again = world.begin();
     world.call(["session", "write", &again, &format!("{long}/f")]).stdin("other").run().ok();
     assert_eq!(world.call(["cat", &again, &format!("{long}/f"), "--before"]).run().ok().stdout(), "deep");
-    world.call(["session", "delete", &again, &"d".repeat(250), "-r"]).run().ok();
-    world.call(["commit", &again]).run().ok();
+    for (verb, then) in [("commit", "other"), ("rollback", "deep")] {
+        world.call([verb, &again]).run().ok();
+        assert_eq!(content(), then, "{verb}: never cut, never another file");
+    }
+    let whole = world.begin();
+    world.call(["session", "delete", &whole, &"d".repeat(250), "-r"]).run().ok();
+    world.call(["commit", &whole]).run().ok();
     assert!(!world.exists("d".repeat(250)));
-    world.call(["rollback", &again]).run().ok();
+    world.call(["rollback", &whole]).run().ok();
+    assert_eq!(content(), "deep");
     world.call(["rollback", &id]).run().ok();
     tree.assert_same(&world.manifest(), "after both rollbacks");
 }
