@@ -6,6 +6,13 @@ use crate::common::Said;
 use crate::desk::{self, Desk, Who, each, has, is_root};
 use serde_json::Value;
 
+/// Both users, where these programs are here.
+fn each_with(programs: &[&str], test: impl Fn(&Desk)) {
+    if programs.iter().all(|program| has(program)) {
+        each(test);
+    }
+}
+
 /// A cell of the table: a way, the result, and parts of the reason and of the remedy.
 type Cell = (&'static str, Value, &'static str, &'static str);
 
@@ -116,10 +123,7 @@ fn where_all_works_the_table_says_so_and_what_would_be_held() {
 
 #[test]
 fn where_a_run_does_not_work_doctor_and_run_name_the_switch_to_set() {
-    if !has("unshare") || !has("setpriv") {
-        return;
-    }
-    each(|desk| {
+    each_with(&["unshare", "setpriv"], |desk| {
         // A user namespace has a limit of its own. Without CAP_SYS_ADMIN its root is treated as an ordinary user.
         let none =
             "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --inh-caps=-sys_admin --bounding-set=-sys_admin \"$@\"";
@@ -151,10 +155,7 @@ fn where_a_run_does_not_work_doctor_and_run_name_the_switch_to_set() {
 
 #[test]
 fn in_a_container_without_rights_doctor_says_as_whom_and_all_is_tried() {
-    if !has("unshare") || !has("setpriv") {
-        return;
-    }
-    each(|desk| {
+    each_with(&["unshare", "setpriv"], |desk| {
         let outside = if desk.other() { desk::USER } else { rustix::process::geteuid().as_raw() };
         let said = within(desk, "-Ur", "", &["--json"]).ok();
         let json = said.json();
@@ -198,10 +199,7 @@ fn in_a_container_without_rights_doctor_says_as_whom_and_all_is_tried() {
 
 #[test]
 fn where_a_switch_of_the_kernel_keeps_user_namespaces_from_users_it_is_named() {
-    if !has("unshare") || !has("perl") {
-        return;
-    }
-    each(|desk| {
+    each_with(&["unshare", "perl"], |desk| {
         // As Debian's kernels refuse them.
         let debian = switch("unprivileged_userns_clone", 0) + &refusing(desk, &[NO_USER_NAMESPACES]);
         let said = within(desk, "-Urm", &debian, &["--json"]).with(125);
@@ -227,10 +225,7 @@ fn where_a_switch_of_the_kernel_keeps_user_namespaces_from_users_it_is_named() {
 
 #[test]
 fn of_an_old_kernel_doctor_says_what_still_works() {
-    if !has("perl") || !has("setarch") {
-        return;
-    }
-    each(|desk| {
+    each_with(&["perl", "setarch"], |desk| {
         let refused = |start: &[&str], rules: &[(i64, i32, i32)], words: &[&str]| {
             let script = format!("{}\nexec {} \"$@\"", refusing(desk, rules), start.join(" "));
             let binary = desk.binary.to_str().unwrap();
@@ -285,10 +280,7 @@ fn overlaid(desk: &Desk) -> String {
 
 #[test]
 fn where_the_store_can_hold_no_run_doctor_names_one_that_can() {
-    if !has("unshare") {
-        return;
-    }
-    each(|desk| {
+    each_with(&["unshare"], |desk| {
         // All that outlasts the machine is on the container's own disk.
         let tmpfs = overlaid(desk) + "mkdir /mnt/run;";
         let call = |script: &str, words: &[&str]| {

@@ -27,6 +27,13 @@ fn call(desk: &Desk, name: &str, words: &[&str]) -> Call {
     desk.give(desk.world.program(example(desk, name), words)).env("RECANT", &desk.binary)
 }
 
+/// Both users, where a command can be captured here.
+fn each_that_can(test: impl Fn(&Desk)) {
+    if can_run() {
+        each(test);
+    }
+}
+
 /// A call of a script in `examples/`.
 fn script(desk: &Desk, name: &str, text: &str, words: &[&str]) -> Call {
     let path = desk.world.root().join(name);
@@ -89,10 +96,7 @@ fn snapshot_takes_back_what_a_command_did_and_brings_it_again() {
 
 #[test]
 fn held_commits_what_a_command_did_only_when_it_is_told_to_and_the_command_went_well() {
-    if !can_run() {
-        return;
-    }
-    each(|desk| {
+    each_that_can(|desk| {
         let before = desk.made("echo one > kept; echo x > gone");
         let command = "echo two > kept; rm gone; echo out; echo err >&2";
         for (yes, end) in [(false, 0), (false, 5), (true, 5)] {
@@ -122,10 +126,7 @@ fn held_commits_what_a_command_did_only_when_it_is_told_to_and_the_command_went_
 
 #[test]
 fn held_names_a_conflict_and_leaves_the_session_to_a_person() {
-    if !can_run() {
-        return;
-    }
-    each(|desk| {
+    each_that_can(|desk| {
         desk.made("echo one > file");
         let words = ["--yes", "sh", "-c", "echo two > file; echo ready; read go"];
         let mut command = call(desk, "held", &words).command();
@@ -160,10 +161,7 @@ const CI: &str = include_str!("../../examples/ci-step.sh");
 
 #[test]
 fn a_deploy_in_ci_is_held_shown_and_committed_on_approval() {
-    if !can_run() {
-        return;
-    }
-    each(|desk| {
+    each_that_can(|desk| {
         let ci = |words: &[&str]| script(desk, "ci-step.sh", CI, words).env("ARTEFACTS", desk.world.root().join("artefacts"));
         let artefact = |name: &str| desk.world.root().join("artefacts").join(name);
         let before = desk.made("echo 1 > version; echo x > stale");
@@ -215,10 +213,7 @@ fn a_deploy_in_ci_is_held_shown_and_committed_on_approval() {
 
 #[test]
 fn a_deploy_that_was_held_on_one_machine_is_approved_on_another_with_the_same_files() {
-    if !can_run() {
-        return;
-    }
-    each(|desk| {
+    each_that_can(|desk| {
         let artefacts = desk.world.root().join("artefacts");
         let ci = |words: &[&str]| script(desk, "ci-step.sh", CI, words).env("ARTEFACTS", &artefacts);
         desk.made("echo 1 > version");

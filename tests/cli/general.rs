@@ -3,7 +3,9 @@
 use std::io::Read;
 use std::process::Stdio;
 
-use crate::common::{self, World};
+use crate::common::{self, Call, World};
+use crate::desk::has;
+use crate::on_stderr;
 use insta::assert_snapshot;
 
 /// Every verb there is, below the word that it comes behind.
@@ -57,28 +59,16 @@ fn help_has_the_verbs_by_what_they_are_for_and_the_options_of_all_verbs_once() {
     let world = World::new();
     let long = world.recant("--help").ok().stdout();
     let at = |word: &str| long.find(word).unwrap_or_else(|| panic!("{word}: {long}"));
-    let titles = [
-        "Holds the file changes",
-        "Usage:",
-        "Hold:",
-        "Look:",
-        "Make real and take back:",
-        "Snapshots:",
-        "Other machines:",
-        "Upkeep:",
-        "Options of all verbs:",
-        "Examples:",
-        "Exit status:",
-    ];
+    let titles = "Holds the file changes; Usage:; Hold:; Look:; Make real and take back:; Snapshots:; Other machines:; Upkeep:; \
+                  Options of all verbs:; Examples:; Exit status:";
+    let titles: Vec<&str> = titles.split("; ").collect();
     assert!(titles.is_sorted_by_key(|title| at(title)), "{long}");
     assert!(at("--store") > at("Options of all verbs:") && at("  commit ") < at("  rollback "), "{long}");
     assert_eq!(world.recant("help").ok().stdout(), long);
     let short = world.recant("-h").ok().stdout();
     assert!(short.lines().count() <= 40 && titles[..8].iter().all(|title| short.contains(title)), "{short}");
     assert!(short.contains("recant --help") && !short.contains("--store"), "{short}");
-    assert_snapshot!(world.recant("help frob"), @r#"
-    status 2
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("help frob"), 2), @r#"
     recant: unrecognized subcommand 'frob'
             usage: recant [OPTIONS] [VERB]
     "#);
@@ -87,48 +77,32 @@ fn help_has_the_verbs_by_what_they_are_for_and_the_options_of_all_verbs_once() {
 #[test]
 fn a_misuse_is_told_in_three_lines_and_2() {
     let world = World::new();
-    for words in [
-        "frobnicate",
-        "session",
-        "session write",
-        "diff --stat --name-only",
-        "cat last f --before --after",
-        "list --color purple",
-        "prune -q -v",
-    ] {
+    let misuses = "frobnicate; session; session write; diff --stat --name-only; cat last f --before --after; \
+                   list --color purple; prune -q -v";
+    for words in misuses.split("; ") {
         let said = world.recant(words).with(2);
         assert!(said.out.is_empty(), "{said}");
         assert!(words == "session" || said.stderr().lines().count() <= 3, "{said}");
     }
-    assert_snapshot!(world.recant("session write"), @r#"
-    status 2
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("session write"), 2), @r#"
     recant: the following required arguments were not provided: <ID> <PATH>
             usage: recant session write <ID> <PATH>
     "#);
-    assert_snapshot!(world.recant("dif"), @r#"
-    status 2
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("dif"), 2), @r#"
     recant: unrecognized subcommand 'dif'
             a similar subcommand exists: 'diff'
             usage: recant [OPTIONS] [VERB]
     "#);
-    assert_snapshot!(world.recant("prune --sessions --older-than 3y"), @r#"
-    status 2
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("prune --sessions --older-than 3y"), 2), @r#"
     recant: invalid value '3y' for '--older-than <AGE>': "3y" is no age: a number and s, m, h, d or w, as in 30d
             recant prune --help shows what it takes
     "#);
-    assert_snapshot!(world.recant("-H web1 rewind --store /srv/s fix"), @"
-    status 2
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("-H web1 rewind --store /srv/s fix"), 2), @"
     recant: the following required arguments were not provided: <STEP>
             usage: recant rewind <ID> <STEP>
             recant -H web1 --store /srv/s steps fix lists the steps
     ");
-    assert_snapshot!(world.recant("run --session s --wait 5 true"), @r#"
-    status 2
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("run --session s --wait 5 true"), 2), @r#"
     recant: invalid value '5' for '--wait <TIME>': "5" is no time: a number and s, m, h or d, as in 30s
             recant run --help shows what it takes
     "#);
@@ -163,10 +137,8 @@ fn a_verb_without_the_session_that_it_needs_is_told_of_last() {
     let world = World::new();
     for verb in ["commit", "rollback", "redo", "confirm", "discard"] {
         let said = world.recant(&format!("{verb} -q")).with(2);
-        assert!(
-            said.stderr().ends_with(&format!("\n        recant {verb} last\n")) && said.stderr().lines().count() == 3,
-            "{said}"
-        );
+        assert!(said.stderr().ends_with(&format!("\n        recant {verb} last\n")), "{said}");
+        assert!(said.stderr().lines().count() == 3, "{said}");
     }
     let said = world.recant("-H web1 commit --store /srv/s").with(2);
     assert!(said.stderr().ends_with("\n        recant -H web1 --store /srv/s commit last\n"), "{said}");
@@ -197,16 +169,12 @@ fn what_is_said_of_a_verb_of_other_programs_is_of_the_same_store_and_machine() {
 #[test]
 fn an_option_that_run_does_not_know_is_a_misuse_and_no_command() {
     let world = World::new();
-    assert_snapshot!(world.recant("run --comit -- true"), @r#"
-    status 2
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("run --comit -- true"), 2), @r#"
     recant: unexpected argument '--comit' found
             a similar argument exists: '--commit'
             usage: recant run --commit <COMMAND>...
     "#);
-    assert_snapshot!(world.recant("run -q -x true"), @r#"
-    status 2
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("run -q -x true"), 2), @r#"
     recant: unexpected argument '-x' found
             recant run --help shows what it takes
     "#);
@@ -354,9 +322,7 @@ fn a_store_that_cannot_be_reached_is_refused_with_what_to_do() {
     let mut world = World::new();
     world.write("file", "no directory");
     world.set("RECANT_STORE", world.path("file").join("store").display().to_string());
-    assert_snapshot!(world.recant("list"), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("list"), 1), @r#"
     recant: /world/tree/file/store: cannot resolve: not a directory
             nothing was changed
             the store has to be where you can get at it: --store DIR, RECANT_STORE
@@ -367,9 +333,7 @@ fn a_store_that_cannot_be_reached_is_refused_with_what_to_do() {
 fn a_directory_that_is_no_store_is_refused_without_a_word_on_its_rights() {
     let world = World::new();
     world.write("directory/file", "x").chmod("directory", 0o777).write("file", "x");
-    assert_snapshot!(world.recant("list --store directory"), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("list --store directory"), 1), @r#"
     recant: /world/tree/directory: this directory is no store of recant's, and not empty
             nothing was changed
             name a directory that is a store, empty, or not there: --store DIR, RECANT_STORE
@@ -381,22 +345,19 @@ fn a_directory_that_is_no_store_is_refused_without_a_word_on_its_rights() {
     world.begin();
     world.remove(world.store().join("journals"));
     let said = world.recant("list").with(5).stderr();
-    assert!(
-        said.contains("/journals: the store is damaged: the directory is missing; ") && said.contains("empty: mkdir -p -m 700 "),
-        "{said}"
-    );
+    assert!(said.contains("/journals: the store is damaged: the directory is missing; "), "{said}");
+    assert!(said.contains("empty: mkdir -p -m 700 "), "{said}");
+}
+
+/// A call of recant at a terminal, which script(1) makes.
+fn on_a_terminal(world: &World, words: &str) -> Call {
+    world.program("script", ["-qec", &format!("{} {words}", common::recant()), "/dev/null"])
 }
 
 #[test]
 fn remedies_and_what_is_skipped_are_broken_on_a_terminal_alone_and_no_command_is() {
-    let world = World::new();
-    if world.program("script", ["-V"]).command().output().is_err() {
-        return common::skip("script makes the terminal");
-    }
-    let on_a_terminal = |words: &str| {
-        let command = format!("{} {words}", common::recant());
-        world.program("script", ["-qec", &command, "/dev/null"]).run().stdout().replace('\r', "")
-    };
+    let Some(world) = has("script").then(World::new) else { return };
+    let on_a_terminal = |words: &str| on_a_terminal(&world, words).run().stdout().replace('\r', "");
     let id = world.begin();
     world.stage_write(&id, "new/f", "mine").recant(&format!("commit {id}")).ok();
     let others = ["one", "two", "three"].map(|name| format!("new/somebody-else-s-file-{name}"));
@@ -438,9 +399,7 @@ fn without_a_working_directory_absolute_paths_do() {
     shell(&format!("diff {id} {file}")).ok();
     shell(&format!("commit {id} {file}")).ok();
     assert_eq!(world.read("f"), "x");
-    assert_snapshot!(shell(&format!("rollback {id} f")), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&shell(&format!("rollback {id} f")), 1), @r#"
     recant: cannot find the working directory: no such file or directory
             nothing was changed
             go to a directory that is there, or give absolute paths
@@ -461,9 +420,7 @@ fn without_a_working_directory_a_verb_says_that_it_cannot_tell_the_project_and_a
         let script = format!("mkdir gone && cd gone && rmdir ../gone && {} {words}", common::recant());
         world.program("sh", ["-c", &script]).run()
     };
-    assert_snapshot!(shell(""), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&shell(""), 1), @r#"
     recant: cannot tell which project this is: the working directory is gone
             nothing was changed
             cd into the project, or name a session by its ID (recant list --all)
@@ -479,13 +436,9 @@ fn without_a_working_directory_a_verb_says_that_it_cannot_tell_the_project_and_a
 
 #[test]
 fn what_takes_longer_than_a_moment_shows_how_far_it_is_on_a_terminal_alone() {
-    let world = World::new();
-    if world.program("script", ["-V"]).command().output().is_err() {
-        return common::skip("script makes the terminal");
-    }
+    let Some(world) = has("script").then(World::new) else { return };
     let on_a_terminal = |words: &str, steps: &str| {
-        let command = format!("{} {words}", common::recant());
-        let call = world.program("script", ["-qec", &command, "/dev/null"]).env("TERM", "xterm").env("RECANT_STEPS", steps);
+        let call = on_a_terminal(&world, words).env("TERM", "xterm").env("RECANT_STEPS", steps);
         String::from_utf8_lossy(&call.command().output().unwrap().stdout).into_owned()
     };
     let steps = world.root().join("steps");
@@ -652,30 +605,22 @@ fn the_defaults_are_the_same_without_a_file_with_an_empty_one_and_without_home()
 fn settings_that_are_wrong_stop_every_verb_but_help() {
     let world = World::new();
     world.config("[checkpoint]\nmax_filez = 3\n");
-    assert_snapshot!(world.recant("list"), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("list"), 1), @r#"
     recant: /world/config/recant/config.toml: unknown key "checkpoint.max_filez"; the nearest known one is "checkpoint.max_files"
             nothing was changed
             recant config shows the known keys once the file is mended
     "#);
     world.config("[checkpoint]\nmax_size = 'much'\n");
-    assert_snapshot!(world.recant("list"), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("list"), 1), @r#"
     recant: /world/config/recant/config.toml: checkpoint.max_size: "much" is no size: a number of bytes, or with K, M or G, as in 50M or 50MiB
             nothing was changed
     "#);
     world.config("store = \n");
-    assert_snapshot!(world.recant("list --json"), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("list --json"), 1), @r#"
     {"schema":2,"kind":"refused","message":"/world/config/recant/config.toml: line 1: string values must be quoted, expected literal string","path":"/world/config/recant/config.toml","state":"nothing was changed","remedy":null}
     "#);
     world.config("color = 'auto'\n[checkpoint]\nmax_files = 'many'\n");
-    assert_snapshot!(world.recant("list"), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("list"), 1), @r#"
     recant: /world/config/recant/config.toml: line 3: checkpoint.max_files: a whole number is wanted, not 'many'
             nothing was changed
     "#);
@@ -698,9 +643,7 @@ fn the_store_is_where_option_environment_settings_and_xdg_say_in_this_order() {
     world.set("XDG_DATA_HOME", "relative/is/ignored");
     assert_eq!(path(&world), home.join(".local/share/recant").to_str().unwrap());
     world.set("RECANT_STORE", "relative");
-    assert_snapshot!(world.recant("list"), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("list"), 1), @r#"
     recant: RECANT_STORE=relative: the store's path has to be absolute
             nothing was changed
             a relative one would be another store in each working directory; --store DIR may be relative
@@ -725,9 +668,7 @@ fn without_a_home_the_store_has_to_be_named() {
         common::skip("another user cannot reach the program");
         return;
     }
-    assert_snapshot!(said, @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&said, 1), @r#"
     recant: no home directory is known, so there is no place for the store
             nothing was changed
             set HOME, or name the store: recant --store DIR …, or RECANT_STORE=DIR
@@ -756,10 +697,7 @@ fn a_stub_for_a_shell_asks_recant_and_other_shells_get_every_verb_but_recant_s_o
 
 #[test]
 fn manual_pages_keep_the_lines_of_examples_and_read_the_same_in_any_locale() {
-    let world = World::new();
-    if world.program("man", ["--version"]).command().output().is_err() {
-        return common::skip("man shows the pages");
-    }
+    let Some(world) = has("man").then(World::new) else { return };
     world.mkdir("man1").recant("man --dir man1").ok();
     let shown = |page: &str, locale: &str| {
         let page = world.path(format!("man1/{page}.1"));
@@ -814,9 +752,7 @@ fn there_is_a_manual_page_for_every_verb() {
     {
         assert!(synopsis.contains(words), "{words}: {synopsis}");
     }
-    assert_snapshot!(world.recant("man session fly"), @r#"
-    status 2
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("man session fly"), 2), @r#"
     recant: there is no verb "session fly"
             recant --help shows the verbs
     "#);
@@ -827,9 +763,7 @@ fn there_is_a_manual_page_for_every_verb() {
         assert!(page.contains(".SH SYNOPSIS"), "{verb}");
     }
     assert_eq!(world.manifest().0[&b"man1/recant.1"[..]].mode, 0o644);
-    assert_snapshot!(world.recant("man --dir none"), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("man --dir none"), 1), @r#"
     recant: none: cannot open the directory: no such file or directory
             nothing was changed
             mkdir -p none
@@ -840,17 +774,11 @@ fn there_is_a_manual_page_for_every_verb() {
 
 #[test]
 fn a_manual_page_is_shown_by_man_on_a_terminal_and_printed_elsewhere() {
-    let mut world = World::new();
-    if world.program("script", ["-V"]).command().output().is_err() {
-        return common::skip("script makes the terminal");
-    }
+    let Some(mut world) = has("script").then(World::new) else { return };
     let bin = world.root().join("bin");
     world.set("PATH", format!("{}:/usr/bin:/bin", bin.display()));
     world.write(bin.join("man"), "#!/bin/sh\necho \"man $*\"; grep TH\n").chmod(bin.join("man"), 0o755);
-    let on_a_terminal = |words: &str| {
-        let command = format!("{} {words}", common::recant());
-        world.program("script", ["-qec", &command, "/dev/null"]).run().stdout().replace('\r', "")
-    };
+    let on_a_terminal = |words: &str| on_a_terminal(&world, words).run().stdout().replace('\r', "");
     assert_eq!(on_a_terminal("man agent").lines().collect::<Vec<_>>(), ["man -l -", ".TH recant-agent 1  \"agent \" "]);
     assert!(world.recant("man agent").ok().stdout().contains("\n.SH NAME\n"));
     // Without one that can show it, the page is printed.

@@ -92,44 +92,32 @@ fn every_document_has_the_shape_that_the_page_says() {
         assert!(!is_one || said.stdout().lines().count() <= 1, "one document: {said}");
         said
     };
+    // Of shapes and verbs, as `list: list --all`; of one that is called as its verb, its name.
+    let fits = |shapes: &mut Shapes, rows: &str| {
+        for row in rows.split("; ") {
+            let (shape, words) = row.split_once(':').unwrap_or((row, row));
+            shapes.check(shape, &run(words).ok().json());
+        }
+    };
 
     // What a program asks for it gets, also where there is nothing to tell.
-    for (shape, words) in [
-        ("log", "log"),
-        ("recover", "recover"),
-        ("checkpoint list", "checkpoint list"),
-        ("checkpoint verify", "checkpoint verify"),
-        ("prune", "prune --sessions --keep 0"),
-        ("prune", "prune --checkpoints --keep 0"),
-    ] {
-        shapes.check(shape, &run(words).ok().json());
-    }
-    shapes.check("status", &run("status").json());
-    shapes.check("here", &run("").ok().json());
-    shapes.check("list", &run("list").ok().json());
-    shapes.check("session new", &run("session new").ok().json());
+    fits(&mut shapes, "log; recover; checkpoint list; checkpoint verify; prune: prune --sessions --keep 0");
+    fits(&mut shapes, "prune: prune --checkpoints --keep 0; status; here:; list; session new");
     let agents = World::new();
     let call = agents.call(["session", "new"]).env("CLAUDECODE", "1").env("RECANT_AGENT_SESSION", "s").env("RECANT_TURN", "7");
     call.run().ok();
     shapes.check("list", &agents.recant("list --json").ok().json());
     let id = run("session new -n named").ok().json()["id"].as_str().unwrap().to_owned();
     let write = |path: &[u8], content: &str| {
-        world
-            .call([name(b"session"), name(b"write"), name(id.as_bytes()), name(path), name(b"--json")])
-            .stdin(content)
-            .run()
-            .ok()
-            .json()
+        let words = [name(b"session"), name(b"write"), name(id.as_bytes()), name(path), name(b"--json")];
+        world.call(words).stdin(content).run().ok().json()
     };
     shapes.check("session write", &write(b"f", "new\n"));
     shapes.check("session write", &write(b"odd-\xff", "y"));
     shapes.check("session write", &write(b"bin", "y"));
-    shapes.check("session write", &run("session delete named gone").ok().json());
-    shapes.check("session write", &run("session mkdir named d").ok().json());
-    shapes.check("session write", &run("session symlink named there link").ok().json());
-    shapes.check("session write", &run("session chmod named 0755 f").ok().json());
-    shapes.check("session rename", &run("session rename named other").ok().json());
-    shapes.check("session rename", &run("session rename other named").ok().json());
+    fits(&mut shapes, "session write: session delete named gone; session write: session mkdir named d");
+    fits(&mut shapes, "session write: session symlink named there link; session write: session chmod named 0755 f");
+    fits(&mut shapes, "session rename: session rename named other; session rename: session rename other named");
     let stream = run("session export named").ok().out;
     let there = World::new();
     for _ in 0..2 {
@@ -148,29 +136,20 @@ fn every_document_has_the_shape_that_the_page_says() {
     }
     shapes.check("diff --brief", &run(&format!("diff {many} --brief")).ok().json());
     run(&format!("discard {many} -y")).ok();
-    shapes.check("diff --brief", &run("diff named --brief").ok().json());
-    shapes.check("status --brief", &run("status --brief").json());
-    shapes.check("diff --blocks", &run("diff named --blocks").ok().json());
+    fits(&mut shapes, "diff --brief: diff named --brief; status --brief; diff --blocks: diff named --blocks");
     let shown = run("show").ok();
     shapes.check("show", &shown.json());
     shapes.check("said", &last_line(&shown.stderr()));
-    shapes.check("commit", &run("commit named --dry-run").ok().json());
-    shapes.check("commit", &run("commit named f").ok().json());
-    shapes.check("list", &run("list").ok().json());
-    for words in ["commit named", "commit named", "redo named --dry-run"] {
-        shapes.check("commit", &run(words).ok().json());
-    }
-    shapes.check("log", &run("log named").ok().json());
-    shapes.check("log PATH", &run("log f").ok().json());
-    shapes.check("checkpoint list", &run("checkpoint list").ok().json());
-    shapes.check("checkpoint show", &run("checkpoint show").ok().json());
-    shapes.check("checkpoint verify", &run("checkpoint verify").ok().json());
+    fits(&mut shapes, "commit: commit named --dry-run; commit: commit named f; list; commit: commit named; commit: commit named");
+    fits(
+        &mut shapes,
+        "commit: redo named --dry-run; log: log named; log PATH: log f; checkpoint list; checkpoint show; checkpoint verify",
+    );
     world.write("f", "somebody else's").remove("link");
     let error = run("rollback named").with(3).json_err();
     assert_eq!((&error["kind"], error["paths"].as_array().map(Vec::len)), (&"conflict".into(), Some(2)));
     shapes.check("error", &error);
-    shapes.check("diff", &run("diff named --stat").ok().json());
-    shapes.check("diff --conflicts", &run("diff named --conflicts --stat").ok().json());
+    fits(&mut shapes, "diff: diff named --stat; diff --conflicts: diff named --conflicts --stat");
     shapes.check("commit", &run("rollback named --force").json());
     shapes.check("commit", &run("redo named").json());
     for _ in 0..2 {
@@ -178,17 +157,9 @@ fn every_document_has_the_shape_that_the_page_says() {
     }
     let other = world.edited("waits");
     shapes.check("commit", &run(&format!("commit {other} --confirm-within 1h")).ok().json());
-    shapes.check("status", &run("status").json());
-    shapes.check("here", &run("").ok().json());
-    shapes.check("confirm", &run(&format!("confirm {other}")).ok().json());
-    for _ in 0..2 {
-        shapes.check("discard", &run("discard named").ok().json());
-    }
-    shapes.check("prune", &run("prune --sessions --keep 0 --dry-run").ok().json());
-    shapes.check("prune", &run("prune --sessions --keep 0").ok().json());
-    shapes.check("prune", &run("prune --checkpoints --keep 0").ok().json());
-    shapes.check("log", &run("log").ok().json());
-    shapes.check("log --verify", &run("log --verify").ok().json());
+    fits(&mut shapes, &format!("status; here:; confirm: confirm {other}; discard: discard named; discard: discard named"));
+    fits(&mut shapes, "prune: prune --sessions --keep 0 --dry-run; prune: prune --sessions --keep 0");
+    fits(&mut shapes, "prune: prune --checkpoints --keep 0; log; log --verify");
     let log = agents.store().join("log.jsonl");
     agents.write(log, "torn\n");
     shapes.check("log --verify", &agents.recant("log --verify --json").with(4).json());
@@ -196,8 +167,7 @@ fn every_document_has_the_shape_that_the_page_says() {
         .mkdir(agents.store().join("sessions/20260301-101500-k3fa"))
         .write(agents.store().join("sessions/20260301-101500-k3fa/changes.jsonl"), b"\xff");
     shapes.check("log PATH", &agents.recant("log f --json").with(4).json());
-    shapes.check("config", &run("config").ok().json());
-    shapes.check("recover", &run("recover").ok().json());
+    fits(&mut shapes, "config; recover");
     if cfg!(feature = "crash-points") {
         let id = world.begin();
         world.stage_write(&id, "one", "x").stage_write(&id, "two", "x");
@@ -233,20 +203,20 @@ fn every_document_has_the_shape_that_the_page_says() {
     let created = run("snapshot create snap --exclude *.log --exclude *.none --label a -m text --meta k=v --once k").ok().json();
     shapes.check("snapshot create", &created);
     world.write("snap/f", "2\n").write("snap/new", "n");
-    shapes.check("snapshot create", &run("snapshot create snap --keep 1").ok().json());
-    shapes.check("snapshot create", &run("snapshot create snap").ok().json());
-    shapes.check("snapshot list", &run("snapshot list snap").ok().json());
-    shapes.check("snapshot list --all", &run("snapshot list --all").ok().json());
-    shapes.check("snapshot show", &run("snapshot show last --dir snap --all").ok().json());
+    fits(
+        &mut shapes,
+        "snapshot create: snapshot create snap --keep 1; snapshot create: snapshot create snap; snapshot list --all",
+    );
+    fits(&mut shapes, "snapshot list: snapshot list snap; snapshot show: snapshot show last --dir snap --all");
     world.write("snap/f", "3\n").write("snap/.recantignore", "x");
-    shapes.check("snapshot diff", &run("snapshot diff 1 --dir snap --stat").ok().json());
-    shapes.check("snapshot diff", &run("snapshot diff 1 2 --dir snap").ok().json());
-    shapes.check("diff --name-only", &run("snapshot diff 1 --dir snap --name-only").ok().json());
-    shapes.check("snapshot verify", &run("snapshot verify --dir snap").ok().json());
-    shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap --dry-run").ok().json());
+    fits(&mut shapes, "snapshot diff: snapshot diff 1 --dir snap --stat; snapshot diff: snapshot diff 1 2 --dir snap");
+    fits(&mut shapes, "diff --name-only: snapshot diff 1 --dir snap --name-only; snapshot verify: snapshot verify --dir snap");
+    fits(&mut shapes, "snapshot restore: snapshot restore 1 --dir snap --dry-run");
     shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap --safe").with(4).json());
-    shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap").ok().json());
-    shapes.check("prune --snapshots", &run("prune --snapshots snap --keep 1 --dry-run").ok().json());
+    fits(
+        &mut shapes,
+        "snapshot restore: snapshot restore 1 --dir snap; prune --snapshots: prune --snapshots snap --keep 1 --dry-run",
+    );
     world.write("node_modules/one", "1").write("dist/app", "built");
     let agent = Agent::begin(&world, "claude", "s");
     agent.prompt("edit it");
@@ -262,9 +232,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     let settings = world.root().join("home/.claude/settings.json");
     world.write(world.root().join("home/mine.json"), "{}").mkdir(settings.parent().expect("a directory"));
     world.symlink("../mine.json", &settings);
-    shapes.check("agent install", &run("agent install claude -y").ok().json());
-    shapes.check("agent install", &run("agent install claude --dry-run").ok().json());
-    shapes.check("agent status", &run("agent status").ok().json());
+    fits(&mut shapes, "agent install: agent install claude -y; agent install: agent install claude --dry-run; agent status");
     world.remove(&settings).write(&settings, "{");
     shapes.check("agent status", &run("agent status claude").with(4).json());
     world.remove(&settings).remove(world.root().join("home/mine.json"));
@@ -274,13 +242,10 @@ fn every_document_has_the_shape_that_the_page_says() {
     for words in [format!("commit {finished}"), format!("rollback {finished}")] {
         world.recant(&words).ok();
     }
-    shapes.check("prune all", &run("prune --dry-run").ok().json());
-    shapes.check("prune all", &run("prune -y").ok().json());
-    shapes.check("prune --snapshots", &run("prune --snapshots snap --keep 1").ok().json());
+    fits(&mut shapes, "prune all: prune --dry-run; prune all: prune -y; prune --snapshots: prune --snapshots snap --keep 1");
     let (before, after) = ("1".repeat(40), "2".repeat(40));
     world.write("snap/.git/HEAD", "ref: refs/heads/main\n").write("snap/.git/refs/heads/main", before);
-    shapes.check("snapshot create", &run("snapshot create snap").ok().json());
-    shapes.check("snapshot show", &run("snapshot show last --dir snap").ok().json());
+    fits(&mut shapes, "snapshot create: snapshot create snap; snapshot show: snapshot show last --dir snap");
     run("snapshot create snap --with-vcs").ok();
     world.write("snap/.git/refs/heads/main", after);
     shapes.check("snapshot restore", &run("snapshot restore last --dir snap --with-vcs").ok().json());
@@ -309,12 +274,10 @@ fn every_document_has_the_shape_that_the_page_says() {
         drop(goes_on.stdin.take());
         assert!(goes_on.wait().expect("it ends").success());
         shapes.check("steps", &run("steps").ok().json());
-        for words in ["rewind last 1 --dry-run", "rewind last 1"] {
-            shapes.check("rewind", &run(words).ok().json());
-        }
-        for words in ["fork last 2 --dry-run", "fork last 2 -n forked"] {
-            shapes.check("fork", &run(words).ok().json());
-        }
+        fits(
+            &mut shapes,
+            "rewind: rewind last 1 --dry-run; rewind: rewind last 1; fork: fork last 2 --dry-run; fork: fork last 2 -n forked",
+        );
         run("discard forked -y --dry-run").ok();
         let held = run("show forked").ok().json()["changes"][0]["path"].as_str().expect("a path").to_owned();
         for words in ["--dry-run", "-y"] {
@@ -326,10 +289,10 @@ fn every_document_has_the_shape_that_the_page_says() {
         for words in ["diff --step 2", "diff --since 1 --stat", &format!("diff --with {other}")] {
             shapes.check("diff of states", &run(words).ok().json());
         }
-        for words in ["diff --step 2 --brief", "diff --since 1 --brief"] {
-            shapes.check("diff --brief of states", &run(words).ok().json());
-        }
-        shapes.check("doctor", &run("doctor").ok().json());
+        fits(
+            &mut shapes,
+            "diff --brief of states: diff --step 2 --brief; diff --brief of states: diff --since 1 --brief; doctor",
+        );
         let said = world.call(["run", "--json", "--", "true"]).run().ok();
         shapes.check("run result", &last_line(&said.stderr()));
         shapes.check("error", &last_line(&world.call(["run", "--json", "--", "no-such-command"]).run().with(127).stderr()));
