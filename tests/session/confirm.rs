@@ -105,10 +105,8 @@ fn a_commit_that_is_confirmed_stays_and_its_watcher_ends() {
     let (world, id, before, pid) = watched();
     assert!(is_there(pid));
     let status = world.recant("status --json").ok().json();
-    assert_eq!(
-        (&status["unconfirmed"][0]["session"], &status["unconfirmed"][0]["overdue"]),
-        (&id.as_str().into(), &false.into())
-    );
+    let waits = &status["unconfirmed"][0];
+    assert_eq!((&waits["session"], &waits["overdue"]), (&id.as_str().into(), &false.into()));
     let text = world.recant("status").ok();
     assert!(text.stdout().contains("unless confirmed: recant confirm"), "{text}");
     world.call(["confirm", &id]).run().ok();
@@ -402,7 +400,6 @@ fn what_keeps_a_watcher_from_its_work_is_told_by_status_and_log() {
     assert_eq!(world.status(&id), "rolled_back");
 }
 
-/// A commit that is on the tree is taken back when its time is over; one that is not leaves nothing.
 #[test]
 fn a_commit_that_waits_for_a_word_and_is_killed_before_any_step_is_taken_back_or_not_begun() {
     let row = Sweep {
@@ -431,7 +428,6 @@ fn a_commit_that_waits_for_a_word_and_is_killed_before_any_step_is_taken_back_or
     tally.saw("pending", 11).saw("rolled_back", 11);
 }
 
-/// What was not taken back is told by `status`, and goes with the next verb.
 #[test]
 fn a_rollback_by_itself_that_is_killed_or_fails_at_any_step_is_told_and_ended_by_the_next_verb() {
     for (verb, order) in [(&["recover"][..], "kill:N"), (&["confirm", "--watch"], "fail:N:28")] {
@@ -561,7 +557,6 @@ fn a_commit_that_is_done_is_said_to_be_done_though_its_time_cannot_be_noted_once
     tally.saw("not noted once more", 2).saw("not committed", 1);
 }
 
-/// What is done is said to be done, and what is left is named, though the log cannot tell of it.
 #[test]
 fn a_watch_or_a_verb_whose_note_fails_has_done_its_work_all_the_same() {
     let (world, _, before) = late();

@@ -6,9 +6,10 @@ use std::process::Stdio;
 
 use crate::common::sweep::steps_of;
 use crate::common::{self, Said, World};
-use crate::until;
+use crate::{on_stderr, until};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 /// A world in which Claude Code calls, in its session `s1`.
 fn with_agent() -> World {
@@ -203,9 +204,7 @@ fn tail(id: &str) -> &str {
 fn what_changed_a_path_is_listed_with_the_command_that_takes_it_back() {
     let world = World::new();
     world.write("Makefile", "").write("src/a.rs", "0").write("src/ab.rs", "0").write("other", "0");
-    assert_snapshot!(world.recant("log src/a.rs"), @"
-    status 0
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("log src/a.rs"), 0), @"
     recant: nothing that recant knows of changed /world/tree/src/a.rs
     ");
     world.recant("snapshot create -m start").ok();
@@ -279,9 +278,7 @@ fn a_word_that_is_no_session_is_a_path_where_something_is_there_or_was_changed()
     assert_eq!(backs(&world, "f"), [("session".into(), Value::Null)]);
     let said = world.recant("log none").with(1);
     assert!(said.stderr().contains("none"), "{said}");
-    assert_snapshot!(world.recant("log ./none"), @"
-    status 0
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("log ./none"), 0), @"
     recant: nothing that recant knows of changed /world/tree/none
     ");
     // A file that is called as a session is.
@@ -292,10 +289,7 @@ fn a_word_that_is_no_session_is_a_path_where_something_is_there_or_was_changed()
 
 #[test]
 fn the_steps_of_a_session_that_changed_a_path_are_listed_each_with_the_way_back() {
-    if !common::can_run() {
-        return;
-    }
-    let world = World::new();
+    let Some(world) = common::can_run().then(World::new) else { return };
     let run = |script: &str| world.call(["run", "--session", "job", "--", "sh", "-c", script]).run().ok();
     for script in ["echo 1 > a", "echo 2 > b", "echo 3 > a", "rm b"] {
         run(script);
@@ -322,7 +316,7 @@ fn the_steps_of_a_session_that_changed_a_path_are_listed_each_with_the_way_back(
 /// Notes a turn, as the agent's hooks do.
 fn turn(world: &World, directory: &str, n: u64, time: &str, paths: &[&str]) {
     let directory = if directory == "." { world.tree() } else { world.path(directory) };
-    let key = sha256(directory.to_str().expect("a path"));
+    let key: String = Sha256::digest(directory.to_str().expect("a path")).iter().map(|byte| format!("{byte:02x}")).collect();
     let head = json!({"turn": {"n": n, "agent": "claude", "session": "s1", "folder": directory, "prompt": "make it so", "model": null, "time": time}});
     let seen: Vec<Value> = paths.iter().map(|path| json!({"path": path, "id": 1, "time": time})).collect();
     let of_tool = [
@@ -337,13 +331,6 @@ fn turn(world: &World, directory: &str, n: u64, time: &str, paths: &[&str]) {
     world.write(world.store().join(format!("agents/turns/{}/{n}.jsonl", &key[..32])), lines.join("\n"));
 }
 
-fn sha256(text: &str) -> String {
-    let mut child =
-        std::process::Command::new("sha256sum").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sha256sum");
-    std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), text.as_bytes()).expect("a write");
-    String::from_utf8(child.wait_with_output().expect("its end").stdout).expect("text")
-}
-
 #[test]
 fn the_turns_that_wrote_a_path_are_listed_each_with_the_way_back() {
     let world = World::new();
@@ -355,14 +342,10 @@ fn the_turns_that_wrote_a_path_are_listed_each_with_the_way_back() {
     turn(&world, "sub", 3, "2026-03-01T10:17:00.000000000Z", &["/x"]);
     let rows = world.recant("log src/a.rs --json").ok().json()["touched"].clone();
     assert_eq!(rows.as_array().map(Vec::len), Some(2), "{rows}");
-    assert_eq!(
-        (&rows[1]["turn"], &rows[1]["back"], &rows[1]["paths"]),
-        (&json!(7), &json!("recant agent undo 7 src/a.rs"), &json!(1))
-    );
-    assert_eq!(
-        (&rows[1]["by"], &rows[1]["command"]),
-        (&json!({"agent": "claude", "session": "s1", "turn": 7}), &json!("make it so"))
-    );
+    assert_eq!(&rows[1]["turn"], &json!(7));
+    assert_eq!((&rows[1]["back"], &rows[1]["paths"]), (&json!("recant agent undo 7 src/a.rs"), &json!(1)));
+    assert_eq!(&rows[1]["by"], &json!({"agent": "claude", "session": "s1", "turn": 7}));
+    assert_eq!(&rows[1]["command"], &json!("make it so"));
     let rows = world.recant("log . --json").ok().json()["touched"].clone();
     let turns: Vec<&Value> = rows.as_array().unwrap().iter().map(|row| &row["turn"]).collect();
     assert_eq!(turns, [&Value::Null, &json!(3), &json!(8), &json!(7)]);
@@ -413,9 +396,7 @@ fn entries_say_whose_they_are_and_are_chosen_by_that() {
     <time>  commit   <id2~>   1 path  done            hers
     <time>  commit   <id1~>   1 path  done  claude 7  mine
     ");
-    assert_snapshot!(world.recant("log --agent pi"), @"
-    status 0
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("log --agent pi"), 0), @"
     recant: nothing was done that fits
     ");
 }
@@ -515,9 +496,7 @@ fn torn_lines_are_in_the_chain() {
             was replaced
     recant: /world/store/log.jsonl: 1 line cannot be read: 6
     ");
-    assert_snapshot!(world.recant("log -n 0"), @"
-    status 4
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("log -n 0"), 4), @"
     recant: /world/store/log.jsonl: 1 line cannot be read: 6
     ");
     assert_eq!(world.recant("log --verify --json").with(4).json()["unreadable"], json!([6]));

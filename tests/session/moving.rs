@@ -8,6 +8,7 @@ use std::process::Stdio;
 
 use crate::common::sweep::{Came, Sweep, is_due, steps_of};
 use crate::common::{self, Manifest, World, name};
+use crate::on_stderr;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -121,10 +122,7 @@ fn what_is_staged_into_an_imported_session_comes_behind_what_it_holds() {
 
 #[test]
 fn a_captured_session_is_committed_elsewhere_as_it_would_have_been_here() {
-    if !common::can_run() {
-        return;
-    }
-    let world = World::new();
+    let Some(world) = common::can_run().then(World::new) else { return };
     fill(&world);
     let there = other(&world);
     let script = "echo new > edited && echo more >> one && rm gone && rm -r full && chmod 640 moded && touch -d @1234567890 times
@@ -156,9 +154,7 @@ fn what_was_rolled_back_moves_and_what_is_committed_does_not() {
     let id = world.edited("notes.txt");
     world.call(["commit", &id]).run().ok();
     let said = world.call(["session", "export", &id]).run().with(1);
-    insta::assert_snapshot!(said, @r"
-    status 1
-    --- stderr
+    insta::assert_snapshot!(on_stderr(&said, 1), @r"
     recant: session <id1>: what is committed lies on the tree
             nothing was changed
             recant rollback <id1> brings it back into the session
@@ -289,10 +285,7 @@ fn what_stands_otherwise_here_is_named_at_once_and_the_session_is_kept() {
 
 #[test]
 fn an_original_that_changed_since_the_run_is_a_conflict_of_the_export_where_its_hash_was_not_taken() {
-    if !common::can_run() {
-        return;
-    }
-    let world = World::new();
+    let Some(world) = common::can_run().then(World::new) else { return };
     world.config("capture.keep_before = false").write("edited", "old").write("kept", "old");
     // Of a file that was changed right before the run the hash is taken at once; of others the fingerprint is enough.
     std::thread::sleep(std::time::Duration::from_millis(60));
@@ -389,8 +382,10 @@ fn a_stream_that_is_cut_off_or_garbled_anywhere_leaves_nothing() {
     import(&world, &there, &stream).ok();
 }
 
+type Records = Vec<(u8, Vec<u8>)>;
+
 /// A stream taken apart: its records, to be put together again with a right hash.
-struct Parts(Vec<(u8, Vec<u8>)>);
+struct Parts(Records);
 
 impl Parts {
     fn of(stream: &[u8]) -> Self {
@@ -427,7 +422,7 @@ impl Parts {
         parts.whole()
     }
 
-    fn edited(stream: &[u8], edit: impl FnOnce(&mut Vec<(u8, Vec<u8>)>)) -> Vec<u8> {
+    fn edited(stream: &[u8], edit: impl FnOnce(&mut Records)) -> Vec<u8> {
         let mut parts = Self::of(stream);
         edit(&mut parts.0);
         parts.whole()
@@ -451,22 +446,15 @@ fn a_hostile_stream_leads_nowhere_and_leaves_nothing() {
     let before = common::manifest(there.root()).without_directory_times();
     let change = |n, pointer: &str, value: Value| Parts::with(&stream, b'C', n, pointer, value);
     let head = |pointer: &str, value: Value| Parts::with(&stream, b'H', 0, pointer, value);
-    let first_data = |parts: &mut Vec<(u8, Vec<u8>)>, at: u64| {
+    let first_data = |parts: &mut Records, at: u64| {
         let data = parts.iter_mut().find(|part| part.0 == b'D').expect("content");
         data.1[..8].copy_from_slice(&at.to_be_bytes());
     };
-    let drop_first = |kind: u8| {
-        Parts::edited(&stream, |parts| {
-            let at = parts.iter().position(|part| part.0 == kind).expect("such a record");
-            parts.remove(at);
-        })
+    let at_first = |kind: u8, edit: fn(&mut Records, usize)| {
+        Parts::edited(&stream, |parts| edit(parts, parts.iter().position(|part| part.0 == kind).expect("such a record")))
     };
-    let twice = |kind: u8| {
-        Parts::edited(&stream, |parts| {
-            let at = parts.iter().position(|part| part.0 == kind).expect("such a record");
-            parts.insert(at, parts[at].clone());
-        })
-    };
+    let drop_first = |kind| at_first(kind, |parts, at| drop(parts.remove(at)));
+    let twice = |kind| at_first(kind, |parts, at| parts.insert(at, parts[at].clone()));
     // As a run leaves it that touched a directory.
     let directory_time = |path: &str| {
         let time = "2026-03-01T10:15:00.000000000Z";
@@ -572,7 +560,6 @@ fn an_export_keeps_its_memory_whatever_the_sizes() {
     assert_eq!(held.metadata().expect("its size").len(), 160 << 20);
 }
 
-/// Each step of an import is the last one, then each fails: what is there is whole, or not there, and the next import goes.
 #[test]
 fn an_import_that_is_cut_off_before_any_step_leaves_no_half_session() {
     let world = World::new();

@@ -6,15 +6,13 @@ use std::process::Stdio;
 
 use crate::common::sweep::{Came, Sweep, is_whole, steps_of};
 use crate::common::{self, World};
-use crate::until;
+use crate::{on_stderr, until};
 use insta::assert_snapshot;
 
 #[test]
 fn a_key_that_can_be_no_id_is_refused_an_unknown_one_lists_the_nearest_and_an_ambiguous_one_what_it_fits() {
     let world = World::new();
-    assert_snapshot!(world.recant("show nothing"), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("show nothing"), 1), @r#"
     recant: no session "nothing"
             nothing was changed
             recant list --all shows all sessions
@@ -24,9 +22,7 @@ fn a_key_that_can_be_no_id_is_refused_an_unknown_one_lists_the_nearest_and_an_am
         let said = world.call(["show", key]).run();
         assert!(matches!(said.status, 1 | 2) && said.out.is_empty(), "{key:?}: {said}");
     }
-    assert_snapshot!(world.call(["show", "../x"]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["show", "../x"]).run(), 1), @r#"
     recant: "../x" can be no session's id or name: it is empty, starts with '.' or holds '/'
             nothing was changed
             ids and names have letters, digits, '.', '_' and '-'; recant list --all shows all sessions
@@ -82,9 +78,7 @@ fn a_session_is_found_by_id_last_part_name_and_last() {
     --- stderr
     recant: last is <id1>
     "#);
-    assert_snapshot!(world.recant("session new -n upgrade"), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("session new -n upgrade"), 1), @r#"
     recant: the name "upgrade" is taken by session <id1>
             nothing was changed
             take another one, or recant session rename <id1> removes it there
@@ -198,10 +192,7 @@ fn of_many_that_take_a_name_at_once_one_gets_it_and_no_two_sessions_have_a_numbe
 
 /// A run that made a file, in a session of its own; `None` where no run works here, which is said.
 fn ran() -> Option<(World, String)> {
-    if !common::can_run() {
-        return None;
-    }
-    let world = World::new();
+    let world = common::can_run().then(World::new)?;
     world.recant("run -- touch made").ok();
     let id = world.recant("list --json").ok().json()["sessions"][0]["id"].as_str().unwrap().to_owned();
     Some((world, id))
@@ -298,9 +289,7 @@ fn fewer_lines_than_the_header_counts_are_damage_and_one_more_that_is_cut_off_is
     let file = world.session(&id).join("changes.jsonl");
     let text = std::fs::read(&file).unwrap();
     world.write(&file, "");
-    assert_snapshot!(world.call(["diff", &id]).run(), @r#"
-    status 5
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["diff", &id]).run(), 5), @r#"
     recant: /world/store/sessions/<id1>/changes.jsonl: the store is damaged: it ends after 0 lines; the session counts 1
             nothing was changed
     "#);
@@ -363,9 +352,7 @@ fn a_store_of_another_format_is_refused_untouched() {
     world.begin();
     world.write(world.store().join("format"), "recant-store 2\n");
     let before = common::manifest(&world.store());
-    assert_snapshot!(world.recant("session new"), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("session new"), 1), @r#"
     recant: /world/store: the store's format is "recant-store 2"; this recant knows recant-store 1
             nothing was changed
             take the recant that made it, or another store: --store DIR, RECANT_STORE
@@ -379,9 +366,7 @@ fn a_store_that_others_can_write_to_is_refused() {
     let world = World::new();
     world.begin();
     world.chmod(world.store(), 0o777);
-    assert_snapshot!(world.recant("list"), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("list"), 1), @r#"
     recant: /world/store: others may write to it (mode 0777)
             nothing was changed
             chmod go-w /world/store
@@ -411,15 +396,11 @@ fn two_recants_on_one_session_and_the_second_ends_at_once() {
         rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared).is_err()
     };
     crate::until("the first one's lock", held);
-    assert_snapshot!(world.call(["session", "write", &id, "g"]).stdin("y").run(), @r#"
-    status 6
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["session", "write", &id, "g"]).stdin("y").run(), 6), @r#"
     recant: session <id1> is held by another recant
             nothing was changed; try again when it has ended
     "#);
-    assert_snapshot!(world.call(["prune", "--sessions", &id]).run(), @r#"
-    status 4
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["prune", "--sessions", &id]).run(), 4), @r#"
     recant: session <id1> stays: another recant holds it
     recant: 0 sessions pruned, 0 B
     "#);
@@ -438,26 +419,18 @@ fn discard_drops_what_is_held_and_keeps_a_record() {
     assert!(said.masked_err().starts_with("recant: session <id1> is discarded: 1 change"), "{said}");
     assert_eq!(std::fs::read_dir(world.session(&id).join("held/objects")).unwrap().count(), 0);
     assert_eq!(world.recant("list --json").json()["sessions"][0]["status"], "discarded");
-    assert_snapshot!(world.call(["discard", &id]).run(), @"
-    status 0
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["discard", &id]).run(), 0), @"
     recant: session <id1~> stays as it is: it is discarded already
     ");
-    assert_snapshot!(world.call(["diff", &id]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["diff", &id]).run(), 1), @r#"
     recant: session <id1> is discarded: what it held is gone
             nothing was changed
     "#);
-    assert_snapshot!(world.call(["rollback", &id]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["rollback", &id]).run(), 1), @r#"
     recant: cannot roll back <id1>: it is discarded: what it held is gone
             nothing was changed
     "#);
-    assert_snapshot!(world.call(["session", "write", &id, "g"]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["session", "write", &id, "g"]).run(), 1), @r#"
     recant: session <id1>: it is discarded; only a pending one can be added to
             nothing was changed
             recant session new begins another
@@ -467,9 +440,7 @@ fn discard_drops_what_is_held_and_keeps_a_record() {
 #[test]
 fn what_is_on_the_tree_cannot_be_discarded() {
     let (world, id) = committed("f");
-    assert_snapshot!(world.call(["discard", &id]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["discard", &id]).run(), 1), @r#"
     recant: session <id1>: it is committed: its changes are on the tree
             nothing was changed
             recant rollback <id1> first; or recant prune --checkpoints <id1> gives up its rollback
@@ -485,9 +456,7 @@ fn prune_takes_what_nothing_needs_and_the_rest_only_by_name() {
     for words in [["commit", &committed], ["commit", &back], ["rollback", &back], ["discard", &gone]] {
         world.call(words).run().ok();
     }
-    assert_snapshot!(world.recant("prune --sessions"), @r#"
-    status 2
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("prune --sessions"), 2), @r#"
     recant: which sessions? give an age, a number to keep, a size, or ids
             nothing was changed
             recant prune --sessions --older-than 30d, --keep 50, --max-size 1G, or ID…; or set retention.* in the settings
@@ -525,10 +494,8 @@ fn prune_by_conditions_says_what_it_leaves_as_it_is_committed_and_takes_that_whe
     ");
     let dry = world.recant("prune --sessions --keep 1 --committed --dry-run").ok().stdout();
     let pruned = world.recant("prune --sessions --keep 1 --committed").ok();
-    assert_eq!(
-        (dry.lines().collect::<Vec<_>>(), pruned.stdout()),
-        (committed[..3].iter().map(|id| &**id).collect(), dry.clone())
-    );
+    assert!(dry.lines().eq(&committed[..3]), "{dry}");
+    assert_eq!(pruned.stdout(), dry);
     assert!(!pruned.stderr().contains("committed"), "{pruned}");
     world.call(["prune", "--sessions", &pending, "--committed"]).run().with(2);
     // The newest has kept its rollback. What was never committed does not go unnamed.
@@ -649,9 +616,7 @@ fn a_session_with_a_garbled_header_is_pruned_by_its_whole_id_alone_and_all_that_
     }
     assert_eq!(world.recant("prune --sessions --keep 0").ok().stdout(), "", "not by conditions");
     let said = world.call(["discard", &id]).run();
-    assert_snapshot!(said, @r#"
-    status 5
-    --- stderr
+    assert_snapshot!(on_stderr(&said, 5), @r#"
     recant: /world/store/sessions/<id1>/session.json: the store is damaged: EOF while parsing an object at line 1 column 1
             nothing was changed
             recant prune --sessions <id1> drops it with all that it holds; with --dry-run it tells what that is
@@ -734,9 +699,7 @@ fn checkpoint_prune_ends_a_rollback_only_by_name_and_none_where_nothing_is_on_th
     let said = world.recant("prune --checkpoints last").ok();
     assert_eq!(said.stdout(), format!("{id}\n"));
     assert_eq!(said.stderr().matches("last is").count(), 1, "{said}");
-    assert_snapshot!(world.call(["rollback", &id]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["rollback", &id]).run(), 1), @r#"
     recant: cannot roll back <id1>: its checkpoint was pruned: the originals are gone, and what is committed stays
             nothing was changed
     "#);
@@ -757,9 +720,7 @@ fn a_checkpoint_is_listed_shown_whole_in_every_form_and_verified() {
     world.write("changed", "old").write("gone", "old").symlink("x", "link");
     let id = world.begin();
     world.stage(&id, ["write changed new", "write made new", "delete gone", "delete link"]);
-    assert_snapshot!(world.recant("checkpoint list"), @r#"
-    status 0
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("checkpoint list"), 0), @r#"
     recant: no checkpoints
     "#);
     world.call(["commit", &id]).run().ok();
@@ -819,9 +780,7 @@ fn status_tells_how_things_stand_and_which_prune_helps() {
 #[test]
 fn the_log_tells_what_was_done_also_of_sessions_that_are_gone() {
     let world = World::new();
-    assert_snapshot!(world.recant("log"), @r#"
-    status 0
-    --- stderr
+    assert_snapshot!(on_stderr(&world.recant("log"), 0), @r#"
     recant: nothing was done yet
     "#);
     let id = world.begin();
@@ -1080,10 +1039,8 @@ fn show_of_a_partial_session_lists_the_side_of_the_fewer_first_and_counts_both()
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("created")).collect();
     assert_eq!(rows.len(), 20);
     let names = |n: usize| rows[n].split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_eq!(
-        (names(0), names(1), names(2)),
-        ("created committed file 1 B 17".into(), "created committed file 1 B 29".into(), "created held file 1 B 00".into())
-    );
+    let first = ["created committed file 1 B 17", "created committed file 1 B 29", "created held file 1 B 00"];
+    assert_eq!([names(0), names(1), names(2)], first);
     // The other way round: the two that are held.
     world.call(["commit", &id]).run().ok();
     world.call(["rollback", &id, "05", "07"]).run().ok();
@@ -1143,10 +1100,8 @@ fn list_shows_this_project_a_line_a_session_and_says_how_many_are_elsewhere() {
     // Nothing of another project's is shown in its place.
     world.mkdir("empty/.git");
     let none = list("empty", "").ok();
-    assert!(
-        none.out.is_empty() && none.masked_err() == "recant: no sessions in /world/tree/empty; 2 elsewhere: recant list --all\n",
-        "{none}"
-    );
+    assert!(none.out.is_empty(), "{none}");
+    assert!(none.masked_err() == "recant: no sessions in /world/tree/empty; 2 elsewhere: recant list --all\n", "{none}");
     // Where the working directory is gone, all are.
     let script = format!("mkdir gone && cd gone && rmdir ../gone && {} list --json", common::recant());
     assert_eq!(ids(&world.program("sh", ["-c", &script]).run().ok()).len(), 2);
@@ -1173,15 +1128,11 @@ fn list_takes_a_status_a_time_a_path_and_a_number() {
     assert_eq!(list("--status committed"), [&*many[3]]);
     assert_eq!(list("--status rolled-back,committed"), [&*many[4], &*many[3]]);
     assert_eq!(list("--status rolled_back"), [&*many[4]]);
-    assert_eq!(
-        (list("--path d7"), list("--path d7/f"), list("--path d")),
-        (vec![many[7].clone()], vec![many[7].clone()], vec![])
-    );
+    assert_eq!([list("--path d7"), list("--path d7/f")], [[&*many[7]], [&*many[7]]]);
+    assert_eq!(list("--path d"), [""; 0]);
     assert_eq!((list("--limit 2").len(), list("").len(), list("--limit 0").len()), (2, 25, 25));
-    assert_eq!(
-        (list("--since 1h").len(), list("--since 2099-01-01").len(), list("--since 2020-01-01 --limit 3").len()),
-        (25, 0, 3)
-    );
+    assert_eq!(list("--since 1h").len(), 25);
+    assert_eq!((list("--since 2099-01-01").len(), list("--since 2020-01-01 --limit 3").len()), (0, 3));
     let said = world.recant("list").ok();
     assert_eq!(said.stdout().lines().count(), 22, "{said}");
     assert!(said.stdout().ends_with("… and 5 more: recant list --limit 0\n"), "{said}");
@@ -1237,10 +1188,8 @@ fn discard_all_shows_at_a_terminal_what_would_go_and_asks() {
     let ids: Vec<String> = (0..23).map(|n| edited(&world, &format!("f{n}"))).collect();
     let Some((status, said)) = at_a_terminal(&world, "discard --all", "n") else { return };
     assert_eq!(status, 1, "{said}");
-    assert!(
-        said.contains("… and 3 more: recant list --status pending --limit 0") && said.contains("Discard 23 pending sessions"),
-        "{said}"
-    );
+    assert!(said.contains("… and 3 more: recant list --status pending --limit 0"), "{said}");
+    assert!(said.contains("Discard 23 pending sessions"), "{said}");
     assert!(said.contains(&ids[22][16..]) && !said.contains(&ids[2][16..]), "{said}");
     assert_eq!(world.status(&ids[0]), "pending");
     let Some((status, said)) = at_a_terminal(&world, "discard --all", "y") else { return };
@@ -1400,10 +1349,7 @@ fn the_log_and_the_lists_of_snapshots_and_checkpoints_fit_eighty_columns_and_twe
 
 #[test]
 fn no_line_of_list_or_log_is_wider_than_the_terminal_with_names_agents_and_commands() {
-    if !common::can_run() {
-        return println!("skipped: lists of runs: no run works here");
-    }
-    let world = World::new();
+    let Some(world) = common::can_run().then(World::new) else { return println!("skipped: lists of runs: no run works here") };
     for n in 0..3 {
         let name = format!("a-name-that-is-about-as-long-as-a-name-may-be-{n}");
         let script = format!("for n in $(seq 1000); do : > f{n}-$n; done; echo {}", "x".repeat(100));

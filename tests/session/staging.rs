@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt;
 
 use crate::common::sweep::{Came, Sweep, steps_of};
 use crate::common::{World, name};
+use crate::on_stderr;
 use insta::assert_snapshot;
 use serde_json::Value;
 
@@ -106,7 +107,6 @@ fn whatever_was_staged_for_a_path_is_one_net_change_of_the_true_original() {
     assert_eq!(world.recant("show --json").status, 1, "a session without changes is not the last one");
 }
 
-/// Whatever happens on the way, the session holds what it held, or what is staged now, and says which.
 #[test]
 fn a_staging_killed_or_failing_at_any_step_leaves_the_first_content_or_the_second_and_the_next_one_clears_up() {
     for order in ["kill:N", "fail:N:28"] {
@@ -206,18 +206,14 @@ fn a_directory_that_is_deleted_can_be_written_into_with_p() {
     let world = World::new();
     world.write("d/a", "1").write("d/sub/b", "2");
     let id = world.begin();
-    assert_snapshot!(world.call(["session", "delete", &id, "d"]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["session", "delete", &id, "d"]).run(), 1), @r#"
     recant: cannot delete /world/tree/d: the directory is not empty
             nothing was changed
             -r includes all that is in it
     "#);
     world.call(["session", "delete", &id, "d", "-r"]).run().ok();
     assert_eq!(net(&world, &id), rows(&[("d", "deleted"), ("d/a", "deleted"), ("d/sub", "deleted"), ("d/sub/b", "deleted")]));
-    assert_snapshot!(world.call(["session", "write", &id, "d/new"]).stdin("3").run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["session", "write", &id, "d/new"]).stdin("3").run(), 1), @r#"
     recant: cannot write /world/tree/d: it is staged to be deleted
             nothing was changed
             -p stages the missing directories too
@@ -232,9 +228,7 @@ fn a_directory_that_is_deleted_can_be_written_into_with_p() {
 fn a_missing_parent_is_refused_without_p() {
     let world = World::new();
     let id = world.begin();
-    assert_snapshot!(world.call(["session", "write", &id, "no/such/file"]).stdin("x").run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["session", "write", &id, "no/such/file"]).stdin("x").run(), 1), @r#"
     recant: cannot write /world/tree/no: the directory is missing
             nothing was changed
             -p stages the missing directories too
@@ -308,9 +302,7 @@ fn kinds_are_replaced_by_each_other_and_a_full_directory_only_with_r() {
     assert_eq!(world.call(["session", "write", &id, "d"]).stdin("x").run().status, 1);
     world.call(["session", "write", &id, "d", "-r"]).stdin("x").run().ok();
     world.call(["session", "symlink", &id, "elsewhere", "f"]).run().ok();
-    assert_snapshot!(world.call(["session", "mkdir", &id, "f"]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["session", "mkdir", &id, "f"]).run(), 1), @r#"
     recant: cannot make /world/tree/f: something is there already
             nothing was changed
     "#);
@@ -325,9 +317,7 @@ fn content_comes_from_a_file_too_and_a_missing_one_leaves_the_session_as_it_is()
     let id = world.begin();
     world.call(["session", "write", &id, "copy", "--from", "source"]).run().ok();
     assert_eq!(world.call(["cat", &id, "copy"]).run().stdout(), "content");
-    assert_snapshot!(world.call(["session", "write", &id, "copy", "--from", "none"]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["session", "write", &id, "copy", "--from", "none"]).run(), 1), @r#"
     recant: none: cannot open: no such file or directory
             nothing was changed
     "#);
@@ -388,46 +378,32 @@ fn what_cannot_be_staged_says_why() {
     let world = World::new();
     world.write("f", "x").symlink("f", "l");
     let id = world.begin();
-    assert_snapshot!(world.call(["session", "delete", &id, "none"]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["session", "delete", &id, "none"]).run(), 1), @r#"
     recant: cannot delete /world/tree/none: there is nothing
             nothing was changed
     "#);
-    assert_snapshot!(world.call(["session", "chmod", &id, "0644", "l"]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["session", "chmod", &id, "0644", "l"]).run(), 1), @r#"
     recant: cannot change the mode of /world/tree/l: a symlink has none of its own
             nothing was changed
     "#);
-    assert_snapshot!(world.call(["session", "chmod", &id, "9", "f"]).run(), @r#"
-    status 2
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["session", "chmod", &id, "9", "f"]).run(), 2), @r#"
     recant: invalid value '9' for '<MODE>': permission bits are octal, 0 to 7777, as in 0644
             recant session chmod --help shows what it takes
     "#);
-    assert_snapshot!(world.call(["session", "write", &id, "f/below"]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["session", "write", &id, "f/below"]).run(), 1), @r#"
     recant: cannot write /world/tree/f: it is not a directory
             nothing was changed
     "#);
-    assert_snapshot!(world.call(["session", "mkdir", &id, "/"]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["session", "mkdir", &id, "/"]).run(), 1), @r#"
     recant: cannot make /: the path ends in '/' or '..' alone
             nothing was changed
     "#);
-    assert_snapshot!(world.call(["session", "delete", &id, ""]).run(), @r#"
-    status 2
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["session", "delete", &id, ""]).run(), 2), @r#"
     recant: a value is required for '<PATH>' but none was supplied
             recant session delete --help shows what it takes
     "#);
     world.stage(&id, ["write f y"]).call(["commit", &id]).run().ok();
-    assert_snapshot!(world.call(["session", "write", &id, "g"]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["session", "write", &id, "g"]).run(), 1), @r#"
     recant: session <id1>: it is committed; only a pending one can be added to
             nothing was changed
             recant session new begins another
@@ -481,9 +457,7 @@ fn what_does_not_fit_what_was_staged_before_somebody_changed_the_tree_is_refused
     world.recant(&format!("session delete {id} d/f")).ok();
     world.remove("d").write("d", "theirs");
     let said = world.call(["session", "write", &id, "d"]).stdin("new").run();
-    assert_snapshot!(said, @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&said, 1), @r#"
     recant: cannot stage /world/tree/d/f: what is on the tree has changed since other changes of this session were staged, and does not fit them
             nothing was changed
             begin another session with recant session new

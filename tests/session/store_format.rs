@@ -20,10 +20,7 @@ fn can(what: &str) -> bool {
 
 #[test]
 fn a_checkpoint_is_given_back_by_hand() {
-    if !can("a checkpoint given back") {
-        return;
-    }
-    let world = World::new();
+    let Some(world) = can("a checkpoint given back").then(World::new) else { return };
     world.write("edited", "old").write("empty", "").write("gone", "away").write("moded", "x").chmod("moded", 0o600);
     world.write("deep/sub/a", "1").write("deep/b", "same").write("twin", "same").write("own/c", "same").link("own/c", "own/d");
     world.symlink("nowhere", "link").fifo("fifo").write(name(b"bytes \xff\n"), "odd");
@@ -47,10 +44,7 @@ fn a_checkpoint_is_given_back_by_hand() {
 
 #[test]
 fn a_snapshot_is_restored_by_hand() {
-    if !can("a snapshot restored") {
-        return;
-    }
-    let world = World::new();
+    let Some(world) = can("a snapshot restored").then(World::new) else { return };
     world.write("a file", "old").write("empty", "").write("deep/sub/a", "1").write("large", vec![7; 200_000]).mkdir("hollow");
     world.link("a file", "deep/again").symlink("no where", "a link").fifo("fifo");
     world.chmod("deep/sub", 0o2750).chmod("a file", 0o600);
