@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
 use crate::common::{self, World, name};
+use crate::on_stderr;
 use insta::assert_snapshot;
 
 fn numbered(lines: std::ops::Range<usize>) -> String {
@@ -221,9 +222,7 @@ fn only_named_paths_are_shown_and_a_path_that_is_not_in_the_session_names_the_ne
     /world/tree/docs/a
     /world/tree/src/lib.rs
     "#);
-    assert_snapshot!(world.call(["diff", &id, "src/mian.rs"]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["diff", &id, "src/mian.rs"]).run(), 1), @r#"
     recant: /world/tree/src/mian.rs: not in the session; the nearest: /world/tree/src/main.rs, /world/tree/src/lib.rs, /world/tree/src
             nothing was changed
             recant show <id1~> lists what is in it
@@ -258,9 +257,7 @@ fn a_file_that_changed_since_is_a_conflict_and_no_old_side_is_invented() {
     let rows = world.call(["diff", &id, "--json"]).run().ok().json();
     assert!(rows["changes"].as_array().unwrap().iter().all(|change| change["conflict"] == true), "{rows}");
     assert_eq!(world.call(["cat", &id, "edited"]).run().ok().stdout(), "new\n");
-    assert_snapshot!(world.call(["cat", &id, "edited", "--before"]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["cat", &id, "edited", "--before"]).run(), 1), @r#"
     recant: /world/tree/edited: changed since: conflict
             nothing was changed
     "#);
@@ -294,9 +291,7 @@ fn once_committed_the_old_side_comes_from_the_checkpoint() {
     let told = format!("what was overwritten is kept: recant cat {} {} --displaced\n", &id[16..], "f");
     assert!(said.stderr().contains(&told), "{said}");
     assert_eq!(world.call(["cat", &id, "f", "--displaced"]).run().ok().stdout(), "edited since\n");
-    assert_snapshot!(world.call(["cat", &id, "made", "--displaced"]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["cat", &id, "made", "--displaced"]).run(), 1), @r#"
     recant: /world/tree/made: no --force has overwritten a file there
             nothing was changed
     "#);
@@ -339,22 +334,16 @@ fn cat_prints_links_too_and_says_what_has_no_content() {
     world.stage(&id, ["delete gone", "delete d"]);
     assert_eq!(world.call(["cat", &id, "l"]).run().ok().stdout(), "over there\n");
     assert_eq!(world.call(["cat", &id, "gone", "--before"]).run().ok().stdout(), "bye");
-    assert_snapshot!(world.call(["cat", &id, "gone"]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["cat", &id, "gone"]).run(), 1), @r#"
     recant: /world/tree/gone: there is nothing after session <id1>
             nothing was changed
             recant cat --before shows what was there
     "#);
-    assert_snapshot!(world.call(["cat", &id, "d", "--before"]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["cat", &id, "d", "--before"]).run(), 1), @r#"
     recant: /world/tree/d: it is a directory, which has no content
             nothing was changed
     "#);
-    assert_snapshot!(world.call(["cat", &id, "other"]).run(), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["cat", &id, "other"]).run(), 1), @r#"
     recant: /world/tree/other: not in the session; the nearest: /world/tree/gone, /world/tree/d, /world/tree/l
             nothing was changed
             recant show <id1~> lists what is in it
@@ -431,10 +420,7 @@ fn names_with_characters_that_would_not_show_are_quoted_everywhere_and_escaped_i
 
 #[test]
 fn a_hard_link_that_a_run_makes_is_shown_as_one() {
-    if !common::can_run() {
-        return;
-    }
-    let world = World::new();
+    let Some(world) = common::can_run().then(World::new) else { return };
     world.write("old", "unique\n");
     world.call(["run", "-q", "-n", "links", "--", "ln", "old", "new"]).run().ok();
     let said = world.recant("diff links").ok().masked_out().to_string();
@@ -452,10 +438,7 @@ fn a_hard_link_that_a_run_makes_is_shown_as_one() {
 
 #[test]
 fn the_owner_of_what_is_new_and_the_rights_that_it_gives_are_shown_with_the_counts_too() {
-    if !common::is_root("owners") || !common::can_run() {
-        return;
-    }
-    let world = World::new();
+    let Some(world) = (common::is_root("owners") && common::can_run()).then(World::new) else { return };
     world.write("old", "x\n");
     let script = "echo a > plain; echo b > tool; chmod 4755 tool; echo c > group; chown 0:7 group; chmod 2755 group; \
                   echo d > theirs; chown 1234:5678 theirs; ln -s there link; chown -h 1234:5678 link; mkdir dir; chown 12:34 dir; \
@@ -500,10 +483,7 @@ fn the_owner_of_what_is_new_and_the_rights_that_it_gives_are_shown_with_the_coun
 
 #[test]
 fn the_first_patch_is_printed_before_the_last_file_is_read_for_its_rename_too() {
-    if !common::can_run() {
-        return;
-    }
-    let world = World::new();
+    let Some(world) = common::can_run().then(World::new) else { return };
     world.write("gone", "a twin\n").write("last", "old\n");
     // The first is more than a pipe holds, so that recant waits for its reader.
     let script = "seq 100000 > first; rm gone; echo a twin > made; echo begun > last";

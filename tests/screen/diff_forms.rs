@@ -222,21 +222,10 @@ fn each_view_of_a_difference_has_these_forms() {
 #[test]
 fn forms_that_do_not_go_together_are_a_misuse() {
     let world = World::new();
-    for words in [
-        "--stat -U1",
-        "--stat --word-diff",
-        "--name-only -w",
-        "--name-only --find-renames",
-        "--conflicts --find-renames",
-        "--tool x --stat",
-        "--tool x -U1",
-        "--tool x --find-renames",
-        "--find-renames=0",
-        "--find-renames=101%",
-        "--find-renames=x",
-        "-U x",
-        "-U -1",
-    ] {
+    let forms = "--stat -U1; --stat --word-diff; --name-only -w; --name-only --find-renames; --conflicts --find-renames; \
+                 --tool x --stat; --tool x -U1; --tool x --find-renames; --find-renames=0; --find-renames=101%; \
+                 --find-renames=x; -U x; -U -1";
+    for words in forms.split("; ") {
         let said = world.recant(&format!("diff last {words}")).with(2);
         assert!(said.out.is_empty() && said.stderr().lines().count() <= 3, "{words}: {said}");
     }

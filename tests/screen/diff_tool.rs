@@ -4,6 +4,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::common::{self, Said, World, can_run, skip};
+use crate::on_stderr;
 use insta::assert_snapshot;
 
 /// A session with a change of each kind, and a directory for temporary files.
@@ -132,9 +133,7 @@ fn vimdiff_gets_file_by_file_until_one_ends_in_failure() {
 #[test]
 fn the_settings_name_the_tool_and_the_call_goes_first() {
     let (world, id) = world();
-    assert_snapshot!(world.call(["diff", &id, "--tool"]).run(), @"
-    status 2
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["diff", &id, "--tool"]).run(), 2), @"
     recant: no tool is named, and diff.tool is not set
             recant diff --tool meld; recant config --help tells of the setting
     ");
@@ -145,18 +144,14 @@ fn the_settings_name_the_tool_and_the_call_goes_first() {
     assert_eq!(last(&["--tool=echo of the call; true"]), "of the call\n");
     assert!(last(&[]).starts_with("diff --git"));
     // A shell tells of a directory in PATH that is closed, if there is one.
-    assert_snapshot!(world.call(["diff", &id, "--tool", "no-such-tool"]).env("PATH", "/usr/bin:/bin").run(), @"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["diff", &id, "--tool", "no-such-tool"]).env("PATH", "/usr/bin:/bin").run(), 1), @"
     recant: 2 paths with no content that a tool could show: see recant diff <id1~>
     /bin/sh: 1: no-such-tool: not found
     recant: no-such-tool: the tool cannot be run
             nothing was changed
             install it, or name another: --tool NAME, or diff.tool in the settings
     ");
-    assert_snapshot!(world.call(["diff", &id, "--tool", "true", "--json"]).run(), @r#"
-    status 2
-    --- stderr
+    assert_snapshot!(on_stderr(&world.call(["diff", &id, "--tool", "true", "--json"]).run(), 2), @r#"
     {"schema":2,"kind":"usage","message":"a tool shows no JSON","path":null,"state":null,"remedy":"recant diff --json shows the changes"}
     "#);
     let said = world.call(["--far", "::-H web1", "diff", &id, "--tool", "true"]).run().with(2);
