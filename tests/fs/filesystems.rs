@@ -131,21 +131,9 @@ fn scene(world: &World, links: bool) -> (String, Manifest) {
     let before = world.manifest();
     let id = world.begin();
     let large = format!("write large {}", "8".repeat(300_000));
-    let lines = [
-        "write edited new",
-        "write empty filled",
-        "write made/deep/er n",
-        "write one apart",
-        "write two apart",
-        &large,
-        "delete gone",
-        "delete full",
-        "symlink made link",
-        "delete fifo",
-        "chmod 0640 moded",
-        "delete hollow",
-    ];
-    world.stage(&id, lines);
+    let lines = "write edited new; write empty filled; write made/deep/er n; write one apart; write two apart; delete gone; \
+                 delete full; symlink made link; delete fifo; chmod 0640 moded; delete hollow";
+    world.stage(&id, lines.split("; ").chain([&*large]));
     (id, before)
 }
 
@@ -511,18 +499,9 @@ impl Layered {
     /// A session in which what is below is changed, removed and replaced.
     fn stage(&self) -> String {
         let id = self.world.begin();
-        let lines = [
-            "write edited new",
-            "write made/deep/er n",
-            "write kept/c 4",
-            "delete gone",
-            "delete full",
-            "delete link",
-            "delete fifo",
-            "delete hollow",
-            "chmod 0640 moded",
-        ];
-        self.world.stage(&id, lines);
+        let lines = "write edited new; write made/deep/er n; write kept/c 4; delete gone; delete full; delete link; delete fifo; \
+                     delete hollow; chmod 0640 moded";
+        self.world.stage(&id, lines.split("; "));
         id
     }
 }
@@ -608,7 +587,6 @@ fn killed_at_its_steps_it_is_as_before_or_as_after() {
     }
 }
 
-/// What somebody has changed in a lower layer, or in a directory that was removed where it was, stays and is gone on with as anywhere.
 #[test]
 fn what_somebody_changes_on_overlayfs_before_a_recovery_stays() {
     for verb in ["commit", "rollback"] {
@@ -653,7 +631,6 @@ fn what_somebody_changes_on_overlayfs_before_a_recovery_stays() {
     }
 }
 
-/// The moment in which a name is absent: what somebody puts there then stays, and neither of the two others is lost.
 #[test]
 fn what_somebody_puts_where_a_name_is_absent_for_a_moment_costs_nobody_anything() {
     let Some(layered) = Layered::new(false) else { return };

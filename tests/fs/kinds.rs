@@ -142,35 +142,35 @@ fn ten_empty_files_and_a_group_of_links_come_back_as_ten_and_one() {
 
 #[test]
 fn a_0600_file_is_readable_by_nobody_else_at_any_step() {
-    on_one_and_on_two_file_systems(never_readable);
-}
-
-fn never_readable(world: &World) {
-    world.write("secret", "the secret").chmod("secret", 0o600).write("gone", "the secret").chmod("gone", 0o600);
-    let id = world.begin();
-    world.stage(&id, ["write new the secret", "write secret the secret, changed", "delete gone"]).stage(&id, ["chmod 0600 new"]);
-    let (script, seen) = (world.root().join("look"), world.root().join("seen"));
-    // The store may be a link.
-    let look = format!(
-        "find {}/ {}/ -type f -perm /077 -exec grep -l 'the secret' {{}} + >> {} 2>/dev/null; true\n",
-        world.tree().display(),
-        world.store().display(),
-        seen.display()
-    );
-    std::fs::write(&script, look).expect("a script");
-    for verb in ["commit", "rollback", "redo"] {
-        let log = world.root().join("log");
-        world.call([verb, &id, "--dry-run"]).run().ok();
-        // One run with the look before every step that there could be.
-        let orders: Vec<String> = (1..200).map(|n| format!("run:{n}:sh {}", script.display())).collect();
-        let orders = format!("log:{};{}", log.display(), orders.join(";"));
-        world.call([verb, &id]).env("RECANT_STEPS", orders).run().ok();
-        let steps = std::fs::read_to_string(&log).expect("a log").lines().count();
-        assert!((10..200).contains(&steps), "{verb}: {steps} steps");
-        std::fs::remove_file(&log).expect("the log");
-        let found = std::fs::read_to_string(&seen).unwrap_or_default();
-        assert_eq!(found, "", "{verb}: readable by others in between");
-    }
+    on_one_and_on_two_file_systems(|world| {
+        world.write("secret", "the secret").chmod("secret", 0o600).write("gone", "the secret").chmod("gone", 0o600);
+        let id = world.begin();
+        world
+            .stage(&id, ["write new the secret", "write secret the secret, changed", "delete gone"])
+            .stage(&id, ["chmod 0600 new"]);
+        let (script, seen) = (world.root().join("look"), world.root().join("seen"));
+        // The store may be a link.
+        let look = format!(
+            "find {}/ {}/ -type f -perm /077 -exec grep -l 'the secret' {{}} + >> {} 2>/dev/null; true\n",
+            world.tree().display(),
+            world.store().display(),
+            seen.display()
+        );
+        std::fs::write(&script, look).expect("a script");
+        for verb in ["commit", "rollback", "redo"] {
+            let log = world.root().join("log");
+            world.call([verb, &id, "--dry-run"]).run().ok();
+            // One run with the look before every step that there could be.
+            let orders: Vec<String> = (1..200).map(|n| format!("run:{n}:sh {}", script.display())).collect();
+            let orders = format!("log:{};{}", log.display(), orders.join(";"));
+            world.call([verb, &id]).env("RECANT_STEPS", orders).run().ok();
+            let steps = std::fs::read_to_string(&log).expect("a log").lines().count();
+            assert!((10..200).contains(&steps), "{verb}: {steps} steps");
+            std::fs::remove_file(&log).expect("the log");
+            let found = std::fs::read_to_string(&seen).unwrap_or_default();
+            assert_eq!(found, "", "{verb}: readable by others in between");
+        }
+    });
 }
 
 /// Whether a tool is there and did what it was asked for.
@@ -335,7 +335,6 @@ fn awkward_names_go_there_and_back() {
     before.assert_same(&world.manifest(), "awkward names");
 }
 
-/// The times of directories come back as they were, in whatever parts a session goes onto the tree and off it.
 #[test]
 fn the_time_of_a_directory_comes_back_whatever_parts_it_was_changed_in() {
     const CHANGED: [&str; 3] = ["write k/y new", "chmod 0700 k", "delete k/4"];

@@ -15,10 +15,7 @@ fn assert_same_but_directory_times(before: &Manifest, world: &World, what: &str)
 
 #[test]
 fn a_path_takes_the_other_names_of_its_file_along() {
-    if !common::can_run() {
-        return common::skip("hard links by name: no run here");
-    }
-    let world = World::new();
+    let Some(world) = common::can_run().then(World::new) else { return common::skip("hard links by name: no run here") };
     world.mkdir("d");
     let before = world.manifest();
     world.call(["run", "--", "sh", "-c", "echo linked > d/a; ln d/a b; echo alone > d/c"]).run().ok();
@@ -33,10 +30,7 @@ fn a_path_takes_the_other_names_of_its_file_along() {
 
 #[test]
 fn names_that_hang_together_over_several_files_come_along_by_one() {
-    if !common::can_run() {
-        return common::skip("a chain of hard links: no run here");
-    }
-    let world = World::new();
+    let Some(world) = common::can_run().then(World::new) else { return common::skip("a chain of hard links: no run here") };
     for pair in ["ab", "cd", "ef"] {
         let (one, other) = pair.split_at(1);
         world.write(one, pair).link(one, other);

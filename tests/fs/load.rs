@@ -42,10 +42,9 @@ fn id(world: &World) -> String {
 
 /// Nine of ten files new, the others edited, gone and changed in mode.
 fn many_changes(count: u64) {
-    if !can_run() || !has_time() {
+    let Some(world) = (can_run() && has_time()).then(World::new) else {
         return skip("many changes: recant run does not work here");
-    }
-    let world = World::new();
+    };
     let old = count / 10;
     for i in 0..old {
         world.write(format!("old/{:04}/{i}", i / 500), "before");
@@ -66,10 +65,7 @@ fn many_changes(count: u64) {
 }
 
 fn many_sessions(count: u64) {
-    if !has_time() {
-        return;
-    }
-    let world = World::new();
+    let Some(world) = has_time().then(World::new) else { return };
     let first = world.begin();
     world.stage_write(&first, "f", "x");
     // The directories that recant makes, copied: with their own ids and numbers.
@@ -122,10 +118,7 @@ fn sparse_file(bytes: u64) {
 }
 
 fn deep_wide_and_long(levels: usize, names: usize, path: usize) {
-    if !has_time() {
-        return;
-    }
-    let world = World::new();
+    let Some(world) = has_time().then(World::new) else { return };
     if !can_run() {
         return skip("deep directories: recant run does not work here");
     }
@@ -223,10 +216,7 @@ fn a_path_costs_few_system_calls() {
 #[ignore = "long: 230 steps"]
 fn a_step_takes_as_many_calls_after_two_hundred_others_as_after_twenty() {
     const MEASURED: usize = 16;
-    if !can_run() || !has_strace("the calls of a step") {
-        return;
-    }
-    let world = World::new();
+    let Some(world) = (can_run() && has_strace("the calls of a step")).then(World::new) else { return };
     let calls_from = |first: usize| -> u64 {
         (first..first + MEASURED)
             .map(|n| calls_of(&world, &["run", "-q", "--session", "s", "--", "sh", "-c", &format!("echo {n} > f{}", n % 20)]))
@@ -249,10 +239,7 @@ fn a_step_takes_as_many_calls_after_two_hundred_others_as_after_twenty() {
 /// Each 256 MiB that are read take 2,048 calls.
 #[test]
 fn holes_are_hashed_without_being_read() {
-    if !can_run() || !has_strace("the calls of a sparse file") {
-        return;
-    }
-    let world = World::new();
+    let Some(world) = (can_run() && has_strace("the calls of a sparse file")).then(World::new) else { return };
     world.write("sparse", "begin");
     let file = std::fs::File::options().write(true).open(world.path("sparse")).expect("the file");
     file.set_len(256 << 20).expect("a hole");

@@ -1,11 +1,6 @@
 //! Kinds of objects and of file systems, and the surroundings of a process: signals, clocks, limits, users, load.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests set up real files, and say what they skip"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "tests say what they skip")]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -25,7 +20,7 @@ mod users;
 use std::convert::identity as whole;
 
 use common::sweep::steps_of;
-use common::{Call, Manifest, World};
+use common::{Call, Manifest, Said, World};
 
 /// The step that makes an operation count: what was to be done on the tree is done.
 const SEAL: [&str; 2] = ["renameat ", "session.json.new"];
@@ -45,6 +40,13 @@ fn has_strace(what: &str) -> bool {
         common::skip(&format!("{what}: no strace here"));
     }
     has
+}
+
+/// What was said on standard error, where that is all, by what ended with this status.
+#[track_caller]
+fn on_stderr(said: &Said, status: i32) -> String {
+    assert!(said.status == status && said.out.is_empty(), "{said}");
+    said.masked_err().to_owned()
 }
 
 /// Times of long ago for all that is there, each another one.

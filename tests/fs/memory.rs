@@ -14,10 +14,7 @@ fn within(world: &World, kib: u32, words: &str) -> Said {
 
 #[test]
 fn four_thousand_changes_take_less_than_14_mib() {
-    if !can_run() {
-        return skip("memory of a large session: recant run does not work here");
-    }
-    let world = World::new();
+    let Some(world) = can_run().then(World::new) else { return skip("memory of a large session: recant run does not work here") };
     for directory in 0..60 {
         for file in 0..50 {
             world.write(format!("directory-{directory:03}/a-file-with-a-name-{file:02}"), "before");
@@ -61,10 +58,7 @@ fn a_file_of_128_mib_takes_no_memory_of_its_own() {
 
 #[test]
 fn a_patch_of_50_mb_is_never_in_memory_as_a_whole() {
-    if !can_run() {
-        return skip("memory of a large patch: recant run does not work here");
-    }
-    let world = World::new();
+    let Some(world) = can_run().then(World::new) else { return skip("memory of a large patch: recant run does not work here") };
     // 2,500 files of 20 KB, a fifth of them moved: all are of one size.
     let make = "big=$(seq -f %0199.0f 1 100); for d in $(seq 25); do mkdir $d; for f in $(seq 100); do echo \"$d $f\" >$d/$f; echo \"$big\" >>$d/$f; done; done";
     world.program("sh", ["-ec", make]).run().ok();

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use crate::common::{Said, World, can_run, recant};
+use crate::on_stderr;
 use insta::assert_snapshot;
 
 #[test]
@@ -45,20 +46,14 @@ fn two_projects() -> World {
 
 /// Stages new content for `f` of a project, begun in `dir`; gives the session's id.
 fn staged(world: &World, dir: &str, project: &str) -> String {
-    let id = world.recant_in(dir, "session new").ok().id();
+    let id = recant_in(world, dir, "session new").ok().id();
     world.stage_write(&id, format!("{project}/f"), "new");
     id
 }
 
-trait In {
-    /// Runs recant in a directory below the tree.
-    fn recant_in(&self, dir: &str, words: &str) -> Said;
-}
-
-impl In for World {
-    fn recant_in(&self, dir: &str, words: &str) -> Said {
-        self.call(words.split_whitespace()).cwd(self.path(dir)).run()
-    }
+/// Runs recant in a directory below the tree.
+fn recant_in(world: &World, dir: &str, words: &str) -> Said {
+    world.call(words.split_whitespace()).cwd(world.path(dir)).run()
 }
 
 #[test]
@@ -66,27 +61,23 @@ fn last_is_of_this_project_for_what_changes_something() {
     let world = two_projects();
     let web = staged(&world, "web/docs", "web");
     let src = staged(&world, "src", "src");
-    world.recant_in("src", "commit last").ok();
+    recant_in(&world, "src", "commit last").ok();
     // The newest session is that of src. What is typed in web is about web.
-    assert_eq!(world.recant_in("web", "commit last --dry-run").ok().masked_err().lines().next(), Some("recant: last is <id1>"));
-    let said = world.recant_in("web", "rollback last").with(1);
+    assert_eq!(recant_in(&world, "web", "commit last --dry-run").ok().masked_err().lines().next(), Some("recant: last is <id1>"));
+    let said = recant_in(&world, "web", "rollback last").with(1);
     assert_eq!(world.read("src/f"), "new", "{said}");
-    assert_snapshot!(said, @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&said, 1), @r#"
     recant: no session of this project can be rolled back: /world/tree/web
             nothing was changed; here: <id1~> (pending)
             the newest elsewhere, begun in /world/tree/src: recant rollback <id2>
     "#);
-    let said = world.recant_in("", "discard last").with(1).stderr();
+    let said = recant_in(&world, "", "discard last").with(1).stderr();
     assert!(said.contains(&format!("begun in {}: recant discard {web}", world.path("web/docs").display())), "{said}");
-    world.recant_in("web/docs", "commit last").ok();
+    recant_in(&world, "web/docs", "commit last").ok();
     assert_eq!(world.status(&web), "committed");
-    world.recant_in("src/docs", "rollback last").ok();
-    assert_eq!(
-        (world.read("src/f"), world.read("web/f"), world.status(&src)),
-        ("old".into(), "new".into(), "rolled_back".into())
-    );
+    recant_in(&world, "src/docs", "rollback last").ok();
+    assert_eq!(world.read("src/f"), "old");
+    assert_eq!((world.read("web/f"), world.status(&src)), ("new".into(), "rolled_back".into()));
 }
 
 #[test]
@@ -96,20 +87,20 @@ fn last_is_the_newest_on_which_the_verb_can_act_and_what_is_passed_over_is_said(
     world.recant(&format!("commit {}", ids[1])).ok();
     world.recant(&format!("rollback {}", ids[1])).ok();
     world.recant(&format!("commit {}", ids[0])).ok();
-    let said = world.recant_in("web", "rollback last").ok();
+    let said = recant_in(&world, "web", "rollback last").ok();
     assert!(
         said.masked_err().starts_with("recant: passed over: <id3~> (pending), <id2~> (rolled back)\nrecant: last is <id1>\n"),
         "{said}"
     );
-    let said = world.recant_in("web", "redo last --dry-run").ok();
+    let said = recant_in(&world, "web", "redo last --dry-run").ok();
     assert!(said.masked_err().starts_with("recant: passed over: <id3~> (pending)\nrecant: last is <id2>\n"), "{said}");
-    let said = world.recant_in("web", "discard last").ok();
+    let said = recant_in(&world, "web", "discard last").ok();
     assert!(said.masked_err().starts_with("recant: last is <id3>\n"), "{said}");
-    world.recant_in("web", "discard last").with(1);
-    let empty = world.recant_in("web", "session new").ok().id();
+    recant_in(&world, "web", "discard last").with(1);
+    let empty = recant_in(&world, "web", "session new").ok().id();
     world.call(["session", "write", "last", "g"]).cwd(world.path("web")).stdin("x").run().ok();
     assert_eq!(world.status(&empty), "pending");
-    world.recant_in("web", "session rename last named").ok();
+    recant_in(&world, "web", "session rename last named").ok();
     assert_eq!(world.recant("show named --json").ok().json()["session"]["id"], *empty);
 }
 
@@ -118,8 +109,8 @@ fn a_verb_that_only_reads_takes_the_newest_anywhere_where_this_project_has_none(
     let world = two_projects();
     let web = staged(&world, "web", "web");
     let src = staged(&world, "src", "src");
-    assert_eq!(world.recant_in("web", "show --json").ok().json()["session"]["id"], *web);
-    assert_eq!(world.recant_in("src/docs", "diff last --json").ok().json()["session"]["id"], *src);
+    assert_eq!(recant_in(&world, "web", "show --json").ok().json()["session"]["id"], *web);
+    assert_eq!(recant_in(&world, "src/docs", "diff last --json").ok().json()["session"]["id"], *src);
     let said = world.recant("diff --name-only").ok();
     assert_eq!(said.masked_err(), "recant: last is <id2>, begun in /world/tree/src: this project has none\n");
 }
@@ -136,16 +127,16 @@ fn a_session_of_an_older_recant_is_of_the_project_of_its_command_or_of_its_first
         std::fs::write(&header, text.replace(&cwd, "")).expect("the header as it was");
     };
     forget_where(&web, "src");
-    world.recant_in("src", "commit last").with(1);
-    world.recant_in("web", "commit last").ok();
+    recant_in(&world, "src", "commit last").with(1);
+    recant_in(&world, "web", "commit last").ok();
     if !can_run() {
         return;
     }
-    world.recant_in("src/docs", "run -- touch made").ok();
-    let run = world.recant_in("src", "show --json").ok().json()["session"]["id"].as_str().expect("an id").to_owned();
+    recant_in(&world, "src/docs", "run -- touch made").ok();
+    let run = recant_in(&world, "src", "show --json").ok().json()["session"]["id"].as_str().expect("an id").to_owned();
     forget_where(&run, "src/docs");
-    world.recant_in("web", "discard last").with(1);
-    world.recant_in("src", "discard last").ok();
+    recant_in(&world, "web", "discard last").with(1);
+    recant_in(&world, "src", "discard last").ok();
 }
 
 #[test]
@@ -155,13 +146,14 @@ fn what_is_restored_or_imported_belongs_to_the_project_where_that_was_done() {
     let stream = world.call(["session", "export", &id]).run().ok().out;
     world.recant(&format!("prune --sessions {id}")).ok();
     world.call(["session", "import"]).cwd(world.path("src")).stdin(stream).run().ok();
-    world.recant_in("web", "commit last").with(1);
-    world.recant_in("src", "commit last").ok();
+    recant_in(&world, "web", "commit last").with(1);
+    recant_in(&world, "src", "commit last").ok();
     assert_eq!(world.read("web/f"), "new");
-    world.recant_in("src", "snapshot create").ok();
-    world.write("src/f", "newer").recant_in("src", "snapshot restore last").ok();
+    recant_in(&world, "src", "snapshot create").ok();
+    world.write("src/f", "newer");
+    recant_in(&world, "src", "snapshot restore last").ok();
     assert_eq!(world.read("src/f"), "old");
-    world.recant_in("src", "rollback last").ok();
+    recant_in(&world, "src", "rollback last").ok();
     assert_eq!((world.read("src/f"), world.read("web/f")), ("newer".into(), "new".into()));
 }
 
@@ -193,36 +185,34 @@ fn a_name_is_taken_over_from_what_is_done_and_means_what_the_verb_can_act_on() {
 fn a_name_that_sessions_of_several_projects_have_means_that_of_this_one() {
     let world = two_projects();
     let named = |dir: &str, name: &str| {
-        let id = world.recant_in(dir, &format!("session new -n {name}")).ok().id();
+        let id = recant_in(&world, dir, &format!("session new -n {name}")).ok().id();
         world.stage_write(&id, format!("{dir}/f"), "new");
         id
     };
     let src = named("src", "build");
-    world.recant_in("src", "commit build").ok();
+    recant_in(&world, "src", "commit build").ok();
     let web = named("web", "build");
-    assert_snapshot!(world.recant_in("web", "rollback build"), @"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&recant_in(&world, "web", "rollback build"), 1), @"
     recant: no session of this project that is named build can be rolled back
             nothing was changed; here: <id2~> (pending)
             the newest elsewhere, begun in /world/tree/src: recant rollback <id1>
     ");
     assert_eq!((world.read("src/f"), world.status(&src)), ("new".into(), "committed".into()));
     // Of a third project both are elsewhere.
-    let said = world.recant_in("", "commit build").with(1);
+    let said = recant_in(&world, "", "commit build").with(1);
     assert!(said.stderr().contains(&format!("begun in {}: recant commit {web}", world.path("web").display())), "{said}");
-    assert_eq!(world.recant_in("", "show build --json").ok().json()["session"]["id"], *web);
-    world.recant_in("web", "commit build").ok();
-    world.recant_in("src/docs", "rollback build").ok();
+    assert_eq!(recant_in(&world, "", "show build --json").ok().json()["session"]["id"], *web);
+    recant_in(&world, "web", "commit build").ok();
+    recant_in(&world, "src/docs", "rollback build").ok();
     assert_eq!((world.read("src/f"), world.read("web/f")), ("old".into(), "new".into()));
     // What is passed over in this project is said.
     let newer = named("web", "build");
-    let said = world.recant_in("web", "rollback build").ok();
+    let said = recant_in(&world, "web", "rollback build").ok();
     assert!(said.masked_err().starts_with("recant: passed over: <id"), "{said}");
     assert_eq!((world.status(&web), world.status(&newer)), ("rolled_back".into(), "pending".into()));
     // The only one of its name is meant wherever it was begun, which is said.
     let only = named("src", "upgrade");
-    let said = world.recant_in("web", "commit upgrade").ok();
+    let said = recant_in(&world, "web", "commit upgrade").ok();
     assert!(said.stderr().contains(&format!("upgrade is session {}, begun in ", &only[16..])), "{said}");
     assert_eq!(world.status(&only), "committed");
 }
@@ -231,13 +221,13 @@ fn a_name_that_sessions_of_several_projects_have_means_that_of_this_one() {
 fn last_never_means_what_was_taken_back() {
     let world = two_projects();
     let id = staged(&world, "web", "web");
-    world.recant_in("web", "commit last").ok();
-    world.recant_in("web", "undo -y").ok();
+    recant_in(&world, "web", "commit last").ok();
+    recant_in(&world, "web", "undo -y").ok();
     for verb in ["commit", "discard"] {
-        let said = world.recant_in("web", &format!("{verb} last")).with(1);
+        let said = recant_in(&world, "web", &format!("{verb} last")).with(1);
         assert!(said.masked_err().contains("here: <id1~> (rolled back)"), "{said}");
         // Nor is it advised elsewhere, or to an agent.
-        let said = world.recant_in("src", &format!("{verb} last")).with(1);
+        let said = recant_in(&world, "src", &format!("{verb} last")).with(1);
         assert!(!said.stderr().contains(&id[16..]), "{said}");
     }
     let said = world.call(["commit", "last"]).cwd(world.path("web")).env("CLAUDECODE", "1").run().with(1);
@@ -254,13 +244,13 @@ fn discard_last_drops_no_older_session_in_the_place_of_one_that_holds_a_rest() {
     let older = staged(&world, "web", "web");
     let part = staged(&world, "web", "web");
     world.stage_write(&part, "web/g", "new");
-    world.recant_in("web", "commit last g").ok();
-    let said = world.recant_in("web", "discard last").with(1);
+    recant_in(&world, "web", "commit last g").ok();
+    let said = recant_in(&world, "web", "discard last").with(1);
     assert!(said.stderr().contains("partial"), "{said}");
     assert_eq!((world.status(&older), world.status(&part)), ("pending".into(), "partial".into()));
     // Taken back, it still holds what was never committed: that is said where one looks for it.
-    world.recant_in("web", &format!("rollback {part}")).ok();
-    let said = world.recant_in("web", "").ok();
+    recant_in(&world, "web", &format!("rollback {part}")).ok();
+    let said = recant_in(&world, "web", "").ok();
     let line = said.masked_out().lines().find(|line| line.starts_with("rolled back")).unwrap_or_default();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(line, "rolled back <id2~> 1 of 2 changes never committed recant commit <id2~>", "{said}");
@@ -278,9 +268,9 @@ fn each_project_has_names_of_its_own() {
             world.call(words).cwd(world.path(project)).run().ok();
         }
     }
-    let held = |project: &str| world.recant_in(project, "list --json").ok().json()["sessions"].as_array().unwrap().len();
+    let held = |project: &str| recant_in(&world, project, "list --json").ok().json()["sessions"].as_array().unwrap().len();
     assert_eq!((held("src"), held("web")), (1, 1));
-    world.recant_in("web", "commit work").ok();
+    recant_in(&world, "web", "commit work").ok();
     assert_eq!(world.read("src/f"), "old");
     assert_eq!(world.read("web/f").lines().count(), 2);
     let said = world.call(["run", "-n", "work", "--", "true"]).cwd(world.path("src")).run().with(125);
@@ -308,21 +298,17 @@ fn nearest_is_what_is_near_and_else_what_is_pending_here() {
     let world = two_projects();
     let id = staged(&world, "web", "web");
     world.recant(&format!("session rename {id} upgrade")).ok();
-    assert_snapshot!(world.recant_in("web", "commit upgrede"), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&recant_in(&world, "web", "commit upgrede"), 1), @r#"
     recant: no session "upgrede"; the nearest: <id1> (upgrade)
             nothing was changed
             recant list --all shows all sessions
     "#);
-    assert_snapshot!(world.recant_in("web", "commit zzz"), @r#"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&recant_in(&world, "web", "commit zzz"), 1), @r#"
     recant: no session "zzz"
             nothing was changed
             pending here: <id1~> (upgrade); recant list --all shows all sessions
     "#);
-    let said = world.recant_in("src", "commit zzz").with(1);
+    let said = recant_in(&world, "src", "commit zzz").with(1);
     assert!(!said.stderr().contains("upgrade"), "{said}");
 }
 
@@ -344,18 +330,16 @@ fn at_terminal(world: &World, dir: &str, words: &str, answer: &str) -> Option<(i
 fn undo_without_a_terminal_wants_y_or_the_verb_that_asks_nothing() {
     let world = two_projects();
     staged(&world, "web", "web");
-    world.recant_in("web", "commit last").ok();
-    assert_snapshot!(world.recant_in("web", "undo"), @r#"
-    status 2
-    --- stderr
+    recant_in(&world, "web", "commit last").ok();
+    assert_snapshot!(on_stderr(&recant_in(&world, "web", "undo"), 2), @r#"
     recant: undo asks first, and there is no terminal
             nothing was changed
             recant undo -y asks nothing; nor does recant rollback ID
     "#);
-    world.recant_in("src", "undo -y").with(1);
-    world.recant_in("web", "undo --dry-run").ok();
+    recant_in(&world, "src", "undo -y").with(1);
+    recant_in(&world, "web", "undo --dry-run").ok();
     assert_eq!(world.read("web/f"), "new");
-    world.recant_in("web", "undo -y").ok();
+    recant_in(&world, "web", "undo -y").ok();
     assert_eq!(world.read("web/f"), "old");
 }
 
@@ -366,7 +350,7 @@ fn undo_at_a_terminal_shows_what_it_does_and_asks() {
     for n in 0..12 {
         world.stage_write(&id, format!("web/n{n:02}"), "x");
     }
-    world.recant_in("web", "commit last").ok();
+    recant_in(&world, "web", "commit last").ok();
     let Some((status, said)) = at_terminal(&world, "web", "undo", "n\n") else { return };
     assert_eq!((status, &*world.read("web/f")), (1, "new"), "{said}");
     let tail = &id[16..];
@@ -403,10 +387,10 @@ fn recant_alone_says_what_is_open_in_this_project_each_with_the_next_command() {
     let committed = staged(&world, "web", "web");
     world.recant(&format!("commit {committed}")).ok();
     let pending =
-        world.recant_in("web/docs", "session new -n a-name-that-is-rather-long-so-that-it-does-not-fit-80-columns").ok().id();
+        recant_in(&world, "web/docs", "session new -n a-name-that-is-rather-long-so-that-it-does-not-fit-80-columns").ok().id();
     world.stage_write(&pending, "web/g", "x");
     let other = staged(&world, "src", "src");
-    assert_snapshot!(world.recant_in("web", ""), @r"
+    assert_snapshot!(recant_in(&world, "web", ""), @r"
     status 0
     --- stdout
     /world/tree/web
@@ -414,24 +398,24 @@ fn recant_alone_says_what_is_open_in_this_project_each_with_the_next_command() {
     committed    <id1~>  1 change                                 recant rollback <id1~>
                  1 session pending in other projects            recant list --all
     ");
-    let here = world.recant_in("web", "--json").ok().json();
+    let here = recant_in(&world, "web", "--json").ok().json();
     assert_eq!((here["sessions"].as_array().expect("a list").len(), &here["elsewhere"]), (2, &1.into()));
     assert_eq!(here["sessions"][0]["next"][0], format!("recant diff {}", &pending[16..]));
-    let said = world.recant_in("src", "").ok().stdout();
+    let said = recant_in(&world, "src", "").ok().stdout();
     assert!(said.contains(&format!("recant diff {}", &other[16..])) && !said.contains(&pending[16..]), "{said}");
     for n in 0..12 {
-        let id = world.recant_in("web", "session new").ok().id();
+        let id = recant_in(&world, "web", "session new").ok().id();
         world.stage_write(&id, format!("web/n{n}"), "x");
         if n < 6 {
             world.recant(&format!("commit {id}")).ok();
         }
     }
-    let said = world.recant_in("web", "").ok().stdout();
+    let said = recant_in(&world, "web", "").ok().stdout();
     assert!(said.lines().count() <= 20 && said.lines().all(|line| line.chars().count() <= 80), "{said}");
     assert!(said.contains("and 2 more") && said.contains("and 4 more"), "{said}");
     // Without its checkpoint nothing can be done with it but to remove its record.
     world.recant(&format!("prune --checkpoints {committed} -y")).ok();
-    assert!(!world.recant_in("web", "").ok().stdout().contains(&committed[16..]));
+    assert!(!recant_in(&world, "web", "").ok().stdout().contains(&committed[16..]));
     let said = world.recant(&format!("discard {committed}")).with(1);
     assert!(said.stderr().contains(&format!("recant prune --sessions {committed} removes its record")), "{said}");
     world.recant(&format!("prune --sessions {committed} -y")).ok();
@@ -441,14 +425,12 @@ fn recant_alone_says_what_is_open_in_this_project_each_with_the_next_command() {
 fn an_agent_makes_nothing_real_unless_a_person_s_settings_allow_it() {
     let world = two_projects();
     let id = staged(&world, "web", "web");
-    world.recant_in("web", "snapshot create").ok();
+    recant_in(&world, "web", "snapshot create").ok();
     let agent = |variable: &str, words: &str| {
         world.call(words.split_whitespace()).cwd(world.path("web")).env(variable, "1").env("RECANT_AGENT_COMMIT", "allow").run()
     };
     let before = world.manifest();
-    assert_snapshot!(agent("CLAUDECODE", "commit last -y"), @r"
-    status 1
-    --- stderr
+    assert_snapshot!(on_stderr(&agent("CLAUDECODE", "commit last -y"), 1), @r"
     recant: an agent calls (CLAUDECODE is set): a person decides what becomes real
             nothing was changed
             in a terminal of your own: recant commit <id1~>
@@ -472,19 +454,12 @@ fn an_agent_makes_nothing_real_unless_a_person_s_settings_allow_it() {
         assert!(said.masked_err().ends_with(&format!("in a terminal of your own: {typed}")), "{words}: {said}");
     }
     // What ends that something can be taken back is a person's, too.
-    for words in [
-        "prune -y",
-        "prune --sessions --keep 0",
-        "prune --checkpoints last",
-        "prune --snapshots --keep 0",
-        "recover deploy --finish",
-        "discard --all -y",
-    ] {
+    let ends = "prune -y; prune --sessions --keep 0; prune --checkpoints last; prune --snapshots --keep 0; \
+                recover deploy --finish; discard --all -y";
+    for words in ends.split("; ") {
         let said = agent("CLAUDECODE", words).with(1);
-        assert!(
-            said.stderr().contains(&format!("in a terminal of your own: recant {}\n", words.trim_end_matches(" -y"))),
-            "{words}: {said}"
-        );
+        let typed = format!("in a terminal of your own: recant {}\n", words.trim_end_matches(" -y"));
+        assert!(said.stderr().contains(&typed), "{words}: {said}");
     }
     // A run's own failures are told from its command's statuses.
     let said = agent("CLAUDECODE", "run --commit -- touch made -y").with(125);
@@ -518,7 +493,7 @@ fn a_terminal_of_an_agent_is_no_proof_of_a_person() {
     assert_eq!((status, &*world.read("web/f")), (1, "old"), "{said}");
     assert!(said.contains("CLAUDECODE is set") && said.contains(&format!("of your own: recant commit {}", &id[16..])), "{said}");
     world.set("CLAUDECODE", "");
-    world.recant_in("web", "commit last").ok();
+    recant_in(&world, "web", "commit last").ok();
     world.set("CLAUDECODE", "1");
     let (status, said) = at_terminal(&world, "web", "undo", "y\n").expect("as before");
     assert_eq!((status, &*world.read("web/f")), (1, "new"), "{said}");

@@ -248,7 +248,6 @@ fn a_signal_to_what_gives_up_sessions_leaves_each_whole_or_given_up_and_said() {
     }
 }
 
-/// Every other verb that changes something in the store: it is done and said, or nothing of it is there.
 #[test]
 fn a_signal_to_what_changes_the_store_alone_leaves_nothing_or_all_of_it_and_says_which() {
     let as_it_is = |_: &mut Scene| {};
@@ -310,7 +309,6 @@ fn a_signal_to_what_changes_the_store_alone_leaves_nothing_or_all_of_it_and_says
     }
 }
 
-/// Before the command there is nothing, and it is not started; what it has changed is in a session that needs nobody to collect it.
 #[test]
 fn a_signal_before_a_command_keeps_it_from_being_started_and_one_after_it_loses_nothing() {
     if !common::can_run() {
@@ -361,7 +359,6 @@ fn wait_until(is_so: impl Fn() -> bool, what: &str) {
     }
 }
 
-/// What reads from somebody who writes nothing, and what waits for a lock, is ended by the first signal, and leaves nothing.
 #[test]
 fn a_signal_ends_what_waits_for_input_or_for_a_lock() {
     use std::process::Stdio;
@@ -419,7 +416,6 @@ fn waiting(scene: &Scene, words: &str) -> (Child, std::io::PipeReader, usize) {
     (child, reader, filled)
 }
 
-/// A reader that does not read keeps it where it says what is done, and not one of the signals takes that away.
 #[test]
 fn a_report_that_waits_for_its_reader_is_whole_whatever_signal_comes() {
     use std::io::Read;
@@ -542,7 +538,6 @@ fn a_signal_that_is_ignored_stays_ignored() {
     assert_eq!(scene.world.status(scene.id()), "committed");
 }
 
-/// A prune whose parts go one after the other: what went before the signal is said, whichever part it came in.
 #[test]
 fn a_prune_that_is_ended_says_what_went_before() {
     let scene = Scene::edited(&["a", "b"]);

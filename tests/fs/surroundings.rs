@@ -88,10 +88,7 @@ fn few_descriptors_a_small_stack_and_little_memory_are_enough_or_it_is_undone() 
 /// What a run holds lies as deep in the store as on the tree, and goes with few descriptors and a small stack too.
 #[test]
 fn what_is_held_of_deep_directories_is_removed_with_few_descriptors() {
-    if !can_run() {
-        return skip("deep directories: recant run does not work here");
-    }
-    let world = World::new();
+    let Some(world) = can_run().then(World::new) else { return skip("deep directories: recant run does not work here") };
     let script = "for i in $(seq 300); do mkdir d; cd -P d; done; echo new > leaf";
     let run = |world: &World| world.call(["run", "-q", "--", "sh", "-ec", script]).run().ok();
     let limit = "ulimit -n 40; ulimit -s 1024";
@@ -215,10 +212,9 @@ fn a_write_cut_short_by_a_limit_on_file_sizes_is_undone_and_said() {
 
 #[test]
 fn a_command_in_a_run_is_ended_by_a_limit_on_file_sizes_as_it_is_bare() {
-    if !common::can_run() {
+    let Some(world) = common::can_run().then(World::new) else {
         return common::skip("a limit on file sizes in a run: recant run does not work here");
-    }
-    let world = World::new();
+    };
     let large = "ulimit -f 1; head -c 100000 /dev/zero >large; echo $?";
     for (trap, status) in [("", "153\n"), ("trap '' XFSZ; ", "1\n")] {
         let script = format!("{trap}exec {} run -q -- sh -c '{large}'", common::recant());
@@ -507,10 +503,7 @@ fn a_lock_file_that_is_removed_or_replaced_while_it_is_held_keeps_others_out_all
 
 #[test]
 fn where_nothing_can_be_locked_nothing_is_changed() {
-    if !has_strace("locks that are refused") {
-        return;
-    }
-    let world = World::new();
+    let Some(world) = has_strace("locks that are refused").then(World::new) else { return };
     let (id, before) = scene(&world, 2);
     let recant = common::recant();
     for error in ["ENOLCK", "ENOSYS", "EOPNOTSUPP", "EIO"] {
@@ -572,10 +565,7 @@ exec chroot "$1" /bin/sh -ec "$2"
 
 #[test]
 fn in_a_chroot_whose_root_is_no_mount_point_changes_are_committed_and_taken_back() {
-    if !is_root("a chroot") {
-        return;
-    }
-    let world = World::new();
+    let Some(world) = is_root("a chroot").then(World::new) else { return };
     copy_recant(&world);
     world.write("root/srv/app/conf", "port = 80\n").write("root/srv/app/old", "x").write("root/tmp/none", "");
     world.program("cp", [world.root().join("recant"), world.path("root/recant")]).run().ok();

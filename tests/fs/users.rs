@@ -3,7 +3,7 @@
 
 use crate::common::sweep::{COMMIT, Came, REDO, ROLLBACK, Sweep, Tally, Verb};
 use crate::common::{self, Call, Manifest, Said, World};
-use crate::{SEAL, step_of, whole};
+use crate::{SEAL, on_stderr, step_of, whole};
 
 const USER: u32 = 65534;
 
@@ -180,14 +180,8 @@ fn a_users_own_directory_without_w_is_no_obstacle() {
             world.chmod("dark", 0o311);
         }
     };
-    let stagings = [
-        "write ID closed/edited",
-        "write ID closed/made",
-        "delete ID closed/gone",
-        "delete ID closed/sub -r",
-        "write ID dark/in",
-    ];
-    let Some(mut desk) = Desk::new(make, &stagings) else { return };
+    let closed = ["write ID closed/edited", "write ID closed/made", "delete ID closed/gone", "delete ID closed/sub -r"];
+    let Some(mut desk) = Desk::new(make, &[&closed[..], &["write ID dark/in"]].concat()) else { return };
     desk.round_trip("closed", whole);
     // And one that comes with the session and is closed at last.
     desk.stage(&["mkdir ID new --mode 0500", "write ID new/in"]).round_trip("a new one", whole);
@@ -362,7 +356,6 @@ fn something_on_the_way(mode: &str) -> Option<Desk> {
     Desk::apart(make, &["write ID shut/in", "delete ID shut/gone", &format!("chmod ID {mode} shut")])
 }
 
-/// What was copied between two file systems goes at the end, from directories that are closed by then.
 #[test]
 fn what_was_on_the_way_goes_from_a_directory_that_the_operation_has_closed() {
     killed_at_any_step(COMMIT, &|| something_on_the_way("0555"), whole, |desk| {
@@ -447,7 +440,6 @@ fn what_lies_in_a_closed_directory_is_made_ready_in_one_of_others_unless_more_pe
     killed_at_any_step(COMMIT, &scene, of, |desk| !desk.world.exists("shut/gone") && desk.world.read("shut/new") == "new");
 }
 
-/// What has to go from a closed directory goes, and the directory is closed as it was found.
 #[test]
 fn a_directory_that_its_owner_closes_after_a_kill_keeps_the_mode_that_he_gave_it() {
     let tally = sweep("commit ID", "kill:N", &|| something_on_the_way("0750"), |desk, said, what| {
@@ -734,9 +726,7 @@ fn diff_conflicts_names_what_a_commit_is_refused_for() {
     let make = |world: &World| _ = world.write("d/f", "old").write("d/g", "old").write("e/f", "old");
     let desk = Desk::new(make, &["write ID d/f", "write ID d/g", "write ID e/f"]);
     let Some(desk) = desk.filter(|_| common::is_root("a directory of somebody else")) else { return };
-    insta::assert_snapshot!(desk.recant("diff ID --conflicts"), @r"
-    status 0
-    --- stderr
+    insta::assert_snapshot!(on_stderr(&desk.recant("diff ID --conflicts"), 0), @r"
     recant: session <id1>: no conflicts
     ");
     desk.shell("chown 0:0 d && chmod 755 d");
