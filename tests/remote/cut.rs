@@ -141,10 +141,7 @@ fn recant_killed_there_is_told_by_status_and_recovered_by_the_next_verb() {
 
 #[test]
 fn a_run_ends_with_its_connection_as_with_its_terminal() {
-    let Some((world, _, host)) = machine() else { return };
-    if !common::can_run() {
-        return;
-    }
+    let Some((world, _, host)) = machine().filter(|_| common::can_run()) else { return };
     let command = world.call(["-H", "web1", "run", "--", "sh", "-c", "echo held > f; exec sleep 600"]).command();
     let mut command = command;
     let mut child = command.stdin(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();

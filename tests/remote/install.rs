@@ -161,8 +161,7 @@ fn what_cannot_be_put_there_is_said_with_what_would_do_it() {
     refused("-H web1 status", "its login shell carries out no commands", "-H USER@HOST");
     // A build that needs libraries.
     std::fs::remove_file(host.home.join(".noise")).unwrap();
-    let said = near.world.recant("-H web1 status");
-    assert_eq!(said.status, 1, "{said}");
+    let said = near.world.recant("-H web1 status").with(1);
     assert!(said.stderr().contains("is no static build") && said.stderr().contains("make static"), "{said}");
 }
 
@@ -173,8 +172,7 @@ fn a_read_only_home_of_another_user_is_named() {
     let Some(account) = ssh::ordinary() else { return };
     let host = near.net.bare_of("web1", &account);
     std::fs::set_permissions(&host.home, PermissionsExt::from_mode(0o555)).unwrap();
-    let said = near.recant("-H web1 status");
-    assert_eq!(said.status, 1, "{said}");
+    let said = near.recant("-H web1 status").with(1);
     assert!(said.stderr().contains("~/.local/lib/recant/bin cannot be made or written to"), "{said}");
     std::fs::set_permissions(&host.home, PermissionsExt::from_mode(0o755)).unwrap();
     near.recant("-H web1 session new").ok();

@@ -1,11 +1,6 @@
 //! Other machines: real sshds on loopback ports.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests set up real files, and say what they skip"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "tests say what they skip")]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -24,32 +24,15 @@ fn every_verb_says_there_what_it_says_here() {
         let far = far(words);
         // But for the machine, which commands in messages name, and its home directory, where the reader is not.
         let nameless = |text: String| text.replace("recant -H web1 ", "recant ").replace("~/", "");
-        assert_eq!(
-            (far.status, nameless(far.stdout()), nameless(far.stderr())),
-            (near.status, near.stdout(), near.stderr()),
-            "{words}"
-        );
+        assert_eq!(far.status, near.status, "{words}");
+        assert_eq!((nameless(far.stdout()), nameless(far.stderr())), (near.stdout(), near.stderr()), "{words}");
     };
-    let looks = [
-        "list --all",
-        "show last",
-        "diff upgrade",
-        "diff upgrade --stat",
-        "status --json",
-        "config",
-        "log",
-        "commit upgrade --dry-run",
-        "cat upgrade app.conf",
-        "checkpoint list",
-        "show nothing",
-        "recover",
-        "completions bash",
-        "man diff",
-    ];
-    looks.iter().for_each(|words| alike(words));
+    let looks = "list --all; show last; diff upgrade; diff upgrade --stat; status --json; config; log; commit upgrade --dry-run; \
+                 cat upgrade app.conf; checkpoint list; show nothing; recover; completions bash; man diff";
+    looks.split("; ").for_each(alike);
     far("commit upgrade").ok();
     assert_eq!(host.read("app.conf"), "port = 81\n");
-    looks.iter().for_each(|words| alike(words));
+    looks.split("; ").for_each(alike);
     alike(&format!("checkpoint show {id}"));
     alike("checkpoint verify");
     host.write("new/foreign", "x");
@@ -91,15 +74,10 @@ fn what_is_chosen_there_is_of_all_projects_there_and_wants_a_word() {
 
 #[test]
 fn a_run_there_is_held_there_and_ends_as_its_command_does() {
-    let Some((world, _, host)) = machine() else { return };
-    if !can_run() {
-        return;
-    }
+    let Some((world, _, host)) = machine().filter(|_| can_run()) else { return };
     host.write("f", "old\n");
-    let said = world
-        .call(["-H", "web1", "run", "--", "sh", "-c", "echo new > f; echo out; echo err >&2; cat; exit 7"])
-        .stdin("from here")
-        .run();
+    let script = "echo new > f; echo out; echo err >&2; cat; exit 7";
+    let said = world.call(["-H", "web1", "run", "--", "sh", "-c", script]).stdin("from here").run();
     assert_eq!((said.status, said.stdout()), (7, "out\nfrom here".into()), "{said}");
     assert!(said.stderr().starts_with("err\n") && said.stderr().contains("held in session"), "{said}");
     assert!(said.stderr().contains("recant: recant -H web1 diff "), "what is held there is reached there: {said}");
@@ -190,8 +168,7 @@ fn who_is_no_host_or_cannot_be_reached_is_named() {
     let Some((world, _, host)) = machine() else { return };
     let port = host.port;
     for words in ["-oProxyCommand=touch", "a b", "u@", "h:x"] {
-        let said = world.call([&*format!("--host={words}"), "status"]).run();
-        assert_eq!(said.status, 2, "{said}");
+        let said = world.call([&*format!("--host={words}"), "status"]).run().with(2);
         assert!(said.stderr().contains(&format!("{words:?} is no host")), "{said}");
     }
     // An unset variable means no machine, and least of all this one; in the environment it means none but this one.
@@ -202,16 +179,12 @@ fn who_is_no_host_or_cannot_be_reached_is_named() {
     assert!(!world.store().exists());
     assert!(world.call(["list", "--json"]).env("RECANT_HOST", "").run().ok().json()["sessions"].is_array());
     drop(host);
-    let said = world.recant("-H web1 commit last");
-    assert_eq!(said.status, 1, "{said}");
+    let said = world.recant("-H web1 commit last").with(1);
     assert!(said.stderr().contains(&format!("port {port}: Connection refused")), "{said}");
-    assert!(
-        said.stderr().contains("web1: no connection") && said.stderr().contains("nothing is known to have been done on web1"),
-        "{said}"
-    );
+    assert!(said.stderr().contains("web1: no connection"), "{said}");
+    assert!(said.stderr().contains("nothing is known to have been done on web1"), "{said}");
     world.config("[remote]\nssh = '/nowhere/ssh'\n");
-    let said = world.recant("-H web1 status");
-    assert_eq!(said.status, 1, "{said}");
+    let said = world.recant("-H web1 status").with(1);
     assert!(said.stderr().contains("cannot start /nowhere/ssh: no such file or directory"), "{said}");
 }
 
@@ -248,10 +221,7 @@ fn begun(call: common::Call) -> (Child, BufReader<std::process::ChildStdout>, St
 
 #[test]
 fn signals_reach_the_command_there() {
-    let Some((world, _, _host)) = machine() else { return };
-    if !can_run() {
-        return;
-    }
+    let Some((world, _, _host)) = machine().filter(|_| can_run()) else { return };
     // As from a terminal: to all of the group; as from kill(1): to recant, which ends its run by it.
     for (signal, script, status) in [
         (Signal::INT, "trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.05; done", 9),
@@ -314,8 +284,7 @@ fn what_cannot_be_written_here_is_no_success() {
     let said = nowhere("web1 session new");
     assert!(said.status == 4 && said.stderr().contains("only the report is lost"), "{said}");
     if can_run() {
-        let said = nowhere("web1 run -q -- echo short");
-        assert_eq!(said.status, 1, "{said}");
+        let said = nowhere("web1 run -q -- echo short").with(1);
         assert!(said.stderr().contains("cannot write") && said.stderr().contains("cut off here"), "{said}");
         let said = nowhere("web1 run -q -- head -c 9000000 /dev/zero");
         assert!(said.status != 0 && said.stderr().contains("cannot write"), "{said}");
@@ -421,10 +390,7 @@ fn another_user_s_machine_is_worked_on_as_that_user() {
 #[test]
 fn a_person_at_a_terminal_works_there_as_at_home() {
     let mut world = World::new();
-    let Some(net) = Net::new(&mut world) else { return };
-    if !can_run() {
-        return;
-    }
+    let Some(net) = Net::new(&mut world).filter(|_| can_run()) else { return };
     let bash = std::fs::exists("/bin/bash").unwrap();
     let host = net.host_with_shell("web1", if bash { "/bin/bash" } else { "/bin/sh" });
     let settings = net.settings();
