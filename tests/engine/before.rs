@@ -290,7 +290,6 @@ fn to_keep_a_file_takes_a_handful_of_calls() {
     assert!(with.saturating_sub(without) < 50, "{without} -> {with}");
 }
 
-/// Whatever step of its own recant is killed before, the next verb collects the run with its originals.
 #[test]
 fn a_killed_run_is_collected_with_its_originals() {
     each_that_can(|desk| {

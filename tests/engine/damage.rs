@@ -477,7 +477,6 @@ fn copy_store(world: &World) {
     world.program("cp", ["-a".as_ref(), away.as_os_str(), store.as_os_str()]).run().ok();
 }
 
-/// What lies in the copy was not put onto the tree: it is not said to be gone from there, and is put by the next try.
 #[test]
 fn what_an_interrupted_operation_had_not_put_is_put_from_a_copy_of_the_store() {
     for (verb, line, name) in [("commit", "write comes new", "comes"), ("rollback", "delete gone", "gone")] {

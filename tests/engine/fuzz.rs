@@ -175,18 +175,8 @@ impl<'a> Mutator<'a> {
                     bytes.splice(at..at, again);
                 }
                 4 => {
-                    let piece = self.random.of(&[
-                        &b"["[..],
-                        b"{",
-                        b"\"",
-                        b"\n",
-                        b"\0\0\0\0",
-                        b"\xff\xfe",
-                        b"null",
-                        b",",
-                        b"9999999999999999999",
-                        b"\\ud800",
-                    ]);
+                    let json: [&[u8]; 8] = [b"[", b"{", b"\"", b"\n", b"null", b",", b"9999999999999999999", b"\\ud800"];
+                    let piece = self.random.of(&[&json[..], &[b"\0\0\0\0", b"\xff\xfe"]].concat());
                     let piece = piece.repeat(if self.random.below(50) == 0 { 20_000 } else { 1 });
                     bytes.splice(at..at, piece);
                 }

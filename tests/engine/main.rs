@@ -1,11 +1,6 @@
 //! Commits, rollbacks and redos: what stands against them, what is damaged or edited meanwhile, and what they give back.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests set up real files, and say what they skip"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "tests say what they skip")]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
 
 #[path = "../common/mod.rs"]
 mod common;
