@@ -24,6 +24,7 @@ use super::error::{not_started, uncollected};
 use super::file;
 use super::layout::Route;
 use super::layout::directory;
+use super::limit::Meter;
 use super::memory::{self, Memory};
 use super::plan::{Laid, Plan};
 use super::run::{Ended, Event, Leaving, run};
@@ -163,7 +164,9 @@ fn held(
         Ok(Ran { changes, news, sorts, dropped, mut warnings }) => {
             warnings.extend(ended.outputs);
             let step = Some(step).filter(|step| session.header.head() == *step);
-            Ok(Held { exit: ended.exit, changes, step, news, sorts, coverage, warnings, dropped, too_much: ended.too_much })
+            // A renamed directory's content comes with the collecting.
+            let too_much = ended.too_much.or_else(|| ended.meter.as_ref().and_then(Meter::over));
+            Ok(Held { exit: ended.exit, changes, step, news, sorts, coverage, warnings, dropped, too_much })
         }
         // From here on the command has run: whatever fails, the session stays, and the next verb that names it collects it.
         Err(why) => Err(uncollected(session.id(), Some(ended.exit), laid.memory.is_some(), &why)),

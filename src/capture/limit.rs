@@ -25,6 +25,7 @@ const REST: u32 = 25;
 const STEP: u64 = 1 << 20;
 
 /// The bytes that a run has written so far, and its limit.
+#[derive(Debug)]
 pub(super) struct Meter {
     tops: Arc<[Top]>,
     max: u64,
@@ -40,6 +41,7 @@ pub(super) struct Meter {
 }
 
 /// An upper.
+#[derive(Debug)]
 struct Top {
     path: PathBuf,
     /// For a mounted file: the bytes that its copy took before the command started.
@@ -47,6 +49,7 @@ struct Top {
 }
 
 /// The result of a walk.
+#[derive(Debug)]
 struct Walked {
     held: u64,
     took: Duration,
@@ -93,9 +96,9 @@ impl Meter {
         }
     }
 
-    /// The limit in bytes.
-    pub fn max(&self) -> u64 {
-        self.max
+    /// The bytes that were written, if they are more than the limit.
+    pub fn over(&self) -> Option<u64> {
+        Some(self.written()).filter(|written| *written > self.max)
     }
 
     /// The bytes of blocks that the command put into the uppers; for a mounted file, its growth. An open file without a name is not seen.

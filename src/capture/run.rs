@@ -49,6 +49,8 @@ pub struct Ended {
     pub own_pids: bool,
     /// The bytes it wrote, where they exceed its limit: it was ended for that, unless it had ended by itself.
     pub too_much: Option<u64>,
+    /// The meter, to be asked again once directories that it renamed have their content.
+    pub(super) meter: Option<Meter>,
     /// The init, and with it the mounts.
     pub leaving: Leaving,
     /// Writes content out early, during the run.
@@ -165,12 +167,12 @@ fn run_there(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event))
         let own_pids = apart && ground.laid().is_some();
         while sys::next_signal(signals.as_fd()).is_some() {}
         // Measured again where it was ended for this: it has written on since.
-        let written = |meter: Meter| Some(meter.written().max(run.too_much.unwrap_or(0))).filter(|n| *n > meter.max());
-        let too_much = run.meter.and_then(written);
+        let written = |meter: &Meter| meter.over().or(run.too_much);
+        let too_much = run.meter.as_ref().and_then(written);
         // Changes on the tree during the run are found by their time, also where the clock was set back.
         let span = begun.until_now(started);
         let outputs = inherited.outputs.iter().filter_map(|output| output.told().transpose()).collect::<Result<_, _>>()?;
-        Ok(Ended { outputs, exit, span, own_pids, too_much, leaving, ahead: run.ahead })
+        Ok(Ended { outputs, exit, span, own_pids, too_much, meter: run.meter, leaving, ahead: run.ahead })
     });
     mask.set();
     if child_ignored {
