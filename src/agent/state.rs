@@ -22,28 +22,20 @@ pub struct State {
     pub pass: Vec<AbsPath>,
     /// Globs of the files that are committed by themselves at the end.
     pub records: Vec<String>,
+    /// Directories of what the agent keeps of a conversation beside its transcript, and reads back in it: there a record is a file that the
+    /// conversation of a transcript has made.
+    pub of_conversations: Vec<AbsPath>,
 }
 
 impl State {
-    /// recant's own list for an agent.
-    pub fn of(agent: Agent, here: &Surroundings<'_>) -> Self {
+    /// recant's own list for an agent that starts in the directory `cwd`.
+    pub fn of(agent: Agent, here: &Surroundings<'_>, cwd: &AbsPath) -> Self {
         let (directory, pass, records): (AbsPath, &[&str], &[&str]) = match agent {
             Agent::Claude => (
                 here.home_of(agent),
                 &[".credentials.json", "statsig", "telemetry"],
-                // Memory lies between the transcripts, and is obeyed: hence no directory here.
-                &[
-                    ".credentials.json",
-                    ".claude.json",
-                    "history.jsonl",
-                    "projects/**/*.jsonl",
-                    "projects/**/*.meta.json",
-                    "file-history/**",
-                    "sessions/**",
-                    "tasks/**",
-                    "todos/**",
-                    "stats-cache.json",
-                ],
+                // Memory lies between the transcripts, and is obeyed. What belongs to a conversation is below.
+                &[".credentials.json", ".claude.json", "history.jsonl", "stats-cache.json"],
             ),
             Agent::Codex => (
                 here.home_of(agent),
@@ -92,12 +84,29 @@ impl State {
             real.to_str().map(|real| format!("{}/{name}", globset::escape(real)))
         };
         let mut globs: Vec<String> = records.iter().filter_map(|name| glob(&directory, name)).collect();
+        let mut of_conversations = Vec::new();
         if agent == Agent::Claude {
             // Outside of its directory, but where a variable names that.
             globs.extend(glob(&here.home, ".claude.json"));
+            // The transcripts of this project alone: the agent reads those of others back there.
+            for project in [cwd, &here.project] {
+                let transcripts = format!("projects/{}/**", key(project));
+                globs.extend(
+                    ["*.jsonl", "*.meta.json"].iter().filter_map(|name| glob(&directory, &format!("{transcripts}/{name}"))),
+                );
+            }
+            let real =
+                directory.as_path().canonicalize().ok().and_then(|real| AbsPath::parse(real.as_os_str().as_encoded_bytes()).ok());
+            let real = real.unwrap_or(directory.clone());
+            of_conversations.extend(["file-history", "tasks", "todos"].map(|name| below(&real, name)));
         }
-        Self { pass: pass.iter().map(|name| below(&directory, name)).collect(), records: globs }
+        Self { pass: pass.iter().map(|name| below(&directory, name)).collect(), records: globs, of_conversations }
     }
+}
+
+/// The name of Claude Code's directory for the transcripts of a project, as its releases write it.
+fn key(project: &AbsPath) -> String {
+    String::from_utf8_lossy(project.as_bytes()).chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }
 
 fn data(here: &Surroundings<'_>, name: &str) -> AbsPath {
@@ -204,10 +213,13 @@ mod tests {
         let project = AbsPath::parse("/p").unwrap();
         let moved = |name: &str| (name == "CLAUDE_CONFIG_DIR").then(|| AbsPath::parse("/c[1]").unwrap());
         let here = Surroundings { home, project, directory: &moved };
-        let claude = State::of(Agent::Claude, &here);
+        let cwd = AbsPath::parse("/p/My_dir.x").unwrap();
+        let claude = State::of(Agent::Claude, &here, &cwd);
         assert_eq!(claude.pass[0].to_string(), "/c[1]/.credentials.json");
-        assert!(claude.records.contains(&"/c[[]1[]]/projects/**/*.jsonl".to_owned()), "{:?}", claude.records);
-        let opencode = State::of(Agent::Opencode, &here);
+        for key in ["-p", "-p-My-dir-x"] {
+            assert!(claude.records.contains(&format!("/c[[]1[]]/projects/{key}/**/*.jsonl")), "{:?}", claude.records);
+        }
+        let opencode = State::of(Agent::Opencode, &here, &cwd);
         assert_eq!(opencode.pass[0].to_string(), "/h/.local/share/opencode/auth.json");
     }
 }

@@ -10,7 +10,7 @@ use super::agents::settings::{name_of, surroundings};
 use super::args::Verb;
 use super::place::{absolute, whole};
 use super::problem::Problem;
-use super::{Call, Ended, guard, help, parts, text};
+use super::{Call, Ended, cwd, guard, help, parts, text};
 use crate::agent::known::Agent;
 use crate::agent::state::{State as Kept, obeyed_change};
 use crate::capture::layout::Pass;
@@ -39,6 +39,7 @@ pub struct Guest {
     agent: Agent,
     passes: Vec<AbsPath>,
     records: Vec<String>,
+    of_conversations: Vec<AbsPath>,
 }
 
 impl Guest {
@@ -47,13 +48,16 @@ impl Guest {
     /// # Errors
     /// No home directory is known; the own store cannot be made.
     pub fn receive(call: &Call, store: &Store, agent: Agent, (session, hide): (&Session, &[PathBuf])) -> Result<Self, Problem> {
-        let usual = Kept::of(agent, &surroundings()?);
+        let usual = Kept::of(agent, &surroundings()?, &absolute(&cwd()?)?);
         let set = call.config.agents.get(agent.word());
         let passes: Vec<AbsPath> = match set.and_then(|set| set.pass.as_ref()) {
             Some(paths) => paths.iter().map(|path| absolute(path)).collect::<Result<_, _>>()?,
             None => usual.pass,
         };
-        let records = set.and_then(|set| set.records.clone()).unwrap_or(usual.records);
+        let (records, of_conversations) = match set.and_then(|set| set.records.clone()) {
+            Some(records) => (records, Vec::new()),
+            None => (usual.records, usual.of_conversations),
+        };
         // What an earlier run of the session changed it has to see.
         let changes = session.changes()?;
         let is_held = |path: &AbsPath| changes.list.iter().any(|held| held.path.is_under(path) || path.is_under(&held.path));
@@ -65,7 +69,7 @@ impl Guest {
                 "the store that the session's runs had inside was spoilt: its turns are gone, and what is held is not touched",
             );
         }
-        Ok(Self { agent, passes, records })
+        Ok(Self { agent, passes, records, of_conversations })
     }
 
     /// The paths that stay real for it.
@@ -150,18 +154,24 @@ impl Guest {
         let changes = session.changes()?;
         let sides = session.sides(changes.list.len())?;
         let mut sources = Sources::of(session)?;
+        let conversations: Vec<Conversation<'_>> =
+            changes.list.iter().filter_map(|change| Conversation::of(change, &globs)).collect();
         let (mut picks, mut held) = (Vec::new(), Vec::new());
         for (change, side) in changes.list.iter().zip(&sides) {
             let path = &change.path;
             let is_memory = path.as_bytes().split(|b| *b == b'/').any(|name| name == b"memory");
             // A directory of which nothing is committed stays, too; one that is needed comes along.
             let is_directory = change.after.as_ref().is_some_and(State::is_dir);
-            if side.is_in() || is_memory || is_directory || change.marks.same_content || !globs.is_match(path.as_path()) {
+            let kept_of = self.of_conversations.iter().find(|kept| path.is_under(kept));
+            let is_record = kept_of.is_some() || globs.is_match(path.as_path());
+            if side.is_in() || is_memory || is_directory || change.marks.same_content || !is_record {
                 continue;
             }
+            let is_anothers = kept_of.is_some_and(|kept| !conversations.iter().any(|one| one.made(change, kept, &changes)));
             let is_theirs = change.marks.foreign || sources.on_tree(change, *side) != OnTree::AsRecorded;
             let why = match self.no_record(&changes, change, &mut sources) {
                 _ if is_theirs => Some("somebody else changed it meanwhile".into()),
+                _ if is_anothers => Some("it may belong to another conversation".into()),
                 Ok(None) if picks.len() == MOST_RECORDS => Some(format!("there are more than {MOST_RECORDS}")),
                 Ok(why) => why,
                 Err(error) => Some(error.to_string()),
@@ -259,6 +269,35 @@ fn before(change: &Change) -> Result<Vec<u8>, Error> {
         }
     }
     Ok(bytes)
+}
+
+/// A conversation, as its transcript among the changes tells.
+struct Conversation<'a> {
+    /// The name of the transcript, which begins the names of all that is kept of it.
+    id: &'a [u8],
+    /// True if the transcript was there before.
+    goes_on: bool,
+}
+
+impl<'a> Conversation<'a> {
+    fn of(change: &'a Change, transcripts: &GlobSet) -> Option<Self> {
+        let id = change.path.name().strip_suffix(b".jsonl").filter(|id| !id.is_empty())?;
+        let is_among_transcripts = change.path.parent()?.parent()?.name() == b"projects";
+        let is_one = is_among_transcripts && transcripts.is_match(change.path.as_path());
+        is_one.then_some(Self { id, goes_on: change.before.object.is_some() })
+    }
+
+    /// True if it has made a file below `kept`, where all conversations keep theirs: the file is new, and so is what is kept of a conversation
+    /// that is new itself.
+    fn made(&self, change: &Change, kept: &AbsPath, changes: &Changes) -> bool {
+        let Some(first) = change.path.below(kept).and_then(|below| below.split(|b| *b == b'/').find(|name| !name.is_empty()))
+        else {
+            return false;
+        };
+        let is_new = |path: &AbsPath| at(changes, path).is_some_and(|change| change.before.object.is_none());
+        let is_first_new = kept.join(first).is_ok_and(|path| is_new(&path));
+        first.starts_with(self.id) && change.before.object.is_none() && (self.goes_on || is_first_new)
+    }
 }
 
 /// Files that the agent recorded about itself: those that can be committed, and those that stay held, each with the reason.

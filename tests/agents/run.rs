@@ -42,9 +42,15 @@ fn desk(desk: &mut Desk) {
     std::fs::set_permissions(&bin, PermissionsExt::from_mode(0o755)).unwrap();
     desk.world.set("PATH", path);
     desk.made("echo about > README; echo one > lib.rs; echo '#!/bin/sh' > run.sh; chmod 755 run.sh; mkdir empty; git init -q .");
+    // The directory of this project's transcripts has `p` for another name here.
+    let tree = desk.world.tree().display().to_string();
+    let key = tree.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     desk.bare(
         &desk.world.root().join("home"),
-        "mkdir -p .claude/projects; echo 1 > .claude/.credentials.json; echo '{\"numStartups\": 1}' > .claude.json; echo '{}' > .claude/settings.json",
+        &format!(
+            "mkdir -p .claude/projects/{key}; ln -s ./{key} .claude/projects/p; echo 1 > .claude/.credentials.json; \
+             echo '{{\"numStartups\": 1}}' > .claude.json; echo '{{}}' > .claude/settings.json"
+        ),
     );
 }
 
@@ -495,21 +501,24 @@ fn said_of(said: &Said) -> String {
 fn what_only_looks_like_a_record_stays_held_whatever_it_is_and_the_agent_s_status_is_kept() {
     with_agent(|desk| {
         let home_of = desk.world.root().join("home");
-        desk.bare(&home_of, "echo old > .claude/history.jsonl; mkdir .claude/projects/p; echo '{}' > .claude/projects/p/old.jsonl; ln -s x .claude/projects/p/link.jsonl");
+        desk.bare(
+            &home_of,
+            "echo old > .claude/history.jsonl; echo '{}' > .claude/projects/p/old.jsonl; ln -s x .claude/projects/p/link.jsonl",
+        );
         for (script, why) in [
             ("printf '\\357\\273\\277{}' > ~/.claude.json", "what cannot be read as JSON"),
             ("echo '{\"a\":1e999, \"mcpServers\": {\"x\": 1}}' > ~/.claude.json", "what cannot be read as JSON"),
             ("echo '{\"oauthAccount\": {\"id\": \"x\"}}' > ~/.claude.json", "oauthAccount"),
-            ("cp /bin/sh ~/.claude/projects/sh.jsonl; chmod 4755 ~/.claude/projects/sh.jsonl", "its mode gives more"),
-            ("echo x > ~/.claude/projects/x.jsonl; chmod 755 ~/.claude/projects/x.jsonl", "its mode gives more"),
-            ("ln -s ~/.bashrc ~/.claude/projects/x.jsonl", "it is no plain file"),
-            ("mkfifo ~/.claude/projects/x.jsonl", "it is no plain file"),
+            ("cp /bin/sh ~/.claude/projects/p/sh.jsonl; chmod 4755 ~/.claude/projects/p/sh.jsonl", "its mode gives more"),
+            ("echo x > ~/.claude/projects/p/x.jsonl; chmod 755 ~/.claude/projects/p/x.jsonl", "its mode gives more"),
+            ("ln -s ~/.bashrc ~/.claude/projects/p/x.jsonl", "it is no plain file"),
+            ("mkfifo ~/.claude/projects/p/x.jsonl", "it is no plain file"),
             ("echo new > ~/.claude/history.jsonl", "lines that were in it are gone"),
             ("rm ~/.claude/projects/p/old.jsonl", "it was deleted"),
-            ("mkdir ~/.claude/tasks; echo 1 > ~/.claude/tasks/a; ln ~/.claude/tasks/a ~/.claude/tasks/b", "it has several names"),
-            ("mkdir -m 777 ~/.claude/tasks; echo 1 > ~/.claude/tasks/a", "open to others"),
-            ("truncate -s 20M ~/.claude/projects/x.jsonl", "it is larger than"),
-            ("mkdir ~/.claude/projects/x.jsonl", ""),
+            ("cd ~/.claude/projects/p; echo 1 > a.jsonl; ln a.jsonl b.jsonl", "it has several names"),
+            ("cd ~/.claude/projects/p; mkdir -m 777 sub; echo 1 > sub/a.jsonl", "open to others"),
+            ("truncate -s 20M ~/.claude/projects/p/x.jsonl", "it is larger than"),
+            ("mkdir ~/.claude/projects/p/x.jsonl", ""),
         ] {
             let before = common::manifest(&home_of);
             plan(desk, &format!("{script}; exit 5"));
@@ -527,6 +536,32 @@ fn what_only_looks_like_a_record_stays_held_whatever_it_is_and_the_agent_s_statu
             let id = desk.ids().last().unwrap().clone();
             desk.recant(&format!("discard {id}")).ok();
         }
+    });
+}
+
+#[test]
+fn what_other_conversations_and_projects_read_back_stays_held() {
+    with_agent(|desk| {
+        let home_of = desk.world.root().join("home");
+        let before = "mkdir -p projects/-other file-history/s9 file-history/old tasks; echo a > projects/-other/o.jsonl; \
+                      echo a > file-history/s9/x@v1; echo a > file-history/old/x@v1; echo a > projects/p/old.jsonl";
+        desk.bare(&home_of.join(".claude"), before);
+        let script = "cd ~/.claude; echo b >> projects/-other/o.jsonl; echo b >> file-history/s9/x@v1; echo b > file-history/s9/x@v2; \
+                      echo b > projects/p/s9.jsonl; mkdir tasks/s8; echo b > tasks/s8/1.json; \
+                      echo b >> projects/p/old.jsonl; echo b >> file-history/old/x@v1; echo b > file-history/old/x@v2; \
+                      echo b > projects/p/new.jsonl; mkdir file-history/new todos; echo b > file-history/new/x@v1; \
+                      echo '[]' > todos/new-agent-new.json";
+        let said = held(desk, script).ok();
+        let of = |name: &str| home(desk, &format!(".claude/{name}"));
+        for real in ["projects/p/s9.jsonl", "projects/p/new.jsonl", "file-history/new/x@v1", "file-history/old/x@v2"] {
+            assert_eq!(of(real), "b\n", "{real}: {said}");
+        }
+        assert_eq!((of("projects/p/old.jsonl"), of("todos/new-agent-new.json")), ("a\nb\n".into(), "[]\n".into()), "{said}");
+        for held in ["projects/-other/o.jsonl", "file-history/s9/x@v1", "file-history/old/x@v1"] {
+            assert_eq!(of(held), "a\n", "{held}: {said}");
+        }
+        assert_eq!((of("file-history/s9/x@v2"), of("tasks/s8/1.json")), ("(missing)".into(), "(missing)".into()), "{said}");
+        assert!(said_of(&said).contains("it may belong to another conversation"), "{said}");
     });
 }
 
