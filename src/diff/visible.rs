@@ -9,20 +9,19 @@ use crate::fs::path::is_unfit;
 
 /// A line of a file's content. Tabs and newlines stay.
 pub fn content(bytes: &[u8]) -> Cow<'_, [u8]> {
-    if std::str::from_utf8(bytes).is_ok_and(|text| !text.contains(is_odd)) {
+    if std::str::from_utf8(bytes).is_ok_and(|text| odd(text, None).is_none()) {
         return Cow::Borrowed(bytes);
     }
-    let (mut out, mut rest) = (Vec::with_capacity(bytes.len() + 16), bytes);
+    let (mut out, mut rest, mut before) = (Vec::with_capacity(bytes.len() + 16), bytes, None);
     while !rest.is_empty() {
         let chunk = rest.utf8_chunks().next();
         let (valid, invalid) = chunk.map_or(("", rest), |chunk| (chunk.valid(), chunk.invalid()));
-        let odd = valid.find(is_odd);
-        let plain = odd.unwrap_or(valid.len());
+        let plain = odd(valid, before).unwrap_or(valid.len());
         out.extend_from_slice(&rest[..plain]);
         rest = &rest[plain..];
         if let Some(c) = valid[plain..].chars().next() {
             out.extend_from_slice(sign(c).as_bytes());
-            rest = &rest[c.len_utf8()..];
+            (rest, before) = (&rest[c.len_utf8()..], Some(c));
         } else {
             invalid.iter().for_each(|byte| out.extend_from_slice(format!("<{byte:02X}>").as_bytes()));
             rest = &rest[invalid.len()..];
@@ -39,9 +38,14 @@ pub fn message(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The two joiners stay: some languages and emoji are written with them.
-fn is_odd(c: char) -> bool {
-    is_unfit(c) && !matches!(c, '\n' | '\t' | '\u{200c}' | '\u{200d}')
+/// The place of the first character that is to be shown, in text behind `before`. The two joiners and the signs for text and emoji stay behind
+/// what is no ASCII: some languages and emoji are written with them, and no program is.
+fn odd(text: &str, mut before: Option<char>) -> Option<usize> {
+    text.char_indices().find_map(|(at, c)| {
+        let joins = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
+        let behind = before.replace(c).is_some_and(|before| !before.is_ascii());
+        (is_unfit(c) && !matches!(c, '\n' | '\t') && !(joins && behind)).then_some(at)
+    })
 }
 
 /// The sign for a character that would control a terminal, or hide.
@@ -66,6 +70,8 @@ mod tests {
             (b"a\x1b[8mb\x07\rc\x7f", b"a^[[8mb^G^Mc^?"),
             (b"\x9b8m\xc2\x9b8m", b"<9B>8m<9B>8m"),
             ("\u{202e}\u{61c}\u{2066}".as_bytes(), b"<U+202E><U+061C><U+2066>"),
+            ("a\u{200d}b\u{ad}\u{3164}\u{e0041}".as_bytes(), b"a<U+200D>b<U+00AD><U+3164><U+E0041>"),
+            ("❤\u{fe0f} می\u{200c}خواهم".as_bytes(), "❤\u{fe0f} می\u{200c}خواهم".as_bytes()),
             (b"\xe2\x82", b"<E2><82>"),
             (b"\x1b[31mred\x1b[0m", b"^[[31mred^[[0m"),
         ] {

@@ -222,9 +222,14 @@ pub fn is_unfit(c: char) -> bool {
     c.is_control() || is_invisible(c)
 }
 
-/// True for characters that show as nothing or turn the writing direction: they make one path look like another.
+/// True for characters that show as nothing or turn the writing direction: they make one path look like another. All of
+/// `Default_Ignorable_Code_Point` (Unicode 16, DerivedCoreProperties.txt), line and paragraph separators, and annotations.
 fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Serde for bytes that are nearly always text: a JSON string, or `{"b64": "…"}` if they are no UTF-8.

@@ -76,9 +76,7 @@ fn parts(bytes: &[u8], stays: fn(char) -> bool, take: &mut dyn FnMut(Part<'_>)) 
 
 /// True for characters that show as nothing, turn the direction of writing, or must not stand on a page.
 fn is_odd(c: char) -> bool {
-    let is_blank = matches!(c, '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{3164}' | '\u{ffa0}');
-    let is_no_text = matches!(c, '\u{206a}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
-    is_unfit(c) || is_blank || is_no_text || u32::from(c) & 0xfffe == 0xfffe || matches!(c, '\u{fdd0}'..='\u{fdef}')
+    is_unfit(c) || u32::from(c) & 0xfffe == 0xfffe || matches!(c, '\u{fdd0}'..='\u{fdef}')
 }
 
 #[cfg(test)]
