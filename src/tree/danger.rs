@@ -42,7 +42,10 @@ const PROGRAMS: [&str; 8] =
 
 /// Files by how their paths end, and who runs or obeys them: git-config(5), githooks(5), bash(1), zsh(1), crontab(5), systemd.unit(5), and
 /// the documentation of the others.
-const FILES: [(&str, &str); 28] = [
+const FILES: [(&str, &str); 31] = [
+    ("recant/config.toml", "recant obeys it"),
+    (".recantignore", "recant obeys it"),
+    (".claude/settings.json", "an agent obeys it"),
     (".git/config", "git obeys it"),
     (".gitmodules", "git obeys it"),
     (".gitconfig", "git obeys it"),
@@ -134,6 +137,7 @@ mod tests {
             ("/p/.git/hooks/pre-commit.sample", None, file(0o755, 1), None),
             ("/p/.git/config", file(0o644, 1), file(0o644, 2), Some("git obeys it")),
             ("/p/x.git/config", file(0o644, 1), file(0o644, 2), None),
+            ("/h/.config/recant/config.toml", None, file(0o644, 2), Some("recant obeys it")),
             ("/p/package.json", file(0o644, 1), file(0o644, 2), Some("npm runs its scripts")),
             ("/p/my-package.json", file(0o644, 1), file(0o644, 2), None),
             ("/etc/cron.d/x", None, file(0o644, 2), Some("cron runs it")),
