@@ -183,7 +183,7 @@ impl Plan {
             let earlier = known.iter().find(|place| place.path == target.path && place.file.is_some() == is_file);
             let mut place = earlier.cloned().unwrap_or_else(|| {
                 free += 1;
-                Place { path: target.path.clone(), k: free - 1, mtime: None, file: None }
+                Place { path: target.path.clone(), k: free - 1, mtime: None, inode: None, file: None }
             });
             let (number, name) = (place.k.to_string(), place.upper_name(step));
             let (upper, work) = (uppers.at(&name), works.at(number.as_bytes()));
@@ -217,7 +217,12 @@ impl Plan {
                     Some(sealed) => sealed.again(),
                     None => Dir::open(target.path.as_path()).at("open the directory to capture", &target.path),
                 };
-                match shows.and_then(|shows| dress(fs, self.route, &self.ids, upper, (&shows, sealed))) {
+                let dressed = shows.and_then(|shows| {
+                    let mtime = dress(fs, self.route, &self.ids, upper, (&shows, sealed))?;
+                    let stat = shows.stat()?;
+                    Ok((mtime, (stat.dev.0, stat.dev.1, stat.ino)))
+                });
+                match dressed {
                     // It was removed, or its disk died, and nobody asked for it: what is there now is read-only.
                     Err(error)
                         if target.need != Need::Must
@@ -226,7 +231,10 @@ impl Plan {
                         fs.remove_all(upper)?;
                         continue;
                     }
-                    dressed => place.mtime = Some(dressed?),
+                    dressed => {
+                        let (mtime, inode) = dressed?;
+                        (place.mtime, place.inode) = (Some(mtime), Some(inode).filter(|_| below.is_empty()));
+                    }
                 }
             }
             make_anew(fs, work)?;

@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_largest_blocks_of_the_chain_stand_for_their_steps() {
-        let place = Place { path: AbsPath::parse("/p").unwrap(), k: 3, mtime: None, file: None };
+        let place = Place { path: AbsPath::parse("/p").unwrap(), k: 3, mtime: None, inode: None, file: None };
         let sealed = |chain: &[u32], steps: &[u32], blocks: &[(u32, u32)]| Sealed {
             chain: chain.iter().rev().copied().collect(),
             names: steps.iter().map(|step| place.upper_name(*step)).collect(),

@@ -23,6 +23,9 @@ pub struct Place {
     /// The directory's mtime when its upper was made, which the upper was given.
     #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
     pub mtime: Option<Time>,
+    /// The device (major, minor) and the inode number of the directory then. What has another one now is another mount.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inode: Option<(u32, u32, u64)>,
     /// For a mounted file: its copy lies in the upper, under the file's last name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileCopy>,

@@ -1491,6 +1491,21 @@ fn the_time_of_a_mount_s_own_directory_that_somebody_else_set_is_no_change_of_th
 }
 
 #[test]
+fn a_mount_that_goes_while_a_run_starts_is_no_change_of_the_command() {
+    let Some(desk) = with_mounts() else { return };
+    let script = r#"mkdir disk; n=0
+        while n=$((n + 1)); mount -t tmpfs -o mode=711 disk disk; do
+            RECANT_STEPS="run:$n:umount -l disk" "$0" run -q -- sh -c 'echo x > f' || exit 9
+            "$0" show last --json | grep -o '"path":"[^"]*disk","change"'
+            "$0" discard last -q -y
+            if umount disk 2> /dev/null; then echo "$n steps"; exit; fi
+        done"#;
+    let said = mounting(&desk, script).ok();
+    assert!(said.stdout().lines().count() == 1 && said.stdout().ends_with(" steps\n"), "{said}");
+    println!("{}", said.stdout());
+}
+
+#[test]
 fn what_readme_names_as_limits_of_a_run_is_refused_in_one() {
     each(|desk| {
         if !has("python3") {

@@ -60,6 +60,11 @@ impl Found<'_> {
         let Some((old, is_held)) = tops.top() else { return Ok(()) };
         let path = &place.path;
         let stat = old.stat()?;
+        // A mount has come or gone since: what its directory looked like is no change of what is there now.
+        let is_another = place.inode.is_some_and(|inode| inode != (stat.dev.0, stat.dev.1, stat.ino));
+        if is_another && !is_held && !self.facts.cut_off && upper.is_empty()? {
+            return Ok(());
+        }
         let before = match is_held {
             true => self.held_state(path, look::directory(old).at("look at a sealed upper of", path)?, &stat)?,
             false => look::directory(old)?,
