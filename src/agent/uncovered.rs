@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::look::{Change, Look, Out};
 use super::repository::Part;
-use super::turn::Turn;
+use super::turn::{Turn, Wrote};
 use crate::fs::path::AbsPath;
 use crate::tree::git_head::Head;
 
@@ -119,6 +119,13 @@ fn without_parts_of_others(fates: Vec<Fate>) -> Vec<Fate> {
             || heads.iter().any(|(git, name)| path.is_under(git) && (part.name == "index" || name.as_ref() == Some(&part.name)))
     };
     fates.into_iter().filter(|fate| fate.out.part.as_ref().is_none_or(|part| !is_told(&fate.path, part))).collect()
+}
+
+/// The paths that a turn wrote, and that go back with it: not what it moved there from what is not covered, which is named where it was.
+pub fn own(turn: &Turn) -> impl Iterator<Item = &Wrote> {
+    let to = |fate: Fate| if let Became::Moved(to) = fate.became { Some(to) } else { None };
+    let moved: Vec<AbsPath> = fates(&[turn], None).into_iter().filter_map(to).collect();
+    turn.own().filter(move |wrote| !moved.iter().any(|to| wrote.path.is_under(to)))
 }
 
 fn fate(net: &Net<'_>, nets: &BTreeMap<&AbsPath, Net<'_>>, places: &HashMap<u64, &AbsPath>) -> Option<Fate> {

@@ -102,6 +102,10 @@ fn what_is_not_covered_is_named_by_what_became_of_it() {
         let before = world.manifest();
         let said = undone(&world, &format!("echo b > z; {script}"));
         assert_eq!(named(&said, &world), fates, "{script}: {said}");
+        // One number, wherever it is told.
+        let turn = world.recant("agent turns --json").ok().json()["turns"][0].clone();
+        let paths = said.json()["paths"].as_array().map_or(0, Vec::len) + said.json()["skipped"].as_array().map_or(0, Vec::len);
+        assert_eq!((&turn["paths"], &turn["not_covered"]), (&paths.into(), &fates.len().into()), "{script}: {said}");
         assert_eq!(said.status, if fates.is_empty() { 0 } else { 4 }, "{script}: {said}");
         if fates.is_empty() && !script.contains("target") {
             world.manifest().assert_same(&before, script);

@@ -10,7 +10,7 @@ use super::uncovered;
 use crate::agent::known::Agent;
 use crate::agent::turn::{Place, Turn};
 use crate::agent::turns;
-use crate::agent::uncovered::fates;
+use crate::agent::uncovered::{fates, own};
 use crate::capture::inside::capture;
 use crate::cli::args::{self, SnapshotDiff, TurnDiff, turn_and_paths};
 use crate::cli::brief::{self, List};
@@ -189,7 +189,7 @@ pub type Undone = BTreeMap<u64, BTreeSet<AbsPath>>;
 
 /// True if all that a turn wrote is taken back.
 pub fn is_back(turn: &Turn, undone: &Undone) -> bool {
-    undone.get(&turn.head.n).is_some_and(|undone| turn.own().all(|wrote| undone.contains(&wrote.path)))
+    undone.get(&turn.head.n).is_some_and(|undone| own(turn).all(|wrote| undone.contains(&wrote.path)))
 }
 
 /// The sessions that took something of a turn back and are committed, the oldest first.
@@ -306,11 +306,11 @@ pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Problem> {
             time: turn.head.time,
             agent: turn.head.agent,
             prompt: &turn.head.prompt,
-            paths: turn.own().count(),
+            paths: own(turn).count(),
             not_covered: fates(&[turn], None).len(),
             covered: turn.covered,
             ended: turn.is_settled,
-            undone: undone_by(here.store, turn).pop().filter(|_| turn.own().next().is_some()),
+            undone: undone_by(here.store, turn).pop().filter(|_| own(turn).next().is_some()),
             partly: undone.contains_key(&turn.head.n) && !is_back(turn, &undone),
         })
         .collect();
