@@ -41,7 +41,7 @@ impl<'a> TakingOut<'a> {
     /// it is left to be taken out; otherwise the reason why it does not merge.
     ///
     /// # Errors
-    /// A content cannot be read.
+    /// A content of the snapshots cannot be read.
     pub fn from(&mut self, difference: &Difference) -> Result<Result<Option<Difference>, String>, Error> {
         let Some(own) = self.changed.remove(&difference.path) else { return Ok(Err("it is not known how".into())) };
         let (Some(before), Some(after), Some(now)) = (&own.then, &own.now, &difference.now) else {
@@ -49,7 +49,11 @@ impl<'a> TakingOut<'a> {
         };
         let theirs = self.of_snapshot(&own.path, before, own.at)?;
         let base = self.of_snapshot(&own.path, after, own.now_at)?;
-        let mine = self.on_tree(&own.path, now)?;
+        let mine = match self.on_tree(&own.path, now) {
+            Ok(mine) => mine,
+            // It stays, and the rest goes back.
+            Err(error) => return Ok(Err(error.to_string())),
+        };
         Ok(match taken_out((after, &base), (now.clone(), mine), (before, &theirs)) {
             Onto::Conflict(why) => Err(why),
             Onto::Same => Ok(None),

@@ -111,7 +111,8 @@ fn without_parts_of_others(fates: Vec<Fate>) -> Vec<Fate> {
                 heads.push((path.clone(), from.name.clone().filter(|_| to.as_ref().is_some_and(|to| to.name == from.name))))
             }
             Became::Moved(to) => wholes.extend([path.clone(), to.clone()]),
-            _ => wholes.push(path.clone()),
+            Became::Deleted | Became::Overwritten | Became::Made => wholes.push(path.clone()),
+            Became::Entries { .. } | Became::Names | Became::Metadata | Became::Part { .. } => {}
         }
     }
     let is_told = |path: &AbsPath, part: &Part| {

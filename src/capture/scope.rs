@@ -8,7 +8,7 @@ use super::sys;
 pub(super) const SCOPES: i32 = 6;
 
 /// Closes abstract sockets of programs outside, of which the mounts of a run know nothing, to this process and all that it will start; needs
-/// CAP_SYS_ADMIN. An older kernel, or one without Landlock, cannot: doctor says so.
+/// CAP_SYS_ADMIN. An older kernel, or one without Landlock, leaves them open.
 pub(super) fn close_to_others() -> std::io::Result<()> {
     let denied = |error: landlock::RulesetError| std::io::Error::other(error.to_string());
     if sys::landlock_version().is_ok_and(|version| version >= SCOPES) {
