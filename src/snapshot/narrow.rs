@@ -43,16 +43,8 @@ impl Compared {
         self.keep(kept);
     }
 
-    /// Leaves these differences, which are already taken out, each for its reason; and what would lie in a directory that is not there then.
-    /// The time of a directory goes back if something in it does, or if it `goes_back`, and nothing in it stays.
+    /// Leaves these differences, which are already taken out, each for its reason. The time of a directory goes back if something in it does, or if it `goes_back`, and nothing in it stays.
     pub fn leave(&mut self, stay: Vec<(Difference, String)>, goes_back: impl Fn(&AbsPath) -> bool) {
-        let is_directory = |d: &Difference| d.now.as_ref().is_some_and(State::is_dir);
-        let missing: HashSet<&AbsPath> = stay.iter().filter(|(d, _)| !is_directory(d)).map(|(d, _)| &d.path).collect();
-        let above = |path: &AbsPath| std::iter::successors(path.parent(), AbsPath::parent);
-        let has_place = |d: &mut Difference| d.then.is_none() || !above(&d.path).any(|above| missing.contains(&above));
-        let homeless: Vec<Difference> = self.differences.extract_if(.., |d| !has_place(d)).collect();
-        let homeless = homeless.into_iter().map(|d| (d, "its directory is gone, and does not come back".to_owned()));
-        let stay: Vec<_> = stay.into_iter().chain(homeless).collect();
         self.leave_moved(stay.iter().map(|(d, _)| d));
         self.keep(stay.iter().map(|(d, _)| (d.path.clone(), "others have changed it, too")).collect());
         // A directory's time goes back only if all that happened in it does.
@@ -120,23 +112,13 @@ impl Compared {
         }
         let mut written = written.into_iter();
         let (mut kept, mut left) = (Vec::new(), Vec::new());
-        // A path that stays and is no directory: the snapshot's content below it has no place.
-        let mut no_directory: Option<AbsPath> = None;
         self.differences.retain(|d| {
-            let is_edited = !written.next().unwrap_or(false);
-            let has_place = no_directory.as_ref().is_none_or(|above| !d.path.is_under(above));
-            match (is_edited, has_place) {
-                (false, true) => return true,
-                (true, _) => left.push((d.path.clone(), format!("{EDITED}: no later snapshot has it as it is"))),
-                (false, false) => {
-                    left.push((d.path.clone(), "its directory is gone, and this restore does not bring it back".into()))
-                }
+            let is_written = written.next().unwrap_or(false);
+            if !is_written {
+                left.push((d.path.clone(), format!("{EDITED}: no later snapshot has it as it is")));
+                kept.push((d.path.clone(), EDITED));
             }
-            kept.push((d.path.clone(), EDITED));
-            if has_place && !d.now.as_ref().is_some_and(State::is_dir) {
-                no_directory = Some(d.path.clone());
-            }
-            false
+            is_written
         });
         self.keep(kept);
         self.left.extend(left);
@@ -146,6 +128,7 @@ impl Compared {
     /// Adjusts the differences to each other, once all that was not asked for is dropped: last of all. `directory` is that of the
     /// snapshots.
     pub fn settle(&mut self, directory: &AbsPath) {
+        while self.leave_homeless(directory) {}
         self.keep_directories(directory);
         self.part_from_other_names();
         self.only_times_that_change();
@@ -191,6 +174,30 @@ impl Compared {
             self.differences = std::mem::take(&mut self.touched);
             self.differences.retain(|d| d.now.as_ref().is_some_and(&may_set));
         }
+    }
+
+    /// Leaves what would lie in a directory that is not there then, as something else stays in its place, or nothing. True if there was
+    /// something, from which others may have been moved.
+    fn leave_homeless(&mut self, directory: &AbsPath) -> bool {
+        let is_directory = |path: &AbsPath| {
+            let real = whole(directory, path).ok().and_then(|path| path.as_path().symlink_metadata().ok());
+            real.is_some_and(|real| real.is_dir())
+        };
+        self.differences.sort_by(|a, b| a.path.cmp(&b.path));
+        let has_some = |path: &AbsPath| first_in(path, &self.differences, |d| &d.path).is_some();
+        let kept = self.kept.iter().map(|(path, _)| path);
+        let in_the_way: HashSet<AbsPath> = kept.filter(|path| has_some(path) && !is_directory(path)).cloned().collect();
+        let above = |path: &AbsPath| std::iter::successors(path.parent(), AbsPath::parent);
+        let is_homeless = |d: &mut Difference| d.then.is_some() && above(&d.path).any(|above| in_the_way.contains(&above));
+        let homeless: Vec<Difference> = match in_the_way.is_empty() {
+            true => return false,
+            false => self.differences.extract_if(.., is_homeless).collect(),
+        };
+        const WHY: &str = "its directory is gone, and does not come back";
+        self.leave_moved(homeless.iter());
+        self.keep(homeless.iter().map(|d| (d.path.clone(), WHY)).collect());
+        self.left.extend(homeless.iter().map(|d| (d.path.clone(), WHY.to_owned())));
+        !homeless.is_empty()
     }
 
     /// Keeps a directory that is to go, but holds something that stays.

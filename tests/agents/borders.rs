@@ -10,6 +10,7 @@
 //! A failure prints its seed with all that was done; `RECANT_SEED=n` plays that one, `RECANT_ROUNDS=n` so many.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -45,6 +46,8 @@ const OUT: [&str; 7] = ["dist", "src/target", "large.bin", "many", "src/x.o", "a
 const NEW: [&str; 6] = ["n", "src/n", "conf/n", "public", "dist/n", "n.bin"];
 
 type Tree = BTreeMap<String, String>;
+/// The inode of each path.
+type Places = BTreeMap<String, u64>;
 
 struct Scene {
     world: Rc<World>,
@@ -59,6 +62,8 @@ struct Scene {
     theirs: BTreeSet<String>,
     /// True if git tracked what lies in `build` when the first of the turns began: else that is not covered.
     tracks_build: bool,
+    /// True if `conf` held too much once to be covered.
+    was_full: bool,
 }
 
 impl Drop for Scene {
@@ -73,7 +78,8 @@ impl Scene {
     fn new(seed: u64) -> Self {
         let world = Rc::new(World::new());
         let (crossed, others, theirs, log) = Default::default();
-        let mut scene = Self { world, seed, dice: Dice(seed), tokens: 0, log, crossed, others, theirs, tracks_build: true };
+        let mut scene =
+            Self { world, seed, dice: Dice(seed), tokens: 0, log, crossed, others, theirs, tracks_build: true, was_full: false };
         scene.shell("git init -q . && printf '*.bin\\n*.o\\n*.log\\nconf/\\nmany/\\n' > .gitignore; mkdir ../outside many");
         scene.shell("cd many; seq 1001 | xargs touch");
         for path in COVERED.into_iter().chain(["dist/app", "src/target/app", "src/x.o", "many/1", "../outside/o"]) {
@@ -105,7 +111,8 @@ impl Scene {
                 on_disk = self.on_disk();
             }
             agents[who].prompt(&format!("turn {}", n + 1));
-            let was = self.tree();
+            let was = self.state();
+            self.was_full |= is_full(&was.0);
             for _ in 0..=self.dice.below(3) {
                 let line = self.deed();
                 agents[who].uses("Bash", serde_json::json!({ "command": line }), || self.shell(&line));
@@ -169,8 +176,10 @@ impl Scene {
         }
         let after = self.tree();
         let is_repository = |at: &str| [before, &after].iter().any(|tree| tree.contains_key(&format!("{at}/HEAD")));
-        let is_deep = |path: &str| is_deep(path) || path.match_indices('/').any(|(end, _)| is_repository(&path[..end]));
-        let is_full = [before, &after].iter().any(|tree| tree.keys().filter(|path| is_under(path, "conf")).count() > 1000);
+        let is_built = |path: &str| !self.tracks_build && path.starts_with("build/");
+        let in_repository = |path: &str| path.match_indices('/').any(|(end, _)| is_repository(&path[..end]));
+        let is_deep = |path: &str| is_deep(path) || is_built(path) || in_repository(path);
+        let is_full = self.was_full || is_full(&after);
         for path in before.keys().chain(after.keys()) {
             if before.get(path) == after.get(path) || is_deep(path) || is_full && is_under(path, "conf") {
                 continue;
@@ -247,14 +256,14 @@ impl Scene {
     }
 
     fn by_others(&mut self, work: impl FnOnce(&mut Self)) {
-        let was = self.tree();
+        let was = self.state();
         work(self);
         self.note_others(&was);
     }
 
-    fn note_others(&mut self, was: &Tree) {
-        let is = self.tree();
-        let differs = |path: &&String| was.get(*path) != is.get(*path);
+    fn note_others(&mut self, (was, was_at): &(Tree, Places)) {
+        let (is, is_at) = self.state();
+        let differs = |path: &&String| was.get(*path) != is.get(*path) || was_at.get(*path) != is_at.get(*path);
         let in_all = |tree: &Tree| tree.values().flat_map(|state| tokens(state)).collect::<BTreeSet<_>>();
         self.theirs.extend(in_all(&is).difference(&in_all(was)).cloned());
         self.others.extend(was.keys().chain(is.keys()).filter(differs).cloned().collect::<Vec<_>>());
@@ -264,6 +273,14 @@ impl Scene {
         self.log.push(format!("  {line}"));
         // What cannot be done is not done.
         drop(self.world.program("sh", ["-c", line]).command().output().expect("a shell"));
+    }
+
+    /// The tree, and which object is where.
+    fn state(&self) -> (Tree, Places) {
+        let tree = self.tree();
+        let inode = |path: &String| self.world.path(path).symlink_metadata().map_or(0, |object| object.ino());
+        let places = tree.keys().map(|path| (path.clone(), inode(path))).collect();
+        (tree, places)
     }
 
     /// Each path with its kind, mode and content, without what belongs to the repository itself.
@@ -314,6 +331,10 @@ fn tokens(text: &str) -> impl Iterator<Item = String> {
 
 fn is_under(path: &str, top: &str) -> bool {
     path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn is_full(tree: &Tree) -> bool {
+    tree.keys().filter(|path| is_under(path, "conf")).count() > 1000
 }
 
 /// The rule of what a turn covers, for the names that there are here.

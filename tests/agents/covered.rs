@@ -21,8 +21,9 @@ fn world() -> World {
         .write("x.o", "object\n");
     world.write("large.log", "0123456789abcdef".repeat((1 << 16) + 1));
     run(&world, "mkdir uploads; cd uploads; seq 1001 | xargs touch");
-    // Newer than what is built, which therefore has nothing to say about its time.
     world.write("z", "z\n");
+    // All else is newer than what is built, which therefore has nothing to say about its time.
+    run(&world, "touch -d '1 hour ago' build/app dist/app target/debug/app");
     pause();
     world
 }
@@ -291,6 +292,21 @@ fn what_was_moved_stays_where_it_is_if_its_place_is_gone() {
     let said = world.recant("agent undo -y").with(4);
     assert_eq!((world.read("a"), world.read("public")), ("a\n".into(), "tracked\n".into()), "{said}");
     assert!(said.stdout().contains("stays     public: it was at build/tool.js before, which does not come back"), "{said}");
+}
+
+#[test]
+fn what_lay_in_a_directory_stays_out_if_what_stays_took_the_directorys_place() {
+    let world = world();
+    world.write("public/f", "f\n").write("public/deep/g", "g\n");
+    let agent = Agent::begin(&world, "claude", "s");
+    turns_of(&world, &[agent], &[(0, "rm -r public; mv large.log public; echo b > a")]);
+    let said = world.recant("agent undo -y --json").with(4);
+    assert_eq!((world.read("a"), world.path("public").is_file()), ("a\n".into(), true), "{said}");
+    let skipped = said.json()["skipped"].to_string();
+    for path in ["public/f", "public/deep", "public/deep/g"] {
+        let row = format!("{}\",\"why\":\"its directory is gone, and does not come back", world.path(path).display());
+        assert!(skipped.contains(&row), "{path}: {said}");
+    }
 }
 
 /// A conversation's turns, each of which writes to files: its name, and these.
