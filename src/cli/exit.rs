@@ -7,6 +7,7 @@ use crate::error::Kind;
 
 /// Carries out the call of this process.
 pub fn main() -> ExitCode {
+    crate::fs::memory::tell_when_short();
     crate::fs::lease::ignore_what_would_end_it();
     match super::run(std::env::args_os()) {
         Ended::Done => ExitCode::SUCCESS,

@@ -11,6 +11,7 @@ pub mod dir;
 pub mod interrupt;
 pub mod lease;
 pub mod lock;
+pub mod memory;
 pub mod mounts;
 pub mod path;
 mod regain;
