@@ -5,7 +5,7 @@ use std::io;
 
 use super::cause::Cause;
 use super::command::Exit;
-use crate::error::{Error, Kind, Reason, command, reason};
+use crate::error::{Error, Kind, Reason, reason, recant};
 use crate::fs::path::AbsPath;
 
 const NOT_STARTED: &str = "the command was not started; nothing was changed";
@@ -125,7 +125,9 @@ pub(super) fn uncollected(id: impl Display, exit: Option<Exit>, lost: bool, why:
     };
     let remedy = match lost {
         true => "put the store on another file system: --store DIR".into(),
-        false => command(format_args!("diff {id} tries again, once the cause is gone")),
+        false => {
+            format!("{recant} diff {id} tries again, once the cause is gone; {recant} discard {id} drops it", recant = recant())
+        }
     };
     // The kind of a set-up that failed is not this error's; others are kept: a session that can't be read is damaged, say.
     let kind = if why.kind() == Kind::NoCapture { Kind::Refused } else { why.kind() };

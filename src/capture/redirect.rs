@@ -119,7 +119,7 @@ impl Filling<'_> {
             None => None,
         };
         if let (Some(to), None) = (redirect, &lower) {
-            let (path, to) = (full_path(self.place, &path), to.escape_ascii());
+            let (path, to) = (full_path(self.place, &path)?, to.escape_ascii());
             self.warnings.push(format!("{path}: it was renamed from {to}, which is gone: the content from there is not held"));
         }
         let is_home = !above.moved && above.lower.is_some() && lower.as_ref() == Some(&path);
@@ -162,7 +162,8 @@ impl Filling<'_> {
             self.fs.remove_all(new)?;
             if self.copy(&path, b"new")? {
                 let at = upper.at(&name);
-                self.fs.place(new, at).at("put", full_path(self.place, &joined(&found.path, &name)))?;
+                let full = full_path(self.place, &joined(&found.path, &name))?;
+                self.fs.place(new, at).at("put", full)?;
             }
         }
         Ok(())
@@ -174,7 +175,7 @@ impl Filling<'_> {
         let mut directories: Vec<(Vec<u8>, Stat, Xattrs)> = Vec::new();
         let mut any = false;
         while let Some((from, to)) = todo.pop() {
-            let full = full_path(self.place, &from);
+            let full = full_path(self.place, &from)?;
             let (above, last) = parted(&from);
             let above = self.tops.descend(above)?;
             // It was removed meanwhile: the real tree shows that deletion.

@@ -58,9 +58,9 @@ pub(super) fn lay(
     for piece in &split.0 {
         let (above, name) = parted(&piece.below);
         let Some(level) = levels.get(above) else { continue };
+        let path = full_path(covered, &piece.below)?;
         let mut say = |error: &IoError| {
-            let why = format!("cannot {}: {}", error.act, reason(&error.source));
-            uncopied.push((full_path(covered, &piece.below), why));
+            uncopied.push((path.clone(), format!("cannot {}: {}", error.act, reason(&error.source))));
         };
         let Some(as_what) = level.lay(fs, name, piece.as_what, &mut say)? else { continue };
         if as_what == As::Copy {

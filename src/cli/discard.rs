@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::args;
 use super::awaited;
+use super::collect;
 use super::discard_paths;
 use super::list::heads;
 use super::problem::Problem;
@@ -80,9 +81,7 @@ fn named(call: &Call, keys: &[String], dry_run: bool) -> Result<Ended, Problem> 
         if sessions.iter().any(|known| *known.id() == id) {
             continue;
         }
-        make_room(call, opened, &id)?;
-        let (_, session) = call.locked(id.as_str(), Want::Discard)?;
-        sessions.push(session);
+        sessions.push(locked(call, opened, &id)?);
     }
     let Some(store) = store else { return Ok(Ended::Done) };
     let is_gone = |session: &Locked| session.header.discarded.is_some();
@@ -103,14 +102,19 @@ fn named(call: &Call, keys: &[String], dry_run: bool) -> Result<Ended, Problem> 
     finish(call, noting(act), &done)
 }
 
-/// Removes the store that an agent had inside, which may have filled the disk, so that what was left of its run can be collected first.
-fn make_room(call: &Call, store: &Store, id: &Id) -> Result<(), Problem> {
+/// Locks a session to discard it. What is left of a run is collected first; if that cannot be, it is discarded as it lies.
+fn locked(call: &Call, store: &Store, id: &Id) -> Result<Locked, Problem> {
     if store.session(id)?.header.uncollected
-        && let Ok(session) = store.lock_session(&call.fs, id)
+        && let Ok(mut session) = store.lock_session(&call.fs, id)
     {
+        // The store that an agent had inside may have filled the disk.
         own_store::remove(&call.fs, &session.dir).map_err(Error::from)?;
+        if let Err(problem) = collect::collect(call, store, &mut session) {
+            call.out.warn(problem.message);
+            return Ok(session);
+        }
     }
-    Ok(())
+    Ok(call.locked(id.as_str(), Want::Discard)?.1)
 }
 
 const ALREADY: &str = "it is discarded already";
@@ -121,7 +125,8 @@ const HELD: &str = "another recant holds it";
 fn ask(call: &Call, sessions: &[Locked]) -> Result<(), Problem> {
     let held: u64 = sessions.iter().map(|session| out_of(&session.header)).sum();
     let steps: u64 = sessions.iter().map(|session| steps_of(session)).sum();
-    if held == 0 && steps == 0 {
+    let unread = sessions.iter().any(|session| session.header.uncollected);
+    if held == 0 && steps == 0 && !unread {
         return Ok(());
     }
     let mut overwritten = "";
@@ -132,9 +137,10 @@ fn ask(call: &Call, sessions: &[Locked]) -> Result<(), Problem> {
     }
     let tails: Vec<&str> = sessions.iter().map(|session| session.id().tail()).collect();
     let of = format!("session{} {}", if tails.len() == 1 { "" } else { "s" }, tails.join(", "));
+    let unread = if unread { ", with what could not be collected" } else { "" };
     call.confirm(&match steps {
-        0 => format!("Discard {} of {of}{overwritten}?", text::count(held, "held change")),
-        steps => format!("Discard {of}: {}{overwritten}?", with_steps(steps, held, tails.len())),
+        0 => format!("Discard {} of {of}{unread}{overwritten}?", text::count(held, "held change")),
+        steps => format!("Discard {of}: {}{unread}{overwritten}?", with_steps(steps, held, tails.len())),
     })
 }
 

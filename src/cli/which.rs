@@ -235,8 +235,9 @@ fn collected(call: &Call, store: &Store, header: &Header, want: Want) -> Result<
         }
         locked => locked?,
     };
-    if locked.header.uncollected {
-        collect::collect(call, store, &mut locked)?;
+    if locked.header.uncollected && collect::collect(call, store, &mut locked).is_err() {
+        // It is meant all the same: the verb says why it cannot be collected.
+        return Ok(Some(header.clone()));
     }
     Ok((locked.header.counts.changes > 0).then(|| locked.header.clone()))
 }

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::beneath::{self, ACROSS, BENEATH};
 use super::device_number::Dev;
-use super::path::Shown;
+use super::path::{LENGTH_MAX, Shown};
 use super::xattr::{self, Xattrs};
 use crate::error::{At, IoError};
 
@@ -173,6 +173,11 @@ const PIECE: usize = 3800;
 
 impl Dir {
     fn of(fd: OwnedFd, path: PathBuf, readable: bool) -> Self {
+        // For messages alone: nothing that deep is reached by its path.
+        let path = match path.as_os_str().as_bytes() {
+            bytes if bytes.len() > LENGTH_MAX => std::ffi::OsStr::from_bytes(&bytes[..LENGTH_MAX]).into(),
+            _ => path,
+        };
         Self { fd, path, readable, known: OnceLock::new() }
     }
 

@@ -24,7 +24,14 @@ pub enum PathError {
     /// A name of more than 255 bytes: NAME_MAX.
     #[error("a name of more than 255 bytes")]
     TooLong,
+    /// More than [`LENGTH_MAX`] bytes.
+    #[error("a path of more than 8,192 bytes")]
+    TooDeep,
 }
+
+/// The most bytes of a path: twice the PATH_MAX of Linux, so more than any program can name. Memory for paths grows with the number of
+/// entries, and not with the square of the depth of a tree.
+pub const LENGTH_MAX: usize = 8192;
 
 /// An absolute path without `.`, `..`, empty parts or NUL. Bytes, not text: a name need not be UTF-8.
 /// `Display` escapes what could garble a terminal, so that it is fit for a message. The order is that of a walk: a directory comes right
@@ -36,6 +43,7 @@ impl AbsPath {
     /// Checks the bytes. `/` itself is allowed.
     pub fn parse(bytes: impl AsRef<[u8]>) -> Result<Self, PathError> {
         let bytes = bytes.as_ref();
+        check_length(bytes.len())?;
         match bytes {
             [] => return Err(PathError::Relative),
             b"/" => return Ok(Self(bytes.into())),
@@ -88,6 +96,7 @@ impl AbsPath {
     /// This path with one more name. `name` must be one component.
     pub fn join(&self, name: &[u8]) -> Result<AbsPath, PathError> {
         check_name(name)?;
+        check_length(self.0.len() + 1 + name.len())?;
         let mut bytes = self.0.to_vec();
         if bytes.len() > 1 {
             bytes.push(b'/');
@@ -118,6 +127,10 @@ impl AbsPath {
     pub fn depth(&self) -> usize {
         if self.0.len() == 1 { 0 } else { self.0.iter().filter(|b| **b == b'/').count() }
     }
+}
+
+fn check_length(bytes: usize) -> Result<(), PathError> {
+    if bytes > LENGTH_MAX { Err(PathError::TooDeep) } else { Ok(()) }
 }
 
 /// Checks that `name` can name one object in a directory.
@@ -286,6 +299,9 @@ mod tests {
             assert_eq!(AbsPath::parse(input).map(drop), want, "{}", input.escape_ascii());
         }
         assert_eq!(AbsPath::parse([b"/", &[b'x'; 256][..]].concat()).map(drop), Err(PathError::TooLong));
+        let longest = AbsPath::parse(b"/x".repeat(LENGTH_MAX / 2)).expect("as long as a path may be");
+        assert_eq!(longest.join(b"x").map(drop), Err(PathError::TooDeep));
+        assert_eq!(AbsPath::parse([longest.as_bytes(), b"/x"].concat()).map(drop), Err(PathError::TooDeep));
     }
 
     #[test]

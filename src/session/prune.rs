@@ -145,14 +145,13 @@ fn give_up(
     own_store::remove(fs, &session.dir).map_err(|why| not_all(why.into()))
 }
 
-/// Refuses a session that cannot be discarded.
+/// Refuses a session that cannot be discarded. It is locked: one that counts as running is one whose run cannot be collected.
 pub fn refuse_discard(header: &Header) -> Result<(), Error> {
     let status = header.status();
     let is_final = status == Status::Partial && header.checkpoint == Checkpoint::Pruned;
-    if !matches!(status, Status::Pending | Status::RolledBack) && !is_final {
+    if !matches!(status, Status::Pending | Status::RolledBack | Status::Running) && !is_final {
         let (why, remedy) = match status {
             Status::Discarded => ("it is discarded already".into(), None),
-            Status::Running => ("a run of it is under way".into(), None),
             Status::Committed if header.checkpoint == Checkpoint::Pruned => {
                 let remedy = command(format_args!("prune --sessions {} removes its record", header.id));
                 ("it is committed, and its checkpoint was pruned: nothing is held".into(), Some(remedy))

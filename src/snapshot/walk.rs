@@ -13,7 +13,7 @@ use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Source, 
 use super::whole;
 use crate::error::{At as _, Error, reason};
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
-use crate::fs::path::AbsPath;
+use crate::fs::path::{AbsPath, LENGTH_MAX, PathError};
 
 /// One step of a walk. Paths have the directory as `/`.
 pub enum Met {
@@ -98,6 +98,8 @@ pub struct Walk<'a> {
 
 /// The number of directories on the way down that stay open.
 const OPEN_LEVELS: usize = 64;
+/// The most bytes of a name.
+const NAME_MAX: usize = 255;
 /// The most bytes that a file of rules may have.
 const RULES_MAX: u64 = 1 << 20;
 
@@ -282,6 +284,10 @@ impl<'a> Walk<'a> {
                 return Ok(Some(Met::Unlisted { path: object.path.clone(), why }));
             }
         };
+        let length = self.top.as_bytes().len() + object.path.as_bytes().len() + 1;
+        if length + NAME_MAX > LENGTH_MAX && names.iter().any(|name| length + name.len() > LENGTH_MAX) {
+            return Ok(Some(Met::Unlisted { path: object.path.clone(), why: PathError::TooDeep.to_string() }));
+        }
         names.sort_unstable();
         if self.leaves_vcs && !is_top && is_bare(&dir, &names) {
             self.repositories.push(object.path.clone());

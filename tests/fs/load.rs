@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Instant;
 
-use crate::common::{World, can_run, elsewhere, recant, skip};
+use crate::common::{Said, World, can_run, elsewhere, recant, skip};
 use crate::has_strace;
 
 /// Bytes that a program may hold beside what it has for each change.
@@ -25,6 +25,71 @@ fn bounded(world: &World, words: &[&str], bound: u64) {
     let most = text.trim().parse::<u64>().expect("KiB") << 10;
     println!("{}: {} MiB, {:.1?}", words.join(" "), most >> 20, begun.elapsed());
     assert!(most <= bound, "{words:?}: {most} bytes, {bound} are allowed");
+}
+
+/// recant with at most so many KiB of addresses.
+fn within(world: &World, kib: u64, words: &str) -> Said {
+    world.program("/bin/sh", ["-c", &format!("ulimit -v {kib}; exec {} {words}", recant())]).run()
+}
+
+#[test]
+fn memory_does_not_grow_with_the_square_of_a_depth() {
+    if !can_run() {
+        return skip("nested directories: recant run does not work here");
+    }
+    let world = World::new();
+    let dig = "import os\nfor i in range(12_000): os.mkdir('d'); os.chdir('d')\n";
+    world.write("dig.py", dig);
+    let before = world.manifest();
+    // All the paths of it are 138 MiB.
+    let said = within(&world, 200_000, "run -q -- python3 dig.py").with(1);
+    let start = format!("recant: the run of session {}", id_of_running(&world));
+    assert!(said.stderr().starts_with(&start) && said.stderr().contains("a path of more than 8,192 bytes"), "{said}");
+    before.assert_same(&world.manifest(), "what cannot be held is not on the tree either");
+    world.recant("commit last").with(1);
+    let said = within(&world, 200_000, "discard last -y").ok();
+    assert!(said.stderr().contains("is discarded"), "{said}");
+    world.program("python3", ["dig.py"]).run().ok();
+    let said = within(&world, 200_000, "snapshot create").with(4);
+    assert!(said.stderr().contains("d: not in the snapshot: a path of more than 8,192 bytes"), "{said}");
+}
+
+/// The session whose run could not be collected.
+fn id_of_running(world: &World) -> String {
+    let list = world.recant("list --json").ok().json();
+    assert_eq!(list["sessions"][0]["status"], "running", "{list}");
+    list["sessions"][0]["id"].as_str().expect("an id").to_owned()
+}
+
+#[test]
+fn where_memory_is_short_a_message_says_so_and_the_next_verb_makes_the_tree_whole() {
+    let world = World::new();
+    let id = world.begin();
+    let lines: Vec<String> = (0..4_000).map(|n| format!("write {}/{n} new", "d".repeat(250))).collect();
+    world.stage(&id, lines.iter().map(String::as_str));
+    let before = world.manifest();
+    let mut short = 0;
+    // From too little to begin with to enough.
+    for kib in (20_000..200_000).step_by(2_000) {
+        let said = within(&world, kib, &format!("commit {id} -q"));
+        match said.status {
+            0 => break,
+            7 => assert!(said.stderr().starts_with("recant: out of memory: "), "{kib}: {said}"),
+            // The loader had not enough.
+            status => assert!(status > 7, "{kib}: {said}"),
+        }
+        short += u64::from(said.status == 7);
+        world.recant("recover").ok();
+        // Done, and short of memory behind that.
+        if world.recant("list --json").ok().rows()[0]["status"] == "committed" {
+            break;
+        }
+        before.assert_same(&world.manifest(), &format!("{kib} KiB"));
+    }
+    println!("short of memory {short} times");
+    assert!(short > 0);
+    world.recant(&format!("rollback {id} -q")).ok();
+    before.assert_same(&world.manifest(), "after a rollback");
 }
 
 fn has_time() -> bool {
@@ -169,8 +234,8 @@ fn a_deep_tree_costs_at_most_twice_the_calls_of_a_flat_one() {
     if !can_run() || !has_strace("the calls of a deep tree") {
         return;
     }
-    let deep = "import os\nfor i in range(100):\n os.mkdir('d'*100); os.chdir('d'*100)\n";
-    let flat = "import os\nos.mkdir('flat')\nfor i in range(99): os.mkdir(f'flat/{i:0100}')\n";
+    let deep = "import os\nfor i in range(100):\n os.mkdir('d'*75); os.chdir('d'*75)\n";
+    let flat = "import os\nos.mkdir('flat')\nfor i in range(99): os.mkdir(f'flat/{i:075}')\n";
     let [deep, flat] = [deep, flat].map(|script| {
         let world = World::new();
         world.call(["run", "-q", "--", "python3", "-c", script]).run().ok();

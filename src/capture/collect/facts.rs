@@ -6,10 +6,10 @@ use std::rc::Rc;
 use super::below::Below;
 use crate::capture::layout::{Route, is_opaque};
 use crate::capture::sealed::Sealed;
-use crate::error::{At, Error};
+use crate::error::{At, Error, IoError};
 use crate::fs::Span;
 use crate::fs::dir::{Dir, Time};
-use crate::fs::path::AbsPath;
+use crate::fs::path::{AbsPath, Shown};
 use crate::session::net::Net;
 use crate::session::run::Place;
 
@@ -94,13 +94,16 @@ pub(super) fn upper_of(facts: &Facts<'_>, place: &Place) -> Result<Option<Dir>, 
     }
 }
 
-/// The full path of something below a place.
-pub(in crate::capture) fn full_path(place: &AbsPath, below: &[u8]) -> AbsPath {
+/// The full path of something below a place: `below` is made of names from a listing, or of a note that was found to be made of such. An
+/// error if it is longer than recant takes: [`LENGTH_MAX`](crate::fs::path::LENGTH_MAX).
+pub(in crate::capture) fn full_path(place: &AbsPath, below: &[u8]) -> Result<AbsPath, IoError> {
     if below.is_empty() {
-        return place.clone();
+        return Ok(place.clone());
     }
-    let place = if place.depth() == 0 { b"" } else { place.as_bytes() };
-    // `below` is made of names from a listing, none of which is empty, `.`, `..`, or holds a `/` or NUL, or of a note that was found to be
-    // made of such names.
-    AbsPath::parse([place, b"/", below].concat()).expect("names that the kernel gave are good names")
+    let top = if place.depth() == 0 { b"" } else { place.as_bytes() };
+    let full = [top, b"/", below].concat();
+    // Nobody reads eight thousand bytes.
+    let cut = |full: &[u8]| full[..full.len().min(160)].iter().rposition(|byte| *byte == b'/').unwrap_or_default();
+    let start = &full[..cut(&full)];
+    AbsPath::parse(&full).map_err(io::Error::other).at("hold all that lies in", Shown(start))
 }

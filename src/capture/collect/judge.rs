@@ -356,7 +356,7 @@ impl Found<'_> {
                 warnings.push(format!("{path}: cannot list its original content: {}", error.why()));
             })?;
             for name in names {
-                let full = full_path(&path, &name);
+                let full = full_path(&path, &name)?;
                 let Some(old) = below.at(&name)? else { continue };
                 if old.stat.mount_root || full.is_under(self.facts.store) {
                     continue;
@@ -375,7 +375,7 @@ impl Found<'_> {
         let mount = walk.mount();
         for found in walk {
             let found = found?;
-            let full = full_path(path, &found.below);
+            let full = full_path(path, &found.below)?;
             if found.stat.mount != mount || full.is_under(self.facts.store) {
                 continue;
             }

@@ -2,7 +2,7 @@
 //! That tree is the overlay's lowest layer again, now that the mounts are gone.
 //!
 //! Takes stored facts alone, so that what a killed recant left is read in the same way. No recursion, and paths only below held
-//! directories: neither depth nor length of a path is a limit. Comparing decides, never overlayfs' notes: an upper holds files equal to
+//! directories: a path is limited by its length alone. Comparing decides, never overlayfs' notes: an upper holds files equal to
 //! their originals (opened for writing, chmod and back), and `opaque` means only that a directory was renamed. Its notes are used where
 //! there is no other sign: whiteouts, opaque directories, and `origin`.
 //!

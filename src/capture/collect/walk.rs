@@ -59,14 +59,14 @@ impl Found<'_> {
             // Opened again if the way down is longer than the directories that stay open.
             let opened = reopened(&mut level.upper, upper, &path).at("open the directory", &place.path);
             let below = level.below(tops, &path);
-            let full = full_path(&place.path, &path);
+            let full = full_path(&place.path, &path)?;
             let Some(dir) = self.unless_it_moves(&full, opened.map_err(Error::from))? else { continue };
             let Some(below) = self.unless_it_moves(&full, below.map_err(Error::from))? else { continue };
             if !path.is_empty() {
                 path.push(b'/');
             }
             path.extend_from_slice(&name.name);
-            let full = full_path(&place.path, &path);
+            let full = full_path(&place.path, &path)?;
             if full.is_under(self.facts.store) {
                 continue;
             }

@@ -39,9 +39,10 @@ impl Making<'_> {
     pub(super) fn take_split(&mut self, path: &AbsPath, mount: &Mount, why: &str, need: Need) {
         let points = self.locked_below(path, mount.id);
         let mut pieces = Vec::new();
-        let mut queue = VecDeque::from([(path.clone(), Vec::new())]);
-        while let Some((dir, below)) = queue.pop_front() {
-            let found = match self.found(&dir, &below, &points) {
+        let mut queue = VecDeque::from([Vec::new()]);
+        while let Some(below) = queue.pop_front() {
+            let found = full_path(path, &below).and_then(|dir| self.found(&dir, &below, &points));
+            let found = match found {
                 Ok(found) => found,
                 Err(error) => {
                     // For a directory further down this was checked before.
@@ -52,7 +53,7 @@ impl Making<'_> {
             };
             for piece in self.decide(found, &points) {
                 if piece.as_what == As::Split {
-                    queue.push_back((full_path(path, &piece.below), piece.below.clone()));
+                    queue.push_back(piece.below.clone());
                 }
                 pieces.push(piece);
             }

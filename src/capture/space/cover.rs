@@ -70,7 +70,7 @@ fn put_together(real: &OwnedFd, empty: &OwnedFd, top: &AbsPath, parts: &[Part], 
     attach(&made, top).at("put a tmpfs", top)?;
     dead.push(stat_of(&made).at("look at the tmpfs", top)?.mount);
     for part in parts {
-        let path = full_path(top, &part.below);
+        let path = full_path(top, &part.below)?;
         match put(real, empty, part, &path, dead) {
             // It is gone by now.
             Err(error) if leads_nowhere(&error.source) => {}

@@ -38,7 +38,7 @@ pub(super) fn ready<'a>(
     // The inner ones first: the kernel warns of each upper that lies in one already in use.
     for (number, laid) in split.pieces.iter().enumerate().rev() {
         let piece = &laid.piece;
-        let path = full_path(&target.path, &piece.below);
+        let path = full_path(&target.path, &piece.below)?;
         let overlay = match piece.as_what {
             As::Mount { .. } | As::Real { .. } | As::Copy => None,
             As::Overlay | As::Split => {
