@@ -23,6 +23,18 @@ pub struct Part {
     pub commit: Option<String>,
 }
 
+impl Part {
+    /// True for a hook.
+    pub fn is_hook(&self) -> bool {
+        self.name.starts_with("hooks/")
+    }
+
+    /// True for a hook, and for what git reads before all it does.
+    pub fn is_obeyed(&self) -> bool {
+        self.is_hook() || OBEYED.contains(&&*self.name)
+    }
+}
+
 /// A part that was found, with its size in bytes, and the times of its content and of its inode.
 pub struct Found {
     /// The part.
@@ -36,12 +48,14 @@ pub struct Found {
 }
 
 /// Files that git obeys.
-const OBEYED: [&str; 3] = ["config", "config.worktree", "info/exclude"];
+const OBEYED: [&str; 6] =
+    ["config", "config.worktree", "info/exclude", "info/attributes", "commondir", "objects/info/alternates"];
 /// The names that stand there while something is begun and not ended.
 const BEGUN: [&str; 5] = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
 /// The most bytes of a file of which all are looked at; of a larger one, its time.
 const SMALL: u64 = 64 << 10;
-/// The most bytes of packed-refs that are read: some 15,000 refs.
+const PACKED_REFS: &str = "packed-refs";
+/// The most bytes of it that are read: some 15,000 refs.
 const PACKED: u64 = 1 << 20;
 /// The most refs in files that are read.
 const LOOSE: usize = 1000;
@@ -89,17 +103,24 @@ fn index(git: &Dir) -> Option<Found> {
     Some(Found { part, size: stat.size, mtime: stat.mtime, ctime: stat.ctime })
 }
 
-/// Branches, tags and the stash, in files of their own or packed into one.
+/// Branches, tags and the stash, in files of their own or packed into one; and that file itself if git cannot read it.
 fn refs(git: &Dir) -> BTreeMap<String, Found> {
     let mut refs = BTreeMap::new();
     let found = |name: &str, commit: String, stat: &Stat| {
         let part = Part { name: name.to_owned(), sign: sign(commit.as_bytes()), commit: Some(commit) };
         (name.to_owned(), Found { part, size: 0, mtime: stat.mtime, ctime: stat.ctime })
     };
-    if let Some(stat) = stat(git, "packed-refs").filter(|stat| stat.size <= PACKED) {
-        let text = String::from_utf8(read_below(git, b"packed-refs", PACKED).unwrap_or_default()).unwrap_or_default();
+    if let Some(stat) = stat(git, PACKED_REFS).filter(|stat| stat.size <= PACKED) {
+        let text = String::from_utf8(read_below(git, PACKED_REFS.as_bytes(), PACKED).unwrap_or_default()).unwrap_or_default();
         let lines = text.lines().filter_map(|line| line.split_once(' ')).filter(|(_, name)| is_own(name));
         refs.extend(lines.filter_map(|(hash, name)| Some(found(name, commit(hash)?, &stat))));
+        // git does nothing any more with a repository in which it finds such.
+        let is_good =
+            |line: &str| line.starts_with(['#', '^']) || line.split_once(' ').is_some_and(|(hash, _)| commit(hash).is_some());
+        if let Some(bad) = text.lines().find(|line| !is_good(line)) {
+            let part = Part { name: PACKED_REFS.into(), sign: sign(bad.as_bytes()), commit: None };
+            refs.insert(PACKED_REFS.into(), Found { part, size: stat.size, mtime: stat.mtime, ctime: stat.ctime });
+        }
     }
     let mut waiting = vec!["refs/heads".to_owned(), "refs/tags".to_owned(), "refs/stash".to_owned()];
     let mut left = LOOSE;

@@ -14,9 +14,8 @@ use super::uncovered::{Became, Fate, fates};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::snapshot::compare::{self, Compared, Difference, Hashes, OLDER, OLDER_FORCIBLE, Terms};
-use crate::snapshot::manifest;
-use crate::snapshot::rules::Source;
 use crate::snapshot::series::Series;
+use crate::snapshot::source::Source;
 use crate::tree::state::State;
 
 /// The turns that are taken back, and the others.
@@ -114,7 +113,7 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
             (snapshot, Some(existed))
         })?;
     }
-    let now = Look::at(&series.directory, store, &Source::Kept(manifest::rules(&series.dir, n)?), None)?;
+    let now = Look::at(&series.directory, store, &Source::of(series, n)?, None)?;
     let mut fates = fates(&chosen.back, Some(&now));
     fates.retain(|fate| asked.has(&fate.path));
     if !asked.paths.is_empty() {

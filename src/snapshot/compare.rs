@@ -8,8 +8,9 @@ use super::error::of_ours;
 use super::hard_links::{self, Names};
 use super::index::{Index, Known};
 use super::manifest::{self, At, Closing, Entry, Merged, Unread};
-use super::rules::{Rules, Source, Vcs, Why, is_vcs, vcs_above};
+use super::rules::{Rules, Vcs, Why, is_vcs, vcs_above};
 use super::series::Series;
+use super::source::{Before, Source};
 use super::walk::{Ahead, Met, Object};
 use super::whole;
 use crate::error::{Error, reason};
@@ -153,12 +154,13 @@ const SMALL: u64 = 128 << 10;
 /// Compares snapshot `n` with the tree, by the rules of the snapshot. `store` is recant's own directory.
 pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> Result<Compared, Error> {
     let Closing { rules, time } = manifest::closing(&series.dir, n)?;
+    let before = Before::new(series, n, &rules)?;
     let kept_vcs = !rules.leaves_vcs();
     let leaves_vcs = !kept_vcs || !terms.with_vcs;
     let rules = Rules { vcs: Some(if leaves_vcs { Vcs::Left } else { Vcs::Kept }), ..rules };
     let repositories: BTreeSet<AbsPath> = rules.repositories.iter().cloned().collect();
     // First of all: it takes longer than reading the manifest, and runs beside that.
-    let mut walk = Ahead::new(&series.directory, store, &Source::Kept(rules))?;
+    let mut walk = Ahead::new(&series.directory, store, &Source::Kept(rules, before.clone()))?;
     let mut then = Merged::open(&series.dir, n)?;
     let index = newest_index(series)?;
     let mut known = index.as_ref().map(|index| index.known());
@@ -178,6 +180,7 @@ pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> 
         repositories,
         kept_vcs,
         came: Vec::new(),
+        before,
         existed: terms.existed.unwrap_or(time),
     };
     let (mut line, mut met) = (then.next_unread()?, walk.next()?);
@@ -247,6 +250,7 @@ struct Comparing<'a> {
     kept_vcs: bool,
     /// The directories that became repositories since.
     came: Vec<AbsPath>,
+    before: Before,
     /// [`Terms::existed`].
     existed: Time,
 }
@@ -374,9 +378,12 @@ impl Comparing<'_> {
         self.leave_all(path, VCS_STAYS, false);
     }
 
-    /// Leaves a repository that was made since whole, with its working tree.
-    fn leave_came(&mut self) {
+    /// Leaves a repository that was made since whole, with its working tree; of what was an ordinary directory only its own.
+    fn leave_came(&mut self) -> Result<(), Error> {
         for directory in std::mem::take(&mut self.came) {
+            if self.before.was_ordinary(&directory)? {
+                continue;
+            }
             let stays = |path: &AbsPath| path.is_under(&directory);
             self.done.differences.retain(|d| !stays(&d.path));
             self.done.times.retain(|times| !stays(&times.path));
@@ -386,6 +393,7 @@ impl Comparing<'_> {
             self.done.kept.push((directory.clone(), VCS_NEW));
             self.leave_all(directory, VCS_NEW, true);
         }
+        Ok(())
     }
 
     /// Reports version control's own that was there, was left out, and is gone.
@@ -506,7 +514,7 @@ impl Comparing<'_> {
     }
 
     fn finish(mut self) -> Result<Compared, Error> {
-        self.leave_came();
+        self.leave_came()?;
         self.leave_gone();
         self.done.regroup(&self.names_then, &self.names_now, self.equal);
         Ok(self.done)

@@ -107,7 +107,7 @@ fn hash(object: &Object) -> Option<Hash> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rules::Source;
+    use super::super::source::Source;
     use super::super::walk::{Met, Walk};
     use super::*;
 

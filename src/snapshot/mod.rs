@@ -46,6 +46,7 @@ pub mod prune;
 pub mod restore;
 pub mod rules;
 pub mod series;
+pub mod source;
 pub mod touched;
 pub mod verify;
 pub mod walk;

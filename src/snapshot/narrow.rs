@@ -59,7 +59,7 @@ impl Compared {
     fn leave_moved<'d>(&mut self, stay: impl Iterator<Item = &'d Difference>) {
         let without: HashMap<u64, &AbsPath> =
             stay.filter(|d| d.ino != d.former).filter_map(|d| Some((d.former?, &d.path))).collect();
-        let from = |d: &Difference| d.ino.filter(|_| d.then.is_none() && d.older).and_then(|ino| without.get(&ino).copied());
+        let from = |d: &Difference| d.ino.filter(|_| d.older).and_then(|ino| without.get(&ino).copied());
         let moved: Vec<Difference> = self.differences.extract_if(.., |d| from(d).is_some()).collect();
         self.keep(moved.iter().map(|d| (d.path.clone(), OLDER)).collect());
         let why = |from: &AbsPath| format!("it was at {} before, which does not come back", Shown(&from.as_bytes()[1..]));

@@ -137,30 +137,6 @@ pub struct IgnoreFile {
     pub text: String,
 }
 
-/// The source of a walk's rules.
-#[derive(Debug, Clone)]
-pub enum Source {
-    /// These, and those of the files that the walk finds.
-    Found(Rules),
-    /// These alone, as a snapshot has them: with the files that gave some of them.
-    Kept(Rules),
-}
-
-impl Source {
-    /// The rules known so far.
-    pub fn rules(&self) -> &Rules {
-        match self {
-            Self::Found(rules) | Self::Kept(rules) => rules,
-        }
-    }
-}
-
-impl Default for Source {
-    fn default() -> Self {
-        Self::Found(Rules::default())
-    }
-}
-
 /// The name of recant's own file of rules, always read.
 pub const RECANTIGNORE: &str = ".recantignore";
 /// The name of git's file of rules, read with `--gitignore`.

@@ -9,7 +9,8 @@ use std::thread::JoinHandle;
 
 use super::cover::{self, Area, Covering};
 use super::error::{of_ours, refused, too_broad};
-use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Source, Why, is_vcs};
+use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Why, is_vcs};
+use super::source::{Before, Source};
 use super::whole;
 use crate::error::{At as _, Error, reason};
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
@@ -91,6 +92,7 @@ pub struct Walk<'a> {
     repositories: Vec<AbsPath>,
     /// That of the snapshot whose rules these are. It stays that, also if nothing shows it any more.
     known: HashSet<AbsPath>,
+    before: Option<Before>,
     covering: Option<Covering>,
     /// The first path that is met, and the first that is not.
     between: (Option<AbsPath>, Option<AbsPath>),
@@ -108,15 +110,16 @@ impl<'a> Walk<'a> {
     pub fn new(top: &AbsPath, store: &'a AbsPath, source: &Source) -> Result<Self, Error> {
         let rules = source.rules();
         let cover = rules.cover.as_ref();
-        let (files, covering, known) = match source {
+        let (files, covering, known, before) = match source {
             Source::Found(_) => {
                 let gitignore = rules.gitignore || cover.is_some();
-                (Files::Found { gitignore, read: Vec::new() }, cover.map(Covering::found), HashSet::new())
+                (Files::Found { gitignore, read: Vec::new() }, cover.map(Covering::found), HashSet::new(), None)
             }
-            Source::Kept(_) => {
+            Source::Kept(_, before) => {
                 let owned = |(path, files): (AbsPath, Vec<&IgnoreFile>)| (path, files.into_iter().cloned().collect());
                 let files = rules.by_directory().into_iter().map(owned).collect();
-                (Files::Kept(files), cover.map(Covering::kept), rules.repositories.iter().cloned().collect())
+                let known = rules.repositories.iter().cloned().collect();
+                (Files::Kept(files), cover.map(Covering::kept), known, Some(before.clone()))
             }
         };
         let mut walk = Self {
@@ -131,6 +134,7 @@ impl<'a> Walk<'a> {
             leaves_vcs: rules.leaves_vcs(),
             repositories: Vec::new(),
             known,
+            before,
             covering: covering.transpose()?,
             between: (None, None),
         };
@@ -289,7 +293,7 @@ impl<'a> Walk<'a> {
             return Ok(Some(Met::Unlisted { path: object.path.clone(), why: PathError::TooDeep.to_string() }));
         }
         names.sort_unstable();
-        if self.leaves_vcs && !is_top && is_bare(&dir, &names) {
+        if self.leaves_vcs && !is_top && is_bare(&dir, &names) && !self.was_ordinary(&object.path)? {
             self.repositories.push(object.path.clone());
             return Ok(Some(Met::Left { object: object.clone(), why: Why::Vcs }));
         }
@@ -302,6 +306,11 @@ impl<'a> Walk<'a> {
         }
         self.stack.push(Frame { path: object.path.clone(), dir: Some(dir), names: names.into_iter(), matcher, area });
         Ok(None)
+    }
+
+    /// True for a directory that the snapshot knows as an ordinary one, whatever it looks like now.
+    fn was_ordinary(&self, path: &AbsPath) -> Result<bool, Error> {
+        self.before.as_ref().map_or(Ok(false), |before| before.was_ordinary(path))
     }
 
     /// The reason why something cannot be looked at, if the cause is its own.

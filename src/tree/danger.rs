@@ -1,5 +1,8 @@
 //! The changes that a person should see before all others: what gives rights, and what other programs run or obey without being asked.
-//! Pure: by path and states alone, so that a new name for an old trick is a row here.
+//! By path, states and the caller's PATH alone, so that a new name for an old trick is a row here.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use super::state::{Likeness, Object, State, What};
 use crate::fs::path::AbsPath;
@@ -40,13 +43,32 @@ fn is_new_program(from: &Object, to: &State) -> bool {
 const PROGRAMS: [&str; 8] =
     ["/usr/local/bin", "/usr/local/sbin", "/usr/bin", "/usr/sbin", "/bin", "/sbin", ".local/bin", ".cargo/bin"];
 
+/// Those of the caller's own PATH.
+static CALLERS: LazyLock<HashSet<String>> = LazyLock::new(|| {
+    let path = std::env::var("PATH").unwrap_or_default();
+    path.split(':')
+        .filter(|directory| directory.starts_with('/'))
+        .map(|directory| directory.trim_end_matches('/').into())
+        .collect()
+});
+
 /// Files by how their paths end, and who runs or obeys them: git-config(5), githooks(5), bash(1), zsh(1), crontab(5), systemd.unit(5), and
 /// the documentation of the others.
-const FILES: [(&str, &str); 31] = [
+const FILES: &[(&str, &str)] = &[
     ("recant/config.toml", "recant obeys it"),
     (".recantignore", "recant obeys it"),
     (".claude/settings.json", "an agent obeys it"),
+    (".claude/settings.local.json", "an agent obeys it"),
+    (".codex/config.toml", "an agent obeys it"),
+    (".codex/hooks.json", "an agent obeys it"),
+    (".gemini/settings.json", "an agent obeys it"),
+    ("opencode.json", "an agent obeys it"),
+    (".mcp.json", "an agent starts its servers"),
+    (".cursor/mcp.json", "an agent starts its servers"),
     (".git/config", "git obeys it"),
+    (".git/config.worktree", "git obeys it"),
+    (".git/info/attributes", "git obeys it"),
+    ("git/config", "git obeys it"),
     (".gitmodules", "git obeys it"),
     (".gitconfig", "git obeys it"),
     (".bashrc", "shells run it"),
@@ -68,24 +90,44 @@ const FILES: [(&str, &str); 31] = [
     ("azure-pipelines.yml", "CI runs it"),
     ("Jenkinsfile", "CI runs it"),
     ("package.json", "npm runs its scripts"),
+    (".npmrc", "npm obeys it"),
+    (".cargo/config.toml", "cargo obeys it"),
+    (".pre-commit-config.yaml", "git runs it"),
     (".vscode/tasks.json", "the editor runs it"),
+    (".vscode/settings.json", "the editor obeys it"),
+    (".vimrc", "the editor runs it"),
+    (".tmux.conf", "tmux runs it"),
     ("/etc/crontab", "cron runs it"),
+    ("/etc/passwd", "it gives rights"),
+    ("/etc/shadow", "it gives rights"),
+    ("/etc/group", "it gives rights"),
     ("/etc/ld.so.preload", "every program loads it"),
     ("/etc/sudoers", "it gives rights"),
     (".ssh/authorized_keys", "it lets people in"),
     (".ssh/config", "ssh obeys it"),
+    (".ssh/rc", "ssh runs it"),
 ];
 
 /// Directories likewise: what lies in them, at any depth.
-const BELOW: [(&str, &str); 12] = [
+const BELOW: &[(&str, &str)] = &[
     (".git/hooks/", "git runs it"),
     (".husky/", "git runs it"),
     (".github/workflows/", "CI runs it"),
+    (".forgejo/workflows/", "CI runs it"),
+    (".gitea/workflows/", "CI runs it"),
+    (".github/hooks/", "an agent runs it"),
+    (".opencode/plugins/", "an agent runs it"),
+    (".pi/extensions/", "an agent runs it"),
     ("/etc/profile.d/", "shells run it"),
     ("fish/conf.d/", "shells run it"),
     ("/etc/cron.", "cron runs it"),
     ("/var/spool/cron/", "cron runs it"),
     ("/etc/systemd/", "systemd runs it"),
+    ("/usr/lib/systemd/", "systemd runs it"),
+    ("/etc/init.d/", "the system runs it"),
+    ("/etc/pam.d/", "it gives rights"),
+    ("/etc/ld.so.conf.d/", "every program obeys it"),
+    (".config/environment.d/", "the desktop obeys it"),
     (".config/systemd/", "systemd runs it"),
     ("/etc/sudoers.d/", "it gives rights"),
     ("/etc/udev/rules.d/", "udev runs it"),
@@ -104,6 +146,12 @@ fn obeyed(path: &AbsPath, is_new: bool, to: &State) -> Option<&'static str> {
     let lies_in = |directory: &str| {
         if directory.starts_with('/') { text.starts_with(directory) } else { text.contains(&format!("/{directory}")) }
     };
+    // Of a submodule, or of a working tree beside the repository.
+    if let Some((_, part)) = ["/.git/modules/", "/.git/worktrees/"].iter().find_map(|above| text.split_once(above)) {
+        let hook = part.contains("/hooks/") && !part.ends_with(".sample");
+        let config = part.ends_with("/config") || part.ends_with("/config.worktree");
+        return if hook { Some("git runs it") } else { Some("git obeys it").filter(|_| config) };
+    }
     if let Some((_, why)) = BELOW.iter().find(|(directory, _)| lies_in(directory)) {
         return Some(why).copied().filter(|_| !text.ends_with(".sample"));
     }
@@ -112,7 +160,8 @@ fn obeyed(path: &AbsPath, is_new: bool, to: &State) -> Option<&'static str> {
     }
     let above = path.parent()?;
     let above = String::from_utf8_lossy(above.as_bytes()).into_owned();
-    let is_in_path = PROGRAMS.iter().any(|end| above == *end || !end.starts_with('/') && above.ends_with(&format!("/{end}")));
+    let is_known = PROGRAMS.iter().any(|end| above == *end || !end.starts_with('/') && above.ends_with(&format!("/{end}")));
+    let is_in_path = is_known || CALLERS.contains(&above);
     (is_in_path && is_new && (is_executable(to) || matches!(to.what, What::Symlink { .. }))).then_some("a new program in PATH")
 }
 
@@ -137,6 +186,11 @@ mod tests {
             ("/p/.git/hooks/pre-commit.sample", None, file(0o755, 1), None),
             ("/p/.git/config", file(0o644, 1), file(0o644, 2), Some("git obeys it")),
             ("/p/x.git/config", file(0o644, 1), file(0o644, 2), None),
+            ("/h/.config/git/config", file(0o644, 1), file(0o644, 2), Some("git obeys it")),
+            ("/p/.git/modules/a/b/config", None, file(0o644, 2), Some("git obeys it")),
+            ("/p/.git/modules/a/hooks/post-merge", None, file(0o755, 2), Some("git runs it")),
+            ("/p/.git/modules/a/objects/12/34", None, file(0o444, 2), None),
+            ("/p/.mcp.json", None, file(0o644, 2), Some("an agent starts its servers")),
             ("/h/.config/recant/config.toml", None, file(0o644, 2), Some("recant obeys it")),
             ("/p/package.json", file(0o644, 1), file(0o644, 2), Some("npm runs its scripts")),
             ("/p/my-package.json", file(0o644, 1), file(0o644, 2), None),

@@ -21,5 +21,6 @@ mod crash;
 mod events;
 mod install;
 mod mcp;
+mod planted;
 mod run;
 mod turns;

@@ -20,10 +20,11 @@ use crate::error::{At, Error, Kind};
 use crate::fs::path::AbsPath;
 use crate::session::store::Store;
 use crate::snapshot::create::{Asked, Made, create_seen};
-use crate::snapshot::manifest::{self, OF_TURN};
+use crate::snapshot::manifest::OF_TURN;
 use crate::snapshot::prune;
-use crate::snapshot::rules::{Cover, Rules, Source, Vcs};
+use crate::snapshot::rules::{Cover, Rules, Vcs};
 use crate::snapshot::series::{Locked, Series};
+use crate::snapshot::source::Source;
 use crate::snapshot::{compare, place, whole};
 use crate::tree::state::State;
 
@@ -124,7 +125,7 @@ fn taken(call: &Call, store: &Store, turns: &Turns, directory: &AbsPath, what: T
 /// Takes the snapshot that shows what a turn has done so far, and notes what has changed since its last tool, and the paths.
 pub fn settle(call: &Call, store: &Store, turns: &Turns, series: &Series, lock: &Locked, turn: &Turn) -> Result<(), Problem> {
     let Some((before, _)) = turn.before else { return Ok(()) };
-    let rules = Source::Kept(manifest::rules(&series.dir, before)?);
+    let rules = Source::of(series, before)?;
     let mut seen = None;
     let look = |_: Option<&Look>| {
         let (made, look) = snapshot(call, store, series, lock, rules.clone(), Some(("after", &turn.head)))?;
@@ -174,8 +175,8 @@ fn note(call: &Call, turns: &Turns, series: &Series, n: u64, of: (u64, u64), loo
 /// Looks at a directory as the snapshot before a turn did.
 pub fn look(call: &Call, store: &Store, directory: &AbsPath, turn: Option<&Turn>, earlier: Option<&Look>) -> Result<Look, Error> {
     let series = Series::open(store, directory)?;
-    let kept = series.zip(turn.and_then(|turn| turn.before)).map(|(series, (n, _))| manifest::rules(&series.dir, n));
-    Look::at(directory, &store.path, &kept.transpose()?.map_or_else(|| rules(call), Source::Kept), earlier)
+    let kept = series.zip(turn.and_then(|turn| turn.before)).map(|(series, (n, _))| Source::of(&series, n));
+    Look::at(directory, &store.path, &kept.transpose()?.unwrap_or_else(|| rules(call)), earlier)
 }
 
 /// True if a path has changed since a turn began, or is gone and was there.

@@ -139,7 +139,8 @@ fn said(call: &Call, became: &Became, out: &Out, to: Option<&AbsPath>) -> String
 fn said_of_part(from: Option<&Part>, to: Option<&Part>) -> String {
     let at = |part: &Part| part.commit.as_ref().map_or_else(String::new, |commit| format!(" (at {})", &commit[..10]));
     match (from, to) {
-        (None, Some(part)) if part.name.starts_with("hooks/") => "made, and git runs it".to_owned(),
+        (None, Some(part)) if part.is_hook() => "made, and git runs it".to_owned(),
+        (None, Some(part)) if part.is_obeyed() => "made, and git obeys it".to_owned(),
         (None, Some(part)) => format!("made{}, and stays", at(part)),
         (Some(part), None) => format!("deleted{}, and not kept", at(part)),
         (Some(Part { commit: Some(from), .. }), Some(Part { commit: Some(to), .. })) => {
@@ -164,7 +165,7 @@ fn part_back(call: &Call, path: &AbsPath, from: Option<&Part>, to: Option<&Part>
         ("REVERT_HEAD", _, Some(_)) => "revert --quit".to_owned(),
         ("rebase-merge" | "rebase-apply", _, Some(_)) => "rebase --quit".to_owned(),
         (_, None, Some(Part { commit: Some(_), .. })) => format!("update-ref -d {name}"),
-        (hook, None, Some(_)) if from.is_none() && hook.starts_with("hooks/") => return Some(format!("rm {}", word(call, path))),
+        (_, None, Some(_)) if from.is_none() && part.is_obeyed() => return Some(format!("rm {}", word(call, path))),
         _ => return None,
     };
     Some(format!("{} {deed}", git_at(call, &git)))
