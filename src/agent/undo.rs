@@ -161,6 +161,7 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
     for (snapshot, paths) in later {
         let mut more = compare::with_tree(store, series, snapshot, terms)?;
         more.differences.retain(|difference| paths.contains(&difference.path));
+        more.name_groups_by_their_own();
         compared.differences.append(&mut more.differences);
     }
     compared.differences.sort_by(|a, b| a.path.cmp(&b.path));

@@ -30,6 +30,16 @@ impl Compared {
         self.left.retain(|(path, _)| asked(path));
     }
 
+    /// Calls each file of several names by the first of those that are here, before differences from another snapshot join them: that may know
+    /// the same first name of another file.
+    pub fn name_groups_by_their_own(&mut self) {
+        let mut firsts: HashMap<AbsPath, AbsPath> = HashMap::new();
+        for d in &mut self.differences {
+            let first = d.link.take().map(|link| firsts.entry(link).or_insert_with(|| d.path.clone()).clone());
+            d.link = first;
+        }
+    }
+
     /// Leaves the paths that were created since.
     pub fn keep_new(&mut self) {
         let mut kept = Vec::new();

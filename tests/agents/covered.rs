@@ -295,6 +295,17 @@ fn what_was_moved_stays_where_it_is_if_its_place_is_gone() {
 }
 
 #[test]
+fn names_of_one_file_that_go_back_to_two_snapshots_have_each_what_it_had() {
+    let world = world();
+    let agents = ["s", "t"].map(|session| Agent::begin(&world, "claude", session));
+    // The second name is another conversation's, made of what the first had written by then.
+    turns_of(&world, &agents, &[(0, "echo 1 > a"), (1, "ln a two"), (0, "rm two; echo 3 > a")]);
+    let said = world.recant("agent undo 1 -y --json");
+    assert!([0, 4].contains(&said.status), "{said}");
+    assert_eq!((world.read("a"), world.read("two")), ("a\n".into(), "1\n".into()), "{said}");
+}
+
+#[test]
 fn what_lay_in_a_directory_stays_out_if_what_stays_took_the_directorys_place() {
     let world = world();
     world.write("public/f", "f\n").write("public/deep/g", "g\n");
