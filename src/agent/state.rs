@@ -22,6 +22,8 @@ pub struct State {
     pub pass: Vec<AbsPath>,
     /// Globs of the files that are committed by themselves at the end.
     pub records: Vec<String>,
+    /// Globs of those that are one only if they were made: an agent reads an older conversation back, perhaps in another project.
+    pub made: Vec<String>,
     /// Directories of what the agent keeps of a conversation beside its transcript, and reads back in it: there a record is a file that the
     /// conversation of a transcript has made.
     pub of_conversations: Vec<AbsPath>,
@@ -84,6 +86,8 @@ impl State {
             real.to_str().map(|real| format!("{}/{name}", globset::escape(real)))
         };
         let mut globs: Vec<String> = records.iter().filter_map(|name| glob(&directory, name)).collect();
+        let is_conversation = |name: &&&str| CONVERSATIONS.iter().any(|part| name.contains(part));
+        let made = records.iter().filter(is_conversation).filter_map(|name| glob(&directory, name)).collect();
         let mut of_conversations = Vec::new();
         if agent == Agent::Claude {
             // Outside of its directory, but where a variable names that.
@@ -100,9 +104,12 @@ impl State {
             let real = real.unwrap_or(directory.clone());
             of_conversations.extend(["file-history", "tasks", "todos"].map(|name| below(&real, name)));
         }
-        Self { pass: pass.iter().map(|name| below(&directory, name)).collect(), records: globs, of_conversations }
+        Self { pass: pass.iter().map(|name| below(&directory, name)).collect(), records: globs, made, of_conversations }
     }
 }
+
+/// Parts of the globs of conversations, of whatever project: which one it is of, their paths do not tell.
+const CONVERSATIONS: [&str; 5] = ["sessions/", "session-state/", "/chats/", "/checkpoints/", "/logs/"];
 
 /// The name of Claude Code's directory for the transcripts of a project, as its releases write it.
 fn key(project: &AbsPath) -> String {
@@ -117,39 +124,58 @@ fn variable_or(here: &Surroundings<'_>, variable: &str, usual: &str) -> AbsPath 
     (here.directory)(variable).unwrap_or_else(|| below(&here.home, usual))
 }
 
-/// Members of JSON files of state that an agent obeys, or that a person granted it.
-const OBEYED: [&str; 21] = [
-    "allowedTools",
-    "apiBaseUrl",
-    "apiKeyHelper",
-    "approvedTools",
-    "bypassPermissionsModeAccepted",
-    "customApiKeyResponses",
-    "disabledMcpjsonServers",
-    "enableAllProjectMcpServers",
-    "enabledMcpjsonServers",
-    "env",
-    "hasClaudeMdExternalIncludesApproved",
-    "hasTrustDialogAccepted",
-    "hasTrustDialogHooksAccepted",
-    "hooks",
-    "mcpContextUris",
-    "mcpServers",
-    "oauthAccount",
-    "permissions",
-    "primaryApiKey",
-    "trustedFolders",
-    "trusted_folders",
+/// Files in which an agent keeps records and settings side by side: of these only the members that are known to be records are one.
+const MIXED: [&[u8]; 2] = [b".claude.json", b"state.json"];
+
+/// Ends of the names of members that tell what happened: counters, times, and what was shown once.
+const RECORDED_ENDS: [&str; 14] = [
+    "At",
+    "Cache",
+    "Complete",
+    "Completed",
+    "Count",
+    "Dismissed",
+    "ID",
+    "Id",
+    "Migrated",
+    "Seen",
+    "Shown",
+    "Startups",
+    "Time",
+    "Version",
+];
+/// Beginnings of such names. Claude Code fetches what is cached anew when it starts.
+const RECORDED_STARTS: [&str; 9] =
+    ["cached", "first", "hasCompleted", "hasReset", "hasSeen", "hasShown", "hasUsed", "history", "last"];
+
+/// Parts of the names, in small letters, of what an agent obeys, or what a person granted it.
+const OBEYED: [&str; 15] = [
+    "accept",
+    "allow",
+    "apikey",
+    "approv",
+    "baseurl",
+    "bypass",
+    "contexturi",
+    "enable",
+    "environment",
+    "grant",
+    "hook",
+    "oauth",
+    "permission",
+    "server",
+    "trust",
 ];
 
-/// The reason why a change of a JSON file of state is not only a record: the first member, in the order of their paths, that an agent obeys
-/// and that differs; or content that cannot be read, as others may read it. `None` if there is none. What is missing is the same as what is
-/// empty or false.
-pub fn obeyed_change(before: &[u8], after: &[u8]) -> Option<String> {
+/// The reason why a change of a JSON file of state is not only a record: the first member, in the order of their paths, that an agent obeys,
+/// or in a file of both sorts may obey, and that differs; or content that cannot be read, as others may read it. `None` if there is none.
+/// What is missing is the same as what is empty or false.
+pub fn obeyed_change(name: &[u8], before: &[u8], after: &[u8]) -> Option<String> {
+    let is_mixed = MIXED.contains(&name);
     let read = |bytes: &[u8]| -> Option<BTreeMap<String, Value>> {
         let mut found = BTreeMap::new();
         if !bytes.is_empty() {
-            gather("", &serde_json::from_slice::<Value>(bytes).ok()?, &mut found);
+            gather("", &serde_json::from_slice::<Value>(bytes).ok()?, is_mixed, &mut found);
         }
         Some(found)
     };
@@ -160,18 +186,31 @@ pub fn obeyed_change(before: &[u8], after: &[u8]) -> Option<String> {
     all.filter(|member| before.get(*member) != after.get(*member)).min().cloned()
 }
 
-fn gather(above: &str, value: &Value, found: &mut BTreeMap<String, Value>) {
+/// Gathers what may be obeyed.
+fn gather(above: &str, value: &Value, is_mixed: bool, found: &mut BTreeMap<String, Value>) {
     let Value::Object(members) = value else { return };
     for (name, value) in members {
         let path = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
-        if OBEYED.contains(&&**name) {
-            if !is_nothing(value) {
-                found.insert(path, value.clone());
-            }
-        } else {
-            gather(&path, value, found);
+        match value {
+            _ if is_nothing(value) => {}
+            _ if is_obeyed(name) => drop(found.insert(path, value.clone())),
+            _ if is_recorded(name) => {}
+            Value::Object(_) => gather(&path, value, is_mixed, found),
+            Value::Number(_) => {}
+            _ if is_mixed => drop(found.insert(path, value.clone())),
+            _ => {}
         }
     }
+}
+
+/// True for the name of what an agent obeys. A project's path is none.
+fn is_obeyed(name: &str) -> bool {
+    let small = name.to_ascii_lowercase().replace(['_', '-'], "");
+    name == "env" || !name.starts_with('/') && OBEYED.iter().any(|part| small.contains(part))
+}
+
+fn is_recorded(name: &str) -> bool {
+    RECORDED_ENDS.iter().any(|end| name.ends_with(end)) || RECORDED_STARTS.iter().any(|start| name.starts_with(start))
 }
 
 fn is_nothing(value: &Value) -> bool {
@@ -189,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_member_that_is_obeyed_is_found_wherever_it_stands() {
-        let of = |before: &str, after: &str| obeyed_change(before.as_bytes(), after.as_bytes());
+        let of = |before: &str, after: &str| obeyed_change(b".claude.json", before.as_bytes(), after.as_bytes());
         let plain = r#"{"numStartups": 3, "projects": {"/p": {"lastCost": 1}}}"#;
         assert_eq!(of(plain, r#"{"numStartups": 4, "projects": {"/p": {"lastCost": 2}}}"#), None);
         assert_eq!(of(plain, r#"{"mcpServers": {"x": {"command": "sh"}}}"#), Some("mcpServers".into()));
@@ -201,6 +240,13 @@ mod tests {
             None
         );
         assert_eq!((of("", ""), of("no JSON", plain)), (None, None));
+        // What is not known to be a record is none, in a file of both sorts.
+        let new = r#"{"theme": "dark"}"#;
+        assert_eq!((of(plain, new), obeyed_change(b"x.json", b"", new.as_bytes())), (Some("theme".into()), None));
+        let recorded = r#"{"firstStartTime": "t", "userID": "u", "tipsHistory": {"a": 3}, "hasCompletedOnboarding": true,
+            "cachedGates": {"x": true}, "pluginUsage": {"y": {"usageCount": 2}}}"#;
+        assert_eq!(of("", recorded), None);
+        assert_eq!(of("", r#"{"lastTrustedAt": 3}"#), Some("lastTrustedAt".into()));
         // Another reader may make something of what is no JSON here.
         for odd in ["no JSON", "\u{feff}{}", "{\"a\":\"\\ud800\"}", "{\"a\":1e999}", "{/*c*/}"] {
             assert_eq!(of("", odd), Some("what cannot be read as JSON".into()), "{odd}");
@@ -217,9 +263,12 @@ mod tests {
         let claude = State::of(Agent::Claude, &here, &cwd);
         assert_eq!(claude.pass[0].to_string(), "/c[1]/.credentials.json");
         for key in ["-p", "-p-My-dir-x"] {
+            assert!(claude.made.is_empty(), "{:?}", claude.made);
             assert!(claude.records.contains(&format!("/c[[]1[]]/projects/{key}/**/*.jsonl")), "{:?}", claude.records);
         }
         let opencode = State::of(Agent::Opencode, &here, &cwd);
+        let gemini = State::of(Agent::Gemini, &here, &cwd);
+        assert_eq!(gemini.made[0], "/h/.gemini/tmp/*/chats/**");
         assert_eq!(opencode.pass[0].to_string(), "/h/.local/share/opencode/auth.json");
     }
 }

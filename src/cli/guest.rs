@@ -39,6 +39,7 @@ pub struct Guest {
     agent: Agent,
     passes: Vec<AbsPath>,
     records: Vec<String>,
+    made: Vec<String>,
     of_conversations: Vec<AbsPath>,
 }
 
@@ -54,9 +55,9 @@ impl Guest {
             Some(paths) => paths.iter().map(|path| absolute(path)).collect::<Result<_, _>>()?,
             None => usual.pass,
         };
-        let (records, of_conversations) = match set.and_then(|set| set.records.clone()) {
-            Some(records) => (records, Vec::new()),
-            None => (usual.records, usual.of_conversations),
+        let (records, made, of_conversations) = match set.and_then(|set| set.records.clone()) {
+            Some(records) => (records, Vec::new(), Vec::new()),
+            None => (usual.records, usual.made, usual.of_conversations),
         };
         // What an earlier run of the session changed it has to see.
         let changes = session.changes()?;
@@ -69,7 +70,7 @@ impl Guest {
                 "the store that the session's runs had inside was spoilt: its turns are gone, and what is held is not touched",
             );
         }
-        Ok(Self { agent, passes, records, of_conversations })
+        Ok(Self { agent, passes, records, made, of_conversations })
     }
 
     /// The paths that stay real for it.
@@ -150,7 +151,7 @@ impl Guest {
 
     /// The changes of files that the agent only records.
     fn records(&self, session: &Session) -> Result<Records, Problem> {
-        let globs = set_of(&self.records)?;
+        let (globs, made) = (set_of(&self.records)?, set_of(&self.made)?);
         let changes = session.changes()?;
         let sides = session.sides(changes.list.len())?;
         let mut sources = Sources::of(session)?;
@@ -167,7 +168,8 @@ impl Guest {
             if side.is_in() || is_memory || is_directory || change.marks.same_content || !is_record {
                 continue;
             }
-            let is_anothers = kept_of.is_some_and(|kept| !conversations.iter().any(|one| one.made(change, kept, &changes)));
+            let is_anothers = kept_of.is_some_and(|kept| !conversations.iter().any(|one| one.made(change, kept, &changes)))
+                || change.before.object.is_some() && made.is_match(path.as_path());
             let is_theirs = change.marks.foreign || sources.on_tree(change, *side) != OnTree::AsRecorded;
             let why = match self.no_record(&changes, change, &mut sources) {
                 _ if is_theirs => Some("somebody else changed it meanwhile".into()),
@@ -209,7 +211,7 @@ impl Guest {
         }
         let name = change.path.name();
         Ok(if name.ends_with(b".json") {
-            obeyed_change(&before, &bytes).map(|member| format!("{own} obeys {member} in it, and that was changed"))
+            obeyed_change(name, &before, &bytes).map(|member| format!("{own} obeys {member} in it, and that was changed"))
         } else {
             (!bytes.starts_with(&before)).then(|| "lines that were in it are gone".into())
         })

@@ -64,7 +64,8 @@ fn message(mut value: Value) -> Result<Message, Wrong> {
         (Some(method), Some(id)) if fits(&id) => Ok(Message::Request { id, method, params }),
         (Some(_), Some(_)) => Err(wrong("an id is a string or an integer")),
         (Some(method), None) => Ok(Message::Notification { method, params }),
-        (None, Some(_)) if value.get("result").is_some() || value.get("error").is_some() => Ok(Message::Answer),
+        (None, Some(_)) if value.get("result").is_some() != value.get("error").is_some() => Ok(Message::Answer),
+        (None, Some(_)) if value.get("result").is_some() => Err(wrong("an answer has a result or an error, not both")),
         _ => Err(wrong("it has no method")),
     }
 }
@@ -135,6 +136,7 @@ mod tests {
         assert!(matches!(one(r#"{"jsonrpc":"2.0","method":"x","params":{}}"#), Ok(Message::Notification { .. })));
         assert!(matches!(one(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Ok(Message::Answer)));
         assert!(matches!(one(r#"{"jsonrpc":"2.0","id":1,"error":{}}"#), Ok(Message::Answer)));
+        assert!(one(r#"{"jsonrpc":"2.0","id":1,"error":{},"result":{}}"#).is_err());
         for (line, code, id) in [
             ("", PARSE, json!(null)),
             ("{", PARSE, json!(null)),
