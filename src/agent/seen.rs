@@ -37,12 +37,7 @@ impl Seen {
     /// Replaces the note about `agent`'s last event. Hooks may write at the same time: one of their notes stays, whole. Not durable.
     pub fn write(&self, fs: &Fs, store: &Store, agent: Agent) -> Result<(), Error> {
         let dir = made(fs, store, DIRECTORY)?;
-        let (name, temp) = (name(agent), format!("{}.{}", agent.word(), std::process::id()).into_bytes());
-        let temp = dir.at(&temp);
-        fs.unlink_if_there(temp)?;
-        let file = fs.create(temp, 0o600)?;
-        fs.write(&file, &json::text(self), temp)?;
-        Ok(fs.rename_over(temp, dir.at(&name))?)
+        Ok(fs.replace_at_once(dir.at(&name(agent)), &json::text(self))?)
     }
 
     /// The last event of `agent`; `None` if none was ever seen.

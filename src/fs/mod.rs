@@ -475,6 +475,15 @@ impl Fs {
         self.name_beside(at)
     }
 
+    /// Replaces a file as [`Self::replace_later`] does, where processes do so at once: each writes beside it by a name of its own, and the
+    /// content of one of them stays, whole.
+    pub fn replace_at_once(&self, at: Entry<'_>, bytes: &[u8]) -> Result<(), IoError> {
+        let temp = [at.name, format!(".{}", std::process::id()).as_bytes()].concat();
+        let temp = at.dir.at(&temp);
+        drop(self.write_new(temp, bytes).at(WRITE, at)?);
+        self.rename_over(temp, at).at(WRITE, at)
+    }
+
     /// Writes the file beside `at` that [`Self::name_beside`] renames to `at`; not durable.
     pub fn write_beside(&self, at: Entry<'_>, bytes: &[u8]) -> Result<(), IoError> {
         self.write_new(at.dir.at(&[at.name, b".new"].concat()), bytes).map(drop).at(WRITE, at)

@@ -77,7 +77,7 @@ impl Pointer {
         (pointer.agent == agent && pointer.session == session).then_some(pointer)
     }
 
-    /// Writes it in place of an older one, not durably: after a power cut the agent's session is over, too.
+    /// Writes it in place of an older one, as hooks may at the same time, not durably: after a power cut the agent's session is over, too.
     ///
     /// # Errors
     /// The agent's word cannot stand in a file's name; a system call failed.
@@ -86,7 +86,7 @@ impl Pointer {
         let name = name(&self.agent, &self.session).ok_or_else(unfit).at("name the session of", &self.agent)?;
         let agents = made(fs, store.at(AGENTS))?;
         let sessions = made(fs, agents.at(SESSIONS))?;
-        Ok(fs.replace_later(sessions.at(&name), &json::line(self))?)
+        Ok(fs.replace_at_once(sessions.at(&name), &json::line(self))?)
     }
 }
 
