@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::sweep::{AllOrNothing, COMMIT, Came, REDO, ROLLBACK, Sweep, Verb, is_whole};
-use crate::common::{self, Manifest, World, assert_done_or_not, elsewhere, is_root};
+use crate::common::sweep::{AllOrNothing, COMMIT, Came, REDO, ROLLBACK, Sweep, Verb, is_due, is_whole, steps_of};
+use crate::common::{self, Manifest, World, assert_done_or_not, elsewhere, is_root, skip};
 use crate::{SEAL, has_strace, old_times, round_trip, step_of, whole};
 
 /// Something mounted for one test.
@@ -1221,6 +1221,50 @@ fn on_btrfs_without_a_free_byte_a_rollback_is_refused_or_done_and_never_half() {
     std::fs::remove_dir_all(&ballast).expect("room again");
     world.recant(&format!("rollback {id}")).ok();
     before.assert_same(&world.manifest(), "btrfs");
+}
+
+/// An error of the disk at any step, upon which the kernel makes the file system read-only (ext4(5), errors=remount-ro): of the tree, or of
+/// the store. Mounted again, the tree is what it was or what it was to be.
+#[test]
+fn a_file_system_that_turns_read_only_at_any_step_loses_nothing() {
+    let scene = |in_store: bool| {
+        let mount = Mount::image(24, &["mkfs.ext4", "-q", "-m", "0", "-e", "remount-ro"])?;
+        let (mut world, top) = (if in_store { World::new() } else { World::on(&mount.point) }, mount.point.clone());
+        let store = if in_store { top.join("store") } else { tempfile::tempdir().expect("a directory").keep().join("store") };
+        world.set("RECANT_STORE", &store).write("edited", "old").write("gone", "away").write("full/b", "1");
+        let before = world.manifest();
+        let id = world.begin();
+        world.stage(&id, ["write edited new", "delete gone", "delete full", "write made/deep n"]);
+        run("sync", &["-f", top.to_str()?]).expect("a scene that is on the disk");
+        let source = world.program("findmnt", ["-no", "SOURCE", top.to_str()?]).run().ok().stdout();
+        let fault = format!("/sys/fs/ext4/{}/trigger_fs_error", source.trim().trim_start_matches("/dev/"));
+        if !Path::new(&fault).exists() {
+            skip("a file system that turns read-only: the kernel has no trigger_fs_error");
+            return None;
+        }
+        Some((mount, world, id, before, fault))
+    };
+    for in_store in [false, true] {
+        let Some((_mount, world, id, ..)) = scene(in_store) else { return };
+        let steps = steps_of(|| world.call(["commit", &id])).len();
+        for n in (1..=steps).filter(|n| is_due(*n)) {
+            let Some((mount, world, id, before, fault)) = scene(in_store) else { return };
+            let said = world.call(["commit", &id]).env("RECANT_STEPS", format!("run:{n}:echo x > {fault}")).run();
+            let what = format!("step {n}, {}: {said}", if in_store { "store" } else { "tree" });
+            let (at, source) = (mount.point.display().to_string(), format!("{}", mount.point.with_file_name("image").display()));
+            run("umount", &[&at]).expect(&what);
+            drop(run("e2fsck", &["-fy", &source]));
+            run("mount", &["-o", "loop", &source, &at]).expect(&what);
+            world.recant("recover");
+            // What was reported as done is.
+            assert!(said.status != 0 || world.status(&id) == "committed", "{what}");
+            if world.status(&id) == "committed" {
+                world.recant(&format!("rollback {id}")).ok();
+            }
+            let plain = |tree: Manifest| tree.without_directory_times();
+            plain(before).assert_same(&plain(world.manifest()), &what);
+        }
+    }
 }
 
 /// Mounted read-only between the kill and the recovery: nothing is decided by that, and every later verb tries again.
