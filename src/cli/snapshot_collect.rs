@@ -19,6 +19,7 @@ use crate::session::store::Store;
 use crate::snapshot::committed::{self, Step};
 use crate::snapshot::compare;
 use crate::snapshot::create::{Asked, Made, create};
+use crate::snapshot::manifest;
 use crate::snapshot::series::Series;
 use crate::snapshot::source::Source;
 
@@ -77,11 +78,11 @@ pub fn collect(call: &Call, store: &Store, watched: &[Watched], run: Ran<'_>) ->
     let (mut steps, mut spared, mut left) = (Vec::new(), Vec::new(), Vec::new());
     for Watched { series, before, elsewhere } in watched {
         // What the snapshot before left out cannot be rolled back, and does not count, even if the command changed the rules.
-        let rules = Source::of(series, *before)?;
+        let rules = manifest::rules(&series.dir, *before)?;
         // A directory that is gone with all in it has no snapshot after.
         let is_there = !matches!(series.directory.as_path().symlink_metadata(), Err(error) if is_gone(&error));
         // No limit: whatever the command left has to be recorded.
-        let after = || take(call, store, series, ("after", rules), None, run.argv);
+        let after = || take(call, store, series, ("after", Source::Kept(rules, None)), None, run.argv);
         let after = is_there.then(after).transpose()?.map(|made| made.n);
         let mut compared = compare::between(series, *before, after, &[], true)?;
         compared.spare_older(series, compare::OLDER, |_| (*before, None))?;

@@ -154,7 +154,8 @@ const SMALL: u64 = 128 << 10;
 /// Compares snapshot `n` with the tree, by the rules of the snapshot. `store` is recant's own directory.
 pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> Result<Compared, Error> {
     let Closing { rules, time } = manifest::closing(&series.dir, n)?;
-    let before = Before::new(series, n, &rules)?;
+    // A turn's alone. A person who makes a repository of a directory means it.
+    let before = terms.existed.map(|_| Before::new(series, n, &rules)).transpose()?;
     let kept_vcs = !rules.leaves_vcs();
     let leaves_vcs = !kept_vcs || !terms.with_vcs;
     let rules = Rules { vcs: Some(if leaves_vcs { Vcs::Left } else { Vcs::Kept }), ..rules };
@@ -250,7 +251,7 @@ struct Comparing<'a> {
     kept_vcs: bool,
     /// The directories that became repositories since.
     came: Vec<AbsPath>,
-    before: Before,
+    before: Option<Before>,
     /// [`Terms::existed`].
     existed: Time,
 }
@@ -381,7 +382,9 @@ impl Comparing<'_> {
     /// Leaves a repository that was made since whole, with its working tree; of what was an ordinary directory only its own.
     fn leave_came(&mut self) -> Result<(), Error> {
         for directory in std::mem::take(&mut self.came) {
-            if self.before.was_ordinary(&directory)? {
+            if let Some(before) = &self.before
+                && before.was_ordinary(&directory)?
+            {
                 continue;
             }
             let stays = |path: &AbsPath| path.is_under(&directory);

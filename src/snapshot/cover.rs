@@ -22,7 +22,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use super::error::no_glob;
 use super::rules::{Cover, IgnoreFile, Matcher, Rules, Why, is_built};
 use crate::error::Error;
-use crate::fs::dir::{Dir, Sort, Stat};
+use crate::fs::dir::{Dir, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::tree::git_index;
 
@@ -231,11 +231,15 @@ pub fn common(git: &Dir) -> Option<Dir> {
     Dir::open(&git.path().join(to.trim_end())).ok()
 }
 
-/// The repository's own file of rules, read up to `most` bytes. Without one it is empty.
-pub fn exclude(git: &Dir, directory: &AbsPath, most: u64) -> IgnoreFile {
+/// The repository's own file of rules, read up to `most` bytes, with the time of its last change. Without one it is empty.
+pub fn exclude(git: &Dir, directory: &AbsPath, most: u64) -> (IgnoreFile, Time) {
     let common = common(git);
-    let text = read_below(common.as_ref().unwrap_or(git), b"info/exclude", most).unwrap_or_default();
-    IgnoreFile { directory: directory.clone(), name: EXCLUDE.into(), text: String::from_utf8_lossy(&text).into_owned() }
+    let git = common.as_ref().unwrap_or(git);
+    let text = read_below(git, b"info/exclude", most).unwrap_or_default();
+    let stat = git.open_below(b"info").ok().and_then(|info| info.at(b"exclude").stat().ok()?);
+    let file =
+        IgnoreFile { directory: directory.clone(), name: EXCLUDE.into(), text: String::from_utf8_lossy(&text).into_owned() };
+    (file, stat.map_or_else(Time::default, |stat| stat.ctime))
 }
 
 /// The first bytes of a file below a directory; `None` if it cannot be read.

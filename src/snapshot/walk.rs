@@ -10,10 +10,10 @@ use std::thread::JoinHandle;
 use super::cover::{self, Area, Covering};
 use super::error::{of_ours, refused, too_broad};
 use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Why, is_vcs};
-use super::source::{Before, Source};
+use super::source::{Before, Earlier, Source};
 use super::whole;
 use crate::error::{At as _, Error, reason};
-use crate::fs::dir::{Dir, Entry, Sort, Stat};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::{AbsPath, LENGTH_MAX, PathError};
 
 /// One step of a walk. Paths have the directory as `/`.
@@ -63,7 +63,7 @@ impl Object {
 /// The source of files of rules.
 enum Files {
     /// They are read as they are found; `.gitignore` too, if so set.
-    Found { gitignore: bool, read: Vec<IgnoreFile> },
+    Found { gitignore: bool, read: Vec<IgnoreFile>, earlier: Option<Earlier> },
     /// They were found before.
     Kept(HashMap<AbsPath, Vec<IgnoreFile>>),
 }
@@ -110,16 +110,17 @@ impl<'a> Walk<'a> {
     pub fn new(top: &AbsPath, store: &'a AbsPath, source: &Source) -> Result<Self, Error> {
         let rules = source.rules();
         let cover = rules.cover.as_ref();
-        let (files, covering, known, before) = match source {
-            Source::Found(_) => {
+        let (files, covering, known) = match source {
+            Source::Found(_) | Source::GoingOn(..) => {
                 let gitignore = rules.gitignore || cover.is_some();
-                (Files::Found { gitignore, read: Vec::new() }, cover.map(Covering::found), HashSet::new(), None)
+                let earlier = if let Source::GoingOn(_, earlier) = source { Some(earlier.clone()) } else { None };
+                (Files::Found { gitignore, read: Vec::new(), earlier }, cover.map(Covering::found), HashSet::new())
             }
-            Source::Kept(_, before) => {
+            Source::Kept(..) => {
                 let owned = |(path, files): (AbsPath, Vec<&IgnoreFile>)| (path, files.into_iter().cloned().collect());
                 let files = rules.by_directory().into_iter().map(owned).collect();
                 let known = rules.repositories.iter().cloned().collect();
-                (Files::Kept(files), cover.map(Covering::kept), known, Some(before.clone()))
+                (Files::Kept(files), cover.map(Covering::kept), known)
             }
         };
         let mut walk = Self {
@@ -134,7 +135,7 @@ impl<'a> Walk<'a> {
             leaves_vcs: rules.leaves_vcs(),
             repositories: Vec::new(),
             known,
-            before,
+            before: source.before().cloned(),
             covering: covering.transpose()?,
             between: (None, None),
         };
@@ -333,16 +334,19 @@ impl<'a> Walk<'a> {
         let git = if area.is_some() && has(".git") { cover::repository(dir) } else { None };
         let files: Vec<&IgnoreFile> = match &mut self.files {
             Files::Kept(files) => files.get(path).into_iter().flatten().collect(),
-            Files::Found { gitignore, read } => {
+            Files::Found { gitignore, read, earlier } => {
                 let from = read.len();
-                if let Some(git) = &git {
-                    read.push(cover::exclude(git, path, RULES_MAX));
-                }
+                let mut found: Vec<(IgnoreFile, Time)> = git.iter().map(|git| cover::exclude(git, path, RULES_MAX)).collect();
                 for name in [GITIGNORE, RECANTIGNORE] {
                     if (name != GITIGNORE || *gitignore) && has(name) {
-                        read.extend(ignore_file(path, dir, name)?);
+                        found.extend(ignore_file(path, dir, name)?);
                     }
                 }
+                let counts = |(file, changed)| match earlier {
+                    Some(earlier) => earlier.instead_of(file, changed),
+                    None => Some(file),
+                };
+                read.extend(found.into_iter().filter_map(counts));
                 read[from..].iter().collect()
             }
         };
@@ -495,13 +499,11 @@ fn is_bare(dir: &Dir, names: &[Vec<u8>]) -> bool {
     is_dir("objects") && is_dir("refs") && matches!(sort("HEAD"), Some(Sort::File | Sort::Symlink))
 }
 
-/// Reads a file of rules; `None` for what is no file. An unreadable one is an error, as its rules would be ignored.
-fn ignore_file(directory: &AbsPath, dir: &Dir, name: &str) -> Result<Option<IgnoreFile>, Error> {
+/// Reads a file of rules, with the time of its last change; `None` for what is no file. An unreadable one is an error, as its rules would be ignored.
+fn ignore_file(directory: &AbsPath, dir: &Dir, name: &str) -> Result<Option<(IgnoreFile, Time)>, Error> {
     use std::io::Read;
     let at = dir.at(name.as_bytes());
-    if !at.stat()?.is_some_and(|stat| stat.sort == Sort::File) {
-        return Ok(None);
-    }
+    let Some(stat) = at.stat()?.filter(|stat| stat.sort == Sort::File) else { return Ok(None) };
     let mut bytes = Vec::new();
     at.open_file().at("read the rules in", at)?.take(RULES_MAX + 1).read_to_end(&mut bytes).at("read the rules in", at)?;
     if bytes.len() as u64 > RULES_MAX {
@@ -509,7 +511,7 @@ fn ignore_file(directory: &AbsPath, dir: &Dir, name: &str) -> Result<Option<Igno
         return Err(refused(at, why));
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    Ok(Some(IgnoreFile { directory: directory.clone(), name: name.into(), text }))
+    Ok(Some((IgnoreFile { directory: directory.clone(), name: name.into(), text }, stat.ctime)))
 }
 
 fn unparsed(path: &AbsPath) -> Error {

@@ -162,7 +162,7 @@ impl Scene {
     }
 
     fn is_covered(&self, path: &str) -> bool {
-        is_covered(path) && (self.tracks_build || !is_under(path, "build"))
+        is_covered(path) && (self.tracks_build || !is_under(path, "build")) && !(self.was_full && is_under(path, "conf"))
     }
 
     fn assert_reported(&self, before: &Tree, said: &Said) {

@@ -146,6 +146,25 @@ fn what_an_agent_plants_on_the_real_tree_is_not_obeyed_and_goes_back_or_is_named
 }
 
 #[test]
+fn rules_that_a_turn_writes_count_from_the_agents_next_session_on() {
+    for (rules, name) in [(".recantignore", "x.txt"), (".gitignore", "large.txt")] {
+        let (world, _) = world("");
+        let is_covered = |agent: &Agent<'_>, n: usize| {
+            agent.prompt(&format!("turn {n}"));
+            agent.shell(&format!("echo '*.txt' > {rules}; head -c 1100000 /dev/urandom > large.txt; date +%N > x.txt"));
+            agent.stop();
+            pause();
+            let shown = world.recant(&format!("agent diff {n} --name-only")).stdout();
+            shown.lines().any(|line| line.ends_with(&format!("/{name}")))
+        };
+        let first = Agent::begin(&world, "claude", "s");
+        let mut covered = vec![is_covered(&first, 1), is_covered(&first, 2)];
+        covered.push(is_covered(&Agent::begin(&world, "claude", "t"), 3));
+        assert_eq!(covered, [true, true, false], "{rules}");
+    }
+}
+
+#[test]
 fn what_a_held_command_plants_is_not_obeyed_while_it_is_held_and_is_marked() {
     if !can_run() {
         return skip("what a held command plants: recant run does not work here");

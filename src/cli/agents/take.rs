@@ -24,7 +24,7 @@ use crate::snapshot::manifest::OF_TURN;
 use crate::snapshot::prune;
 use crate::snapshot::rules::{Cover, Rules, Vcs};
 use crate::snapshot::series::{Locked, Series};
-use crate::snapshot::source::Source;
+use crate::snapshot::source::{Earlier, Source};
 use crate::snapshot::{compare, place, whole};
 use crate::tree::state::State;
 
@@ -111,7 +111,8 @@ fn taken(call: &Call, store: &Store, turns: &Turns, directory: &AbsPath, what: T
             if let Some(unended) = earlier.as_ref().filter(|earlier| !earlier.is_settled) {
                 settle(call, store, turns, &series, &lock, unended)?;
             }
-            let (made, look) = snapshot(call, store, &series, &lock, rules(call), Some(("before", &turn.head)))?;
+            let rules = going_on(call, &series, earlier.as_ref());
+            let (made, look) = snapshot(call, store, &series, &lock, rules, Some(("before", &turn.head)))?;
             turns.keep_look(&call.fs, n, &look)?;
             turns.add(&call.fs, n, &[Line::Before { snapshot: made.n, time: made.time }])?;
             // What the session does from now on is told of this turn.
@@ -232,8 +233,22 @@ fn snapshot(
 
 /// The rules of what the snapshots of turns leave out.
 pub fn rules(call: &Call) -> Source {
+    Source::Found(cover(call))
+}
+
+fn cover(call: &Call) -> Rules {
     let cover = Cover { byproducts: call.config.agent_byproducts.value.clone(), ..Cover::default() };
-    Source::Found(Rules { cover: Some(cover), vcs: Some(Vcs::Left), ..Rules::default() })
+    Rules { cover: Some(cover), vcs: Some(Vcs::Left), ..Rules::default() }
+}
+
+/// Those of a session that goes on: what its turns did to files of rules counts from the agent's next session on.
+fn going_on(call: &Call, series: &Series, earlier: Option<&Turn>) -> Source {
+    let snapshot = earlier.and_then(|turn| Some((turn.before?.0, turn.ended.unwrap_or(turn.last))));
+    // Without its snapshot nothing tells what was so before.
+    match snapshot.and_then(|(n, until)| Earlier::new(series, n, until).ok()) {
+        Some(earlier) => Source::GoingOn(cover(call), earlier),
+        None => rules(call),
+    }
 }
 
 /// The most turns that are looked at for one that its agent did not end.
