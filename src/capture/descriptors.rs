@@ -22,8 +22,8 @@ pub(super) struct Inherited {
     /// Directories (a name can be made below one), O_PATH ones, block devices, and files open for writing: closed.
     pub close: Vec<i32>,
     /// Files open for reading: /proc/self/fd/N would open the real one again, for writing, through the mount that it was opened by. They
-    /// are opened anew inside, so that such a write is held. So are devices other than terminals on 0, 1 and 2: inside, they take writes,
-    /// and all else about them is read-only.
+    /// are opened anew inside, so that such a write is held. So are devices other than terminals: inside, they take writes, and all else
+    /// about them is read-only.
     pub again: Vec<Again>,
 }
 
@@ -71,16 +71,18 @@ pub(super) fn inherited() -> Result<Inherited, Error> {
         let leads_out = leads_out(flags, stat);
         // Without a name, nothing written to it is on the tree.
         let is_named = stat.sort == Sort::File && stat.nlink > 0;
-        let reads = flags & libc::O_ACCMODE == libc::O_RDONLY;
+        let access = OFlags::from_bits_retain(flags.cast_unsigned()) & OFlags::ACCMODE;
+        // Input, also where the caller's `0<>FILE` would let the command write to it.
+        let reads = access == OFlags::RDONLY || fd == 0 && access == OFlags::RDWR;
         match fd {
             _ if own => {}
             0..=2 if stat.sort == Sort::Directory => return Err(directory_as_descriptor(fd)),
             0..=2 if flags & libc::O_PATH != 0 => found.close.push(fd),
-            0..=2 if is_named && reads => found.streams.push(Stream { fd, again: Some(Again::of(fd, stat)?) }),
+            0..=2 if is_named && reads => found.streams.push(Stream { fd, again: Some(Again::with(fd, stat, access)?) }),
             0..=2 if stat.sort == Sort::Block && reads => found.streams.push(Stream { fd, again: None }),
             0..=2 if is_named => found.outputs.push(Output { fd, before: meta(fd)? }),
             0..=2 if matches!(stat.sort, Sort::Char | Sort::Fifo) && !is_terminal(fd)? => {
-                let again = Again::with(fd, stat, OFlags::from_bits_retain(flags.cast_unsigned()) & OFlags::ACCMODE)?;
+                let again = Again::with(fd, stat, access)?;
                 // A pipe has no name.
                 if again.path.is_absolute() {
                     found.outputs.push(Output { fd, before: meta(fd)? });
@@ -89,7 +91,8 @@ pub(super) fn inherited() -> Result<Inherited, Error> {
             }
             0..=2 => {}
             fd if leads_out => found.close.push(fd),
-            fd if is_named => found.again.push(Again::of(fd, stat)?),
+            fd if is_named => found.again.push(Again::with(fd, stat, access)?),
+            fd if stat.sort == Sort::Char && !is_terminal(fd)? => found.again.push(Again::with(fd, stat, access)?),
             _ => {}
         }
         Ok(())
@@ -186,10 +189,6 @@ impl Stream {
 }
 
 impl Again {
-    fn of(fd: i32, stat: &Stat) -> Result<Self, Error> {
-        Self::with(fd, stat, OFlags::RDONLY)
-    }
-
     fn with(fd: i32, stat: &Stat, access: OFlags) -> Result<Self, Error> {
         let link = format!("/proc/self/fd/{fd}");
         let path = std::fs::read_link(&link).at("read the link", &link)?;

@@ -7,7 +7,7 @@
 use std::ffi::{CString, OsString};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -92,6 +92,8 @@ pub enum Event {
     NoGroups(String),
     /// This place could not be captured, for this reason: it is read-only. The command is not started yet.
     Uncovered(AbsPath, String),
+    /// A descriptor that the caller had open is closed for the command: its number, and its path as the kernel has it.
+    Closed(i32, String),
     /// The redirected input of the command could not be read to its end, for this reason.
     NotFed(String),
 }
@@ -154,6 +156,10 @@ fn run_there(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event))
         };
         for (path, why) in ground.laid().into_iter().flat_map(|laid| &laid.uncovered) {
             (run.hear)(Event::Uncovered(path.clone(), why.clone()));
+        }
+        for fd in &inherited.close {
+            let path = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
+            (run.hear)(Event::Closed(*fd, Shown(path.as_os_str().as_bytes()).to_string()));
         }
         if let Some(why) = ground.ids().and_then(Ids::unread) {
             (run.hear)(Event::NoGroups(why.to_owned()));

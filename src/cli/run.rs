@@ -297,6 +297,9 @@ fn start(
             call.out.note(format_args!("waiting for what the command left running: {} (Ctrl-C ends it)", names.join(", ")))
         }
         Event::Uncovered(path, why) => call.out.warn(format_args!("{path}: {why}; it is read-only for the command")),
+        Event::Closed(fd, path) => {
+            call.out.warn(format_args!("descriptor {fd} ({path}) is closed for the command: it leads past the run"))
+        }
         Event::NotFed(why) => call.out.warn(format_args!("the command's input could not be read to its end: {why}")),
         Event::NoGroups(why) => call.out.warn(format_args!("{why}: files of your further groups cannot be changed in this run")),
         Event::InMemory(limit) => call.out.warn(format_args!(
@@ -438,7 +441,7 @@ pub fn attempt_nothing(call: &Call, store: &Store) -> Result<Tried, Problem> {
                 }
                 Event::NoGroups(why) => tried.no_groups = Some(why),
                 Event::InMemory(_) => tried.in_memory = true,
-                Event::SettingUp | Event::Lingering(_) | Event::NotFed(_) => {}
+                Event::SettingUp | Event::Lingering(_) | Event::NotFed(_) | Event::Closed(..) => {}
             });
             // One that is not there, or not to be executed, means that it got as far as the command.
             let is_about_true = |error: &Error| matches!(error.kind(), Kind::NotFound | Kind::NotExecutable);

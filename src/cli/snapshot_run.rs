@@ -67,6 +67,9 @@ fn run_beside(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Cache
             call.out.note(format_args!("waiting for what the command left running: {} (Ctrl-C ends it)", names.join(", ")));
         }
         Event::Uncovered(path, why) => call.out.warn(format_args!("{path}: {why}; it is read-only for the command")),
+        Event::Closed(fd, path) => {
+            call.out.warn(format_args!("descriptor {fd} ({path}) is closed for the command: it leads past the run"))
+        }
         Event::NotFed(why) => call.out.warn(format_args!("the command's input could not be read to its end: {why}")),
         Event::NoGroups(why) => call.out.warn(format_args!("{why}: chgrp to a further group of yours fails in this run")),
         Event::SettingUp | Event::InMemory(_) => {}

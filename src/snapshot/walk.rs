@@ -378,7 +378,7 @@ pub struct Ahead<'a> {
 
 enum Walker<'a> {
     Thread(Receiver<Result<Vec<Met>, Error>>, JoinHandle<Option<Told>>),
-    Here(Box<Walk<'a>>, Source),
+    Here(Box<(Walk<'a>, Source)>),
     End,
 }
 
@@ -407,7 +407,7 @@ impl<'a> Ahead<'a> {
         };
         let from = match std::thread::Builder::new().name("walk".into()).spawn(walk) {
             Ok(thread) => Walker::Thread(batches, thread),
-            Err(_) => Walker::Here(Box::new(Walk::new(top, store, source)?), source.clone()),
+            Err(_) => Walker::Here(Box::new((Walk::new(top, store, source)?, source.clone()))),
         };
         Ok(Self { from, batch: Vec::new().into_iter(), told: None })
     }
@@ -424,8 +424,8 @@ impl<'a> Ahead<'a> {
                     return Ok(self.batch.next());
                 }
             }
-            Walker::Here(walk, _) => {
-                if let Some(met) = walk.next()? {
+            Walker::Here(walk) => {
+                if let Some(met) = walk.0.next()? {
                     return Ok(Some(met));
                 }
             }
@@ -452,7 +452,7 @@ impl<'a> Ahead<'a> {
                     Err(_) => {}
                 }
             }
-            Walker::Here(walk, source) => self.told = Some(walk.told(&source)),
+            Walker::Here(walk) => self.told = Some(walk.0.told(&walk.1)),
             Walker::End => {}
         }
     }

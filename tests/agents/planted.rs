@@ -122,7 +122,7 @@ fn types(world: &World, path: &str, verbs: &[&str]) {
         let said = world.recant(words);
         assert!(said.status <= 4, "{path}: {words}: {said}");
         let odd = |byte: &u8| *byte == 0x1b || *byte == b'\r' || *byte == 7;
-        assert!(!said.out.iter().chain(&said.err).any(|byte| odd(byte)), "{path}: {words}: {said}");
+        assert!(!said.out.iter().chain(&said.err).any(odd), "{path}: {words}: {said}");
         let ran = std::fs::read_to_string(world.root().join("ran")).unwrap_or_default();
         assert_eq!(ran, "", "{path}: {words} ran it");
     }

@@ -83,6 +83,7 @@ fn attempt() -> Result<Exit, Error> {
             Event::Lingering(names) => eprintln!("still running: {}", names.join(" ")),
             Event::Uncovered(path, why) => eprintln!("uncovered: {path}: {why}"),
             Event::NoGroups(why) => eprintln!("without further groups: {why}"),
+            Event::Closed(fd, path) => eprintln!("descriptor {fd} ({path}) is closed"),
             Event::NotFed(why) => eprintln!("input not read to its end: {why}"),
         },
     )?;

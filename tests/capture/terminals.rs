@@ -1,6 +1,7 @@
 //! A command in a run is who it is bare: user, groups, directory, environment, limits, descriptors; and a person at a terminal
 //! notices nothing. `tests/terminals/people.py` plays that person.
 
+use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 
 use crate::desk::{Desk, USER, Who, each, has, is_root};
@@ -68,6 +69,18 @@ fn descriptors_0_to_2_are_the_caller_s_pipes_stay_and_ways_out_are_closed() {
         let read = |name: &str| desk.world.read(name);
         assert_eq!(read("out"), "to 1\nread\nread\n", "{:?}", desk.who);
         assert!(read("err").contains("to 2\n"), "{}", read("err"));
+        for closed in ["descriptor 4 (", "descriptor 5 ("] {
+            assert!(read("err").contains(closed), "{}", read("err"));
+        }
+        // Input that the caller opened for writing, too, and a device above 2.
+        let node = if desk.who == Who::Root { "mknod null c 1 3; chmod 600 null" } else { "ln -s /dev/null null" };
+        desk.made(node);
+        let caller = "{ \"$@\"; } 0<> read 9<> null";
+        let script = "echo over >&0; python3 -c 'import os; os.fchmod(9, 0o666)'; cat read";
+        let words = ["-c", caller, "sh", binary, "run", "-q", "--discard", "--", "sh", "-c", script];
+        let said = desk.give(desk.world.program("sh", words)).run();
+        assert_eq!((said.stdout(), read("read")), ("over\n".into(), "read\n".into()), "{:?}: {said}", desk.who);
+        assert_eq!(desk.world.path("null").metadata().unwrap().mode() & 0o077, if desk.who == Who::Root { 0 } else { 0o066 });
         assert_eq!((read("piped"), read("write")), ("to 3\n".into(), "write\n".into()), "{:?}", desk.who);
     });
 }
