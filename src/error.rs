@@ -374,13 +374,14 @@ pub fn command(words: impl Display) -> String {
 /// A hint for acts that need root: root is refused the store of another user.
 pub const BY_ROOT: &str = "root can, once the store is its own: chown -R 0 STORE, and back afterwards";
 
-/// Quotes `word` for a shell. It stays as it is if no character of it is special. If it is not UTF-8, or contains control characters, it is
+/// Quotes `word` for a shell. It stays as it is if no character of it is special. If it is not UTF-8, or contains what may not show, it is
 /// written as `$'…'` of bash, zsh and ksh.
 pub fn shell_word(word: &[u8]) -> Cow<'_, str> {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_./:@%+=,-".contains(b);
+    let seen = |c: char| if c.is_ascii() { !c.is_control() } else { c.is_alphanumeric() };
     match std::str::from_utf8(word) {
         Ok(text) if !word.is_empty() && word.iter().all(plain) => Cow::Borrowed(text),
-        Ok(text) if !text.contains(char::is_control) => Cow::Owned(format!("'{}'", text.replace('\'', r"'\''"))),
+        Ok(text) if text.chars().all(seen) => Cow::Owned(format!("'{}'", text.replace('\'', r"'\''"))),
         _ => Cow::Owned(format!("$'{}'", word.escape_ascii())),
     }
 }

@@ -15,6 +15,7 @@ use super::{Call, Ended, collect, merge, picks, place, recover, text};
 use crate::checkpoint::limits::{self, Large, Limits};
 use crate::commit::{self, Request};
 use crate::config;
+use crate::diff::shown::cut;
 use crate::engine::Effect;
 use crate::engine::conflict::{self, Conflict};
 use crate::engine::job::{OnConflict, Verb};
@@ -32,6 +33,7 @@ use crate::session::opened::{Locked, Session};
 use crate::session::own_store;
 use crate::session::store::Store;
 use crate::snapshot::restore;
+use crate::tree::danger::Danger;
 use crate::tree::project::project_of;
 
 // /
@@ -66,7 +68,7 @@ struct PathRow<'a> {
     over: bool,
     /// The reason why a person should see it first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    danger: Option<&'static str>,
+    danger: Option<Danger>,
 }
 
 impl<'a> PathRow<'a> {
@@ -687,8 +689,22 @@ fn list_rows(call: &Call, report: &Report, said: Said, whole: &str) {
         let danger = row.danger.map_or_else(String::new, |danger| format!("  ({danger})"));
         format!("{:<9} {}{over}{danger}", word(report.verb, row.done), call.out.shown(&row.path))
     };
-    let (first, others): (Vec<&Row>, Vec<&Row>) = report.rows.iter().partition(|row| row.danger.is_some());
-    call.out.listing([first, others].concat().into_iter().map(row), said.all, whole);
+    let mut rows: Vec<&Row> = report.rows.iter().collect();
+    rows.sort_by_key(|row| Danger::place(row.danger));
+    // What gives rights must not be missed.
+    let rights = rows.iter().take_while(|row| Danger::place(row.danger) == 0).count();
+    let listed = if call.out.is_quiet() { &rows[..rights] } else { &rows[..] };
+    call.out.first_of(listed.iter().copied().map(row), said.all, whole);
+    let shown = cut(listed.len(), call.out.limit(said.all)).0;
+    marked(call, listed[shown..].iter().filter(|row| row.danger.is_some()).count());
+}
+
+/// Says that of the paths that are not listed some are marked.
+pub fn marked(call: &Call, count: usize) {
+    if count > 0 {
+        let those = text::count(count as u64, "path");
+        call.out.warn(format_args!("{those} that others run or obey, or that give rights, are not listed here"));
+    }
 }
 
 fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {
@@ -711,7 +727,7 @@ fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {
     {
         let others =
             if rest.is_empty() { String::new() } else { format!(" (and {})", text::count(rest.len() as u64, "other path")) };
-        let cat = command(format_args!("cat {tail} {} --displaced", out.shown(path)));
+        let cat = command(format_args!("cat {tail} {} --displaced", out.word(path)));
         out.note(format_args!("what was overwritten is kept: {cat}{others}"));
     }
     if done == 0 && skipped == 0 {

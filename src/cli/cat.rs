@@ -1,6 +1,6 @@
 //! `cat`: the content of a path as a session has it, streamed.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 
 use super::args;
 use super::chosen::not_in_session;
@@ -28,7 +28,7 @@ fn cat_of(call: &Call, args: &args::Cat, session: &Session) -> Result<Ended, Pro
     if args.displaced {
         return match Sources::of(session)?.displaced(&path)? {
             Some((Some(State { what: What::Symlink { target }, .. }), _)) => {
-                call.out.bytes(&[&*target, b"\n"].concat());
+                call.out.bytes(&[&call.out.foreign(&target), &b"\n"[..]].concat());
                 Ok(Ended::Done)
             }
             Some((_, Content::File(file))) => stream(call, file, &path).map(|()| Ended::Done),
@@ -45,7 +45,7 @@ fn cat_of(call: &Call, args: &args::Cat, session: &Session) -> Result<Ended, Pro
             .remedy(other));
     };
     match &state.what {
-        What::Symlink { target } => call.out.bytes(&[target, &b"\n"[..]].concat()),
+        What::Symlink { target } => call.out.bytes(&[&call.out.foreign(target), &b"\n"[..]].concat()),
         What::File { .. } => {
             let mut sources = Sources::of(session)?;
             let on_tree = sources.on_tree(change, side);
@@ -73,15 +73,19 @@ fn discarded(session: &Session) -> Option<Problem> {
     session.header.discarded.map(|_| gone())
 }
 
-fn stream(call: &Call, mut file: std::fs::File, path: &AbsPath) -> Result<(), Problem> {
-    let mut buffer = vec![0; 128 << 10];
+/// Prints a content as it is; what a terminal would obey is shown to it.
+fn stream(call: &Call, file: std::fs::File, path: &AbsPath) -> Result<(), Problem> {
+    let mut file = BufReader::new(file);
+    let mut lines = Vec::new();
     while !call.out.is_closed() {
-        match file.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(got) => call.out.bytes(&buffer[..got]),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error).at("read", path).map_err(Problem::from),
+        lines.clear();
+        // Whole lines, so that no character is cut in two; but a line of a binary file may be long.
+        let read = file.by_ref().take(128 << 10).read_to_end(&mut lines);
+        read.and_then(|_| file.by_ref().take(1 << 20).read_until(b'\n', &mut lines)).at("read", path)?;
+        if lines.is_empty() {
+            break;
         }
+        call.out.bytes(&call.out.foreign(&lines));
     }
     Ok(())
 }

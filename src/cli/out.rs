@@ -19,7 +19,7 @@ use super::text;
 use crate::config::Color;
 use crate::diff::shown::{Names, cut};
 use crate::diff::visible;
-use crate::error::At;
+use crate::error::{At, shell_word};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::tree::json;
@@ -225,6 +225,14 @@ impl Out {
     /// Prints a line of the result.
     pub fn line(&self, text: impl Display) {
         self.bytes(format!("{text}\n").as_bytes());
+    }
+
+    /// A path as a word of a command that a person may copy.
+    pub fn word(&self, path: &AbsPath) -> String {
+        let shown = self.names.show(path);
+        // What is written in another way than as it is would be another path.
+        let is_plain = !shown.starts_with('~') && path.as_bytes().ends_with(shown.as_bytes());
+        shell_word(if is_plain { shown.as_bytes() } else { path.as_bytes() }).into_owned()
     }
 
     /// A path as people read it: [`Names::show`].

@@ -8,11 +8,11 @@ use super::out::Each;
 use super::problem::Problem;
 use super::text::{self, Flexible, Side as Column};
 use super::{Call, Ended, Standing};
-use super::{args, coverage};
+use super::{apply, args, coverage};
 use crate::diff::renames::Renames;
 use crate::diff::shown::{cut, cut_off, shortened};
 use crate::diff::sources::Sources;
-use crate::error::command;
+use crate::error::{command, shell_word};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::by::By;
 use crate::session::change::{Change, Sort};
@@ -21,6 +21,7 @@ use crate::session::opened::Session;
 use crate::session::run::{Ending, How, Run};
 use crate::session::sides::Side;
 use crate::session::steps::Step;
+use crate::tree::danger::Danger;
 use crate::tree::state::{Object, printed, sort_word};
 
 /// A change in the JSON of `show` and `diff`.
@@ -48,7 +49,7 @@ pub struct ChangeRow<'a> {
     pub renamed_from: Option<&'a AbsPath>,
     /// The reason why a person should see it before the others.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub danger: Option<&'static str>,
+    pub danger: Option<Danger>,
 }
 
 impl<'a> ChangeRow<'a> {
@@ -110,7 +111,8 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     print_head(call, &session, standing, run.as_ref());
     print_counts(call, chosen.iter().map(|i| &changes.list[*i]));
     let listed = listed(&changes.list, &sides, &chosen, &renames, args.all);
-    print_changes(call, header, &listed, args, |i| row(call, header, &changes.list, &sides, &renames, i));
+    let is_marked = |i: usize| changes.list[i].danger().is_some();
+    print_changes(call, header, (&listed, is_marked), args, |i| row(call, header, &changes.list, &sides, &renames, i));
     if args.all {
         let times = changes.directory_times.iter().map(|time| call.out.shown(&time.path));
         times.for_each(|path| call.out.line(format_args!("times     directory  {path}")));
@@ -143,11 +145,17 @@ fn listed(changes: &[Change], sides: &[Side], chosen: &[usize], renames: &Rename
     let is_listed = |i: &usize| (all || changes[*i].sort() != Sort::Times) && renames.to(changes, *i).is_none();
     let (inside, out): (Vec<usize>, Vec<usize>) = chosen.iter().copied().filter(is_listed).partition(|i| sides[*i].is_in());
     let mut all = if inside.len() <= out.len() { [inside, out].concat() } else { [out, inside].concat() };
-    all.sort_by_key(|i| changes[*i].danger().is_none());
+    all.sort_by_cached_key(|i| Danger::place(changes[*i].danger()));
     all
 }
 
-fn print_changes(call: &Call, header: &Header, listed: &[usize], args: &args::Show, row: impl Fn(usize) -> [String; 5]) {
+fn print_changes(
+    call: &Call,
+    header: &Header,
+    (listed, is_marked): (&[usize], impl Fn(usize) -> bool),
+    args: &args::Show,
+    row: impl Fn(usize) -> [String; 5],
+) {
     if listed.is_empty() {
         return;
     }
@@ -158,13 +166,11 @@ fn print_changes(call: &Call, header: &Header, listed: &[usize], args: &args::Sh
     let columns = [Column::Left, Column::Left, Column::Left, Column::Right, Column::Left];
     text::table(columns, &rows).for_each(|line| call.out.line(line));
     if more > 0 {
-        let paths: String = args.paths.iter().map(|path| format!(" {}", shown_path(path))).collect();
+        let paths: String =
+            args.paths.iter().map(|path| format!(" {}", shell_word(path.as_os_str().as_encoded_bytes()))).collect();
         call.out.line(text::more(more, &command(format_args!("show {}{paths} --all", header.id.tail()))));
+        apply::marked(call, listed[shown..].iter().filter(|i| is_marked(**i)).count());
     }
-}
-
-fn shown_path(path: &std::path::Path) -> Shown<'_> {
-    Shown(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()))
 }
 
 /// The renames, as far as the contents are there to tell. A damaged store is a warning, and the session is shown all the same.
@@ -319,7 +325,7 @@ fn row_of(call: &Call, header: &Header, change: &Change, side: Side) -> [String;
         path.push_str(&format!(" -> {}", Shown(target)));
     }
     let marks = [
-        (change.danger().is_some(), change.danger().unwrap_or_default()),
+        (change.danger().is_some(), change.danger().map_or("", Danger::why)),
         (change.marks.linked, "hard link"),
         (change.marks.link_broken, "link broken"),
         (change.marks.foreign, "changed by others during the run"),

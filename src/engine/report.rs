@@ -10,7 +10,7 @@ use super::step::Act;
 use crate::checkpoint::limits::Large;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Counts, Status};
-use crate::tree::danger::danger;
+use crate::tree::danger::{Danger, danger};
 use crate::tree::look::Seen;
 use crate::tree::state::sort_word;
 
@@ -41,7 +41,7 @@ pub struct Row {
     /// True if force puts it over what was changed since.
     pub over: bool,
     /// The reason why a person should see it before the others.
-    pub danger: Option<&'static str>,
+    pub danger: Option<Danger>,
 }
 
 /// A path that is not as it was to be, and why.

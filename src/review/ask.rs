@@ -7,6 +7,7 @@ use crate::diff::entries::Taken;
 use crate::diff::picked::Picked;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Sort};
+use crate::tree::danger::Danger;
 
 /// The most paths that a question names, beside all deletions and all that is chosen in part.
 const NAMED: usize = 1_000;
@@ -95,7 +96,7 @@ fn named(changes: &[Change], chosens: &Chosens, show: &dyn Fn(&AbsPath) -> Strin
         changes[*i].danger().is_some() || changes[*i].sort() == Sort::Deleted || *taken != Taken::Whole
     };
     let (mut first, others): (Vec<_>, Vec<_>) = taken.iter().partition(is_first);
-    first.sort_by_key(|(i, _)| changes[*i].danger().is_none());
+    first.sort_by_cached_key(|(i, _)| Danger::place(changes[*i].danger()));
     let line = |(i, taken): &&(usize, Taken)| {
         let part = if *taken == Taken::Whole { "" } else { " (in part)" };
         let danger = changes[*i].danger().map_or_else(String::new, |danger| format!("  ({danger})"));

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::fs::dir::{self, Time};
 use crate::fs::path::AbsPath;
 use crate::fs::resolve::{self, absolute};
-use crate::tree::danger::danger;
+use crate::tree::danger::{Danger, danger};
 use crate::tree::state::{Fingerprint, Likeness, Object, State, likeness};
 use crate::tree::time;
 
@@ -122,7 +122,7 @@ impl Line {
 
 impl Change {
     /// The reason why a person should see it before others: [`danger`].
-    pub fn danger(&self) -> Option<&'static str> {
+    pub fn danger(&self) -> Option<Danger> {
         danger(&self.path, &self.before.object, &self.after)
     }
 

@@ -2,19 +2,59 @@
 //! By path, states and the caller's PATH alone, so that a new name for an old trick is a row here.
 
 use std::collections::HashSet;
+use std::fmt::{self, Display};
 use std::sync::LazyLock;
+
+use serde::{Serialize, Serializer};
 
 use super::state::{Likeness, Object, State, What};
 use crate::fs::path::AbsPath;
 
-/// Says why a change is one of them, from one object to another; `None` if it is not. What goes is none.
-pub fn danger(path: &AbsPath, from: &Object, to: &Object) -> Option<&'static str> {
-    let to = to.as_ref()?;
-    if matches!(to.what, What::Char(_) | What::Block(_)) {
-        return Some("a device node");
+/// The reason why a change is one of them. What gives rights comes before all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Danger {
+    /// It gives rights by itself.
+    GivesRights(&'static str),
+    /// Other programs run or obey it.
+    Obeyed(&'static str),
+}
+
+impl Danger {
+    /// The reason in a few words.
+    pub fn why(self) -> &'static str {
+        let (Self::GivesRights(why) | Self::Obeyed(why)) = self;
+        why
     }
+
+    /// The place in a list of a change with this danger, or with none: the lower comes first.
+    pub fn place(danger: Option<Self>) -> u8 {
+        match danger {
+            Some(Self::GivesRights(_)) => 0,
+            Some(Self::Obeyed(_)) => 1,
+            None => 2,
+        }
+    }
+}
+
+impl Display for Danger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.why())
+    }
+}
+
+impl Serialize for Danger {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.why())
+    }
+}
+
+/// Says why a change is one of them, from one object to another; `None` if it is not. What goes is none.
+pub fn danger(path: &AbsPath, from: &Object, to: &Object) -> Option<Danger> {
+    let to = to.as_ref()?;
     let same = from.as_ref().is_some_and(|from| from.content_likeness(to) == Likeness::Same);
-    rights(from.as_ref(), to, same).or_else(|| obeyed(path, from.is_none(), to).filter(|_| !same || is_new_program(from, to)))
+    let node = Some("a device node").filter(|_| matches!(to.what, What::Char(_) | What::Block(_)));
+    let rights = node.or_else(|| rights(from.as_ref(), to, same));
+    rights.map(Danger::GivesRights).or_else(|| obeyed(path, to).filter(|_| !same || is_new_program(from, to)).map(Danger::Obeyed))
 }
 
 fn rights(from: Option<&State>, to: &State, same: bool) -> Option<&'static str> {
@@ -71,10 +111,16 @@ const FILES: &[(&str, &str)] = &[
     ("git/config", "git obeys it"),
     (".gitmodules", "git obeys it"),
     (".gitconfig", "git obeys it"),
+    (".git", "git obeys it"),
+    (".git/hooks", "git runs what is there"),
     (".bashrc", "shells run it"),
     (".bash_profile", "shells run it"),
     (".bash_login", "shells run it"),
     (".bash_logout", "shells run it"),
+    (".bash_aliases", "shells run it"),
+    (".xprofile", "the desktop runs it"),
+    (".xinitrc", "the desktop runs it"),
+    (".pam_environment", "a login obeys it"),
     (".profile", "shells run it"),
     (".zshrc", "shells run it"),
     (".zshenv", "shells run it"),
@@ -91,6 +137,17 @@ const FILES: &[(&str, &str)] = &[
     ("Jenkinsfile", "CI runs it"),
     ("package.json", "npm runs its scripts"),
     (".npmrc", "npm obeys it"),
+    (".yarnrc.yml", "yarn obeys it"),
+    (".mise.toml", "shells obey it"),
+    ("lefthook.yml", "git runs it"),
+    (".drone.yml", "CI runs it"),
+    (".exrc", "the editor runs it"),
+    (".nvim.lua", "the editor runs it"),
+    (".dir-locals.el", "the editor obeys it"),
+    (".zed/tasks.json", "the editor runs it"),
+    (".vscode/launch.json", "the editor runs it"),
+    ("usercustomize.py", "python runs it"),
+    ("sitecustomize.py", "python runs it"),
     (".cargo/config.toml", "cargo obeys it"),
     (".pre-commit-config.yaml", "git runs it"),
     (".vscode/tasks.json", "the editor runs it"),
@@ -101,9 +158,17 @@ const FILES: &[(&str, &str)] = &[
     ("/etc/passwd", "it gives rights"),
     ("/etc/shadow", "it gives rights"),
     ("/etc/group", "it gives rights"),
+    ("/etc/gshadow", "it gives rights"),
+    ("/etc/doas.conf", "it gives rights"),
+    ("/etc/environment", "a login obeys it"),
+    ("/etc/rc.local", "the system runs it"),
+    ("/etc/gitconfig", "git obeys it"),
+    ("/etc/nsswitch.conf", "every program obeys it"),
     ("/etc/ld.so.preload", "every program loads it"),
     ("/etc/sudoers", "it gives rights"),
     (".ssh/authorized_keys", "it lets people in"),
+    (".ssh/authorized_keys2", "it lets people in"),
+    (".ssh/environment", "ssh obeys it"),
     (".ssh/config", "ssh obeys it"),
     (".ssh/rc", "ssh runs it"),
 ];
@@ -126,6 +191,18 @@ const BELOW: &[(&str, &str)] = &[
     ("/usr/lib/systemd/", "systemd runs it"),
     ("/etc/init.d/", "the system runs it"),
     ("/etc/pam.d/", "it gives rights"),
+    ("/etc/polkit-1/", "it gives rights"),
+    ("/etc/ssh/", "ssh obeys it"),
+    ("/etc/apt/apt.conf.d/", "apt runs it"),
+    ("/etc/logrotate.d/", "cron runs it"),
+    ("/etc/NetworkManager/dispatcher.d/", "the system runs it"),
+    ("/etc/modprobe.d/", "the kernel obeys it"),
+    ("/etc/update-motd.d/", "a login runs it"),
+    ("/etc/xdg/autostart/", "the desktop runs it"),
+    (".local/share/systemd/", "systemd runs it"),
+    (".local/share/bash-completion/", "shells run it"),
+    (".devcontainer/", "the editor runs it"),
+    (".github/actions/", "CI runs it"),
     ("/etc/ld.so.conf.d/", "every program obeys it"),
     (".config/environment.d/", "the desktop obeys it"),
     (".config/systemd/", "systemd runs it"),
@@ -134,7 +211,7 @@ const BELOW: &[(&str, &str)] = &[
     (".config/autostart/", "the desktop runs it"),
 ];
 
-fn obeyed(path: &AbsPath, is_new: bool, to: &State) -> Option<&'static str> {
+fn obeyed(path: &AbsPath, to: &State) -> Option<&'static str> {
     if to.is_dir() {
         return None;
     }
@@ -162,7 +239,7 @@ fn obeyed(path: &AbsPath, is_new: bool, to: &State) -> Option<&'static str> {
     let above = String::from_utf8_lossy(above.as_bytes()).into_owned();
     let is_known = PROGRAMS.iter().any(|end| above == *end || !end.starts_with('/') && above.ends_with(&format!("/{end}")));
     let is_in_path = is_known || CALLERS.contains(&above);
-    (is_in_path && is_new && (is_executable(to) || matches!(to.what, What::Symlink { .. }))).then_some("a new program in PATH")
+    (is_in_path && (is_executable(to) || matches!(to.what, What::Symlink { .. }))).then_some("a program in PATH")
 }
 
 #[cfg(test)]
@@ -196,14 +273,15 @@ mod tests {
             ("/p/my-package.json", file(0o644, 1), file(0o644, 2), None),
             ("/etc/cron.d/x", None, file(0o644, 2), Some("cron runs it")),
             ("/p/etc/cron.d/x", None, file(0o644, 2), None),
-            ("/usr/local/bin/x", None, file(0o755, 2), Some("a new program in PATH")),
-            ("/home/a/.local/bin/x", None, file(0o755, 2), Some("a new program in PATH")),
+            ("/usr/local/bin/x", None, file(0o755, 2), Some("a program in PATH")),
+            ("/home/a/.local/bin/x", None, file(0o755, 2), Some("a program in PATH")),
             ("/usr/local/bin/x", None, file(0o644, 2), None),
-            ("/usr/local/bin/x", file(0o755, 1), file(0o755, 2), None),
+            ("/usr/local/bin/x", file(0o755, 1), file(0o755, 2), Some("a program in PATH")),
+            ("/p/dir", None, file(0o644, 2), None),
             ("/p/bin/x", None, file(0o755, 2), None),
             ("/p/a", None, file(0o644, 2), None),
         ] {
-            assert_eq!(of(path, from, to), why, "{path}");
+            assert_eq!(of(path, from, to).map(Danger::why), why, "{path}");
         }
     }
 }

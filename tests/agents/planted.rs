@@ -28,7 +28,7 @@ const PLANTS: &[(&str, &str, Option<&str>)] = &[
     (
         "sub/.git",
         "mkdir -p sub; echo \"gitdir: $PWD/bare\" > sub/.git; git init -q --bare bare; git -C bare config core.fsmonitor $CANARY",
-        None,
+        Some("git obeys it"),
     ),
     ("src/.git", "git init -q src; git -C src add -A; git -C src config core.fsmonitor $CANARY", None),
     ("src/HEAD", "mkdir -p src/objects src/refs; echo 'ref: refs/heads/main' > src/HEAD", None),
@@ -53,7 +53,7 @@ const PLANTS: &[(&str, &str, Option<&str>)] = &[
     (
         "~/.local/bin/less",
         "mkdir -p ~/.local/bin; for p in less git man ssh vi; do cp $CANARY ~/.local/bin/$p; done",
-        Some("a new program in PATH"),
+        Some("a program in PATH"),
     ),
     ("~/.lesskey", "printf '#command\\nq shell %s\\n' $CANARY > ~/.lesskey", None),
     ("name", "touch \"$(printf 'x\\033]0;owned\\007\\r\\342\\200\\256txt')\"; echo > name", None),

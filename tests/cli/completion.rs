@@ -224,6 +224,8 @@ fn bash_and_zsh_offer_what_recant_tells_and_commands_and_files_of_their_own() {
         ("recant diff edit src/m", &["recant diff edit src/main.rs "]),
         ("recant diff edit d", &[r"recant diff edit docs/a\ b "]),
         ("recant diff edit ", &["docs/", "src/"]),
+        // The shell would run it.
+        ("recant diff odd ", &[r"recant diff odd \`touch\ x\`"]),
         ("recant run -- ech", &["echo"]),
         ("recant run --commit ech", &["echo"]),
         ("recant run -- cat only-fi", &["recant run -- cat only-file "]),
@@ -234,6 +236,8 @@ fn bash_and_zsh_offer_what_recant_tells_and_commands_and_files_of_their_own() {
     ];
     let (world, ..) = scene();
     world.write("only-file", "x").mkdir("only-directory");
+    let id = world.call(["session", "new", "-n", "odd"]).run().ok().id();
+    world.stage_write(&id, "`touch x`", "x");
     for shell in ["bash", "zsh"].into_iter().filter(|shell| has(shell) && has("python3")) {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/complete.py");
         let said = world.program("python3", ["-B", script, shell]).stdin(serde_json::json!(lines).to_string()).run().ok().json();

@@ -530,8 +530,8 @@ fn what_gives_rights_or_is_run_by_others_stands_first_in_every_list() {
         let said = world.recant(&format!("{words} {id}")).ok().stdout();
         let rows: Vec<&str> =
             said.lines().filter(|line| line.contains(" .git") || line.contains(" tool") || line.contains(" a0")).collect();
-        assert!(rows.len() == 3 && rows[0].ends_with(".git/hooks/pre-commit  (git runs it)"), "{said}");
-        assert!(rows[1].ends_with("tool  (set-user-id)") && rows[2].ends_with("a0"), "{said}");
+        assert!(rows.len() == 3 && rows[1].ends_with(".git/hooks/pre-commit  (git runs it)"), "{said}");
+        assert!(rows[0].ends_with("tool  (set-user-id)") && rows[2].ends_with("a0"), "{said}");
     }
     let dangers = |words: &str, list: &str| -> Vec<String> {
         let said = world.recant(&format!("{words} --json {id}")).ok().json();
@@ -539,6 +539,35 @@ fn what_gives_rights_or_is_run_by_others_stands_first_in_every_list() {
     };
     assert_eq!(dangers("commit --dry-run", "paths"), ["git runs it", "set-user-id"]);
     assert_eq!(dangers("show", "changes"), ["git runs it", "set-user-id"]);
-    world.recant(&format!("commit {id} -q")).ok();
+    // Decoys push nothing that gives rights out of sight, and are counted.
+    (0..9).map(|n| format!("a{n}d/.envrc")).for_each(|name| _ = world.stage_write(&id, name, "x"));
+    for words in ["commit --dry-run", "show"] {
+        let said = world.recant(&format!("{words} {id}")).ok();
+        assert!(said.stdout().contains("tool  (set-user-id)"), "{said}");
+        assert!(said.stderr().contains("8 paths that others run or obey, or that give rights, are not listed here"), "{said}");
+    }
+    let said = world.recant(&format!("commit {id} -q")).ok();
+    assert!(said.stdout().contains("tool  (set-user-id)") && said.stdout().lines().count() == 1, "{said}");
     assert_eq!(dangers("rollback --dry-run", "paths"), [""; 0]);
+}
+
+#[test]
+fn a_hint_that_is_copied_runs_nothing_of_a_name_and_a_terminal_obeys_nothing_of_a_content() {
+    let world = World::new();
+    world.write("$(touch ran)", "1\n2\n");
+    let id = world.begin();
+    world.stage_write(&id, "$(touch ran)", "1\n3\n").stage_write(&id, "odd", "shown\n\x1b[8mhidden\x07\n");
+    let said = world.recant(&format!("diff {id} --blocks")).ok();
+    assert!(said.stderr().contains("'$(touch ran)':1 commits that block alone"), "{said}");
+    for verb in ["commit", "discard"] {
+        let said = world.call([verb, &id, "$(touch ran):9"]).run().with(2);
+        assert!(said.stderr().contains("/$(touch ran)' shows what can be taken of it"), "{said}");
+    }
+    if world.program("script", ["-V"]).command().output().is_err() {
+        return println!("skipped: a terminal for cat needs script(1)");
+    }
+    let command = format!("{} cat {id} odd", crate::common::recant());
+    let said = world.program("script", ["-qec", &command, "/dev/null"]).run().ok();
+    assert!(said.stdout().contains("hidden") && !said.out.contains(&0x1b) && !said.out.contains(&7), "{said}");
+    assert_eq!(world.recant(&format!("cat {id} odd")).ok().out, b"shown\n\x1b[8mhidden\x07\n");
 }

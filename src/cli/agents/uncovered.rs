@@ -62,7 +62,7 @@ fn row(call: &Call, directory: &AbsPath, fate: &Fate, goes_back: &[AbsPath]) -> 
         (_, Some(to)) => {
             let is_free = at.as_path().symlink_metadata().is_err();
             let is_own = |path: &AbsPath| !path.is_under(to) && !path.is_under(&at);
-            (is_free && goes_back.iter().all(is_own)).then(|| format!("mv {} {}", word(call, to), word(call, &at)))
+            (is_free && goes_back.iter().all(is_own)).then(|| format!("mv {} {}", call.out.word(to), call.out.word(&at)))
         }
         (Became::Head { from, to: Some(now) }, _) => Some(back(call, &at, from, now)),
         (Became::Part { from, to }, None) => part_back(call, &at, from.as_ref(), to.as_ref()),
@@ -165,17 +165,10 @@ fn part_back(call: &Call, path: &AbsPath, from: Option<&Part>, to: Option<&Part>
         ("REVERT_HEAD", _, Some(_)) => "revert --quit".to_owned(),
         ("rebase-merge" | "rebase-apply", _, Some(_)) => "rebase --quit".to_owned(),
         (_, None, Some(Part { commit: Some(_), .. })) => format!("update-ref -d {name}"),
-        (_, None, Some(_)) if from.is_none() && part.is_obeyed() => return Some(format!("rm {}", word(call, path))),
+        (_, None, Some(_)) if from.is_none() && part.is_obeyed() => return Some(format!("rm {}", call.out.word(path))),
         _ => return None,
     };
     Some(format!("{} {deed}", git_at(call, &git)))
-}
-
-/// A path as a word of a command.
-fn word(call: &Call, path: &AbsPath) -> String {
-    let shown = call.out.shown(path);
-    let bytes = if shown.starts_with('~') { path.as_bytes() } else { shown.as_bytes() };
-    shell_word(bytes).into_owned()
 }
 
 /// The most names that are listed of a directory.
@@ -201,7 +194,7 @@ fn place(head: &Head, other: &Head) -> String {
 fn git_at(call: &Call, git: &AbsPath) -> String {
     let directory = if git.name() == b".git" { git.parent().unwrap_or_else(|| git.clone()) } else { git.clone() };
     let here = crate::cli::cwd().ok().is_some_and(|cwd| cwd == directory.as_path());
-    if here { "git".to_owned() } else { format!("git -C {}", word(call, &directory)) }
+    if here { "git".to_owned() } else { format!("git -C {}", call.out.word(&directory)) }
 }
 
 /// The command that moves HEAD back, and leaves the files alone.

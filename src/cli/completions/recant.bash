@@ -36,11 +36,16 @@ _recant() {
         mapfile -t COMPREPLY < <(compgen -A directory -- "$2")
         ;;
     *)
-        [[ $kind != paths ]] || compopt -o filenames
         # What stands before the last '=' or ':' is no part of the word that bash replaces.
         COMPREPLY=("${offers[@]:1}")
         COMPREPLY=("${COMPREPLY[@]%%$'\t'*}")
         COMPREPLY=("${COMPREPLY[@]#"${word%"$2"}"}")
+        # bash leaves '$' and '`' as they are in names that are not on the disk, and would expand them.
+        if [[ ${COMPREPLY[*]} == *[\$\`]* ]]; then
+            mapfile -t COMPREPLY < <(printf '%q\n' "${COMPREPLY[@]}")
+        elif [[ $kind == paths ]]; then
+            compopt -o filenames
+        fi
         [[ ${#COMPREPLY[@]} != 1 || ${COMPREPLY[0]} != *[/=] ]] || compopt -o nospace
         ;;
     esac

@@ -15,7 +15,7 @@ use crate::capture::choice::may_choose;
 use crate::capture::chosen::{Choice, Content};
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::sources::Sources;
-use crate::error::command;
+use crate::error::{command, shell_word};
 use crate::session::change::{Change, Changes};
 use crate::session::opened::Locked;
 use crate::session::sides::Side;
@@ -68,7 +68,7 @@ fn selected(call: &Call, args: &args::Discard, session: &Locked, changes: &Chang
 fn out(session: &Locked, change: &Change, taken: &Taken, sources: &mut Sources<'_>) -> Result<Choice, Problem> {
     if change.marks.linked || change.marks.link_broken {
         let path = &change.path;
-        let alone = command(format_args!("discard {} {path}", session.id().tail()));
+        let alone = command(format_args!("discard {} {}", session.id().tail(), shell_word(path.as_bytes())));
         let problem = Problem::refused(format!("{path}: it has several names, which leave together")).path(path);
         return Err(problem.remedy(format!("{alone} takes all of them out")));
     }

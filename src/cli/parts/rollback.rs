@@ -16,7 +16,7 @@ use crate::diff::entries::{Entries, Taken};
 use crate::diff::merge::{Both, Onto, out_of};
 use crate::diff::sources::{OnTree, Sources};
 use crate::engine::job::Verb;
-use crate::error::{Kind, command};
+use crate::error::{Kind, command, shell_word};
 use crate::session::change::{Before, Change, Changes, Marks};
 use crate::session::error::not_now;
 use crate::session::opened::Locked;
@@ -143,7 +143,7 @@ fn back(session: &Locked, (change, side): (&Change, Side), taken: &Taken, source
     let path = &change.path;
     if change.marks.linked || change.marks.link_broken {
         let why = format!("{path}: it has, or had, several names, which would be files of their own");
-        let whole = command(format_args!("rollback {} {path}", session.id().tail()));
+        let whole = command(format_args!("rollback {} {}", session.id().tail(), shell_word(path.as_bytes())));
         return Err(Problem::refused(why).path(path).remedy(format!("{whole} takes it back as it was")));
     }
     let (after, content) = match taken {

@@ -12,7 +12,7 @@ use crate::blocks::choice::Choice;
 use crate::blocks::numbers;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::sources::Sources;
-use crate::error::{Kind, command};
+use crate::error::{Kind, command, shell_word};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, Sort};
 use crate::session::id::Id;
@@ -155,7 +155,7 @@ fn of_blocks(
 ) -> Result<Option<Taken>, Problem> {
     let path = &change.path;
     let wrong = |why: String| {
-        let shows = command(format_args!("diff {} --blocks {path}", id.tail()));
+        let shows = command(format_args!("diff {} --blocks {}", id.tail(), shell_word(path.as_bytes())));
         let problem = Problem::new(Kind::Usage, format!("{path}: {why}")).path(path);
         Problem { state: Some("nothing was changed".into()), ..problem }.remedy(format!("{shows} shows what can be taken of it"))
     };
@@ -190,7 +190,7 @@ fn two_meanings(path: &AbsPath, of: &AbsPath) -> Problem {
 
 /// The error for a directory that only has changes below it.
 fn no_blocks(id: &Id, path: &AbsPath) -> Problem {
-    let shows = command(format_args!("diff {} --blocks {path}", id.tail()));
+    let shows = command(format_args!("diff {} --blocks {}", id.tail(), shell_word(path.as_bytes())));
     let problem = Problem::new(Kind::Usage, format!("{path}: it has no blocks: what changed lies below it")).path(path);
     Problem { state: Some("nothing was changed".into()), ..problem }.remedy(format!("{shows} shows what can be taken there"))
 }
@@ -200,7 +200,7 @@ fn changed(id: &Id, change: &Change, side: Side) -> Problem {
     let (path, tail) = (&change.path, id.tail());
     let problem = Problem::new(Kind::Conflict, format!("{path}: {CHANGED}")).path(path);
     let problem = Problem { state: Some("nothing was changed".into()), ..problem };
-    let shows = command(format_args!("diff {tail} --conflicts {path}"));
+    let shows = command(format_args!("diff {tail} --conflicts {}", shell_word(path.as_bytes())));
     if side.is_in() {
         return problem.remedy(format!("{shows} shows both sides"));
     }

@@ -74,7 +74,7 @@ pub fn blocks(call: &Call, session: &Session, changes: &Changes, wanted: &[usize
         let entries = Entries::of(change, side, &mut sources)?;
         print(call, change, &entries);
         if let Entries::Text(_) = entries {
-            example.get_or_insert_with(|| (side, format!("{}:1", call.out.shown(&change.path))));
+            example.get_or_insert_with(|| (side, format!("{}:1", call.out.word(&change.path))));
         }
     }
     if let Some((side, word)) = example {
