@@ -180,6 +180,27 @@ mod tests {
         }
     }
 
+    /// The verbs that are called, without those that only group others, each as a call; then their own options.
+    fn called(command: &Command, above: &str, verbs: &mut Vec<String>, options: &mut Vec<String>) {
+        let call = format!("{above} {}", command.get_name());
+        let below: Vec<&Command> = command.get_subcommands().filter(|verb| !verb.is_hide_set()).collect();
+        let own = command.get_arguments().filter(|arg| !arg.is_hide_set() && !arg.is_positional() && !arg.is_global_set());
+        options.extend(own.filter_map(|arg| Some(format!("{call} --{}", arg.get_long()?))));
+        if below.is_empty() || !command.is_subcommand_required_set() && command.get_name() != "recant" {
+            verbs.push(call.trim().to_owned());
+        }
+        below.iter().for_each(|verb| called(verb, &call, verbs, options));
+    }
+
+    /// Whoever raises a number says in the commit what a user gets for it.
+    #[test]
+    fn verbs_and_options_become_no_more() {
+        let (mut verbs, mut options) = (Vec::new(), Vec::new());
+        called(&Cli::command(), "", &mut verbs, &mut options);
+        println!("{}\n{}", verbs.join("\n"), options.join("\n"));
+        assert_eq!((verbs.len(), options.len()), (52, 181));
+    }
+
     #[test]
     fn a_row_of_the_help_fits_a_line() {
         for line in [Length::Short, Length::Long]
