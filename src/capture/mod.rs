@@ -60,7 +60,7 @@ pub mod probe;
 mod redirect;
 mod rights;
 pub mod run;
-mod scope;
+pub mod scope;
 mod scratch;
 pub mod sealed;
 mod space;

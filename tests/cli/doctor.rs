@@ -256,7 +256,7 @@ fn of_an_old_kernel_doctor_says_what_still_works() {
             (libc::EOPNOTSUPP, "not among the security modules", "boot the kernel with lsm=landlock,"),
         ] {
             let said = refused(&[], &[(libc::SYS_landlock_create_ruleset, errno, 0)], &["--json"]).ok();
-            assert_ways(&said, &[("run", YES, "", ""), ("run --in", NO, why, remedy)]);
+            assert_ways(&said, &[("run", YES, "abstract sockets stay open", ""), ("run --in", NO, why, remedy)]);
         }
     });
 }

@@ -6,6 +6,7 @@ use super::stores;
 use crate::agent::known::Agent;
 use crate::capture::cause::Cause;
 use crate::capture::probe;
+use crate::capture::scope;
 use crate::cli::agents::{self, Glance, programs};
 use crate::cli::problem::Problem;
 use crate::cli::remote::NearSide;
@@ -86,6 +87,7 @@ pub fn all(call: &Call, store: Result<Store, Problem>, tried: &Tried, in_place: 
     Ok([run, run_in, take_snapshot(call, store), remote(call)].into_iter().chain(agents).collect())
 }
 
+const OPEN_SOCKETS: &str = "but abstract sockets stay open, such as X11's: Linux 6.12 closes them";
 const IN_PLACE: &str = "on the real files, between two snapshots";
 
 fn run(call: &Call, tried: &Tried) -> Way {
@@ -94,7 +96,7 @@ fn run(call: &Call, tried: &Tried) -> Way {
             let note = "in memory until the command ends: the store's file system can't hold it";
             Way::works("run", Some(note.into())).with_remedy(stores::other(call))
         }
-        None => Way::works("run", None),
+        None => Way::works("run", Some(OPEN_SOCKETS.into()).filter(|_: &String| !scope::is_there())),
         Some(failed @ Failed { cause: Some(Cause::NoUpper), .. }) => {
             Way::of("run", failed).with_remedy(Some(stores::other(call).unwrap_or_else(stores::volume)))
         }
