@@ -111,7 +111,7 @@ fn taken(call: &Call, store: &Store, turns: &Turns, directory: &AbsPath, what: T
             if let Some(unended) = earlier.as_ref().filter(|earlier| !earlier.is_settled) {
                 settle(call, store, turns, &series, &lock, unended)?;
             }
-            let rules = going_on(call, &series, earlier.as_ref());
+            let rules = going_on(call, &series, earlier.as_ref())?;
             let (made, look) = snapshot(call, store, &series, &lock, rules, Some(("before", &turn.head)))?;
             turns.keep_look(&call.fs, n, &look)?;
             turns.add(&call.fs, n, &[Line::Before { snapshot: made.n, time: made.time }])?;
@@ -242,12 +242,11 @@ fn cover(call: &Call) -> Rules {
 }
 
 /// Those of a session that goes on: what its turns did to files of rules counts from the agent's next session on.
-fn going_on(call: &Call, series: &Series, earlier: Option<&Turn>) -> Source {
-    let snapshot = earlier.and_then(|turn| Some((turn.before?.0, turn.ended.unwrap_or(turn.last))));
-    // Without its snapshot nothing tells what was so before.
-    match snapshot.and_then(|(n, until)| Earlier::new(series, n, until).ok()) {
-        Some(earlier) => Source::GoingOn(cover(call), earlier),
-        None => rules(call),
+fn going_on(call: &Call, series: &Series, earlier: Option<&Turn>) -> Result<Source, Error> {
+    match earlier.and_then(|turn| Some((turn.before?.0, turn.ended.unwrap_or(turn.last)))) {
+        Some((n, until)) if series.is_there(n)? => Ok(Source::GoingOn(cover(call), Earlier::new(series, n, until)?)),
+        // Without its snapshot, which may be pruned, nothing tells what was so before.
+        Some(_) | None => Ok(rules(call)),
     }
 }
 
