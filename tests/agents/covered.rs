@@ -320,6 +320,18 @@ fn what_lay_in_a_directory_stays_out_if_what_stays_took_the_directorys_place() {
     }
 }
 
+#[test]
+fn what_was_moved_over_another_file_stays_if_its_own_place_is_gone() {
+    let world = world();
+    world.write("n", "n\n");
+    let agent = Agent::begin(&world, "claude", "s");
+    turns_of(&world, &[agent], &[(0, "mv build/tool.js n; echo b > a")]);
+    run(&world, "rm -r build");
+    let said = world.recant("agent undo -y").with(4);
+    assert_eq!((world.read("a"), world.read("n")), ("a\n".into(), "tracked\n".into()), "{said}");
+    assert!(said.stdout().contains("stays     n: it was at build/tool.js before, which does not come back"), "{said}");
+}
+
 /// A conversation's turns, each of which writes to files: its name, and these.
 fn turns_of(world: &World, agents: &[Agent<'_>], turns: &[(usize, &str)]) {
     for (n, (who, script)) in turns.iter().enumerate() {

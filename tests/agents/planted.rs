@@ -165,6 +165,22 @@ fn rules_that_a_turn_writes_count_from_the_agents_next_session_on() {
 }
 
 #[test]
+fn rules_that_a_person_writes_between_two_turns_count_at_once() {
+    let (world, _) = world("");
+    let agent = Agent::begin(&world, "claude", "s");
+    for (n, covered) in [(1, true), (2, false)] {
+        agent.prompt(&format!("turn {n}"));
+        agent.shell("date +%N > x.txt");
+        agent.stop();
+        pause();
+        let shown = world.recant(&format!("agent diff {n} --name-only")).stdout();
+        assert_eq!(shown.lines().any(|line| line.ends_with("/x.txt")), covered, "turn {n}: {shown}");
+        world.write(".recantignore", "*.txt\n");
+        pause();
+    }
+}
+
+#[test]
 fn what_a_held_command_plants_is_not_obeyed_while_it_is_held_and_is_marked() {
     if !can_run() {
         return skip("what a held command plants: recant run does not work here");
