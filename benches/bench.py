@@ -698,12 +698,12 @@ class SnapRecant(Snap):
     title = "recant"
 
     def snapshot(self, *words):
-        return self.bench.recant("snapshot", *words, *(["--dir"] if words[0] == "restore" else ["--max-files", "9999999"]), self.tree)
+        return self.bench.recant("snapshot", *words, *(["--dir"] if words[0] == "restore" else ["--all"]), self.tree)
 
     def first(self):
         shutil.rmtree(self.bench.store, ignore_errors=True)
         if self.round == 0:
-            self.bench.peak_of_first = self.bench.peak("snapshot", "create", "--max-files", "9999999", self.tree)[1]
+            self.bench.peak_of_first = self.bench.peak("snapshot", "create", "--all", self.tree)[1]
             shutil.rmtree(self.bench.store)
         return {"first": self.snapshot("create")}
 

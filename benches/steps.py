@@ -103,7 +103,7 @@ class Ground:
             out.write("[steps]\nkeep = 10000\n")
         self.grow("long", 1_000)
         commits(f"{self.top}/repo", **self.call)
-        listing = [self.recant, "steps", "long", "--all"]
+        listing = [self.recant, "steps", "long", "-v"]
         log = ("git log --graph --oneline", ["git", "-C", f"{self.top}/repo", "log", "--graph", "--oneline", "m"])
         yield from self.beside("steps of 1,000", 1.5, lambda _: listing, log)
         yield from self.one_more("step 1,001, of one file, with steps.keep = 10000", "long")

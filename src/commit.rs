@@ -28,9 +28,7 @@ use crate::tree::state::{Object, State, What};
 pub struct Request<'a> {
     /// The paths, with all below them and the directories that they need; empty for all.
     pub paths: &'a [AbsPath],
-    /// The policy for conflicts.
     pub on_conflict: OnConflict,
-    /// The limits for large deletions.
     pub limits: Limits,
     /// Tells which paths may never be committed.
     pub denied: Denied,

@@ -61,10 +61,7 @@ pub enum Reason {
     /// The key is no valid session id or name.
     BadKey,
     /// Another session has the name.
-    Taken {
-        /// Its id.
-        by: String,
-    },
+    Taken { by: String },
     /// The name is the last part of a session's id.
     IsId,
     /// A session's header is invalid.
@@ -78,17 +75,11 @@ pub enum Reason {
     /// It has no recant of this protocol.
     NoRecant,
     /// A signal came before it had answered.
-    Asked {
-        /// Its number.
-        signal: u8,
-    },
+    Asked { signal: u8 },
     /// All that was done is undone.
     Undone,
     /// Undone, but for some paths.
-    LeftBehind {
-        /// The reason why it was undone.
-        why: String,
-    },
+    LeftBehind { why: String },
     /// The user's decision about an interrupted operation cannot be carried out.
     NotDecided,
     /// A command ran, and its changes are not collected.
@@ -300,7 +291,6 @@ impl From<IoError> for Error {
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: cannot {}: {}", whole(act), reason(source))]
 pub struct IoError {
-    /// The path, escaped for display.
     pub path: String,
     /// The act, an infinitive: "read the directory".
     pub act: &'static str,

@@ -153,8 +153,6 @@ pub mod internals {
     pub use crate::blocks::merge::{Conflict, Merged, merge};
     pub use crate::blocks::numbers;
     pub use crate::blocks::words::{Marks, words};
-    pub use crate::capture::choice::choose;
-    pub use crate::capture::chosen::{Choice as SessionChoice, Content};
     pub use crate::capture::collect::facts::{Facts, Numbers};
     pub use crate::capture::collect::{Collected, collect, finish};
     pub use crate::capture::command::{Command, Exit, Linger, Network};

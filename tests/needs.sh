@@ -27,7 +27,6 @@ losetup     mount        loop devices
 unshare     util-linux   user namespaces from outside
 script      bsdutils     the terminal's shape
 sudo        sudo         root's commands in a run; recant as root on other machines
-at          at           commits that wait for a word, taken back by atd
 nsenter     util-linux   commits that wait for a word, taken back by a systemd of the test's own
 perl        perl         kernels that refuse a call
 tmux        tmux         a terminal in the terminal of a run

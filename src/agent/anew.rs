@@ -11,7 +11,6 @@ use crate::tree::state::State;
 /// A directory in which something was built that is newer than sources beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Built {
-    /// The directory.
     pub path: AbsPath,
     /// The number of files beside it that get the present time.
     pub touched: u64,

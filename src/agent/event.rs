@@ -5,22 +5,17 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// An event of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// Its name as the agent has it; empty if it has none.
     pub name: String,
-    /// The agent's session.
     pub session: String,
     /// The agent's own name for the turn, if it has one.
     pub turn: Option<String>,
     /// True if a subagent tells it: it is a part of the turn of the session, whatever that is by then.
     pub is_subagents: bool,
-    /// The working directory of the agent.
     pub cwd: Option<PathBuf>,
-    /// The model.
     pub model: Option<String>,
-    /// The meaning.
     pub what: What,
 }
 
@@ -35,31 +30,22 @@ pub enum What {
     Before(Tool),
     /// A tool was used, or failed.
     After {
-        /// The tool.
         tool: Tool,
         /// The time that it took, in ms, without that in which a person was asked.
         took: Option<u64>,
         /// The files that a command has changed, as far as the agent tells them: Claude Code from 2.1.269 on.
         changed: Vec<PathBuf>,
     },
-    /// A subagent has ended.
     SubagentEnd,
-    /// A turn has ended.
     TurnEnd,
-    /// A session has ended.
     SessionEnd,
-    /// Nothing that matters here.
     Other,
 }
 
-/// A use of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tool {
-    /// Its name.
     pub name: String,
-    /// The agent's name for this use.
     pub call: Option<String>,
-    /// Its effect on files.
     pub effect: Effect,
 }
 

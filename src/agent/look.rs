@@ -29,9 +29,7 @@ pub struct Look(Vec<Spot>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Spot {
     path: AbsPath,
-    /// [`id`].
     id: u64,
-    /// A sign of its state.
     sign: u64,
     directory: bool,
     /// Set if it is not covered.
@@ -43,15 +41,12 @@ struct Spot {
 /// An object that is not covered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Out {
-    /// The reason.
     pub why: Why,
-    /// True for a directory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub directory: bool,
     /// Bytes of content of a file.
     #[serde(default)]
     pub size: u64,
-    /// The last change of its content.
     #[serde(with = "time", default)]
     pub mtime: Time,
     /// The names in a directory, sorted, if they are at most [`MANY`]; not those of version control's own.
@@ -189,7 +184,6 @@ pub fn short(numbers: [u64; 3]) -> u64 {
 /// A path that differs between two looks. Paths have the directory as `/`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// The path.
     pub path: AbsPath,
     /// The [`id`] of what was there before; missing if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,10 +191,8 @@ pub struct Change {
     /// The [`id`] of what is there; missing if nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
-    /// Its ctime.
     #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Time>,
-    /// True for a directory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub directory: bool,
     /// The path that it had before, or another name of it.
@@ -251,7 +243,6 @@ impl Look {
         (self.0.len() >= FEWEST).then(|| self.0[self.0.len() / 2].path.clone())
     }
 
-    /// Adds what a walk has met.
     pub fn see(&mut self, met: &Met) {
         let (object, why) = match met {
             Met::Left { why: Why::Store, .. } | Met::Unlisted { .. } => return,

@@ -21,7 +21,6 @@ use crate::tree::json;
 /// The bytes that were added to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The file.
     pub path: AbsPath,
     /// True if the installation made the file.
     pub created: bool,

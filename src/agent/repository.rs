@@ -11,12 +11,10 @@ use crate::snapshot::cover::read_below;
 use crate::tree::git_head::commit;
 use crate::tree::git_index;
 
-/// A part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Its path in the repository's own directory.
     pub name: String,
-    /// A sign of its content.
     pub sign: u64,
     /// The commit of a ref, in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -24,7 +22,6 @@ pub struct Part {
 }
 
 impl Part {
-    /// True for a hook.
     pub fn is_hook(&self) -> bool {
         self.name.starts_with("hooks/")
     }
@@ -37,17 +34,13 @@ impl Part {
 
 /// A part that was found, with its size in bytes, and the times of its content and of its inode.
 pub struct Found {
-    /// The part.
     pub part: Part,
     /// Bytes.
     pub size: u64,
-    /// The last change of its content.
     pub mtime: Time,
-    /// The last change of its inode.
     pub ctime: Time,
 }
 
-/// Files that git obeys.
 const OBEYED: [&str; 6] =
     ["config", "config.worktree", "info/exclude", "info/attributes", "commondir", "objects/info/alternates"];
 /// The names that stand there while something is begun and not ended.

@@ -17,7 +17,6 @@ use crate::tree::json;
 /// An event of an agent that reached recant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// When the hook was called.
     #[serde(with = "crate::tree::time")]
     pub time: Time,
     /// The event, in the agent's own word.

@@ -14,7 +14,6 @@ use crate::tree::mention::Mention;
 /// A turn, with the paths asked for that it wrote.
 #[derive(Debug)]
 pub struct Touched {
-    /// The turn.
     pub head: Head,
     /// The indices of the paths asked for that it wrote to.
     pub asked: BTreeSet<usize>,

@@ -30,9 +30,7 @@ use crate::tree::time;
 pub struct Head {
     /// Its number among the turns of all agents in the directory, from 1 on.
     pub n: u64,
-    /// The agent.
     pub agent: Agent,
-    /// The agent's session.
     pub session: String,
     /// The agent's own name for the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,15 +38,11 @@ pub struct Head {
     /// The directory that the snapshots are of.
     #[serde(rename = "folder")]
     pub directory: AbsPath,
-    /// Which directory that was.
     #[serde(default)]
     pub place: Place,
-    /// The first line of the prompt.
     pub prompt: String,
-    /// The model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The time when it began.
     #[serde(with = "time")]
     pub time: Time,
 }
@@ -56,10 +50,8 @@ pub struct Head {
 /// Which directory is at a path: the birth of it and of the repository's own in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Place {
-    /// That of the directory.
     #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
     born: Option<Time>,
-    /// That of its `.git`.
     #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
     git: Option<Time>,
 }
@@ -93,13 +85,10 @@ impl Place {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Line {
-    /// The head.
     Turn(Head),
     /// The snapshot from before the turn is whole.
     Before {
-        /// Its number.
         snapshot: u64,
-        /// [`Made::time`](crate::snapshot::create::Made::time).
         #[serde(with = "time")]
         time: Time,
     },
@@ -109,15 +98,11 @@ pub enum Line {
     Blind,
     /// A tool that may write is about to run.
     Tool(Call),
-    /// A tool has ended.
     Done {
-        /// The time.
         #[serde(with = "time")]
         time: Time,
-        /// [`Call::id`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
-        /// Its name.
         name: String,
         /// The time that it took, in ms.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,35 +113,28 @@ pub enum Line {
     },
     /// A snapshot shows what the turn has done so far: the lines up to the next other one tell it.
     After {
-        /// Its number.
         snapshot: u64,
-        /// The time.
         #[serde(with = "time")]
         time: Time,
     },
-    /// A path that differs.
     Wrote(Wrote),
     /// A path of which it is not known.
     Left {
         /// The path, with the directory as `/`.
         path: AbsPath,
-        /// The reason.
         why: String,
     },
     /// The agent has ended the turn.
     End {
-        /// The time.
         #[serde(with = "time")]
         time: Time,
     },
     /// A snapshot could not be taken.
     Failed {
-        /// The reason.
         why: String,
     },
     /// A session took the turn back. It counts as long as that session is committed.
     Undone {
-        /// The session.
         session: Id,
         /// The paths of the turn that were as before it, so that the session has no change of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -169,18 +147,14 @@ pub enum Line {
 /// A use of a tool that may write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// The time before it.
     #[serde(with = "time")]
     pub time: Time,
-    /// The tool's name.
     pub name: String,
-    /// The agent's name for this use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The paths in the directory that it names. Without any, and without `outside`, it may write anywhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<Named>,
-    /// The other paths that it names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outside: Vec<PathBuf>,
     /// The part of the turn that its file tells of it in other lines.
@@ -222,7 +196,6 @@ pub struct Wrote {
     /// The [`mark`] of what was there before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<u64>,
-    /// That of what is there after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is: Option<u64>,
 }
@@ -241,7 +214,6 @@ pub fn mark(state: Option<&State>) -> Option<u64> {
 /// A turn as its file tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
-    /// The head.
     pub head: Head,
     /// The snapshot from before it, and the time until when all that it could see was born.
     pub before: Option<(u64, Time)>,
@@ -257,7 +229,6 @@ pub struct Turn {
     pub wrote: Vec<Wrote>,
     /// The paths of which it is not known, and why.
     pub left: Vec<(AbsPath, String)>,
-    /// The time when it ended.
     pub ended: Option<Time>,
     /// The time of its last line that has one.
     pub last: Time,

@@ -21,7 +21,6 @@ use crate::session::store::Store;
 use crate::snapshot::series;
 use crate::tree::json;
 
-/// The turns of a directory.
 pub struct Turns {
     dir: Dir,
 }

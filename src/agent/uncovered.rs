@@ -13,7 +13,6 @@ use crate::tree::git_head::Head;
 pub struct Fate {
     /// Its path, with the directory as `/`.
     pub path: AbsPath,
-    /// The deed.
     pub became: Became,
     /// The thing as it was, or as it is if it is new.
     pub out: Out,
@@ -26,33 +25,25 @@ pub enum Became {
     Deleted,
     /// It has other content, or something else is in its place.
     Overwritten,
-    /// It is at another path.
     Moved(AbsPath),
-    /// It is new.
     Made,
     /// These names came to a directory, and these went.
     Entries {
-        /// The new ones.
         made: Vec<String>,
-        /// The missing ones.
         gone: Vec<String>,
     },
     /// Names came to a directory, or went; they are too many to be known.
     Names,
     /// HEAD is elsewhere, or gone.
     Head {
-        /// The former HEAD.
         from: Head,
-        /// The present one.
         to: Option<Head>,
     },
     /// Its mode or owner is another.
     Metadata,
     /// A part of a repository came, went or is another one.
     Part {
-        /// The former part.
         from: Option<Part>,
-        /// The present one.
         to: Option<Part>,
     },
 }

@@ -22,7 +22,6 @@ use crate::tree::state::State;
 pub struct Chosen<'a> {
     /// Those that are taken back, the oldest first.
     pub back: Vec<&'a Turn>,
-    /// The others of the directory.
     pub others: Vec<&'a Turn>,
     reach: Reach,
     undone: &'a BTreeMap<u64, BTreeSet<AbsPath>>,
@@ -35,7 +34,6 @@ pub enum Reach {
     Later,
     /// The turn alone, merged under what came later.
     Only,
-    /// All turns of its conversation.
     Conversation,
 }
 
@@ -221,8 +219,10 @@ impl Asked<'_> {
 /// The decision about a path.
 enum Verdict {
     /// It goes back to what this snapshot has, which has this mark.
-    Back { snapshot: u64, was: Option<u64> },
-    /// It stays, for this reason.
+    Back {
+        snapshot: u64,
+        was: Option<u64>,
+    },
     Stays(String),
     /// The turn wrote it, and it was changed since, as this says.
     Changed(String),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::session::{Change, ChangeKind};
 use super::{Error, SessionId, Store, absolute, path_of};
+use crate::capture::rejoin;
 use crate::checkpoint::limits::Limits;
 use crate::commit::{self, Request};
 use crate::config;
@@ -15,7 +16,6 @@ use crate::engine::{self, Effect, Unwatched};
 use crate::error::recant;
 use crate::fs::path::AbsPath;
 use crate::rollback;
-use crate::session::confirm::{self, Word};
 use crate::session::header::Status;
 use crate::session::opened::Locked;
 
@@ -120,7 +120,11 @@ impl Store {
         let changes = session.changes()?;
         let paths = paths.iter().map(|path| Ok(changes.named(absolute(path)?)?)).collect::<Result<Vec<_>, Error>>()?;
         drop(changes);
-        self.refuse_awaited(&session, verb)?;
+        if verb != Verb::Rollback && session.header.waits().is_some() && session.header.status() != Status::Committed {
+            let (id, recant) = (session.id(), recant());
+            let remedy = format!("{recant} confirm {id} lets it stay, {recant} rollback {id} takes it back");
+            return Err(Error::refused(format!("session {id} waits to be confirmed"), Some(remedy)));
+        }
         let done = self.carry_out(&mut session, verb, &paths, OnConflict::Stop, Effect::Print);
         let (would, conflicts) = match done.map_err(engine::conflict::foreseen) {
             Ok(report) => (Some(Report::of(Some(id.clone()), report)), Vec::new()),
@@ -135,17 +139,6 @@ impl Store {
             Err(Err(error)) => return Err(error.into()),
         };
         Ok(Plan { store: self, session, verb, paths, would, conflicts })
-    }
-
-    /// Refuses to put more of a session on the tree while a part of it waits to be confirmed: it would be rolled back with that part.
-    fn refuse_awaited(&self, session: &Locked, verb: Verb) -> Result<(), Error> {
-        let waits = !matches!(Word::of(&self.store, &session.header), Word::None);
-        if verb == Verb::Rollback || session.header.status() == Status::Committed || !waits {
-            return Ok(());
-        }
-        let (id, recant) = (session.id(), recant());
-        let remedy = format!("{recant} confirm {id} lets it stay, {recant} rollback {id} takes it back");
-        Err(Error::refused(format!("session {id}: a part of it waits to be confirmed"), Some(remedy)))
     }
 
     /// Carries out an operation, or only plans it. The caller holds the store's lock unless it only plans.
@@ -219,14 +212,11 @@ impl Plan<'_> {
         let Plan { store, mut session, verb, paths, .. } = self;
         // Other sessions' operations that were cut off since. This session's lock is held.
         store.recover_first()?;
-        let lock = store.store.lock(&store.fs, || ())?;
-        let report = store.carry_out(&mut session, verb, &paths, on_conflict, Effect::Apply)?;
-        drop(lock);
-        let mut report = Report::of(Some(session.id().clone().into()), report);
-        // A session that is not on the tree no longer waits to be confirmed.
-        if let Err(error) = confirm::settle(&store.fs, &store.store, &session.header) {
-            report.notes.push(format!("{error}; it was rolled back, and its confirmation record could not be removed"));
-        }
-        Ok(report)
+        let act = |session: &mut Locked| {
+            let _lock = store.store.lock(&store.fs, || ())?;
+            store.carry_out(session, verb, &paths, on_conflict, Effect::Apply)
+        };
+        let (report, _) = rejoin::around(&store.fs, &store.store, &mut session, (verb != Verb::Rollback, &paths), act)?;
+        Ok(Report::of(Some(session.id().clone().into()), report))
     }
 }

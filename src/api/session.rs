@@ -17,10 +17,10 @@ use crate::fs::dir::Time;
 use crate::session::change::Sort;
 use crate::session::header::{self, Header, Origin};
 use crate::session::id::Id;
+use crate::session::log;
 use crate::session::opened;
 use crate::session::stage::{self, Desk};
 use crate::session::store;
-use crate::session::{log, prune};
 
 /// The permanent id of a session: `YYYYMMDD-HHMMSS-xxxx`, by local time. Parsed from that text, and written as it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -244,16 +244,16 @@ impl Store {
         }
     }
 
-    /// Drops what a session holds, for good. Its name is free then.
+    /// Puts a session aside: `recant undo ID` brings it back, until it is pruned. Its name is free then.
     ///
     /// # Errors
     /// [`Kind::Refused`](super::Kind): changes of it are on the tree. `Busy`: another holds the session's lock. Others: it is discarded, but
-    /// not all could be removed, or the log could not be written.
+    /// the log could not be written.
     pub fn discard(&self, id: &SessionId) -> Result<(), Error> {
         let mut session = self.locked(id)?;
-        let before = session.header.clone();
-        prune::discard(&self.fs, &mut session)?;
-        let entry = log::Entry::new("discard", &before.id, before.generation, "done", before.counts.changes).of(&before);
+        session.put_aside(&self.fs)?;
+        let header = &session.header;
+        let entry = log::Entry::new("discard", &header.id, header.generation, "done", header.counts.changes).of_act(header);
         Ok(log::append(&self.fs, &self.store, &entry)?)
     }
 
@@ -296,7 +296,7 @@ impl Store {
     /// Those of [`Store::changes`]; `Refused` also for a discarded session, and if `to` fails. What was written by then stays.
     pub fn patch(&self, id: &SessionId, to: &mut dyn Write) -> Result<(), Error> {
         self.read(id, |session| {
-            if session.header.discarded.is_some() {
+            if session.header.freed {
                 return Err(Error::refused(format!("session {id} is discarded: what it held is gone"), None));
             }
             let changes = session.changes()?.list;

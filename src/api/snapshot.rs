@@ -79,7 +79,7 @@ impl Store {
         self.recover_first()?;
         let asked = Asked {
             message: message.map(Into::into),
-            rules: Source::Found(Rules { vcs: Some(Vcs::Left), ..Rules::default() }),
+            rules: Source::Found(Rules { vcs: Vcs::Left, ..Rules::default() }),
             ..Asked::default()
         };
         let series = Series::create(&self.fs, &self.store, &directory)?;
@@ -131,7 +131,7 @@ impl Store {
         if compared.differences.is_empty() {
             return Ok(Report { session: None, changes: Vec::new(), skipped, notes: Vec::new() });
         }
-        let mut session = self.store.begin_own(&self.fs, None, format!("snapshot restore {n} {directory}"))?;
+        let mut session = self.store.begin_own(&self.fs, format!("snapshot restore {n} {directory}"))?;
         self.clear_away();
         let writing_out = match restore::fill(&self.fs, &series, &compared, &mut session) {
             Ok(writing_out) => writing_out,

@@ -3,11 +3,12 @@
 
 use super::closed;
 use super::layout::Route;
-use super::merge::{By, merge};
+use super::merge::{By, Cut, merge};
 use super::sealed::{Block, Layer, Sealed};
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
+use crate::session::opened::Session;
 use crate::session::run::Place;
 use crate::session::steps::{StepList, is_block};
 
@@ -16,6 +17,54 @@ pub(super) const MOST: usize = 15;
 
 /// The fewest that are merged at once.
 const FEWEST: usize = 8;
+
+/// Makes the blocks through which a command sees the tree where paths left the session.
+///
+/// # Errors
+/// A system call failed.
+pub(super) fn leave_out(
+    fs: &Fs,
+    held: &Dir,
+    (route, places): (Route, &[Place]),
+    sealed: &mut Sealed,
+    session: &Session,
+) -> Result<(), Error> {
+    let lacking: Vec<(&Place, Block)> = places.iter().filter_map(|place| Some((place, sealed.lacks(place)?))).collect();
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    let list = session.steps()?;
+    let uppers = held.at(b"upper").open_dir()?;
+    for (place, block) in lacking {
+        // No upper is between the newest in it and the step at which something left.
+        let at = sealed.steps().find(|step| *step <= block.cut).unwrap_or(block.to);
+        let net = list.net(session, at)?;
+        let top =
+            if place.file.is_some() { place.path.parent().unwrap_or_else(|| place.path.clone()) } else { place.path.clone() };
+        let cut = Cut { top, gone: sealed.gone(), net: &net };
+        let layers = sealed.within(&uppers, place, block)?;
+        make(fs, (route, sealed), &uppers, (layers, Some(&cut)), block)?;
+        sealed.add(block);
+    }
+    Ok(())
+}
+
+/// Makes a block of these uppers.
+fn make(
+    fs: &Fs,
+    (route, sealed): (Route, &Sealed),
+    uppers: &Dir,
+    layers: (Vec<(u32, Dir)>, Option<&Cut<'_>>),
+    block: Block,
+) -> Result<(), Error> {
+    let name = block.name();
+    let half_made = format!("{}.{}-{}.new", block.k, block.from, block.to).into_bytes();
+    let at = uppers.at(&half_made);
+    fs.remove_all(at)?;
+    let notes = merge(fs, (route, sealed), layers, (at, &name), By::Link)?;
+    closed::append(fs, uppers, &notes)?;
+    Ok(fs.rename_over(at, uppers.at(&name))?)
+}
 
 /// Merges uppers of places that have too many. `steps` reads the records, which tell how much each step changed.
 pub(super) fn merge_many(
@@ -39,15 +88,10 @@ pub(super) fn merge_many(
         let layers = sealed.layers(place);
         let count = to_merge(&layers.iter().map(weigh).collect::<Vec<_>>());
         let (Some(newest), Some(oldest)) = (layers.first(), layers.get(count - 1)) else { continue };
-        let block = Block { k: place.k, from: oldest.from, to: newest.to };
-        let name = block.name();
-        let half_made = format!("{}.{}-{}.new", block.k, block.from, block.to).into_bytes();
-        let at = uppers.at(&half_made);
-        fs.remove_all(at)?;
-        let merged = layers[..count].iter().map(|layer| uppers.at(&Sealed::name(place, *layer)).open_dir());
-        let notes = merge(fs, (route, sealed), merged.collect::<Result<_, _>>()?, (at, &name), By::Link)?;
-        closed::append(fs, &uppers, &notes)?;
-        fs.rename_over(at, uppers.at(&name))?;
+        let block = Block { k: place.k, from: oldest.from, to: newest.to, cut: 0 };
+        let opened = |layer: &Layer| Ok((layer.to, uppers.at(&Sealed::name(place, *layer)).open_dir()?));
+        let merged = layers[..count].iter().map(opened).collect::<Result<_, Error>>()?;
+        make(fs, (route, sealed), &uppers, (merged, None), block)?;
         sealed.add(block);
     }
     sweep(fs, &uppers, places, sealed)

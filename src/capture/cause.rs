@@ -3,7 +3,6 @@
 use super::switches::{Engine, OLDEST, apparmor, is_filtered, kernel, number, outside};
 use crate::error::recant;
 
-/// A cause that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
     /// A limit of namespaces is 0: the sysctl's name.
@@ -18,13 +17,11 @@ pub enum Cause {
     Confined(String),
     /// A seccomp filter refuses the call.
     Filtered(Call),
-    /// Another rule refuses it.
     Guarded,
     /// The user has no id in its user namespace.
     Unmapped,
     /// Refused to a process in a chroot.
     Chroot,
-    /// Root lacks CAP_SYS_ADMIN.
     NoAdmin,
     /// The kernel was built without user namespaces.
     NoUserNamespaces,
@@ -45,7 +42,6 @@ pub enum Cause {
 /// The call that a filter refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
-    /// One that makes namespaces.
     Namespaces,
     /// One that mounts, or sets up what a run needs besides.
     Mounts,
@@ -108,7 +104,6 @@ impl Cause {
         }
     }
 
-    /// The cause, for people: a clause.
     pub fn why(&self) -> String {
         match self {
             Self::NoneAllowed(limit) => format!("{limit} is 0"),
@@ -166,7 +161,6 @@ impl Cause {
         }
     }
 
-    /// Cause and remedy in one line.
     pub(super) fn advice(&self) -> String {
         format!("{}: {}", self.why(), self.remedy())
     }

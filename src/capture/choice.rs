@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
 use std::path::Path;
 
+use super::blocks::leave_out;
 use super::choice_upper::Uppers;
-use super::chosen::{Choice, Content, original};
+use super::chosen::Choice;
 use super::collect::compose::Composed;
 use super::collect::facts::Facts;
 use super::collect::{clear, collect, modes};
@@ -26,6 +27,7 @@ use crate::session::error::not_now;
 use crate::session::header::{Origin, Status};
 use crate::session::net::Net;
 use crate::session::opened::{Locked, Session, part};
+use crate::session::parting::lines_without;
 use crate::session::run::{Arg, Ending, Place, Run};
 use crate::session::sides::Side;
 use crate::session::stage::Desk;
@@ -41,18 +43,25 @@ pub struct Chosen {
     pub changes: u64,
 }
 
-/// Makes choices, all or none, durably. `words` is what `steps` shows as the step's command. The caller has noted signals.
+/// Makes choices, all or none, durably: from now on the session holds these files, and no change of the paths that leave it. `words` is what
+/// `steps` shows as the step's command. The caller has noted signals.
 ///
 /// # Errors
 /// The session is as it was before: it was committed, imported, or lay in memory; a choice contradicts another change; an object cannot be made
 /// there, each path with the reason; a system call failed.
-pub fn choose(fs: &Fs, store: &Store, session: &mut Locked, words: Vec<Arg>, choices: Vec<Choice>) -> Result<Chosen, Error> {
+pub fn choose(
+    fs: &Fs,
+    store: &Store,
+    session: &mut Locked,
+    words: Vec<Arg>,
+    (choices, left): (Vec<Choice>, Vec<AbsPath>),
+) -> Result<Chosen, Error> {
     may_choose(session)?;
     if session.header.origin == Origin::Staged {
-        return stage(fs, store, session, choices);
+        return stage(fs, store, session, (choices, left));
     }
     let Some(run) = session.run()? else { return Err(not_now(session.id(), "the record of its run is missing")) };
-    choose_over(fs, store, session, (run, words), choices)
+    choose_over(fs, store, session, (run, words), (choices, left))
 }
 
 /// Checks that choices can be made in a session: nothing of it was ever on the tree, and what it held lies where later commands see it.
@@ -64,7 +73,7 @@ pub fn may_choose(session: &Session) -> Result<(), Error> {
     let paths = || command(format_args!("commit {tail} PATH commits the paths that you name alone"));
     let [rollback, discard] = ["rollback", "discard"].map(|verb| command(format_args!("{verb} {tail}")));
     let (why, remedy) = match header.status() {
-        Status::Discarded => ("it is discarded: what it held is gone", None),
+        Status::Discarded => header.why_discarded(),
         Status::Running => ("a command is running in it", Some("let that end first".to_owned())),
         Status::Partial => (
             "it is partial: some of it is on the tree",
@@ -83,9 +92,13 @@ pub fn may_choose(session: &Session) -> Result<(), Error> {
 }
 
 /// Makes the choices in a session staged by hand.
-fn stage(fs: &Fs, store: &Store, session: &mut Locked, choices: Vec<Choice>) -> Result<Chosen, Error> {
+fn stage(fs: &Fs, store: &Store, session: &mut Locked, (choices, left): (Vec<Choice>, Vec<AbsPath>)) -> Result<Chosen, Error> {
+    let changes = session.changes()?;
+    let left = left.iter().filter_map(|path| changes.at(path));
     let mut desk = Desk::open(fs, store, session, false)?;
-    if let Err(error) = choices.into_iter().try_for_each(|choice| put(&mut desk, choice)) {
+    let mut staged = left.map(|change| desk.choose(&change.path, (change.before.clone(), change.before.object.clone()), None));
+    let staged = staged.try_for_each(|one| one).and_then(|()| choices.into_iter().try_for_each(|choice| put(&mut desk, choice)));
+    if let Err(error) = staged {
         desk.give_up();
         return Err(error);
     }
@@ -95,14 +108,9 @@ fn stage(fs: &Fs, store: &Store, session: &mut Locked, choices: Vec<Choice>) -> 
 
 fn put(desk: &mut Desk<'_>, choice: Choice) -> Result<(), Error> {
     let is_none = choice.is_none();
-    let Choice { path, before, after, content } = choice;
-    let mut opened: Option<Box<dyn Read>> = match content {
-        _ if is_none => None,
-        Content::AsHeld | Content::None => None,
-        Content::Original => Some(Box::new(original(&path)?)),
-        Content::Bytes(bytes) => Some(Box::new(std::io::Cursor::new(bytes))),
-    };
-    desk.choose(&path, (before, after), opened.as_mut().map(|content| &mut **content as &mut dyn Read))
+    let mut content = &*choice.content;
+    let content: Option<&mut dyn Read> = if is_none { None } else { Some(&mut content) };
+    desk.choose(&choice.path, (choice.before, Some(choice.after)), content)
 }
 
 /// Makes the choices as a step over the others.
@@ -111,13 +119,14 @@ fn choose_over(
     store: &Store,
     session: &mut Locked,
     (earlier, words): (Run, Vec<Arg>),
-    mut choices: Vec<Choice>,
+    (mut choices, mut left): (Vec<Choice>, Vec<AbsPath>),
 ) -> Result<Chosen, Error> {
     choices.sort_by(|a, b| a.path.cmp(&b.path));
+    left.sort();
     let held = part(&session.dir, b"held")?;
     let step = session.header.next_step();
     let now = session.changes()?;
-    let then = Then::of(&now, &choices);
+    let then = Then::of(&now, &choices, &left);
     then.check()?;
     refuse_unfit(session, &earlier, &now, &choices)?;
     let mut record = Run {
@@ -132,21 +141,23 @@ fn choose_over(
         scratch: Vec::new(),
         ..earlier.clone()
     };
-    let sealed = Sealed::of(&held, session.header.chain())?;
+    let mut sealed = Sealed::of(&held, session, session.header.chain())?;
+    leave_out(fs, &held, (Route::of(earlier.uid), &earlier.places), &mut sealed, session)?;
     let net = Net::open(session)?;
     let over = Over { net: &net, sealed: &sealed, step, base: None };
     // Left by a choice that was cut off.
     remove_uppers(fs, &held, &record.places, step)?;
     modes::forget(fs, &held, &record.places.iter().map(|place| place.upper_name(step)).collect::<Vec<_>>())?;
     let mut made = || {
-        let times = make_uppers(fs, &facts(&held, &record, store, session, over)?, &mut choices, &then.times)?;
+        let times = make_uppers(fs, &facts(&held, &record, store, session, over)?, &choices, &then.times)?;
         for place in &mut record.places {
             place.mtime = times.get(&place.k).copied().or(place.mtime);
         }
         let facts = facts(&held, &record, store, session, over)?;
         let collected = collect(&facts, fs)?;
         clear(fs, &facts, &collected)?;
-        Ok::<_, Error>(with_choices(collected.composed, &now, &choices, (step, facts.numbers.from), &then.times))
+        let added = with_choices(collected.composed, &now, &choices, (step, facts.numbers.from), &then.times);
+        Ok::<_, Error>(without(added, &now, &left))
     };
     match made() {
         Ok(added) => keep(fs, session, &net, (earlier, &record, step, added), &now),
@@ -166,12 +177,12 @@ struct Then {
 }
 
 impl Then {
-    fn of(now: &Changes, choices: &[Choice]) -> Self {
+    fn of(now: &Changes, choices: &[Choice], left: &[AbsPath]) -> Self {
         let lines = choices.iter().map(|choice| match choice.is_none() {
             true => Line::None { n: 0, path: choice.path.clone() },
             false => Line::Change(Box::new(choice.change(now.at(&choice.path)))),
         });
-        let changes = now.clone().with(lines.collect());
+        let changes = now.clone().with(lines.chain(lines_without(now, left)).collect());
         let chosen_in: HashSet<AbsPath> = choices.iter().filter_map(|choice| choice.path.parent()).collect();
         let left_in: HashSet<AbsPath> = changes.list.iter().filter_map(|change| change.path.parent()).collect();
         let ended = now.directory_times.iter().filter(|time| chosen_in.contains(&time.path) && !left_in.contains(&time.path));
@@ -192,7 +203,7 @@ fn refuse_unfit(session: &Session, run: &Run, now: &Changes, choices: &[Choice])
     let route = Route::of(run.uid);
     let ids = Ids::own(route);
     let parted = parted_names(session, run, now, choices)?;
-    for choice in choices.iter().filter(|choice| !matches!(choice.content, Content::AsHeld)) {
+    for choice in choices {
         let path = &choice.path;
         let refuse = |why: String, remedy: &str| Err(Error::at(Kind::Refused, path, why).with_remedy(remedy));
         match innermost(&run.places, path) {
@@ -205,13 +216,9 @@ fn refuse_unfit(session: &Session, run: &Run, now: &Changes, choices: &[Choice])
         if let Some(other) = parted.get(path) {
             return refuse(format!("it has another name in the session, {other}, which was not chosen"), "choose both");
         }
-        let Some(after) = choice.after.as_ref().filter(|_| route == Route::User) else { continue };
-        let is_top = run.places.iter().any(|place| place.path == *path);
-        if !is_top && !ids.has(after.meta.uid, after.meta.gid) {
-            let owner = format!(
-                "it belongs to user {}, group {}, which user {} cannot give to a file",
-                after.meta.uid, after.meta.gid, ids.uid
-            );
+        let (uid, gid) = (choice.after.meta.uid, choice.after.meta.gid);
+        if route == Route::User && !ids.has(uid, gid) {
+            let owner = format!("it belongs to user {uid}, group {gid}, which user {} cannot give to a file", ids.uid);
             return refuse(owner, "a step before the change has it as it was: rewind");
         }
     }
@@ -220,33 +227,34 @@ fn refuse_unfit(session: &Session, run: &Run, now: &Changes, choices: &[Choice])
 
 /// The chosen paths that get new content while another name of the same file in the session is not chosen, with that name.
 fn parted_names(session: &Session, run: &Run, now: &Changes, choices: &[Choice]) -> Result<HashMap<AbsPath, AbsPath>, Error> {
-    let chosen: HashSet<&AbsPath> =
-        choices.iter().filter(|choice| !matches!(choice.content, Content::AsHeld)).map(|choice| &choice.path).collect();
-    let is_new = |choice: &&Choice| !matches!(choice.content, Content::AsHeld | Content::Original | Content::None);
-    let asked: HashSet<&AbsPath> = choices.iter().filter(is_new).map(|choice| &choice.path).collect();
-    let linked = || now.list.iter().filter(|change| change.marks.linked);
-    if !linked().any(|change| asked.contains(&change.path)) {
+    let chosen: HashSet<&AbsPath> = choices.iter().map(|choice| &choice.path).collect();
+    if !now.list.iter().any(|change| change.marks.linked && chosen.contains(&change.path)) {
         return Ok(HashMap::new());
     }
-    let mut names: HashMap<Inode, Vec<&AbsPath>> = HashMap::new();
-    for change in linked() {
-        let Some(at) = Session::held_at(change, Side::Never, Some(run)) else { continue };
-        let (dir, name) = session.split(&at)?;
-        if let Some(stat) = dir.at(name).stat()? {
-            names.entry(stat.inode()).or_default().push(&change.path);
-        }
-    }
     let mut parted = HashMap::new();
-    for names in names.into_values() {
+    for names in linked_names(session, now, run)?.into_values() {
+        let names: Vec<&AbsPath> = names.into_iter().map(|i| &now.list[i].path).collect();
         if let Some(other) = names.iter().find(|name| !chosen.contains(**name)) {
-            let asked = names.iter().filter(|name| asked.contains(**name));
-            parted.extend(asked.map(|name| ((*name).clone(), (*other).clone())));
+            let chosen = names.iter().filter(|name| chosen.contains(**name));
+            parted.extend(chosen.map(|name| ((*name).clone(), (*other).clone())));
         }
     }
     Ok(parted)
 }
 
-/// The innermost place that has a path.
+/// The files of several names that the session holds, each with the indexes of these changes.
+fn linked_names(session: &Session, now: &Changes, run: &Run) -> Result<HashMap<Inode, Vec<usize>>, Error> {
+    let mut names: HashMap<Inode, Vec<usize>> = HashMap::new();
+    for (i, change) in now.list.iter().enumerate().filter(|(_, change)| change.marks.linked) {
+        let Some(at) = Session::held_at(change, Side::Never, Some(run)) else { continue };
+        let (dir, name) = session.split(&at)?;
+        if let Some(stat) = dir.at(name).stat()? {
+            names.entry(stat.inode()).or_default().push(i);
+        }
+    }
+    Ok(names)
+}
+
 fn innermost<'p>(places: &'p [Place], path: &AbsPath) -> Option<&'p Place> {
     places.iter().filter(|place| path.is_under(&place.path)).max_by_key(|place| place.path.depth())
 }
@@ -255,16 +263,16 @@ fn innermost<'p>(places: &'p [Place], path: &AbsPath) -> Option<&'p Place> {
 fn make_uppers(
     fs: &Fs,
     facts: &Facts<'_>,
-    choices: &mut [Choice],
+    choices: &[Choice],
     times: &HashMap<AbsPath, Time>,
 ) -> Result<BTreeMap<u32, Time>, Error> {
-    let mut by_place: BTreeMap<u32, Vec<&mut Choice>> = BTreeMap::new();
-    for choice in choices.iter_mut().filter(|choice| !matches!(choice.content, Content::AsHeld)) {
+    let mut by_place: BTreeMap<u32, Vec<&Choice>> = BTreeMap::new();
+    for choice in choices {
         let Some(place) = innermost(facts.places, &choice.path) else { continue };
         by_place.entry(place.k).or_default().push(choice);
     }
     let ids = Ids::own(facts.route);
-    let mut uppers = Uppers::new(fs, facts, &ids, times);
+    let uppers = Uppers::new(fs, facts, &ids, times);
     let mut given = BTreeMap::new();
     for place in facts.places {
         if let Some(choices) = by_place.remove(&place.k) {
@@ -282,7 +290,7 @@ fn with_choices(
     (step, from): (u32, u32),
     times: &HashMap<AbsPath, Time>,
 ) -> Added {
-    let Added { own, mut net } = composed.added;
+    let Added { own, mut net, .. } = composed.added;
     let chosen: HashSet<&AbsPath> = choices.iter().map(|choice| &choice.path).collect();
     net.retain(|line| line.path().is_none_or(|path| !chosen.contains(path) && !times.contains_key(path)));
     let free = (from..).skip(own.list.len());
@@ -303,7 +311,14 @@ fn with_choices(
         }
     }
     net.extend(times.keys().map(|path| Line::None { n: step, path: path.clone() }));
-    Added { own, net }
+    Added { own, net, left: Vec::new() }
+}
+
+/// Has paths leave at the step.
+fn without(added: Added, now: &Changes, left: &[AbsPath]) -> Added {
+    let told: HashSet<AbsPath> = added.net.iter().filter_map(Line::path).cloned().collect();
+    let lines = lines_without(now, left).into_iter().filter(|line| line.path().is_none_or(|path| !told.contains(path)));
+    Added { net: added.net.iter().cloned().chain(lines).collect(), left: left.to_vec(), ..added }
 }
 
 /// Adds the step. A choice that made no difference leaves none. The record of the run stays that of the last command: what a commit may leave

@@ -16,7 +16,6 @@ use crate::tree::json;
 
 pub(super) const NOTES: &[u8] = b"modes";
 
-/// One line of the notes.
 #[derive(Debug, Serialize, Deserialize)]
 struct Note {
     /// The path below `held/upper`.
@@ -37,12 +36,10 @@ impl Note {
 pub(super) struct Closed {
     /// The path below `held/upper`.
     pub below: Vec<u8>,
-    /// The mode that the command left.
     pub mode: u32,
 }
 
 impl Closed {
-    /// Its line among the notes.
     pub fn note(&self) -> Vec<u8> {
         Note::of(&self.below, self.mode)
     }

@@ -50,11 +50,9 @@ pub struct Confinement {
 /// The part of the network that a confined command can reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// The network of everybody.
     All,
     /// All but TCP: landlock(7) can deny no more.
     NoTcp,
-    /// A loopback of its own.
     Loopback,
 }
 

@@ -7,7 +7,6 @@
 
 use crate::fs::path::AbsPath;
 
-/// A directory that is covered.
 #[derive(Debug, Clone)]
 pub(super) struct Cover {
     pub path: AbsPath,
@@ -18,7 +17,6 @@ pub(super) struct Cover {
 /// One name in a directory that is put together, or in a directory of it that is put together too.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
-    /// Its path below the covered directory.
     pub below: Vec<u8>,
     pub as_what: Lid,
 }
@@ -33,9 +31,12 @@ pub(super) enum Lid {
     /// An empty directory, for one that the user cannot enter.
     Closed,
     /// The real object, with what is mounted in it: a file, a device, or a file system that can't be a lower.
-    Real { directory: bool },
-    /// A copy of the link.
+    Real {
+        directory: bool,
+    },
     Link,
     /// A copy of the socket or FIFO, with nobody at its other end.
-    Dead { fifo: bool },
+    Dead {
+        fifo: bool,
+    },
 }

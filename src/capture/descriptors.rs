@@ -163,7 +163,6 @@ fn is_terminal(fd: i32) -> Result<bool, Error> {
     Ok(sys::duplicate(fd).at("look at", format!("/proc/self/fd/{fd}"))?.is_terminal())
 }
 
-/// The metadata of an inherited file.
 fn meta(fd: i32) -> Result<Meta, Error> {
     let link = format!("/proc/self/fd/{fd}");
     let file = sys::duplicate(fd).at("look at", &link)?;

@@ -54,7 +54,6 @@ pub(super) struct Ahead {
     /// The space in use on the file system when the last thread began.
     before: Used,
     writing: Option<JoinHandle<Looked>>,
-    /// The result of the last thread.
     looked: Looked,
     /// Tells the thread to write out once more before it ends.
     again: Arc<AtomicBool>,

@@ -43,7 +43,6 @@ impl Pipes {
         Reopened(reopened)
     }
 
-    /// Takes recant's ends of the pipes.
     pub fn feeds(self) -> Feeds {
         let (failed, failures) = channel();
         Feeds { ends: self.0.into_iter().map(|(fd, _read, write)| (fd, write)).collect(), failed, failures }

@@ -31,7 +31,9 @@ pub(super) fn lay(
     };
     let Some((_, name)) = place.path.split() else { return Ok(Ok(0)) };
     let at = upper.at(name);
-    let sealed = sealed.map(|dir| Original::of(dir.at(name))).transpose()?;
+    // It may have left the session.
+    let is_held = |dir: &&Dir| dir.at(name).stat().is_ok_and(|stat| stat.is_some());
+    let sealed = sealed.filter(is_held).map(|dir| Original::of(dir.at(name))).transpose()?;
     let source = sealed.as_ref().unwrap_or(&original);
     let to = fs.create(at, 0o600)?;
     let copied = fs.copy(&source.file, &to, at).at("copy the mounted file", &place.path);

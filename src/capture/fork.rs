@@ -1,5 +1,6 @@
 //! Copies what a session holds at one of its steps, as the only upper of each place of another session.
 
+use super::blocks::leave_out;
 use super::closed;
 use super::layout::Route;
 use super::merge::{By, merge};
@@ -10,15 +11,16 @@ use crate::fs::dir::Dir;
 use crate::session::opened::{Session, part};
 use crate::session::run::Run;
 
-/// Fills `held`, that of a session that is to come, with what the steps `chain` (the oldest first) of `from` show. Nothing is shared, so that
+/// Fills `held`, that of a session that is to come, with what the steps `chain` (the oldest first) of `session` show. Nothing is shared, so that
 /// what one session puts on the tree has no other name in the store. Syncs nothing.
 ///
 /// # Errors
 /// A system call failed.
-pub fn fill(fs: &Fs, from: &Session, run: &Run, chain: Vec<u32>, held: &Dir) -> Result<(), Error> {
+pub fn fill(fs: &Fs, session: &Session, run: &Run, chain: Vec<u32>, held: &Dir) -> Result<(), Error> {
     let route = Route::of(run.uid);
-    let from = part(&from.dir, b"held")?;
-    let sealed = Sealed::of(&from, chain)?;
+    let from = part(&session.dir, b"held")?;
+    let mut sealed = Sealed::of(&from, session, chain)?;
+    leave_out(fs, &from, (route, &run.places), &mut sealed, session)?;
     let uppers = held.at(b"upper").open_dir()?;
     for place in &run.places {
         let below = sealed.below(&from, place, route)?;
@@ -26,7 +28,8 @@ pub fn fill(fs: &Fs, from: &Session, run: &Run, chain: Vec<u32>, held: &Dir) -> 
             continue;
         }
         let name = place.upper_name(1);
-        let notes = merge(fs, (route, &sealed), below, (uppers.at(&name), &name), By::Copy)?;
+        let below = below.into_iter().map(|upper| (0, upper)).collect();
+        let notes = merge(fs, (route, &sealed), (below, None), (uppers.at(&name), &name), By::Copy)?;
         closed::append(fs, &uppers, &notes)?;
     }
     Ok(())

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
-use super::blocks::merge_many;
+use super::blocks::{leave_out, merge_many};
 use super::collect::compose::Composed;
 use super::collect::facts::{Facts, Numbers};
 use super::collect::modes;
@@ -35,12 +35,13 @@ use crate::fs::interrupt::{self, Asked};
 use crate::fs::mounts;
 use crate::fs::path::AbsPath;
 use crate::fs::{Fs, Span};
+use crate::session::act::Acted;
 use crate::session::by::By;
 use crate::session::change::{Change, Changes, Sort};
 use crate::session::header::{Counts, Header, Sizes};
 use crate::session::net::Net;
 use crate::session::opened::{Locked, Session, part};
-use crate::session::run::{Arg, Coverage, Ending, How, Place, Run, boot_id};
+use crate::session::run::{Arg, Coverage, Ending, Failed, How, Place, Run, boot_id};
 use crate::session::steps::{Base, Step, Told};
 use crate::session::store::Store;
 use crate::tree::json;
@@ -49,7 +50,6 @@ use crate::tree::state::State;
 /// A run that is over and collected.
 #[derive(Debug)]
 pub struct Held {
-    /// How the command ended.
     pub exit: Exit,
     /// The number of net changes in the session; 0 if it holds nothing.
     pub changes: u64,
@@ -114,10 +114,12 @@ fn held(
     let net = Net::open(session)?;
     plan.refuse_unseen(known, &net)?;
     let head = session.header.head();
-    let joined = if command.joins && head > 0 && !is_chosen(session, head)? { Some(head) } else { None };
+    let has_left = session.header.steps.as_ref().is_some_and(|steps| head < steps.left);
+    let joined = if command.joins && head > 0 && !has_left && !is_chosen(session, head)? { Some(head) } else { None };
     let base = joined.map(|head| below(session, head)).transpose()?;
     let chain = base.as_ref().map_or_else(|| session.header.chain(), |base| base.chain.clone());
-    let (step, mut sealed) = (session.header.next_step(), Sealed::of(&held, chain)?);
+    let (step, mut sealed) = (session.header.next_step(), Sealed::of(&held, session, chain)?);
+    leave_out(fs, &held, (plan.route(), known), &mut sealed, session)?;
     merge_many(fs, &held, (plan.route(), known), &mut sealed, || session.steps())?;
     let memory = memory_for(&held, plan.route(), command, session.id().as_str(), hear)?;
     // Left by a choice that was cut off: a place that this command has not would keep it.
@@ -179,7 +181,6 @@ fn below(session: &Session, head: u32) -> Result<Base, Error> {
     Base::at(session, on)
 }
 
-/// The record of a run that begins.
 fn record_of(command: &Command, (cwd, by): (&AbsPath, Option<&By>), laid: &Laid, earlier: Option<&Run>) -> Run {
     let mut record = Run {
         argv: command.argv.iter().map(|arg| Arg(arg.as_bytes().to_vec())).collect(),
@@ -198,7 +199,6 @@ fn record_of(command: &Command, (cwd, by): (&AbsPath, Option<&By>), laid: &Laid,
         scratch: laid.scratch().to_vec(),
         keeps_nothing_before: !command.keeps_before,
         in_memory: laid.memory.is_some(),
-        extra: Default::default(),
     };
     record.keep_of(earlier);
     record
@@ -370,7 +370,7 @@ pub fn look(fs: &Fs, store: &Store, session: Session) -> Result<(Session, Vec<St
     let held = part(&session.dir, b"held")?;
     let base = run.on.map(|on| Base::at(&session, on)).transpose()?;
     let net = base.as_ref().map_or_else(|| Net::open(&session), |base| Ok(Net::of(&base.changes)))?;
-    let sealed = Sealed::of(&held, base.as_ref().map_or_else(|| session.header.chain(), |base| base.chain.clone()))?;
+    let sealed = Sealed::of(&held, &session, base.as_ref().map_or_else(|| session.header.chain(), |base| base.chain.clone()))?;
     let over = Over { net: &net, sealed: &sealed, step: session.header.next_step(), base: base.as_ref() };
     let found = read_so_far(fs, &Facts { looks: true, ..facts(&held, &run, store, &session, over)? })?;
     let below = base.map_or_else(|| session.changes(), |base| Ok(base.changes))?;
@@ -412,15 +412,7 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
     directory(fs, held.at(b"upper"))?;
     let unsynced = record.may_lack();
     let collected = collected(fs, store, session, &held, (&mut record, &Net::empty(), &Sealed::default(), None))?;
-    // What an older recant held from earlier commands of the session: they all wrote to the same uppers.
-    let known = session.changes_as_written()?;
-    let mut own = collected.composed.added.own;
-    for change in &mut own.list {
-        if let Some(known) = known.at(&change.path) {
-            (change.before, change.marks.foreign, change.marks.by_clock) =
-                (known.before.clone(), known.marks.foreign, known.marks.by_clock);
-        }
-    }
+    let own = collected.composed.added.own;
     keep_first(fs, session, &record, &own, unsynced)?;
     if session.header.uncollected { keep_nothing(fs, session, unsynced) } else { Ok(session.header.counts.changes) }
 }
@@ -447,7 +439,10 @@ fn collect_into(fs: &Fs, store: &Store, session: &mut Locked, held: &Dir, record
     let unsynced = record.may_lack();
     let base = record.on.map(|on| Base::at(session, on)).transpose()?;
     let net = base.as_ref().map_or_else(|| Net::open(session), |base| Ok(Net::of(&base.changes)))?;
-    let sealed = Sealed::of(held, base.as_ref().map_or_else(|| session.header.chain(), |base| base.chain.clone()))?;
+    let chain = base.as_ref().map_or_else(|| session.header.chain(), |base| base.chain.clone());
+    let mut sealed = Sealed::of(held, session, chain)?;
+    // Another boot's blocks are gone.
+    leave_out(fs, held, (Route::of(record.uid), &record.places), &mut sealed, session)?;
     let collected = collected(fs, store, session, held, (record, &net, &sealed, base.as_ref()))?;
     keep(fs, session, held, (record, base.as_ref()), &collected, unsynced)
 }
@@ -536,7 +531,7 @@ pub(super) fn told(session: &Session, own: &Changes, changes: u64) -> Result<Tol
     mounts.extend(mounts_of(own)?);
     mounts.sort();
     mounts.dedup();
-    Ok(Told { changes, mounts })
+    Ok(Told { changes, mounts, freed: 0 })
 }
 
 /// Tells whether a command that went on in the upper of the head's step left that as it was.
@@ -606,6 +601,8 @@ fn keep_first(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes, un
     let mut header = session.header.clone();
     header.uncollected = false;
     header.unsynced = unsynced;
+    header.failed = Failed::of(record.ending);
+    header.acted = Some(Acted { by: record.by.clone(), ..session.act(fs)? });
     header.lines = lines;
     header.counts = Counts { changes: count, inside: 0, ever_in: 0 };
     header.mounts = mounts_of(changes)?;

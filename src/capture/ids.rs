@@ -24,9 +24,7 @@ const NEWGIDMAP: &str = "newgidmap";
 /// The user that runs, and the groups that a run can map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ids {
-    /// The effective user.
     pub uid: u32,
-    /// The effective group.
     pub gid: u32,
     /// The further groups that newgidmap can map, in order.
     pub groups: Vec<u32>,
@@ -279,7 +277,6 @@ fn name_in(file: &str, id: u32) -> Option<String> {
     })
 }
 
-/// The path of newgidmap.
 pub(super) fn newgidmap_path() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let all = std::env::split_paths(&path).map(|dir| dir.join(NEWGIDMAP));

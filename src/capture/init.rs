@@ -25,7 +25,6 @@ pub(super) struct Orders<'a> {
     pub ground: Ground<'a>,
     pub argv: &'a [CString],
     pub env: &'a [CString],
-    /// The plan for inherited descriptors.
     pub inherited: &'a Inherited,
     /// The signals that recant's caller had blocked.
     pub mask: &'a Signals,
@@ -144,9 +143,7 @@ struct Tended<'a> {
     streams: Reopened,
     /// `None` once it has ended.
     command: Option<i32>,
-    /// The number of its stops.
     stops: u16,
-    /// True while it is stopped.
     stopped: bool,
 }
 

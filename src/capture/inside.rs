@@ -44,7 +44,6 @@ fn look() -> Option<Inside> {
 /// True if this may be a run: root's has an overlay as its root, a user's has a user namespace. With neither, the mounts need not be read:
 /// with hundreds of them, that takes longer than all else before recant begins.
 fn may_be_inside() -> bool {
-    /// OVERLAYFS_SUPER_MAGIC, the kernel's include/uapi/linux/magic.h.
     const OVERLAY: u32 = 0x794c_7630;
     let is_overlay = |found: rustix::fs::StatFs| u32::try_from(found.f_type).is_ok_and(|kind| kind == OVERLAY);
     // An unreadable file proves nothing.

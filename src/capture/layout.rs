@@ -69,9 +69,7 @@ pub(super) struct Target {
     pub nested: Vec<AbsPath>,
     /// True if its mount is `nosuid`: the overlay is then too. `noexec` likewise.
     pub nosuid: bool,
-    /// See `nosuid`.
     pub noexec: bool,
-    /// The consequence of a failure.
     pub need: Need,
     /// Its pieces, if it can't be a lower because something is mounted below it (a user's target alone).
     pub split: Option<Split>,
@@ -80,9 +78,7 @@ pub(super) struct Target {
 /// An overlay that is in its place.
 #[derive(Debug)]
 pub(super) struct Attached {
-    /// The captured directory or file.
     pub path: AbsPath,
-    /// See [`Target::need`].
     pub need: Need,
 }
 
@@ -132,7 +128,6 @@ pub(super) struct Layer {
     pub sealed: Vec<Dir>,
     /// The bytes that the copy of a file takes in the upper before the command starts.
     pub copied: u64,
-    /// The pieces of a split directory.
     pub split: Option<LaidSplit>,
 }
 

@@ -40,7 +40,6 @@ pub(super) struct Meter {
     walk: Option<JoinHandle<Walked>>,
 }
 
-/// An upper.
 #[derive(Debug)]
 struct Top {
     path: PathBuf,
@@ -48,7 +47,6 @@ struct Top {
     copied: u64,
 }
 
-/// The result of a walk.
 #[derive(Debug)]
 struct Walked {
     held: u64,
@@ -128,7 +126,6 @@ fn free(tops: &[Top]) -> u64 {
     found.map_or(0, |fs: StatVfs| fs.f_bfree * fs.f_frsize)
 }
 
-/// Measures all uppers.
 fn walk(tops: &[Top]) -> Walked {
     let begun = Instant::now();
     let held = tops.iter().map(|top| blocks(&top.path).saturating_sub(top.copied)).sum();

@@ -5,12 +5,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 
 use super::closed::Closed;
+use super::ids::Ids;
 use super::layout::{Route, is_opaque, is_whiteout};
 use super::sealed::Sealed;
-use crate::error::Error;
+use super::upper::dress;
+use crate::error::{Error, Kind};
 use crate::fs::Fs;
 use crate::fs::device_number::Dev;
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
+use crate::fs::path::AbsPath;
+use crate::session::change::Changes;
+use crate::session::steps::Left;
 
 /// How an object that is no directory comes into the merged upper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,23 +26,41 @@ pub(super) enum By {
     Copy,
 }
 
-/// Merges uppers, the newest first, into a new directory at `to`, which gets the name `name` below `held/upper` in notes. Returns the notes of
-/// what its owner could not read before it was opened up. Syncs nothing.
+/// The paths that a merged upper leaves out: they left the session, and the tree is to show there.
+pub(super) struct Cut<'a> {
+    /// The directory that the uppers cover.
+    pub top: AbsPath,
+    pub gone: &'a Left,
+    /// The net changes once it has left.
+    pub net: &'a Changes,
+}
+
+impl Cut<'_> {
+    /// The paths below a directory that the session holds to be removed.
+    fn removed_under(&self, directory: &AbsPath) -> impl Iterator<Item = &AbsPath> {
+        let under = self.net.list[self.net.under(directory)].iter().filter(|change| change.after.is_none());
+        under.map(|change| &change.path).filter(move |path| *path != directory)
+    }
+}
+
+/// Merges the uppers of steps, the newest first, into a new directory at `to`, which gets the name `name` below `held/upper` in notes. Returns
+/// the notes of what its owner could not read before it was opened up. Syncs nothing.
 pub(super) fn merge(
     fs: &Fs,
     (route, sealed): (Route, &Sealed),
-    uppers: Vec<Dir>,
+    (uppers, cut): (Vec<(u32, Dir)>, Option<&Cut<'_>>),
     (to, name): (Entry<'_>, &[u8]),
     by: By,
 ) -> Result<Vec<Closed>, Error> {
     let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    let mut merging = Merging { fs, route, sealed, by, made: HashMap::new(), closed: Vec::new(), own };
+    let mut merging = Merging { fs, route, sealed, by, cut, made: HashMap::new(), closed: Vec::new(), own };
     fs.mkdir(to, 0o700)?;
     let hides = match uppers.last() {
-        Some(last) => is_opaque(route, &last.xattrs()?),
+        Some((_, last)) => is_opaque(route, &last.xattrs()?),
         None => false,
     };
-    let top = Level { below: name.to_vec(), uppers, hides, dir: to.open_dir()? };
+    let path = cut.map(|cut| cut.top.clone());
+    let top = Level { below: name.to_vec(), path, uppers, hides, dir: to.open_dir()? };
     let mut todo = vec![top];
     let mut done = Vec::new();
     while let Some(level) = todo.pop() {
@@ -45,8 +68,16 @@ pub(super) fn merge(
         done.push(level);
     }
     // From below: no name comes into a directory once it has its time.
-    for level in done.iter().rev() {
-        merging.dress(level)?;
+    for (i, level) in done.iter().enumerate().rev() {
+        // Of a directory that left nothing is to be seen, unless something in it stays.
+        let is_gone = i > 0 && merging.is_gone(level)?;
+        match level.below.iter().rposition(|b| *b == b'/') {
+            Some(cut) if is_gone => {
+                let parent = done[..i].iter().rfind(|above| above.below == level.below[..cut]);
+                parent.map_or(Ok(()), |parent| fs.rmdir(parent.dir.at(&level.below[cut + 1..])))?;
+            }
+            _ => merging.dress(level)?,
+        }
     }
     // A directory before its content, as whoever closes them goes the other way.
     merging.closed.reverse();
@@ -57,8 +88,10 @@ pub(super) fn merge(
 struct Level {
     /// Its path below `held/upper`.
     below: Vec<u8>,
-    /// The directories that it shows, the newest first: none lies below an opaque one.
-    uppers: Vec<Dir>,
+    /// Its path on the tree, where something is left out.
+    path: Option<AbsPath>,
+    /// The directories that it shows, the newest first, each with its step: none lies below an opaque one.
+    uppers: Vec<(u32, Dir)>,
     /// True if it hides what lies below all of these.
     hides: bool,
     dir: Dir,
@@ -69,6 +102,7 @@ struct Merging<'a> {
     route: Route,
     sealed: &'a Sealed,
     by: By,
+    cut: Option<&'a Cut<'a>>,
     /// Copies of objects with several names: the directory and name of the first.
     made: HashMap<(Dev, u64), (Dir, Vec<u8>)>,
     closed: Vec<Closed>,
@@ -79,18 +113,31 @@ struct Merging<'a> {
 impl Merging<'_> {
     fn level(&mut self, level: &Level, todo: &mut Vec<Level>) -> Result<(), Error> {
         let mut names: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
-        for (i, upper) in level.uppers.iter().enumerate() {
+        for (i, (_, upper)) in level.uppers.iter().enumerate() {
             for name in upper.names()? {
                 names.entry(name).or_insert(i);
             }
         }
+        self.drop_whiteouts(level, &mut names)?;
+        let is_open = self.is_open(level);
+        if level.hides && is_open {
+            self.hide_removed(level, &names, todo)?;
+        }
         for (name, first) in names {
-            let at = level.uppers[first].at(&name);
+            let (step, upper) = &level.uppers[first];
+            let at = upper.at(&name);
             let Some(stat) = at.stat()? else { continue };
             let to = level.dir.at(&name);
+            let path = level.path.as_ref().map(|path| path.join(&name)).transpose();
+            let path = path.map_err(|error| Error::at(Kind::Refused, to, error))?;
             if stat.sort != Sort::Directory {
-                // In an opaque directory a whiteout hides nothing, and would be a broken name.
-                if !(is_whiteout(&stat) && level.hides) {
+                if let Some(path) = self.has_left(*step, path) {
+                    // A directory is there again of which some stays removed.
+                    if self.cut.is_some_and(|cut| cut.removed_under(&path).next().is_some()) {
+                        todo.push(self.level_of_none(level, &name, path)?);
+                    }
+                } else if !(is_whiteout(&stat) && level.hides && !is_open) {
+                    // In an opaque directory a whiteout hides nothing, and would be a broken name.
                     self.put(at, &stat, (level, to))?;
                 }
                 continue;
@@ -98,16 +145,78 @@ impl Merging<'_> {
             let (uppers, hides) = self.merged(&level.uppers[first..], &name)?;
             self.fs.mkdir(to, 0o700)?;
             let below = [&*level.below, b"/", &*name].concat();
-            todo.push(Level { below, uppers, hides: hides || level.hides, dir: to.open_dir()? });
+            todo.push(Level { below, path, uppers, hides: hides || level.hides, dir: to.open_dir()? });
+        }
+        Ok(())
+    }
+
+    /// True if something that left lies in a directory, or the directory itself left: then the tree shows through it.
+    fn is_open(&self, level: &Level) -> bool {
+        level.path.as_ref().zip(self.cut).is_some_and(|(path, cut)| cut.gone.is_under(path))
+    }
+
+    /// The path if it left the session after this step.
+    fn has_left(&self, step: u32, path: Option<AbsPath>) -> Option<AbsPath> {
+        path.filter(|path| self.cut.is_some_and(|cut| cut.gone.has(step, path)))
+    }
+
+    /// True for a directory that left the session, and that has nothing in it that stays.
+    fn is_gone(&self, level: &Level) -> Result<bool, Error> {
+        let newest = level.uppers.first().map_or(0, |(step, _)| *step);
+        Ok(self.has_left(newest, level.path.clone()).is_some() && level.dir.is_empty()?)
+    }
+
+    /// A directory that no upper has.
+    fn level_of_none(&self, above: &Level, name: &[u8], path: AbsPath) -> Result<Level, Error> {
+        let at = above.dir.at(name);
+        self.fs.mkdir(at, 0o700)?;
+        let below = [&*above.below, b"/", name].concat();
+        Ok(Level { below, path: Some(path), uppers: Vec::new(), hides: true, dir: at.open_dir()? })
+    }
+
+    /// Drops the whiteouts that hide nothing which the session holds to be removed: what they hid was the session's own, or has left.
+    fn drop_whiteouts(&self, level: &Level, names: &mut BTreeMap<Vec<u8>, usize>) -> Result<(), Error> {
+        let Some((path, cut)) = level.path.as_ref().zip(self.cut) else { return Ok(()) };
+        let mut dropped = Vec::new();
+        for (name, first) in &*names {
+            let (step, upper) = &level.uppers[*first];
+            let path = path.join(name).map_err(|error| Error::at(Kind::Refused, path, error))?;
+            let is_removed = || cut.net.at(&path).is_some_and(|change| change.after.is_none());
+            if upper.at(name).stat()?.is_some_and(|stat| is_whiteout(&stat)) && !cut.gone.has(*step, &path) && !is_removed() {
+                dropped.push(name.clone());
+            }
+        }
+        names.retain(|name, _| !dropped.contains(name));
+        Ok(())
+    }
+
+    /// Hides name by name what a directory hid as a whole.
+    fn hide_removed(&self, level: &Level, names: &BTreeMap<Vec<u8>, usize>, todo: &mut Vec<Level>) -> Result<(), Error> {
+        let Some((path, cut)) = level.path.as_ref().zip(self.cut) else { return Ok(()) };
+        let mut done: Option<&[u8]> = None;
+        for removed in cut.removed_under(path) {
+            let Some(below) = removed.below(path) else { continue };
+            let name = below.split(|b| *b == b'/').next().unwrap_or_default();
+            // Below one that is hidden, or is a level of its own, nothing is left to hide.
+            if done == Some(name) || names.contains_key(name) {
+                continue;
+            }
+            done = Some(name);
+            if name == below {
+                self.fs.mknod(level.dir.at(name), Sort::Char, 0o600, Dev(0, 0))?;
+            } else {
+                let path = path.join(name).map_err(|error| Error::at(Kind::Refused, path, error))?;
+                todo.push(self.level_of_none(level, name, path)?);
+            }
         }
         Ok(())
     }
 
     /// The directories of a name that show through each other, and whether they hide what lies below: one that was made where an older upper
     /// had removed something need not be opaque by itself.
-    fn merged(&self, uppers: &[Dir], name: &[u8]) -> Result<(Vec<Dir>, bool), Error> {
+    fn merged(&self, uppers: &[(u32, Dir)], name: &[u8]) -> Result<(Vec<(u32, Dir)>, bool), Error> {
         let mut merged = Vec::new();
-        for upper in uppers {
+        for (step, upper) in uppers {
             let at = upper.at(name);
             match at.stat()? {
                 None => continue,
@@ -116,7 +225,7 @@ impl Merging<'_> {
             }
             let dir = at.open_dir()?;
             let hides = is_opaque(self.route, &dir.xattrs()?);
-            merged.push(dir);
+            merged.push((*step, dir));
             if hides {
                 return Ok((merged, true));
             }
@@ -134,20 +243,9 @@ impl Merging<'_> {
         {
             return Ok(self.fs.link(dir.at(name), to)?);
         }
-        match stat.sort {
-            Sort::File => {
-                let file = self.fs.create(to, 0o600)?;
-                self.fs.copy(&at.open_file()?, &file, to)?;
-                self.set_of(at, stat, (&file, to))?;
-            }
-            Sort::Symlink => self.fs.symlink(&at.read_link()?, to)?,
-            sort => self.fs.mknod(to, sort, 0o600, stat.rdev)?,
-        }
+        copy(self.fs, self.own, (at, stat), to)?;
         if is_whiteout(stat) {
             return Ok(());
-        }
-        if stat.sort != Sort::File {
-            self.set(at, stat, to)?;
         }
         self.note(stat, [&*level.below, b"/", to.name].concat());
         if stat.nlink > 1 {
@@ -156,46 +254,36 @@ impl Merging<'_> {
         Ok(())
     }
 
-    /// Gives a directory the look of the newest one that it shows.
+    /// Gives a directory the look of the newest one that it shows, or that of the tree where it has left, or no upper has it.
     fn dress(&mut self, level: &Level) -> Result<(), Error> {
-        let Some(newest) = level.uppers.first() else { return Ok(()) };
+        let newest = level.uppers.first().map(|(step, newest)| (*step, newest));
+        if let Some(path) = &level.path
+            && newest.is_none_or(|(step, _)| self.has_left(step, Some(path.clone())).is_some())
+        {
+            match Dir::open("/".as_ref())?.open_across(path.as_bytes().get(1..).unwrap_or_default()) {
+                Err(error) if error.leads_nowhere() => {}
+                shown => {
+                    let ids = Ids::own(self.route);
+                    dress(self.fs, self.route, &ids, level.dir.at(b"."), (&shown?, self.sealed))?;
+                    return Ok(());
+                }
+            }
+        }
+        let Some((_, newest)) = newest else { return Ok(()) };
         let stat = newest.stat()?;
         let own = level.dir.at(b".");
-        self.set(newest.at(b"."), &stat, own)?;
-        if level.hides {
-            let name = [self.route.notes().as_bytes(), b"opaque"].concat();
-            self.fs.set_xattr(own, &name, b"y")?;
-            self.fs.set_mtime(own, stat.mtime)?;
+        set(self.fs, self.own, (newest.at(b"."), &stat), own)?;
+        let opaque = [self.route.notes().as_bytes(), b"opaque"].concat();
+        if !self.is_open(level) {
+            if level.hides {
+                self.fs.set_xattr(own, &opaque, b"y")?;
+            }
+        } else if is_opaque(self.route, &newest.xattrs()?) {
+            self.fs.remove_xattr(own, &opaque)?;
         }
+        self.fs.set_mtime(own, stat.mtime)?;
         self.note(&stat, level.below.clone());
         Ok(())
-    }
-
-    /// Sets the metadata of a file that was just made, as [`Self::set`] does: by its descriptor, which saves looking its name up again.
-    fn set_of(&self, from: Entry<'_>, stat: &Stat, (file, to): (&File, Entry<'_>)) -> Result<(), Error> {
-        if (stat.uid, stat.gid) != self.own {
-            self.fs.set_owner_of(file, stat.uid, stat.gid, to)?;
-        }
-        for (name, value) in from.xattrs()? {
-            self.fs.set_xattr_of(file, &name, &value, to)?;
-        }
-        self.fs.set_mode_of(file, stat.mode, to)?;
-        Ok(self.fs.set_mtime_of(file, stat.mtime, to)?)
-    }
-
-    /// Sets the metadata, overlayfs' notes among it: owner first, as that clears setuid and capabilities; the time last.
-    fn set(&self, from: Entry<'_>, stat: &Stat, to: Entry<'_>) -> Result<(), Error> {
-        if (stat.uid, stat.gid) != self.own {
-            self.fs.set_owner(to, stat.uid, stat.gid)?;
-        }
-        for (name, value) in from.xattrs()? {
-            self.fs.set_xattr(to, &name, &value)?;
-        }
-        // After an ACL, which sets bits of the mode.
-        if stat.sort != Sort::Symlink {
-            self.fs.set_mode(to, stat.mode)?;
-        }
-        Ok(self.fs.set_mtime(to, stat.mtime)?)
     }
 
     fn note(&mut self, stat: &Stat, below: Vec<u8>) {
@@ -204,4 +292,45 @@ impl Merging<'_> {
             self.closed.push(Closed { below, mode });
         }
     }
+}
+
+/// Copies an object that is no directory, with its metadata. `own`: the ids that what is made here has.
+pub(super) fn copy(fs: &Fs, own: (u32, u32), (from, stat): (Entry<'_>, &Stat), to: Entry<'_>) -> Result<(), Error> {
+    match stat.sort {
+        Sort::File => {
+            let file = fs.create(to, 0o600)?;
+            fs.copy(&from.open_file()?, &file, to)?;
+            return set_of(fs, own, (from, stat), (&file, to));
+        }
+        Sort::Symlink => fs.symlink(&from.read_link()?, to)?,
+        sort => fs.mknod(to, sort, 0o600, stat.rdev)?,
+    }
+    if is_whiteout(stat) { Ok(()) } else { set(fs, own, (from, stat), to) }
+}
+
+/// Sets the metadata of a file that was just made, as [`set`] does: by its descriptor, which saves looking its name up again.
+fn set_of(fs: &Fs, own: (u32, u32), (from, stat): (Entry<'_>, &Stat), (file, to): (&File, Entry<'_>)) -> Result<(), Error> {
+    if (stat.uid, stat.gid) != own {
+        fs.set_owner_of(file, stat.uid, stat.gid, to)?;
+    }
+    for (name, value) in from.xattrs()? {
+        fs.set_xattr_of(file, &name, &value, to)?;
+    }
+    fs.set_mode_of(file, stat.mode, to)?;
+    Ok(fs.set_mtime_of(file, stat.mtime, to)?)
+}
+
+/// Sets the metadata, overlayfs' notes among it: owner first, as that clears setuid and capabilities; the time last.
+fn set(fs: &Fs, own: (u32, u32), (from, stat): (Entry<'_>, &Stat), to: Entry<'_>) -> Result<(), Error> {
+    if (stat.uid, stat.gid) != own {
+        fs.set_owner(to, stat.uid, stat.gid)?;
+    }
+    for (name, value) in from.xattrs()? {
+        fs.set_xattr(to, &name, &value)?;
+    }
+    // After an ACL, which sets bits of the mode.
+    if stat.sort != Sort::Symlink {
+        fs.set_mode(to, stat.mode)?;
+    }
+    Ok(fs.set_mtime(to, stat.mtime)?)
 }

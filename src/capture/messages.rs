@@ -64,11 +64,9 @@ pub(super) fn say(mut to: &UnixStream, word: &Word) {
     }
 }
 
-/// Reads words from the socket.
 pub(super) struct Words(BufReader<UnixStream>);
 
 impl Words {
-    /// Makes a reader of this end.
     pub fn of(stream: UnixStream) -> Self {
         Self(BufReader::new(stream))
     }
@@ -87,7 +85,6 @@ impl Words {
         !self.0.buffer().is_empty()
     }
 
-    /// The socket, to wait on.
     pub fn socket(&self) -> &UnixStream {
         self.0.get_ref()
     }

@@ -58,6 +58,7 @@ pub mod places;
 pub mod plan;
 pub mod probe;
 mod redirect;
+pub mod rejoin;
 mod rights;
 pub mod run;
 pub mod scope;

@@ -20,7 +20,6 @@ impl TakingIn {
         Ok(Self { others })
     }
 
-    /// Ends what the run has left.
     pub fn end_all(mut self) {
         end_all(std::mem::take(&mut self.others));
     }

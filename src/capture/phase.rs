@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use super::sys::{self, Signal};
 
-/// The phases of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// It does not exist yet: a terminal's signals do not reach it.
@@ -60,7 +59,6 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    /// Nothing heard yet.
     pub fn nothing() -> Self {
         Self { leads: sys::leads_its_session(), hung_up: Cell::default(), asked: Cell::default() }
     }

@@ -13,7 +13,6 @@ pub(super) struct Split(pub Vec<Piece>);
 /// One name in a split directory, or in a directory of it that is split too.
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
-    /// Its path below the captured place.
     pub below: Vec<u8>,
     pub as_what: As,
 }
@@ -56,12 +55,10 @@ pub(super) struct LaidPiece {
 /// the command does not see it, and it is never content.
 pub(super) const LAID: &str = "recant.laid";
 
-/// The value of the [`LAID`] note.
 pub(super) fn laid_at(mtime: Time) -> Vec<u8> {
     format!("{}.{}", { mtime.s }, mtime.ns).into_bytes()
 }
 
-/// Reads the value back.
 pub(super) fn laid_time(value: &[u8]) -> Option<Time> {
     let (s, ns) = std::str::from_utf8(value).ok()?.split_once('.')?;
     Some(Time { s: s.parse().ok()?, ns: ns.parse().ok()? })

@@ -65,14 +65,11 @@ const OWN: &[&str] = &["/proc", DEV];
 /// The private /dev; in it, /dev/shm alone can hold a wanted place.
 const DEV: &str = "/dev";
 
-/// The chosen places.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// The captured places in path order: each after those that it lies in.
     pub targets: Vec<Target>,
-    /// The places that stay real.
     pub passes: Vec<AbsPath>,
-    /// The hidden paths; recant's store first.
     pub hidden: Vec<AbsPath>,
     /// Sockets that somebody listens at: dead in an overlay, masked elsewhere.
     pub sockets: Vec<AbsPath>,
@@ -91,12 +88,10 @@ pub(super) struct Places {
 pub struct Notice {
     /// The subject: a later notice of the same subject is not given.
     pub about: String,
-    /// The message itself.
     pub text: String,
 }
 
 impl Places {
-    /// Chooses the places for a request.
     pub fn choose(request: &Request, route: Route, ids: &Ids) -> Result<Self, Error> {
         refuse_private(&request.store)?;
         let mounts = mounts::read()?;
@@ -148,7 +143,6 @@ fn refuse_private(store: &AbsPath) -> Result<(), Error> {
     }
 }
 
-/// A place to capture.
 struct Wanted {
     path: AbsPath,
     why: String,
@@ -171,7 +165,6 @@ struct Making<'a> {
     ids: &'a Ids,
     mounts: &'a [Mount],
     places: Places,
-    /// All wanted paths, whatever covers them.
     wanted: Vec<AbsPath>,
     /// The number of overlays that directories of split ones may still get.
     overlays_left: usize,

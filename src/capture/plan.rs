@@ -32,7 +32,6 @@ pub struct Plan {
     pub(super) targets: Vec<Target>,
     pub(super) passes: Vec<AbsPath>,
     pub(super) hidden: Vec<AbsPath>,
-    /// See [`Request::own_store`].
     pub(super) own_store: Option<AbsPath>,
     /// Sockets of processes outside: masked where they do not lie in an overlay, in which they are dead.
     pub(super) sockets: Vec<AbsPath>,
@@ -207,7 +206,7 @@ impl Plan {
                 }
             } else if let Some(begins) = begins {
                 fs.remove_all(upper)?;
-                let notes = merge(fs, (self.route, sealed), vec![begins], (upper, &name), By::Copy)?;
+                let notes = merge(fs, (self.route, sealed), (vec![(step, begins)], None), (upper, &name), By::Copy)?;
                 closed::append(fs, &uppers, &notes)?;
                 // What the joined step made of its time counts.
                 place.mtime = None;

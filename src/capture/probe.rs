@@ -16,9 +16,7 @@ pub const APPARMOR: &str = "restricted by AppArmor";
 /// One condition of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The name of the condition.
     pub name: &'static str,
-    /// Its value here.
     pub value: String,
     /// True if a run can work with it.
     pub good: bool,
@@ -133,23 +131,18 @@ fn overlays() -> Finding {
 /// The user that recant runs as, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Here {
-    /// The effective user.
     pub uid: u32,
-    /// Its name in /etc/passwd.
     pub name: Option<String>,
     /// The user that it is outside, if it is in a user namespace of its own; `Some(None)` if it has no id there.
     pub outside: Option<Option<u32>>,
-    /// The container that it is in.
     pub container: Option<Engine>,
     /// True if it is root of the machine, with all rights that a run of root needs.
     pub is_whole_root: bool,
-    /// The kernel's release.
     pub kernel: String,
     /// True if that is older than a run needs.
     pub is_old: bool,
 }
 
-/// Looks around.
 pub fn here() -> Here {
     let uid = rustix::process::geteuid().as_raw();
     let (kernel, version) = kernel();

@@ -63,7 +63,6 @@ struct Filling<'a> {
 
 /// A directory of the upper.
 struct Found {
-    /// Its path below the upper.
     path: Vec<u8>,
     /// The real directory that it is merged with, below the captured one.
     lower: Option<Vec<u8>>,

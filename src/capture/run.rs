@@ -30,14 +30,13 @@ use super::phase::{Heard, Means, Phase};
 use super::plan::Laid;
 use super::sys::{self, New, Signals};
 use super::terminal::Terminal;
-use crate::error::{At, Error, reason};
+use crate::error::{self, At, Error, reason};
 use crate::fs;
 use crate::fs::path::{AbsPath, Shown};
 
 /// A run whose command and all that it left running have ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// How the command ended.
     pub exit: Exit,
     /// The time from before the set-up on. The command starts only when the clock that stamps files is past this start. So exactly what
     /// changed below with a later ctime changed during the run.
@@ -459,8 +458,11 @@ fn exec_error(argv: &[OsString], errno: i32) -> Error {
     // execvp(3) also says EACCES where a directory of PATH can't be searched and no other has the name.
     let hides = errno == libc::EACCES && !name.as_encoded_bytes().contains(&b'/') && !is_in_path(&name);
     match errno {
-        libc::ENOENT | libc::ENOTDIR => not_found(&program),
-        _ if hides => not_found(&program),
+        _ if hides || matches!(errno, libc::ENOENT | libc::ENOTDIR) => {
+            let is_line = argv.len() == 1 && name.as_bytes().contains(&b' ');
+            let held = || error::command(format_args!("run -- sh -c {}", error::shell_word(name.as_bytes())));
+            not_found(&program).with_remedy_if(is_line.then(|| format!("for a shell line: {}", held())))
+        }
         _ => not_executable(&program, &io::Error::from_raw_os_error(errno)),
     }
 }

@@ -14,7 +14,6 @@ use crate::tree::state::State;
 /// The changes of a run that were dropped.
 #[derive(Debug, Default)]
 pub(super) struct Dropped {
-    /// The number of dropped changes.
     pub changes: u64,
     /// The scratch places whose part of the uppers is to be removed.
     pub places: Vec<AbsPath>,

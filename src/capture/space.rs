@@ -165,7 +165,6 @@ fn overlays(laid: &Laid) -> Result<(Vec<Detached<'_>>, Vec<Uncovered>), IoError>
 
 /// The directories of an overlay.
 struct Layers {
-    /// The lowers, the uppermost first.
     lowers: Vec<OwnedFd>,
     upper: OwnedFd,
     work: OwnedFd,

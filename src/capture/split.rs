@@ -95,7 +95,6 @@ struct Level<'a> {
     over: Below,
     upper: Dir,
     lower: Dir,
-    /// The mtime of the upper.
     mtime: Time,
 }
 

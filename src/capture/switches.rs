@@ -2,7 +2,6 @@
 
 use std::os::unix::fs::MetadataExt;
 
-/// A number of /proc/sys.
 pub(super) fn number(path: &str) -> Option<i64> {
     std::fs::read_to_string(format!("/proc/sys/{path}")).ok()?.trim().parse().ok()
 }
@@ -54,9 +53,7 @@ pub(super) fn apparmor() -> Option<String> {
 pub enum Engine {
     /// Docker, or what leaves its mark.
     Docker,
-    /// Podman.
     Podman,
-    /// Another one.
     Other,
 }
 

@@ -13,7 +13,6 @@ use rustix::process::Pid;
 /// The namespaces that clone(2) makes besides mount and IPC (ipc_namespaces(7): SysV memory, semaphores and queues, POSIX queues).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct New {
-    /// A user namespace.
     pub user: bool,
     /// A PID namespace, for the children to come.
     pub pid: bool,
@@ -168,11 +167,9 @@ pub(super) fn landlock_version() -> io::Result<i32> {
     Ok(i32::try_from(version).unwrap_or(i32::MAX))
 }
 
-/// A set of signals.
 pub(super) struct Signals(libc::sigset_t);
 
 impl Signals {
-    /// The set of these signals.
     pub fn of(signals: &[i32]) -> Self {
         // SAFETY: a zeroed sigset_t is a valid place for sigemptyset(3) to fill in; sigaddset(3) takes any number.
         unsafe {
@@ -185,7 +182,6 @@ impl Signals {
         }
     }
 
-    /// The set of all signals.
     pub fn all() -> Self {
         // SAFETY: as above, sigfillset(3).
         unsafe {
@@ -222,10 +218,8 @@ impl Signals {
     }
 }
 
-/// A signal that has come.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Signal {
-    /// Its number.
     pub number: i32,
     /// True if a process sent it by kill(2): not the terminal, not the kernel.
     pub by_process: bool,
@@ -303,7 +297,6 @@ extern "C" fn note_ignored() {
     }
 }
 
-/// Makes this process ignore a signal.
 pub(super) fn ignore(signal: i32) {
     // SAFETY: SIG_IGN installs no handler of ours.
     unsafe { libc::signal(signal, libc::SIG_IGN) };
@@ -312,7 +305,6 @@ pub(super) fn ignore(signal: i32) {
 /// A report of waitpid(2) about a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waited {
-    /// It exited with this status.
     Exited(i32, i32),
     /// It was ended by this signal.
     Killed(i32, i32),
@@ -320,7 +312,6 @@ pub(super) enum Waited {
     Stopped(i32, i32),
     /// It was continued after that.
     Continued(i32),
-    /// Nothing to report now.
     Nothing,
     /// There is no child.
     NoChild,

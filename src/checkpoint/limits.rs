@@ -20,7 +20,6 @@ pub struct Limits {
     pub max_files: u64,
     /// Bytes of content.
     pub max_size: u64,
-    /// The policy above either.
     pub on_limit: OnLimit,
 }
 
@@ -33,7 +32,6 @@ impl Default for Limits {
 /// A topmost deleted directory that is over a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Large {
-    /// The directory.
     pub path: AbsPath,
     /// Objects in it that are no directories.
     pub files: u64,
@@ -49,7 +47,6 @@ pub struct Tally<'l> {
 }
 
 impl<'l> Tally<'l> {
-    /// Makes a tally with nothing counted.
     pub fn new(limits: &'l Limits) -> Self {
         Self { limits, top: None, over: Vec::new() }
     }

@@ -22,7 +22,6 @@ use crate::tree::time;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kept {
-    /// Nothing was there.
     Nothing,
     /// The inode stayed on the tree; its old metadata is in the line.
     Metadata,
@@ -43,12 +42,10 @@ pub enum Kept {
     ObjectCopy,
     /// The object that `--force` found in its place: `displaced/<generation>/<n>`.
     Displaced {
-        /// The generation.
         generation: u64,
     },
     /// Not kept, for a reason.
     Uncovered {
-        /// The reason, for people.
         why: Cow<'static, str>,
     },
 }
@@ -72,12 +69,9 @@ pub struct Original {
 /// The mtime of a directory in which names changed, or that was to be set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryTime {
-    /// The directory.
     pub path: AbsPath,
-    /// The mtime before recant came.
     #[serde(with = "time")]
     pub old: Time,
-    /// The mtime that recant left.
     #[serde(with = "time")]
     pub left: Time,
     /// The mtime that the last commit or redo left: a redo sets it again.
@@ -213,7 +207,6 @@ impl Reading {
         Self::open_in(&directory)
     }
 
-    /// True if there is a manifest.
     pub fn is_there(&self) -> bool {
         self.records.is_some()
     }
@@ -287,7 +280,6 @@ impl<'a> Writing<'a> {
         Ok(Self(sealed::Writing::begin(fs, directory, NEW)?))
     }
 
-    /// Adds an original.
     pub fn original(&mut self, original: &Original) -> Result<(), Error> {
         self.0.line(&LineRef::Original(original))?;
         Ok(())
@@ -352,7 +344,6 @@ impl<'a> Former<'a> {
         Ok(self.fs.rename_over(part, to)?)
     }
 
-    /// True if it is kept.
     pub fn is_kept(&self) -> Result<bool, Error> {
         let kept = self.directory.at(&self.name);
         Ok(kept.stat()?.is_some())

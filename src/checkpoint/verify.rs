@@ -8,12 +8,9 @@ use crate::session::opened::Session;
 use crate::tree::look;
 use crate::tree::state::{State, sort_word};
 
-/// The fault of an original.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Its path.
     pub path: AbsPath,
-    /// The fault, for people.
     pub why: String,
     /// True if its times show that somebody wrote to it since it was taken: its inode was open elsewhere, or has other names.
     pub written_to: bool,
@@ -22,7 +19,6 @@ pub struct Fault {
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
-    /// Originals that are whole.
     pub whole: u64,
     /// Bytes of content that were read.
     pub bytes: u64,

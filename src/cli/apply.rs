@@ -7,11 +7,12 @@ use globset::GlobSetBuilder;
 use serde::Serialize;
 
 use super::args;
-use super::awaited::{self, Awaited};
 use super::bar::Bar;
+use super::confirm::{self, Waiting};
 use super::problem::{Against, Problem};
-use super::which::Want;
-use super::{Call, Ended, collect, merge, picks, place, recover, text};
+use super::which::{self, Want};
+use super::{Call, Ended, collect, merge, picks, place, recover, since, text};
+use crate::capture::rejoin::{self, Rest};
 use crate::checkpoint::limits::{self, Large, Limits};
 use crate::commit::{self, Request};
 use crate::config;
@@ -26,6 +27,8 @@ use crate::engine::report::{Done, Report, Row};
 use crate::error::{Error, Kind, Reason, command, shell_word};
 use crate::fs::dir::leads_nowhere;
 use crate::fs::path::AbsPath;
+use crate::session::act::TakesBack;
+use crate::session::by::By;
 use crate::session::change::Changes;
 use crate::session::header::Status;
 use crate::session::id::Id;
@@ -53,7 +56,7 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "<[AbsPath]>::is_empty")]
     displaced: &'a [AbsPath],
     #[serde(skip_serializing_if = "Option::is_none")]
-    confirm: Option<&'a Awaited>,
+    confirm: Option<&'a Waiting>,
     #[serde(skip_serializing_if = "Option::is_none")]
     part_of: Option<Whole<'a>>,
 }
@@ -84,38 +87,11 @@ struct Skipped<'a> {
     why: &'a str,
 }
 
-/// Commits a session.
 pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
-    let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
-    let ask = ask_commit(call, on_limit, args.force, args.accept_unsynced)?;
+    let ask = ask_commit(call, call.config.on_limit.value, args.force, args.accept_unsynced)?;
     let of_no_weight = |session: &Locked| minor(call, session);
-    let minor = match (args.force, args.strict) {
-        (true, _) => Minor::Forced,
-        (false, true) => Minor::Stops,
-        (false, false) => Minor::LeftOut(&of_no_weight),
-    };
-    carry_out(
-        call,
-        &args.what,
-        args.all,
-        Act { verb: Verb::Commit, minor, ask: &ask, within: args.confirm_within, merges: args.merge },
-    )
-}
-
-/// How an operation is reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Said {
-    /// True if nothing was done: the report says what would be.
-    dry_run: bool,
-    /// True if every path is listed.
-    all: bool,
-}
-
-impl Said {
-    /// For an operation that was done.
-    pub fn done() -> Self {
-        Self { dry_run: false, all: false }
-    }
+    let minor = if args.force { Minor::Forced } else { Minor::LeftOut(&of_no_weight) };
+    carry_out(call, &args.what, Act { verb: Verb::Commit, minor, ask: &ask, within: args.confirm_within, merges: args.merge })
 }
 
 fn forced(force: bool) -> Minor<'static> {
@@ -133,7 +109,6 @@ struct Act<'a> {
     merges: bool,
 }
 
-/// The subject of messages.
 #[derive(Clone, Copy)]
 enum Subject<'a> {
     /// A session, and the verb that acts on it.
@@ -151,7 +126,6 @@ pub struct Restoring<'a> {
 }
 
 impl<'a> Restoring<'a> {
-    /// Names the act.
     pub fn new(act: &'a str) -> Self {
         Self { act, prevented_by: RefCell::default() }
     }
@@ -208,45 +182,44 @@ fn ask_commit<'c>(
     }))
 }
 
-/// Commits a rolled-back session again.
-pub fn redo(call: &Call, args: &args::Redo) -> Result<Ended, Problem> {
-    let denied = denied(&call.config.deny.value)?;
-    let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
-    let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
-        let (on_conflict, limits) = (on_conflict(args.force), limits(call, on_limit));
-        commit::redo(session, &Request { paths, on_conflict, limits, denied: denied.clone(), aside, accept_unsynced: true })
-    };
-    carry_out(
-        call,
-        &args.what,
-        args.all,
-        Act { verb: Verb::Redo, minor: forced(args.force), ask: &ask, within: None, merges: false },
-    )
+pub fn redo(call: &Call, what: &args::What, force: bool) -> Result<Ended, Problem> {
+    let ask = ask_redo(call, force)?;
+    carry_out(call, what, Act { verb: Verb::Redo, minor: forced(force), ask: &ask, within: None, merges: false })
 }
 
-/// Rolls a session back.
+fn ask_redo<'c>(call: &'c Call, force: bool) -> Result<Box<Ask<'c>>, Problem> {
+    let denied = denied(&call.config.deny.value)?;
+    Ok(Box::new(move |session, paths, aside| {
+        let (on_conflict, limits) = (on_conflict(force), limits(call, call.config.on_limit.value));
+        commit::redo(session, &Request { paths, on_conflict, limits, denied: denied.clone(), aside, accept_unsynced: true })
+    }))
+}
+
 pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
         crate::rollback::rollback(session, paths, on_conflict(args.force), aside)
     };
-    carry_out(
-        call,
-        &args.what,
-        args.all,
-        Act { verb: Verb::Rollback, minor: forced(args.force), ask: &ask, within: None, merges: false },
-    )
+    carry_out(call, &args.what, Act { verb: Verb::Rollback, minor: forced(args.force), ask: &ask, within: None, merges: false })
 }
 
-/// Reports what a rollback would do, with the session that it would roll back.
-pub fn would_roll_back(call: &Call, args: &args::Back) -> Result<(Id, Report), Problem> {
-    let (store, mut session) = to_look_at(call, &args.what.id, Want::RollBack)?;
-    let paths = paths(store, &session, &args.what, Verb::Rollback)?;
+/// Reports what a redo would do.
+pub fn would_redo(call: &Call, what: &args::What, force: bool) -> Result<Report, Problem> {
+    let ask = ask_redo(call, force)?;
+    would(call, what, &Act { verb: Verb::Redo, minor: forced(force), ask: &ask, within: None, merges: false })
+}
+
+fn would(call: &Call, what: &args::What, act: &Act<'_>) -> Result<Report, Problem> {
+    let (store, mut session) = to_look_at(call, &what.id, act.verb.into())?;
+    let paths = paths(store, &session, what, act.verb)?;
+    carry_out_in(call, store, &mut session, &paths, Effect::Print, act).map(|(report, _)| report)
+}
+
+/// Reports what a rollback would do.
+pub fn would_roll_back(call: &Call, args: &args::Back) -> Result<Report, Problem> {
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
         crate::rollback::rollback(session, paths, on_conflict(args.force), aside)
     };
-    let act = Act { verb: Verb::Rollback, minor: forced(args.force), ask: &ask, within: None, merges: false };
-    let (report, _) = carry_out_in(call, store, &mut session, &paths, Effect::Print, &act)?;
-    Ok((session.id().clone(), report))
+    would(call, &args.what, &Act { verb: Verb::Rollback, minor: forced(args.force), ask: &ask, within: None, merges: false })
 }
 
 /// The session's paths that a call names.
@@ -276,13 +249,6 @@ fn of_its_own(id: &str, other: &str, verb: Verb) -> Problem {
 
 fn on_conflict(force: bool) -> OnConflict {
     if force { OnConflict::Keep } else { OnConflict::Stop }
-}
-
-fn policy(policy: args::OnLimit) -> config::OnLimit {
-    match policy {
-        args::OnLimit::Full => config::OnLimit::Full,
-        args::OnLimit::Partial => config::OnLimit::Partial,
-    }
 }
 
 fn limits(call: &Call, on_limit: config::OnLimit) -> Limits {
@@ -361,47 +327,54 @@ impl LeftBehind {
     }
 }
 
-fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<Ended, Problem> {
-    let said = Said { dry_run: what.dry_run, all };
-    let (store, mut session) =
-        if said.dry_run { to_look_at(call, &what.id, act.verb.into())? } else { call.locked(&what.id, act.verb.into())? };
-    picks::refuse_changed(what.picked.as_ref(), &session)?;
-    let mut paths = paths(store, &session, what, act.verb)?;
-    let effect = if said.dry_run { Effect::Print } else { Effect::Apply };
-    if !said.dry_run {
-        awaited::settle(call, store, &session.header)?;
+/// Asks before a session is committed whose newest command that changed something failed or was cut off: it may be half of what was meant.
+/// `--accept-unsynced` answers for a run that a restart cut off.
+pub fn ask_of_failed(call: &Call, session: &Session) -> Result<(), Problem> {
+    let Some(failed) = session.header.failed.filter(|_| !call.yes && !session.header.unsynced) else { return Ok(()) };
+    let (tail, failed) = (session.id().tail(), failed.text());
+    if !call.can_ask {
+        let shows = command(format_args!("diff {tail}"));
+        let message = format!("session {tail}: {failed}, so it may hold half of what was meant");
+        return Err(Problem::refused(message).remedy(format!("{shows} shows it; -y commits it")));
     }
-    if act.verb != Verb::Rollback && !said.dry_run {
-        awaited::refuse_more(store, &session, act.verb)?;
+    call.confirm(&format!("Commit session {tail}, {failed}?"))
+}
+
+fn carry_out(call: &Call, what: &args::What, act: Act<'_>) -> Result<Ended, Problem> {
+    let dry_run = what.dry_run;
+    let (store, mut session) =
+        if dry_run { to_look_at(call, &what.id, act.verb.into())? } else { call.locked(&what.id, act.verb.into())? };
+    picks::refuse_changed(what.picked.as_ref(), &session)?;
+    what.takes_back.into_iter().for_each(|act| session.takes_back(act));
+    session.for_reason(what.message.as_deref());
+    let mut paths = paths(store, &session, what, act.verb)?;
+    let effect = if dry_run { Effect::Print } else { Effect::Apply };
+    if act.verb == Verb::Commit && !dry_run {
+        ask_of_failed(call, &session)?;
+        since::ask(call, store, &session)?;
     }
     let mut behind = if act.verb == Verb::Commit { LeftBehind::of(&session)? } else { None };
     if let Some(steps) = &behind
-        && steps.say_before(call, &session, said.dry_run)?
+        && steps.say_before(call, &session, dry_run)?
     {
         behind = None;
     }
-    if act.merges && !merge::merge(call, store, &mut session, said.dry_run, &mut paths)? {
+    if act.merges && !merge::merge(call, store, &mut session, dry_run, &mut paths)? {
         return Ok(Ended::Done);
     }
     let within = match act.within {
-        Some(seconds) if awaited::arm(call, store, &session, seconds)? => Some(seconds),
+        Some(seconds) if confirm::arm(call, store, &mut session, seconds)? => Some(seconds),
         _ => None,
     };
-    let done = carry_out_in(call, store, &mut session, &paths, effect, &act);
-    let awaited = match within {
-        None => None,
-        // Nothing was put on the tree.
-        Some(_) if done.is_err() || session.header.counts.inside == 0 => {
-            awaited::disarm(call, store, session.id())?;
-            None
-        }
-        Some(seconds) => Some(awaited::begin(call, store, &session, seconds)),
+    let act_on = |session: &mut Locked| carry_out_in(call, store, session, &paths, effect, &act);
+    let done = match effect {
+        Effect::Print => act_on(&mut session).map(|done| (done, Rest::None)),
+        _ => rejoin::around(&call.fs, store, &mut session, (act.verb != Verb::Rollback, &paths), act_on),
     };
-    let (report, ended) = done?;
-    if !said.dry_run {
-        awaited::settle_or_say(call, store, &session.header);
-    }
-    say(call, session.id(), &report, said, awaited.as_ref());
+    let waiting = within.and_then(|seconds| confirm::begin(call, store, &mut session, seconds));
+    let ((report, ended), rest) = done?;
+    say(call, session.id(), &report, dry_run, waiting.as_ref());
+    say_rest(call, &session, rest)?;
     behind.iter().for_each(|steps| steps.say_after(call, &session));
     if act.verb == Verb::Commit && session.header.status() == Status::Committed {
         // Nothing runs in it any more.
@@ -412,8 +385,30 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     Ok(ended)
 }
 
+/// The error if a session could not be told yet of what was committed of it.
+pub fn untold(error: &Error, of: &str, part: &str) -> Problem {
+    let why = format!("session {part} is committed, and session {of} was not told yet of what left it: {error}");
+    Problem::new(Kind::LeftOut, why)
+        .remedy(format!("{} tells it, as does the next verb that changes something", command("recover")))
+}
+
+/// Says what became of the session that a part left, once the part is rolled back or redone.
+fn say_rest(call: &Call, part: &Session, rest: Rest) -> Result<(), Problem> {
+    let Some(of) = part.header.of.as_ref().map(Id::tail) else { return Ok(()) };
+    let redo = command(format_args!("redo {}", part.id().tail()));
+    match rest {
+        Rest::None => {}
+        Rest::Joined(changes) => call.out.note(format_args!("session {of} holds it again: {}", text::count(changes, "change"))),
+        Rest::GoesOn(None) => call.out.note(format_args!("session {of} goes on without it: {redo} brings it back")),
+        Rest::GoesOn(Some(why)) => call.out.warn(format_args!("session {of} goes on without it: {why}; {redo} brings it back")),
+        Rest::Untold(why) => return Err(untold(&why, of, part.id().tail())),
+    }
+    Ok(())
+}
+
 /// Rolls back a commit that nobody confirmed.
 pub fn take_back(call: &Call, store: &Store, session: &mut Locked) -> Result<Report, Problem> {
+    session.acts_by(By { agent: "deadline".into(), session: None, turn: None });
     let ask =
         |session: &Locked, paths: &[AbsPath], aside: &Aside| crate::rollback::rollback(session, paths, OnConflict::Stop, aside);
     let act = Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask, within: None, merges: false };
@@ -421,11 +416,10 @@ pub fn take_back(call: &Call, store: &Store, session: &mut Locked) -> Result<Rep
 }
 
 /// Commits a session that a run has just filled, as its options and the settings say.
-pub fn commit_run(call: &Call, store: &Store, session: &mut Locked, args: &args::Run) -> Result<(Report, Ended), Problem> {
-    let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
-    let ask = ask_commit(call, on_limit, false, false)?;
+pub fn commit_run(call: &Call, store: &Store, session: &mut Locked) -> Result<(Report, Ended), Problem> {
+    let ask = ask_commit(call, call.config.on_limit.value, false, false)?;
     let of_no_weight = |session: &Locked| minor(call, session);
-    let minor = if args.strict { Minor::Stops } else { Minor::LeftOut(&of_no_weight) };
+    let minor = Minor::LeftOut(&of_no_weight);
     let behind = LeftBehind::of(session)?;
     let act = Act { verb: Verb::Commit, minor, ask: &ask, within: None, merges: false };
     let done = carry_out_in(call, store, session, &[], Effect::Apply, &act)?;
@@ -439,10 +433,12 @@ pub struct Terms<'a> {
     pub of: &'a Id,
     /// For messages: the verb that was called.
     pub verb: Verb,
-    /// True to go on over conflicts.
     pub force: bool,
     /// True if recant does it by itself.
     pub beside: bool,
+    /// The act that it takes back.
+    pub takes_back: Option<TakesBack>,
+    pub reason: Option<&'a str>,
 }
 
 /// Commits the session of a part of another one.
@@ -453,7 +449,10 @@ pub fn commit_part(
     terms: &Terms<'_>,
     effect: Effect,
 ) -> Result<Report, Problem> {
-    let ask = ask_commit(call, config::OnLimit::Full, terms.force, true)?;
+    let on_limit = if terms.verb == Verb::Commit { call.config.on_limit.value } else { config::OnLimit::Full };
+    let ask = ask_commit(call, on_limit, terms.force, true)?;
+    terms.takes_back.into_iter().for_each(|act| session.takes_back(act));
+    session.for_reason(terms.reason);
     let act = Act { verb: Verb::Commit, minor: forced(terms.force), ask: &ask, within: None, merges: false };
     let done = carry_out_of(call, store, session, &[], effect, &act, Subject::Session(terms.verb, terms.of));
     done.map(|(report, _)| report)
@@ -536,7 +535,7 @@ fn gone(session: &Session, conflicts: &[Conflict]) -> Option<AbsPath> {
 /// Opens a session for a dry run. Takes its lock, so that nothing half done is reported, but recovers nothing.
 pub fn to_look_at<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Store, Locked), Problem> {
     let store = call.store_with(key)?;
-    let id = call.find(store, Some(key), want)?;
+    let id = which::find_to_look(call, store, key, want)?;
     // A recant at work holds the lock: its journal does not mean an interruption.
     let locked = store.lock_session(&call.fs, &id);
     if let (false, Some(what)) = (matches!(&locked, Err(error) if error.kind() == Kind::Busy), recover::would(store, &id)) {
@@ -608,29 +607,27 @@ fn against(rows: &[(String, String)]) -> Vec<Against> {
 }
 
 /// Reports what was done, or would be.
-pub fn say(call: &Call, id: &Id, report: &Report, said: Said, awaited: Option<&Awaited>) {
+pub fn say(call: &Call, id: &Id, report: &Report, dry_run: bool, waiting: Option<&Waiting>) {
     if call.out.is_text() {
-        say_text(call, id, report, said);
-        awaited.into_iter().for_each(|awaited| awaited.say(call, id));
+        say_text(call, id, report, dry_run);
+        waiting.into_iter().for_each(|waiting| confirm::say(call, waiting));
     }
-    tell(call, id, report, said, (awaited, None));
+    tell(call, id, report, dry_run, (waiting, None));
 }
 
 /// The session that a part was taken of.
 #[derive(Clone, Copy, Serialize)]
 pub struct Whole<'a> {
-    /// Its id.
     pub session: &'a Id,
     /// The number of changes that it holds then.
     pub changes: u64,
 }
 
 /// Reports that a part of session `of` was taken back by session `id`.
-pub fn say_back(call: &Call, id: &Id, report: &Report, (dry_run, all): (bool, bool), of: &Id) {
-    let said = Said { dry_run, all };
+pub fn say_back(call: &Call, id: &Id, report: &Report, dry_run: bool, of: &Id) {
     if call.out.is_text() {
         let (part, whole) = (id.tail(), of.tail());
-        list_rows(call, report, said, &format!("rollback {whole} … --dry-run --all"));
+        list_rows(call, report, dry_run, &format!("rollback {whole} … --dry-run -v"));
         report.notes.iter().for_each(|note| call.out.warn(note));
         let paths = text::count(report.rows.len() as u64, "path");
         if dry_run {
@@ -640,28 +637,26 @@ pub fn say_back(call: &Call, id: &Id, report: &Report, (dry_run, all): (bool, bo
             call.out.note(format_args!("to have it again: {}", command(format_args!("rollback {part}"))));
         }
     }
-    tell(call, id, report, said, (None, None));
+    tell(call, id, report, dry_run, (None, None));
 }
 
 /// Reports the commit of a part of a session.
-pub fn say_part(call: &Call, id: &Id, report: &Report, (dry_run, all): (bool, bool), of: Whole<'_>) {
-    let said = Said { dry_run, all };
+pub fn say_part(call: &Call, id: &Id, report: &Report, dry_run: bool, of: Whole<'_>) {
     let (part, whole, rest) = (id.tail(), of.session.tail(), text::count(of.changes, "change"));
     if call.out.is_text() {
-        if said.dry_run {
-            list_rows(call, report, said, &format!("commit {whole} … --dry-run --all"));
+        if dry_run {
+            list_rows(call, report, dry_run, &format!("commit {whole} … --dry-run -v"));
             report.notes.iter().for_each(|note| call.out.warn(note));
             call.out.note(format_args!("a part of session {whole}: {}", summary(report, true)));
         } else {
-            say_text(call, id, report, said);
+            say_text(call, id, report, dry_run);
             call.out.note(format_args!("session {part} is a part of session {whole}, which holds the rest: {rest}"));
         }
     }
-    tell(call, id, report, said, (None, Some(of)));
+    tell(call, id, report, dry_run, (None, Some(of)));
 }
 
-/// Reports it for programs.
-fn tell(call: &Call, id: &Id, report: &Report, said: Said, (awaited, part_of): (Option<&Awaited>, Option<Whole<'_>>)) {
+fn tell(call: &Call, id: &Id, report: &Report, dry_run: bool, (waiting, part_of): (Option<&Waiting>, Option<Whole<'_>>)) {
     let out = &call.out;
     *out.session.borrow_mut() = Some(id.clone());
     if !out.is_text() {
@@ -669,23 +664,23 @@ fn tell(call: &Call, id: &Id, report: &Report, said: Said, (awaited, part_of): (
         out.document(&Document {
             session: id,
             verb: report.verb.word(),
-            dry_run: said.dry_run,
+            dry_run,
             status: report.status.word(),
             generation: report.generation,
             paths: report.rows.iter().map(|row| PathRow::of(report.verb, row)).collect(),
             skipped: report.left.iter().map(|(path, why)| Skipped { path, why }).collect(),
             notes: large.chain(report.notes.iter().cloned()).collect(),
             kept_bytes: report.kept,
-            displaced: if said.dry_run { &[] } else { &report.displaced },
-            confirm: awaited,
+            displaced: if dry_run { &[] } else { &report.displaced },
+            confirm: waiting,
             part_of,
         });
     }
 }
 
-fn list_rows(call: &Call, report: &Report, said: Said, whole: &str) {
+fn list_rows(call: &Call, report: &Report, dry_run: bool, whole: &str) {
     let row = |row: &Row| {
-        let over = if row.over && said.dry_run { ", over what was changed since" } else { "" };
+        let over = if row.over && dry_run { ", over what was changed since" } else { "" };
         let danger = row.danger.map_or_else(String::new, |danger| format!("  ({danger})"));
         format!("{:<9} {}{over}{danger}", word(report.verb, row.done), call.out.shown(&row.path))
     };
@@ -694,8 +689,8 @@ fn list_rows(call: &Call, report: &Report, said: Said, whole: &str) {
     // What gives rights must not be missed.
     let rights = rows.iter().take_while(|row| Danger::place(row.danger) == 0).count();
     let listed = if call.out.is_quiet() { &rows[..rights] } else { &rows[..] };
-    call.out.first_of(listed.iter().copied().map(row), said.all, whole);
-    let shown = cut(listed.len(), call.out.limit(said.all)).0;
+    call.out.first_of(listed.iter().copied().map(row), whole);
+    let shown = cut(listed.len(), call.out.limit()).0;
     marked(call, listed[shown..].iter().filter(|row| row.danger.is_some()).count());
 }
 
@@ -707,11 +702,11 @@ pub fn marked(call: &Call, count: usize) {
     }
 }
 
-fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {
-    let (out, dry_run, tail) = (&call.out, said.dry_run, id.tail());
+fn say_text(call: &Call, id: &Id, report: &Report, dry_run: bool) {
+    let (out, tail) = (&call.out, id.tail());
     let whole = whole_list(report.verb, tail, dry_run);
-    list_rows(call, report, said, &whole);
-    say_skipped(call, report.left.iter().map(|(path, why)| (path, &**why)), said.all, &whole);
+    list_rows(call, report, dry_run, &whole);
+    say_skipped(call, report.left.iter().map(|(path, why)| (path, &**why)), &whole);
     report.large.iter().for_each(|large| out.note(said_of(large, &out.shown(&large.path))));
     for note in &report.notes {
         out.warn(note);
@@ -754,21 +749,17 @@ fn said_of(large: &Large, path: &str) -> String {
 
 /// The command that lists all of a report.
 fn whole_list(verb: Verb, tail: &str, dry_run: bool) -> String {
-    if dry_run {
-        command(format_args!("{} {tail} --dry-run --all", verb.word()))
-    } else {
-        command(format_args!("show {tail} --all"))
-    }
+    if dry_run { command(format_args!("{} {tail} --dry-run -v", verb.word())) } else { command(format_args!("show {tail} -v")) }
 }
 
 /// Prints the paths that were left out, each with the reason.
-pub fn say_skipped<'a>(call: &Call, rows: impl ExactSizeIterator<Item = (&'a AbsPath, &'a str)>, all: bool, whole: &str) {
+pub fn say_skipped<'a>(call: &Call, rows: impl ExactSizeIterator<Item = (&'a AbsPath, &'a str)>, whole: &str) {
     const SKIPPED: &str = "skipped";
     let row = |(path, why)| {
         let row = format!("{}: {why}", call.out.shown(path));
         if call.out.is_for_people() { text::filled_after(SKIPPED, &row, 10) } else { format!("{SKIPPED:<10}{row}") }
     };
-    call.out.first_of(rows.map(row), all, whole);
+    call.out.first_of(rows.map(row), whole);
 }
 
 /// Counts the changes that were made and those that stay as they were: `26 of 71 changes committed, 45 still held`; and those among them

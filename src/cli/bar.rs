@@ -30,7 +30,6 @@ impl Bar {
         }
     }
 
-    /// Takes it off the terminal.
     pub fn end(&self) {
         if let Ok(shown) = self.shown.lock()
             && let Some(bar) = shown.take()

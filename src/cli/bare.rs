@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::awaited::{self, Waiting};
+use super::confirm::{self, Waiting};
 use super::list::shown;
 use super::problem::Problem;
 use super::scope::Scope;
@@ -14,10 +14,10 @@ use crate::fs::path::AbsPath;
 use crate::session::header::{Checkpoint, Header, Status};
 use crate::session::id::Id;
 use crate::session::prune::is_awaited;
+use crate::session::run::Failed;
 use crate::session::running;
 use crate::session::store::Store;
 
-/// `{"schema":2,"project":…,"fresh":…,"sessions":[…],"interrupted":[…],"unconfirmed":[…],"elsewhere":n}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     /// `null` if another machine works on this one.
@@ -38,6 +38,8 @@ struct Row {
     id: Id,
     name: Option<String>,
     status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<Failed>,
     changes: u64,
     /// The number of paths where an interrupted operation could not be taken back.
     left: usize,
@@ -45,7 +47,6 @@ struct Row {
     #[serde(skip)]
     never_in: u64,
     command: Option<String>,
-    /// Whole commands.
     next: Vec<String>,
     #[serde(skip)]
     verbs: &'static [&'static str],
@@ -67,17 +68,15 @@ impl Interrupted {
 /// The most lines of each status: with the lines around them 20 in all.
 const MOST: [(&str, usize); 5] = [("running", 2), ("pending", 5), ("partial", 2), ("rolled_back", 1), ("committed", 3)];
 const MOST_URGENT: usize = 2;
-/// Columns of a line.
 const WIDTH: usize = 80;
 
-/// Shows how things stand here.
 pub fn here(call: &Call) -> Result<Ended, Problem> {
     let here = Scope::of(call)?;
     let Some(store) = call.store()? else { return say(call, &here, &[], &Interrupted::default(), &[], 0, true) };
     let (headers, broken) = store.headers()?;
     let operations = super::cut_off(store, crate::engine::recover::interrupted(store)?);
     let interrupted = Interrupted { operations, runs: running::cut_off(store)? };
-    let (unconfirmed, _) = awaited::waiting(store)?;
+    let unconfirmed = confirm::waiting(store)?;
     let is_here = |header: &&Header| here.has(store, header);
     let of_use = |header: &&Header| {
         header.discarded.is_none() && (header.counts.changes > 0 || header.steps.is_some() || header.uncollected)
@@ -99,7 +98,7 @@ pub fn here(call: &Call) -> Result<Ended, Problem> {
 /// The row of a session; `None` if nothing is left to do with it.
 fn row(call: &Call, store: &Store, header: &Header, interrupted: &[Id]) -> Result<Option<Row>, Problem> {
     let tail = header.id.tail();
-    let status = Standing::of(store, header, interrupted)?.word;
+    let Standing { word: status, failed, .. } = Standing::of(store, header, interrupted)?;
     // Nothing brings back what was there.
     let is_pruned = header.checkpoint == Checkpoint::Pruned;
     let verbs: &'static [&'static str] = match header.status() {
@@ -120,6 +119,7 @@ fn row(call: &Call, store: &Store, header: &Header, interrupted: &[Id]) -> Resul
         id: header.id.clone(),
         name: header.name.clone(),
         status,
+        failed,
         changes: now.counts.changes,
         left: header.left.len(),
         never_in: header.counts.changes.saturating_sub(header.counts.ever_in),
@@ -152,7 +152,6 @@ fn say(
     Ok(Ended::Done)
 }
 
-/// Shows the commands to begin with.
 fn begin(call: &Call) {
     let out = &call.out;
     out.line("Nothing is held yet. To begin:");
@@ -181,7 +180,7 @@ fn print(call: &Call, here: &Scope, rows: &[Row], interrupted: &Interrupted, unc
         line("left", what, "status");
     }
     for waiting in unconfirmed.iter().take(MOST_URGENT) {
-        let tail = waiting.id().tail();
+        let tail = waiting.session.tail();
         line("unconfirmed", format!("{tail}  until {}", waiting.until()), &format!("confirm {tail}"));
     }
     for (status, most) in MOST {
@@ -220,7 +219,8 @@ impl Row {
             }
             _ => text::count(self.changes, "change"),
         };
-        format!("{}  {held}{of}", self.id.tail())
+        let failed = self.failed.map(|failed| format!(", {}", failed.text())).unwrap_or_default();
+        format!("{}  {held}{failed}{of}", self.id.tail())
     }
 }
 

@@ -25,11 +25,9 @@ const PLACE: usize = 12;
 
 /// A list that is printed in pages.
 pub struct List<'l> {
-    /// Its key in the document.
     pub key: &'static str,
     /// All that tells it from other lists: the verb, ids, paths.
     pub of: Vec<&'l [u8]>,
-    /// The number of its items.
     pub count: usize,
 }
 
@@ -50,7 +48,6 @@ impl Place<'_> {
     }
 }
 
-/// A page as one document.
 #[derive(Serialize)]
 struct Document<'a, H, R> {
     #[serde(flatten)]
@@ -147,7 +144,6 @@ pub fn offer(call: &Call, options: &str) {
     }
 }
 
-/// A time in whole seconds.
 pub struct Seconds(pub Time);
 
 impl Serialize for Seconds {

@@ -11,13 +11,10 @@ use crate::fs::path::AbsPath;
 /// The caches that exist, and the directories that were made for them.
 #[derive(Debug, Default)]
 pub struct Caches {
-    /// Their paths.
     pub paths: Vec<PathBuf>,
-    /// The programs that they belong to.
     programs: Vec<&'static str>,
     /// Caches that belong to no one program, as printed.
     others: Vec<String>,
-    /// Directories that were made for them.
     pub made: Made,
 }
 
@@ -71,7 +68,6 @@ impl Caches {
     }
 }
 
-/// The usual cache that `path` is.
 fn usual(path: &Path, home: Option<&Path>) -> Option<&'static Cache> {
     let below = path.strip_prefix(home?).ok()?;
     CACHES.iter().find(|cache| Path::new(cache.path) == below)
@@ -82,7 +78,7 @@ fn is_wanted(cache: &Cache) -> bool {
     !cache.is_file && cache.program.is_none_or(is_in_path)
 }
 
-fn is_in_path(program: &str) -> bool {
+pub fn is_in_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .filter_map(|dir| std::fs::metadata(dir.join(program)).ok())

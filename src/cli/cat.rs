@@ -70,7 +70,7 @@ fn cat_of(call: &Call, args: &args::Cat, session: &Session) -> Result<Ended, Pro
 /// The error that nothing can be read, if the session is discarded.
 fn discarded(session: &Session) -> Option<Problem> {
     let gone = || Problem::refused(format!("session {} is discarded: what it held is gone", session.id()));
-    session.header.discarded.map(|_| gone())
+    session.header.freed.then(gone)
 }
 
 /// Prints a content as it is; what a terminal would obey is shown to it.

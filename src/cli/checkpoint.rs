@@ -36,7 +36,6 @@ struct Row<'a> {
     name: Option<&'a str>,
     status: &'static str,
     checkpoint: Checkpoint,
-    /// Paths that are on the tree.
     paths: u64,
     bytes: u64,
     #[serde(with = "time")]
@@ -57,7 +56,6 @@ impl<'a> Row<'a> {
     }
 }
 
-/// `{"schema":2,"checkpoints":[…],"damaged":[…]}`.
 #[derive(Serialize)]
 struct List<'a> {
     checkpoints: &'a [Row<'a>],
@@ -89,7 +87,7 @@ fn print_list(call: &Call, headers: &[Header]) {
         return;
     }
     let title = ["ID", "STATUS", "PATHS", "SIZE", "CHANGED", "NAME"].map(String::from);
-    let (first, more) = cut(headers.len(), call.out.limit(false));
+    let (first, more) = cut(headers.len(), call.out.limit());
     let rows = headers[..first].iter().map(|header| {
         let pruned = header.checkpoint == Checkpoint::Pruned;
         [
@@ -112,7 +110,6 @@ fn print_list(call: &Call, headers: &[Header]) {
     }
 }
 
-/// An original.
 #[derive(Serialize)]
 struct OriginalRow {
     path: AbsPath,
@@ -124,7 +121,6 @@ struct OriginalRow {
     uncovered: Option<Cow<'static, str>>,
 }
 
-/// `{"schema":2,"session":…,"status":…,"checkpoint":…,"bytes":n,"originals":[…]}`.
 #[derive(Serialize)]
 struct Shown<'a, R: Serialize> {
     session: &'a Id,
@@ -173,7 +169,6 @@ impl Iterator for Originals<'_> {
     }
 }
 
-/// Shows each path of a checkpoint.
 pub fn show(call: &Call, args: &args::CheckpointShow) -> Result<Ended, Problem> {
     let (store, session) = call.session(args.id.as_deref())?;
     call.believed(store, &session, show_of(call, &session))
@@ -236,14 +231,13 @@ fn print_originals(call: &Call, id: &Id, rows: &[TextRow]) {
     };
     let sides = [Side::Left, Side::Left, Side::Right, Side::Left];
     let lines: Vec<String> = text::table(sides, rows.iter().map(cells)).collect();
-    call.out.first_of(lines.into_iter(), false, &command(format_args!("checkpoint show {} -v", id.tail())));
+    call.out.first_of(lines.into_iter(), &command(format_args!("checkpoint show {} -v", id.tail())));
     let left = rows.iter().filter(|row| row.uncovered.is_some()).count();
     if left > 0 {
         call.out.warn(format_args!("{} will not come back at a rollback", text::count(left as u64, "path")));
     }
 }
 
-/// `{"schema":2,"checkpoints":[…]}`.
 #[derive(Serialize)]
 struct Verified<'a> {
     checkpoints: &'a [VerifiedRow],
@@ -302,7 +296,7 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Proble
         };
         let lines: Vec<[String; 4]> = rows.iter().map(line).collect();
         let lines: Vec<String> = text::table([Side::Left, Side::Right, Side::Right, Side::Left], &lines).collect();
-        call.out.first_of(lines.into_iter(), false, &command("checkpoint verify -v"));
+        call.out.first_of(lines.into_iter(), &command("checkpoint verify -v"));
         if rows.is_empty() && !damaged && halted.is_none() {
             call.out.note("no checkpoints to verify");
         }

@@ -40,9 +40,7 @@ pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Pr
 
 /// A run that was cut off, and is collected.
 pub struct Collected {
-    /// Its session.
     pub id: Id,
-    /// A sentence that says so.
     pub said: String,
     /// True if something is lost that it had changed.
     pub is_lost: bool,
@@ -111,30 +109,4 @@ pub fn refuse_unseen(call: &Call, session: &Locked) -> Result<(), Problem> {
     let why = "its run was cut off, and may have done half of its work";
     let [diff, commit] = ["diff", "commit"].map(|verb| command(format_args!("{verb} {}", id.tail())));
     Err(Problem::from(not_now(id, why)).remedy(format!("{diff} shows it; {commit} commits it")))
-}
-
-/// The newest session with a change. A run that was cut off is collected first, else an older session would count as the newest. A running
-/// first run counts once it ends; a further run works in a session that exists, which is meant.
-pub fn newest(call: &Call, store: &Store) -> Result<Id, Problem> {
-    let mut without = Vec::new();
-    loop {
-        let header = store.newest(&without)?;
-        if !header.uncollected {
-            return Ok(header.id);
-        }
-        let mut locked = match store.lock_session(&call.fs, &header.id) {
-            // The verb has to say why it cannot act on this one; an older session would be the wrong one.
-            Err(error) if error.kind() == Kind::Busy && header.counts.changes > 0 => return Ok(header.id),
-            Err(error) if error.kind() == Kind::Busy => {
-                call.out.note(format_args!("a run of session {} is under way: it is not meant by 'last' yet", header.id));
-                without.push(header.id);
-                continue;
-            }
-            locked => locked?,
-        };
-        collect(call, store, &mut locked)?;
-        if locked.header.counts.changes == 0 {
-            without.push(header.id);
-        }
-    }
 }

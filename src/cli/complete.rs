@@ -1,27 +1,26 @@
-//! `complete`: what a shell offers for the word that is being typed. The stubs that `completions` prints call it. It only reads, asks no
-//! other machine, and prints no errors: it offers less then.
-//!
-//! Prints a line with the kind of the word, then the offers, one a line, each with its description after a tab. The first line is
-//! `words`, `paths` (offers that are paths), `files` or `directories` (the shell completes these itself), or `command N` (the shell
-//! completes a command itself; its first word is number N of those given).
+//! Completion of the sessions, paths, steps, turns and snapshots that a verb can act on. clap_complete does the rest: it asks recant, with
+//! `RECANT_COMPLETE` set, what fits the word that is being typed. Only reads, asks no other machine, and prints no errors: it offers less
+//! then.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use anyhow::Context as _;
 use clap::{Arg, ArgMatches, Command, CommandFactory, ValueHint};
-use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, complete as offers};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
+use clap_complete::env::Shells;
+use clap_complete::{CompleteEnv, Shell};
 
 use super::args::{self, Cli};
-use super::diff::tool;
-use super::out::{Form, Out};
 use super::place::{self, Place};
+use super::problem::Problem;
 use super::scope::Scope;
-use super::{Effects, Ended, finish, snapshot, steps, text};
-use crate::agent::known::Agent;
+use super::{Call, Ended, snapshot, steps, text, which};
 use crate::agent::turns::Turns;
-use crate::config::{Color, Config, From as Origin};
+use crate::config::From as Origin;
+use crate::error::shell_word;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
@@ -30,75 +29,41 @@ use crate::session::store::Store;
 use crate::snapshot::series::Series;
 use crate::tree::project::project_of;
 
+const VARIABLE: &str = "RECANT_COMPLETE";
 /// The most offers. Nobody reads more.
 const MOST: usize = 200;
 /// The most changes of a session that are searched.
 const CHANGES: usize = 20_000;
 
-/// Prints the offers.
-pub fn complete(args: &args::Complete) -> Ended {
-    let mut words = args.words.clone();
-    let at = usize::from(args.at);
-    words.resize_with(at + 1, OsString::new);
-    if args.shell == clap_complete::Shell::Bash {
-        words.iter_mut().for_each(|word| *word = unquoted(word));
+/// Prints what makes a shell ask recant.
+pub fn completions(call: &Call, args: &args::Completions) -> Result<Ended, Problem> {
+    let mut script = Vec::new();
+    if let Some(shell) = Shells::builtins().completer(&args.shell.to_string()) {
+        shell.write_registration(VARIABLE, "recant", "recant", "recant", &mut script).context("cannot print the completions")?;
     }
-    let typing = Arc::new(Typing::read(&words));
-    let mut grammar = attach(Cli::command().disable_help_subcommand(false), "", &typing);
-    let wants_option = words[at].as_bytes().starts_with(b"-");
-    let found = offers(&mut grammar, words, at, None).unwrap_or_default();
-    let found = found.into_iter().filter(|offer| !offer.is_hide_set());
-    let lines =
-        found.filter(|offer| wants_option || !offer.get_value().as_bytes().starts_with(b"-")).filter_map(|offer| line(&offer));
-    let out = Out::new(Form::Text, Color::Never, false, false);
-    let lines: Vec<Vec<u8>> = lines.take(MOST).collect();
-    // Before the command of a run begins, the word is an option of recant.
-    let is_option = wants_option && !lines.is_empty() && typing.command_words == 0;
-    let wants = if is_option { Wants::Words } else { typing.wants(lines.is_empty()) };
-    out.line(match wants {
-        Wants::Words => "words".to_owned(),
-        Wants::Paths => "paths".to_owned(),
-        Wants::Files => "files".to_owned(),
-        Wants::Directories => "directories".to_owned(),
-        Wants::Command => format!("command {}", at - typing.command_words),
-    });
-    lines.iter().for_each(|line| out.bytes(line));
-    finish(&out, Ok(Ended::Done), Effects::None)
+    if args.shell == Shell::Zsh {
+        // zsh reads the file at the first Tab, which is about this word already.
+        script.extend(b"[[ $funcstack[1] != _recant ]] || _clap_dynamic_completer_recant \"$@\"\n");
+    }
+    call.out.bytes(&script);
+    Ok(Ended::Done)
 }
 
-/// An offer as a line; none if its value would break the line.
-fn line(offer: &CompletionCandidate) -> Option<Vec<u8>> {
-    let value = offer.get_value().as_bytes();
-    if value.iter().any(u8::is_ascii_control) {
-        return None;
-    }
-    let help = offer.get_help().map(ToString::to_string).unwrap_or_default();
-    let help: String = help.lines().next().unwrap_or_default().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    Some(if help.is_empty() { [value, b"\n"].concat() } else { [value, b"\t", help.as_bytes(), b"\n"].concat() })
+/// Answers a shell, if one asks. False for any other call, also where the variable names no shell: that call is meant.
+pub fn is_answered() -> bool {
+    let asks = std::env::var(VARIABLE).is_ok_and(|shell| Shells::builtins().completer(&shell).is_some());
+    // Words that are no call of recant's have no offers.
+    asks && CompleteEnv::with_factory(grammar).var(VARIABLE).try_complete(std::env::args_os(), None).unwrap_or(true)
 }
 
-/// A word without bash's quotes and backslashes.
-fn unquoted(word: &OsStr) -> OsString {
-    let mut bytes = word.as_bytes().iter().copied();
-    let mut plain = Vec::new();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'\\' => plain.extend(bytes.next()),
-            b'\'' | b'"' => {}
-            byte => plain.push(byte),
-        }
-    }
-    OsString::from_vec(plain)
-}
-
-/// The kind of the word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wants {
-    Words,
-    Paths,
-    Files,
-    Directories,
-    Command,
+/// The command line, with offers for the words of this process.
+fn grammar() -> Command {
+    let words: Vec<OsString> = std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
+    let at = std::env::var("_CLAP_COMPLETE_INDEX").ok().and_then(|at| at.parse().ok());
+    let at = at.unwrap_or(words.len().saturating_sub(1));
+    let typing = Arc::new(Typing::read(&words[..at.min(words.len())]));
+    let wants_option = words.get(at).is_some_and(|word| word.as_bytes().starts_with(b"-"));
+    attach(Cli::command().disable_help_subcommand(false), "", &typing, wants_option)
 }
 
 /// The source of a word's offers.
@@ -110,34 +75,20 @@ enum Source {
     /// Steps of the session that is named earlier.
     Steps,
     Snapshots,
-    /// Turns of agents in this project; behind the first word, paths.
+    /// Turns of agents in this project.
     Turns,
-    /// Sessions, else files.
-    SessionsOrFiles,
-    Agents,
-    Hosts,
-    Verbs,
-    /// Programs that show differences.
-    Tools,
     Files,
     Directories,
-    /// A command and its arguments, which the shell knows.
-    Command,
 }
 
 /// The source of an argument of `verb`, whose words are joined by a blank.
 fn source(verb: &str, arg: &Arg) -> Option<Source> {
     Some(match (verb, arg.get_id().as_str()) {
-        (_, "host") => Source::Hosts,
-        ("run", "command") => Source::Command,
-        ("run", "session") | ("diff" | "review", "with") | (_, "id" | "ids") => Source::Sessions,
+        ("run", "command") => return None,
+        ("run", "session") | ("diff" | "review", "with") | ("log", "what") | (_, "id" | "ids") => Source::Sessions,
         ("diff", "step" | "since") | ("rewind" | "fork", "step") => Source::Steps,
-        ("man", "verb") => Source::Verbs,
         ("review", "snapshot") => Source::Snapshots,
         ("agent diff" | "agent undo", "of") => Source::Turns,
-        ("log", "what") => Source::SessionsOrFiles,
-        ("log", "agent") => Source::Agents,
-        (_, "tool") => Source::Tools,
         (_, "key" | "other" | "number") if verb.starts_with("snapshot ") => Source::Snapshots,
         ("commit" | "rollback" | "undo" | "redo" | "diff" | "cat" | "show" | "discard", "path" | "paths") => {
             Source::PathsOfSession
@@ -150,18 +101,18 @@ fn source(verb: &str, arg: &Arg) -> Option<Source> {
     })
 }
 
-/// The grammar, with offers attached to each argument that has a source.
-fn attach(command: Command, verb: &str, typing: &Arc<Typing>) -> Command {
-    let of = |arg: Arg| match source(verb, &arg) {
-        Some(source) => {
-            let (typing, verb) = (typing.clone(), verb.to_owned());
-            arg.add(ArgValueCompleter::new(move |word: &OsStr| typing.offers(source, &verb, word)))
-        }
-        None => arg,
+/// The grammar, with offers attached to each argument that has a source. Options are offered to a word with a dash alone.
+fn attach(command: Command, verb: &str, typing: &Arc<Typing>, wants_option: bool) -> Command {
+    let of = |arg: Arg| {
+        let is_hidden = arg.is_hide_set() || !arg.is_positional() && !wants_option;
+        let arg = arg.hide(is_hidden);
+        let Some(source) = source(verb, &arg) else { return arg };
+        let (typing, verb) = (typing.clone(), verb.to_owned());
+        arg.add(ArgValueCompleter::new(move |word: &OsStr| typing.offers(source, &verb, word)))
     };
     command.mut_args(of).mut_subcommands(|below| {
         let verb = format!("{verb} {}", below.get_name());
-        attach(below, verb.trim_start(), typing)
+        attach(below, verb.trim_start(), typing, wants_option)
     })
 }
 
@@ -170,19 +121,13 @@ struct Typing {
     store: Option<PathBuf>,
     /// The machine is another one: its paths and sessions are not known here.
     is_remote: bool,
-    /// The session that is named.
     id: Option<String>,
     /// The directory of snapshots that is named.
     dir: Option<PathBuf>,
-    /// The number of words that the command of a run has so far.
-    command_words: usize,
-    wants: Mutex<Option<Wants>>,
 }
 
 impl Typing {
-    /// Reads all words. The last one is being typed.
-    fn read(words: &[OsString]) -> Self {
-        let before = &words[..words.len() - 1];
+    fn read(before: &[OsString]) -> Self {
         let matches = Cli::command().ignore_errors(true).try_get_matches_from(before).ok();
         let mut verb = matches.as_ref();
         while let Some((_, below)) = verb.and_then(ArgMatches::subcommand) {
@@ -191,49 +136,29 @@ impl Typing {
         let path = |name: &str| verb.and_then(|verb| verb.try_get_one::<PathBuf>(name).ok().flatten()).map(|path| in_home(path));
         let text = |name: &str| verb.and_then(|verb| verb.try_get_one::<String>(name).ok().flatten()).cloned();
         let host = text("host").or_else(|| std::env::var("RECANT_HOST").ok()).filter(|host| !host.trim().is_empty());
-        let command = verb.and_then(|verb| verb.try_get_many::<OsString>("command").ok().flatten());
         Self {
             store: path("store"),
             is_remote: host.is_some_and(|host| host.trim() != "local"),
             id: text("id"),
             dir: path("dir").or_else(|| path("of")),
-            command_words: command.map_or(0, Iterator::count),
-            wants: Mutex::default(),
         }
     }
 
-    /// The kind of the word. `is_without`: there are no offers.
-    fn wants(&self, is_without: bool) -> Wants {
-        let wants = self.wants.lock().ok().and_then(|wants| *wants).unwrap_or(Wants::Words);
-        if wants == Wants::Paths && is_without { Wants::Files } else { wants }
-    }
-
+    /// Offers that a shell takes as they are: bash would run a name with a backtick, and split one with a blank.
     fn offers(&self, source: Source, verb: &str, word: &OsStr) -> Vec<CompletionCandidate> {
-        let wants = match source {
-            Source::PathsOfSession | Source::Turns | Source::SessionsOrFiles => Wants::Paths,
-            Source::Files => Wants::Files,
-            Source::Directories => Wants::Directories,
-            Source::Command => Wants::Command,
-            _ => Wants::Words,
-        };
-        if let Ok(mut wanted) = self.wants.lock() {
-            *wanted = Some(wants);
-        }
         let offers = match source {
             Source::Sessions => self.sessions(verb, word),
             Source::PathsOfSession => self.paths(verb, word),
             Source::Steps => self.steps(verb, word),
             Source::Snapshots => self.snapshots(word),
             Source::Turns => self.turns(word),
-            // A path has a slash, or is what no session is called.
-            Source::SessionsOrFiles => self.sessions(verb, word).filter(|_| !word.as_bytes().contains(&b'/')),
-            Source::Agents => Some(agents(word)),
-            Source::Hosts => hosts(word),
-            Source::Verbs => Some(verbs(word)),
-            Source::Tools => Some(tools(word)),
-            Source::Files | Source::Directories | Source::Command => None,
+            Source::Files => Some(PathCompleter::any().complete(word)),
+            Source::Directories => Some(PathCompleter::dir().complete(word)),
         };
-        offers.unwrap_or_default()
+        let mut offers = offers.unwrap_or_default();
+        offers.retain(|offer| shell_word(offer.get_value().as_bytes()) == offer.get_value().to_string_lossy());
+        offers.truncate(MOST);
+        offers
     }
 
     /// The store, if this machine has one.
@@ -243,7 +168,7 @@ impl Typing {
         }
         let place = match &self.store {
             Some(path) => Place { path: path.clone(), from: Origin::Option("--store") },
-            None => settings().1,
+            None => place::settings().unwrap_or_else(|_| place::nowhere()).1,
         };
         Store::open(&place.resolve().ok()?).ok().flatten()
     }
@@ -274,7 +199,7 @@ impl Typing {
             };
             keys.into_iter().map(|key| (key, about(header)))
         });
-        Some(last.into_iter().chain(of_all).filter(|(key, _)| key.starts_with(word)).map(offer).take(MOST).collect())
+        Some(last.into_iter().chain(of_all).filter(|(key, _)| key.starts_with(word)).map(offer).collect())
     }
 
     /// The session that is named, or that the verb takes without a name.
@@ -304,7 +229,7 @@ impl Typing {
         let list = self.session(verb)?.steps().ok()?;
         let of_all = list.steps.iter().rev().map(|step| (step.n.to_string(), steps::words(&step.argv)));
         let zero = (verb == "rewind").then(|| ("0".to_owned(), "the tree as it was".to_owned()));
-        Some(of_all.take(MOST - 1).chain(zero).filter(|(n, _)| n.starts_with(word)).map(offer).collect())
+        Some(of_all.chain(zero).filter(|(n, _)| n.starts_with(word)).map(offer).collect())
     }
 
     /// Numbers of this project's turns with their prompts, the newest first. Without any that fits, a path is meant.
@@ -313,7 +238,7 @@ impl Typing {
         let directory = project_of(&snapshot::directory(Some(Path::new("."))).ok()?, dirs::home_dir().as_deref());
         let turns = Turns::open(&self.store()?, &directory).ok()??.all().ok()?;
         let of_all = turns.iter().rev().map(|turn| (turn.head.n.to_string(), turn.head.prompt.clone()));
-        Some(of_all.filter(|(n, _)| n.starts_with(word)).take(MOST).map(offer).collect())
+        Some(of_all.filter(|(n, _)| n.starts_with(word)).map(offer).collect())
     }
 
     /// Numbers and labels, the newest first.
@@ -337,13 +262,10 @@ fn offer((key, what): (String, String)) -> CompletionCandidate {
     CompletionCandidate::new(key).help(Some(what.into()))
 }
 
-/// The session that `last` means for a verb: the newest of this project, else of all.
+/// The session that `last` means, if a verb can act on it.
 fn newest_for(verb: &str, store: &Store) -> Option<Id> {
-    let (headers, _) = store.headers().ok()?;
-    let here = Scope::here().ok()?;
-    let fits = |header: &&Header| header.counts.changes > 0 && is_for(verb, header.status()) && here.has(store, header);
-    let newest = headers.iter().rev().find(fits).map(|header| header.id.clone());
-    newest.or_else(|| Some(store.newest(&[]).ok()?.id))
+    let newest = which::newest(store, &Scope::here().ok()?)?;
+    is_for(verb, newest.status()).then_some(newest.id)
 }
 
 /// Describes a session to somebody who chooses one.
@@ -389,47 +311,6 @@ fn parts(paths: &[Vec<u8>], word: &[u8]) -> Vec<Vec<u8>> {
             _ => return found,
         }
     }
-}
-
-/// The machines of recant's settings and of ssh's.
-fn hosts(word: &OsStr) -> Option<Vec<CompletionCandidate>> {
-    let word = word.to_str()?;
-    let (config, _) = settings();
-    let named = config.remotes.iter().map(|(name, remote)| (name.clone(), remote.host.clone().unwrap_or_default()));
-    let of_ssh = ssh_hosts().into_iter().map(|name| (name, "ssh".to_owned()));
-    let fits = named.chain(of_ssh).filter(|(name, _)| name.starts_with(word));
-    Some(fits.map(offer).collect())
-}
-
-/// The names in `~/.ssh/config`, without patterns (ssh_config(5)).
-fn ssh_hosts() -> Vec<String> {
-    let text = dirs::home_dir().and_then(|home| std::fs::read_to_string(home.join(".ssh/config")).ok()).unwrap_or_default();
-    let lines = text.lines().map(str::trim).filter_map(|line| line.split_once([' ', '\t', '=']));
-    let names = lines.filter(|(key, _)| key.eq_ignore_ascii_case("host")).flat_map(|(_, names)| names.split_whitespace());
-    names.filter(|name| !name.contains(['*', '?', '!'])).map(str::to_owned).collect()
-}
-
-/// The verbs, as names of manual pages.
-fn verbs(word: &OsStr) -> Vec<CompletionCandidate> {
-    let command = Cli::command();
-    let seen = command.get_subcommands().filter(|verb| !verb.is_hide_set());
-    let fits = seen.filter(|verb| word.to_str().is_some_and(|word| verb.get_name().starts_with(word)));
-    fits.map(|verb| CompletionCandidate::new(verb.get_name()).help(verb.get_about().cloned())).collect()
-}
-
-fn agents(word: &OsStr) -> Vec<CompletionCandidate> {
-    let fits = Agent::ALL.into_iter().filter(|agent| word.to_str().is_some_and(|word| agent.word().starts_with(word)));
-    fits.map(|agent| offer((agent.word().into(), agent.name().into()))).collect()
-}
-
-fn tools(word: &OsStr) -> Vec<CompletionCandidate> {
-    let fits = tool::NAMES.into_iter().filter(|name| word.to_str().is_some_and(|word| name.starts_with(word)));
-    fits.map(CompletionCandidate::new).collect()
-}
-
-/// The settings, or the defaults if they cannot be read.
-fn settings() -> (Config, Place) {
-    place::settings().unwrap_or_else(|_| place::nowhere())
 }
 
 /// Replaces `~/` as a shell does; it does not in a word that is being typed.

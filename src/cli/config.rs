@@ -11,7 +11,6 @@ use super::{Call, Ended, text};
 use crate::config::{From, OfAgent, Remote, Set};
 use crate::diff::shown::{columns, padded};
 
-/// `{"schema":2,"file":…,"found":…,"settings":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     file: Option<Value>,
@@ -27,12 +26,10 @@ struct Row {
     from: String,
     #[serde(skip)]
     text: String,
-    /// The source, in a word.
     #[serde(skip)]
     source: String,
 }
 
-/// Prints the settings.
 pub fn config(call: &Call) -> Result<Ended, Problem> {
     let config = &call.config;
     let path = call.place.resolve();
@@ -55,6 +52,7 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         plain("agent.byproducts", &config.agent_byproducts, |globs| json!(globs)),
         plain("retention.keep", &config.keep, |n| json!(n)),
         row("retention.older_than", config.older_than.from, json!(config.older_than.value), age(config.older_than.value)),
+        row("retention.discarded", config.discarded.from, json!(config.discarded.value), age(Some(config.discarded.value))),
         plain("snapshot.keep", &config.snapshot_keep, |n| json!(n)),
         bytes("snapshot.max_size", &config.snapshot_max_size),
         plain("snapshot.max_files", &config.snapshot_max_files, |n| json!(n)),
@@ -121,7 +119,6 @@ fn table(rows: &[Row], width: usize) -> impl Iterator<Item = String> {
 }
 
 impl Row {
-    /// The first value of a list.
     fn first(&self) -> &str {
         self.text.split('\n').next().unwrap_or_default()
     }
@@ -175,14 +172,10 @@ fn color(call: &Call) -> Row {
     plain("color", set, |color| json!(color.word()))
 }
 
-/// A row for a named machine, with what ssh gets for it.
 fn machine(name: &str, remote: &Remote) -> Row {
-    let Remote { host, user, port, store, sudo } = remote;
-    let user = user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
-    let port = port.map(|port| format!(":{port}")).unwrap_or_default();
-    let store = store.as_ref().map(|store| format!(", store {store}")).unwrap_or_default();
-    let sudo = if *sudo { ", by sudo" } else { "" };
-    let text = format!("{user}{}{port}{store}{sudo}", host.as_deref().unwrap_or(name));
+    let store = remote.store.as_ref().map(|store| format!("store {store}"));
+    let sudo = remote.sudo.then(|| "by sudo".to_owned());
+    let text = store.into_iter().chain(sudo).collect::<Vec<_>>().join(", ");
     row(format!("remotes.{name}"), From::File, json!(text), text)
 }
 

@@ -32,7 +32,7 @@ pub fn table(rows: &[Coverage], all: bool) -> Vec<String> {
                 1
             }
         };
-        let rest = format!(", and {} more (--all)", many - SHOWN);
+        let rest = format!(", and {} more (-v)", many - SHOWN);
         match so_far {
             n if n < SHOWN => lines.push(line(row, "")),
             SHOWN => lines.push(line(row, &rest)),
@@ -104,7 +104,7 @@ mod tests {
         rows.push(row("/z".into(), How::Captured));
         let lines: Vec<String> =
             table(&rows, false).iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-        let want = ["read-only /m/0: why", "read-only /m/1: why", "read-only /m/2, and 6 more (--all): why", "held /z: why"];
+        let want = ["read-only /m/0: why", "read-only /m/1: why", "read-only /m/2, and 6 more (-v): why", "held /z: why"];
         assert_eq!(lines, want);
         assert_eq!(table(&rows, true).len(), 10);
     }

@@ -25,7 +25,6 @@ use crate::snapshot::series::Series;
 
 /// A run that was cut off, and what became of it.
 pub struct CutRun {
-    /// The session that it becomes.
     pub id: Id,
     /// `the run of make in /srv/app`
     what: String,
@@ -45,7 +44,6 @@ enum Outcome {
 }
 
 impl CutRun {
-    /// The outcome, for people.
     pub fn line(&self) -> String {
         let Self { id, what, outcome } = self;
         let tail = id.tail();

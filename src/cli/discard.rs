@@ -1,51 +1,78 @@
-//! `discard`: drop what sessions hold.
+//! `discard`: put sessions aside, or free what they hold.
 
 use serde::Serialize;
 
 use super::args;
-use super::awaited;
-use super::collect;
+use super::confirm;
 use super::discard_paths;
+use super::guard;
 use super::list::heads;
 use super::problem::Problem;
 use super::scope::Scope;
-use super::which::Want;
+use super::which::{self, Want};
 use super::{Call, Ended, parts, text};
 use crate::checkpoint::manifest;
+use crate::engine::ready;
 use crate::error::{Error, Kind, command};
+use crate::fs::dir::Time;
 use crate::fs::interrupt::{self, Asked};
+use crate::session::act::TakesBack;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::opened::{Locked, Session};
-use crate::session::own_store;
+use crate::session::opened::Locked;
 use crate::session::prune;
 use crate::session::store::Store;
+use crate::session::undo::FREED;
+use crate::tree::time;
 
-/// `{"schema":2,"discarded":[…],"skipped":[…],"dry_run?":true}`.
 #[derive(Serialize, Default)]
 struct Done {
     discarded: Vec<Discarded>,
     skipped: Vec<Skipped>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     dry_run: bool,
-    /// The number of steps of the sessions that are discarded.
-    #[serde(skip)]
-    steps: u64,
 }
 
-/// A session that is discarded.
 #[derive(Serialize)]
 struct Discarded {
     session: Id,
     changes: u64,
     bytes: u64,
+    /// The number of its steps, if it has more than one.
+    #[serde(skip)]
+    steps: u64,
+    /// True for a run that was cut off, of which nobody knows yet what it changed.
+    #[serde(skip)]
+    uncollected: bool,
+    /// The end of the time in which it can be brought back; missing where that cannot be.
+    #[serde(with = "time::option", skip_serializing_if = "Option::is_none")]
+    until: Option<Time>,
 }
 
 impl Discarded {
-    fn of(header: &Header) -> Self {
-        Self { session: header.id.clone(), changes: out_of(header), bytes: header.sizes.all() }
+    fn of(call: &Call, header: &Header, end: End) -> Self {
+        let kept = |now: Time| Time { s: now.s.saturating_add(call.config.discarded.value), ..now };
+        let until = (end == End::Aside).then(|| kept(header.discarded.unwrap_or_else(crate::fs::now)));
+        let steps = header.steps.as_ref().map_or(0, |steps| steps.last.into());
+        Self {
+            session: header.id.clone(),
+            changes: out_of(header),
+            bytes: header.sizes.all(),
+            steps,
+            uncollected: header.uncollected,
+            until,
+        }
     }
+}
+
+/// The fate of a discarded session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It is put aside.
+    Aside,
+    /// It is freed at once.
+    Now,
 }
 
 /// A session that stays as it is.
@@ -55,23 +82,25 @@ struct Skipped {
     why: &'static str,
 }
 
-/// Drops what sessions hold; their headers stay as a record.
+/// Discards sessions, or paths of one.
 pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
     let Some(key) = args.id.as_ref().filter(|_| !args.all) else { return all_pending(call) };
     if let Some(ended) = parts::discard::asked(call, key, args)? {
         return Ok(ended);
     }
     if let Some(paths) = discard_paths::paths(call, key, &args.paths)? {
-        return discard_paths::discard(call, key, &paths, args.dry_run);
+        return discard_paths::discard(call, key, &paths, args);
     }
     let others = args.paths.iter().map(|key| key.to_string_lossy().into_owned());
-    named(call, &[key.clone()].into_iter().chain(others).collect::<Vec<_>>(), args.dry_run)
+    let keys: Vec<String> = [key.clone()].into_iter().chain(others).collect();
+    named(call, &keys, args)
 }
 
 /// Discards the sessions that are named. All are found, locked and checked before the first one is discarded.
-fn named(call: &Call, keys: &[String], dry_run: bool) -> Result<Ended, Problem> {
+fn named(call: &Call, keys: &[String], args: &args::Discard) -> Result<Ended, Problem> {
+    let (end, dry_run) = (if args.now { End::Now } else { End::Aside }, args.dry_run);
     let mut sessions: Vec<Locked> = Vec::new();
-    let mut done = Done::default();
+    let mut done = Done { dry_run, ..Done::default() };
     let mut store = None;
     for key in keys {
         let opened = call.store_with(key)?;
@@ -81,52 +110,59 @@ fn named(call: &Call, keys: &[String], dry_run: bool) -> Result<Ended, Problem> 
         if sessions.iter().any(|known| *known.id() == id) {
             continue;
         }
-        sessions.push(locked(call, opened, &id)?);
+        let session = locked(call, opened, &id)?;
+        which::refuse_gone_on(key, &session.header)?;
+        sessions.push(session);
     }
     let Some(store) = store else { return Ok(Ended::Done) };
-    let is_gone = |session: &Locked| session.header.discarded.is_some();
-    let (gone, mut sessions): (Vec<Locked>, Vec<Locked>) = sessions.into_iter().partition(is_gone);
+    let stays = |session: &Locked| session.header.discarded.is_some() && (end == End::Aside || session.header.freed);
+    let (gone, mut sessions): (Vec<Locked>, Vec<Locked>) = sessions.into_iter().partition(stays);
     let skip = |session: &Locked| Skipped { session: session.id().clone(), why: ALREADY };
     done.skipped.extend(gone.iter().map(skip));
-    for session in &sessions {
-        awaited::refuse_discard(store, &session.header)?;
+    for session in sessions.iter().filter(|session| session.header.discarded.is_none()) {
         prune::refuse_discard(&session.header)?;
     }
     if dry_run {
-        done.dry_run = true;
-        done.discarded = sessions.iter().map(|session| Discarded::of(&session.header)).collect();
-        return finish(call, Ok(()), &done);
+        done.discarded = sessions.iter().map(|session| Discarded::of(call, &session.header, end)).collect();
+        return finish(call, store, Ok(()), &done);
     }
-    ask(call, &sessions)?;
-    let act = || sessions.iter_mut().try_for_each(|session| drop_held(call, store, session, &mut done));
-    finish(call, noting(act), &done)
+    if end == End::Now {
+        ask(call, &sessions)?;
+    }
+    sessions.iter_mut().for_each(|session| session.for_reason(args.message.as_deref()));
+    let act = || sessions.iter_mut().try_for_each(|session| drop_held(call, store, session, end, &mut done));
+    finish(call, store, noting(act), &done)
 }
 
-/// Locks a session to discard it. What is left of a run is collected first; if that cannot be, it is discarded as it lies.
+/// Locks a session to discard it as it lies: nothing of a run that was cut off is collected for that.
 fn locked(call: &Call, store: &Store, id: &Id) -> Result<Locked, Problem> {
-    if store.session(id)?.header.uncollected
-        && let Ok(mut session) = store.lock_session(&call.fs, id)
-    {
-        // The store that an agent had inside may have filled the disk.
-        own_store::remove(&call.fs, &session.dir).map_err(Error::from)?;
-        if let Err(problem) = collect::collect(call, store, &mut session) {
-            call.out.warn(problem.message);
-            return Ok(session);
-        }
+    let session = ready::lock(&call.fs, store, id, |_| Ok(()), || call.prepare_to_change(store))?;
+    confirm::refuse(&session.header, "discard")?;
+    guard::refuse_a_persons(call, &session)?;
+    Ok(session)
+}
+
+/// Discards a session again whose discard was undone, as the act that takes that back.
+pub fn again(call: &Call, store: &Store, id: &Id, takes_back: TakesBack, dry_run: bool) -> Result<Ended, Problem> {
+    let mut session = locked(call, store, id)?;
+    session.takes_back(takes_back);
+    let mut done = Done { dry_run, ..Done::default() };
+    if dry_run {
+        done.discarded.push(Discarded::of(call, &session.header, End::Aside));
+        return finish(call, store, Ok(()), &done);
     }
-    Ok(call.locked(id.as_str(), Want::Discard)?.1)
+    let acted = noting(|| drop_held(call, store, &mut session, End::Aside, &mut done));
+    finish(call, store, acted, &done)
 }
 
 const ALREADY: &str = "it is discarded already";
 const CHANGED: &str = "another recant has changed it meanwhile: look again";
 const HELD: &str = "another recant holds it";
 
-/// Asks once about all of them; not if none of them holds anything, nor has a step.
+/// Asks once about all that is freed; not if none of them holds anything, nor has a step.
 fn ask(call: &Call, sessions: &[Locked]) -> Result<(), Problem> {
     let held: u64 = sessions.iter().map(|session| out_of(&session.header)).sum();
-    let steps: u64 = sessions.iter().map(|session| steps_of(session)).sum();
-    let unread = sessions.iter().any(|session| session.header.uncollected);
-    if held == 0 && steps == 0 && !unread {
+    if held == 0 && sessions.iter().all(|session| session.header.steps.is_none() && !session.header.uncollected) {
         return Ok(());
     }
     let mut overwritten = "";
@@ -137,27 +173,8 @@ fn ask(call: &Call, sessions: &[Locked]) -> Result<(), Problem> {
     }
     let tails: Vec<&str> = sessions.iter().map(|session| session.id().tail()).collect();
     let of = format!("session{} {}", if tails.len() == 1 { "" } else { "s" }, tails.join(", "));
-    let unread = if unread { ", with what could not be collected" } else { "" };
-    call.confirm(&match steps {
-        0 => format!("Discard {} of {of}{unread}{overwritten}?", text::count(held, "held change")),
-        steps => format!("Discard {of}: {}{unread}{overwritten}?", with_steps(steps, held, tails.len())),
-    })
-}
-
-/// The number of steps that a session can go back to. 0 for one that never was at another than its first.
-fn steps_of(session: &Session) -> u64 {
-    let header = &session.header;
-    if header.steps.is_none() || header.generation > 0 {
-        return 0;
-    }
-    // What cannot be read can still be discarded.
-    session.steps().map_or(header.chain().len(), |list| list.kept(header).len()) as u64
-}
-
-/// "3 steps, 1 change at the head".
-fn with_steps(steps: u64, changes: u64, sessions: usize) -> String {
-    let heads = if sessions == 1 { "the head" } else { "their heads" };
-    format!("{}, {} at {heads}", text::count(steps, "step"), text::count(changes, "change"))
+    let held = text::count(held, "held change");
+    call.confirm(&format!("Free {held} of {of}{overwritten}? Nothing brings that back."))
 }
 
 /// The number of held changes of a session: those not on the tree.
@@ -168,7 +185,7 @@ fn out_of(header: &Header) -> u64 {
 /// Discards all that are pending in this project: shows them, then asks. Without a terminal `-y` is needed.
 fn all_pending(call: &Call) -> Result<Ended, Problem> {
     let mut done = Done::default();
-    let Some(store) = call.store()? else { return finish(call, Ok(()), &done) };
+    let Some(store) = call.store()? else { return finished(call, Ok(()), &done) };
     let (headers, _) = store.headers()?;
     let scope = Scope::of(call)?;
     let mut chosen = Vec::new();
@@ -178,12 +195,12 @@ fn all_pending(call: &Call) -> Result<Ended, Problem> {
         }
     }
     if !chosen.is_empty() {
-        show_and_ask(call, store, &chosen)?;
+        show_and_ask(call, &chosen)?;
     }
     let act = || {
         for header in &chosen {
-            let mut session = match call.locked(header.id.as_str(), Want::Discard) {
-                Ok((_, session)) => session,
+            let mut session = match locked(call, store, &header.id) {
+                Ok(session) => session,
                 Err(problem) if problem.kind == Kind::Busy => {
                     done.skipped.push(Skipped { session: header.id.clone(), why: HELD });
                     continue;
@@ -191,32 +208,29 @@ fn all_pending(call: &Call) -> Result<Ended, Problem> {
                 Err(problem) => return Err(problem),
             };
             let is_as_shown = session.header.changed == header.changed && session.header.counts == header.counts;
-            if !is_as_shown || awaited::refuse_discard(store, &session.header).is_err() {
+            if !is_as_shown {
                 done.skipped.push(Skipped { session: header.id.clone(), why: CHANGED });
                 continue;
             }
-            drop_held(call, store, &mut session, &mut done)?;
+            drop_held(call, store, &mut session, End::Aside, &mut done)?;
         }
         Ok(())
     };
     let acted = noting(act);
-    finish(call, acted, &done)
+    finish(call, store, acted, &done)
 }
 
-fn show_and_ask(call: &Call, store: &Store, chosen: &[Header]) -> Result<(), Problem> {
+fn show_and_ask(call: &Call, chosen: &[Header]) -> Result<(), Problem> {
     let held: u64 = chosen.iter().map(out_of).sum();
-    let with_steps = chosen.iter().filter(|header| header.steps.is_some());
-    let steps: u64 = with_steps.filter_map(|header| store.session(&header.id).ok()).map(|session| steps_of(&session)).sum();
     let place = if call.is_far { " of all projects" } else { "" };
     let sessions = text::count(chosen.len() as u64, "pending session");
-    let steps = if steps > 0 { format!("{}, ", text::count(steps, "step")) } else { String::new() };
-    let what = format!("{sessions}{place} with {steps}{}", text::count(held, "held change"));
+    let what = format!("{sessions}{place} with {}", text::count(held, "held change"));
     call.need_asking(&format!("discard --all drops {what}"), &command("list --status pending"))?;
     if call.yes {
         return Ok(());
     }
     let whole = command("list --status pending --limit 0");
-    for line in heads(call, &chosen.iter().collect::<Vec<_>>(), call.out.limit(false), &whole) {
+    for line in heads(call, &chosen.iter().collect::<Vec<_>>(), call.out.limit(), &whole) {
         call.out.say(line);
     }
     call.confirm(&format!("Discard {what}?"))
@@ -228,24 +242,52 @@ fn noting(act: impl FnOnce() -> Result<(), Problem>) -> Result<(), Problem> {
     act()
 }
 
-fn drop_held(call: &Call, store: &Store, session: &mut Locked, done: &mut Done) -> Result<(), Problem> {
+fn drop_held(call: &Call, store: &Store, session: &mut Locked, end: End, done: &mut Done) -> Result<(), Problem> {
     interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
-    let (before, steps) = (session.header.clone(), steps_of(session));
+    let before = session.header.clone();
     let _noting = interrupt::note(Asked::GoesOn);
-    let discarded = prune::discard(&call.fs, session);
+    let discarded = match end {
+        End::Aside => session.put_aside(&call.fs),
+        End::Now => prune::free(&call.fs, session),
+    };
     if is_done(&discarded) {
-        note_in_log(call, store, "discard", &before);
+        let verb = if end == End::Now { FREED } else { "discard" };
+        let entry = log::Entry::new(verb, session.id(), before.generation, "done", before.counts.changes);
+        call.note_in_log(store, &entry.of_act(&session.header));
     }
     // If only a part could be removed, the error says that it is discarded.
     if discarded.is_ok() {
-        done.steps += steps;
-        done.discarded.push(Discarded::of(&before));
+        done.discarded.push(Discarded::of(call, &before, end));
     }
     Ok(discarded?)
 }
 
-/// Reports what was discarded, also before an error that stopped it.
-fn finish(call: &Call, acted: Result<(), Problem>, done: &Done) -> Result<Ended, Problem> {
+/// Reports what was discarded, also before an error that stopped it, and frees what was discarded long ago.
+fn finish(call: &Call, store: &Store, acted: Result<(), Problem>, done: &Done) -> Result<Ended, Problem> {
+    let ended = finished(call, acted, done);
+    if !done.dry_run {
+        free_overdue(call, store);
+    }
+    ended
+}
+
+/// Frees what was discarded long ago. Nobody waits for that: an error is a warning.
+pub fn free_overdue(call: &Call, store: &Store) {
+    match store.free_overdue(&call.fs, call.config.discarded.value) {
+        Ok(freed) if freed.is_empty() => {}
+        Ok(freed) => {
+            for id in &freed {
+                let entry = log::Entry::new("prune --discarded", id, 0, "done", 0);
+                call.note_in_log(store, &entry);
+            }
+            let ids = freed.iter().map(Id::tail).collect::<Vec<_>>().join(", ");
+            call.out.note(text::filled(&format!("what was discarded before is freed (retention.discarded): {ids}")));
+        }
+        Err(error) => call.out.warn(format_args!("what was discarded before could not be freed: {error}")),
+    }
+}
+
+fn finished(call: &Call, acted: Result<(), Problem>, done: &Done) -> Result<Ended, Problem> {
     if !call.out.is_text() {
         if acted.is_ok() || !done.discarded.is_empty() {
             call.out.document(done);
@@ -273,20 +315,33 @@ fn say(call: &Call, done: &Done, is_whole: bool) {
     }
     let sum = |of: fn(&Discarded) -> u64| done.discarded.iter().map(of).sum::<u64>();
     let (changes, bytes) = (text::count(sum(|d| d.changes), "change"), text::bytes(sum(|d| d.bytes)));
+    let steps = sum(|d| d.steps);
+    let changes = if steps > 0 { format!("{changes}, {}", text::count(steps, "step")) } else { changes };
+    let cut_off = done.discarded.iter().any(|d| d.uncollected);
+    let changes = if cut_off { format!("{changes}, and what a run changed that was cut off") } else { changes };
     let (is, would) = if done.dry_run { (" would be", " would be") } else { (" is", "") };
-    let at_heads = with_steps(done.steps, sum(|d| d.changes), done.discarded.len());
-    let changes = if done.steps == 0 { changes } else { at_heads };
-    match &done.discarded[..] {
+    let is_freed = done.discarded.first().is_some_and(|first| first.until.is_none());
+    let discarded = if is_freed { "freed, and nothing brings it back" } else { "discarded" };
+    let whose = match &done.discarded[..] {
         [] if done.skipped.is_empty() && is_whole => {
             let place = if call.is_far { "on this machine" } else { "in this project" };
             call.out.note(format_args!("no pending session {place}: nothing to discard"));
+            return;
         }
-        [] => {}
-        [one] => call.out.note(format_args!("session {}{is} discarded: {changes}, {bytes}", one.session)),
+        [] => return,
+        [one] => {
+            call.out.note(format_args!("session {}{is} {discarded}: {changes}, {bytes}", one.session));
+            one.session.tail()
+        }
         many => {
             let sessions = text::count(many.len() as u64, "session");
-            call.out.note(format_args!("{sessions}{would} discarded: {changes}, {bytes}"));
+            call.out.note(format_args!("{sessions}{would} {discarded}: {changes}, {bytes}"));
+            "ID"
         }
+    };
+    if let Some(until) = done.discarded[0].until.filter(|_| !done.dry_run) {
+        let undo = command(format_args!("undo {whose}"));
+        call.out.note(format_args!("to have it again, until {}: {undo}", text::day(until)));
     }
 }
 

@@ -1,12 +1,13 @@
 //! `discard ID PATH…`: what is chosen leaves the session, and the rest is held as before.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
 use super::problem::Problem;
 use super::which::Want;
-use super::{Call, Ended, place, text};
+use super::{Call, Ended, args, place, text};
 use crate::capture::choice::{choose, may_choose};
 use crate::capture::chosen::Choice;
 use crate::engine::choose::{self, Rules};
@@ -22,11 +23,9 @@ use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::state::State;
 
-/// `{"schema":2,"session":…,"step?":n,"discarded":[…],"notes":[…],"left":n,"dry_run":…}`.
 #[derive(Serialize)]
 struct Document<'a> {
     session: &'a Id,
-    /// The step that it became.
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<u32>,
     /// The paths whose changes the session holds no more.
@@ -86,41 +85,44 @@ fn neither(session: &Session, changes: &Changes, word: &std::path::Path, path: &
 }
 
 /// Takes what lies at and below `paths` out of a session.
-pub fn discard(call: &Call, key: &str, paths: &[AbsPath], dry_run: bool) -> Result<Ended, Problem> {
+pub fn discard(call: &Call, key: &str, paths: &[AbsPath], args: &args::Discard) -> Result<Ended, Problem> {
     let (store, mut session) = call.locked(key, Want::Discard)?;
     may_choose(&session)?;
     let changes = session.changes()?;
     let choose::Choice { chosen, notes } = chosen(&session, &changes, paths)?;
-    let out = chosen.iter().map(|i| Choice::out(&session, &changes.list[*i])).collect::<Result<Vec<_>, _>>()?;
-    let words = paths.iter().map(|path| path.as_bytes().to_vec()).collect();
-    take_out(call, store, &mut session, Out { choices: out, notes, words, dry_run })
+    let left = chosen.iter().map(|i| changes.list[*i].path.clone()).collect();
+    let words = args.paths.iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect();
+    take_out(call, store, &mut session, Out { choices: Vec::new(), left, notes, words, args })
 }
 
 /// Changes, or parts of them, that leave a session.
-pub struct Out {
-    /// The object that the session holds at each path then.
+pub struct Out<'a> {
+    /// The files of which it holds something else then.
     pub choices: Vec<Choice>,
-    /// For people.
+    /// The paths of which it holds nothing then.
+    pub left: Vec<AbsPath>,
     pub notes: Vec<String>,
     /// The words behind the session, for the list of steps.
     pub words: Vec<Vec<u8>>,
-    /// True to say what would be done.
-    pub dry_run: bool,
+    /// The call.
+    pub args: &'a args::Discard,
 }
 
 /// Takes changes, or parts of them, out of a session.
-pub fn take_out(call: &Call, store: &Store, session: &mut Locked, out: Out) -> Result<Ended, Problem> {
-    let Out { choices, notes, words, dry_run } = out;
-    let discarded: Vec<AbsPath> = choices.iter().map(|choice| choice.path.clone()).collect();
+pub fn take_out(call: &Call, store: &Store, session: &mut Locked, out: Out<'_>) -> Result<Ended, Problem> {
+    let Out { choices, left: leaves, notes, words, args: &args::Discard { dry_run, ref message, .. } } = out;
+    let mut discarded: Vec<AbsPath> = choices.iter().map(|choice| choice.path.clone()).chain(leaves.iter().cloned()).collect();
+    discarded.sort();
     let all = session.header.counts.changes;
-    let gone = choices.iter().filter(|choice| choice.is_none()).count() as u64;
+    let gone = (choices.iter().filter(|choice| choice.is_none()).count() + leaves.len()) as u64;
     let (mut left, mut step) = (all - gone, None);
     if !dry_run {
         ask(call, session, discarded.len(), all)?;
         interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
         let _noting = interrupt::note(Asked::GoesOn);
         let words = self::words(session, words);
-        let made = choose(&call.fs, store, session, words, choices)?;
+        session.for_reason(message.as_deref());
+        let made = choose(&call.fs, store, session, words, (choices, leaves))?;
         (left, step) = (made.changes, made.step);
         note(call, store, session, discarded.len() as u64);
     }
@@ -159,13 +161,13 @@ fn words(session: &Session, words: Vec<Vec<u8>>) -> Vec<Arg> {
 
 fn note(call: &Call, store: &Store, session: &Locked, paths: u64) {
     let entry = log::Entry::new("discard paths", session.id(), session.header.generation, "done", paths);
-    call.note_in_log(store, &entry.of(&session.header));
+    call.note_in_log(store, &entry.of_act(&session.header));
 }
 
 fn say(call: &Call, document: &Document) {
     let Document { session, step, discarded, notes, left, dry_run } = document;
     notes.iter().for_each(|note| call.out.note(note));
-    let limit = call.out.limit(false);
+    let limit = call.out.limit();
     discarded.iter().take(limit).for_each(|path| call.out.say(format_args!("discarded {}", call.out.shown(path))));
     if let Some(more) = discarded.len().checked_sub(limit).filter(|more| *more > 0) {
         call.out.say(text::more(more, &command(format_args!("discard {} PATH -v lists all", session.tail()))));

@@ -15,7 +15,6 @@ use crate::error::{Kind, command};
 use crate::session::run::Coverage;
 use ways::{Verdict, Way};
 
-/// `{"schema":2,"here":{…},"ways":[…],"run":{…},"run_in":{…},"findings":[…],"coverage":[…]}`.
 #[derive(Serialize)]
 struct Document<'a> {
     here: Surroundings<'a>,
@@ -63,7 +62,6 @@ struct Row<'a> {
     remedy: Option<&'a str>,
 }
 
-/// All that was found.
 struct Found {
     here: Here,
     tried: Tried,
@@ -86,7 +84,7 @@ pub fn doctor(call: &Call, args: &args::Doctor) -> Result<Ended, Problem> {
     }
     let found = look(call)?;
     if call.out.is_text() {
-        found.print(call, args.all || call.out.is_verbose());
+        found.print(call, call.out.is_verbose());
     } else {
         call.out.document(&found.document());
     }

@@ -11,14 +11,16 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Parser;
 use rustix::process::Signal;
 
 use super::Ended;
 use super::args::{self, Cli, Global, Verb};
+use super::place::own_program;
 use super::problem::Problem;
 use crate::diff::shown::Names;
-use crate::error::{At, Error, Kind};
+use crate::error::{Error, Kind};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
@@ -44,14 +46,13 @@ impl Door {
     pub fn open(fs: &Fs, store: &Store, id: &Id, own: &AbsPath) -> Result<Self, Problem> {
         let dir = Dir::open(own.as_path()).map_err(Error::from)?;
         let listener = fs.listen(dir.at(NAME)).map_err(Error::from)?;
-        let program = std::env::current_exe().at("find", "recant's own program").map_err(Error::from)?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(own_program()?);
         command
             .args(["far", "--door", id.as_str(), "--parent", &std::process::id().to_string()])
             .env("RECANT_STORE", store.path.as_path())
             .env_remove("RECANT_HOST");
         command.stdin(Stdio::from(OwnedFd::from(listener))).stdout(Stdio::null()).stderr(Stdio::null());
-        let answers = command.spawn().at("start", "the process that answers inside the run").map_err(Error::from)?;
+        let answers = command.spawn().context("cannot start the process that answers inside the run")?;
         Ok(Self { answers })
     }
 }
@@ -139,8 +140,8 @@ fn shows(cli: &Cli, id: &str) -> bool {
         return false;
     }
     let named = match cli.verb() {
-        Verb::Show(args::Show { id, paths: _, all: _ }) => id,
-        Verb::Steps(args::Steps { id, all: _, page: args::Page { brief: _, after: _ } }) => id,
+        Verb::Show(args::Show { id, paths: _ }) => id,
+        Verb::Steps(args::Steps { id, page: args::Page { brief: _, after: _ } }) => id,
         Verb::Diff(args) => {
             let args::Diff {
                 id,
@@ -155,9 +156,9 @@ fn shows(cli: &Cli, id: &str) -> bool {
                 brief: _,
                 after: _,
             } = args;
-            let args::Much { stat: _, name_only: _, all: _, html: _, output, form } = much;
+            let args::Much { stat: _, name_only: _, all: _, html: _, form } = much;
             let args::Form { word_diff: _, unified: _, ignore_space: _, tool } = form;
-            if with.is_some() || output.is_some() || tool.is_some() {
+            if with.is_some() || tool.is_some() {
                 return false;
             }
             id

@@ -9,6 +9,9 @@ use crate::error::Kind;
 pub fn main() -> ExitCode {
     crate::fs::memory::tell_when_short();
     crate::fs::lease::ignore_what_would_end_it();
+    if super::complete::is_answered() {
+        return ExitCode::SUCCESS;
+    }
     match super::run(std::env::args_os()) {
         Ended::Done => ExitCode::SUCCESS,
         Ended::With(kind) => status(kind).into(),

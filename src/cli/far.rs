@@ -54,7 +54,6 @@ fn by_sudo(status: u8) -> Ended {
     }
 }
 
-/// Replaces this process by the verb.
 fn on_terminal(word: &str) -> Ended {
     let request = match Request::from_word(word) {
         Ok(request) => request,
@@ -175,7 +174,6 @@ impl Near {
         format!("{}:{}:{}", digits(&self.color), digits(&self.terminals), self.reached)
     }
 
-    /// Reads what [`Near::word`] wrote.
     pub fn read(word: &str) -> Self {
         let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0').collect();
         let mut parts = word.splitn(3, ':');

@@ -27,7 +27,6 @@ pub enum Aim<'a> {
 
 /// The session of a run.
 pub struct Begun {
-    /// The session, locked.
     pub session: Locked,
     /// It was begun for this run, and is removed if the run leaves nothing in it.
     pub fresh: bool,
@@ -103,7 +102,7 @@ fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Id>, Problem> {
         let found = named().filter(keeps_name).find(|header| scope.tells(store, header) != Some(false));
         return Ok(found.map(|header| header.id.clone()));
     }
-    match store.find(key, |header| Want::GoOn.fits(store, header)) {
+    match store.find(key, |header| Want::GoOn.fits(header)) {
         Ok(id) => Ok(Some(id)),
         Err(error) if error.is_unknown() || error.reason() == Some(&Reason::BadKey) => match id::check_name(key) {
             Ok(()) => Ok(None),
@@ -133,6 +132,7 @@ fn take_up(call: &Call, store: &Store, id: &Id, wait: Duration) -> Result<Begun,
     }
     let in_memory = session.run()?.is_some_and(|run| run.in_memory);
     refuse(&session.header, in_memory, Want::GoOn)?;
+    super::guard::refuse_in_a_persons(call, &session)?;
     Ok(Begun { session, fresh: false, told: false })
 }
 
@@ -199,7 +199,10 @@ fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str, String)> {
         }
         Status::Committed => Some(("it is committed", another())),
         Status::RolledBack => Some(("it is rolled back", another())),
-        Status::Discarded => Some(("it is discarded", another())),
+        Status::Discarded => {
+            let (why, remedy) = header.why_discarded();
+            Some((why, remedy.map_or_else(another, |remedy| format!("{remedy}; {}", another()))))
+        }
         Status::Running => Some(("a command is running in it", another())),
     }
 }

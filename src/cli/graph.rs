@@ -5,7 +5,6 @@ use std::collections::HashSet;
 /// A line of the drawing.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Its columns.
     pub graph: String,
     /// The number of the step that it is about; `None` for a line that only joins columns.
     pub n: Option<u32>,

@@ -12,15 +12,18 @@ use super::by;
 use super::problem::Problem;
 use super::which::{self, Want};
 use crate::config::AgentCommit;
-use crate::error::shell_word;
+use crate::error::{command, shell_word};
+use crate::session::header::Origin;
 use crate::session::id::Id;
+use crate::session::opened::Session;
 
 /// Refuses what only a person may decide, if an agent calls. `words`: the arguments of the call, without the
 /// program's name. `elsewhere`: they are for another machine.
 pub fn refuse(call: &Call, verb: &Verb, words: &[OsString], elsewhere: bool) -> Result<(), Problem> {
     let (Some(variable), Some(session)) = (limited(call), decided(verb, elsewhere)) else { return Ok(()) };
     // The sessions of another machine are not known here.
-    let session = session.filter(|_| !elsewhere).and_then(|(key, want)| Some((key, which::meant(call, key, want)?)));
+    let session =
+        session.filter(|_| !elsewhere).and_then(|(key, want)| Some((key, exactly(call, &which::meant(call, key, want)?, want))));
     let words = asking(verb, words, elsewhere, call);
     Err(refused(variable, &typed(words, session)))
 }
@@ -38,22 +41,53 @@ pub fn refused(variable: &str, command: &str) -> Problem {
     Problem::refused(message).remedy(format!("in a terminal of your own: {command}"))
 }
 
+/// Refuses that an agent drops a session in which a person made something.
+pub fn refuse_a_persons(call: &Call, session: &Session) -> Result<(), Problem> {
+    let Some(variable) = limited(call) else { return Ok(()) };
+    let is_all_by_agents = match &session.header.steps {
+        None => session.header.by.is_some(),
+        Some(_) => session.steps()?.steps.iter().all(|step| step.by.is_some() || step.chosen),
+    };
+    if is_all_by_agents {
+        return Ok(());
+    }
+    let (tail, typed) = (session.id().tail(), command(format_args!("discard {}", session.id().tail())));
+    let message = format!("an agent calls ({variable} is set): a person made some of session {tail}");
+    Err(Problem::refused(message).remedy(format!("in a terminal of your own: {typed}")))
+}
+
+/// Refuses that an agent goes on in a session that a person began, or changes its name or its step.
+pub fn refuse_in_a_persons(call: &Call, session: &Session) -> Result<(), Problem> {
+    let Some(variable) = limited(call) else { return Ok(()) };
+    if session.header.maker.is_some() {
+        return Ok(());
+    }
+    let (tail, fork) = (session.id().tail(), command(format_args!("fork {}", session.id().tail())));
+    let message = format!("an agent calls ({variable} is set): a person began session {tail}");
+    let remedy = match session.header.origin {
+        Origin::Captured => format!("{fork} begins one of your own as it is"),
+        Origin::Staged => command("session new begins one of your own"),
+    };
+    Err(Problem::refused(message).remedy(remedy))
+}
+
 /// For a verb that only a person may call: the word that names its session, if one does. `None` for any other verb. A person's verbs change
 /// real files, or end the way back.
 fn decided(verb: &Verb, elsewhere: bool) -> Option<Option<(&str, Want)>> {
     match verb {
         Verb::Commit(args) if !args.what.dry_run => Some(Some((&args.what.id, Want::Commit))),
         Verb::Rollback(args) if !args.what.dry_run => Some(Some((&args.what.id, Want::RollBack))),
-        Verb::Undo(args) if !args.0.what.dry_run => Some(Some((&args.0.what.id, Want::RollBack))),
-        Verb::Redo(args) if !args.what.dry_run => Some(Some((&args.what.id, Want::Redo))),
+        // Here it refuses by itself: an agent may take back what it did to its own held sessions.
+        Verb::Undo(args) if !args.dry_run && elsewhere => Some(None),
+        Verb::Redo(args) if !args.dry_run => Some(args.id.as_deref().map(|id| (id, Want::Redo))),
         Verb::Confirm(args) if !args.watch => Some(Some((&args.id, Want::Confirm))),
         Verb::Snapshot { verb: SnapshotVerb::Restore(args) } if !args.dry_run => Some(None),
         Verb::Agent { verb: AgentVerb::Undo(args) } if !args.dry_run => Some(None),
         Verb::Agent { verb: AgentVerb::Install(args) | AgentVerb::Uninstall(args) } if !args.dry_run => Some(None),
         Verb::Snapshot { verb: SnapshotVerb::Create(args) } if args.keep.is_some() => Some(None),
         Verb::Prune(args) if !args.dry_run => Some(None),
-        // A session that the agent names is its own, as far as can be told; `--all` drops a person's too.
-        Verb::Discard(args) if args.all => Some(None),
+        // One that it names has to be its own: [`refuse_a_persons`].
+        Verb::Discard(args) if args.all || args.now => Some(None),
         // Alone it ends what was begun; these options decide about what somebody did since.
         Verb::Recover(args) if args.undo || args.finish || args.give_up_unmounted => Some(None),
         Verb::Run(args) if args.commit => Some(None),
@@ -81,17 +115,26 @@ fn asking(verb: &Verb, words: &[OsString], elsewhere: bool, call: &Call) -> Vec<
     words
 }
 
+/// The word for a session that a person is to type: to commit it, with the step at which it stands now, as an agent may add another.
+fn exactly(call: &Call, id: &Id, want: Want) -> String {
+    let session = call.store().ok().flatten().and_then(|store| store.session(id).ok());
+    match session.filter(|session| want == Want::Commit && session.header.origin == Origin::Captured) {
+        Some(session) => format!("{}@{}", id.tail(), session.header.head()),
+        None => id.tail().to_owned(),
+    }
+}
+
 /// The call as a person would type it, with the session's id: by then the word that names it may mean another session.
-fn typed(mut words: Vec<OsString>, session: Option<(&str, Id)>) -> String {
+fn typed(mut words: Vec<OsString>, session: Option<(&str, String)>) -> String {
     // `--far` and its value come from the near side, not from the person.
     if let Some(at) = words.iter().position(|word| word == "--far") {
         words.drain(at..words.len().min(at + 2));
     }
     if let Some((key, id)) = session {
         match words.iter_mut().find(|word| *word == key) {
-            Some(word) => *word = id.tail().into(),
+            Some(word) => *word = id.into(),
             // `undo` alone.
-            None => words.push(id.tail().into()),
+            None => words.push(id.into()),
         }
     }
     let line: Vec<_> = words.iter().map(|word| shell_word(word.as_bytes())).collect();

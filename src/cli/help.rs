@@ -7,35 +7,21 @@ use clap::{Command, CommandFactory, FromArgMatches};
 
 use super::args::Cli;
 
-/// Verbs of one purpose.
-pub struct Group {
-    /// The purpose.
-    pub title: &'static str,
+struct Group {
+    title: &'static str,
     /// The names of the verbs, in the order of the help.
-    pub verbs: &'static [&'static str],
+    verbs: &'static [&'static str],
     /// More rows, which are no verbs: a call, and what it does.
-    pub calls: &'static [(&'static str, &'static str)],
-    /// True if the short help describes each verb; else it only names them.
-    told_in_short: bool,
+    calls: &'static [(&'static str, &'static str)],
 }
 
 /// All visible verbs, each in one group.
-pub const GROUPS: [Group; 7] = [
-    Group { title: "Hold", verbs: &["run", "shell", "rewind", "fork", "session"], calls: &[], told_in_short: true },
-    Group {
-        title: "Look",
-        verbs: &["list", "show", "steps", "diff", "review", "cat", "status", "log"],
-        calls: &[],
-        told_in_short: true,
-    },
-    Group {
-        title: "Make real and take back",
-        verbs: &["commit", "confirm", "rollback", "undo", "redo", "discard"],
-        calls: &[],
-        told_in_short: true,
-    },
-    Group { title: "Snapshots", verbs: &["snapshot"], calls: &[], told_in_short: true },
-    Group { title: "Agents on the real tree", verbs: &["agent", "hook", "mcp"], calls: &[], told_in_short: false },
+const GROUPS: [Group; 7] = [
+    Group { title: "Hold", verbs: &["run", "shell", "rewind", "fork", "session"], calls: &[] },
+    Group { title: "Look", verbs: &["list", "show", "steps", "diff", "review", "cat", "status", "log"], calls: &[] },
+    Group { title: "Make real and take back", verbs: &["commit", "confirm", "rollback", "undo", "redo", "discard"], calls: &[] },
+    Group { title: "Snapshots", verbs: &["snapshot"], calls: &[] },
+    Group { title: "Agents on the real tree", verbs: &["agent", "hook", "mcp"], calls: &[] },
     Group {
         title: "Other machines",
         verbs: &[],
@@ -44,18 +30,9 @@ pub const GROUPS: [Group; 7] = [
             ("session export", "print a session as a stream, for another machine"),
             ("session import", "take a session out of such a stream"),
         ],
-        told_in_short: true,
     },
-    Group {
-        title: "Upkeep",
-        verbs: &["checkpoint", "recover", "prune", "doctor", "config", "completions", "man"],
-        calls: &[],
-        told_in_short: false,
-    },
+    Group { title: "Upkeep", verbs: &["checkpoint", "recover", "prune", "doctor", "config", "completions", "man"], calls: &[] },
 ];
-
-/// Names the place of the options that a verb's own help leaves out.
-pub const ELSEWHERE: &str = "Options of all verbs: recant --help";
 
 /// Reads a call. Errors: clap's; a request for help is one of them.
 pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
@@ -64,22 +41,16 @@ pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
         Err(error) if error.kind() != ErrorKind::DisplayVersion => {}
         done => return done,
     }
-    // The length that is asked for. The two kinds of help of clap differ in form, too.
-    let length = if args.iter().any(|word| word == "-h") { Length::Short } else { Length::Long };
-    let mut matches = command(length).try_get_matches_from(args)?;
-    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command(length)))
+    let mut matches = command().try_get_matches_from(args)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command()))
 }
 
-/// The parser's command line, with recant's own help of this length.
-fn command(length: Length) -> Command {
+/// The parser's command line, with recant's own help.
+fn command() -> Command {
     let command = definition();
-    let rest = match length {
-        Length::Short => "",
-        Length::Long => "\n\n{all-args}{after-help}",
-    };
-    let verbs = verbs(&command, length);
+    let verbs = verbs(&command);
     command
-        .help_template(format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{verbs}{rest}"))
+        .help_template(format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{verbs}\n\n{{all-args}}{{after-help}}"))
         // The template lists them.
         .mut_subcommands(|verb| with_template(verb).hide(true))
         .override_usage("recant [OPTIONS] [VERB]")
@@ -102,62 +73,23 @@ fn without(verb: Command, globals: &[clap::Arg]) -> Command {
 
 /// A verb whose help tells where the options of all verbs are.
 fn with_template(verb: Command) -> Command {
-    let has_args = verb.get_arguments().any(|arg| !arg.is_hide_set()) || verb.has_subcommands();
-    let args = if has_args { "{all-args}\n\n" } else { "" };
-    let template = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{args}{ELSEWHERE}{{after-help}}");
-    let verb = match verb.get_after_help().map(ToString::to_string) {
-        Some(text) => verb.after_help(unfilled(&text)),
-        None => verb,
-    };
-    verb.help_template(template).disable_help_subcommand(true).mut_subcommands(with_template)
-}
-
-/// Text with each paragraph on one line, which clap fills to the terminal's width. Indented lines stay.
-fn unfilled(text: &str) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for line in text.lines() {
-        let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
-        match lines.last_mut() {
-            Some(before) if is_prose(before) && !line.is_empty() && !line.starts_with(' ') => {
-                before.push(' ');
-                before.push_str(line);
-            }
-            _ => lines.push(line.to_owned()),
-        }
-    }
-    lines.join("\n")
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Length {
-    Short,
-    Long,
+    let args = if verb.get_arguments().any(|arg| !arg.is_hide_set()) || verb.has_subcommands() { "{all-args}\n\n" } else { "" };
+    let template = "{about-with-newline}\n{usage-heading} {usage}\n\n";
+    let verb = verb.help_template(format!("{template}{args}Options of all verbs: recant --help{{after-help}}"));
+    verb.disable_help_subcommand(true).mut_subcommands(with_template)
 }
 
 /// The verbs by group, a line each.
-fn verbs(command: &Command, length: Length) -> String {
+fn verbs(command: &Command) -> String {
     let style = command.get_styles().get_header();
-    let mut text = String::new();
-    for Group { title, verbs, calls, told_in_short } in &GROUPS {
-        text.push_str(&format!("{style}{title}:{style:#}\n"));
-        if length == Length::Short && !told_in_short {
-            text.push_str(&format!("  {}\n", verbs.join(", ")));
-            continue;
-        }
-        let about =
-            |verb: &&str| command.find_subcommand(verb).and_then(Command::get_about).cloned().unwrap_or_default().to_string();
-        let rows =
-            verbs.iter().map(|verb| (*verb, about(verb))).chain(calls.iter().map(|(call, what)| (*call, (*what).to_owned())));
+    let about = |verb| command.find_subcommand(verb).and_then(Command::get_about).cloned().unwrap_or_default().to_string();
+    let group = |Group { title, verbs, calls }: &Group| {
+        let rows = verbs.iter().map(|verb| (*verb, about(verb))).chain(calls.iter().map(|(call, what)| (*call, (*what).into())));
         let width = if calls.is_empty() { 11 } else { 14 };
-        rows.for_each(|(call, what)| text.push_str(&format!("  {call:width$}  {what}\n")));
-        if length == Length::Long {
-            text.push('\n');
-        }
-    }
-    if length == Length::Short {
-        text.push_str("\nOptions of all verbs, examples, exit statuses: recant --help\nA verb's own: recant help VERB");
-    }
-    text.trim_end().to_owned()
+        let rows: String = rows.map(|(call, what)| format!("  {call:width$}  {what}\n")).collect();
+        format!("{style}{title}:{style:#}\n{rows}")
+    };
+    GROUPS.iter().map(group).collect::<Vec<_>>().join("\n").trim_end().to_owned()
 }
 
 #[cfg(test)]
@@ -198,16 +130,13 @@ mod tests {
         let (mut verbs, mut options) = (Vec::new(), Vec::new());
         called(&Cli::command(), "", &mut verbs, &mut options);
         println!("{}\n{}", verbs.join("\n"), options.join("\n"));
-        assert_eq!((verbs.len(), options.len()), (52, 181));
+        assert_eq!((verbs.len(), options.len()), (52, 160));
     }
 
     #[test]
     fn a_row_of_the_help_fits_a_line() {
-        for line in [Length::Short, Length::Long]
-            .iter()
-            .flat_map(|length| verbs(&Cli::command(), *length).lines().map(str::to_owned).collect::<Vec<_>>())
-        {
-            let plain = anstream::adapter::strip_str(&line).to_string();
+        for line in verbs(&Cli::command()).lines() {
+            let plain = anstream::adapter::strip_str(line).to_string();
             assert!(plain.len() <= 80, "{plain}");
         }
     }

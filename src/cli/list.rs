@@ -18,6 +18,7 @@ use crate::session::change::Changes;
 use crate::session::header::{Checkpoint, Header, Left, Origin};
 use crate::session::id::Id;
 use crate::session::opened::Session;
+use crate::session::run::Failed;
 use crate::session::store::{Broken, Store};
 use crate::tree::time;
 
@@ -27,13 +28,13 @@ pub struct SessionRow<'a> {
     id: &'a Id,
     name: Option<&'a str>,
     status: &'static str,
-    /// It came from another store.
     imported: bool,
     /// Its run has ended and waits to be collected.
     ended: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<Failed>,
     /// Its content may not have reached the disk.
     unsynced: bool,
-    /// It has a journal.
     interrupted: bool,
     /// The paths where an interrupted operation could not be taken back.
     left: &'a [Left],
@@ -67,6 +68,7 @@ impl<'a> SessionRow<'a> {
             status: standing.word,
             imported: standing.imported,
             ended: standing.ended,
+            failed: standing.failed,
             unsynced: standing.unsynced,
             interrupted: standing.interrupted,
             left: &header.left,
@@ -91,18 +93,11 @@ impl<'a> SessionRow<'a> {
 /// A session that cannot be read.
 #[derive(Debug, Serialize)]
 pub struct Damaged<'a> {
-    /// Its directory's name.
     pub id: &'a str,
-    /// The damage.
     pub why: &'a str,
 }
 
 impl<'a> Damaged<'a> {
-    /// A session whose damage was reported.
-    pub fn new(id: &'a str, why: &'a str) -> Self {
-        Self { id, why }
-    }
-
     /// Warns of each damaged session, and returns them all.
     pub fn say_all(call: &Call, broken: &'a [Broken]) -> Vec<Self> {
         for session in broken {
@@ -121,7 +116,6 @@ pub fn shown(name: &str) -> String {
     crate::fs::path::Shown(name.as_bytes()).to_string()
 }
 
-/// `{"schema":2,"project":…,"sessions":[…],"more":n,"elsewhere":n,"damaged":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     /// The project of the sessions; `null` for those of all projects.
@@ -134,7 +128,6 @@ struct Whole<'a> {
     damaged: &'a [Damaged<'a>],
 }
 
-/// A session that is listed.
 struct Listed {
     header: Header,
     standing: Standing,
@@ -151,7 +144,6 @@ struct Found {
     broken: Vec<Broken>,
 }
 
-/// Lists sessions.
 pub fn list(call: &Call, args: &args::List) -> Result<Ended, Problem> {
     let scope = scope(call, args)?;
     let mut found = match call.store()? {
@@ -159,7 +151,7 @@ pub fn list(call: &Call, args: &args::List) -> Result<Ended, Problem> {
         Some(store) => find(call, store, args, &scope)?,
     };
     let damaged = Damaged::say_all(call, &found.broken);
-    let limit = args.limit.unwrap_or(if call.out.is_text() { call.out.limit(false) } else { 0 });
+    let limit = args.limit.unwrap_or(if call.out.is_text() { call.out.limit() } else { 0 });
     let (shown, more) = if limit == 0 { (found.listed.len(), 0) } else { cut(found.listed.len(), limit) };
     found.listed.truncate(shown);
     if call.out.is_text() {
@@ -180,14 +172,11 @@ pub fn list(call: &Call, args: &args::List) -> Result<Ended, Problem> {
 
 /// The scope of the listing: this project, unless `--all` or a path asks for others.
 fn scope(call: &Call, args: &args::List) -> Result<Scope, Problem> {
-    if args.all || args.path.is_some() && !args.here {
+    if args.all || args.path.is_some() {
         return Ok(Scope::everywhere());
     }
-    match Scope::of(call) {
-        // The project is unknown: nothing is left out.
-        Err(_) if !args.here => Ok(Scope::everywhere()),
-        scope => scope,
-    }
+    // The project is unknown: nothing is left out.
+    Ok(Scope::of(call).unwrap_or_else(|_| Scope::everywhere()))
 }
 
 /// Finds the sessions, newest first. Reads headers alone if no path is given, and the changes of commands that run.
@@ -239,7 +228,6 @@ fn find(call: &Call, store: &Store, args: &args::List, scope: &Scope) -> Result<
     Ok(found)
 }
 
-/// The command that lists them all.
 fn again(args: &args::List) -> String {
     command(format_args!("list{} --limit 0", filters(args)))
 }
@@ -248,9 +236,6 @@ fn filters(args: &args::List) -> String {
     let mut text = String::new();
     if args.all {
         text.push_str(" --all");
-    }
-    if args.here {
-        text.push_str(" --here");
     }
     if !args.status.is_empty() {
         let words: Vec<&str> = args.status.iter().map(|status| status.word()).collect();
@@ -277,7 +262,7 @@ fn say(call: &Call, args: &args::List, scope: &Scope, found: &Found) {
             if *elsewhere == 0 {
                 call.out.note(none);
             } else {
-                let filters = filters(args).replace(" --here", "");
+                let filters = filters(args);
                 call.out.note(format_args!(
                     "{none}; {} elsewhere: {}",
                     text::grouped(*elsewhere as u64),
@@ -287,7 +272,7 @@ fn say(call: &Call, args: &args::List, scope: &Scope, found: &Found) {
         }
         (None, true) => call.out.note("no sessions that fit"),
         (Some(_), false) if *elsewhere > 0 => {
-            let filters = filters(args).replace(" --here", "");
+            let filters = filters(args);
             let elsewhere = text::grouped(*elsewhere as u64);
             call.out
                 .note(format_args!("{elsewhere} more{fits} in other projects: {}", command(format_args!("list --all{filters}"))));

@@ -17,9 +17,11 @@ use crate::diff::shown::cut;
 use crate::error::{Kind, command};
 use crate::fs::dir::Time;
 use crate::fs::path::{AbsPath, is_unfit};
+use crate::session::act::Purpose;
 use crate::session::id::Id;
 use crate::session::log::{self, About, Entry, Log};
 use crate::session::store::Store;
+use crate::session::undo::{Acts, Deed};
 use crate::tree::time;
 
 /// An entry in JSON: docs/json.md.
@@ -32,6 +34,10 @@ struct Row<'a> {
     generation: u64,
     result: &'a str,
     paths: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    act: Option<u64>,
+    #[serde(flatten)]
+    purpose: &'a Purpose,
     #[serde(flatten)]
     about: &'a About,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +55,7 @@ struct RestoreRow<'a> {
 
 impl<'a> Row<'a> {
     fn of(entry: &'a Entry) -> Self {
-        let Entry { time, verb, session, generation, result, paths, restore, notes, about } = entry;
+        let Entry { time, verb, session, generation, result, paths, act, purpose, restore, notes, about } = entry;
         let restore = restore.as_ref();
         Self {
             time: *time,
@@ -58,6 +64,8 @@ impl<'a> Row<'a> {
             generation: *generation,
             result,
             paths: *paths,
+            act: *act,
+            purpose,
             about,
             restore: restore.map(|asked| RestoreRow { directory: &asked.directory, snapshot: asked.snapshot, only: &asked.only }),
             notes,
@@ -65,21 +73,18 @@ impl<'a> Row<'a> {
     }
 }
 
-/// `{"schema":2,"entries":[…],"unreadable":n}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     entries: &'a [Row<'a>],
     unreadable: usize,
 }
 
-/// `{"schema":2,"lines":n,"unreadable":[…]}`.
 #[derive(Serialize)]
 struct Verified<'a> {
     lines: u64,
     unreadable: &'a [u64],
 }
 
-/// Shows the log.
 pub fn log(call: &Call, args: &args::Log) -> Result<Ended, Problem> {
     let word = match &args.what[..] {
         [word] => word.to_str().filter(|word| !word.contains('/') && !matches!(*word, "." | "..")),
@@ -96,7 +101,7 @@ pub fn log(call: &Call, args: &args::Log) -> Result<Ended, Problem> {
     }
     let Some(store) = call.store()? else {
         word.map(|key| call.store_with(key)).transpose()?;
-        return if args.verify { verify(call, &Log::default(), "") } else { print(call, &[], None, args) };
+        return if args.verify { verify(call, &Log::default(), "") } else { print(call, &[], &Undone::of(&[]), (None, args)) };
     };
     let file = store.dir.at(b"log.jsonl").to_string();
     let log = log::read(store)?;
@@ -108,9 +113,8 @@ pub fn log(call: &Call, args: &args::Log) -> Result<Ended, Problem> {
         // What no session is called is a path.
         Err(problem) => return touched::touched(call, args, Some(problem)),
     };
-    let filter = Filter::of(call, store, args)?;
-    let asked = args.lines.filter(|_| !args.all);
-    let lines = asked.unwrap_or(usize::MAX);
+    let filter = Filter::of(call, store, args);
+    let lines = args.lines.unwrap_or(usize::MAX);
     let twice = if call.out.is_text() { told_by_another(&log.entries) } else { BTreeSet::new() };
     let is_asked = |entry: &&Entry| {
         of.as_ref().is_none_or(|id| entry.session == *id)
@@ -119,7 +123,7 @@ pub fn log(call: &Call, args: &args::Log) -> Result<Ended, Problem> {
     };
     let chosen: Vec<&Entry> = log.entries.iter().rev().filter(is_asked).take(lines).collect();
     let torn = (!log.torn.is_empty()).then_some(Torn { file, lines: &log.torn });
-    print(call, &chosen, torn, args)
+    print(call, &chosen, &Undone::of(&log.entries), (torn, args))
 }
 
 /// The commits that have another line, which says what for: of turns that were undone, snapshots that were restored, settings that were edited.
@@ -145,7 +149,7 @@ struct Torn<'a> {
 
 /// Numbers of lines for a message; of many the first.
 fn numbers(call: &Call, lines: &[u64]) -> String {
-    let (first, more) = cut(lines.len(), call.out.limit(false));
+    let (first, more) = cut(lines.len(), call.out.limit());
     let mut words: Vec<String> = lines[..first].iter().map(u64::to_string).collect();
     if more > 0 {
         words.push(format!("{} more", text::grouped(more as u64)));
@@ -161,7 +165,7 @@ fn verify(call: &Call, log: &Log, file: &str) -> Result<Ended, Problem> {
         let mut problem =
             Problem::new(Kind::Damaged, format!("{file}: {what} {lines}: not what stood before it when it was written"));
         problem.state = Some("lines before it were changed or removed since, or came from elsewhere".into());
-        return Err(problem.remedy(format!("{} lists what can be read", command("log --all"))));
+        return Err(problem.remedy(format!("{} lists what can be read", command("log -v"))));
     }
     let Log { lines, torn, .. } = log;
     if call.out.is_text() {
@@ -192,11 +196,33 @@ fn log_key(call: &Call, entries: &[Entry], key: &str) -> Result<Id, Problem> {
     }
 }
 
-fn print(call: &Call, entries: &[&Entry], torn: Option<Torn<'_>>, args: &args::Log) -> Result<Ended, Problem> {
+/// The lines that tell of acts which were taken back: by the act's number, or by what it sealed, as a restore has two.
+struct Undone(Vec<Deed>);
+
+impl Undone {
+    fn of(entries: &[Entry]) -> Self {
+        let acts = Acts::of(entries.iter(), &[]);
+        Self(acts.all.iter().filter(|deed| !deed.acted.is_undo() && !acts.stands(deed)).cloned().collect())
+    }
+
+    fn has(&self, entry: &Entry) -> bool {
+        self.0.iter().any(|deed| match entry.act {
+            Some(n) => deed.n == n,
+            None => deed.generation > 0 && (&deed.session, deed.generation) == (&entry.session, entry.generation),
+        })
+    }
+}
+
+fn print(
+    call: &Call,
+    entries: &[&Entry],
+    undone: &Undone,
+    (torn, args): (Option<Torn<'_>>, &args::Log),
+) -> Result<Ended, Problem> {
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
-        let all = args.all || args.lines.is_some();
-        let (first, more) = cut(entries.len(), call.out.limit(all));
+        let limit = if args.lines.is_some() { entries.len() } else { call.out.limit() };
+        let (first, more) = cut(entries.len(), limit);
         let me = rustix::process::geteuid().as_raw();
         let user = |uid: Option<u32>| uid.filter(|uid| *uid != me).map(|uid| format!("user {uid}")).unwrap_or_default();
         let mut rows: Vec<[String; 8]> = entries[..first]
@@ -208,7 +234,7 @@ fn print(call: &Call, entries: &[&Entry], torn: Option<Torn<'_>>, args: &args::L
                     entry.verb.clone(),
                     entry.session.tail().to_owned(),
                     text::count(entry.paths, "path"),
-                    entry.result.clone(),
+                    if undone.has(entry) { "undone".into() } else { entry.result.clone() },
                     if agent.is_empty() { user(entry.about.uid) } else { agent },
                     entry.about.name.clone().unwrap_or_default(),
                     entry.about.command.as_deref().filter(|of| *of != entry.verb).map(shown).unwrap_or_default(),
@@ -224,6 +250,7 @@ fn print(call: &Call, entries: &[&Entry], torn: Option<Torn<'_>>, args: &args::L
             call.out.line(text::within(&line, width));
             // Its paths are already quoted where needed.
             let fit = |note: &String| if note.contains(is_unfit) { shown(note) } else { note.clone() };
+            entry.purpose.reason.iter().for_each(|reason| call.out.line(format_args!("  {reason}")));
             entry.notes.iter().for_each(|note| call.out.line(format_args!("  {}", fit(note))));
         }
         if more > 0 {
@@ -231,8 +258,9 @@ fn print(call: &Call, entries: &[&Entry], torn: Option<Torn<'_>>, args: &args::L
             call.out.line(text::more(more, &again(args, &of)));
         }
         if entries.is_empty() && args.lines != Some(0) {
-            let is_filtered = args.since.is_some() || args.here || args.agent.is_some();
-            call.out.note(if is_filtered { "nothing was done that fits" } else { "nothing was done yet" });
+            let is_filtered = args.since.is_some() || args.agent.is_some();
+            let none = "nothing was done in this project yet; recant log --all is of all";
+            call.out.note(if is_filtered { "nothing was done that fits" } else { none });
         }
     } else {
         let entries: Vec<Row<'_>> = entries.iter().map(|entry| Row::of(entry)).collect();

@@ -2,7 +2,6 @@
 
 use super::Call;
 use super::args;
-use super::problem::Problem;
 use super::scope::Scope;
 use crate::error::{command, shell_word};
 use crate::fs::dir::Time;
@@ -21,12 +20,11 @@ pub struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    /// The conditions of these arguments.
-    ///
-    /// Errors: the project is unknown.
-    pub fn of(call: &Call, store: &'a Store, args: &'a args::Log) -> Result<Self, Problem> {
-        let scope = if args.here { Scope::of(call)? } else { Scope::everywhere() };
-        Ok(Self { store, since: args.since.as_ref().map(|since| since.s), scope, agent: args.agent.as_deref() })
+    /// The conditions of these arguments. Without a working directory they are of all projects.
+    pub fn of(call: &Call, store: &'a Store, args: &'a args::Log) -> Self {
+        let is_named = args.all || !args.what.is_empty();
+        let scope = if is_named { Scope::everywhere() } else { Scope::of(call).unwrap_or_else(|_| Scope::everywhere()) };
+        Self { store, since: args.since.as_ref().map(|since| since.s), scope, agent: args.agent.as_deref() }
     }
 
     /// True if a line of the log is asked for.
@@ -36,7 +34,7 @@ impl<'a> Filter<'a> {
             && [by, made_by].into_iter().any(|by| self.has_agent(by.as_ref()))
             && match cwd {
                 Some(dir) => self.has_place(dir),
-                // A line of an older recant, or of a session whose directory was gone.
+                // A session whose directory was gone.
                 None => {
                     self.scope.project.is_none()
                         || self.store.session(&entry.session).is_ok_and(|session| self.has_session(&session.header))
@@ -71,11 +69,11 @@ pub fn again(args: &args::Log, words: &str) -> String {
     if let Some(since) = &args.since {
         text.push_str(&format!(" --since {}", since.text));
     }
-    if args.here {
-        text.push_str(" --here");
+    if args.all {
+        text.push_str(" --all");
     }
     if let Some(agent) = &args.agent {
         text.push_str(&format!(" --agent {}", shell_word(agent.as_bytes())));
     }
-    command(format!("{text} --all"))
+    command(format!("{text} -v"))
 }

@@ -46,7 +46,6 @@ impl Made {
         Ok(())
     }
 
-    /// The directories.
     pub fn dirs(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().filter(|(_, sort)| *sort == Sort::Directory).map(|(path, _)| &**path)
     }

@@ -4,7 +4,7 @@
 use super::Call;
 use super::problem::{Against, Problem};
 use crate::capture::choice::{choose, may_choose};
-use crate::capture::chosen::{Choice, Content};
+use crate::capture::chosen::Choice;
 use crate::diff::merge::{Both, Onto, onto};
 use crate::diff::sources::Sources;
 use crate::error::{Kind, command};
@@ -36,7 +36,7 @@ pub fn merge(call: &Call, store: &Store, session: &mut Locked, dry_run: bool, pa
             Onto::Merged(both) => {
                 let Both { before, after, content, now } = *both;
                 nows.push(now);
-                choices.push(Choice { path: change.path.clone(), before, after: Some(after), content: Content::Bytes(content) });
+                choices.push(Choice { path: change.path.clone(), before, after, content });
             }
         }
     }
@@ -61,7 +61,7 @@ pub fn merge(call: &Call, store: &Store, session: &mut Locked, dry_run: bool, pa
     // Of these a later merge begins.
     nows.iter().try_for_each(|now| before::keep_bytes(&call.fs, &session.dir, now))?;
     let words = ["recant", "commit", session.id().tail(), "--merge"].map(|word| Arg(word.as_bytes().to_vec()));
-    choose(&call.fs, store, session, words.to_vec(), choices)?;
+    choose(&call.fs, store, session, words.to_vec(), (choices, Vec::new()))?;
     Ok(true)
 }
 

@@ -10,7 +10,6 @@ mod agents;
 mod apply;
 mod args;
 mod asked;
-mod awaited;
 mod bar;
 mod bare;
 mod begun;
@@ -51,7 +50,6 @@ mod misuse;
 mod moving;
 mod out;
 mod outside;
-mod overdue;
 mod parts;
 mod picks;
 mod place;
@@ -65,6 +63,7 @@ mod rewind;
 mod run;
 mod scope;
 mod show;
+mod since;
 mod snapshot;
 mod snapshot_collect;
 mod snapshot_diff;
@@ -79,7 +78,6 @@ mod steps;
 mod text;
 mod touched;
 mod undo;
-mod watcher;
 mod which;
 
 use std::cell::{OnceCell, RefCell};
@@ -98,18 +96,18 @@ use crate::fs::dir::Dir;
 use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
 use crate::session::by::By;
-use crate::session::header::Header;
+use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::opened::{Locked, Session};
+use crate::session::run::Failed;
 use crate::session::store::Store;
-use args::{AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Undo, Verb};
+use args::{AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
 use far::Near;
 use out::{Form, Out};
 use place::Place;
 use problem::Problem;
 use which::Want;
 
-/// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// Done, or nothing to do.
@@ -144,13 +142,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
 fn carry_out(args: Vec<OsString>) -> Ended {
     let cli = match help::parse(&args) {
         Ok(cli) => cli,
-        Err(error) => return misuse::misused(&error, &args),
+        Err(error) => return misuse::misused(error, &args),
     };
     let global = &cli.global;
-    match cli.verb() {
-        Verb::Far(args) => return far::far(args),
-        Verb::Complete(args) => return complete::complete(args),
-        _ => {}
+    if let Verb::Far(args) = cli.verb() {
+        return far::far(args);
     }
     let near = global.far.as_deref().map(Near::read);
     crate::error::set_call(call_options(near.as_ref(), global.store.as_deref()));
@@ -236,8 +232,9 @@ fn effects(verb: &Verb) -> Effects {
     let only_reads = match verb {
         Verb::Commit(args) => args.what.dry_run,
         Verb::Prune(args) => args.dry_run,
-        Verb::Rollback(args) | Verb::Undo(Undo(args)) => args.what.dry_run,
-        Verb::Redo(args) => args.what.dry_run,
+        Verb::Rollback(args) => args.what.dry_run,
+        Verb::Undo(args) => args.dry_run,
+        Verb::Redo(args) => args.dry_run,
         Verb::Session { verb } => matches!(verb, SessionVerb::Export(_)),
         Verb::Snapshot { verb } => match verb {
             SnapshotVerb::Create(_) => false,
@@ -258,7 +255,7 @@ fn effects(verb: &Verb) -> Effects {
         Verb::List(_) | Verb::Show(_) | Verb::Steps(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) => true,
         Verb::Status(_) | Verb::Review(_) => true,
         Verb::Here | Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
-        Verb::Far(_) | Verb::Complete(_) => true,
+        Verb::Far(_) => true,
     };
     if only_reads { Effects::None } else { Effects::Some }
 }
@@ -357,10 +354,10 @@ impl Call {
             Verb::Rewind(args) => rewind::rewind(self, &args),
             Verb::Fork(args) => rewind::fork(self, &args),
             Verb::Commit(args) => parts::commit::commit(self, &args),
-            Verb::Confirm(args) => confirm::confirm(self, &args),
+            Verb::Confirm(args) => confirm::confirm(self, &args, apply::take_back),
             Verb::Rollback(args) => parts::rollback::rollback(self, &args),
-            Verb::Undo(Undo(args)) => undo::undo(self, args),
-            Verb::Redo(args) => apply::redo(self, &args),
+            Verb::Undo(args) => undo::undo(self, &args),
+            Verb::Redo(args) => undo::redo(self, &args),
             Verb::Checkpoint { verb } => match verb {
                 CheckpointVerb::List => checkpoint::list(self),
                 CheckpointVerb::Show(args) => checkpoint::show(self, &args),
@@ -392,12 +389,11 @@ impl Call {
             Verb::Status(args) => status::status(self, &args),
             Verb::Log(args) => log::log(self, &args),
             Verb::Config => config::config(self),
-            Verb::Completions(args) => manual::completions(self, &args),
+            Verb::Completions(args) => complete::completions(self, &args),
             Verb::Man(args) => manual::man(self, &args),
             Verb::Here => bare::here(self),
             // Carried out before there was a call.
             Verb::Far(args) => Ok(far::far(&args)),
-            Verb::Complete(args) => Ok(complete::complete(&args)),
         }
     }
 
@@ -405,12 +401,10 @@ impl Call {
     /// too.
     fn refuse_outside(&self, verb: &Verb) -> Result<(), Problem> {
         let Some(inside) = capture() else { return Ok(()) };
-        let (Verb::Commit(args::Commit { what, .. })
-        | Verb::Rollback(args::Back { what, .. })
-        | Verb::Undo(Undo(args::Back { what, .. }))
-        | Verb::Redo(args::Redo { what, .. })) = verb
-        else {
-            return Ok(());
+        let key = match verb {
+            Verb::Commit(args::Commit { what, .. }) | Verb::Rollback(args::Back { what, .. }) => &*what.id,
+            Verb::Undo(args::Undo { id, .. }) | Verb::Redo(args::Redo { id, .. }) => id.as_deref().unwrap_or("last"),
+            _ => return Ok(()),
         };
         let own = if inside.store.is_some() { self.store()? } else { None };
         let is_own = |key: &str| match own {
@@ -418,7 +412,7 @@ impl Call {
             Some(store) => store.find(key, |_| true).is_ok(),
             None => false,
         };
-        if !matches!(verb, Verb::Commit(_)) && is_own(&what.id) {
+        if !matches!(verb, Verb::Commit(_)) && is_own(key) {
             return Ok(());
         }
         let id = &inside.session;
@@ -439,9 +433,8 @@ impl Call {
             if !matches!(verb, Verb::Recover(_)) {
                 cut_runs::recover_before(self)?;
             }
-            overdue::take_back_overdue(self)?;
+            confirm::take_back_overdue(self, apply::take_back)?;
         } else if is_of_store(verb) {
-            overdue::say_all_unreadable(self)?;
             cut_runs::say_all(self)?;
         }
         Ok(())
@@ -508,7 +501,6 @@ impl Call {
         which::find(self, store, key.unwrap_or("last"), want)
     }
 
-    /// Opens a session to read.
     fn session(&self, key: Option<&str>) -> Result<(&Store, Session), Problem> {
         let store = self.store_with(key.unwrap_or("last"))?;
         let id = self.find(store, key, Want::Look)?;
@@ -566,6 +558,18 @@ impl Call {
             Ok::<_, Problem>(recovered)
         };
         let locked = ready::lock(&self.fs, store, &id, collect, recover)?;
+        which::refuse_gone_on(key, &locked.header)?;
+        match want {
+            Want::Commit | Want::Redo if locked.header.status() == Status::Partial => {
+                confirm::refuse(&locked.header, "commit more of")?
+            }
+            Want::Discard => {
+                confirm::refuse(&locked.header, "discard")?;
+                guard::refuse_a_persons(self, &locked)?;
+            }
+            Want::Stage | Want::Rewind | Want::Tend => guard::refuse_in_a_persons(self, &locked)?,
+            _ => {}
+        }
         if want == Want::Commit {
             collect::refuse_unseen(self, &locked)?;
         }
@@ -655,9 +659,11 @@ impl Call {
 
     /// Asks, if a person sits at a terminal and `-y` was not given. Without a terminal the verb alone is enough.
     fn confirm(&self, question: &str) -> Result<(), Problem> {
-        if self.yes || !self.can_ask {
-            return Ok(());
-        }
+        if self.yes || !self.can_ask { Ok(()) } else { self.ask(question) }
+    }
+
+    /// Asks the person at the terminal.
+    fn ask(&self, question: &str) -> Result<(), Problem> {
         let mut answer = String::new();
         self.out.ask(question);
         // If the question or the answer is lost, it counts as no.
@@ -704,15 +710,13 @@ fn at_work(id: &Id) -> Problem {
 /// The facts about a session that a listing shows beside its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Standing {
-    /// The status word.
     word: &'static str,
-    /// It came from another store.
     imported: bool,
     /// Its run has ended and waits to be collected.
     ended: bool,
+    failed: Option<Failed>,
     /// Its content may not have reached the disk.
     unsynced: bool,
-    /// It has a journal.
     interrupted: bool,
     /// The number of paths where an interrupted operation could not be taken back.
     left: usize,
@@ -722,14 +726,15 @@ impl Standing {
     fn of(store: &Store, header: &Header, cut_off: &[Id]) -> Result<Self, Problem> {
         let interrupted = cut_off.contains(&header.id);
         let (word, imported) = (header.status().word(), header.imported.is_some());
-        let mut standing = Self { word, imported, ended: false, unsynced: header.unsynced, interrupted, left: header.left.len() };
+        let (unsynced, left) = (header.unsynced, header.left.len());
+        let failed = header.failed.filter(|_| matches!(header.status(), Status::Pending | Status::Partial));
+        let mut standing = Self { word, imported, ended: false, failed, unsynced, interrupted, left };
         if header.uncollected && header.discarded.is_none() {
             let session = store.session(&header.id)?;
             if !session.is_held()? {
-                standing.ended = true;
-                if session.of_another_boot()? {
-                    (standing.word, standing.unsynced) = ("pending", true);
-                }
+                (standing.word, standing.ended) = ("pending", true);
+                standing.failed = Failed::of(None);
+                standing.unsynced |= session.of_another_boot()?;
             }
         }
         Ok(standing)
@@ -739,9 +744,10 @@ impl Standing {
     fn text(self) -> String {
         let mut text = self.word.replace('_', " ");
         let left = format!("{} left", self.left);
+        let failed = self.failed.map(Failed::text).unwrap_or_default();
         let conditions = [
+            (self.failed.is_some(), &*failed),
             (self.imported, "imported"),
-            (self.ended, "ended"),
             (self.unsynced, "unsynced"),
             (self.interrupted, "interrupted"),
             (self.left > 0, &*left),
@@ -756,7 +762,6 @@ impl Standing {
     }
 }
 
-/// The working directory.
 fn cwd() -> Result<PathBuf, Problem> {
     std::env::current_dir().map_err(|error| {
         let problem = Problem::refused(format!("cannot find the working directory: {}", crate::error::reason(&error)));

@@ -18,7 +18,6 @@ use crate::session::id::Id;
 use crate::session::log;
 use crate::session::store::Store;
 
-/// `{"schema":2,"session":…,"changes":n,"new":…}`.
 #[derive(Serialize)]
 struct Imported<'a> {
     session: &'a Id,
@@ -41,7 +40,6 @@ impl Write for Pipe<'_> {
     }
 }
 
-/// Prints a session as a stream.
 pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Problem> {
     if io::stdout().is_terminal() {
         return Err(Problem::refused("an export is no text for a terminal").remedy(format!(

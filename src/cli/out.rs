@@ -24,18 +24,14 @@ use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::tree::json;
 
-/// The form of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// For people.
     Text,
-    /// One document.
     Json,
 }
 
 /// The streams that all output goes to.
 pub struct Out {
-    /// The form of results.
     pub form: Form,
     /// The session that the verb made or changed, if known: a screen that called the verb asks for it.
     pub session: RefCell<Option<Id>>,
@@ -86,7 +82,6 @@ pub fn note_line(text: &str) -> Vec<u8> {
 }
 
 impl Out {
-    /// Prints to the process's own streams.
     pub fn new(form: Form, color: Color, quiet: bool, verbose: bool) -> Self {
         let wanted = |auto: anstream::ColorChoice| match color {
             Color::Auto => auto != anstream::ColorChoice::Never,
@@ -222,7 +217,6 @@ impl Out {
         self.printed.get()
     }
 
-    /// Prints a line of the result.
     pub fn line(&self, text: impl Display) {
         self.bytes(format!("{text}\n").as_bytes());
     }
@@ -240,7 +234,6 @@ impl Out {
         self.names.show(path)
     }
 
-    /// A directory in a sentence: [`Names::place`].
     pub fn place(&self, path: &AbsPath) -> String {
         self.names.place(path)
     }
@@ -250,9 +243,9 @@ impl Out {
         self.names.sentence(text)
     }
 
-    /// The number of listing lines to print. No limit with `-v` or `all`.
-    pub fn limit(&self, all: bool) -> usize {
-        if all || self.verbose { usize::MAX } else { self.most }
+    /// The number of listing lines to print. No limit with `-v`.
+    pub fn limit(&self) -> usize {
+        if self.verbose { usize::MAX } else { self.most }
     }
 
     /// True if all is to be told: with `-v`.
@@ -274,15 +267,15 @@ impl Out {
 
     /// Prints the first `output.paths` lines of a result, the number of the others, and the command that lists them. Prints nothing
     /// with `-q`.
-    pub fn listing(&self, lines: impl ExactSizeIterator<Item = String>, all: bool, whole: &str) {
+    pub fn listing(&self, lines: impl ExactSizeIterator<Item = String>, whole: &str) {
         if !self.quiet {
-            self.first_of(lines, all, whole);
+            self.first_of(lines, whole);
         }
     }
 
     /// Prints the first lines as [`Self::listing`] does, also with `-q`: they were asked for, or must not be missed.
-    pub fn first_of(&self, lines: impl ExactSizeIterator<Item = String>, all: bool, whole: &str) {
-        let (shown, more) = cut(lines.len(), self.limit(all));
+    pub fn first_of(&self, lines: impl ExactSizeIterator<Item = String>, whole: &str) {
+        let (shown, more) = cut(lines.len(), self.limit());
         lines.take(shown).for_each(|line| self.line(line));
         if more > 0 {
             self.line(text::more(more, whole));
@@ -360,7 +353,7 @@ impl Out {
 
     /// Warns of each line, as [`Self::warn`] does. As text the first `output.paths` do, and the others are counted.
     pub fn warn_each(&self, lines: impl ExactSizeIterator<Item = String>) {
-        let limit = if self.is_text() { self.limit(false) } else { usize::MAX };
+        let limit = if self.is_text() { self.limit() } else { usize::MAX };
         let (shown, more) = cut(lines.len(), limit);
         lines.take(shown).for_each(|line| self.warn(line));
         if more > 0 {
@@ -392,7 +385,7 @@ impl Out {
         match self.form {
             Form::Text => {
                 let fill = self.terminals.get().1;
-                self.say(problem.text(self.color_err, &self.names, self.limit(false), fill));
+                self.say(problem.text(self.color_err, &self.names, self.limit(), fill));
             }
             Form::Json => self.message(&json_line(problem)),
         }
@@ -481,7 +474,6 @@ impl Out {
     }
 }
 
-/// The output that is kept.
 #[derive(Clone, Default)]
 struct Kept(Rc<RefCell<Vec<u8>>>);
 

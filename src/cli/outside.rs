@@ -89,9 +89,7 @@ pub fn ask(call: &Call, words: &[OsString], store: &AbsPath) -> Result<Ended, Pr
 
 /// The end that broke off.
 enum Lost {
-    /// The connection.
     Door(std::io::Error),
-    /// The stream that is printed to.
     Printing(IoError),
 }
 

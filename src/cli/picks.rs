@@ -2,7 +2,6 @@
 
 use super::parts::select::Selection;
 use super::problem::{Against, Problem};
-use crate::capture::choice::may_choose;
 use crate::diff::entries::Taken;
 use crate::diff::picked::Picked;
 use crate::diff::sources::Sources;
@@ -10,6 +9,7 @@ use crate::error::Kind;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes};
 use crate::session::opened::Session;
+use crate::session::parting::may_part;
 
 /// The words of the error that something else stands there than was shown.
 pub const STALE: &str = "what was picked has changed since it was shown";
@@ -48,7 +48,7 @@ pub fn is_part(picked: &Picked, session: &Session, changes: &Changes) -> Result<
     if is_all(picked, session, changes)? {
         return Ok(false);
     }
-    Ok(may_choose(session).is_ok() || !is_of_paths(picked, changes))
+    Ok(may_part(&session.header) || !is_of_paths(picked, changes))
 }
 
 /// True if picks to be rolled back can be named by no paths: blocks, or a directory without all that lies below it.

@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
+
 use super::problem::Problem;
 use crate::config::{Config, From};
 use crate::fs::path::{AbsPath, Shown};
@@ -14,7 +16,6 @@ use crate::session::change::Changes;
 pub struct Place {
     /// The path as given; empty if nothing names one.
     pub path: PathBuf,
-    /// The source of the path.
     pub from: From,
 }
 
@@ -72,4 +73,9 @@ pub fn absolute(path: &Path) -> Result<AbsPath, Problem> {
 /// The path of a session that `path` names, relative to the working directory.
 pub fn named(path: &Path, changes: &Changes) -> Result<AbsPath, Problem> {
     Ok(changes.named(&whole(path)?)?)
+}
+
+/// The program of this process.
+pub fn own_program() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("cannot find recant's own program")
 }

@@ -6,19 +6,17 @@ use serde::Serialize;
 use super::text::{filled, filled_remedy, grouped};
 use crate::diff::shown::{Names, cut};
 use crate::diff::visible;
-use crate::error::{Error, IoError, Kind, recant};
+use crate::error::{Error, IoError, Kind, reason, recant};
 use crate::fs::TooLarge;
 use crate::fs::path::AbsPath;
 
 /// An error in three lines at most: what happened to which path, what is true now, what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// Decides the exit status.
     #[serde(serialize_with = "kind_word")]
     pub kind: Kind,
     /// The act, its object, and the reason why it failed.
     pub message: String,
-    /// The path that it is about.
     pub path: Option<String>,
     /// The facts after the error.
     pub state: Option<String>,
@@ -50,7 +48,6 @@ pub enum Barrier {
 pub struct Against {
     /// The path, as printed in a message.
     pub path: String,
-    /// The reason.
     pub why: String,
 }
 
@@ -87,12 +84,10 @@ impl Problem {
         Self { state: Some("nothing was changed".into()), ..Self::new(Kind::Refused, message) }
     }
 
-    /// Sets the remedy.
     pub fn remedy(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
     }
 
-    /// Sets the path.
     pub fn path(self, path: impl ToString) -> Self {
         Self { path: Some(path.to_string()), ..self }
     }
@@ -204,6 +199,15 @@ impl From<&Error> for Problem {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         Self::from(&error)
+    }
+}
+
+/// An error of a library or the process itself at the edge: no path of the user's is in it.
+impl From<anyhow::Error> for Problem {
+    fn from(error: anyhow::Error) -> Self {
+        let at_bottom = error.root_cause().downcast_ref::<std::io::Error>();
+        let why = at_bottom.map_or_else(|| error.root_cause().to_string(), reason);
+        Self::refused(format!("{error}: {why}"))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::awaited::refuse_prune;
+use super::confirm;
 use super::discard::{is_done, note_in_log};
 use super::list::{Damaged, heads};
 use super::problem::Problem;
@@ -23,7 +23,6 @@ use crate::session::prune::{self, Which, is_awaited};
 use crate::session::store::Store;
 use crate::session::unreadable::Remains;
 
-/// `{"schema":2,"dry_run":…,"pruned":[…],"skipped":[…],"lost":[…],"bytes":n}`.
 #[derive(Serialize)]
 pub struct Whole {
     dry_run: bool,
@@ -96,8 +95,13 @@ enum Committed {
 
 /// The kind of what is pruned, and which sessions may lose it without being named.
 pub struct Target {
-    /// The word in messages: "session", "checkpoint".
     what: &'static str,
+    /// The option that chooses the kind.
+    option: &'static str,
+    /// The verb in the log.
+    verb: &'static str,
+    /// True if all of the kind go where no condition is given.
+    all: bool,
     /// Tells whether it may go unnamed; that of a committed session goes only with `--committed`.
     may: fn(&Store, &Header, Committed) -> Result<bool, Problem>,
     /// Bytes that it takes on disk.
@@ -112,29 +116,41 @@ impl Target {
     }
 }
 
-/// Sessions as a whole.
 pub const SESSIONS: Target = Target {
     what: "session",
+    option: "--sessions",
+    verb: "prune",
+    all: false,
     may: may_go,
     size: |store, header| prune::used(store, &header.id),
     remove: |call, store, session| store.remove_session(&call.fs, session),
 };
 
-/// Checkpoints; the sessions stay.
 pub const CHECKPOINTS: Target = Target {
     what: "checkpoint",
+    option: "--checkpoints",
+    verb: "prune --checkpoints",
+    all: false,
     // `--force`'s overwritten objects go with it.
     may: |store, header, committed| Ok(header.sizes.checkpoint > 0 && may_lose_checkpoint(store, header, committed)?),
     size: |_, header| Ok(header.sizes.checkpoint.saturating_add(header.sizes.displaced)),
     remove: |call, _, mut session| prune::drop_checkpoint(&call.fs, &mut session),
 };
 
+pub const DISCARDED: Target = Target {
+    what: "discarded session",
+    option: "--discarded",
+    verb: "prune --discarded",
+    all: true,
+    may: |_, header, _| Ok(header.is_aside()),
+    size: |store, header| prune::used(store, &header.id),
+    remove: |call, _, mut session| prune::free(&call.fs, &mut session),
+};
+
 /// Sessions to prune: those that are named, else those that fit the conditions.
 #[derive(Default)]
 pub struct Wanted {
-    /// Ids and names.
     pub ids: Vec<String>,
-    /// The conditions.
     pub which: Which,
     /// True if committed sessions go, too.
     pub committed: bool,
@@ -161,7 +177,7 @@ pub fn prune(call: &Call, args: &Wanted, target: &Target) -> Result<Ended, Probl
     }
     // Refused before the question.
     for header in pruning.chosen()?.iter().filter(|_| pruning.is_named()) {
-        refuse_prune(store, header, target.what)?;
+        confirm::refuse(header, "prune")?;
     }
     if args.dry_run {
         pruning.tell(&mut done)?;
@@ -200,7 +216,6 @@ pub struct Pruning<'a> {
 }
 
 impl<'a> Pruning<'a> {
-    /// Prunes `target` as `args` say.
     pub fn new(call: &'a Call, store: &'a Store, args: &'a Wanted, target: &'a Target) -> Self {
         Self { call, args, target, store, only: None }
     }
@@ -231,7 +246,6 @@ impl<'a> Pruning<'a> {
         if self.is_named() { self.by_name() } else { self.by_conditions() }
     }
 
-    /// Lists what would go.
     fn tell(&self, done: &mut Whole) -> Result<(), Problem> {
         for header in self.chosen()? {
             done.bytes += (self.target.size)(self.store, &header)?;
@@ -287,7 +301,7 @@ impl<'a> Pruning<'a> {
         if !self.is_named() && !(self.target.may)(self.store, header, self.committed())? {
             return Ok(Still::Needed);
         }
-        if refuse_prune(self.store, header, self.target.what).is_err() {
+        if header.waits().is_some() {
             return Ok(Still::Stays("it waits to be confirmed"));
         }
         if self.is_named() && !asked.contains(&(header.id.clone(), Worth::of(self.store, header)?)) {
@@ -302,7 +316,7 @@ impl<'a> Pruning<'a> {
         let bytes = (target.size)(store, &header)?;
         let removed = (target.remove)(call, store, session);
         if is_done(&removed) {
-            note_in_log(call, store, if target.what == "session" { "prune" } else { "prune --checkpoints" }, &header);
+            note_in_log(call, store, target.verb, &header);
         }
         removed?;
         done.bytes += bytes;
@@ -340,7 +354,6 @@ impl<'a> Pruning<'a> {
         Ok(headers)
     }
 
-    /// The conditions of the call.
     fn given(&self) -> Which {
         self.args.which
     }
@@ -349,14 +362,14 @@ impl<'a> Pruning<'a> {
     fn conditions(&self) -> Which {
         let Self { call, .. } = self;
         let given = self.given();
-        if given.is_unbounded() {
+        if given.is_unbounded() && !self.target.all {
             return Which { older_than: call.config.older_than.value, keep: call.config.keep.value, max_size: None };
         }
         given
     }
 
     fn refuse_unbounded(&self) -> Result<(), Problem> {
-        if !self.conditions().is_unbounded() {
+        if self.target.all || !self.conditions().is_unbounded() {
             return Ok(());
         }
         let problem = Problem::refused("which sessions? give an age, a number to keep, a size, or ids");
@@ -392,7 +405,7 @@ impl<'a> Pruning<'a> {
         let given: String = given.into_iter().flatten().collect();
         let (what, are) = (text::count(count as u64, "session"), if count == 1 { "is" } else { "are" });
         let them = if count == 1 { "its" } else { "their" };
-        let how = command(format_args!("prune --{}s{given} --committed", target.what));
+        let how = command(format_args!("prune {}{given} --committed", target.option));
         // The command gets its own line: one line would be too long.
         call.out.note(format_args!("{what} {are} committed; to give up {them} rollback:\n        {how}"));
         Ok(())
@@ -428,12 +441,12 @@ impl<'a> Pruning<'a> {
         }
         let chosen = self.chosen()?;
         if !chosen.is_empty() {
-            let whole = command(format_args!("prune --{}s --dry-run", target.what));
+            let whole = command(format_args!("prune {} --dry-run", target.option));
             let (count, bytes) = (text::count(chosen.len() as u64, target.what), target.sizes(self.store, &chosen)?);
             let what = format!("{count}, {}", text::bytes(bytes));
             call.need_asking(&format!("prune drops {what}"), &whole)?;
             let shown: Vec<&Header> = chosen.iter().collect();
-            heads(call, &shown, call.out.limit(false), &whole).into_iter().for_each(|line| call.out.say(line));
+            heads(call, &shown, call.out.limit(), &whole).into_iter().for_each(|line| call.out.say(line));
             let redo = match (chosen.iter().filter(|header| prune::is_needed(header)).count(), target.what) {
                 (0, "session") => "; this also gives up redo".into(),
                 (0, _) => String::new(),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::list::heads;
 use super::problem::Problem;
-use super::prune::{self, CHECKPOINTS, Pruning, SESSIONS, Wanted};
+use super::prune::{self, CHECKPOINTS, DISCARDED, Pruning, SESSIONS, Wanted};
 use super::{Call, Ended, args, snapshot, snapshot_prune, text};
 use crate::error::{Kind, command};
 use crate::fs::interrupt::{self, Asked};
@@ -16,7 +16,6 @@ use crate::session::store::Store;
 use crate::snapshot::prune::{self as snapshots, Conditions, Maker, Which};
 use crate::snapshot::series::Series;
 
-/// `{"schema":2,"dry_run":…,"sessions":{…},"checkpoints":{…},"snapshots":[…],"skipped":[…],"bytes":n}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     dry_run: bool,
@@ -34,7 +33,6 @@ struct Part {
     bytes: u64,
 }
 
-/// Snapshots of a directory.
 #[derive(Serialize)]
 struct OfDir {
     directory: AbsPath,
@@ -78,6 +76,7 @@ pub fn prune(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
     match args {
         args::Prune { sessions: true, .. } => prune::prune(call, &of_sessions()?, &SESSIONS),
         args::Prune { checkpoints: true, .. } => prune::prune(call, &of_sessions()?, &CHECKPOINTS),
+        args::Prune { discarded: true, .. } => prune::prune(call, &of_sessions()?, &DISCARDED),
         args::Prune { snapshots: true, .. } => snapshot_prune::prune(call, args),
         _ => by_settings(call, args.dry_run),
     }
@@ -191,7 +190,7 @@ impl Plan {
         const EACH: usize = 6;
         let line = |text: String| if dry_run { call.out.line(text) } else { call.out.say(text) };
         let whole = command("prune --dry-run -v");
-        let limit = call.out.limit(false);
+        let limit = call.out.limit();
         let most = if limit == usize::MAX { limit } else { EACH };
         for (headers, what, also) in [
             (&self.sessions, "session", "finished; this also gives up redo"),

@@ -45,7 +45,6 @@ struct Recovery<'a> {
     recovered: Vec<Row<'a>>,
 }
 
-/// Recovers one session, or all.
 pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
     let (mut runs, mut held) = (Vec::new(), Vec::new());
     call.collected.replace(Some(Vec::new()));
@@ -192,7 +191,7 @@ pub fn say_strays(call: &Call, one: &Recovered) {
 
 /// The first of many paths, as other lists have them, and how many more there are.
 fn first<'a>(call: &Call, left: &'a [Left], all: bool) -> (&'a [Left], Option<usize>) {
-    let (shown, more) = cut(left.len(), call.out.limit(all || !call.out.is_text()));
+    let (shown, more) = cut(left.len(), if all || !call.out.is_text() { usize::MAX } else { call.out.limit() });
     (&left[..shown], Some(more).filter(|more| *more > 0))
 }
 

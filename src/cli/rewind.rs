@@ -20,27 +20,20 @@ use crate::session::steps::{Step, StepList};
 use crate::session::store::Store;
 use crate::tree::state::State;
 
-/// `{"schema":2,"session":…,"step":n,"was":n,"changes":n,"dry_run":…}`.
 #[derive(Serialize)]
 struct Rewound {
     session: Id,
-    /// The step at which it stands.
     step: u32,
-    /// The one at which it stood.
     was: u32,
-    /// The number of its changes there.
     changes: u64,
     dry_run: bool,
 }
 
-/// `{"schema":2,"session":…,"of":…,"step":n,"changes":n,"dry_run":…}`.
 #[derive(Serialize)]
 struct Forked {
     /// The new session; `null` if nothing was done.
     session: Option<Id>,
-    /// The session that it is of.
     of: Id,
-    /// The step at which it begins.
     step: u32,
     changes: u64,
     dry_run: bool,
@@ -56,9 +49,10 @@ pub fn rewind(call: &Call, args: &args::Rewind) -> Result<Ended, Problem> {
     if !args.dry_run {
         interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
         let _noting = interrupt::note(Asked::GoesOn);
+        session.for_reason(args.message.as_deref());
         session.rewind(&call.fs, &list, step)?;
         let entry = log::Entry::new(format!("rewind {step}"), session.id(), session.header.generation, "done", changes);
-        call.note_in_log(store, &entry.of(&session.header));
+        call.note_in_log(store, &entry.of_act(&session.header));
     }
     let id = session.id().clone();
     if call.out.is_text() {

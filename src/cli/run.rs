@@ -8,13 +8,14 @@ use rustix::process::Signal;
 use serde::Serialize;
 
 use super::args;
+use super::discard;
 use super::door::Door;
 use super::go_on::{self, Aim, Begun};
 use super::guest::Guest;
 use super::history::History;
 use super::out::Out;
 use super::problem::Problem;
-use super::{Call, Ended, apply, hints, place, text};
+use super::{Call, Ended, apply, hints, place, since, text};
 use crate::agent::known::Agent;
 use crate::capture::cause::Cause;
 use crate::capture::command::{Command, Exit, Linger, Network};
@@ -57,7 +58,6 @@ pub struct RunDocument<'a> {
 }
 
 impl<'a> RunDocument<'a> {
-    /// The document of a `run --in`.
     pub fn confined(session: Option<&'a Id>, result: &'static str, ending: Ending, changes: u64, network: bool) -> Self {
         let beyond_files = Beyond { network, passed: Vec::new() };
         Self { session, step: None, result, ending, changes, beyond_files, warnings: &[], dropped: 0, too_much: None }
@@ -112,7 +112,6 @@ fn end_with(parent: i32) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A run as asked for.
 struct Asked<'a> {
     args: &'a args::Run,
     aim: Aim<'a>,
@@ -124,7 +123,6 @@ struct Asked<'a> {
 /// The prompt of a command that is a shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Prompt {
-    /// The shell's own prompt.
     Own,
     /// A prompt that names the session.
     Session,
@@ -163,6 +161,7 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
     let since = crate::fs::exact_now();
     let noting = interrupt::note(interrupt::Asked::Stops);
     let mut begun = go_on::begin(call, &store, asked.aim, &start_of(&args.command))?;
+    since::tell(call, &store, &begun.session, begun.fresh)?;
     let history = match (asked.prompt, args.command.first()) {
         (Prompt::Session, Some(shell)) => {
             let history = History::open(call, shell, &begun.session);
@@ -372,12 +371,10 @@ pub fn nothing(command: Vec<OsString>) -> args::Run {
         inside: Vec::new(),
         commit: false,
         discard: false,
-        on_limit: None,
         pass: Vec::new(),
         hide: Vec::new(),
         scratch: Vec::new(),
         max_size: None,
-        strict: false,
         no_wait: false,
         no_network: false,
         parent: None,
@@ -398,7 +395,6 @@ pub struct Tried {
 }
 
 impl Tried {
-    /// One that came to nothing.
     pub fn failed(problem: Problem) -> Self {
         Self { coverage: Vec::new(), no_groups: None, in_memory: false, failed: Some(problem.into()) }
     }
@@ -591,13 +587,13 @@ fn end(
         }
         ("nothing", ended)
     } else if args.discard {
-        prune::discard(&call.fs, &mut session)?;
+        prune::free(&call.fs, &mut session)?;
         note(format!("{} dropped{}", text::count(held.changes, "change"), exited(exit)));
         ("discarded", ended)
     } else if args.commit && exit == 0 && held.too_much.is_none() {
-        match apply::commit_run(call, store, &mut session, args) {
+        match apply::commit_run(call, store, &mut session) {
             Ok((report, ended)) => {
-                apply::say(call, &id, &report, apply::Said::done(), None);
+                apply::say(call, &id, &report, false, None);
                 ("committed", if ended == Ended::Done { Ended::Command(0) } else { ended })
             }
             Err(problem) => {
@@ -625,6 +621,9 @@ fn end(
     }
     if !is_text {
         document(call, held, args, (!gone).then_some(&id), result);
+    }
+    if fresh && !gone {
+        discard::free_overdue(call, store);
     }
     Ok(ended)
 }

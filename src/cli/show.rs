@@ -8,7 +8,7 @@ use super::out::Each;
 use super::problem::Problem;
 use super::text::{self, Flexible, Side as Column};
 use super::{Call, Ended, Standing};
-use super::{apply, args, coverage};
+use super::{apply, args, coverage, since};
 use crate::diff::renames::Renames;
 use crate::diff::shown::{cut, cut_off, shortened};
 use crate::diff::sources::Sources;
@@ -27,16 +27,11 @@ use crate::tree::state::{Object, printed, sort_word};
 /// A change in the JSON of `show` and `diff`.
 #[derive(Debug, Serialize)]
 pub struct ChangeRow<'a> {
-    /// The path that changes.
     pub path: &'a AbsPath,
-    /// created, modified, deleted, metadata, times.
     pub change: Sort,
-    /// never, in, out, lost.
     pub side: &'static str,
-    /// The object before; `null` for nothing.
     #[serde(serialize_with = "printed")]
     pub before: &'a Object,
-    /// The object after; `null` for nothing.
     #[serde(serialize_with = "printed")]
     pub after: &'a Object,
     /// True if the original has other names, which keep the old content.
@@ -71,7 +66,6 @@ impl<'a> ChangeRow<'a> {
     }
 }
 
-/// `{"schema":2,"session":{…},"run":{…},"directory_times":n,"changes":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a, R: Serialize> {
     session: SessionRow<'a>,
@@ -80,7 +74,6 @@ struct Whole<'a, R: Serialize> {
     changes: R,
 }
 
-/// The word of a side in JSON.
 pub fn side_word(side: Side) -> &'static str {
     match side {
         Side::Never => "never",
@@ -90,9 +83,11 @@ pub fn side_word(side: Side) -> &'static str {
     }
 }
 
-/// Shows a session.
 pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     let (store, session) = call.looked_at(args.id.as_deref())?;
+    if args.paths.is_empty() {
+        since::looked(call, store, &session);
+    }
     let header = &session.header;
     let standing = Standing::of(store, header, &super::cut_off(store, store.journaled()?))?;
     let run = at_head(&session, session.run()?)?;
@@ -110,14 +105,14 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     call.out.page(call.config.pager.value.as_deref());
     print_head(call, &session, standing, run.as_ref());
     print_counts(call, chosen.iter().map(|i| &changes.list[*i]));
-    let listed = listed(&changes.list, &sides, &chosen, &renames, args.all);
+    let listed = listed(&changes.list, &sides, &chosen, &renames, call.out.is_verbose());
     let is_marked = |i: usize| changes.list[i].danger().is_some();
     print_changes(call, header, (&listed, is_marked), args, |i| row(call, header, &changes.list, &sides, &renames, i));
-    if args.all {
+    if call.out.is_verbose() {
         let times = changes.directory_times.iter().map(|time| call.out.shown(&time.path));
         times.for_each(|path| call.out.line(format_args!("times     directory  {path}")));
     }
-    print_coverage(call, header, run.as_ref(), args.all);
+    print_coverage(call, header, run.as_ref());
     Ok(Ended::Done)
 }
 
@@ -160,7 +155,7 @@ fn print_changes(
         return;
     }
     call.out.line("");
-    let (shown, more) = cut(listed.len(), call.out.limit(args.all));
+    let (shown, more) = cut(listed.len(), call.out.limit());
     let mut rows: Vec<[String; 5]> = listed[..shown].iter().map(|i| row(*i)).collect();
     text::fit(&mut rows, call.out.width(), &[Flexible::path(4, 20)]);
     let columns = [Column::Left, Column::Left, Column::Left, Column::Right, Column::Left];
@@ -168,7 +163,7 @@ fn print_changes(
     if more > 0 {
         let paths: String =
             args.paths.iter().map(|path| format!(" {}", shell_word(path.as_os_str().as_encoded_bytes()))).collect();
-        call.out.line(text::more(more, &command(format_args!("show {}{paths} --all", header.id.tail()))));
+        call.out.line(text::more(more, &command(format_args!("show {}{paths} -v", header.id.tail()))));
         apply::marked(call, listed[shown..].iter().filter(|i| is_marked(**i)).count());
     }
 }
@@ -198,7 +193,7 @@ pub fn facts(call: &Call, session: &Session, standing: Standing, run: Option<&Ru
         _ => String::new(),
     };
     rows.push(("status", format!("{}{partly}", standing.text())));
-    let ending = run.and_then(|run| run.ending).map(|ending| format!(", ended with {}", ending_text(ending)));
+    let ending = run.and_then(|run| run.ending).map(|ending| format!(", ended {}", ending_text(ending)));
     rows.push(("begun", format!("{}{}", text::time(header.created, true), ending.unwrap_or_default())));
     if let Some(run) = run {
         let words: Vec<String> = run.argv.iter().map(|arg| Shown(&arg.0).to_string()).collect();
@@ -242,7 +237,6 @@ pub fn noted(run: &Run) -> Vec<(&'static str, String)> {
     noted
 }
 
-/// The agent, and which of its turns.
 pub fn agent_text(by: &By) -> String {
     let session = by.session.as_ref().map(|session| format!(", session {}", shown(session))).unwrap_or_default();
     let turn = by.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
@@ -277,21 +271,21 @@ fn sizes_text(header: &Header) -> String {
 }
 
 /// Prints the coverage of a run's session.
-fn print_coverage(call: &Call, header: &Header, run: Option<&Run>, all: bool) {
+fn print_coverage(call: &Call, header: &Header, run: Option<&Run>) {
     let Some(run) = run.filter(|run| !run.coverage.is_empty()) else { return };
-    if call.out.limit(all) != usize::MAX {
-        call.out.note(format_args!("what the run held, by place: {}", command(format_args!("show {} --all", header.id.tail()))));
+    if !call.out.is_verbose() {
+        call.out.note(format_args!("what the run held, by place: {}", command(format_args!("show {} -v", header.id.tail()))));
         return;
     }
     call.out.line("");
     call.out.line("what the run held, by place:");
-    coverage::table(&run.coverage, all).iter().for_each(|row| call.out.line(format_args!("  {row}")));
+    coverage::table(&run.coverage, true).iter().for_each(|row| call.out.line(format_args!("  {row}")));
 }
 
 /// The words for the end of a command.
 pub fn ending_text(ending: Ending) -> String {
     match ending {
-        Ending::Exited(status) => format!("exit status {status}"),
+        Ending::Exited(status) => format!("with exit status {status}"),
         Ending::Signaled(signal) => format!("by signal {signal}"),
     }
 }

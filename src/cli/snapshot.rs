@@ -34,13 +34,10 @@ use crate::tree::time;
 /// A path that was not read or not touched, and why.
 #[derive(Serialize)]
 pub struct Left {
-    /// The path.
     pub path: AbsPath,
-    /// The reason.
     pub why: String,
 }
 
-/// `{"schema":2,"directory":…,"n":…,"result":"created|unchanged|once","counts":{…},"unread":[…],"left":[…],"pruned":[…]}`.
 #[derive(Serialize)]
 struct Created<'a> {
     directory: &'a AbsPath,
@@ -86,7 +83,6 @@ impl<'a> Row<'a> {
     }
 }
 
-/// `{"schema":2,"directory":…,"snapshots":[…],"damaged":[…]}`.
 #[derive(Serialize)]
 struct Listed<'a> {
     directory: &'a AbsPath,
@@ -100,7 +96,6 @@ struct Damaged<'a> {
     why: &'a str,
 }
 
-/// `{"schema":2,"directories":[…],"damaged":[…]}`.
 #[derive(Serialize)]
 struct Directories<'a> {
     directories: &'a [DirectoryRow],
@@ -115,7 +110,6 @@ struct DirectoryRow {
     bytes: u64,
 }
 
-/// `{"schema":2,"directory":…,"snapshot":{…},"rules":{…},"unread":[…],"paths":[…]}`.
 #[derive(Serialize)]
 struct Shown<'a> {
     directory: &'a AbsPath,
@@ -136,7 +130,6 @@ struct RulesRow<'a> {
     repositories: Vec<AbsPath>,
 }
 
-/// Takes a snapshot.
 pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
     let directory = directory(args.of.named())?;
     if let Some(label) = &args.label {
@@ -154,7 +147,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         exclude: args.exclude.iter().map(|glob| meant(&directory, glob)).collect(),
         presets: args.preset.clone(),
         gitignore: args.gitignore,
-        vcs: Some(if args.with_vcs { Vcs::Kept } else { Vcs::Left }),
+        vcs: if args.with_vcs { Vcs::Kept } else { Vcs::Left },
         ..Rules::default()
     };
     let asked = Asked {
@@ -165,7 +158,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         if_changed: args.if_changed,
         run: false,
         rules: Source::Found(rules),
-        limit: if args.all { None } else { Some(args.max_files.unwrap_or(call.config.snapshot_max_files.value)) },
+        limit: (!args.all).then_some(call.config.snapshot_max_files.value),
         ..Asked::default()
     };
     let act = || {
@@ -187,7 +180,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
 /// Takes a snapshot of one small file with all that a snapshot writes, and reads it back. Both lie in a session of their own, on the store's
 /// file system, which is removed again.
 pub fn attempt_one(call: &Call, store: &Store) -> Result<(), Problem> {
-    let session = store.begin_own(&call.fs, None, "doctor".into())?;
+    let session = store.begin_own(&call.fs, "doctor".into())?;
     let tried = attempt_in(call, &session.dir);
     store.remove_session(&call.fs, session)?;
     call.clear_away(store);
@@ -385,7 +378,6 @@ pub fn say_damaged(call: &Call, made: &Made) {
     }
 }
 
-/// Lists the snapshots of a directory.
 pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Problem> {
     if args.all {
         return list_directories(call);
@@ -418,7 +410,7 @@ fn print_list(call: &Call, directory: &AbsPath, summaries: &[Summary]) {
     }
     let agent = if summaries.iter().any(|summary| by_of(&summary.head).is_some()) { "AGENT" } else { "" };
     let head = ["N", "TIME", "LABEL", agent, "+", "~", "-", "SIZE", "STORED", "MESSAGE"].map(str::to_owned);
-    let (first, more) = cut(summaries.len(), call.out.limit(false));
+    let (first, more) = cut(summaries.len(), call.out.limit());
     let rows = summaries.iter().rev().take(first).map(|Summary { head, tail }| {
         let counts = tail.counts;
         [
@@ -463,7 +455,7 @@ fn list_directories(call: &Call) -> Result<Ended, Problem> {
     if call.out.is_text() {
         let head = ["SNAPSHOTS", "SIZE", "DIRECTORY", ""].map(str::to_owned);
         let gone = |there: bool| if there { String::new() } else { "(not there now)".into() };
-        let (first, more) = cut(rows.len(), call.out.limit(false));
+        let (first, more) = cut(rows.len(), call.out.limit());
         let lines = rows[..first]
             .iter()
             .map(|row| [row.snapshots.to_string(), text::bytes(row.bytes), call.out.place(&row.directory), gone(row.there)]);
@@ -486,11 +478,9 @@ fn list_directories(call: &Call) -> Result<Ended, Problem> {
     Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
 
-/// Shows a snapshot.
 pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Problem> {
     let (_, series) = series(call, args.dir.as_deref())?;
-    let n =
-        of_key(&series, &args.key, &format!("{recant} snapshot show last --all{}", dir(&series.directory), recant = recant()))?;
+    let n = of_key(&series, &args.key, &format!("{recant} snapshot show last -v{}", dir(&series.directory), recant = recant()))?;
     let summary = series.summary(n)?;
     let mut merged = Merged::open(&series.dir, n)?;
     let full = |path: &AbsPath| crate::snapshot::whole(&series.directory, path);
@@ -498,7 +488,7 @@ pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Problem> {
     while let Some(Entry { path, unread: why, .. }) = merged.next()? {
         if let Some(why) = why {
             unread.push(Left { path: full(&path)?, why });
-        } else if args.all {
+        } else if call.out.is_verbose() {
             paths.push(full(&path)?);
         }
     }
@@ -515,10 +505,10 @@ pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Problem> {
             presets: &rules.presets,
             gitignore: rules.gitignore,
             files,
-            vcs: rules.vcs.unwrap_or(Vcs::Kept),
+            vcs: rules.vcs,
             repositories: rules.repositories.iter().map(full).collect::<Result<_, _>>()?,
         };
-        let paths = args.all.then_some(paths);
+        let paths = call.out.is_verbose().then_some(paths);
         call.out.document(&Shown { directory: &series.directory, snapshot: Row::new(&summary), rules, unread, paths });
     }
     Ok(Ended::Done)
@@ -577,11 +567,11 @@ fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], p
         }
     }
     match rules.vcs {
-        Some(Vcs::Left) => {
+        Vcs::Left => {
             let found = rules.repositories.iter().map(|path| crate::snapshot::whole(&head.directory, path));
             found.filter_map(Result::ok).for_each(|path| row("without", &path.to_string()));
         }
-        Some(Vcs::Kept) | None => row("with", ".git, .hg, .svn and .jj, where there are any"),
+        Vcs::Kept => row("with", ".git, .hg, .svn and .jj, where there are any"),
     }
     unread.iter().for_each(|Left { path, why }| row("not in it", &format!("{path}: {why}")));
     paths.iter().for_each(|path| out.line(path));
@@ -606,7 +596,6 @@ pub fn dir(of: &AbsPath) -> String {
     if directory(None).is_ok_and(|meant| meant == *of) { String::new() } else { format!(" --dir {of}") }
 }
 
-/// The home directory's real path.
 pub fn home() -> Option<AbsPath> {
     absolute(&dirs::home_dir()?).ok()
 }

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::error::{Reason, command};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
+use crate::session::log;
 use crate::session::opened::Locked;
 use crate::session::running::Held;
 use crate::session::store::Store;
@@ -25,7 +26,6 @@ use crate::snapshot::source::Source;
 
 /// A directory, and its snapshot from before the run.
 pub struct Watched {
-    /// The directory's snapshots.
     pub series: Series,
     /// The number of the snapshot from before.
     pub before: u64,
@@ -35,11 +35,8 @@ pub struct Watched {
 
 /// A command that has run.
 pub struct Ran<'a> {
-    /// The record of its run.
     pub held: Held,
-    /// The command's words.
     pub argv: &'a [OsString],
-    /// The name for its session.
     pub name: Option<&'a str>,
     /// Paths that are named already as not in the snapshot before.
     pub named: &'a HashSet<AbsPath>,
@@ -102,7 +99,9 @@ pub fn collect(call: &Call, store: &Store, watched: &[Watched], run: Ran<'_>) ->
     } else {
         let fill = |session: &mut Locked| committed::fill(&call.fs, &steps, session);
         let session = filled(call, store, begin(call, store, &run)?, fill)?;
-        Some((session.id().clone(), count))
+        let (id, header) = (session.id(), &session.header);
+        call.note_in_log(store, &log::Entry::new(log::RUN_IN, id, header.generation, "done", count).of_act(header));
+        Some((id.clone(), count))
     };
     end(call, store, run.held);
     for (Watched { series, .. }, spared) in watched.iter().zip(&spared) {

@@ -27,7 +27,6 @@ use crate::snapshot::series::Series;
 use crate::snapshot::whole;
 use crate::tree::state::{Object, State, What};
 
-/// `{"schema":2,"directory":…,"n":…,"m":…,"changes":[…],"left":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     directory: &'a AbsPath,
@@ -37,7 +36,6 @@ struct Whole<'a> {
     left: Vec<Left>,
 }
 
-/// A change in JSON.
 #[derive(Serialize)]
 pub struct Row<'a> {
     #[serde(flatten)]
@@ -48,7 +46,6 @@ pub struct Row<'a> {
     deletions: Option<usize>,
 }
 
-/// Shows the differences.
 pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Problem> {
     diff_of(call, args, None)
 }
@@ -78,7 +75,6 @@ pub fn diff_of(call: &Call, args: &SnapshotDiff, turn: Option<About>) -> Result<
     print(call, args, (&series, n, m), &compared, turn)
 }
 
-/// Refuses paths that neither side has.
 pub fn known(series: &Series, paths: &[AbsPath], compared: &Compared) -> Result<(), Problem> {
     match paths.iter().zip(&compared.found).find(|(_, found)| !**found) {
         None => Ok(()),
@@ -86,7 +82,7 @@ pub fn known(series: &Series, paths: &[AbsPath], compared: &Compared) -> Result<
             let path = whole(&series.directory, path)?;
             let problem = Problem::refused(format!("{path}: neither the snapshot nor the directory has it")).path(&path);
             let dir = dir(&series.directory);
-            Err(problem.remedy(format!("{recant} snapshot show N --all{dir} lists what is in a snapshot", recant = recant())))
+            Err(problem.remedy(format!("{recant} snapshot show N -v{dir} lists what is in a snapshot", recant = recant())))
         }
     }
 }
@@ -169,7 +165,6 @@ fn page_of(series: &Series, (n, m): (u64, Option<u64>), turn: Option<About>) -> 
     Ok(Of { about, common: about::common(Some(of.clone()), sides, words) })
 }
 
-/// This call with other options.
 fn again(args: &SnapshotDiff, series: &Series, n: u64, m: Option<u64>, options: &str) -> String {
     let between = m.map(|m| format!(" {m}")).unwrap_or_default();
     let space = if args.much.form.ignore_space { " -w" } else { "" };
@@ -189,7 +184,6 @@ pub fn change(series: &Series, difference: &Difference) -> Result<Change, Proble
         marks,
         step: None,
         from: None,
-        extra: Default::default(),
     })
 }
 

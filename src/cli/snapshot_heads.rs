@@ -23,9 +23,7 @@ use crate::tree::state::State;
 /// A HEAD that a restore moves to another commit.
 #[derive(Serialize)]
 pub struct Moved {
-    /// The directory of the working tree.
     directory: AbsPath,
-    /// The commit now.
     from: String,
     /// The commit in the snapshot; missing if that has none, or no such repository.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +54,6 @@ pub fn moved(series: &Series, compared: &Compared) -> Result<Vec<Moved>, Problem
     Ok(moved)
 }
 
-/// Warns of each.
 pub fn say(call: &Call, moved: &[Moved]) {
     let short = |commit: &str| commit.chars().take(10).collect::<String>();
     for Moved { directory, from, to, commits, uncounted } in moved {
@@ -78,7 +75,6 @@ fn repository_of(path: &AbsPath) -> Option<AbsPath> {
     (below == b"HEAD" || below == b"packed-refs" || below.starts_with(b"refs/")).then_some(git)
 }
 
-/// The commit that HEAD is at.
 fn commit_of(
     git: &AbsPath,
     mut read: impl FnMut(&AbsPath) -> Result<Option<Vec<u8>>, Problem>,

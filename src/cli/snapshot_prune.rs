@@ -15,7 +15,6 @@ use crate::snapshot::error;
 use crate::snapshot::prune::{self, Conditions, Maker, Pruned, Which};
 use crate::snapshot::series::Series;
 
-/// `{"schema":2,"directory":…,"dry_run":…,"pruned":[n…],"bytes":n,"kept":…}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     directory: &'a AbsPath,
@@ -25,7 +24,6 @@ struct Whole<'a> {
     kept: Option<&'a str>,
 }
 
-/// Removes old snapshots.
 pub fn prune(call: &Call, args: &Prune) -> Result<Ended, Problem> {
     if args.all {
         return drop_all(call, args);

@@ -18,21 +18,18 @@ use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::opened::{Locked, Session};
-use crate::session::prune::drop_checkpoint;
 use crate::session::store::Store;
 use crate::snapshot::compare::{self, Compared, Hashes, Terms};
 use crate::snapshot::error::heal;
 use crate::snapshot::series::Series;
 use crate::snapshot::{manifest, restore, whole};
 
-/// `{"schema":2,"directory":…,"n":…,"dry_run":…,"session":…,"backup":…,"paths":[{"path":…,"done":…}],"skipped":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     directory: &'a AbsPath,
     n: u64,
     dry_run: bool,
     session: Option<&'a Id>,
-    backup: bool,
     paths: &'a [Row],
     skipped: &'a [Left],
     heads: &'a [Moved],
@@ -41,13 +38,10 @@ struct Whole<'a> {
 /// A path, and the act on it.
 #[derive(Serialize)]
 pub struct Row {
-    /// The path.
     pub path: AbsPath,
-    /// recreated, removed, metadata, restored.
     pub done: &'static str,
 }
 
-/// Restores a directory.
 pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let (store, series) = series_of(call, args.dir.as_deref(), &args.key, &args.paths)?;
     restore::refuse_elsewhere(&series.directory)?;
@@ -80,16 +74,11 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let asked = log::Restore { directory: series.directory.clone(), snapshot: n, only };
     let entry = |session: &Session, counts| log::Entry::of_restore(asked.clone(), session, counts);
     let act = Putting { recorded: recorded(&series, n), act: &act(&series, n), n, entry: &entry, force: args.force };
-    let (mut session, report) = put_back_what_can(call, store, &series, &mut compared, &act)?;
+    let (session, report) = put_back_what_can(call, store, &series, &mut compared, &act)?;
     let id = session.id().clone();
     let (rows, left) = (self::rows(&series, &compared)?, and_of(self::left(&series, &compared)?, &report));
-    if args.no_backup {
-        drop_checkpoint(&call.fs, &mut session)?;
-    }
     report.notes.iter().for_each(|note| call.out.warn(note));
-    if !args.no_backup {
-        say_shared(call, &series, &compared)?;
-    }
+    say_shared(call, &series, &compared)?;
     say(call, args, &series, n, Some(&id), (&rows, &left, &heads));
     Ok(ended(&left))
 }
@@ -114,12 +103,10 @@ fn compared(args: &SnapshotRestore, store: &Store, series: &Series) -> Result<(u
     Ok((n, paths, compared))
 }
 
-/// Makes a log's entry.
 pub type Entering<'a> = dyn Fn(&Session, Option<(usize, usize)>) -> log::Entry + 'a;
 
 /// An act that puts back what snapshots have.
 pub struct Putting<'a> {
-    /// The command that its session records.
     pub recorded: String,
     /// The act after "cannot" in a sentence.
     pub act: &'a str,
@@ -142,7 +129,7 @@ fn put_back(
 ) -> Result<(Locked, Report), Problem> {
     let mut writing_out = None;
     let fill = |session: &mut Locked| restore::fill(&call.fs, series, compared, session).map(|writing| writing_out = writing);
-    let mut session = filled(call, store, store.begin_own(&call.fs, None, putting.recorded.clone())?, fill)?;
+    let mut session = filled(call, store, store.begin_own(&call.fs, putting.recorded.clone())?, fill)?;
     let done = apply::commit_restore(call, store, &mut session, restoring, putting.force);
     drop(writing_out);
     let counts = done.as_ref().ok().map(|(report, _)| (report.rows.len(), report.left.len()));
@@ -267,7 +254,7 @@ fn would(
     (recorded, restoring, n): (String, &Restoring<'_>, u64),
 ) -> Result<Report, Problem> {
     let fill = |session: &mut Locked| restore::fill_to_ask(&call.fs, series, compared, session);
-    let mut session = filled(call, store, store.begin_own(&call.fs, None, recorded)?, fill)?;
+    let mut session = filled(call, store, store.begin_own(&call.fs, recorded)?, fill)?;
     let done = apply::would_restore(call, store, &mut session, restoring);
     take_away(call, store, session);
     let (report, _) = done.map_err(|mut problem| {
@@ -357,10 +344,8 @@ fn ask(call: &Call, args: &SnapshotRestore, rows: &[Row], heads: &[Moved]) -> Re
         .take(LISTED - first)
         .for_each(|row| call.out.say(format_args!("would overwrite  {}", call.out.shown(&row.path))));
     if removed + overwritten > LISTED {
-        call.out.say(format_args!(
-            "… and {} more: --dry-run --all lists them",
-            text::grouped((removed + overwritten - LISTED) as u64)
-        ));
+        call.out
+            .say(format_args!("… and {} more: --dry-run -v lists them", text::grouped((removed + overwritten - LISTED) as u64)));
     }
     let count = |n: usize| text::count(n as u64, "path");
     let asked = match (removed, overwritten) {
@@ -382,16 +367,15 @@ fn say(
 ) {
     let (out, directory, dry_run) = (&call.out, &series.directory, args.dry_run);
     if !out.is_text() {
-        let backup = session.is_some() && !args.no_backup;
-        out.document(&Whole { directory, n, dry_run, session, backup, paths: rows, skipped: left, heads });
+        out.document(&Whole { directory, n, dry_run, session, paths: rows, skipped: left, heads });
         return;
     }
     let whole = match session {
-        Some(id) => command(format_args!("show {} --all", id.tail())),
-        None => command(format_args!("snapshot restore {n} --dir {directory} --dry-run --all")),
+        Some(id) => command(format_args!("show {} -v", id.tail())),
+        None => command(format_args!("snapshot restore {n} --dir {directory} --dry-run -v")),
     };
-    out.listing(rows.iter().map(|row| format!("{:<9} {}", row.done, out.shown(&row.path))), args.all, &whole);
-    apply::say_skipped(call, left.iter().map(|Left { path, why }| (path, &**why)), args.all, &whole);
+    out.listing(rows.iter().map(|row| format!("{:<9} {}", row.done, out.shown(&row.path))), &whole);
+    apply::say_skipped(call, left.iter().map(|Left { path, why }| (path, &**why)), &whole);
     let count = text::count(rows.len() as u64, "path");
     let (skipped, directory) = (
         if left.is_empty() { String::new() } else { format!(", {} skipped", text::grouped(left.len() as u64)) },
@@ -403,9 +387,7 @@ fn say(
     }
     let would = if dry_run { "would be " } else { "" };
     out.note(format_args!("{directory}: {count} {would}restored to snapshot {n}{skipped}"));
-    match session {
-        Some(_) if args.no_backup => out.note("no backup was kept: this cannot be taken back"),
-        Some(id) => out.note(format_args!("to take it back: {}", command(format_args!("rollback {}", id.tail())))),
-        None => {}
+    if let Some(id) = session {
+        out.note(format_args!("to take it back: {}", command(format_args!("rollback {}", id.tail()))));
     }
 }

@@ -226,7 +226,7 @@ fn begin(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Caches) ->
         let series = Series::create(&call.fs, &store, &directory)?;
         let limit = Some(call.config.snapshot_max_files.value);
         // The command itself may commit: version control is in the snapshot.
-        let rules = Source::Found(Rules { vcs: Some(Vcs::Kept), ..Rules::default() });
+        let rules = Source::Found(Rules { vcs: Vcs::Kept, ..Rules::default() });
         let before = take(call, &store, &series, ("before", rules), limit, &args.command);
         let made = before.map_err(|problem| with_limit(problem, limit))?;
         unread.extend(say_unread(call, &series.directory, &made)?);

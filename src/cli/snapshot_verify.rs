@@ -13,7 +13,6 @@ use crate::error::{Kind, recant};
 use crate::fs::path::AbsPath;
 use crate::snapshot::verify::{Verdict, Verifying, doubt};
 
-/// `{"schema":2,"directory":…,"snapshots":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     directory: &'a AbsPath,

@@ -18,14 +18,12 @@ use crate::session::header::Origin;
 use crate::session::id::Id;
 use crate::session::stage::{Desk, Write};
 
-/// `{"schema":2,"id":…,"name":…}`.
 #[derive(Serialize)]
 struct Begun<'a> {
     id: &'a Id,
     name: Option<&'a str>,
 }
 
-/// `{"schema":2,"session":…,"path":…,"change":…}`.
 #[derive(Serialize)]
 struct Staged<'a> {
     session: &'a Id,
@@ -53,7 +51,6 @@ pub fn new(call: &Call, args: &args::New) -> Result<Ended, Problem> {
     })
 }
 
-/// Stages content.
 pub fn write(call: &Call, args: &args::Write) -> Result<Ended, Problem> {
     let source = match &args.from {
         Some(path) => Shown(path.as_os_str().as_bytes()).to_string(),
@@ -70,17 +67,14 @@ pub fn write(call: &Call, args: &args::Write) -> Result<Ended, Problem> {
     })
 }
 
-/// Stages a deletion.
 pub fn delete(call: &Call, args: &args::Delete) -> Result<Ended, Problem> {
     at_desk(call, &args.id, false, |desk| Ok(desk.delete(&args.path, &cwd_for(&args.path)?, args.recursive)?))
 }
 
-/// Stages a directory.
 pub fn mkdir(call: &Call, args: &args::Mkdir) -> Result<Ended, Problem> {
     at_desk(call, &args.id, args.parents, |desk| Ok(desk.mkdir(&args.path, &cwd_for(&args.path)?, args.mode)?))
 }
 
-/// Stages a symlink.
 pub fn symlink(call: &Call, args: &args::Symlink) -> Result<Ended, Problem> {
     let target = args.target.as_bytes();
     at_desk(call, &args.id, args.place.parents, |desk| {
@@ -88,7 +82,6 @@ pub fn symlink(call: &Call, args: &args::Symlink) -> Result<Ended, Problem> {
     })
 }
 
-/// Stages permission bits.
 pub fn chmod(call: &Call, args: &args::Chmod) -> Result<Ended, Problem> {
     at_desk(call, &args.id, false, |desk| Ok(desk.chmod(args.mode, &args.path, &cwd_for(&args.path)?)?))
 }

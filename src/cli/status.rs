@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
-use super::awaited::{self, Waiting};
 use super::brief::{self, List, Place, is_default};
+use super::confirm::{self, Waiting};
 use super::list::Damaged;
 use super::problem::Problem;
 use super::snapshot::Left;
@@ -21,13 +21,11 @@ use crate::session::store::Store;
 use crate::snapshot::prune::used;
 use crate::snapshot::series::{Broken, Series};
 
-/// `{"schema":2,"store":{…},"sessions":{…},"snapshots":{…},"interrupted":[…],"left":[…],"damaged":[…],"prunable":{…}}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     store: StoreRow<'a>,
     sessions: Counts,
     steps: Steps,
-    /// Sessions in which a command runs.
     running: &'a [Running],
     snapshots: &'a Snapshots,
     interrupted: &'a [Id],
@@ -94,16 +92,15 @@ impl<'a> Matter<'a> {
     }
 
     fn unconfirmed(waiting: &'a Waiting) -> Self {
-        let (due, overdue, failed) = waiting.word();
-        let why = failed.first().map(|why| cut_text(why, brief::TEXT));
-        Self { due: Some(brief::Seconds(due)), overdue, why, ..Self::of("unconfirmed", waiting.id().as_str()) }
+        let why = waiting.failed.first().map(|why| cut_text(why, brief::TEXT));
+        let due = Some(brief::Seconds(waiting.due));
+        Self { due, overdue: waiting.overdue, why, ..Self::of("unconfirmed", waiting.session.as_str()) }
     }
 
     fn why(self, why: &str) -> Self {
         Self { why: Some(cut_text(why, brief::TEXT)), ..self }
     }
 
-    /// All that tells it from others.
     fn name(&self) -> Vec<u8> {
         let path = self.path.map_or(&b""[..], AbsPath::as_bytes);
         let why = self.path.and(self.why.as_deref()).unwrap_or_default();
@@ -135,7 +132,6 @@ struct Counts {
 /// The steps of sessions in which more than one command ran.
 #[derive(Default, Clone, Copy, Serialize)]
 struct Steps {
-    /// The number of these sessions.
     sessions: u64,
     /// The number of their steps, but for those that were merged into others.
     steps: u64,
@@ -170,7 +166,6 @@ impl Steps {
     }
 }
 
-/// Snapshots of all directories.
 #[derive(Default, Serialize)]
 struct Snapshots {
     directories: usize,
@@ -187,7 +182,6 @@ struct Prunable {
     /// Sessions that neither a commit nor a rollback needs: `prune --sessions`.
     unneeded: usize,
     unneeded_bytes: u64,
-    /// Pending sessions: `prune --sessions ID`, `discard`.
     pending: usize,
     pending_bytes: u64,
     /// Checkpoints that a rollback needs: `prune --checkpoints ID`, or `--committed`.
@@ -215,7 +209,7 @@ fn print_old(call: &Call, old: &[&Header]) {
     /// The most that are named.
     const NAMED: usize = 5;
     let now = crate::fs::now().s;
-    let most = call.out.limit(false);
+    let most = call.out.limit();
     let (named, more) = cut(old.len(), if most == usize::MAX { most } else { most.min(NAMED) });
     for header in &old[..named] {
         let (id, days) = (header.id.tail(), (now.saturating_sub(header.changed.s) / 86_400).unsigned_abs());
@@ -227,7 +221,6 @@ fn print_old(call: &Call, old: &[&Header]) {
     }
 }
 
-/// Shows how things stand.
 pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Problem> {
     let path = call.store_path()?;
     let store = call.store()?;
@@ -254,8 +247,8 @@ pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Problem> {
     }
     let running = store.map(|store| Running::all(call, store, &headers)).unwrap_or_default();
     let old = old(&headers);
-    let left: Vec<&Header> = headers.iter().filter(|header| !header.left.is_empty()).collect();
-    let (unconfirmed, unreadable) = store.map_or(Ok(Default::default()), awaited::waiting)?;
+    let left: Vec<&Header> = headers.iter().filter(|header| !header.left.is_empty() && header.discarded.is_none()).collect();
+    let unconfirmed = store.map_or(Ok(Vec::new()), confirm::waiting)?;
     let prunable = store.map_or(Ok(Prunable::default()), |store| prunable(store, &headers))?;
     let snapshots = store.map_or(Ok(Snapshots::default()), snapshots)?;
     let bytes = snapshots.bytes + prunable.all_bytes;
@@ -273,11 +266,7 @@ pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Problem> {
         );
         snapshots.damaged.iter().for_each(|Left { path, why }| call.out.warn(format_args!("{path}: {why}")));
     }
-    let mut damaged = Damaged::say_all(call, &broken);
-    for (id, why) in &unreadable {
-        call.out.warn(awaited::unreadable(id, why));
-        damaged.push(Damaged::new(id.as_str(), why));
-    }
+    let damaged = Damaged::say_all(call, &broken);
     if page.brief {
         let mut matters: Vec<Matter> = damaged.iter().map(|Damaged { id, why }| Matter::of("damaged", id).why(why)).collect();
         matters.extend(snapshots.damaged.iter().map(|Left { path, why }| Matter::at("damaged", path).why(why)));

@@ -25,7 +25,6 @@ use crate::session::steps::{Step, StepList};
 use crate::session::store::Store;
 use crate::tree::time;
 
-/// A step in JSON.
 #[derive(Serialize)]
 struct Row<'a> {
     n: u32,
@@ -43,6 +42,9 @@ struct Row<'a> {
     ending: Option<Ending>,
     unsynced: bool,
     changes: BTreeMap<Sort, u64>,
+    /// The paths that left the session at it.
+    #[serde(skip_serializing_if = "is_default")]
+    left: u64,
     held_bytes: u64,
 }
 
@@ -60,7 +62,6 @@ struct Running<'a> {
     started: Time,
 }
 
-/// `{"schema":2,"session":{…},"head":n,"steps":[…],"running":{…}}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     session: SessionRow<'a>,
@@ -122,7 +123,6 @@ struct BriefRunning {
 struct Found {
     /// Those that can be gone back to.
     steps: Vec<Step>,
-    /// The number of older ones.
     gone: usize,
     /// The number of the step at which it stands.
     head: u32,
@@ -132,7 +132,6 @@ struct Found {
     imported: bool,
 }
 
-/// Shows the steps of a session.
 pub fn steps(call: &Call, args: &args::Steps) -> Result<Ended, Problem> {
     let (store, session) = session(call, args.id.as_deref())?;
     let header = &session.header;
@@ -145,7 +144,7 @@ pub fn steps(call: &Call, args: &args::Steps) -> Result<Ended, Problem> {
     let found = Found { steps, gone, head: header.head(), running, imported: header.imported.is_some() };
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
-        print(call, args, &session, &found);
+        print(call, &session, &found);
         return Ok(Ended::Done);
     }
     let standing = Standing::of(store, header, &super::cut_off(store, store.journaled()?))?;
@@ -161,7 +160,6 @@ pub fn steps(call: &Call, args: &args::Steps) -> Result<Ended, Problem> {
     Ok(Ended::Done)
 }
 
-/// Prints a page of the steps.
 fn print_brief(call: &Call, args: &args::Steps, header: &Header, status: &'static str, found: &Found) -> Result<(), Problem> {
     let running = found.running.as_ref().map(|(n, run)| BriefRunning { n: *n, command: brief_words(&run.argv) });
     let head = Brief { session: &header.id, status, head: found.head, running };
@@ -225,6 +223,7 @@ impl<'a> Row<'a> {
             ending: step.ending,
             unsynced: step.unsynced,
             changes: sorts.into_iter().map(|sort| (sort, count(step, sort))).collect(),
+            left: step.left,
             held_bytes: step.held,
         }
     }
@@ -236,8 +235,8 @@ impl<'a> Running<'a> {
     }
 }
 
-fn print(call: &Call, args: &args::Steps, session: &Session, found: &Found) {
-    let (lines, first, more) = lines(found, call.out.limit(args.all));
+fn print(call: &Call, session: &Session, found: &Found) {
+    let (lines, first, more) = lines(found, call.out.limit());
     let steps: HashMap<u32, &Step> = found.steps.iter().map(|step| (step.n, step)).collect();
     let room = call.out.width() / 3;
     let mut rows: Vec<[String; 6]> = lines
@@ -259,7 +258,7 @@ fn print(call: &Call, args: &args::Steps, session: &Session, found: &Found) {
         })
         .collect();
     text::fit(&mut rows, call.out.width(), &[Flexible::words(5, 8), Flexible::path(4, 8)]);
-    let whole = text::more(more, &command(format_args!("steps {} --all", session.id().tail())));
+    let whole = text::more(more, &command(format_args!("steps {} -v", session.id().tail())));
     for (i, line) in text::table([Side::Left; 6], &rows).enumerate() {
         if more > 0 && i == first {
             call.out.line(&whole);
@@ -317,7 +316,8 @@ pub fn of_step(first: String, step: &Step) -> [String; 6] {
     };
     let modified = [Sort::Modified, Sort::Metadata, Sort::Times].map(|sort| count(step, sort)).iter().sum();
     let counts = [('+', count(step, Sort::Created)), ('~', modified), ('-', count(step, Sort::Deleted))];
-    let counts = counts.iter().filter(|(_, n)| *n > 0).map(|(sign, n)| format!("{sign}{}", text::grouped(*n)));
+    let left = Some(step.left).filter(|left| *left > 0).map(|left| format!("{} left", text::grouped(left)));
+    let counts = counts.iter().filter(|(_, n)| *n > 0).map(|(sign, n)| format!("{sign}{}", text::grouped(*n))).chain(left);
     [first, text::day(step.started), ending, counts.collect::<Vec<_>>().join(" "), who(step.by.as_ref()), words(&step.argv)]
 }
 

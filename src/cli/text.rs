@@ -51,7 +51,6 @@ pub fn more(n: usize, command: &str) -> String {
 /// A column that may be made narrower.
 #[derive(Debug, Clone, Copy)]
 pub struct Flexible {
-    /// Its index.
     pub column: usize,
     /// Its least width, in columns of a terminal.
     pub least: usize,
@@ -60,12 +59,10 @@ pub struct Flexible {
 }
 
 impl Flexible {
-    /// A column of paths or names.
     pub fn path(column: usize, least: usize) -> Self {
         Self { column, least, by: shortened }
     }
 
-    /// A column of commands or sentences.
     pub fn words(column: usize, least: usize) -> Self {
         Self { column, least, by: cut_off }
     }
@@ -171,9 +168,7 @@ fn folded<'w>(words: impl Iterator<Item = Cow<'w, str>>, indent: usize) -> Strin
 /// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Text.
     Left,
-    /// Figures.
     Right,
 }
 

@@ -48,11 +48,9 @@ struct Row {
     change: Option<Sort>,
     /// The number of paths that it changed there.
     paths: u64,
-    /// The command that takes it back.
     back: Option<String>,
 }
 
-/// `{"schema":2,"paths":[…],"touched":[…],"damaged":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     paths: Vec<&'a AbsPath>,
@@ -80,7 +78,7 @@ pub fn touched(call: &Call, args: &args::Log, unknown: Option<Problem>) -> Resul
     let asked = Asked { words: &args.what, mentions: paths.iter().map(Mention::of).collect() };
     let (mut rows, mut broken) = (Vec::new(), Vec::new());
     if let Some(store) = call.store()? {
-        let filter = Filter::of(call, store, args)?;
+        let filter = Filter::of(call, store, args);
         broken = of_sessions(store, &asked, &filter, &mut rows)?;
         of_turns(store, &asked, &filter, &mut rows)?;
         of_snapshots(store, &asked, &filter, &mut rows)?;
@@ -90,7 +88,7 @@ pub fn touched(call: &Call, args: &args::Log, unknown: Option<Problem>) -> Resul
         return Err(problem);
     }
     rows.sort_by_key(|row| std::cmp::Reverse((row.time, row.step)));
-    if let Some(lines) = args.lines.filter(|_| !args.all) {
+    if let Some(lines) = args.lines {
         rows.truncate(lines);
     }
     let damaged = Damaged::say_all(call, &broken);
@@ -231,17 +229,19 @@ fn print(call: &Call, args: &args::Log, asked: &Asked<'_>, rows: &[Row]) {
     call.out.page(call.config.pager.value.as_deref());
     if rows.is_empty() && args.lines != Some(0) {
         let paths: Vec<String> = asked.mentions.iter().map(|mention| call.out.place(mention.path())).collect();
-        let is_filtered = args.since.is_some() || args.here || args.agent.is_some();
+        let is_filtered = args.since.is_some() || args.agent.is_some();
         let fits = if is_filtered { "nothing that fits" } else { "nothing that recant knows of" };
         call.out.note(format_args!("{fits} changed {}", text::list(&paths)));
         return;
     }
-    let (first, more) = cut(rows.len(), call.out.limit(args.all || args.lines.is_some()));
+    let (first, more) = cut(rows.len(), if args.lines.is_some() { rows.len() } else { call.out.limit() });
     let cells = rows[..first].iter().map(|row| {
         [
             text::day(row.time),
             who(row.by.as_ref()),
             match row.change {
+                // It never reached the path.
+                Some(_) if row.standing == "discarded" => "held".to_owned(),
                 Some(sort) if row.paths == 1 => sort.word().to_owned(),
                 _ => text::count(row.paths, "path"),
             },

@@ -1,12 +1,13 @@
-//! Finds the session that a word means. `last`: the newest one of this project on which the verb can act. A name: the same of those with
-//! that name, or the only one that has it. A verb that only reads takes the store's newest if this project has none.
+//! Finds the session that a word means. `last`: that of the newest act in this project. A name: the newest session of this project that got
+//! it, or the only one that has it. No word reaches further back because a verb cannot act on what it means. A verb that only reads takes
+//! the store's newest if this project has none.
 
 use super::problem::Problem;
 use super::scope::{Scope, begun_in};
 use super::{Call, collect};
 use crate::engine::job::Verb;
 use crate::error::{Error, Kind, Reason, command};
-use crate::session::confirm;
+use crate::session::act::Acted;
 use crate::session::header::{Checkpoint, Header, Origin};
 use crate::session::id::Id;
 use crate::session::prune::is_awaited;
@@ -15,19 +16,14 @@ use crate::session::store::{Named, Store};
 /// The act that a verb wants to do with the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Want {
-    /// To read it.
     Look,
-    /// To commit it.
     Commit,
-    /// To roll it back.
     RollBack,
-    /// To redo it.
     Redo,
     /// To drop what it holds.
     Discard,
     /// To let its commit stay.
     Confirm,
-    /// To stage changes in it.
     Stage,
     /// To run a further command in it.
     GoOn,
@@ -52,7 +48,7 @@ impl From<Verb> for Want {
 impl Want {
     /// Tells whether the verb can act on a session, as far as its header tells. A run that is under way, or not collected yet, counts as a
     /// pending session.
-    pub fn fits(self, store: &Store, header: &Header) -> bool {
+    pub fn fits(self, header: &Header) -> bool {
         let counts = header.counts;
         if header.discarded.is_some() {
             return false;
@@ -69,8 +65,7 @@ impl Want {
             Want::Redo => counts.inside < counts.ever_in && !is_final,
             // If it is partial, the verb says what can be done: it must not drop an older one in its place.
             Want::Discard => is_awaited(header),
-            // An unreadable record counts; the verb reports it.
-            Want::Confirm => !matches!(confirm::read(store, &header.id), Ok(None)),
+            Want::Confirm => header.waits().is_some(),
             Want::Stage => header.origin == Origin::Staged && counts.ever_in == 0,
             Want::GoOn | Want::Rewind | Want::Fork => {
                 header.origin == Origin::Captured && (counts.changes > 0 || header.steps.is_some()) && counts.ever_in == 0
@@ -114,20 +109,52 @@ impl Want {
 
 /// The session that `key` means. Says which session `last` is, and which one a name is if it is another project's.
 ///
-/// Errors: `key` means nothing; no session of this project; several elsewhere.
+/// Errors: `key` means nothing; the verb cannot act on `last`, or somebody else acted on it; no session of this project; several elsewhere.
 pub fn find(call: &Call, store: &Store, key: &str, want: Want) -> Result<Id, Problem> {
+    let id = find_to_look(call, store, key, want)?;
+    if key == "last" {
+        ask_of_others(call, store, want, &store.session(&id)?.header)?;
+    }
+    Ok(id)
+}
+
+/// As [`find`], for a verb that only says what it would do.
+pub fn find_to_look(call: &Call, store: &Store, key: &str, want: Want) -> Result<Id, Problem> {
+    if let Some((of, _)) = at_step(key) {
+        let id = find_to_look(call, store, of, want)?;
+        return refuse_gone_on(key, &store.session(&id)?.header).map(|()| id);
+    }
     if key != "last" {
         return match store.look_up(key).map_err(|error| or_pending_here(call, store, error))? {
             Named::Id(id) => Ok(id),
             Named::Name(all) => called(call, store, key, want, &all),
         };
     }
-    // A call from another machine has no project here.
-    let (id, note) = if call.is_far { (collect::newest(call, store)?, None) } else { last(call, store, want)? };
+    let (id, note) = last(call, store, want)?;
     if call.last.replace(Some(id.clone())).as_ref() != Some(&id) {
         call.out.note(format_args!("last is {id}{}", note.unwrap_or_default()));
     }
     Ok(id)
+}
+
+/// The two parts of `ID@N`: no id and no name has an `@`.
+fn at_step(key: &str) -> Option<(&str, u32)> {
+    let (key, step) = key.split_once('@')?;
+    Some((key, step.parse().ok()?))
+}
+
+/// Refuses a session that went on since `key`, as `ID@N`, named its step. Under its lock nobody adds another.
+pub fn refuse_gone_on(key: &str, header: &Header) -> Result<(), Problem> {
+    let Some((_, step)) = at_step(key) else { return Ok(()) };
+    let (head, tail) = (header.head(), header.id.tail());
+    if head == step {
+        return Ok(());
+    }
+    let problem = Problem::refused(format!("session {tail} stands at step {head}, and not at {step}"));
+    Err(problem.remedy(match step < header.next_step() {
+        true => format!("{} shows what came since", command(format_args!("diff {tail} --since {step}"))),
+        false => command(format_args!("steps {tail}")),
+    }))
 }
 
 /// The scope of a verb. One that only reads goes on without a working directory.
@@ -135,152 +162,179 @@ fn scope(call: &Call, want: Want) -> Result<Scope, Problem> {
     Scope::of(call).or_else(|problem| if want == Want::Look { Ok(Scope::everywhere()) } else { Err(problem) })
 }
 
-/// The session that a name means to a verb, among all that have the name, the newest first: the newest of this project on which it can
-/// act, else the only one. If several are of other projects, it is ambiguous.
+/// The session that a name means, among all that got it, the newest first: the newest of this project, else the only one. If several are of
+/// other projects, it is ambiguous.
 fn called(call: &Call, store: &Store, name: &str, want: Want, all: &[Header]) -> Result<Id, Problem> {
     let scope = scope(call, want)?;
-    let kept: Vec<&Header> = all.iter().filter(|header| header.discarded.is_none()).collect();
-    let (here, elsewhere): (Vec<&Header>, Vec<&Header>) = kept.iter().partition(|header| scope.has(store, header));
-    let fits = |header: &&&Header| want.fits(store, header);
-    if let Some(fit) = here.iter().find(fits) {
-        let passed = Passed(here.iter().take_while(|header| header.id != fit.id).map(|header| Passed::text_of(header)).collect());
-        passed.say(call);
-        return Ok(fit.id.clone());
+    let here: Vec<&Header> = all.iter().filter(|header| scope.has(store, header)).collect();
+    if let Some(meant) = newest_called(&here, want) {
+        let older = here.iter().find(|header| header.root() != meant.root() && want.fits(header));
+        return match older {
+            Some(before) if !want.fits(meant) => Err(does_not_fit(name, want, meant, Some(before))),
+            // Without an older one the verb itself says why it cannot act on it.
+            _ => Ok(meant.id.clone()),
+        };
     }
-    match elsewhere.iter().find(fits) {
-        Some(fit) if kept.len() > 1 && want != Want::Look => Err(which_of(store, name, want, &here, fit)),
+    match all.iter().find(|header| want.fits(header)) {
+        Some(fit) if all.len() > 1 && want != Want::Look => Err(which_of(store, name, want, fit)),
         Some(fit) => {
             let place = begun_in(store, fit).map(|dir| format!(", begun in {}", call.out.place(&dir))).unwrap_or_default();
             call.out.note(format_args!("{name} is session {}{place}", fit.id.tail()));
             Ok(fit.id.clone())
         }
         // The verb itself says why it cannot act on it.
-        None => Ok(here.first().or(kept.first()).map_or(&all[0], |header| *header).id.clone()),
+        None => Ok(all[0].id.clone()),
     }
 }
 
-/// The error if several sessions have the name, and the one on which the verb can act is of another project.
-fn which_of(store: &Store, name: &str, want: Want, here: &[&Header], fit: &Header) -> Problem {
-    let state = match here.first() {
-        Some(header) => format!("nothing was changed; here: {}", Passed::text_of(header)),
-        None => "nothing was changed".into(),
-    };
-    let problem = Problem::refused(format!("no session of this project that is named {name} can be {}", want.done()));
-    Problem { state: Some(state), ..problem }.remedy(newest_elsewhere(store, want, fit))
+/// The session that a name means among those of a project that got it, the newest first: the newest of them, or of its parts the one on which
+/// somebody acted last and the verb can act. What looks means what is left.
+fn newest_called<'h>(here: &[&'h Header], want: Want) -> Option<&'h Header> {
+    let whole = here.iter().find(|header| header.of.is_none()).or(here.first())?;
+    let kin = here.iter().filter(|header| header.root() == whole.root() && want != Want::Look && want.fits(header));
+    kin.max_by_key(|header| order(header)).or(Some(whole)).copied()
 }
 
-/// The newest session of this project that fits, and a note on it.
+/// The error if several sessions have the name, all of other projects.
+fn which_of(store: &Store, name: &str, want: Want, fit: &Header) -> Problem {
+    Problem::refused(format!("no session of this project is named {name}")).remedy(newest_elsewhere(store, want, fit))
+}
+
+/// The session of the newest act in this project, and a note on it.
 fn last(call: &Call, store: &Store, want: Want) -> Result<(Id, Option<String>), Problem> {
-    let here = match Scope::here() {
-        Ok(here) => here,
-        Err(_) if want == Want::Look => return Ok((collect::newest(call, store)?, None)),
-        Err(problem) => return Err(problem),
-    };
-    let (headers, _) = store.headers()?;
-    let mut passed = Passed::default();
-    for header in headers.iter().rev().filter(|header| counts(want, header) && here.has(store, header)) {
-        match collected(call, store, header, want)? {
-            Some(header) if want.fits(store, &header) => {
-                passed.say(call);
-                return Ok((header.id, None));
+    let scope = scope(call, want)?;
+    let (mut headers, _) = store.headers()?;
+    headers.retain(|header| !header.beside);
+    let (mut here, elsewhere): (Vec<Header>, Vec<Header>) = headers.into_iter().partition(|header| scope.has(store, header));
+    here.sort_by_key(order);
+    let mut newest = None;
+    while let Some(header) = here.pop() {
+        match collected(call, store, header)? {
+            Some(header) if counts(want, &header) => {
+                newest = Some(header);
+                break;
             }
-            Some(header) => passed.0.push(Passed::text_of(&header)),
-            None => {}
+            _ => {}
         }
     }
-    if want == Want::Look {
-        let id = collect::newest(call, store)?;
-        let dir = begun_in(store, &store.session(&id)?.header);
-        return Ok((id, dir.map(|dir| format!(", begun in {dir}: this project has none"))));
+    let Some(newest) = newest else {
+        let newest = elsewhere.iter().filter(|header| counts(want, header)).max_by_key(|header| order(header));
+        return match newest.filter(|_| want == Want::Look) {
+            Some(newest) => {
+                let note = begun_in(store, newest).map(|dir| format!(", begun in {dir}: this project has none"));
+                Ok((newest.id.clone(), note))
+            }
+            None => Err(none_here(store, &scope, want, elsewhere.iter().rev().find(|header| want.fits(header)))),
+        };
+    };
+    if want != Want::Look && !want.fits(&newest) {
+        let before = here.iter().rev().find(|header| want.fits(header));
+        return Err(does_not_fit("last", want, &newest, before));
     }
-    let elsewhere = headers.iter().rev().find(|header| want.fits(store, header) && !here.has(store, header));
-    Err(none_here(store, &here, want, elsewhere, &passed))
+    Ok((newest.id, None))
+}
+
+/// The place of a session's newest act among all acts. A first run that is not collected may have acted last.
+fn order(header: &Header) -> (u64, u64) {
+    let of_run = if header.uncollected { u64::MAX } else { 0 };
+    (header.acted.as_ref().map_or(of_run, |acted| acted.n), header.seq)
+}
+
+/// True if somebody acted on a session. One that was begun to stage in it, and holds nothing, is meant for that alone.
+fn counts(want: Want, header: &Header) -> bool {
+    let is_empty = header.counts.changes == 0 && header.steps.is_none() && header.discarded.is_none();
+    header.uncollected || header.acted.is_some() && (!is_empty || want == Want::Stage || want == Want::Tend)
+}
+
+/// The header of a session after a run in it that was cut off is collected. `None` for one whose first run is under way, or left nothing.
+fn collected(call: &Call, store: &Store, header: Header) -> Result<Option<Header>, Problem> {
+    if !header.uncollected || header.discarded.is_some() {
+        return Ok(Some(header));
+    }
+    let mut locked = match store.lock_session(&call.fs, &header.id) {
+        Err(error) if error.kind() == Kind::Busy && header.acted.is_none() => {
+            call.out.note(format_args!("a run of session {} is under way: it is not meant by 'last' yet", header.id));
+            return Ok(None);
+        }
+        // The verb says what it cannot do now.
+        Err(error) if error.kind() == Kind::Busy => return Ok(Some(header)),
+        locked => locked?,
+    };
+    if locked.header.uncollected && collect::collect(call, store, &mut locked).is_err() {
+        // It is meant all the same: the verb says why it cannot be collected.
+        return Ok(Some(header));
+    }
+    Ok(Some(locked.header.clone()).filter(|header| header.counts.changes > 0))
+}
+
+/// Asks before what somebody else did last is decided: it came in between.
+fn ask_of_others(call: &Call, store: &Store, want: Want, newest: &Header) -> Result<(), Problem> {
+    let decides = matches!(want, Want::Commit | Want::RollBack | Want::Redo | Want::Discard);
+    let Some(other) = newest.acted.as_ref().filter(|acted| decides && !acted.is_own(store.by.as_ref())) else { return Ok(()) };
+    let (tail, whose) = (newest.id.tail(), whose(other));
+    if call.can_ask {
+        return call.ask(&format!("The newest act here is {whose}, on session {tail}: go on?"));
+    }
+    let problem = Problem::refused(format!("last is {tail}, and the newest act on it is {whose}"));
+    Err(problem.remedy(want.command(&newest.id)))
+}
+
+/// Whose an act was, for a person: `claude 7's`, `user 1000's`.
+fn whose(acted: &Acted) -> String {
+    match &acted.by {
+        Some(by) => format!("{by}'s"),
+        None => format!("user {}'s", acted.uid),
+    }
 }
 
 /// The session that `key` means, found without effects: no run is collected, and nothing is printed.
 pub fn meant(call: &Call, key: &str, want: Want) -> Option<Id> {
     let (Ok(Some(store)), Ok(here)) = (call.store(), Scope::of(call)) else { return None };
-    let all = match key {
-        "last" => store.headers().ok()?.0.into_iter().rev().filter(|header| !header.beside).collect(),
-        key => match store.look_up(key).ok()? {
-            Named::Id(id) => return Some(id),
-            Named::Name(all) => all,
-        },
-    };
-    let fits = |header: &&Header| want.fits(store, header);
-    let only = || all.iter().find(fits).filter(|_| all.len() == 1);
-    all.iter().find(|header| fits(header) && here.has(store, header)).or_else(only).map(|header| header.id.clone())
-}
-
-/// True if a session could be `last`, or has to be named as passed over.
-fn counts(want: Want, header: &Header) -> bool {
-    let empty_desk = want == Want::Stage && header.origin == Origin::Staged;
-    !header.beside
-        && header.discarded.is_none()
-        && (header.counts.changes > 0 || header.steps.is_some() || header.uncollected || empty_desk)
-}
-
-/// The header of a session after its run is collected, if that was cut off and the verb could act on its changes: else an older session
-/// would count as the newest. `None` for a first run that is under way or left nothing.
-fn collected(call: &Call, store: &Store, header: &Header, want: Want) -> Result<Option<Header>, Problem> {
-    if !header.uncollected || !want.fits(store, header) {
-        return Ok(Some(header.clone()));
+    let key = at_step(key).map_or(key, |(key, _)| key);
+    if key == "last" {
+        return newest(store, &here).filter(|newest| want.fits(newest)).map(|newest| newest.id);
     }
-    let mut locked = match store.lock_session(&call.fs, &header.id) {
-        // A further run works in a session that exists, which is meant: the verb says what it cannot do now.
-        Err(error) if error.kind() == Kind::Busy && header.counts.changes > 0 => return Ok(Some(header.clone())),
-        Err(error) if error.kind() == Kind::Busy => {
-            call.out.note(format_args!("a run of session {} is under way: it is not meant by 'last' yet", header.id));
-            return Ok(None);
-        }
-        locked => locked?,
-    };
-    if locked.header.uncollected && collect::collect(call, store, &mut locked).is_err() {
-        // It is meant all the same: the verb says why it cannot be collected.
-        return Ok(Some(header.clone()));
-    }
-    Ok((locked.header.counts.changes > 0).then(|| locked.header.clone()))
-}
-
-/// Newer sessions of this project that were passed over: the verb cannot act on them.
-#[derive(Default)]
-struct Passed(Vec<String>);
-
-impl Passed {
-    /// The most that are named.
-    const NAMED: usize = 3;
-
-    /// A session and its status.
-    fn text_of(header: &Header) -> String {
-        let pruned = if header.checkpoint == Checkpoint::Pruned { ", its checkpoint pruned" } else { "" };
-        format!("{} ({}{pruned})", header.id.tail(), header.status().word().replace('_', " "))
-    }
-
-    fn text(&self) -> Option<String> {
-        let named = self.0.iter().take(Self::NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-        match self.0.len() {
-            0 => None,
-            n if n > Self::NAMED => Some(format!("{named} and {} more", n - Self::NAMED)),
-            _ => Some(named),
-        }
-    }
-
-    fn say(&self, call: &Call) {
-        if let Some(text) = self.text() {
-            call.out.note(format_args!("passed over: {text}"));
+    match store.look_up(key).ok()? {
+        Named::Id(id) => Some(id),
+        Named::Name(all) => {
+            let of_here: Vec<&Header> = all.iter().filter(|header| here.has(store, header)).collect();
+            let only = || all.first().filter(|_| all.len() == 1);
+            newest_called(&of_here, want).or_else(only).map(|header| header.id.clone())
         }
     }
 }
 
-fn none_here(store: &Store, here: &Scope, want: Want, elsewhere: Option<&Header>, passed: &Passed) -> Problem {
+/// The session of the newest act in a project. No run is collected for it.
+pub fn newest(store: &Store, here: &Scope) -> Option<Header> {
+    let (headers, _) = store.headers().ok()?;
+    let acted = headers.into_iter().filter(|header| !header.beside && counts(Want::Look, header) && here.has(store, header));
+    acted.max_by_key(order)
+}
+
+/// The state of a session, for a message.
+fn state_of(header: &Header) -> String {
+    let pruned = if header.checkpoint == Checkpoint::Pruned { ", its checkpoint pruned" } else { "" };
+    format!("{}{pruned}", header.status().word().replace('_', " "))
+}
+
+/// The error if a verb cannot act on the session that a word means. It names the one before it, on which it can.
+fn does_not_fit(word: &str, want: Want, newest: &Header, before: Option<&Header>) -> Problem {
+    let (tail, state) = (newest.id.tail(), state_of(newest));
+    let cannot = if newest.status().word() == want.done() { String::new() } else { format!(": it cannot be {}", want.done()) };
+    let problem = Problem::refused(format!("{word} is {tail}, which is {state}{cannot}"));
+    match before {
+        Some(before) => problem.remedy(format!("the one before it: {}", want.command(&before.id))),
+        None => problem.remedy(command(format_args!("show {tail}"))),
+    }
+}
+
+fn none_here(store: &Store, here: &Scope, want: Want, elsewhere: Option<&Header>) -> Problem {
     let project = here.project.as_ref().map(|project| format!(": {project}")).unwrap_or_default();
     let problem = Problem::refused(format!("no session of this project can be {}{project}", want.done()));
-    let state = passed.text().map(|text| format!("nothing was changed; here: {text}")).or(problem.state.clone());
-    let remedy = match elsewhere {
+    problem.remedy(match elsewhere {
         None => command("list --all shows all sessions"),
         Some(header) => newest_elsewhere(store, want, header),
-    };
-    Problem { state, ..problem }.remedy(remedy)
+    })
 }
 
 fn newest_elsewhere(store: &Store, want: Want, header: &Header) -> String {

@@ -85,6 +85,7 @@ struct OfAgentTable {
 struct RetentionTable {
     keep: Option<usize>,
     older_than: Option<String>,
+    discarded: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -139,7 +140,6 @@ enum Amount {
 }
 
 impl Config {
-    /// Reads the text of the file `path`.
     pub(super) fn from_text(text: &str, path: &Path, home: Option<&Path>) -> Result<Self, Error> {
         let shown = path.display().to_string();
         let form = |error: toml::de::Error| refused(&shown, wrong::explain(text, &error));
@@ -184,6 +184,7 @@ impl Config {
             return Err(value("remote.ssh", "no program is named".into()));
         }
         let older_than = file.retention.older_than.map(|text| age(&text)).transpose();
+        let discarded = file.retention.discarded.map(|text| age(&text)).transpose();
         let timeout = file.remote.timeout.map(|text| silence(&text)).transpose();
         Ok(Self {
             file: Some(path.to_path_buf()),
@@ -209,6 +210,7 @@ impl Config {
             agents,
             keep: Set::of(file.retention.keep.map(Some), None),
             older_than: Set::of(older_than.map_err(|why| value("retention.older_than", why))?.map(Some), None),
+            discarded: Set::of(discarded.map_err(|why| value("retention.discarded", why))?, 7 * 86_400),
             snapshot_keep: Set::of(file.snapshot.keep, 50),
             snapshot_max_size: Set::of(bytes("snapshot.max_size", file.snapshot.max_size)?, 5 << 30),
             steps_keep: Set::of(file.steps.keep, 200),

@@ -7,7 +7,7 @@ use crate::error::Error;
 const AGENTS: [&str; 6] = ["claude", "codex", "gemini", "copilot", "opencode", "pi"];
 
 /// Every key that the file may have. NAME is any word; below `agent`, one of [`AGENTS`].
-const KEYS: [&str; 36] = [
+const KEYS: [&str; 34] = [
     "store.path",
     "store.warn_size",
     "capture.also",
@@ -27,6 +27,7 @@ const KEYS: [&str; 36] = [
     "agent.NAME.records",
     "retention.keep",
     "retention.older_than",
+    "retention.discarded",
     "snapshot.keep",
     "snapshot.max_size",
     "snapshot.max_files",
@@ -34,9 +35,6 @@ const KEYS: [&str; 36] = [
     "steps.max_size",
     "remote.ssh",
     "remote.timeout",
-    "remotes.NAME.host",
-    "remotes.NAME.user",
-    "remotes.NAME.port",
     "remotes.NAME.store",
     "remotes.NAME.sudo",
     "output.paths",

@@ -22,14 +22,11 @@ pub use units::{age, age_word, bytes, grouped, size, size_word};
 /// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum From {
-    /// recant's default.
     #[default]
     Default,
     /// `config.toml`.
     File,
-    /// A variable of the environment.
     Environment(&'static str),
-    /// An option of this call.
     Option(&'static str),
 }
 
@@ -47,9 +44,7 @@ impl fmt::Display for From {
 /// A value and its source.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Set<T> {
-    /// The value in force.
     pub value: T,
-    /// The source of the value.
     pub from: From,
 }
 
@@ -65,7 +60,6 @@ impl<T> Set<T> {
 /// A download cache that `run --in` leaves writable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cache {
-    /// Its path below the home directory.
     pub path: &'static str,
     /// The program that it belongs to; a missing cache is made only if that is in PATH. `None`: many programs use it.
     pub program: Option<&'static str>,
@@ -128,7 +122,6 @@ pub enum AgentCommit {
 }
 
 impl AgentCommit {
-    /// The word in the file.
     pub fn word(self) -> &'static str {
         match self {
             AgentCommit::Refuse => "refuse",
@@ -137,16 +130,13 @@ impl AgentCommit {
     }
 }
 
-/// The condition for colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Color {
     /// On a terminal, unless the environment says otherwise (`NO_COLOR`).
     #[default]
     Auto,
-    /// Always.
     Always,
-    /// Never.
     Never,
 }
 
@@ -165,13 +155,6 @@ impl Color {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub struct Remote {
-    /// The host for ssh; else NAME.
-    pub host: Option<String>,
-    /// The user to log in as.
-    pub user: Option<String>,
-    /// The port.
-    pub port: Option<u16>,
-    /// The store there.
     pub store: Option<String>,
     /// True if recant is run by `sudo -n` there.
     pub sudo: bool,
@@ -189,14 +172,12 @@ pub struct OfAgent {
 /// `output.paths` if the file does not set it.
 pub const OUTPUT_PATHS: usize = 20;
 
-/// All settings in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// The file that they were read from, or would be; `None` if no home directory is known.
     pub file: Option<PathBuf>,
     /// True if that file exists.
     pub found: bool,
-    /// `store.path`.
     pub store_path: Set<Option<PathBuf>>,
     /// `store.warn_size`: bytes above which `status` warns.
     pub warn_size: Set<u64>,
@@ -214,14 +195,12 @@ pub struct Config {
     pub max_files: Set<u64>,
     /// `checkpoint.max_size`: likewise in bytes.
     pub max_size: Set<u64>,
-    /// `checkpoint.on_limit`.
     pub on_limit: Set<OnLimit>,
     /// `commit.deny`: globs of paths that are never committed, with all below them. `*` and `?` match within one component, `**` across
     /// them. A glob without a '/' matches names at any depth, any other matches whole paths.
     pub deny: Set<Vec<String>>,
     /// `commit.minor`: globs, read like those of `commit.deny`, of paths that the commit of a run leaves out if they conflict.
     pub minor: Set<Vec<String>>,
-    /// `agent.commit`.
     pub agent_commit: Set<AgentCommit>,
     /// `agent.keep`: the number of turns of agents in a directory that can be undone.
     pub agent_keep: Set<usize>,
@@ -233,6 +212,8 @@ pub struct Config {
     pub keep: Set<Option<usize>>,
     /// `retention.older_than`: seconds; a prune without conditions drops what is older.
     pub older_than: Set<Option<i64>>,
+    /// `retention.discarded`: seconds that a discarded session can be brought back.
+    pub discarded: Set<i64>,
     /// `snapshot.keep`: the number of snapshots of a directory that are kept.
     pub snapshot_keep: Set<usize>,
     /// `snapshot.max_size`: bytes that they may take; the oldest go first.
@@ -247,11 +228,9 @@ pub struct Config {
     pub ssh: Set<Vec<String>>,
     /// `remote.timeout`: seconds that the other machine may be silent; `None`: no limit.
     pub timeout: Set<Option<u32>>,
-    /// `remotes`: machines by name.
     pub remotes: BTreeMap<String, Remote>,
     /// `output.paths`: the number of lines of a listing that are printed.
     pub output_paths: Set<usize>,
-    /// `color`.
     pub color: Set<Color>,
     /// `pager`: a shell command; empty for none.
     pub pager: Set<Option<String>>,
@@ -363,14 +342,13 @@ mod tests {
     #[test]
     fn machines_have_names() {
         let config =
-            read("[remote]\nssh = 'ssh -F /etc/x'\n[remotes.web]\nhost = '10.0.0.7'\nsudo = true\n[remotes.'a.b']\nport = 7\n")
-                .unwrap();
+            read("[remote]\nssh = 'ssh -F /etc/x'\n[remotes.web]\nsudo = true\n[remotes.'a.b']\nstore = '/s'\n").unwrap();
         assert_eq!((config.ssh.value.len(), config.timeout.value), (3, Some(60)));
         assert_eq!(read("[remote]\ntimeout = '0s'\n").unwrap().timeout, Set { value: None, from: From::File });
         assert_eq!(read("[remote]\ntimeout = '2m'\n").unwrap().timeout.value, Some(120));
-        let web = Remote { host: Some("10.0.0.7".into()), sudo: true, ..Remote::default() };
+        let web = Remote { sudo: true, ..Remote::default() };
         assert_eq!(config.remotes["web"], web);
-        assert_eq!(config.remotes["a.b"].port, Some(7));
+        assert_eq!(config.remotes["a.b"].store.as_deref(), Some("/s"));
         assert_eq!(read("[remote]\nssh = ['/opt/my ssh', '-v']\n").unwrap().ssh.value, ["/opt/my ssh", "-v"]);
     }
 
@@ -382,7 +360,7 @@ mod tests {
             ("max_files = 3", "max_files", "checkpoint.max_files"),
             ("[chekpoint]\nmax_size = 3", "chekpoint.max_size", "checkpoint.max_size"),
             ("[pagers]", "pagers", "pager"),
-            ("[remotes.'a.b']\nhots = 'x'", "remotes.NAME.hots", "remotes.NAME.host"),
+            ("[remotes.'a.b']\nstroe = 'x'", "remotes.NAME.stroe", "remotes.NAME.store"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(&format!("{key:?}")) && error.contains(&format!("{near:?}")), "{text}: {error}");
@@ -396,7 +374,6 @@ mod tests {
             ("[checkpoint]\nmax_files = -1", "line 2: checkpoint.max_files: a whole number is wanted, not -1"),
             ("[snapshot]\nkeep = 1.5", "line 2: snapshot.keep: a whole number is wanted, not 1.5"),
             ("\nretention.keep = 'x'", "line 2: retention.keep: a whole number is wanted, not 'x'"),
-            ("[remotes.web]\nport = 70000", "line 2: remotes.web.port: a whole number up to 65535 is wanted, not 70000"),
             ("[remotes.web]\nsudo = 'yes'", "line 2: remotes.web.sudo: true or false is wanted, not 'yes'"),
             ("[remotes]\nweb = 3", "line 2: remotes.web: a table is wanted, not 3"),
             ("store = 3", "line 1: store: a table is wanted, not 3"),
@@ -431,7 +408,6 @@ mod tests {
             ("[remote]\nssh = ' '", "remote.ssh: no program is named"),
             ("[remote]\ntimeout = '2h'", "remote.timeout: \"2h\": an hour is the most"),
             ("[remote]\ntimeout = '2x'", "remote.timeout: \"2x\" is no age"),
-            ("[remotes.web]\nport = 70000", "line 2"),
             ("[remotes]\nweb = 3", "line 2"),
         ] {
             let error = read(text).unwrap_err();

@@ -19,8 +19,7 @@ pub fn unknown_key(path: &str, key: &str, near: &str) -> Error {
 }
 
 /// Our words for what is wanted, by serde's and toml's words for it.
-const WANTED: [(&str, &str); 9] = [
-    ("u16", "a whole number up to 65535"),
+const WANTED: [(&str, &str); 8] = [
     ("a string", "text in quotes"),
     ("string or table", "text in quotes"),
     ("path string", "a path in quotes"),

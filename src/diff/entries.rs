@@ -40,7 +40,6 @@ pub struct Text {
 /// The part that is taken of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Taken {
-    /// All of it.
     Whole,
     /// Blocks or lines of its text, and its metadata if that is set.
     Part {

@@ -3,7 +3,6 @@
 use super::span::{Part, Span, Take, pieces};
 use crate::blocks::words::Marks;
 
-/// Writes lines that both sides have.
 pub fn write_same(take: &mut Take<'_>, lines: &[&[u8]]) {
     Inline::new(take).put(Part::Both, &lines.concat());
 }

@@ -30,13 +30,10 @@ pub enum Onto {
 
 /// A change that has another one in it.
 pub struct Both {
-    /// The object on the tree now.
     pub before: Before,
     /// The object that is to be there.
     pub after: State,
-    /// The content of that.
     pub content: Vec<u8>,
-    /// The content that is there now.
     pub now: Vec<u8>,
 }
 

@@ -12,14 +12,11 @@ use crate::blocks::lines;
 use crate::blocks::words::{Marks, words};
 use crate::fs::path::{AbsPath, Shown};
 
-/// The form of a patch.
 #[derive(Debug, Clone, Copy)]
 pub struct Form {
-    /// Lines around a hunk.
     pub context: usize,
     /// True if white space does not count. The patch need not apply then.
     pub ignore_space: bool,
-    /// The words in which lines differ.
     pub words: Words,
 }
 
@@ -136,11 +133,9 @@ fn hunks(take: &mut Take<'_>, form: Form, was: &[u8], is: &[u8]) {
 
 /// Blocks that share their context.
 pub(super) struct Hunk<'b> {
-    /// At least one.
     pub near: &'b [Block],
     /// The lines of the old content, the context included.
     pub old: Range<usize>,
-    /// Those of the new one.
     pub new: Range<usize>,
 }
 
@@ -157,7 +152,6 @@ pub(super) fn hunks_of<'b>(blocks: &'b Blocks<'_>, context: usize) -> impl Itera
 }
 
 impl Hunk<'_> {
-    /// Its place, as in a patch.
     pub fn place(&self) -> String {
         let range = |lines: &Range<usize>| match lines.len() {
             0 => format!("{},0", lines.start),

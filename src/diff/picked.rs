@@ -10,9 +10,7 @@ use crate::tree::hash::Hash;
 /// A change of which something is picked.
 #[derive(Debug, Clone)]
 pub struct Pick {
-    /// Its path.
     pub path: AbsPath,
-    /// The part that is picked.
     pub taken: Taken,
     /// The hash of what was shown of it: [`seen`].
     pub seen: Hash,

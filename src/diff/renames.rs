@@ -30,7 +30,6 @@ pub struct Renames {
     waiting: HashMap<u64, Group>,
 }
 
-/// Deleted and created files.
 #[derive(Debug, Default)]
 struct Group {
     old: Vec<usize>,

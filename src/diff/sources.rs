@@ -18,15 +18,12 @@ use crate::session::sides::Side;
 use crate::tree::look;
 use crate::tree::state::{Likeness, Object, State, What, sort_word};
 
-/// A side's content.
 pub enum Content {
-    /// An open file.
     File(File),
     /// It is not available, for this reason.
     Gone(String),
 }
 
-/// An end of a change.
 #[derive(Debug, Clone, Copy)]
 pub enum End {
     /// The object that was there.
@@ -40,7 +37,6 @@ pub enum End {
 pub enum OnTree {
     /// The object that the session records: `before` while the change is out, `after` while it is in.
     AsRecorded,
-    /// Something else.
     Changed,
     /// It cannot be looked at.
     Unseen(String),
@@ -106,7 +102,6 @@ impl Along {
 }
 
 impl<'s> Sources<'s> {
-    /// Opens the sources of a session.
     pub fn of(session: &'s Session) -> Result<Self, Error> {
         let roots = Roots::read()?;
         Ok(Self { session, run: session.run()?, originals: Originals::of(session)?, roots })

@@ -9,7 +9,6 @@ pub enum Part {
     Remark,
     /// A line of a file's head.
     Head,
-    /// The place of a hunk.
     Place,
     /// A line of both sides, after a blank.
     Both,
@@ -24,7 +23,6 @@ pub enum Part {
 /// A part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
-    /// Its kind.
     pub part: Part,
     /// True for words in which a line differs from the one in its place, if that is asked for.
     pub marked: bool,

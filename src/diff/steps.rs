@@ -61,7 +61,6 @@ impl<'c> Place<'c> {
 pub struct Differences<'c> {
     /// The changes from the one to the other.
     pub changes: Changes,
-    /// The two ends of each.
     ends: Vec<[Place<'c>; 2]>,
 }
 
@@ -144,7 +143,6 @@ impl<'s> States<'s> {
             marks: Marks { same_content, ..Marks::default() },
             step: None,
             from: None,
-            extra: Default::default(),
         };
         let mtime = |object: &Object| object.as_ref().map(|state| state.meta.mtime);
         let differs = !change.is_none() || mtime(before) != mtime(after);

@@ -67,7 +67,6 @@ impl Half {
 
 /// The file that a rename made another of.
 pub struct Renamed<'c> {
-    /// Its path.
     pub path: &'c AbsPath,
     /// The part of the content that stayed, in percent.
     pub similarity: u8,
@@ -75,17 +74,13 @@ pub struct Renamed<'c> {
 
 /// A change, ready to be shown.
 pub struct View<'c> {
-    /// The path.
     pub path: &'c AbsPath,
-    /// The sort of the change.
     pub sort: Sort,
     /// The kind of object that is there after it, or was there: `file`, `directory`.
     pub kind: &'static str,
     /// The file that was renamed to the path, if it is shown as such.
     pub from: Option<Renamed<'c>>,
-    /// Before.
     pub old: Half,
-    /// After.
     pub new: Half,
     /// True if both sides are known, so that a patch can be printed.
     pub whole: bool,
@@ -308,7 +303,6 @@ impl<'c> View<'c> {
         self.old.mode().zip(self.new.mode()).is_some_and(|(old, new)| link(old) != link(new))
     }
 
-    /// True if a side is binary.
     pub fn is_binary(&self) -> bool {
         self.old.is_binary() || self.new.is_binary()
     }
@@ -361,7 +355,6 @@ fn remarks(change: &Change) -> Vec<String> {
     remarks
 }
 
-/// The remarks that give somebody rights.
 fn rights(change: &Change) -> Vec<String> {
     let Some(after) = &change.after else { return Vec::new() };
     let before = change.before.object.as_ref();

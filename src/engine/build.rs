@@ -33,7 +33,6 @@ use crate::tree::look::{self, Seen};
 use crate::tree::state::{State, What, sort_word};
 
 impl Draft<'_> {
-    /// Makes the whole plan.
     pub fn build(mut self, limits: Option<&Limits>, rest: Rest) -> Result<Plan, Error> {
         let mut items = std::mem::take(&mut self.items);
         let generation = self.session.header.generation + 1;
@@ -334,7 +333,6 @@ impl Draft<'_> {
         Ok(records.into_values().collect())
     }
 
-    /// Makes the header to be sealed.
     fn header(&mut self, items: &[Item], kept_bytes: u64, displaced: u64) -> Header {
         for item in items {
             self.sides[item.index as usize] = item.side;

@@ -24,7 +24,7 @@ pub fn may_begin(session: &Session, verb: Verb) -> Result<(), Error> {
     let never = session.header.counts.changes > 0;
     let pruned = session.header.checkpoint == Checkpoint::Pruned && session.header.counts.inside > 0;
     let (why, remedy) = match (session.header.status(), verb) {
-        (Status::Discarded, _) => ("it is discarded: what it held is gone", None),
+        (Status::Discarded, _) => session.header.why_discarded(),
         (Status::Running, _) => ("its run has not ended", None),
         (Status::Pending, Verb::Redo) if never => {
             ("it was never committed, so there is nothing to redo", Some(format!("{recant} commit {id}", recant = recant())))
@@ -41,7 +41,6 @@ pub fn may_begin(session: &Session, verb: Verb) -> Result<(), Error> {
 
 /// The changes of a session that are asked for, by index in path order.
 pub struct Choice {
-    /// Their indices.
     pub chosen: Vec<usize>,
     /// Notes, for people: what comes along although it was not named.
     pub notes: Vec<String>,
@@ -116,6 +115,11 @@ pub fn choose(session: &Session, changes: &Changes, paths: &[AbsPath], rules: &R
     if !unknown.is_empty() {
         return Err(refused(unknown));
     }
+    along(session, changes, chosen, rules)
+}
+
+/// Adds what has to be moved with chosen changes: the other names of files hard-linked with them, and the directories above that they need.
+pub fn along(session: &Session, changes: &Changes, mut chosen: BTreeSet<usize>, rules: &Rules<'_>) -> Result<Choice, Error> {
     let mut names = Names { session, changes, rules, by_inode: None };
     let mut notes = Vec::new();
     let mut to_follow: Vec<usize> = chosen.iter().copied().collect();

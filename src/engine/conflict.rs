@@ -13,7 +13,6 @@ use crate::tree::state::{Difference, Object, State, sort_word};
 /// One path that does not hold what is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// The path.
     pub path: AbsPath,
     /// The expected object, in words.
     pub expected: String,
@@ -89,7 +88,6 @@ fn exact(size: u64) -> String {
 }
 
 impl Conflict {
-    /// The text behind the path.
     pub fn why(&self) -> String {
         let by = self.by.as_ref().map_or(String::new(), |id| format!(" (put there by session {id})"));
         format!("conflict: expected {}, found {}{by}", self.expected, self.found)
@@ -102,7 +100,6 @@ pub fn refused(conflicts: Vec<Conflict>) -> Error {
     Error::of_rows(Kind::Conflict, "conflicts", rows).with_remedy_if(remedy(&conflicts)).with_detail(conflicts)
 }
 
-/// The conflicts in an error.
 pub fn of(error: &Error) -> Option<&[Conflict]> {
     error.detail::<Vec<Conflict>>().map(Vec::as_slice)
 }

@@ -5,7 +5,6 @@ use super::reach::Reach;
 use crate::error::Error;
 use crate::fs::Fs;
 
-/// Its path below the session's directory.
 pub(super) fn displaced_below(journal: &Journal) -> Vec<u8> {
     format!("displaced/{}", journal.head.generation + 1).into_bytes()
 }

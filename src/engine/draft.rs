@@ -26,7 +26,6 @@ pub(super) struct Draft<'s> {
     pub roads: Roads,
     /// The top of the tree that was last found missing.
     pub missing: Option<AbsPath>,
-    /// Directories that go.
     pub leaving: HashSet<AbsPath>,
     /// How many of an inode's names go, for inodes that have several.
     pub names_here: HashMap<Inode, u32>,

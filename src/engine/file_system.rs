@@ -29,7 +29,6 @@ pub(super) struct Roads {
 }
 
 impl Roads {
-    /// Reads them from the session's directory.
     pub fn from(session: &Dir) -> Result<Self, IoError> {
         let path = || session.path().display().to_string();
         let (mount, directory) = (mounts::id_of(session).at("look at", path())?, session.stat()?);

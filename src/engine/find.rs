@@ -13,7 +13,6 @@ use crate::tree::state::What;
 pub(super) enum There {
     /// Nothing, as its directory is not there.
     NoDirectory,
-    /// Nothing.
     Nothing,
     /// The object from before the operation.
     From,
@@ -21,28 +20,23 @@ pub(super) enum There {
     To,
     /// The object that was put there, with what somebody has changed since, for people.
     Changed(String),
-    /// Something else.
     Other,
 }
 
 /// The content of a place off the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Off {
-    /// Nothing.
     Nothing,
     /// The object that is meant for it.
     Ours,
-    /// Another object.
     Other,
 }
 
 /// A place off the path.
 pub(super) struct Place<'s> {
-    /// The spot.
     pub spot: &'s Spot,
     /// Its directory and name; `None` if there is no such directory.
     pub named: Option<Named<'s>>,
-    /// Its content.
     pub what: Off,
 }
 
@@ -50,7 +44,6 @@ pub(super) struct Place<'s> {
 pub(super) struct Found<'s> {
     /// The path's directory and name; `None` if there is no such directory.
     pub target: Option<Named<'s>>,
-    /// The content of the path.
     pub there: There,
     /// The place where `to` lies ready.
     pub ready: Option<Place<'s>>,

@@ -24,7 +24,6 @@ use crate::checkpoint::manifest::{Kept, NEW, Original, Writing, name_written};
 use crate::error::{At, Error, Kind, recant, shell_word};
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
-use crate::session::confirm;
 use crate::session::header::{self, Header};
 use crate::session::opened::Session;
 use crate::session::sides::Side;
@@ -183,6 +182,7 @@ fn header_of(session: &Session, journal: &Journal, items: &[Item], sides: &[Side
     let verb = journal.head.verb;
     let mut header = session.header.sealing(sides);
     header.mounts.clone_from(&journal.head.header.mounts);
+    header.acted.clone_from(&journal.head.header.acted);
     header.sizes = sizes_after(header.sizes, verb, items, kept_bytes(items, verb), 0);
     header.left.retain(|left| journal.items.binary_search_by(|item| item.path.cmp(&left.path)).is_err());
     header.left.extend(named.iter().map(|left| header::Left { path: left.path.clone(), is_in: verb.inward() }));
@@ -209,7 +209,6 @@ pub(super) fn finish(
     for item in &journal.items {
         bring_home(fs, reach, journal, item)?;
     }
-    drop_record(fs, store, journal)?;
     write_facts(fs, session, reach, journal, None)?;
     rename_header(fs, session)?; // E4
     notes.extend(make_seal_last(fs, store, session, journal)?);
@@ -267,13 +266,6 @@ fn bring_home(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item) -> Res
         return Ok(with_rights(fs, [out_at, out_at], || fs.unlink(out_at.at()))?);
     }
     if home.what == Off::Ours { Ok(()) } else { put_away(fs, out_at, home.spot, home_at) }
-}
-
-/// Drops the confirmation record: a commit that stays only in part waits for no confirmation.
-fn drop_record(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
-    let id = &journal.head.session;
-    let its = matches!(confirm::read(store, id), Ok(Some(record)) if record.generation == journal.head.generation + 1);
-    if its { Ok(confirm::drop_record(fs, store, id)?) } else { Ok(()) }
 }
 
 /// Takes out of `stays` what is nowhere any more, with the reasons; it counts as undone. It was on a file system that was given up; went

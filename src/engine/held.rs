@@ -14,20 +14,17 @@ pub enum Held {
     Object,
     /// `held/upper/<k>`, and the last `below` bytes of the path below it.
     Upper {
-        /// The upper's number.
         k: u32,
         /// The length of the path below the captured place; 0 for the place itself.
         below: u32,
     },
     /// `checkpoint/blobs/<hash>`, followed by `.<n>` if `numbered`.
     Blob {
-        /// The hash that names it.
         #[serde(rename = "digest")]
         hash: Box<Hash>,
         /// True if another original has the name without a number.
         numbered: bool,
     },
-    /// Anywhere else.
     At(Box<Place>),
 }
 
@@ -51,7 +48,6 @@ impl Held {
         matches!(self, Held::At(place) if place.0.starts_with(b"displaced/"))
     }
 
-    /// The place below the session's directory.
     pub fn place(&self, n: u32, path: &AbsPath) -> Vec<u8> {
         match self {
             Held::Object => object_name(n),

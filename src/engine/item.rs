@@ -23,11 +23,8 @@ use crate::tree::state::State;
 pub struct Item {
     /// The index of the change among the session's, in path order.
     pub index: u32,
-    /// The change's number.
     pub n: u32,
-    /// The path.
     pub path: AbsPath,
-    /// The act.
     pub act: Act,
     /// The object at the path before, as planning saw it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,7 +41,6 @@ pub struct Item {
     /// A new directory as it is placed. Its last step sets what is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placed: Option<Box<State>>,
-    /// How a commit keeps `from`.
     pub kept: Kept,
     /// The side that the change is on afterwards.
     pub side: Side,
@@ -89,7 +85,6 @@ pub struct Planning {
     pub mounted: bool,
     /// True if the path's directory is encrypted by its file system.
     pub encrypted: bool,
-    /// The inode at the path.
     pub there: Option<Inode>,
     /// The inode in the store that is wanted, if it has several names.
     pub shared_in_store: Option<Inode>,
@@ -106,12 +101,10 @@ impl Item {
         self.from.as_ref().is_some_and(|seen| seen.state.is_dir())
     }
 
-    /// True if a directory is wanted.
     pub fn becomes_directory(&self) -> bool {
         self.to.as_ref().is_some_and(|seen| seen.state.is_dir())
     }
 
-    /// True if a directory goes.
     pub fn leaves_directory(&self) -> bool {
         self.moves() && self.was_dir() && !self.becomes_directory()
     }
@@ -121,7 +114,6 @@ impl Item {
         self.act == Act::SetMeta || self.moves() && self.becomes_directory()
     }
 
-    /// True if names change.
     pub fn moves(&self) -> bool {
         matches!(self.act, Act::Place | Act::Replace | Act::Remove)
     }
@@ -177,9 +169,7 @@ pub fn opened_up(directory: &Seen) -> Seen {
 /// A directory of the user's own that lacks `u+rwx` and is worked in, or goes. It is opened for the work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
-    /// The directory's path.
     pub path: AbsPath,
-    /// The directory as it was.
     #[serde(rename = "folder")]
     pub directory: Seen,
 }
@@ -187,9 +177,7 @@ pub struct Opened {
 /// The facts that decide, beside an item, where its objects lie.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
-    /// The session.
     pub session: &'a Id,
-    /// The verb.
     pub verb: Verb,
     /// The generation that the operation leads to.
     pub generation: u64,
@@ -250,7 +238,6 @@ impl Frame<'_> {
         format!("displaced/{}/{n}", self.generation).into_bytes()
     }
 
-    /// Makes the step of a turn.
     pub fn step<'i>(&self, turn: Turn, items: &'i [Item], opened: &'i [Opened]) -> Step<'i> {
         let set_meta = |path, from, to, at| Step { act: Act::SetMeta, path, from, to, at, whole: false, again: false };
         match turn {
@@ -297,13 +284,10 @@ impl Frame<'_> {
 /// One step in the order of all, by its item or opened directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// Opens a directory.
     Open(u32),
     /// Takes out what is there, where it cannot swap names with what comes next.
     Take(u32),
-    /// Changes names.
     Move(u32),
-    /// Sets the recorded metadata.
     Finish(u32),
     /// Gives an opened directory its mode again.
     Close(u32),

@@ -50,7 +50,6 @@ impl Verb {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnConflict {
-    /// Does nothing at all.
     Stop,
     /// Takes what is found in place of what was expected. A commit keeps it as the `before`, the others under `displaced/`.
     Keep,
@@ -61,15 +60,11 @@ pub enum OnConflict {
 pub struct Move {
     /// The index of the change among the session's, in path order.
     pub index: u32,
-    /// The change's number.
     pub n: u32,
-    /// The path.
     pub path: AbsPath,
-    /// The object expected there.
     pub from: Object,
     /// The fingerprint of what is expected, where one was taken.
     pub from_print: Option<Fingerprint>,
-    /// The object wanted there.
     pub to: Object,
     /// The place of `to` below the session's directory. `None` if it is absent, made from the record, or an inode that stays.
     pub to_at: Option<Held>,
@@ -88,7 +83,6 @@ pub struct Move {
 /// An mtime wanted on a directory that is no move itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedTime {
-    /// The directory.
     pub path: AbsPath,
     /// The mtime to set, if the directory's is `only_if` now.
     pub mtime: Time,
@@ -116,19 +110,15 @@ pub struct Rest {
     pub times: Vec<WantedTime>,
     /// The paths left out from the start, and why.
     pub left: Vec<(AbsPath, String)>,
-    /// Notes, for people.
     pub notes: Vec<String>,
 }
 
 /// The moves of an operation, and how to carry them out.
 pub struct Job {
-    /// Its verb.
     pub verb: Verb,
-    /// The moves.
     pub moves: Box<dyn Moves>,
     /// The side that each of the session's changes is on now, in path order: moves and others.
     pub sides: Vec<Side>,
-    /// The policy for conflicts.
     pub on_conflict: OnConflict,
     /// The sizes above which the report says that a deleted directory is kept in full.
     pub limits: Option<Limits>,

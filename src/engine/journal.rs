@@ -27,11 +27,8 @@ use crate::tree::sealed::{self, Sealed};
 /// The facts that all items have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// The version of the format.
     pub journal: u32,
-    /// The verb.
     pub verb: Verb,
-    /// The session.
     pub session: Id,
     /// The generation before. If `session.json` has it, the operation is undone; if it has the next one, settled.
     pub generation: u64,
@@ -39,12 +36,10 @@ pub struct Head {
     pub boot: String,
     /// The mounts that its paths lie in.
     pub roots: Vec<RootRecord>,
-    /// Directories whose times change.
     pub times: Vec<DirectoryTime>,
     /// Directories that are opened for the work, in path order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opened: Vec<Opened>,
-    /// The header to be sealed.
     pub header: Header,
     /// The header as it was: `recover --undo` restores it if `session.json` cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,15 +82,11 @@ enum Line<I> {
 
 /// The three names that an operation's journal goes through.
 pub struct Names {
-    /// The list of what Prepare makes.
     pub draft: Vec<u8>,
-    /// The journal while it is written.
     pub new: Vec<u8>,
-    /// The journal.
     pub journal: Vec<u8>,
 }
 
-/// Returns the names for a session.
 pub fn names(id: &Id) -> Names {
     Names { draft: format!("{id}.tmp").into_bytes(), new: format!("{id}.new").into_bytes(), journal: id.as_str().into() }
 }
@@ -220,6 +211,8 @@ impl Journal {
         if at.stat()?.is_some() {
             return Ok(());
         }
+        // D1: the one that wrote it may have been killed before its sync.
+        fs.sync(&new.open_file()?, new)?;
         fs.rename_over(new, at)?;
         // D2: it is found under the other name too (directory: not caught here).
         Ok(fs.sync_dir(store.journals())?)

@@ -11,7 +11,6 @@ pub type Denied = std::rc::Rc<dyn Fn(&AbsPath) -> bool>;
 /// what lies under them, and with the deletion of a directory that holds something of somebody else's.
 #[derive(Clone, Default)]
 pub struct Aside {
-    /// The paths, and why.
     pub paths: Vec<(AbsPath, String)>,
     /// True for a path that does not matter.
     pub minor: Option<Denied>,

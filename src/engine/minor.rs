@@ -29,13 +29,11 @@ pub type Ask<'a> = dyn Fn(&Locked, &[AbsPath], &Aside) -> Result<Job, Error> + '
 
 /// A job that can be asked for again.
 pub struct Asked<'a> {
-    /// Its verb.
     pub verb: Verb,
     /// The paths that were named; all where empty.
     pub paths: &'a [AbsPath],
     /// The conflicts that leave their path out.
     pub minor: Minor<'a>,
-    /// Makes the job.
     pub ask: &'a Ask<'a>,
 }
 

@@ -89,7 +89,6 @@ impl Progress for Unwatched {
 /// How far a job goes.
 #[derive(Clone, Copy)]
 pub enum Effect {
-    /// Carries it out.
     Apply,
     /// Only says what would be done.
     Print,
@@ -140,7 +139,7 @@ fn once(
     effect: Effect,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    let plan = Plan::look(session, ask(session)?, progress)?;
+    let mut plan = Plan::look(session, ask(session)?, progress)?;
     refuse_held(store, session, &plan)?;
     if matches!(effect, Effect::Print) || plan.is_nothing() {
         let road = plan.portable();
@@ -154,6 +153,7 @@ fn once(
     if !plan.is_inward() {
         reserve::free(fs, session)?;
     }
+    plan.acts(session.act(fs)?);
     let prepared = plan.prepare(fs, store, session)?;
     let intended = prepared.intend(fs, store, session)?; // E1: from here to the seal a crash is undone
     let applied = intended.apply(fs, store, session, progress)?; // a failure has undone itself

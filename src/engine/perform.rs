@@ -106,7 +106,6 @@ fn came_out(fs: &Fs, reach: &mut Reach, step: &Step<'_>, out: &Named<'_>) -> Res
     put_away(fs, out, home, &reach.spot(home)?)
 }
 
-/// Moves `out` to its home.
 pub(super) fn put_away(fs: &Fs, out: &Named<'_>, spot: &Spot, home: &Named<'_>) -> Result<(), Error> {
     let place = || with_rights(fs, [out, home], || fs.place(out.at(), home.at()));
     Ok(into_free(fs, Some(spot), home, place).at("put away", spot)?)

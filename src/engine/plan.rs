@@ -14,6 +14,7 @@ use crate::checkpoint::manifest::Kept;
 use crate::config;
 use crate::error::{Error, Kind};
 use crate::fs::path::AbsPath;
+use crate::session::act::Acted;
 use crate::session::opened::Session;
 
 /// A planned operation: all that will be done.
@@ -67,6 +68,11 @@ impl Plan {
         self.journal.items.iter().map(|item| &item.path)
     }
 
+    /// Gives the header that is to be sealed the act that it is.
+    pub(super) fn acts(&mut self, act: Acted) {
+        self.journal.head.header.acted = Some(act);
+    }
+
     /// The note of a dry run on paths that take a portable road.
     pub(super) fn portable(&self) -> Option<String> {
         let mut portable = self.journal.items.iter().filter(|item| item.portable);
@@ -78,7 +84,6 @@ impl Plan {
         Some(format!("{}{more}: on this file system what changes is copied, and a name is absent for a moment", first.path))
     }
 
-    /// Reports what would be done.
     pub fn report(self) -> Report {
         self.told.report(self.journal)
     }
@@ -117,7 +122,6 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Makes the report of a journal.
     pub fn report(self, journal: Journal) -> Report {
         let Journal { head, items, .. } = journal;
         let displaced = items.iter().filter(|item| item.moves() && item.displaces(head.verb)).map(|item| item.path.clone());

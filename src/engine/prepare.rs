@@ -209,7 +209,6 @@ impl<'a> Hands<'a> {
         Ok(())
     }
 
-    /// Makes one item ready.
     fn ready(&mut self, item: &mut Item, touched: &mut Touched) -> Result<(), Error> {
         let places = self.frame.places(item);
         self.ready_from(item, &places, touched)?;

@@ -48,7 +48,6 @@ impl Reach {
         Ok(reach)
     }
 
-    /// The session's directory.
     pub(super) fn session(&self) -> Rc<Dir> {
         self.session.clone()
     }
@@ -76,7 +75,6 @@ impl Reach {
         Ok(Named { dir: self.held(parent)?, name })
     }
 
-    /// Opens a directory below the session's.
     pub(super) fn held(&mut self, below: &[u8]) -> Result<Rc<Dir>, IoError> {
         if let Some(dir) = self.held.get(below) {
             return Ok(dir.clone());

@@ -26,7 +26,15 @@ pub struct Settled {
 ///
 /// Errors: nothing was touched.
 pub fn recover_all(fs: &Fs, store: &Store, _lock: &Lock) -> Result<Settled, Error> {
-    let recovered = recover::all(fs, store)?;
+    let mut recovered = recover::all(fs, store)?;
+    // X2: a part that was never sealed is swept, and one that was has left.
+    recovered.extend(store.settle_partings(fs)?.into_iter().map(|(id, why)| Recovered {
+        id,
+        verb: None,
+        outcome: Outcome::Failed(why),
+        notes: Vec::new(),
+        strays: Vec::new(),
+    }));
     Ok(Settled { recovered, unswept: store.sweep(fs).err().into_iter().collect() })
 }
 
@@ -46,7 +54,11 @@ pub fn recover_alone(fs: &Fs, store: &Store, slow: impl FnOnce()) -> Result<Sett
 
 /// Recovers all if something was interrupted; `None`, and no lock is taken, if nothing was.
 pub fn recover_any(fs: &Fs, store: &Store, slow: impl FnOnce()) -> Result<Option<Settled>, Error> {
-    if recover::interrupted(store)?.is_empty() { Ok(None) } else { recover_alone(fs, store, slow).map(Some) }
+    if recover::interrupted(store)?.is_empty() && store.parted()?.is_empty() {
+        Ok(None)
+    } else {
+        recover_alone(fs, store, slow).map(Some)
+    }
 }
 
 /// Locks a session that is to be changed. `recover` recovers what was interrupted, and returns it; `collect` makes changes of what is
@@ -79,6 +91,7 @@ pub fn lock<E: From<Error>>(
         // Recovery may have rewritten it.
         locked.set_header(store.session(id)?.header);
     }
+    locked.settle_parting(fs, store)?;
     if locked.header.uncollected {
         collect(&mut locked)?;
     }

@@ -177,7 +177,9 @@ pub(super) fn note_report(fs: &Fs, store: &Store, journal: &Journal, notes: Vec<
 
 fn entry(journal: &Journal, result: &str) -> log::Entry {
     let head = &journal.head;
-    log::Entry::new(head.verb.word(), &head.session, head.generation + 1, result, journal.items.len() as u64).of(&head.header)
+    let about = if result == log::UNDONE { log::Entry::of } else { log::Entry::of_act };
+    let entry = log::Entry::new(head.verb.word(), &head.session, head.generation + 1, result, journal.items.len() as u64);
+    about(entry, &head.header)
 }
 
 /// The note that the log could not be written: no reason to undo what is sealed.

@@ -21,6 +21,7 @@ use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::id::Id;
+use crate::session::log;
 use crate::session::opened::{Session, part};
 use crate::session::store::Store;
 use crate::tree::look;
@@ -28,11 +29,9 @@ use crate::tree::look;
 /// The outcome of recovering one session, or of what recovery would do.
 #[derive(Debug)]
 pub struct Recovered {
-    /// The session.
     pub id: Id,
     /// The interrupted verb; `None` where only preparations were found.
     pub verb: Option<Verb>,
-    /// The fate of the operation.
     pub outcome: Outcome,
     /// Notes for people, on what failed beside it: it is recovered all the same.
     pub notes: Vec<String>,
@@ -156,10 +155,6 @@ pub fn one(fs: &Fs, store: &Store, id: &Id, choice: Option<Choice>) -> Recovered
 /// Recovers a session's journal. Puts the verb, and notes beside the outcome, into `recovered`.
 fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Choice>) -> Result<Outcome, Error> {
     let id = &recovered.id;
-    // If the header is unreadable, the journal has it.
-    if let Ok(session) = store.session(id) {
-        session.check_known()?;
-    }
     let Some(mut journal) = Journal::read(store, id)? else {
         let session = match store.session(id) {
             Ok(session) => Some(session),
@@ -300,7 +295,7 @@ fn undo(
 /// Logs that it was undone. The line of the log may say that it was done: it is written before the seal is known to be durable.
 fn note_undone(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
     if records::last_noted(store, journal)?.as_deref() == Some(DONE) {
-        records::note(fs, store, journal, "undone")?;
+        records::note(fs, store, journal, log::UNDONE)?;
     }
     Ok(())
 }

@@ -29,12 +29,9 @@ pub enum Done {
     AlreadySo,
 }
 
-/// The row of one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The path.
     pub path: AbsPath,
-    /// Its outcome.
     pub done: Done,
     /// The kind of object that it holds now, or held if nothing is there now.
     pub kind: &'static str,
@@ -47,9 +44,7 @@ pub struct Row {
 /// A path that is not as it was to be, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Left {
-    /// The path.
     pub path: AbsPath,
-    /// Why, for people.
     pub why: String,
 }
 
@@ -70,16 +65,13 @@ pub(super) fn without_repeats(left: impl Iterator<Item = Left>) -> Vec<Left> {
     once
 }
 
-/// The report of a whole operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// The verb.
     pub verb: Verb,
     /// Its paths, in path order.
     pub rows: Vec<Row>,
     /// The paths that were left out, and why: exit 4.
     pub left: Vec<(AbsPath, String)>,
-    /// Notes, for people.
     pub notes: Vec<String>,
     /// Large directories that went and are kept in full, each with its files and bytes.
     pub large: Vec<Large>,
@@ -91,14 +83,11 @@ pub struct Report {
     pub kept: u64,
     /// The number of changes in the session, and of those on the tree now, or then.
     pub counts: Counts,
-    /// The session's status now, or then.
     pub status: Status,
-    /// The session's generation.
     pub generation: u64,
 }
 
 impl Row {
-    /// Makes the row of an item.
     pub(super) fn of(item: Item) -> Self {
         let done = match item.act {
             Act::Place => Done::Made,

@@ -125,7 +125,6 @@ impl Draft<'_> {
         Err(refused_at(&item.path, why))
     }
 
-    /// Checks that copied content fits.
     pub fn check_room(&mut self, items: &[Item], frame: &Frame<'_>) -> Result<(), Error> {
         let mut needed: BTreeMap<AbsPath, u64> = BTreeMap::new();
         let mut in_store = 0;

@@ -24,7 +24,6 @@ use crate::session::store::Store;
 use crate::tree::look;
 use crate::tree::state::Identity;
 
-/// The time of settling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     /// Right after the seal.

@@ -57,13 +57,9 @@ impl Spot {
 /// One step: what follows from an [`Item`](super::item::Item) of the journal, with all its places.
 #[derive(Debug)]
 pub struct Step<'i> {
-    /// The act.
     pub act: Act,
-    /// The path.
     pub path: &'i AbsPath,
-    /// The object at the path before.
     pub from: Option<Cow<'i, Seen>>,
-    /// The object at the path after.
     pub to: Option<Cow<'i, Seen>>,
     /// The places of its objects while they are not at the path.
     pub at: Places,
@@ -76,9 +72,7 @@ pub struct Step<'i> {
 /// The places of a step's objects while they are not at its path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Places {
-    /// Of `to`, before the step.
     pub to: Option<Spot>,
-    /// Of `from`, right after the step.
     pub out: Option<Spot>,
     /// Of `from` at last, below the session's directory; `None` where it is let go by policy.
     pub home: Option<Spot>,
@@ -104,11 +98,8 @@ impl Places {
 /// changes once more when the temporary names go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryTime {
-    /// The directory's path.
     pub path: AbsPath,
-    /// Its identity.
     pub identity: Identity,
-    /// Its mtime when planned.
     #[serde(with = "crate::tree::time")]
     pub old: Time,
     /// The mtime to set; `None` where the caller may not set it.
@@ -125,9 +116,7 @@ pub struct DirectoryTime {
 /// A mount that paths of the operation lie in, so that recovery can tell whether it is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootRecord {
-    /// The mount point.
     pub point: AbsPath,
-    /// The file system's type.
     pub fs_type: String,
     /// The device at that time: major, minor. Changes over a reboot.
     pub device: (u32, u32),

@@ -21,7 +21,6 @@ pub struct Remains {
     pub left: Vec<Left>,
     /// Names of recant's own that stay, or may lie in a directory that is not where it was; and what was given up.
     pub strays: Vec<Left>,
-    /// Notes, for people.
     pub notes: Vec<String>,
 }
 

@@ -30,7 +30,6 @@ pub struct Moment {
 const SLACK_NS: i128 = 1_000_000;
 
 impl Moment {
-    /// The present moment.
     pub fn now() -> Self {
         Self { real: exact_now(), boot: since_boot() }
     }

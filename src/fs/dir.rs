@@ -39,17 +39,12 @@ impl Time {
 /// The sorts of object that a name can lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sort {
-    /// A regular file.
     File,
-    /// A directory.
     Directory,
-    /// A symbolic link.
     Symlink,
-    /// A named pipe.
     Fifo,
     /// A Unix socket.
     Socket,
-    /// A character device.
     Char,
     /// A block device.
     Block,
@@ -62,25 +57,20 @@ pub type Inode = (Dev, u64);
 /// The facts of statx(2) about an object, links not followed.
 #[derive(Debug, Clone, Copy)]
 pub struct Stat {
-    /// Its sort.
     pub sort: Sort,
     /// The permission bits, 07777.
     pub mode: u32,
-    /// The owner.
     pub uid: u32,
-    /// The group.
     pub gid: u32,
     /// Bytes of content, or of a link's target; meaningless for a directory.
     pub size: u64,
     /// Blocks of 512 bytes in use.
     pub blocks: u64,
-    /// The last change of the content.
     pub mtime: Time,
     /// The last change of content, metadata or names.
     pub ctime: Time,
     /// The birth, if the file system keeps it.
     pub btime: Option<Time>,
-    /// The inode number.
     pub ino: u64,
     /// The number of names of the inode.
     pub nlink: u32,
@@ -100,7 +90,6 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// The identity of its object.
     pub fn inode(&self) -> Inode {
         (self.dev, self.ino)
     }
@@ -127,9 +116,7 @@ pub type NameAndSort = (Vec<u8>, Option<Sort>);
 /// A name in a held directory.
 #[derive(Clone, Copy)]
 pub struct Entry<'a> {
-    /// The directory.
     pub dir: &'a Dir,
-    /// One component.
     pub name: &'a [u8],
 }
 
@@ -385,7 +372,6 @@ impl<'a> Entry<'a> {
         Ok(opened.at(OPEN_FILE, self)?.into())
     }
 
-    /// A symlink's target.
     pub fn read_link(&self) -> Result<Vec<u8>, IoError> {
         Ok(rustix::fs::readlinkat(self.dir, self.name, Vec::new()).at("read the link", self)?.into_bytes())
     }
@@ -479,7 +465,6 @@ fn to_stat(found: Statx) -> io::Result<Stat> {
     })
 }
 
-/// The state of an open object.
 pub fn stat_of(fd: impl AsFd) -> io::Result<Stat> {
     to_stat(rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, STATX)?)
 }

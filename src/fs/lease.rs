@@ -10,7 +10,6 @@ use std::os::fd::AsRawFd;
 pub enum Writers {
     /// Nobody has it open for writing.
     None,
-    /// Somebody has.
     Some,
     /// Unknown: not our file and no CAP_LEASE, or a file system without leases.
     Unknown,

@@ -11,14 +11,11 @@ use crate::error::{At, IoError};
 
 const MOUNTINFO: &str = "/proc/self/mountinfo";
 
-/// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// Its id, as in statx's `stx_mnt_id`.
     pub id: u64,
     /// The id of the mount that it is mounted in.
     pub parent: u64,
-    /// The device of its file system.
     pub dev: Dev,
     /// The directory or file of the file system that is mounted: `/` except for bind mounts and subvolumes.
     pub root: Vec<u8>,
@@ -26,11 +23,9 @@ pub struct Mount {
     pub point: AbsPath,
     /// The options of the mount itself: `rw,nosuid,…`.
     pub options: String,
-    /// The file system's type.
     pub fs_type: String,
     /// The mounted source: a device, or anything that the file system says.
     pub source: Vec<u8>,
-    /// The options of the file system.
     pub super_options: String,
 }
 

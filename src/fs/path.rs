@@ -269,7 +269,6 @@ pub mod bytes {
         }
     }
 
-    /// Reads either form.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
         match Either::deserialize(deserializer)? {
             Either::Text(text) => Ok(text.into_bytes()),

@@ -12,12 +12,9 @@ use super::mounts::{self, Mount};
 use super::path::AbsPath;
 use crate::error::{At, IoError};
 
-/// A held mount point.
 #[derive(Debug)]
 pub struct Root {
-    /// The mount as mountinfo has it.
     pub mount: Mount,
-    /// Its root directory.
     pub dir: Dir,
 }
 
@@ -82,7 +79,6 @@ impl Roots {
         self.kept
     }
 
-    /// The mounts as they were read.
     pub fn mounts(&self) -> &[Mount] {
         &self.mounts
     }
@@ -135,7 +131,6 @@ impl Roots {
         std::mem::take(&mut self.directories)
     }
 
-    /// Closes all that is open.
     pub fn close_all(&mut self) {
         self.directories.clear();
         self.held.clear();

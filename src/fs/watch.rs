@@ -24,7 +24,6 @@ use super::dir::Entry;
 pub struct Step<'a> {
     /// The system call's name, or that of a short run of calls that belong together.
     pub call: &'static str,
-    /// The target of the call.
     pub on: On<'a>,
     /// The line outside this room that asked for it: it tells one sync from another.
     pub site: &'static std::panic::Location<'static>,
@@ -35,7 +34,6 @@ pub struct Step<'a> {
 pub enum On<'a> {
     /// One name in a directory.
     One(Entry<'a>),
-    /// Two names: from, to.
     Two(Entry<'a>, Entry<'a>),
     /// An open object, and the path of its directory when it was opened: for messages only.
     Open(BorrowedFd<'a>, &'a std::path::Path),
@@ -55,7 +53,6 @@ impl fmt::Display for Step<'_> {
 /// Sees each step right before it is made; an error is returned to the caller in place of the step.
 #[cfg(feature = "crash-points")]
 pub trait Watch: Send + Sync {
-    /// Called before `step`.
     fn before(&self, step: &Step<'_>) -> io::Result<()>;
 }
 

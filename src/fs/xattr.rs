@@ -41,7 +41,6 @@ pub(super) fn too_large(error: Errno, name: &[u8], value: &[u8], within: Borrowe
     io::Error::other(TooLarge { name: name.escape_ascii().to_string(), size: value.len() })
 }
 
-/// The xattrs of an open object.
 pub(super) fn of_open(fd: BorrowedFd<'_>) -> io::Result<Xattrs> {
     collect(|buffer| rustix::fs::flistxattr(fd, buffer), |name, buffer| rustix::fs::fgetxattr(fd, name, buffer))
 }

@@ -10,16 +10,13 @@ use super::wire::Wrong;
 /// A call of a tool, with arguments that fit it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// The tool.
     pub tool: &'static Tool,
-    /// Its arguments.
     pub arguments: Map<String, Value>,
     /// The client's name for itself, or nothing.
     pub client: String,
 }
 
 impl Asked {
-    /// An argument that is text.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.arguments.get(name)?.as_str()
     }
@@ -30,7 +27,6 @@ impl Asked {
         list.map(|list| list.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
     }
 
-    /// An argument that is a number.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.arguments.get(name)?.as_u64()
     }
@@ -39,14 +35,12 @@ impl Asked {
 /// The end of a call: a document of the shape that its tool promises.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// The document.
     pub document: Value,
     /// True if what was asked for is not done.
     pub is_error: bool,
 }
 
 impl Outcome {
-    /// Done.
     pub fn done(document: Value) -> Self {
         Self { document: without_nulls(document), is_error: false }
     }
@@ -61,7 +55,6 @@ impl Outcome {
         Self::failed(json!({ "schema": 2, "kind": kind, "message": message.into() }))
     }
 
-    /// The refusal with one more key.
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.document[key] = value.into();
         self
@@ -88,7 +81,6 @@ pub enum Event {
     Closed,
     /// A call runs, for so many seconds.
     GoesOn(u64, u64),
-    /// A call has ended.
     Ends(u64, Outcome),
     /// This process was asked to end.
     Over,
@@ -100,9 +92,7 @@ pub type Stop = Box<dyn Fn() + Send>;
 /// Tells the server of a call that has begun.
 #[derive(Debug, Clone)]
 pub struct Told {
-    /// The server's number for it.
     pub call: u64,
-    /// The server's ear.
     pub events: Sender<Event>,
 }
 
@@ -113,13 +103,11 @@ impl Told {
         drop(self.events.send(Event::GoesOn(self.call, seconds)));
     }
 
-    /// Tells its end.
     pub fn ends(&self, outcome: Outcome) {
         drop(self.events.send(Event::Ends(self.call, outcome)));
     }
 }
 
-/// Carries tools out.
 pub trait Carrier {
     /// Begins a call of a tool. Its end is told once.
     fn begin(&mut self, asked: &Asked, told: Told) -> Stop;

@@ -17,14 +17,12 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 pub enum Era {
     /// After `initialize`.
     Legacy,
-    /// With all in the request.
     Modern,
 }
 
 /// A client, as far as it tells of itself. None of it is proved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
-    /// The way that it is answered.
     pub era: Era,
     /// Its name, in letters that a session's name and a variable take: `claude-code`; empty if it has none.
     pub name: String,
@@ -35,12 +33,10 @@ pub struct Client {
 pub enum Unfit {
     /// A version that is not spoken here.
     Version(String),
-    /// A key is missing.
     Missing(&'static str),
 }
 
 impl Client {
-    /// The client that opens with `initialize`.
     pub fn of_initialize(params: &Value) -> Self {
         Self { era: Era::Legacy, name: name(&params["clientInfo"]) }
     }
@@ -64,7 +60,6 @@ pub fn negotiated(wanted: &Value) -> &'static str {
 }
 
 fn name(info: &Value) -> String {
-    /// The most characters.
     const MOST: usize = 40;
     let told = info["name"].as_str().unwrap_or_default().to_lowercase();
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };

@@ -2,18 +2,13 @@
 
 use serde_json::Value;
 
-/// A kind of argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Any text.
     Text,
     /// A word that is no option: a session, a number or label of a snapshot.
     Word,
-    /// A path.
     Path,
-    /// Texts.
     Texts,
-    /// Paths.
     Paths,
     /// A whole number from 0.
     Count,
@@ -22,13 +17,10 @@ pub enum Kind {
 /// An argument of a tool.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
     pub name: &'static str,
-    /// Its kind.
     pub kind: Kind,
     /// True if the tool needs it.
     pub required: bool,
-    /// Words for the model.
     pub about: &'static str,
 }
 
@@ -37,7 +29,6 @@ pub const fn field(name: &'static str, kind: Kind, about: &'static str) -> Field
     Field { name, kind, required: false, about }
 }
 
-/// An argument that has to be given.
 pub const fn needed(name: &'static str, kind: Kind, about: &'static str) -> Field {
     Field { name, kind, required: true, about }
 }

@@ -5,13 +5,11 @@ use serde_json::{Map, Value, json};
 
 use super::fields::{Field, Kind};
 
-/// The page with the shapes.
 const PAGE: &str = include_str!("../../docs/json.md");
 
 /// The shape of what is not done: an error, and for a person's act the command to type, with what it would do.
 const REFUSED: &str = r#"{"schema": 2, "kind": "refused", "message": "…", "path?": "/srv/app.conf", "state?": "nothing was changed", "remedy?": "…", "paths?": [{"path": "/srv/app.conf", "why": "…"}], "command?": "recant commit k3fa", "would?": "<any>"}"#;
 
-/// The schema of a tool's arguments.
 pub fn of_arguments(fields: &[Field]) -> Value {
     let property = |field: &Field| {
         let mut schema = match field.kind {
@@ -47,7 +45,6 @@ pub fn of_results(documents: &[(&str, &str)]) -> Value {
     json!({ "type": "object", "anyOf": any })
 }
 
-/// A shape of docs/json.md.
 fn shape(title: &str) -> Value {
     if title.is_empty() {
         return json!({ "schema": 2 });

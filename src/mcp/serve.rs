@@ -28,7 +28,6 @@ const ABOUT: &str = "hold_run runs a command with its file changes held: the com
                      with diff and steps, go back with rewind. What becomes real is a person's decision: commit, rollback, redo and \
                      snapshot_restore give you the command for the person to type. Tell the person what is held, and why.";
 
-/// A call that runs.
 struct Running {
     id: Value,
     era: Era,
@@ -42,7 +41,6 @@ pub struct Server<'a, C, W> {
     carrier: &'a mut C,
     output: W,
     events: Sender<Event>,
-    /// The client that opened with `initialize`.
     opened: Option<Client>,
     calls: BTreeMap<u64, Running>,
     count: u64,
@@ -249,7 +247,6 @@ impl<C: Carrier, W: Write> Server<'_, C, W> {
         self.say(&wire::notification("notifications/progress", params));
     }
 
-    /// Answers a call of a tool.
     fn finish(&mut self, id: &Value, era: Era, outcome: &Outcome) {
         let result = json!({
             "content": [{ "type": "text", "text": outcome.document.to_string() }],

@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 use super::fields::{Field, Kind, field, needed};
 use super::schema;
 
-/// The effect of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// It only looks.
@@ -16,53 +15,31 @@ pub enum Effect {
     Decides,
 }
 
-/// The tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Name {
-    /// `hold_run`
     HoldRun,
-    /// `status`
     Status,
-    /// `diff`
     Diff,
-    /// `steps`
     Steps,
-    /// `rewind`
     Rewind,
-    /// `snapshot_create`
     SnapshotCreate,
-    /// `snapshot_list`
     SnapshotList,
-    /// `snapshot_diff`
     SnapshotDiff,
-    /// `turns`
     Turns,
-    /// `log`
     Log,
-    /// `commit`
     Commit,
-    /// `rollback`
     Rollback,
-    /// `redo`
     Redo,
-    /// `snapshot_restore`
     SnapshotRestore,
 }
 
-/// A tool.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Tool {
-    /// Which one.
     pub is: Name,
-    /// Its name in the protocol.
     pub name: &'static str,
-    /// Its name for people.
     pub title: &'static str,
-    /// Words for the model.
     pub about: &'static str,
-    /// Its effect.
     pub effect: Effect,
-    /// Its arguments.
     pub fields: &'static [Field],
     /// The documents that it may give: [`schema::of_results`].
     pub results: &'static [(&'static str, &'static str)],
@@ -82,7 +59,6 @@ const PATCH: &str = r#"{"patch?": {"line": 0, "lines": ["…"], "next?": "p20"}}
 const REST_OF_PATCH: &str = r#"{"patch": {"line": 20, "lines": ["…"], "next?": "p40"}}"#;
 const PAGE: &str = r#"{"total": 26, "next?": "b1946ac92492"}"#;
 
-/// All tools.
 pub const TOOLS: [Tool; 14] = [
     Tool {
         is: Name::HoldRun,
@@ -254,7 +230,6 @@ pub const TOOLS: [Tool; 14] = [
     },
 ];
 
-/// The tool of this name.
 pub fn find(name: &str) -> Option<&'static Tool> {
     const LIST: &[Tool] = &TOOLS;
     LIST.iter().find(|tool| tool.name == name)

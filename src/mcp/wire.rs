@@ -18,7 +18,6 @@ pub const PARAMS: i64 = -32602;
 /// A version that is not spoken (2026-07-28).
 pub const VERSION: i64 = -32022;
 
-/// A message of the client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
     /// It is to be answered under its id, a string or an integer.
@@ -34,9 +33,7 @@ pub enum Message {
 pub struct Wrong {
     /// The id to answer under, or `null`.
     pub id: Value,
-    /// One of the numbers above.
     pub code: i64,
-    /// The reason.
     pub why: &'static str,
 }
 
@@ -98,7 +95,6 @@ pub fn next_line(from: &mut impl BufRead) -> io::Result<Option<Result<Vec<u8>, W
     }
 }
 
-/// An answer.
 pub fn result(id: &Value, result: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
@@ -115,7 +111,6 @@ pub fn error(id: &Value, code: i64, message: &str, data: Option<Value>) -> Value
     }
 }
 
-/// A notification.
 pub fn notification(method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "method": method, "params": params })
 }

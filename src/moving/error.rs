@@ -11,7 +11,6 @@ pub fn broken(why: impl Display) -> Error {
         .with_remedy(format!("export the session once more: {again}"))
 }
 
-/// The stream has another version.
 pub fn other_version(found: &str) -> Error {
     Error::new(Kind::Refused, format!("the stream is of version {found:?}; this recant knows recant-export 1"))
         .with_remedy("take the recant that wrote it, on either side")
@@ -28,7 +27,6 @@ pub fn here(id: impl Display) -> Error {
     Error::new(Kind::Refused, format!("session {id} is here already")).with_remedy(format!("{show}; {prune}"))
 }
 
-/// Held content is damaged.
 pub fn damaged(path: impl Display, why: impl Display) -> Error {
     Error::at(Kind::Damaged, path, why)
 }

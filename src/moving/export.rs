@@ -34,9 +34,7 @@ pub enum With {
     Checkpoint,
 }
 
-/// The result of an export.
 pub enum Exported {
-    /// All is written.
     Whole,
     /// Nothing is written: the tree does not hold what the session found there, so that its `before` is unknown. All such paths.
     Conflicts(Vec<Conflict>),
@@ -109,7 +107,8 @@ fn may_move(session: &Session, with: With) -> Result<(), Error> {
         ),
         (Status::Running, _) => ("its run has not ended", "let it end first".into()),
         (Status::Discarded, _) => {
-            ("it is discarded: what it held is gone", format!("{recant} list --all shows all sessions", recant = recant()))
+            let (why, remedy) = session.header.why_discarded();
+            (why, remedy.unwrap_or_else(|| format!("{recant} list --all shows all sessions", recant = recant())))
         }
     };
     Err(not_now(id, why).with_remedy(remedy))

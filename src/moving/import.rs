@@ -23,7 +23,7 @@ use crate::session::header::{Counts, Header, Sizes, Status};
 use crate::session::id;
 use crate::session::id::Id;
 use crate::session::opened::{Locked, Session, part};
-use crate::session::run::Run;
+use crate::session::run::{Failed, Run};
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::hash::{Hash, Hasher};
@@ -229,6 +229,7 @@ fn receive(
     }
     header.imported = Some(mapping.identity(stream));
     if let Some(history) = &head.run {
+        header.failed = Failed::of(history.ending);
         let at = dir.at(b"run.json");
         fs.replace(at, &crate::tree::json::text(&run_of(history, head.by.as_ref())))?;
     }
@@ -256,7 +257,6 @@ fn run_of(history: &History, by: Option<&By>) -> Run {
         scratch: Vec::new(),
         keeps_nothing_before: false,
         in_memory: true,
-        extra: Default::default(),
     }
 }
 
@@ -297,7 +297,6 @@ struct Open {
     holes: u64,
 }
 
-/// A whole stream, checked.
 struct Taken<'a> {
     keeping: Option<Keeping<'a>>,
     changes: Changes,

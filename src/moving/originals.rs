@@ -84,7 +84,6 @@ fn has_names(session: &Session, place: &[u8]) -> Result<bool, Error> {
 /// The checkpoint of a session that is being received.
 pub struct Keeping<'a> {
     fs: &'a Fs,
-    /// The directory `checkpoint`.
     directory: Dir,
     blobs: Dir,
     objects: Dir,
@@ -98,7 +97,6 @@ pub struct Keeping<'a> {
 }
 
 impl<'a> Keeping<'a> {
-    /// Begins in the session's directory `dir`.
     pub fn begin(fs: &'a Fs, dir: &Dir) -> Result<Self, Error> {
         let open = |below: &[u8]| dir.open_below(below);
         let (directory, blobs, objects) = (open(b"checkpoint")?, open(b"checkpoint/blobs")?, open(b"checkpoint/objects")?);
@@ -114,7 +112,6 @@ impl<'a> Keeping<'a> {
         })
     }
 
-    /// The directory of blobs.
     pub fn blobs(&self) -> &Dir {
         &self.blobs
     }

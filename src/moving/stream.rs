@@ -37,17 +37,12 @@ const END: u8 = b'E';
 /// Facts about the session as a whole: the first record.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Head {
-    /// Its id, which it keeps.
     pub id: Id,
-    /// Its name, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The origin of its changes.
     pub origin: Origin,
-    /// When it was begun.
     #[serde(with = "time")]
     pub created: Time,
-    /// The start of the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// The agent that made it, on the machine where it was made.
@@ -59,9 +54,7 @@ pub struct Head {
     /// True if it is committed, and the content of its originals follows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub checkpoint: bool,
-    /// The number of changes that follow.
     pub changes: u64,
-    /// Facts about its run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<History>,
 }
@@ -69,16 +62,12 @@ pub struct Head {
 /// Facts about a run, for people alone.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct History {
-    /// The command and its arguments.
     pub argv: Vec<Arg>,
     /// Its working directory, on the machine where it ran.
     pub cwd: AbsPath,
-    /// The user id that ran it.
     pub uid: u32,
-    /// The time of its start.
     #[serde(with = "time")]
     pub started: Time,
-    /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
 }
@@ -86,7 +75,6 @@ pub struct History {
 /// The start of a change's content; or a link to an earlier one, if both are names of one file.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Object {
-    /// The change's number.
     pub n: u32,
     /// The number of the change that has another name of this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -164,9 +152,7 @@ impl<'w> Sending<'w> {
 
 /// A record that was read; its JSON is not parsed yet.
 pub enum Record<'r> {
-    /// A change.
     Change(&'r [u8]),
-    /// A directory's mtime.
     DirectoryTime(&'r [u8]),
     /// The start of an object's content.
     Object(Object),
@@ -186,7 +172,6 @@ pub struct Receiving<'r> {
 }
 
 impl<'r> Receiving<'r> {
-    /// Reads the version and the head.
     pub fn begin(from: &'r mut dyn Read) -> Result<(Self, Head), Error> {
         let mut receiving = Self { from, hasher: Hasher::default(), body: Vec::new() };
         receiving.first_line()?;
@@ -216,7 +201,6 @@ impl<'r> Receiving<'r> {
         Ok(())
     }
 
-    /// Reads the next record.
     pub fn next(&mut self) -> Result<Record<'_>, Error> {
         let so_far = self.hasher.clone();
         Ok(match self.record()? {
@@ -300,7 +284,6 @@ impl<'r> Receiving<'r> {
     }
 }
 
-/// Parses a record's JSON.
 pub fn parse<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(body).map_err(broken)
 }

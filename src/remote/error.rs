@@ -11,10 +11,9 @@ use crate::error::{Error, Kind, Reason, reason};
 pub(super) fn no_host(words: &str, why: &str) -> Error {
     Error::new(Kind::Usage, format!("{words:?} is no host: {why}"))
         .without_state()
-        .with_remedy("a host is [USER@]HOST[:PORT], or a name of [remotes] in the settings")
+        .with_remedy("a host is [USER@]HOST[:PORT], or a name of ssh's settings")
 }
 
-/// ssh cannot be started.
 pub(super) fn no_ssh(program: impl Display, source: &io::Error) -> Error {
     Error::new(Kind::Refused, format!("cannot start {program}: {}", reason(source)))
         .with_remedy("install OpenSSH's client, or name it: remote.ssh in the settings")
@@ -105,7 +104,6 @@ pub(super) fn too_long(bytes: usize, most: usize, over: &str) -> Error {
     Error::new(Kind::Refused, format!("the request takes {bytes} bytes; {over} carries at most {most}"))
 }
 
-/// The near side uses another protocol.
 pub(super) fn other_protocol(theirs: u32) -> Error {
     Error::new(Kind::Refused, format!("the near side speaks protocol {theirs}, this one {PROTOCOL}"))
         .with_reason(Reason::OtherProtocol)

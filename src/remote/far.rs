@@ -24,14 +24,12 @@ use super::frame::{Down, Up};
 pub enum Cut {
     /// It goes on: what it began is finished or undone.
     Settles,
-    /// It ends, as with its terminal.
     Ends,
 }
 
 /// The standard input of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// Nothing.
     None,
     /// A pipe: the command of a run reads it.
     Pipe,
@@ -88,7 +86,6 @@ pub fn tell_begun(shell: i32) -> io::Result<()> {
 /// An event for the relay, in the order of the reports.
 enum Event {
     Frame(Up),
-    /// The connection is gone.
     Cut,
     /// The child has ended, with this status.
     Ended(u8),
@@ -192,7 +189,6 @@ impl Near {
         }
     }
 
-    /// Sends the last frame.
     fn end(&self, status: u8) {
         self.send(&Down::Ended(status));
         self.cut.store(true, Ordering::Relaxed);

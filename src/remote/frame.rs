@@ -10,12 +10,10 @@ pub const LIMIT: usize = 1 << 20;
 /// a verb that does not read its input does not keep signals from reaching it.
 pub const WINDOW: usize = 1 << 20;
 
-/// To the far side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Up {
     /// The request: a [`Request`](super::request::Request) in JSON. The first frame, sent once.
     Request(Vec<u8>),
-    /// Standard input.
     Input(Vec<u8>),
     /// The end of standard input. A connection that ends without it was cut.
     InputEnds,
@@ -25,10 +23,8 @@ pub enum Up {
     Closed(u8),
 }
 
-/// From the far side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Down {
-    /// Standard output.
     Output(Vec<u8>),
     /// Standard error.
     Errors(Vec<u8>),
@@ -41,7 +37,6 @@ pub enum Down {
 }
 
 impl Up {
-    /// Writes the frame.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         match self {
             Up::Request(json) => send(to, b'r', json),
@@ -67,7 +62,6 @@ impl Up {
 }
 
 impl Down {
-    /// Writes the frame.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         match self {
             Down::Output(bytes) => send(to, b'o', bytes),

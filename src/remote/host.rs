@@ -24,8 +24,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Parses `host`, `user@host`, `host:port`, `user@host:port`. `host` may be a name of `remotes`; user and port in the words override
-    /// those of the settings. An IPv6 address with a port has brackets.
+    /// Parses `host`, `user@host`, `host:port`, `user@host:port`. `remotes` may have more about `host`. An IPv6 address with a port has brackets.
     pub fn parse(words: &str, remotes: &BTreeMap<String, Remote>) -> Result<Self, Error> {
         let wrong = |why: &'static str| no_host(words, why);
         let (user, rest) = match words.rsplit_once('@') {
@@ -44,12 +43,12 @@ impl Target {
         let port = port.map(|port| port.parse().ok().filter(|port| *port > 0).ok_or(wrong("the port is no number up to 65535")));
         let port = port.transpose()?;
         let known = remotes.get(host).or_else(|| remotes.get(words)).cloned().unwrap_or_default();
-        let host = plain(known.host.as_deref().unwrap_or(host), OF_HOST).ok_or(wrong("that is no host's name"))?;
-        let user = match user.or(known.user) {
+        let host = plain(host, OF_HOST).ok_or(wrong("that is no host's name"))?;
+        let user = match user {
             Some(user) => Some(plain(&user, OF_USER).ok_or(wrong("the user's name is none"))?),
             None => None,
         };
-        Ok(Self { name: words.into(), host, user, port: port.or(known.port), store: known.store, sudo: known.sudo })
+        Ok(Self { name: words.into(), host, user, port, store: known.store, sudo: known.sudo })
     }
 }
 
@@ -69,13 +68,13 @@ mod tests {
     use super::*;
 
     fn parse(words: &str) -> Result<(Option<String>, String, Option<u16>), String> {
-        let known = Remote { host: Some("10.0.0.7".into()), user: Some("deploy".into()), port: Some(2222), ..Remote::default() };
-        let remotes = BTreeMap::from([("web".to_owned(), known)]);
-        Target::parse(words, &remotes).map(|target| (target.user, target.host, target.port)).map_err(|error| error.to_string())
+        Target::parse(words, &BTreeMap::new())
+            .map(|target| (target.user, target.host, target.port))
+            .map_err(|error| error.to_string())
     }
 
     #[test]
-    fn hosts_are_read_as_ssh_has_them_and_names_from_the_settings() {
+    fn hosts_are_read_as_ssh_has_them() {
         let some = |text: &str| Some(text.to_owned());
         for (words, user, host, port) in [
             ("h", None, "h", None),
@@ -84,8 +83,6 @@ mod tests {
             ("a@b@h:1", some("a@b"), "h", Some(1)),
             ("::1", None, "::1", None),
             ("u@[fe80::1%eth0]:70", some("u"), "fe80::1%eth0", Some(70)),
-            ("web", some("deploy"), "10.0.0.7", Some(2222)),
-            ("root@web:23", some("root"), "10.0.0.7", Some(23)),
         ] {
             assert_eq!(parse(words), Ok((user, host.to_owned(), port)), "{words}");
         }

@@ -24,18 +24,15 @@ use crate::error::{Error, Reason};
 /// The way to start this side's ssh.
 #[derive(Debug, Clone)]
 pub struct Ssh {
-    /// The program and its first arguments.
     pub words: Vec<OsString>,
     /// Keeps signals of the terminal, which go to the whole process group, from a child: `fs` knows how.
     pub shielding: fn(&mut Command),
-    /// Shows messages of ssh itself.
     pub showing: fn(&[u8]),
 }
 
 /// Permission to install recant on a machine that has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Install {
-    /// If possible.
     Allowed,
     /// Not at all.
     Never,
@@ -43,15 +40,11 @@ pub enum Install {
 
 /// The way to another machine.
 pub struct Link {
-    /// This side's ssh.
     pub ssh: Ssh,
-    /// The machine.
     pub target: Target,
-    /// Permission to install recant there.
     pub install: Install,
     /// The longest time that it may be silent; `None`: no limit.
     pub timeout: Option<Duration>,
-    /// Signals to pass on.
     pub signals: Signals,
 }
 
@@ -175,13 +168,11 @@ impl Link {
         no_ssh(self.ssh.words.first().map(|word| word.display().to_string()).unwrap_or_default(), &source)
     }
 
-    /// The machine's name in messages.
     pub(super) fn host(&self) -> String {
         self.target.name.clone()
     }
 }
 
-/// The answer to a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answers {
     Recant,

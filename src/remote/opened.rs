@@ -31,9 +31,7 @@ pub(super) enum Silent {
 /// A connection whose far side is about to send its hello.
 pub(super) struct Opened {
     ssh: Child,
-    /// To the far side.
     pub(super) ssh_stdin: Option<ChildStdin>,
-    /// From the far side.
     pub(super) from: Box<dyn BufRead + Send>,
     pub(super) patience: Arc<Patience>,
     messages: Option<Messages>,

@@ -30,7 +30,6 @@ pub struct Request {
     pub columns: Option<u16>,
     /// True if standard input comes over the connection; else the verb has none.
     pub input: bool,
-    /// Variables that are recant's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<(Word, Word)>,
     /// The silence, in seconds, that the near side allows: the far side reports more often that it is there.
@@ -50,7 +49,6 @@ pub struct Request {
 pub enum Word {
     /// UTF-8.
     Text(String),
-    /// Anything else.
     Bytes {
         /// In base64.
         b64: String,
@@ -78,7 +76,6 @@ impl Word {
 }
 
 impl Request {
-    /// As JSON.
     pub fn json(&self) -> Vec<u8> {
         // Keys are names of fields, values derived or written as one string or map (`Word`); a Vec takes all that is written.
         serde_json::to_vec(self).expect("strings and numbers can be written as JSON")
@@ -121,7 +118,6 @@ impl Request {
     }
 }
 
-/// The far side's first line.
 pub fn hello() -> String {
     format!("{HELLO}{PROTOCOL} {}\n", env!("CARGO_PKG_VERSION"))
 }
@@ -133,7 +129,6 @@ const HELLO: &str = "recant-far ";
 pub enum Line<'a> {
     /// The hello of the far side's recant.
     Hello {
-        /// The protocol.
         protocol: u32,
         /// Output of a login script before it on the line.
         noise: &'a [u8],
@@ -143,7 +138,6 @@ pub enum Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Reads a line, its newline included.
     pub fn of(line: &'a [u8]) -> Self {
         let hello = HELLO.as_bytes();
         let Some(at) = line.windows(hello.len()).rposition(|part| part == hello) else { return Line::Noise };

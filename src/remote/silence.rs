@@ -39,7 +39,6 @@ enum Phase {
 /// The reason why nothing more is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// This side gave up.
     GivenUp,
     /// The silence was too long.
     RanOut,
@@ -68,7 +67,6 @@ impl Patience {
         (state.phase, state.silent) = (Phase::Working, Duration::ZERO);
     }
 
-    /// Ends the reading.
     pub fn give_up(&self) {
         self.state().ended.get_or_insert(End::GivenUp);
     }
@@ -111,9 +109,7 @@ impl Patience {
 /// The far side's output, up to its end or that of the patience. If ssh shares a connection, the process that has the connection keeps
 /// these streams open as long as the far side runs, even if the ssh that was started here is gone.
 pub struct Patient {
-    /// The stream that is read.
     pub stdout: ChildStdout,
-    /// The patience with the far side.
     pub patience: Arc<Patience>,
     /// The process id of the ssh that writes it.
     pub ssh: u32,

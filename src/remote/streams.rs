@@ -5,7 +5,6 @@ use std::io::{self, Read};
 /// A stream of the far side's verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// Standard output.
     Output,
     /// Standard error.
     Errors,

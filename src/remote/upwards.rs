@@ -10,7 +10,6 @@ use super::streams::Input;
 
 /// Sends frames to the far side in the order in which they are given, by a thread that may wait for ssh to take them.
 pub(super) struct Upwards {
-    /// Takes frames from any thread.
     pub(super) tell: Sender<Up>,
 }
 
@@ -33,7 +32,6 @@ impl Upwards {
         Self { tell }
     }
 
-    /// Sends a frame.
     pub(super) fn send(&self, frame: Up) {
         let _gone = self.tell.send(frame);
     }

@@ -15,14 +15,10 @@ const NAMED: usize = 1_000;
 /// The characters of a digest that are shown.
 const SHORT: usize = 12;
 
-/// A question.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// The deed that is confirmed.
     pub deed: Deed,
-    /// The question.
     pub question: String,
-    /// The lines below it.
     pub lines: Vec<String>,
     /// The first of the lines that is shown.
     pub top: usize,
@@ -65,7 +61,6 @@ impl Ask {
         Self { deed: Deed::Picked(act, picked), question, lines, top: 0 }
     }
 
-    /// The question before any other deed.
     pub fn plain(deed: Deed, question: String, lines: Vec<String>) -> Self {
         Self { deed, question, lines, top: 0 }
     }

@@ -11,11 +11,8 @@ use crate::session::change::Change;
 /// How much of something is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Much {
-    /// Nothing.
     None,
-    /// Something.
     Some,
-    /// All.
     All,
 }
 

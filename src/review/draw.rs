@@ -21,7 +21,6 @@ use crate::tree::state::What;
 /// Columns of the tree beside the difference, in eighths of the window.
 const TREE: u16 = 3;
 
-/// Draws all of it.
 pub fn screen(screen: &mut Screen<'_>, frame: &mut Frame<'_>) {
     let area = frame.area();
     screen.width = area.width;
@@ -177,7 +176,6 @@ fn side_of(screen: &Screen<'_>, i: usize) -> Option<&'static str> {
     screen.seen.sides.iter().any(|other| other != side).then_some("committed")
 }
 
-/// The sign of a kind.
 fn sign(sort: Sort) -> &'static str {
     match sort {
         Sort::Created => "+",
@@ -379,7 +377,6 @@ impl Drawing<'_, '_> {
         spans
     }
 
-    /// A line on one side.
     fn side<'s>(&self, i: Option<usize>, width: usize, number: impl Fn(&Shown) -> usize) -> Vec<Span<'s>> {
         let Some(line) = i.map(|i| &self.sheet.lines[i]) else { return vec![Span::raw(" ".repeat(width))] };
         let head = format!("{:>1$} ", number(line), self.digits);

@@ -9,14 +9,11 @@ use crate::session::change::Change;
 use crate::session::sides::Side;
 use crate::tree::hash::Hash;
 
-/// A place to look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// The subject that the screen was opened for.
     Whole,
-    /// A step of the session.
     Step(u32),
-    /// A turn of an agent.
     Turn(u64),
 }
 
@@ -25,21 +22,17 @@ pub enum Place {
 pub struct Seen {
     /// The subject, in a few words: `session k3fa`.
     pub title: String,
-    /// How it stands: `pending`.
     pub state: String,
     /// The command, or whatever else tells a person what it is.
     pub about: String,
     /// The changes, in path order.
     pub changes: Arc<Vec<Change>>,
-    /// The side of each.
     pub sides: Arc<Vec<Side>>,
     /// Facts that are not among the changes: places that were not covered, effects beyond files.
     pub notes: Vec<String>,
-    /// The acts that are possible.
     pub may: May,
     /// Differs if something else stands there.
     pub mark: Hash,
-    /// True while a command changes it.
     pub is_running: bool,
     /// Opens the contents, in the thread that reads them.
     pub contents: Open,
@@ -64,17 +57,13 @@ pub trait Contents {
 /// The acts that are possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct May {
-    /// Commit what is held.
     pub commit: bool,
     /// To commit is to commit again what was rolled back.
     pub redo: bool,
-    /// Drop what is held.
     pub discard: bool,
     /// Take back what is on the tree.
     pub roll_back: bool,
-    /// Put back what a snapshot has.
     pub restore: bool,
-    /// Change what is held: edit, merge.
     pub choose: bool,
     /// Look at steps, and go back to one.
     pub steps: bool,
@@ -85,11 +74,8 @@ pub struct May {
 /// An act on what is picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Makes it real.
     Commit,
-    /// Drops it.
     Discard,
-    /// Takes it back.
     RollBack,
     /// Puts back what a snapshot has of it.
     Restore,
@@ -98,7 +84,6 @@ pub enum Act {
 }
 
 impl Act {
-    /// The verb, as a question begins.
     pub fn verb(self) -> &'static str {
         match self {
             Act::Commit => "Commit",
@@ -131,7 +116,6 @@ pub enum Deed {
     Undo,
 }
 
-/// How a deed ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     /// It is done; the lines say what was.
@@ -145,24 +129,20 @@ pub enum Ended {
 /// A row of the list of steps or turns.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The step or turn.
     pub n: u64,
     /// True for the one at which things stand.
     pub is_head: bool,
-    /// The rest, in columns.
     pub columns: Vec<String>,
 }
 
 /// The subject of a screen, and the acts on it.
 pub trait World {
-    /// How to look at a place.
     fn look(&mut self, place: &Place) -> Look;
     /// Plans an act on parts of these changes, by index.
     ///
     /// # Errors
     /// They cannot be looked at.
     fn pick(&mut self, seen: &Seen, act: Act, parts: Vec<(usize, Taken)>) -> Result<Planned, String>;
-    /// Does what a person confirmed.
     fn carry_out(&mut self, deed: Deed) -> Ended;
     /// The calls that undo the last deed; `None` if there is none that can be undone.
     fn last(&self) -> Option<String>;
@@ -186,6 +166,5 @@ pub trait World {
 pub enum Program {
     /// The editor: what it writes is held.
     Editor,
-    /// The tool for differences.
     Tool,
 }

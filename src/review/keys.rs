@@ -6,17 +6,12 @@ use ratatui::crossterm;
 /// A request of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
-    /// A row down.
     Down,
-    /// A row up.
     Up,
-    /// A page down.
     PageDown,
-    /// A page up.
     PageUp,
     /// The first row.
     First,
-    /// The last row.
     Last,
     /// In the tree out of a directory, in a difference to the left.
     Left,
@@ -28,21 +23,16 @@ pub enum Command {
     Switch,
     /// Asks for text to look for.
     Find,
-    /// The next place that has it.
     FindNext,
-    /// The one before.
     FindBefore,
     /// The next block, also in the next file.
     NextBlock,
-    /// The block before.
     BlockBefore,
     /// Chooses what the cursor is on.
     Choose,
     /// Chooses by lines, or by blocks again.
     Lines,
-    /// Chooses all of the file.
     File,
-    /// Chooses everything.
     All,
     /// Lists what is chosen alone.
     OnlyChosen,
@@ -50,46 +40,32 @@ pub enum Command {
     Beside,
     /// Another order.
     Order,
-    /// Commits.
     Commit,
-    /// Discards.
     Discard,
-    /// Rolls back, or restores.
     Back,
-    /// Undoes the last act.
     Undo,
-    /// Opens the editor.
     Edit,
     /// Opens the tool for differences.
     Tool,
-    /// Merges.
     Merge,
-    /// Lists steps.
     Steps,
-    /// Lists turns.
     Turns,
     /// Facts that are not among the changes.
     Notes,
-    /// Explains the keys.
     Help,
     /// Leaves, or goes back to the tree.
     Quit,
-    /// Leaves at once.
     Leave,
     /// Stops the program, as in a shell.
     Stop,
-    /// Draws anew.
     Redraw,
 }
 
 /// A key as people read it, the keys that a terminal sends for it, and what it is for.
 pub struct Key {
-    /// As it is printed.
     pub name: &'static str,
     codes: &'static [KeyCode],
-    /// Its request.
     pub command: Command,
-    /// The request in a few words.
     pub what: &'static str,
 }
 

@@ -5,14 +5,11 @@ use super::facts::Row;
 /// The things that are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
-    /// The steps of the session.
     Steps,
-    /// Turns of agents.
     Turns,
 }
 
 impl Of {
-    /// The heading.
     pub fn title(self) -> &'static str {
         match self {
             Of::Steps => "Steps, the newest first",
@@ -20,7 +17,6 @@ impl Of {
         }
     }
 
-    /// The keys.
     pub fn keys(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Of::Steps => &[("Enter", "what it changed"), ("r", "rewind to it"), ("q", "back")],
@@ -34,16 +30,12 @@ impl Of {
 pub struct List {
     /// The kind of things that are listed.
     pub of: Of,
-    /// The names of the columns.
     pub heads: Vec<String>,
-    /// The rows.
     pub rows: Vec<Row>,
-    /// The row under the cursor.
     pub at: usize,
 }
 
 impl List {
-    /// The row under the cursor.
     pub fn row(&self) -> Option<&Row> {
         self.rows.get(self.at)
     }

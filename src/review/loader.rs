@@ -22,9 +22,7 @@ enum Asked {
     Counts(Vec<usize>),
 }
 
-/// An answer of it.
 pub enum Told {
-    /// A change.
     Sheet(usize, Arc<Sheet>),
     /// Lines that came and went with a change, where they can be counted; true if something stands against it.
     Counts(usize, Option<(usize, usize)>, bool),
@@ -37,7 +35,6 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Starts the thread.
     pub fn start(open: &Open) -> Self {
         let (ask, asked) = channel();
         let (tell, told) = channel();
@@ -46,7 +43,6 @@ impl Loader {
         Self { ask, told }
     }
 
-    /// Asks for a change.
     pub fn want(&self, i: usize) {
         // The thread ends only with this, or by a panic, which ends the program.
         drop(self.ask.send(Asked::Sheet(i)));
@@ -57,7 +53,6 @@ impl Loader {
         drop(self.ask.send(Asked::Again(i, mark)));
     }
 
-    /// Asks for the counts of changes.
     pub fn want_counts(&self, indexes: Vec<usize>) {
         drop(self.ask.send(Asked::Counts(indexes)));
     }

@@ -160,7 +160,6 @@ impl Screen<'_> {
         }
     }
 
-    /// Moves the cursor to a change.
     pub(super) fn show_change(&mut self, i: usize) {
         if self.order == Order::Path
             && let Some(n) = self.outline.of_change(i)

@@ -18,7 +18,6 @@ const DEEPEST: usize = 200;
 /// The order of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// The tree.
     Path,
     /// The largest first.
     Size,
@@ -27,7 +26,6 @@ pub enum Order {
 }
 
 impl Order {
-    /// The next one.
     pub fn next(self) -> Self {
         match self {
             Order::Path => Order::Size,
@@ -36,7 +34,6 @@ impl Order {
         }
     }
 
-    /// Its name.
     pub fn word(self) -> &'static str {
         match self {
             Order::Path => "path",
@@ -49,18 +46,14 @@ impl Order {
 /// How many changes of each kind lie somewhere, and the bytes that they leave there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Created paths.
     pub created: usize,
-    /// Changed ones, metadata included.
     pub modified: usize,
-    /// Deleted ones.
     pub deleted: usize,
     /// Bytes of the contents after them; of deleted files those before.
     pub bytes: u64,
 }
 
 impl Totals {
-    /// All of them.
     pub fn all(&self) -> usize {
         self.created + self.modified + self.deleted
     }
@@ -94,11 +87,9 @@ pub fn size(change: &Change) -> u64 {
 pub struct Node {
     /// The path from the node above on, as printed; a directory ends with `/`.
     pub label: String,
-    /// The number of nodes above it.
     pub depth: usize,
     /// The changes at and below it, by index.
     pub range: Range<usize>,
-    /// True for a change of its own.
     pub is_change: bool,
     /// True if changes lie below it.
     pub is_parent: bool,
@@ -129,12 +120,10 @@ impl Outline {
         outline
     }
 
-    /// A node, by its index.
     pub fn node(&self, n: usize) -> &Node {
         &self.nodes[n]
     }
 
-    /// The counts of everything.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         let mut n = 0;
@@ -156,18 +145,15 @@ impl Outline {
         listed
     }
 
-    /// Folds a directory, or unfolds it.
     pub fn fold(&mut self, n: usize, folded: bool) {
         self.nodes[n].is_folded = folded && self.nodes[n].is_parent;
     }
 
-    /// The node above another one.
     pub fn parent(&self, n: usize) -> Option<usize> {
         let depth = self.nodes[n].depth.checked_sub(1)?;
         (0..n).rev().find(|above| self.nodes[*above].depth == depth)
     }
 
-    /// The node of a change.
     pub fn of_change(&self, i: usize) -> Option<usize> {
         let mut n = 0;
         while let Some(node) = self.nodes.get(n) {
@@ -326,7 +312,6 @@ mod tests {
                 marks: Marks::default(),
                 step: None,
                 from: None,
-                extra: Default::default(),
             })
             .collect();
         changes.sort_by(|a, b| a.path.cmp(&b.path));

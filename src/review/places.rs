@@ -8,7 +8,6 @@ use super::outline::Outline;
 use super::screen::{Counted, Focus, Listed, Mode, Screen};
 
 impl Screen<'_> {
-    /// Looks at the place anew.
     pub(super) fn look_again(&mut self) {
         let look = self.world.look(&self.place);
         match look(None) {

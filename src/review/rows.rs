@@ -7,12 +7,10 @@ use super::sheet::{Kind, Line, Sheet};
 pub struct Row {
     /// On the left; for one below the other, the only one.
     pub left: Option<usize>,
-    /// On the right.
     pub right: Option<usize>,
 }
 
 impl Row {
-    /// The lines of a row.
     pub fn lines(self, sheet: &Sheet) -> impl Iterator<Item = &Line> {
         let right = self.right.filter(|right| Some(*right) != self.left);
         [self.left, right].into_iter().flatten().map(|i| &sheet.lines[i])
@@ -29,7 +27,6 @@ impl Row {
     }
 }
 
-/// The lines one below the other.
 pub fn unified(sheet: &Sheet) -> Vec<Row> {
     (0..sheet.lines.len()).map(|i| Row { left: Some(i), right: None }).collect()
 }

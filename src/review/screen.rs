@@ -24,7 +24,6 @@ use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::session::change::Sort;
 
-/// The smallest window.
 pub const SMALLEST: (u16, u16) = (80, 24);
 
 /// From so many columns on the tree stays beside a difference that has the keys.
@@ -43,23 +42,19 @@ const LATER: Duration = Duration::from_millis(200);
 /// The side of the screen that has the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Focus {
-    /// The tree.
     Tree,
-    /// The difference.
     Difference,
 }
 
 /// The rows that are listed.
 #[derive(Debug)]
 pub enum Listed {
-    /// Nodes of the tree.
     Tree(Vec<usize>),
     /// Changes, in another order.
     Flat(Vec<usize>),
 }
 
 impl Listed {
-    /// The number of rows.
     pub fn len(&self) -> usize {
         match self {
             Listed::Tree(rows) | Listed::Flat(rows) => rows.len(),
@@ -70,24 +65,16 @@ impl Listed {
 /// The meaning of keys at the moment.
 #[derive(Debug)]
 pub enum Mode {
-    /// The commands.
     Usual,
-    /// Text to look for.
     Finding(String),
-    /// An answer.
     Asking(Ask),
     /// A text that is read and left.
     Reading {
-        /// Its heading.
         title: String,
-        /// Its lines.
         lines: Vec<String>,
-        /// The first that is shown.
         top: usize,
     },
-    /// The keys, explained.
     Helping(usize),
-    /// A list.
     Listing(List),
 }
 
@@ -96,30 +83,22 @@ pub enum Mode {
 pub enum Counted {
     /// Not counted yet.
     Unknown,
-    /// They cannot be counted.
     None,
     /// Lines that came and went.
     Lines(usize, usize),
 }
 
-/// The screen.
 pub struct Screen<'w> {
     pub(super) world: &'w mut dyn World,
     /// Prints a path as people read it.
     pub show: Box<dyn Fn(&AbsPath) -> String>,
-    /// The styles.
     pub theme: Theme,
-    /// The place that is looked at.
     pub place: Place,
-    /// Its changes.
     pub seen: Seen,
-    /// Their tree.
     pub outline: Outline,
-    /// The chosen ones among them.
     pub chosens: Chosens,
     /// The choice among those of the whole, while a step is looked at.
     pub(super) put_by: Option<(Seen, Chosens)>,
-    /// Lines of each.
     pub counted: Vec<Counted>,
     /// True for those that something stands against, as far as is known.
     pub conflicts: Vec<bool>,
@@ -129,13 +108,10 @@ pub struct Screen<'w> {
     pub order: Order,
     /// True if only what is chosen is listed.
     pub only_chosen: bool,
-    /// The rows.
     pub listed: Listed,
     /// The row under the cursor, and the first that is shown.
     pub at: usize,
-    /// See `at`.
     pub top: usize,
-    /// The side that has the keys.
     pub focus: Focus,
     pub(super) sheets: HashMap<usize, Arc<Sheet>>,
     pub(super) waiting: Option<usize>,
@@ -143,13 +119,10 @@ pub struct Screen<'w> {
     pub(super) looked: Instant,
     /// The difference, and the change that it is of.
     pub sheet: Option<(usize, Arc<Sheet>)>,
-    /// Its rows.
     pub rows: Vec<Row>,
     /// The row under the cursor, and the first that is shown.
     pub row: usize,
-    /// See `row`.
     pub row_top: usize,
-    /// The first column that is shown.
     pub column: usize,
     /// True for the sides beside each other.
     pub beside: bool,
@@ -157,7 +130,6 @@ pub struct Screen<'w> {
     pub by_lines: bool,
     /// True to go to the last block of the change that is read.
     pub(super) from_below: bool,
-    /// The meaning of keys.
     pub mode: Mode,
     /// Said last, and true for what must not be missed.
     pub message: Option<(bool, String)>,
@@ -166,7 +138,6 @@ pub struct Screen<'w> {
     pub fits: (usize, usize),
     /// True if the window is too small.
     pub is_small: bool,
-    /// Columns of the window.
     pub width: u16,
     pub(super) ends: bool,
 }
@@ -293,7 +264,6 @@ impl<'w> Screen<'w> {
         }
     }
 
-    /// Takes what the threads found.
     pub fn hear(&mut self) {
         self.look_at_shown();
         while let Some(told) = self.loader.next() {
@@ -342,7 +312,6 @@ impl<'w> Screen<'w> {
         }
     }
 
-    /// True while a difference is read.
     pub fn is_waiting(&self) -> bool {
         self.waiting.is_some()
     }

@@ -29,14 +29,12 @@ const DUMP: usize = 16;
 /// The mode of a symlink, as git has it.
 const LINK: &str = "120000";
 
-/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A fact that no line of the content shows.
     Fact,
     /// One that stands against a commit or a rollback.
     Conflict,
-    /// One that gives somebody rights.
     Right,
     /// The metadata that is chosen beside the blocks.
     Meta,
@@ -44,9 +42,7 @@ pub enum Kind {
     Gap,
     /// A line of both sides.
     Both,
-    /// A line that went.
     Old,
-    /// A line that came.
     New,
     /// A heading between two differences.
     Head,
@@ -55,14 +51,11 @@ pub enum Kind {
 /// A piece of a line: true for words in which it differs from the line in its place.
 pub type Piece = (bool, String);
 
-/// A line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Its kind.
     pub kind: Kind,
     /// Its number on the old side, from 1; 0 if it is not there.
     pub old: usize,
-    /// Its number on the new side.
     pub new: usize,
     /// The block that it is in, from 1; 0 for none.
     pub block: usize,
@@ -173,7 +166,6 @@ impl Sheet {
         self.lines.push(plain(kind, text));
     }
 
-    /// The targets of links.
     fn add_targets(&mut self, old: &[u8], new: &[u8]) {
         for (kind, target) in [(Kind::Old, old), (Kind::New, new)] {
             if !target.is_empty() {

@@ -33,7 +33,7 @@ fn file(size: u64) -> Object {
 fn change(path: &str, before: Object, after: Object) -> Change {
     let path = AbsPath::parse(path.as_bytes()).unwrap();
     let before = Before { object: before, print: None };
-    Change { n: 0, path, before, after, marks: Marks::default(), step: None, from: None, extra: Default::default() }
+    Change { n: 0, path, before, after, marks: Marks::default(), step: None, from: None }
 }
 
 impl Paper {

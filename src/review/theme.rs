@@ -21,7 +21,6 @@ impl Theme {
         if self.is_colored { Style::new().fg(color) } else { Style::new() }
     }
 
-    /// The first line of the screen.
     pub fn bar(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
@@ -31,12 +30,10 @@ impl Theme {
         if active { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new().add_modifier(Modifier::UNDERLINED) }
     }
 
-    /// The style of lesser things.
     pub fn faint(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// The style of important things.
     pub fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
@@ -51,7 +48,6 @@ impl Theme {
         self.color(Color::Cyan).add_modifier(Modifier::BOLD)
     }
 
-    /// The sign of a choice.
     pub fn chosen(self) -> Style {
         self.color(Color::Cyan).add_modifier(Modifier::BOLD)
     }
@@ -61,7 +57,6 @@ impl Theme {
         [self.color(Color::Green), self.color(Color::Red)]
     }
 
-    /// A kind of change.
     pub fn sort(self, sort: Sort) -> Style {
         match sort {
             Sort::Created => self.color(Color::Green),

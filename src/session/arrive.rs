@@ -19,7 +19,6 @@ pub struct Arriving {
 }
 
 impl Arriving {
-    /// The id that it is to have.
     pub fn id(&self) -> &Id {
         &self.id
     }
@@ -92,15 +91,17 @@ impl Store {
         // D2: the session's own name.
         fs.sync_dir(self.sessions())?;
         let dir = self.session_dir(&header.id)?;
-        Ok((Locked::new(Session::new(dir, header), arriving.lock), taken))
+        Ok((Locked::new(Session::new(dir, header), arriving.lock, self.acts()), taken))
     }
 
     fn name(&self, fs: &Fs, arriving: &Arriving, header: &mut Header) -> Result<Option<String>, Error> {
-        let _numbering = self.numbering(fs)?;
+        let numbering = self.numbering(fs)?;
         let headers = self.sweep_begun(fs)?;
         header.seq = headers.iter().map(|h| h.seq).max().unwrap_or(0) + 1;
         header.changed = crate::fs::now();
+        header.acted = if header.beside { None } else { Some(self.acts().draw_under(fs, &numbering)?) };
         header.cwd = self.begins_in.clone();
+        header.maker = self.by.clone();
         let taken = header.name.take_if(|name| self.name_is_free(&headers, name, self.begins_in.as_ref()).is_err());
         let at = arriving.dir.at(b"session.json");
         // D3: content is, and originals will be, durable in directories of these two, so these names have to be as well.

@@ -22,7 +22,6 @@ pub struct By {
     /// The id that the agent gave to its session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The number of the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
 }
@@ -50,11 +49,9 @@ impl fmt::Display for By {
 /// that know the session's id alone find the turn by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pointer {
-    /// The agent's word.
     pub agent: String,
     /// The id that the agent gave to its session.
     pub session: String,
-    /// The directory whose turns these are.
     #[serde(rename = "folder")]
     pub directory: AbsPath,
     /// The number of the turn, in that directory.

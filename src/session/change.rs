@@ -4,7 +4,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::error::Error;
 use crate::fs::dir::{self, Time};
@@ -23,6 +22,14 @@ pub struct Before {
     /// The cheap sign that it is unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub print: Option<Fingerprint>,
+}
+
+impl Before {
+    /// True if both are files that are known to have the same content.
+    pub fn has_content_of(&self, after: &Object) -> bool {
+        let hash = |object: &Object| object.as_ref().and_then(State::hash);
+        hash(after).is_some_and(|hash_of_after| hash(&self.object) == Some(hash_of_after))
+    }
 }
 
 /// Facts about a change beside its two states.
@@ -65,9 +72,6 @@ pub struct Change {
     /// In a step's own list: the earlier step whose upper holds the `before`; missing if that was on the tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<u32>,
-    /// Fields of a later recant, kept as they are.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
 }
 
 /// The kind of a change, in a word.
@@ -137,6 +141,20 @@ impl Change {
         }
     }
 
+    /// The change from another object to another one, where this one leads from what was on the tree when it was held.
+    pub fn leading(&self, before: Before, after: Object) -> Self {
+        let same_content = before.has_content_of(&after);
+        // A `before` that was chosen is what the person saw there.
+        let marks = match self.before == before {
+            true => self.marks,
+            false => {
+                let link_broken = self.marks.link_broken && !same_content;
+                Marks { foreign: false, by_clock: false, same_content, link_broken, ..self.marks }
+            }
+        };
+        Self { before, after, marks, from: None, ..self.clone() }
+    }
+
     /// True if the inode stays and only its metadata changes: content is known to be the same.
     pub fn in_place(&self) -> bool {
         let (Some(before), Some(after)) = (&self.before.object, &self.after) else { return false };
@@ -181,13 +199,7 @@ pub enum Line {
     /// A change. The last line for a path wins.
     Change(Box<Change>),
     /// The path is back to its `before`, and its time is no matter either.
-    None {
-        /// The number that this staging took.
-        n: u32,
-        /// The path.
-        path: AbsPath,
-    },
-    /// The mtime of a directory.
+    None { n: u32, path: AbsPath },
     #[serde(rename = "folder_time")]
     DirectoryTime(DirectoryTime),
     /// The file was written anew: this line and those that follow it stand for so many lines of the header's count.
@@ -196,9 +208,8 @@ pub enum Line {
         lines: u64,
         /// The number of lines that follow and were written with this one.
         follow: u64,
-        /// The offset in bytes where these end; missing in files of older versions.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        end: Option<u64>,
+        /// The offset in bytes where these end.
+        end: u64,
     },
 }
 
@@ -335,7 +346,6 @@ mod tests {
             marks: Marks::default(),
             step: None,
             from: None,
-            extra: Map::new(),
         };
         for (what, changes, fits) in [
             ("a new directory with a file", vec![change("/a", None, DIRECTORY), change("/a/b", None, FILE)], true),

@@ -1,10 +1,12 @@
 //! `session.json`: the header of a session, all that a listing reads. Replaced as a whole.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
+use super::act::Acted;
 use super::by::By;
+use super::deadline::Deadline;
 use super::id::Id;
+use super::run::Failed;
 use super::sides::{self, Side};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
@@ -24,12 +26,9 @@ pub enum Origin {
 /// The number of changes, in all and by place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// All net changes.
     pub changes: u64,
-    /// On the tree now.
     #[serde(rename = "in")]
     pub inside: u64,
-    /// On the tree now or before.
     pub ever_in: u64,
 }
 
@@ -61,14 +60,10 @@ fn is_none(bytes: &u64) -> bool {
 }
 
 impl Sizes {
-    /// The sum of all.
     pub fn all(&self) -> u64 {
         self.held.saturating_add(self.checkpoint).saturating_add(self.displaced)
     }
 }
-
-/// The highest number of [`Header::reader`] by which this recant changes sessions. 2 came with [`Steps`].
-pub const KNOWN: u32 = 2;
 
 /// The steps of a session in which more than one command ran: see [`super::steps`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -81,12 +76,15 @@ pub struct Steps {
     /// The bytes of `steps.jsonl` that count.
     pub bytes: u64,
     /// The oldest step that can be gone back to, if older ones were merged into it: `session::merged`. 0 if none were.
-    #[serde(default, skip_serializing_if = "is_none_merged")]
+    #[serde(default, skip_serializing_if = "is_no_step")]
     pub floor: u32,
+    /// The newest step at which paths left the session; 0 if none did.
+    #[serde(default, skip_serializing_if = "is_no_step")]
+    pub left: u32,
 }
 
-fn is_none_merged(floor: &u32) -> bool {
-    *floor == 0
+fn is_no_step(step: &u32) -> bool {
+    *step == 0
 }
 
 impl Steps {
@@ -124,55 +122,55 @@ impl Steps {
 /// A path at which an interrupted operation could not be undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Left {
-    /// The path.
     pub path: AbsPath,
     /// True if its change is in: a rollback goes on with it; else a redo does.
     #[serde(rename = "in")]
     pub is_in: bool,
 }
 
-/// The header of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// The version of the file's format.
     pub schema: u32,
-    /// The format that a recant has to know to change the session, if above the first [`KNOWN`]. A later recant raises it together with a
-    /// field that an older one would do harm by ignoring. All other fields are kept as they are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reader: Option<u32>,
     /// The session's id, the same as its directory's name.
     pub id: Id,
-    /// The name that the user gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The session's number: later ones have higher ones, whatever the clock says.
     pub seq: u64,
     /// The way in which its changes came in.
     pub origin: Origin,
-    /// The time when it was begun.
     #[serde(with = "time")]
     pub created: Time,
     /// The time when something in it last changed.
     #[serde(with = "time")]
     pub changed: Time,
-    /// The directory in which it was begun; missing if that was gone, and in sessions of older versions.
+    /// The directory in which it was begun; missing if that was gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<AbsPath>,
     /// The start of the command, at most 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The agent that had the command run, or began the session; missing for a person.
+    /// The agent that had the newest command run; missing for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<By>,
+    /// The agent that began the session; missing for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maker: Option<By>,
     /// True if a run has begun whose changes are not yet in `changes.jsonl`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uncollected: bool,
     /// True if the run ended with another boot of the machine: content may be missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsynced: bool,
+    /// The end of its newest command that changed something, if it did not end well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<Failed>,
     /// True if a verb makes it for itself, and nothing of it was sealed yet: [`Header::is_unsealed`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub begun: bool,
+    /// The session that it is a part of: it has that one's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<Id>,
     /// True if nobody who works here has done it, so that 'last' does not mean it: recant made it by itself, beside what somebody asked for;
     /// or it was imported committed, or by an agent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -189,15 +187,16 @@ pub struct Header {
     pub sizes: Sizes,
     /// The number of changes of sides that were sealed.
     pub generation: u64,
-    /// The side of each change: [`super::sides::to_text`].
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sides: String,
-    /// The state of the originals.
     #[serde(default)]
     pub checkpoint: Checkpoint,
-    /// The time when the held content was dropped.
+    /// The time when it was discarded.
     #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
     pub discarded: Option<Time>,
+    /// True if what it held when it was discarded is gone: nothing brings it back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub freed: bool,
     /// The hash of the stream that it came as, and of where its paths were mapped to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Hash>,
@@ -209,9 +208,12 @@ pub struct Header {
     /// about them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<Left>,
-    /// Fields of a later recant, kept as they are.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+    /// The newest act on it; missing as long as its first one is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acted: Option<Acted>,
+    /// The deadline of a commit that waits to be confirmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
 }
 
 /// The status of a session. Computed, never set (S1).
@@ -222,18 +224,15 @@ pub enum Status {
     Running,
     /// All out, none was ever in.
     Pending,
-    /// All in.
     Committed,
-    /// Some in, some out.
     Partial,
     /// All out, at least one was in.
     RolledBack,
-    /// Its held content is gone.
+    /// It is put aside, or freed: [`Header::is_aside`](super::aside).
     Discarded,
 }
 
 impl Status {
-    /// The word in text and JSON.
     pub fn word(self) -> &'static str {
         match self {
             Status::Running => "running",
@@ -251,7 +250,6 @@ impl Header {
     pub fn new(id: Id, seq: u64, origin: Origin, now: Time) -> Self {
         Self {
             schema: 1,
-            reader: None,
             id,
             name: None,
             seq,
@@ -261,9 +259,12 @@ impl Header {
             cwd: None,
             command: None,
             by: None,
+            maker: None,
             uncollected: false,
             unsynced: false,
+            failed: None,
             begun: false,
+            of: None,
             beside: false,
             lines: 0,
             steps: None,
@@ -273,11 +274,18 @@ impl Header {
             sides: String::new(),
             checkpoint: Checkpoint::Kept,
             discarded: None,
+            freed: false,
             imported: None,
             mounts: Vec::new(),
             left: Vec::new(),
-            extra: Map::new(),
+            acted: None,
+            deadline: None,
         }
+    }
+
+    /// The session whose part it is, or itself: those with one root were one session.
+    pub fn root(&self) -> &Id {
+        self.of.as_ref().unwrap_or(&self.id)
     }
 
     /// The numbers of the steps up to the head, the oldest first.
@@ -308,7 +316,6 @@ impl Header {
         format!("step.{}.json", self.next_step() - 1).into_bytes()
     }
 
-    /// Computes the status from the counts.
     pub fn status(&self) -> Status {
         let Counts { changes, inside, ever_in } = self.counts;
         if self.discarded.is_some() {
@@ -329,7 +336,13 @@ impl Header {
         let count = |which: fn(Side) -> bool| sides.iter().filter(|side| which(**side)).count() as u64;
         let counts = Counts { changes: sides.len() as u64, inside: count(Side::is_in), ever_in: count(Side::was_in) };
         let (generation, sides) = (self.generation + 1, sides::to_text(sides));
-        Self { begun: false, generation, changed: crate::fs::now(), counts, sides, ..self.clone() }
+        let deadline = self.deadline.clone().filter(|_| counts.inside > 0);
+        Self { begun: false, generation, changed: crate::fs::now(), counts, sides, deadline, ..self.clone() }
+    }
+
+    /// The deadline by which it is to be confirmed; something of it is on the tree.
+    pub fn waits(&self) -> Option<&Deadline> {
+        self.deadline.as_ref().filter(|_| self.counts.inside > 0)
     }
 
     /// True if a verb makes it for itself and nothing was sealed: nobody needs it once that verb has ended.
@@ -409,13 +422,5 @@ mod tests {
         assert_eq!(sealed.counts, Counts { changes: 3, inside: 1, ever_in: 2 });
         assert_eq!((sealed.generation, sealed.begun, sealed.created), (1, false, header.created));
         assert!(sealed.changed > header.changed, "prune --sessions --older-than goes by it");
-    }
-
-    #[test]
-    fn fields_of_a_later_recant_are_kept() {
-        let text = r#"{"schema":1,"id":"20260301-101500-k3fa","seq":1,"origin":"staged","created":"2026-03-01T10:15:00.000000000Z",
-            "changed":"2026-03-01T10:15:00.000000000Z","lines":0,"counts":{"changes":0,"in":0,"ever_in":0},"generation":0,"later":[1]}"#;
-        let header: Header = serde_json::from_str(text).unwrap();
-        assert!(serde_json::to_string(&header).unwrap().contains(r#""later":[1]"#));
     }
 }

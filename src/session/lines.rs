@@ -142,7 +142,6 @@ struct Writing<'a> {
 
 /// A `changes.jsonl` written whole under another name; not durable yet.
 pub struct Written {
-    /// The file.
     pub file: std::fs::File,
 }
 
@@ -206,7 +205,7 @@ impl<'a> Writing<'a> {
 
 /// Makes the first line, always of the same length: JSON may be followed by spaces.
 fn first_line(lines: u64, follow: u64, end: u64) -> Vec<u8> {
-    let mut line = json::text(&Line::Rewritten { lines, follow, end: Some(end) });
+    let mut line = json::text(&Line::Rewritten { lines, follow, end });
     line.resize(112, b' ');
     line.push(b'\n');
     line
@@ -255,10 +254,17 @@ impl Locked {
         header.lines += lines.len() as u64;
         header.counts.changes = changes;
         header.sizes.held = held;
+        if !header.begun {
+            header.acted = self.acted(fs)?;
+        }
         // D1: content and lines are durable before the count that makes them count.
         let own = self.dir.path().to_owned();
         let files: Vec<_> = content.iter().map(|file| (file, objects.path())).chain([(&file, &*own)]).collect();
-        self.save_at_last(fs, header, &files, &[objects])
+        // One that a verb makes for itself comes to nothing if this fails.
+        match header.begun {
+            true => self.save_after(fs, header, &files, &[objects]),
+            false => self.save_at_last(fs, header, &files, &[objects]),
+        }
     }
 
     /// Cuts off lines that an interrupted staging left behind those that the header counts.
@@ -454,7 +460,6 @@ impl Last {
         last
     }
 
-    /// Adds a line.
     pub fn take(&mut self, line: Line) {
         let Some(path) = line.path().cloned() else { return };
         let at = self.paths.entry(path).or_default();

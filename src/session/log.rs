@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::act::{Acted, Purpose};
 use super::by::By;
 use super::error::busy;
 use super::header::Header;
@@ -26,6 +27,12 @@ use crate::tree::hash::{Hash, Hasher};
 use crate::tree::json;
 use crate::tree::time;
 
+/// The result of an operation that came to nothing.
+pub const UNDONE: &str = "undone";
+
+/// The verb of a run on the real tree.
+pub const RUN_IN: &str = "run --in";
+
 /// The name of the file, in the store.
 const FILE: &[u8] = b"log.jsonl";
 /// The longest wait for another recant that appends a line.
@@ -36,23 +43,23 @@ const TAIL: u64 = 64 << 10;
 /// An entry of the log: one thing done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The time.
     #[serde(with = "time")]
     pub time: Time,
     /// commit, rollback, redo, confirm, recover, discard, prune, snapshot restore N.
     pub verb: String,
-    /// The session.
     pub session: Id,
     /// The generation that was sealed, for commit, rollback and redo.
     pub generation: u64,
     /// done, reported, undone, left, failed, forced, finished, not confirmed, record unreadable.
     pub result: String,
-    /// The number of paths.
     pub paths: u64,
-    /// The request of a restore.
+    /// The number of the act, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub act: Option<u64>,
+    #[serde(flatten)]
+    pub purpose: Purpose,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<Restore>,
-    /// The notes of a `reported` entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Whose it was, and by whom it was done.
@@ -63,19 +70,15 @@ pub struct Entry {
 /// Facts that a line has as far as they are known.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct About {
-    /// The session's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The start of the session's command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// The directory in which the session was begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<AbsPath>,
-    /// The agent that made the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_by: Option<By>,
-    /// The user who did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
     /// The agent that did it; missing for a person.
@@ -86,10 +89,8 @@ pub struct About {
 /// The request of a restore. Its session has the paths that it changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restore {
-    /// The directory.
     #[serde(rename = "folder")]
     pub directory: AbsPath,
-    /// The snapshot's number.
     pub snapshot: u64,
     /// The paths that were named; none means all.
     pub only: Vec<AbsPath>,
@@ -106,6 +107,8 @@ impl Entry {
             generation,
             result: result.into(),
             paths,
+            act: None,
+            purpose: Purpose::default(),
             restore: None,
             notes: Vec::new(),
             about: About::default(),
@@ -117,6 +120,14 @@ impl Entry {
         let Header { name, command, cwd, by, .. } = header.clone();
         self.about = About { name, command, cwd, made_by: by, ..self.about };
         self
+    }
+
+    /// The entry of the newest act on a session, with what its header says of it.
+    pub fn of_act(self, header: &Header) -> Self {
+        let acted = header.acted.clone().filter(|_| !header.beside);
+        let entry = self.of(header);
+        let Some(Acted { n, by, purpose, .. }) = acted else { return entry };
+        Self { act: Some(n), purpose, about: About { by, ..entry.about }, ..entry }
     }
 
     /// The agent that did it, else the one that made the session.
@@ -178,7 +189,7 @@ pub fn append(fs: &Fs, store: &Store, entry: &Entry) -> Result<(), Error> {
     let (prev, ends) = follows(file, size).at("read", at)?;
     let mut entry = entry.clone();
     entry.about.uid = Some(rustix::process::geteuid().as_raw());
-    entry.about.by = store.by.clone();
+    entry.about.by = entry.about.by.or_else(|| store.by.clone());
     let mut bytes = if ends { Vec::new() } else { b"\n".to_vec() };
     bytes.extend(line(&entry, prev));
     fs.write(file, &bytes, at)?;
@@ -221,7 +232,6 @@ fn follows(file: &File, size: u64) -> std::io::Result<(Hash, bool)> {
 pub struct Log {
     /// The whole lines, the oldest first.
     pub entries: Vec<Entry>,
-    /// The number of all lines.
     pub lines: u64,
     /// The numbers of the lines that cannot be read, from 1 on.
     pub torn: Vec<u64>,
@@ -229,7 +239,6 @@ pub struct Log {
     pub unfit: Vec<u64>,
 }
 
-/// Reads the file.
 pub fn read(store: &Store) -> Result<Log, Error> {
     let at = store.dir.at(FILE);
     let file = match at.open_file() {

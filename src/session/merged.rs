@@ -16,7 +16,6 @@ use crate::fs::dir::Sort;
 /// How many steps are kept to go back to, and how many bytes they may hold.
 #[derive(Debug, Clone, Copy)]
 pub struct Keep {
-    /// The number of steps.
     pub steps: usize,
     /// Bytes of content.
     pub bytes: u64,
@@ -109,7 +108,6 @@ struct Freed {
     whole: Vec<u32>,
     /// Steps, each with a path at which a later one replaced what it held.
     replaced: Vec<(u32, crate::fs::path::AbsPath)>,
-    /// Bytes of all of that.
     bytes: u64,
 }
 

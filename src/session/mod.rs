@@ -7,12 +7,14 @@
 //! - **S3** Nothing read from the store is used as a path before it was parsed as an [`Id`](id::Id), a hash, a number or an
 //!   [`AbsPath`](crate::fs::path::AbsPath) (docs/ARCHITECTURE.md, I14).
 
+pub mod act;
 pub mod arrive;
+pub mod aside;
 pub mod before;
 mod begun;
 pub mod by;
 pub mod change;
-pub mod confirm;
+pub mod deadline;
 pub mod error;
 pub mod header;
 pub mod id;
@@ -23,13 +25,16 @@ pub mod merged;
 pub mod net;
 pub mod opened;
 pub mod own_store;
+pub mod parting;
 pub mod prune;
 pub mod run;
 pub mod running;
+pub mod seen;
 pub mod sides;
 pub mod stage;
 pub mod steps;
 pub mod store;
 mod told;
 pub mod touched;
+pub mod undo;
 pub mod unreadable;

@@ -30,7 +30,6 @@ pub struct Net {
     many: u64,
     /// The lines behind them, which outweigh them.
     tail: Last,
-    /// The number of these lines.
     more: u64,
     /// The offset in bytes at which the lines that count end.
     end: u64,
@@ -75,15 +74,6 @@ impl Net {
         match net.parsed(&text)? {
             Line::Rewritten { lines: stands_for, follow, end } => {
                 let begin = net.end;
-                let end = match end {
-                    Some(end) => end,
-                    None => {
-                        for _ in 0..follow {
-                            net.end += net.line(&mut reader, &mut text)?;
-                        }
-                        net.end
-                    }
-                };
                 (net.sorted, net.many, net.end, counted) = ((begin, end), follow, end, stands_for);
                 reader.seek(SeekFrom::Start(end)).at("read", at)?;
             }
@@ -261,7 +251,6 @@ impl Net {
         Ok(None)
     }
 
-    /// The sorted line at `key`.
     fn sorted_at(&self, key: Key<'_>) -> Result<Option<Line>, Error> {
         let Some(start) = self.first_from(key)? else { return Ok(None) };
         Ok(self.line_at(start)?.map(|(_, line)| line))

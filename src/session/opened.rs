@@ -4,13 +4,15 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use super::act::{Acted, Acts, TakesBack};
+use super::by::By;
 use super::change::{Change, Changes, object_name};
-use super::error::{damaged, garbled, not_lasting, not_now};
-use super::header::{Counts, Header, KNOWN, Origin};
+use super::error::{damaged, garbled, not_lasting};
+use super::header::{Counts, Header, Origin};
 use super::id::Id;
 use super::run::{Arg, Run, start_of};
 use super::sides::{self, Side};
-use crate::error::{At, Error, Kind, command, shell_word};
+use crate::error::{At, Error, Kind, shell_word};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
 use crate::fs::lock::Lock;
@@ -34,6 +36,7 @@ pub struct Session {
 pub struct Locked {
     session: Session,
     _lock: Lock,
+    acts: Acts,
 }
 
 impl std::ops::Deref for Locked {
@@ -115,16 +118,6 @@ impl Session {
     /// One is missing, a link or no directory.
     pub fn check_directories(&self) -> Result<(), Error> {
         SESSION_DIRECTORIES[RUN_DIRECTORIES..].iter().try_for_each(|path| part(&self.dir, path).map(drop))
-    }
-
-    /// Checks that this recant knows all that matters for changing it.
-    ///
-    /// # Errors
-    /// A later recant has added something that this one does not know: it can be shown, but not changed.
-    pub fn check_known(&self) -> Result<(), Error> {
-        let Some(needed) = self.header.reader.filter(|needed| *needed > KNOWN) else { return Ok(()) };
-        Err(not_now(self.id(), format!("a newer recant has changed it (it needs format {needed}, this recant knows {KNOWN})"))
-            .with_remedy(format!("take that recant; this one shows it: {}", command(format_args!("show {}", self.id())))))
     }
 
     /// The session's id.
@@ -223,11 +216,43 @@ impl Session {
 
 impl Locked {
     /// Joins a session and its lock.
-    pub(super) fn new(session: Session, lock: Lock) -> Self {
-        Self { session, _lock: lock }
+    pub(super) fn new(session: Session, lock: Lock, acts: Acts) -> Self {
+        Self { session, _lock: lock, acts }
     }
 
-    /// Replaces the header, durably.
+    /// Notes that what is done next takes back another act.
+    pub fn takes_back(&mut self, act: TakesBack) {
+        self.acts.purpose.takes_back = Some(act);
+    }
+
+    /// Notes that what is done next is nobody's act who works here.
+    pub fn acts_by(&mut self, by: By) {
+        self.acts.by = Some(by);
+    }
+
+    /// Gives what is done next a reason.
+    pub fn for_reason(&mut self, reason: Option<&str>) {
+        self.acts.purpose.reason = reason.map(str::to_owned);
+    }
+
+    /// Draws the number of an act on this session that begins now: the header that seals it has to have it (A1).
+    ///
+    /// # Errors
+    /// The counter's lock cannot be had, or the headers cannot be read.
+    pub fn act(&self, fs: &Fs) -> Result<Acted, Error> {
+        self.acts.draw(fs)
+    }
+
+    /// Notes that what is done next belongs to an act on another session: of a part that left this one.
+    pub fn belongs_to_another_act(&mut self) {
+        self.acts.belongs = true;
+    }
+
+    /// The newest act on this session once what begins now is done.
+    pub(super) fn acted(&self, fs: &Fs) -> Result<Option<Acted>, Error> {
+        if self.acts.belongs { Ok(self.header.acted.clone()) } else { self.act(fs).map(Some) }
+    }
+
     pub fn save(&mut self, fs: &Fs, header: Header) -> Result<(), Error> {
         self.save_after(fs, header, &[], &[])
     }
@@ -341,7 +366,7 @@ pub(super) fn write_header(fs: &Fs, dir: &Dir, header: &Header) -> Result<(), Er
 }
 
 /// Bytes that a header may have. It has some hundred; more come with sides that alternate (PATHs committed one by one), ten bytes for
-/// each run of them, and with what a later recant adds.
+/// each run of them.
 const HEADER_MAX: u64 = 4 << 20;
 
 /// Reads the header of the session whose directory is `dir`; `is_journaled` tells whether an operation of it was begun.

@@ -23,7 +23,6 @@ pub fn of(store: &Store, session: &Session) -> Result<Option<AbsPath>, Error> {
 /// The result of [`make`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Made {
-    /// It is there.
     Ready,
     /// It was there, was none any more, and was made anew: a command inside may do with it what it likes.
     Anew,

@@ -108,13 +108,16 @@ fn drop_reserve(fs: &Fs, dir: &Dir) -> Result<(), IoError> {
     Ok(())
 }
 
-/// Drops what a session holds; its header stays as a record. Only for a session with nothing on the tree, or nothing there that could be
-/// rolled back.
-pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
-    refuse_discard(&session.header)?;
+/// Frees what a session holds, which counts as discarded then; its header stays as a record. Only for a session with nothing on the tree,
+/// or nothing there that could be rolled back.
+pub fn free(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     let mut header = session.header.clone();
-    header.discarded = Some(crate::fs::now());
-    header.sizes = Default::default();
+    if header.discarded.is_none() {
+        refuse_discard(&header)?;
+        header.discarded = Some(crate::fs::now());
+        header.acted = Some(session.act(fs)?);
+    }
+    (header.freed, header.sizes) = (true, Default::default());
     let id = session.id().clone();
     let not_all = |why: Error| {
         not_emptied(format!("session {id} is discarded"), why, command(format_args!("prune --sessions {id} removes the rest")))

@@ -1,7 +1,6 @@
 //! `run.json`: the facts of a captured session beyond its changes.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use super::by::By;
 use crate::fs::dir::Time;
@@ -34,7 +33,6 @@ pub struct Place {
 /// The copy of a mounted file that a command gets in its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileCopy {
-    /// The original, when it was copied.
     pub original: Fingerprint,
     /// The copy before the command started: if it is still the same, the run did not change it.
     pub copy: Fingerprint,
@@ -62,13 +60,10 @@ impl Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
-    /// Writes are held.
     Captured,
-    /// Writes fail.
     ReadOnly,
     /// The real place, on purpose.
     Passed,
-    /// Invisible to the run.
     Hidden,
     /// Writes go at the command's end.
     Private,
@@ -83,7 +78,6 @@ pub enum How {
 /// One row of the coverage table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage {
-    /// The place.
     pub path: AbsPath,
     /// The way in which the run could use it.
     pub how: How,
@@ -96,20 +90,45 @@ pub struct Coverage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// It exited with this status.
     Exited(i32),
-    /// This signal ended it.
     Signaled(i32),
+}
+
+/// The end of the newest command of a session that changed something, if it did not end well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failed {
+    Exited(i32),
+    Signaled(i32),
+    /// recant was killed before the command had ended.
+    CutOff {},
+}
+
+impl Failed {
+    /// `ending`: that of the command; `None` if it is unknown.
+    pub fn of(ending: Option<Ending>) -> Option<Self> {
+        match ending {
+            Some(Ending::Exited(0)) => None,
+            Some(Ending::Exited(status)) => Some(Self::Exited(status)),
+            Some(Ending::Signaled(signal)) => Some(Self::Signaled(signal)),
+            None => Some(Self::CutOff {}),
+        }
+    }
+
+    pub fn text(self) -> String {
+        match self {
+            Self::Exited(status) => format!("failed ({status})"),
+            Self::Signaled(signal) => format!("failed (signal {signal})"),
+            Self::CutOff {} => "cut off".into(),
+        }
+    }
 }
 
 /// The whole of `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// The command and its arguments.
     pub argv: Vec<Arg>,
-    /// The working directory.
     pub cwd: AbsPath,
-    /// The user who ran it.
     pub uid: u32,
     /// The agent that had it run; missing for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,7 +150,6 @@ pub struct Run {
     pub on: Option<u32>,
     /// The boot that it ran in: /proc/sys/kernel/random/boot_id.
     pub boot: String,
-    /// The captured places.
     pub places: Vec<Place>,
     /// The places that the command could write to, and what became of that.
     #[serde(default)]
@@ -148,9 +166,6 @@ pub struct Run {
     /// True if the uppers lay in memory: what they held was carried to `held/objects`, and no further run can go on in them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_memory: bool,
-    /// Fields of a later recant, kept as they are.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
 }
 
 /// The start of a note that an earlier run of the session left, and of the reason for a place that was real in one.

@@ -42,14 +42,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The facts that the session is made from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// The version of the file's format.
     pub schema: u32,
-    /// The session to be.
     pub session: Id,
-    /// The name that it is to have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The command and its arguments.
     pub argv: Vec<Arg>,
     /// The directory in which it was begun; missing if that was gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,18 +66,14 @@ pub struct Record {
 pub struct Wanted<'a> {
     /// The name that its session is to have.
     pub name: Option<&'a str>,
-    /// [`Record::argv`].
     pub argv: Vec<Arg>,
-    /// [`Record::directories`].
     pub directories: Vec<Directory>,
-    /// [`Record::made`].
     pub made: Vec<Arg>,
 }
 
 /// A directory whose changes go into the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Directory {
-    /// The directory.
     #[serde(rename = "folder")]
     pub directory: AbsPath,
     /// The snapshot that was taken of it before.
@@ -99,7 +91,6 @@ pub struct Directory {
 /// A run whose record nobody else uses while this is held.
 #[derive(Debug)]
 pub struct Held {
-    /// The session to be.
     pub id: Id,
     dir: Dir,
     _lock: Lock,
@@ -108,16 +99,13 @@ pub struct Held {
 /// The standing of a run that has a record.
 #[derive(Debug)]
 pub enum Standing {
-    /// It is under way.
     Alive,
     /// It has ended, and its record is gone.
     Over,
-    /// It was interrupted.
     CutOff(Held),
 }
 
 impl Record {
-    /// The words of the command.
     pub fn words(&self) -> Vec<OsString> {
         self.argv.iter().map(|Arg(word)| OsString::from_vec(word.clone())).collect()
     }

@@ -16,7 +16,7 @@ use super::opened::{Locked, part};
 use super::store::Store;
 use crate::error::{At, Error, IoError, Kind, command};
 use crate::fs::Fs;
-use crate::fs::dir::Dir;
+use crate::fs::dir::{Dir, Entry};
 use crate::fs::interrupt;
 use crate::fs::mounts;
 use crate::fs::path::{AbsPath, Shown};
@@ -43,7 +43,6 @@ pub struct Desk<'a> {
 
 /// The content of a new file, and its form.
 pub struct Write<'r> {
-    /// The content, read to its end.
     pub content: &'r mut dyn Read,
     /// For messages: a path or "standard input".
     pub source: &'r str,
@@ -81,7 +80,6 @@ impl<'a> Desk<'a> {
         })
     }
 
-    /// Stages new content for a file.
     pub fn write(&mut self, path: &Path, cwd: &Path, mut write: Write<'_>) -> Result<AbsPath, Error> {
         let path = self.resolve("write", path, cwd)?;
         let current = self.current(&path)?;
@@ -130,6 +128,19 @@ impl<'a> Desk<'a> {
         Ok(after)
     }
 
+    /// Stages a whole change of another session, with a further name of the content that this one holds at `from`.
+    pub fn take_held(&mut self, change: &Change, from: Entry<'_>) -> Result<(), Error> {
+        let n = self.number();
+        let name = object_name(n);
+        let (objects, name) = self.session.split(&name)?;
+        let at = objects.at(name);
+        self.made.push(n);
+        self.fs.remove_all(at)?;
+        self.fs.link(from, at)?;
+        self.staged.insert(change.path.clone(), Change { n, step: None, from: None, ..change.clone() });
+        Ok(())
+    }
+
     /// Stages the deletion of what is at `path`; of a directory that is not empty only with `recursive`.
     pub fn delete(&mut self, path: &Path, cwd: &Path, recursive: bool) -> Result<AbsPath, Error> {
         let path = self.resolve("delete", path, cwd)?;
@@ -143,7 +154,6 @@ impl<'a> Desk<'a> {
         Ok(path)
     }
 
-    /// Stages a new directory.
     pub fn mkdir(&mut self, path: &Path, cwd: &Path, mode: Option<u32>) -> Result<AbsPath, Error> {
         let path = self.resolve("make", path, cwd)?;
         if self.current(&path)?.is_some() {
@@ -153,7 +163,6 @@ impl<'a> Desk<'a> {
         Ok(path)
     }
 
-    /// Stages a symlink.
     pub fn symlink(&mut self, target: &[u8], path: &Path, cwd: &Path, over_directory: bool) -> Result<AbsPath, Error> {
         let path = self.resolve("link", path, cwd)?;
         if target.is_empty() || target.len() > 4095 {
@@ -213,7 +222,7 @@ impl<'a> Desk<'a> {
         let same_content = hash(&before.object).is_some_and(|before| hash(&after) == Some(before));
         let marks = known.map(|known| known.marks).unwrap_or_default();
         let marks = Marks { same_content, link_broken: marks.link_broken && !same_content, ..Marks::default() };
-        let change = Change { n, path: path.clone(), before, after, marks, step: None, from: None, extra: Default::default() };
+        let change = Change { n, path: path.clone(), before, after, marks, step: None, from: None };
         self.staged.insert(path.clone(), change);
         Ok(())
     }
@@ -390,16 +399,7 @@ impl<'a> Desk<'a> {
             Some(change) => change.before.clone(),
             None => self.real(path)?,
         };
-        let mut change = Change {
-            n,
-            path: path.clone(),
-            before,
-            after,
-            marks: Marks::default(),
-            step: None,
-            from: None,
-            extra: Default::default(),
-        };
+        let mut change = Change { n, path: path.clone(), before, after, marks: Marks::default(), step: None, from: None };
         let hash = |object: &Object| object.as_ref().and_then(State::hash);
         change.marks.same_content = hash(&change.before.object).is_some_and(|d| Some(d) == hash(&change.after));
         change.marks.link_broken =
@@ -557,7 +557,8 @@ impl<'a> Desk<'a> {
             if let Some(old) = old {
                 needed.remove(&old.n);
             }
-            let none = change.is_none();
+            // A link of a run's own puts its object even where the same one is there.
+            let none = change.is_none() && !change.marks.linked;
             match (old.is_some(), none) {
                 (true, true) => count -= 1,
                 (false, false) => count += 1,
@@ -583,9 +584,10 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// True if a staged change has content in `held/objects`: files do; directories and links are made from the record.
+/// True if a staged change has content in `held/objects`: files do, and what has several names; directories and links are made from the
+/// record.
 fn holds_content(change: &Change) -> bool {
-    matches!(change.after, Some(State { what: What::File { .. }, .. })) && !change.in_place()
+    change.marks.linked || change.after.as_ref().is_some_and(State::is_file) && !change.in_place()
 }
 
 /// The names of objects that no change needs.

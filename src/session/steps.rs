@@ -11,16 +11,17 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
+use super::act::Acted;
 use super::by::By;
 use super::change::{Change, Changes, DirectoryTime, Line, Sort};
 use super::error::{damaged, not_now};
 use super::header::{Header, Origin, Steps};
+use super::id::Id;
 use super::lines::Last;
 use super::net::Net;
 use super::opened::{Locked, Session, open_own, part};
-use super::run::{Arg, Ending, Run, start_of};
+use super::run::{Arg, Ending, Failed, Run, start_of};
 use crate::error::{At, Error, command};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Time};
@@ -30,23 +31,18 @@ use crate::tree::time;
 /// The name of the file, in the session's directory.
 pub(super) const FILE: &[u8] = b"steps.jsonl";
 
-/// The record of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Its number, from 1 on; never used again.
     pub n: u32,
     /// The step that it stands on; 0 is the tree as it was.
     pub on: u32,
-    /// The command and its arguments.
     pub argv: Vec<Arg>,
-    /// The working directory.
     pub cwd: AbsPath,
-    /// The user who ran it.
     pub uid: u32,
     /// The agent that had it run; missing for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<By>,
-    /// The time when the command started.
     #[serde(with = "time")]
     pub started: Time,
     /// The time that it took, in ns; missing if it is unknown.
@@ -61,6 +57,12 @@ pub struct Step {
     /// True if nothing was run: a person chose what the session holds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub chosen: bool,
+    /// The number of paths that left the session at it: a command that runs over it sees the tree there.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left: u64,
+    /// The part that has them: then no step before it has them any more, whatever the session stands at. Missing if they were discarded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parted: Option<Id>,
     /// The number of changes of each sort.
     pub sorts: BTreeMap<Sort, u64>,
     /// Bytes of content that its upper holds.
@@ -68,9 +70,10 @@ pub struct Step {
     pub held: u64,
     /// The bytes of its lines, which follow.
     pub bytes: u64,
-    /// Fields of a later recant, kept as they are.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Step {
@@ -79,7 +82,6 @@ impl Step {
         self.sorts.values().sum()
     }
 
-    /// Counts the changes of each sort.
     pub fn count(list: &[Change]) -> BTreeMap<Sort, u64> {
         let mut sorts = BTreeMap::new();
         list.iter().for_each(|change| *sorts.entry(change.sort()).or_insert(0) += 1);
@@ -100,10 +102,11 @@ impl Step {
             ending: run.ending,
             unsynced: false,
             chosen: false,
+            left: 0,
+            parted: None,
             sorts: Self::count(&own.list),
             held,
             bytes: 0,
-            extra: Map::new(),
         }
     }
 
@@ -126,6 +129,10 @@ enum StepLine {
     DirectoryTime(DirectoryTime),
     /// The net line of a path, in place of the step's own.
     Net(Line),
+    /// A path that left the session.
+    Left(AbsPath),
+    /// In place of a record: the part of this step was rolled back, so that what left is out for this step and those on it alone.
+    Joined(u32),
 }
 
 /// The changes that a step adds to a session.
@@ -135,6 +142,8 @@ pub struct Added {
     pub own: Changes,
     /// The net lines of the paths that an earlier step had changed. For all others the own ones count.
     pub net: Vec<Line>,
+    /// The paths that leave the session, in path order.
+    pub left: Vec<AbsPath>,
 }
 
 impl Added {
@@ -150,13 +159,16 @@ impl Added {
         for line in &self.net {
             crate::tree::json::append_line(&mut bytes, &LineRef::Net(line));
         }
+        for path in &self.left {
+            crate::tree::json::append_line(&mut bytes, &LineRef::Left(path));
+        }
         bytes
     }
 
     /// The record and the lines of the step. Sets the record's length.
     pub fn text(&self, step: &mut Step) -> Vec<u8> {
         let lines = self.lines();
-        step.bytes = lines.len() as u64;
+        (step.bytes, step.left) = (lines.len() as u64, self.left.len() as u64);
         let mut bytes = crate::tree::json::line(&LineRef::Step(step));
         bytes.extend_from_slice(&lines);
         bytes
@@ -180,15 +192,48 @@ enum LineRef<'a> {
     #[serde(rename = "folder_time")]
     DirectoryTime(&'a DirectoryTime),
     Net(&'a Line),
+    Left(&'a AbsPath),
+    Joined(u32),
+}
+
+/// Paths that left a session, each with the newest step at which it did: the steps before that show the tree there.
+#[derive(Debug, Default)]
+pub struct Left(BTreeMap<AbsPath, u32>);
+
+impl Left {
+    /// Of steps, the oldest first.
+    pub fn of<'s>(steps: impl Iterator<Item = &'s (u32, Vec<AbsPath>)>) -> Self {
+        Self(steps.flat_map(|(n, paths)| paths.iter().map(|path| (path.clone(), *n))).collect())
+    }
+
+    /// The newest of the steps; 0 if there is none.
+    pub fn newest(&self) -> u32 {
+        self.0.values().copied().max().unwrap_or(0)
+    }
+
+    /// True if a path left at a later step than `n`.
+    pub fn has(&self, n: u32, path: &AbsPath) -> bool {
+        self.0.get(path).is_some_and(|left| *left > n)
+    }
+
+    /// True if one of them is `path` or lies below it.
+    pub fn is_under(&self, path: &AbsPath) -> bool {
+        self.0.range(path..).next().is_some_and(|(left, _)| left.is_under(path))
+    }
 }
 
 /// The steps of a session, in the order of their numbers.
 #[derive(Debug)]
 pub struct StepList {
-    /// The records.
     pub steps: Vec<Step>,
     /// The offset in bytes at which the lines of each begin in `steps.jsonl`; `None` for the only step of a session without that file.
     starts: Vec<Option<u64>>,
+    /// The paths that left the session at its steps.
+    left: Vec<(u32, Vec<AbsPath>)>,
+    /// The steps whose parts were rolled back.
+    joined: HashSet<u32>,
+    /// Those of them that parts have.
+    parted: Left,
     file: Option<File>,
     shown: String,
 }
@@ -200,7 +245,9 @@ impl Session {
     /// A file of the session cannot be read.
     pub fn steps(&self) -> Result<StepList, Error> {
         let at = self.dir.at(FILE);
-        let mut list = StepList { steps: Vec::new(), starts: Vec::new(), file: None, shown: at.to_string() };
+        let (shown, parted) = (at.to_string(), Left::default());
+        let (joined, left) = (HashSet::new(), Vec::new());
+        let mut list = StepList { steps: Vec::new(), starts: Vec::new(), left, joined, parted, file: None, shown };
         let Some(of_header) = &self.header.steps else {
             if let Some(run) = self.run()?.filter(|_| self.header.lines > 0 && self.header.origin == Origin::Captured) {
                 list.steps.push(Step::first(&run, &self.header, &self.changes()?));
@@ -216,6 +263,11 @@ impl Session {
             let got = reader.read_until(b'\n', &mut text).at("read", at)?;
             let step = match serde_json::from_slice(&text) {
                 Ok(StepLine::Step(step)) if text.last() == Some(&b'\n') => *step,
+                Ok(StepLine::Joined(n)) if text.last() == Some(&b'\n') => {
+                    offset += got as u64;
+                    list.joined.insert(n);
+                    continue;
+                }
                 Ok(_) => return Err(damaged(at, "a step is shorter than its record says")),
                 Err(error) => return Err(damaged(at, error)),
             };
@@ -226,6 +278,7 @@ impl Session {
             list.steps.push(step);
         }
         list.file = Some(file);
+        list.read_left()?;
         Ok(list)
     }
 }
@@ -235,7 +288,6 @@ impl Session {
 pub struct Base {
     /// The numbers of the steps from the first to this one.
     pub chain: Vec<u32>,
-    /// The net changes at it.
     pub changes: Changes,
 }
 
@@ -254,18 +306,20 @@ impl Base {
 /// All that the header of a session says of what it holds.
 #[derive(Debug)]
 pub struct Told {
-    /// The number of net changes.
     pub changes: u64,
     /// The mount points of the file systems that hold their paths.
     pub mounts: Vec<AbsPath>,
+    /// The bytes of content that it holds no more.
+    pub freed: u64,
 }
 
 impl Header {
-    /// Has listings show a step's command, and who had it run. A choice of a person is no command: the one before it stays.
+    /// Has listings show a step's command, who had it run, and how it ended. A choice of a person is no command: the one before it stays.
     fn tell_of(&mut self, step: &Step) {
         if !step.chosen {
             self.command = Some(start_of(step.argv.iter().map(|Arg(word)| &**word)));
             self.by = step.by.clone();
+            self.failed = Failed::of(step.ending);
         }
     }
 }
@@ -284,9 +338,10 @@ impl Locked {
         run: &Run,
         (told, base): (Told, Option<&Base>),
     ) -> Result<(), Error> {
-        let Told { changes, mounts } = told;
+        let Told { changes, mounts, freed } = told;
         let mut header = Header { uncollected: false, mounts, ..self.header.clone() };
         header.tell_of(&step);
+        header.acted = self.acted(fs)?.map(|acted| if step.chosen { acted } else { Acted { by: step.by.clone(), ..acted } });
         let (mut of_header, mut records) = match header.steps.take() {
             Some(steps) => (steps, Vec::new()),
             None => self.first_record()?,
@@ -300,6 +355,9 @@ impl Locked {
         };
         of_header.push();
         step.n = of_header.last;
+        if !added.left.is_empty() {
+            of_header.left = step.n;
+        }
         records.extend(added.text(&mut step));
         append(fs, self.dir.at(FILE), of_header.bytes, &records)?;
         of_header.bytes += records.len() as u64;
@@ -312,8 +370,8 @@ impl Locked {
         header.unsynced |= step.unsynced;
         header.lines += lines.len() as u64;
         header.counts.changes = changes;
-        header.sizes.held += step.held;
-        (header.steps, header.reader) = (Some(of_header), header.reader.max(Some(STEPS_READER)));
+        header.sizes.held = (header.sizes.held + step.held).saturating_sub(freed);
+        header.steps = Some(of_header);
         self.save_step(fs, run, header)?;
         if net.is_long_with(lines.len() as u64) { self.rewrite(fs, &self.changes()?, self.header.lines) } else { Ok(()) }
     }
@@ -323,14 +381,31 @@ impl Locked {
     /// # Errors
     /// There is no such step; it is gone with older ones; a system call failed, and the session is as it was.
     pub fn rewind(&mut self, fs: &Fs, list: &StepList, n: u32) -> Result<(), Error> {
+        let header = Header { acted: Some(self.act(fs)?), ..self.header.clone() };
+        self.stand_at(fs, list, n, (header, Vec::new()))
+    }
+
+    /// Has the steps before `split` hold again what left at it, durably, and the session stand at step `n`. `list` has them hold it already;
+    /// `held`: bytes of content that came back.
+    ///
+    /// # Errors
+    /// Step `n` is gone with older ones; a system call failed, and the session is as it was.
+    pub fn rejoin(&mut self, fs: &Fs, list: &StepList, (split, n): (u32, u32), held: u64) -> Result<(), Error> {
+        let mut header = self.header.clone();
+        header.sizes.held += held;
+        self.stand_at(fs, list, n, (header, crate::tree::json::line(&LineRef::Joined(split))))
+    }
+
+    /// Makes the session stand at step `n`, with these records behind those of its steps.
+    fn stand_at(&mut self, fs: &Fs, list: &StepList, n: u32, (mut header, more): (Header, Vec<u8>)) -> Result<(), Error> {
         list.check(&self.header, n)?;
         let (now, then) = (self.changes()?, list.net(self, n)?);
         let lines = differing(&now, &then);
-        let mut header = self.header.clone();
-        let (mut of_header, records) = match header.steps.take() {
+        let (mut of_header, mut records) = match header.steps.take() {
             Some(steps) => (steps, Vec::new()),
             None => self.first_record()?,
         };
+        records.extend(more);
         let net = Net::open(self)?;
         let mut files = Vec::new();
         for (name, end, bytes) in [
@@ -349,7 +424,7 @@ impl Locked {
         of_header.set(chain);
         header.lines += lines.len() as u64;
         header.counts.changes = then.list.len() as u64;
-        (header.steps, header.reader) = (Some(of_header), header.reader.max(Some(STEPS_READER)));
+        header.steps = Some(of_header);
         let own = self.dir.path().to_owned();
         let files: Vec<_> = files.iter().map(|file| (file, &*own)).collect();
         // D1, D2: the lines are durable before the header that counts them.
@@ -362,13 +437,10 @@ impl Locked {
         let Some(run) = self.run()? else { return Ok((Steps::default(), Vec::new())) };
         let own = self.changes()?;
         let mut step = Step::first(&run, &self.header, &own);
-        let records = Added { own, net: Vec::new() }.text(&mut step);
-        Ok((Steps { chain: vec![(1, 1)], last: 1, bytes: 0, floor: 0 }, records))
+        let records = Added { own, ..Added::default() }.text(&mut step);
+        Ok((Steps { chain: vec![(1, 1)], last: 1, ..Steps::default() }, records))
     }
 }
-
-/// The number of [`Header::reader`] that a session with steps needs: an older recant would take one step's upper for all.
-const STEPS_READER: u32 = 2;
 
 /// The lines that make the net changes `then` out of `now`.
 fn differing(now: &Changes, then: &Changes) -> Vec<Line> {
@@ -504,7 +576,7 @@ impl StepList {
             |line| match line {
                 StepLine::Change(change) => own.list.push(*change),
                 StepLine::DirectoryTime(time) => own.directory_times.push(time),
-                StepLine::Net(_) | StepLine::Step(_) => {}
+                StepLine::Net(_) | StepLine::Step(_) | StepLine::Left(_) | StepLine::Joined(_) => {}
             },
         )?;
         Ok(own)
@@ -518,7 +590,7 @@ impl StepList {
         let mut own = Vec::new();
         self.read(session, n, may, |line| match line {
             StepLine::Change(change) => own.push(*change),
-            StepLine::DirectoryTime(_) | StepLine::Net(_) | StepLine::Step(_) => {}
+            StepLine::DirectoryTime(_) | StepLine::Net(_) | StepLine::Step(_) | StepLine::Left(_) | StepLine::Joined(_) => {}
         })?;
         Ok(own)
     }
@@ -538,21 +610,43 @@ impl StepList {
                     StepLine::Change(change) if change.from.is_none() => last.take(Line::Change(change)),
                     StepLine::DirectoryTime(time) => last.take(Line::DirectoryTime(time)),
                     StepLine::Net(line) => last.take(line),
-                    StepLine::Change(_) | StepLine::Step(_) => {}
+                    StepLine::Change(_) | StepLine::Step(_) | StepLine::Left(_) | StepLine::Joined(_) => {}
                 },
             )?;
         }
-        Ok(last.finish())
+        let mut net = last.finish();
+        if !self.parted.0.is_empty() {
+            self.without_ended_times(&mut net);
+        }
+        Ok(net)
+    }
+
+    /// Takes out the times of directories that only what has left was changed in.
+    fn without_ended_times(&self, net: &mut Changes) {
+        let left_in: HashSet<AbsPath> = self.parted.0.keys().filter_map(AbsPath::parent).collect();
+        let changed_in: HashSet<AbsPath> = net.list.iter().filter_map(|change| change.path.parent()).collect();
+        net.directory_times.retain(|time| !left_in.contains(&time.path) || changed_in.contains(&time.path));
     }
 
     fn read(&self, session: &Session, n: u32, may: impl Fn(&[u8]) -> bool, mut take: impl FnMut(StepLine)) -> Result<(), Error> {
+        if self.file.is_some() {
+            let is_here = |line: &StepLine| !self.has_left(n, line);
+            return self.read_lines(n, may, |line| {
+                if is_here(&line) {
+                    take(line)
+                }
+            });
+        }
+        let changes = session.changes()?;
+        changes.list.into_iter().for_each(|change| take(StepLine::Change(Box::new(change))));
+        changes.directory_times.into_iter().for_each(|time| take(StepLine::DirectoryTime(time)));
+        Ok(())
+    }
+
+    /// Reads the lines of a step as they were written.
+    fn read_lines(&self, n: u32, may: impl Fn(&[u8]) -> bool, mut take: impl FnMut(StepLine)) -> Result<(), Error> {
         let Some(i) = self.index(n) else { return Ok(()) };
-        let (Some(start), Some(file)) = (self.starts[i], &self.file) else {
-            let changes = session.changes()?;
-            changes.list.into_iter().for_each(|change| take(StepLine::Change(Box::new(change))));
-            changes.directory_times.into_iter().for_each(|time| take(StepLine::DirectoryTime(time)));
-            return Ok(());
-        };
+        let (Some(start), Some(file)) = (self.starts[i], &self.file) else { return Ok(()) };
         let mut file = file.try_clone().at("open again", &self.shown)?;
         file.seek(SeekFrom::Start(start)).at("read", &self.shown)?;
         let lines = BufReader::new(file.take(self.steps[i].bytes));
@@ -565,5 +659,64 @@ impl StepList {
             take(line.map_err(|error| damaged(&self.shown, format!("the lines of step {n}: {error}")))?);
         }
         Ok(())
+    }
+
+    /// Reads which paths left the session at its steps.
+    fn read_left(&mut self) -> Result<(), Error> {
+        for step in self.steps.iter().filter(|step| step.left > 0) {
+            let is_path = |line: &[u8]| line.starts_with(br#"{"left""#);
+            let mut paths = Vec::new();
+            self.read_lines(step.n, is_path, |line| {
+                if let StepLine::Left(path) = line {
+                    paths.push(path);
+                }
+            })?;
+            self.left.push((step.n, paths));
+        }
+        self.count_left();
+        Ok(())
+    }
+
+    fn count_left(&mut self) {
+        self.parted = self.left_where(|_| false);
+    }
+
+    /// The paths that parts have, and those that left at the steps that `counts` is true for.
+    fn left_where(&self, counts: impl Fn(u32) -> bool) -> Left {
+        let is_parted = |n: u32| !self.joined.contains(&n) && self.index(n).is_some_and(|i| self.steps[i].parted.is_some());
+        Left::of(self.left.iter().filter(|(n, _)| is_parted(*n) || counts(*n)))
+    }
+
+    /// The paths that left the session for one that stands on the steps `chain`: parts have them, or they left at one of these.
+    pub fn left_at(&self, chain: &[u32]) -> Left {
+        self.left_where(|n| chain.contains(&n))
+    }
+
+    /// The step at which a part left the session last, and whether the part was rolled back since.
+    pub fn split_of(&self, part: &Id) -> Option<(&Step, bool)> {
+        let split = self.steps.iter().rev().find(|step| step.parted.as_ref() == Some(part))?;
+        Some((split, self.joined.contains(&split.n)))
+    }
+
+    /// The paths that left at a step.
+    pub fn left_of(&self, n: u32) -> &[AbsPath] {
+        self.left.iter().find(|(step, _)| *step == n).map_or(&[], |(_, paths)| paths)
+    }
+
+    /// Has the steps before `n` hold again what left at it.
+    pub fn join(&mut self, n: u32) {
+        self.joined.insert(n);
+        self.count_left();
+    }
+
+    /// True for a line of step `n` about a path that left the session at a later one.
+    fn has_left(&self, n: u32, line: &StepLine) -> bool {
+        let path = match line {
+            StepLine::Change(change) => &change.path,
+            StepLine::Net(Line::Change(change)) => &change.path,
+            StepLine::Net(Line::None { path, .. }) => path,
+            _ => return false,
+        };
+        self.parted.has(n, path)
     }
 }

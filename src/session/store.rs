@@ -1,12 +1,13 @@
 //! The store: the directory that holds sessions, and what is read and written there as a whole.
 
+use std::sync::Arc;
 use std::thread::{Builder, ScopedJoinHandle};
 use std::time::Duration;
 
+use super::act::{Acts, numbering};
 use super::by::By;
 use super::error::{
-    ambiguous, bad_key, busy, damaged, name_is_id, name_taken, no_store, not_emptied, not_now, not_safe, other_format, running,
-    unknown,
+    ambiguous, bad_key, busy, damaged, name_is_id, name_taken, no_store, not_emptied, not_safe, other_format, running, unknown,
 };
 use super::header::{Header, Origin, Status};
 use super::id::{self, Id};
@@ -28,7 +29,7 @@ pub struct Store {
     /// Its path.
     pub path: AbsPath,
     /// Its directory.
-    pub dir: Dir,
+    pub dir: Arc<Dir>,
     /// The directory in which its user begins sessions, which record it.
     pub begins_in: Option<AbsPath>,
     /// The agent that uses it, which the sessions that it begins record; `None` for a person.
@@ -79,6 +80,16 @@ struct Wanted<'n> {
     beside: bool,
     name: Option<&'n str>,
     command: Option<String>,
+    /// The session that it is to be a part of.
+    of: Option<&'n Header>,
+}
+
+impl Wanted<'_> {
+    /// One that a verb makes for itself.
+    fn own(command: String) -> Self {
+        let origin = Origin::Staged;
+        Self { origin, id: None, begun: true, beside: false, name: None, command: Some(command), of: None }
+    }
 }
 
 impl Store {
@@ -114,7 +125,7 @@ impl Store {
             Ok(dir)
         };
         let (sessions, journals) = (sub(DIRECTORIES[0])?, sub(DIRECTORIES[1])?);
-        Ok(Some(Self { path: path.clone(), dir, begins_in: None, by: None, sessions, journals }))
+        Ok(Some(Self { path: path.clone(), dir: Arc::new(dir), begins_in: None, by: None, sessions, journals }))
     }
 
     /// Opens the store at `path`; makes it and its parents if missing, all with mode 0700.
@@ -249,20 +260,6 @@ impl Store {
         }
     }
 
-    /// The newest session that has a change, or may have one, as its run was not collected. Not one of `but`.
-    pub fn newest(&self, but: &[Id]) -> Result<Header, Error> {
-        let of_use = |h: &Header| {
-            !h.beside
-                && (h.counts.changes > 0 || h.steps.is_some() || h.uncollected)
-                && h.discarded.is_none()
-                && !but.contains(&h.id)
-        };
-        let (headers, _) = self.headers()?;
-        headers.into_iter().rev().find(of_use).ok_or_else(|| {
-            not_now("last", "there is no session that has a change").with_remedy(command("list --all shows all sessions"))
-        })
-    }
-
     /// Finds the session that `key` names. Several may have a name: it means the newest that `fits`, else the newest that is not
     /// discarded, else the newest.
     ///
@@ -271,7 +268,10 @@ impl Store {
         Ok(match self.look_up(key)? {
             Named::Id(id) => id,
             Named::Name(mut called) => {
-                let fit = called.iter().position(fits).or_else(|| called.iter().position(|header| header.discarded.is_none()));
+                let fit = called
+                    .iter()
+                    .position(fits)
+                    .or_else(|| called.iter().position(|header| header.discarded.is_none() && header.of.is_none()));
                 called.swap_remove(fit.unwrap_or(0)).id
             }
         })
@@ -346,8 +346,7 @@ impl Store {
         // Read under the lock: a header read earlier may be old.
         let header = self.header_in(&dir, id)?;
         let session = Session::new(dir, header);
-        session.check_known()?;
-        Ok(Locked::new(session, lock))
+        Ok(Locked::new(session, lock, self.acts()))
     }
 
     /// Takes the store's lock, waiting for at most 10 s; `slow` is called once, after half a second.
@@ -359,42 +358,43 @@ impl Store {
 
     /// Begins a session: makes its directory under another name, so that it appears whole. `command` is the start of a run's.
     pub fn begin(&self, fs: &Fs, origin: Origin, name: Option<&str>, command: Option<String>) -> Result<Locked, Error> {
-        self.begin_as(fs, Wanted { origin, id: None, begun: false, beside: false, name, command })
+        self.begin_as(fs, Wanted { origin, id: None, begun: false, beside: false, name, command, of: None })
     }
 
     /// Begins a session that a verb makes for itself: nobody sees it before something of it is sealed, and if nothing is, what is left of
     /// it goes ([`Store::sweep_begun`]). A listing shows `command` for it.
-    pub fn begin_own(&self, fs: &Fs, name: Option<&str>, command: String) -> Result<Locked, Error> {
-        self.begin_as(fs, Wanted { origin: Origin::Staged, id: None, begun: true, beside: false, name, command: Some(command) })
+    pub fn begin_own(&self, fs: &Fs, command: String) -> Result<Locked, Error> {
+        self.begin_as(fs, Wanted::own(command))
+    }
+
+    /// Begins such a session for a part of another one, with whose name it goes.
+    pub fn begin_part(&self, fs: &Fs, of: &Header, command: String) -> Result<Locked, Error> {
+        self.begin_as(fs, Wanted { of: Some(of), ..Wanted::own(command) })
     }
 
     /// Begins such a session beside what somebody asked for: 'last' will not mean it.
     pub fn begin_beside(&self, fs: &Fs, command: String) -> Result<Locked, Error> {
-        self.begin_as(
-            fs,
-            Wanted { origin: Origin::Staged, id: None, begun: true, beside: true, name: None, command: Some(command) },
-        )
+        self.begin_as(fs, Wanted { beside: true, ..Wanted::own(command) })
     }
 
     /// Begins a session with the id of a run on the real tree, of which nothing was sealed yet.
     pub fn begin_of_run(&self, fs: &Fs, id: &Id, name: Option<&str>, command: String) -> Result<Locked, Error> {
-        self.begin_as(
-            fs,
-            Wanted { origin: Origin::Staged, id: Some(id), begun: true, beside: false, name, command: Some(command) },
-        )
+        self.begin_as(fs, Wanted { id: Some(id), name, ..Wanted::own(command) })
     }
 
     fn begin_as(&self, fs: &Fs, wanted: Wanted<'_>) -> Result<Locked, Error> {
-        let Wanted { origin, id: given, begun, beside, name, command } = wanted;
+        let Wanted { origin, id: given, begun, beside, name, command, of } = wanted;
         if let Some(name) = name {
             id::check_name(name).map_err(|why| bad_key(name, why))?;
         }
-        let _numbering = self.numbering(fs)?;
+        let numbering = self.numbering(fs)?;
         let headers = self.sweep_begun(fs)?;
         if let Some(name) = name {
             self.name_is_free(&headers, name, self.begins_in.as_ref())?;
         }
         let seq = headers.iter().map(|h| h.seq).max().unwrap_or(0) + 1;
+        // What a verb fills, or a run, acts when that is sealed.
+        let acted = if begun || origin == Origin::Captured { None } else { Some(self.acts().draw_under(fs, &numbering)?) };
         loop {
             let id = match given {
                 Some(id) => id.clone(),
@@ -423,7 +423,13 @@ impl Store {
             (header.begun, header.beside) = (begun, beside);
             header.command = command.clone();
             header.cwd = self.begins_in.clone();
-            header.by = self.by.clone();
+            (header.by, header.maker) = (self.by.clone(), self.by.clone());
+            if let Some(of) = of {
+                (header.of, header.name) = (Some(of.root().clone()), of.name.clone());
+                (header.by, header.maker) = (of.by.clone(), of.maker.clone());
+                (header.unsynced, header.imported, header.mounts) = (of.unsynced, of.imported, of.mounts.clone());
+            }
+            header.acted = acted.clone();
             let at = dir.at(b"session.json");
             let bytes = header_bytes(&header);
             if durable {
@@ -450,7 +456,7 @@ impl Store {
                 fs.sync_dir(&self.sessions)?;
             }
             let dir = self.session_dir(&id)?;
-            return Ok(Locked::new(Session::new(dir, header), lock));
+            return Ok(Locked::new(Session::new(dir, header), lock, self.acts()));
         }
     }
 
@@ -477,11 +483,14 @@ impl Store {
         Ok(ids)
     }
 
-    /// Takes the lock for giving a session its number or name: two at once would both find it free. Held for some ms.
+    /// Takes the lock for giving a session its number or name: two at once would both find it free.
     pub(super) fn numbering(&self, fs: &Fs) -> Result<Lock, Error> {
-        let at = self.dir.at(b"numbering");
-        let lock = Lock::wait(at, PATIENCE, || (), |at| Lock::try_take_file(fs, at))?;
-        lock.ok_or_else(|| busy(format!("the list of sessions of {}", self.path)))
+        numbering(fs, &self.dir)
+    }
+
+    /// The counter of its acts.
+    pub(super) fn acts(&self) -> Acts {
+        Acts::of(self.dir.clone(), self.by.clone())
     }
 
     /// Checks that a session begun in `dir` may get `name`, among the others, whose `headers` these are. Committed, rolled back and
@@ -497,7 +506,9 @@ impl Store {
         let here = dir.map(project);
         // A session whose directory is not recorded may be of this project.
         let is_here = |h: &Header| here.as_ref().zip(h.cwd.as_ref()).is_none_or(|(here, dir)| project(dir) == *here);
-        let holds = |h: &&Header| matches!(h.status(), Status::Pending | Status::Partial | Status::Running) && is_here(h);
+        let is_open = |h: &Header| matches!(h.status(), Status::Pending | Status::Partial | Status::Running);
+        // A part has the name of the session that it left.
+        let holds = |h: &&Header| h.of.is_none() && is_open(h) && is_here(h);
         if let Some(h) = headers.into_iter().find(|h| h.name.as_deref() == Some(name) && holds(h)) {
             return Err(name_taken(name, &h.id));
         }

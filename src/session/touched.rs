@@ -25,19 +25,15 @@ const WORTH_A_THREAD: usize = 100;
 /// A session, or a step of it, that changed a path.
 #[derive(Debug)]
 pub struct Touched {
-    /// The session.
     pub header: Header,
     /// The step's number, and the one that it stands on; `None` for a session that has no more than one.
     pub step: Option<(u32, u32)>,
     /// The time of the command, else of the session's beginning.
     pub time: Time,
-    /// The start of the command.
     pub command: Option<String>,
-    /// The agent.
     pub by: Option<By>,
     /// The kinds of the changes at the path and below it, each counted.
     pub sorts: Vec<(Sort, u64)>,
-    /// The state in which these are.
     pub standing: Standing,
     /// The indices of the paths asked for that it changed.
     pub asked: BTreeSet<usize>,
@@ -64,7 +60,6 @@ pub enum Standing {
     Final,
     /// They were on the tree.
     Out,
-    /// They are gone.
     Gone,
 }
 
@@ -179,7 +174,6 @@ fn of_steps(
 enum Sides {
     /// All are on this one.
     All(Side),
-    /// By path.
     Each(BTreeMap<AbsPath, Side>),
 }
 

@@ -14,9 +14,7 @@ use crate::fs::lock::Lock;
 /// An open session without a header.
 #[derive(Debug)]
 pub struct Remains {
-    /// Its id, from its directory's name.
     pub id: Id,
-    /// Its directory.
     pub dir: Dir,
 }
 

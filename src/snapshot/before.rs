@@ -7,7 +7,6 @@ use crate::error::Error;
 
 /// A stream with its next item in view.
 pub(super) struct Peeked<'a, T> {
-    /// The next item.
     pub next: Option<T>,
     source: Box<dyn FnMut() -> Result<Option<T>, Error> + 'a>,
 }

@@ -15,7 +15,6 @@ pub const BLOBS: &[u8] = b"blobs";
 /// The size in bytes below which content goes into a pack.
 pub const PACKED: u64 = 128 << 10;
 
-/// The name of a pack.
 pub fn pack_name(n: u64) -> Vec<u8> {
     format!("{n}.pack").into_bytes()
 }
@@ -33,7 +32,6 @@ pub struct Sound<'a> {
 
 /// A fault of a file of content.
 pub struct Fault {
-    /// The file.
     pub path: String,
     /// The reason why its content is not what is asked for.
     pub why: String,

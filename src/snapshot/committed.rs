@@ -24,9 +24,7 @@ use crate::tree::state::{State, What};
 
 /// The differences between two snapshots of a series, `then` being the first.
 pub struct Step<'a> {
-    /// The directory's snapshots.
     pub series: &'a Series,
-    /// The command's changes there.
     pub compared: Compared,
     /// The first name, before the command, of each file with others outside the snapshot: those keep what the command wrote.
     pub elsewhere: &'a HashSet<AbsPath>,
@@ -77,7 +75,7 @@ pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Err
     fs.sync_dir(&directory)?; // D2
     let lines = (changes.list.len() + changes.directory_times.len()) as u64;
     session.rewrite(fs, &changes, lines)?;
-    let header = Header { lines, ..session.header.sealing(&vec![Side::In; changes.list.len()]) };
+    let header = Header { lines, acted: Some(session.act(fs)?), ..session.header.sealing(&vec![Side::In; changes.list.len()]) };
     let sizes = crate::session::header::Sizes { checkpoint: bytes, ..Default::default() };
     session.save(fs, Header { sizes, ..header })
 }
@@ -91,7 +89,6 @@ fn change(series: &Series, difference: &Difference, n: u32) -> Result<Change, Er
         marks: Marks { linked: difference.regrouped, ..Marks::default() },
         step: None,
         from: None,
-        extra: Default::default(),
     })
 }
 
@@ -101,7 +98,6 @@ struct Keeping<'a> {
     blobs: &'a Dir,
     objects: &'a Dir,
     from: Snapshots<'a>,
-    /// The hashes that have a blob.
     names: &'a mut HashSet<Hash>,
     /// [`Step::elsewhere`].
     elsewhere: &'a HashSet<AbsPath>,

@@ -23,11 +23,8 @@ use crate::tree::state::{Fingerprint, Likeness, Object as There, State, What};
 /// A path that differs. Paths have the directory as `/`.
 #[derive(Debug, Clone)]
 pub struct Difference {
-    /// The path.
     pub path: AbsPath,
-    /// The snapshot's object.
     pub then: There,
-    /// The place of its content.
     pub at: Option<At>,
     /// The first name of the file, if this was one of several.
     pub link: Option<AbsPath>,
@@ -55,9 +52,7 @@ pub struct Difference {
 /// A file with several names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shared {
-    /// The file.
     pub inode: (Dev, u64),
-    /// The number of its names.
     pub names: u32,
 }
 
@@ -70,7 +65,6 @@ impl Difference {
         }
     }
 
-    /// True if a directory is removed.
     pub(super) fn leaves_directory(&self) -> bool {
         let is_dir = |object: &There| object.as_ref().is_some_and(State::is_dir);
         is_dir(&self.now) && !is_dir(&self.then)
@@ -80,15 +74,11 @@ impl Difference {
 /// The mtime of a directory that is there on both sides, and no difference itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Times {
-    /// The directory.
     pub path: AbsPath,
-    /// The snapshot's time.
     pub then: Time,
-    /// The time now.
     pub now: Time,
 }
 
-/// All differences.
 #[derive(Debug, Default)]
 pub struct Compared {
     /// The differences, in the order of paths.
@@ -119,12 +109,10 @@ const VCS_LEFT: &str = "it is gone, and the snapshot does not have it: it was ta
 /// The reason why a working tree stays.
 const VCS_NEW: &str = "it became a repository since the snapshot, and stays as it is";
 
-/// The terms of a comparison.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Terms<'a> {
     /// True if all content of the snapshot must be there, with its length.
     pub whole: bool,
-    /// The paths that somebody named.
     pub paths: &'a [AbsPath],
     /// Which of the differing files to hash.
     pub hashes: Hashes,
@@ -144,7 +132,6 @@ pub enum Hashes {
     Needed,
     /// Small ones too: a caller that puts them away needs it, and beside the walk it costs nearly nothing. Others are only opened.
     Small,
-    /// All.
     All,
 }
 
@@ -158,7 +145,7 @@ pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> 
     let before = terms.existed.map(|_| Before::new(series, n, &rules)).transpose()?;
     let kept_vcs = !rules.leaves_vcs();
     let leaves_vcs = !kept_vcs || !terms.with_vcs;
-    let rules = Rules { vcs: Some(if leaves_vcs { Vcs::Left } else { Vcs::Kept }), ..rules };
+    let rules = Rules { vcs: if leaves_vcs { Vcs::Left } else { Vcs::Kept }, ..rules };
     let repositories: BTreeSet<AbsPath> = rules.repositories.iter().cloned().collect();
     // First of all: it takes longer than reading the manifest, and runs beside that.
     let mut walk = Ahead::new(&series.directory, store, &Source::Kept(rules, before.clone()))?;
@@ -218,7 +205,6 @@ fn newest_index(series: &Series) -> Result<Option<Index>, Error> {
 }
 
 impl Met {
-    /// The path that was met.
     pub fn path(&self) -> &AbsPath {
         match self {
             Met::Object(object) | Met::Left { object, .. } => &object.path,
@@ -249,10 +235,8 @@ struct Comparing<'a> {
     repositories: BTreeSet<AbsPath>,
     /// True if the snapshot kept version control's own.
     kept_vcs: bool,
-    /// The directories that became repositories since.
     came: Vec<AbsPath>,
     before: Option<Before>,
-    /// [`Terms::existed`].
     existed: Time,
 }
 

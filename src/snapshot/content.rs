@@ -63,9 +63,7 @@ struct Known {
 /// A file that does not change: its stat when it was seen, and its hash, if that is known already.
 #[derive(Clone, Copy)]
 pub struct Still<'s> {
-    /// The stat when it was seen.
     pub stat: &'s Stat,
-    /// The hash, taken since then.
     pub hash: Option<Hash>,
 }
 
@@ -118,7 +116,6 @@ impl<'a> Keeping<'a> {
         at
     }
 
-    /// Keeps content that is in memory.
     pub fn keep(&mut self, bytes: &[u8], hash: Hash) -> Result<At, Error> {
         if let Some(at) = self.find(hash, bytes.len() as u64, false)? {
             return Ok(at);
@@ -468,9 +465,7 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// A file's content.
 pub enum Content {
-    /// In memory.
     Small(Vec<u8>),
     /// An open file, not read yet.
     Large(File),

@@ -60,13 +60,11 @@ pub struct Area {
     tracked: Rc<Tracked>,
     /// The range of the tracked paths that lie below it.
     range: Range<usize>,
-    /// True in a directory that is ignored.
     is_ignored: bool,
     /// True in one of which only what git tracks is covered.
     is_built: bool,
 }
 
-/// A walk's decisions.
 pub struct Covering {
     byproducts: Gitignore,
     decided: Option<HashMap<AbsPath, bool>>,
@@ -75,7 +73,6 @@ pub struct Covering {
 }
 
 impl Covering {
-    /// Begins a walk that decides afresh.
     pub fn found(cover: &Cover) -> Result<Self, Error> {
         let mut builder = GitignoreBuilder::new("/");
         let bad = |glob: &str, error: &ignore::Error| no_glob(glob, &error.to_string());

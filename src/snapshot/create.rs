@@ -29,9 +29,7 @@ use crate::tree::hash::Hash;
 /// The request for a snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
-    /// The user's message.
     pub message: Option<String>,
-    /// A word to call it by.
     pub label: Option<String>,
     /// Keys and values that the caller wants to find again.
     pub meta: Vec<(String, String)>,
@@ -62,7 +60,6 @@ impl Asked {
 pub struct Made {
     /// The number of the snapshot that has the state.
     pub n: u64,
-    /// Says whether it is new.
     pub how: How,
     /// Numbers for people. If none was made, those of the existing snapshot.
     pub counts: Counts,
@@ -76,7 +73,6 @@ pub struct Made {
     pub repositories: Vec<AbsPath>,
     /// The damage in earlier snapshots; this one needs none of it.
     pub damaged: Vec<String>,
-    /// The globs that matched nothing.
     pub unfitted: Vec<String>,
     /// The reason why its index, which makes the next one quicker, could not be written.
     pub unindexed: Option<String>,
@@ -87,7 +83,6 @@ pub struct Made {
 /// The ways a request ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// A snapshot was made.
     New,
     /// Nothing has changed since this one.
     Unchanged,
@@ -332,11 +327,13 @@ impl Content {
 
 /// The result of a look at an object.
 enum Seen {
-    /// The whole object, with its stat.
-    Whole { entry: Box<Entry>, stat: Stat, written: bool },
+    Whole {
+        entry: Box<Entry>,
+        stat: Stat,
+        written: bool,
+    },
     /// It could not be read, for this reason.
     Unread(String),
-    /// It was removed meanwhile.
     Gone,
 }
 

@@ -47,7 +47,7 @@ pub(super) fn too_many(path: &AbsPath, count: u64, limit: u64, biggest: &[(Strin
     refused(path, format_args!("it holds {count} files and directories, more than the limit of {limit}{named}"))
         .with_reason(Reason::TooMany)
         .with_state("no snapshot was taken")
-        .with_remedy("--all takes it anyway, --max-files N sets the limit, --exclude GLOB or --preset dev leave things out")
+        .with_remedy("--all takes it anyway, snapshot.max_files sets the limit, --exclude GLOB or --preset dev leave things out")
 }
 
 /// The text is no valid glob.
@@ -68,7 +68,6 @@ pub(super) fn unswept(failed: Error, left: &Error, directory: &AbsPath) -> Error
     failed.with_state(state).with_remedy(remedy)
 }
 
-/// Another recant holds the series.
 pub(super) fn busy(directory: &AbsPath) -> Error {
     Error::new(Kind::Busy, format!("the snapshots of {directory} are held by another recant"))
         .with_path(directory)

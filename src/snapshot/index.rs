@@ -22,7 +22,6 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of a stat.
     pub fn of(stat: &Stat) -> Self {
         Self { dev: stat.dev, ino: stat.ino, size: stat.size, mtime: stat.mtime, ctime: stat.ctime }
     }
@@ -35,17 +34,13 @@ pub struct Known {
     pub path: AbsPath,
     /// The object's state by its times; `None` if only the manifest is known.
     pub key: Option<Key>,
-    /// [`super::manifest::Entry::mark`].
     pub mark: u64,
     /// [`super::manifest::Entry::sign`] of its line in the manifest.
     pub sign: u64,
-    /// The hash of its content.
     pub hash: Option<Hash>,
-    /// The place of its content.
     pub at: Option<At>,
     /// Bytes of content.
     pub size: u64,
-    /// True for a directory.
     pub is_dir: bool,
     /// The inode number, if it could be looked at.
     pub ino: Option<u64>,
@@ -60,7 +55,6 @@ const MAGIC: &[u8; 16] = b"recant-index  2\n";
 const HASH: usize = 32;
 const HEAD: usize = 16 + 8 + HASH + 12;
 
-/// A whole index.
 pub struct Index {
     bytes: Vec<u8>,
     started: Time,

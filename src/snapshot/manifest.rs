@@ -23,23 +23,17 @@ use crate::tree::time;
 /// The facts known when a snapshot is begun.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// The version of this file's form.
     pub schema: u32,
-    /// The number.
     pub n: u64,
-    /// The directory's real path.
     #[serde(rename = "folder")]
     pub directory: AbsPath,
-    /// The time when it was begun.
     #[serde(with = "time")]
     pub time: Time,
     /// The whole manifest from which this one has the differences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<u64>,
-    /// The user's message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// A word to call it by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The `--once` key.
@@ -73,7 +67,6 @@ impl Head {
 /// The facts known when all was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tail {
-    /// Numbers for a listing.
     pub counts: Counts,
     /// SHA-256 of all bytes before this line.
     #[serde(rename = "digest")]
@@ -90,10 +83,8 @@ pub struct Closing {
     pub time: Time,
 }
 
-/// Numbers for a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// All objects, the directory itself included.
     pub entries: u64,
     /// Those that are no directories.
     pub files: u64,
@@ -107,13 +98,11 @@ pub struct Counts {
     pub deleted: u64,
     /// Bytes of content that were stored for this one.
     pub stored: u64,
-    /// Topmost paths that rules left out.
     pub excluded: u64,
     /// Paths that could not be read, mounts included.
     pub unread: u64,
 }
 
-/// One object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// The path, with the directory as `/`.
@@ -138,7 +127,6 @@ pub struct Entry {
     pub older: bool,
 }
 
-/// The place of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum At {
@@ -172,12 +160,10 @@ impl Entry {
         }
     }
 
-    /// The hash of its content.
     pub fn hash(&self) -> Option<Hash> {
         self.state.as_ref().and_then(State::hash)
     }
 
-    /// True for a directory.
     pub fn is_dir(&self) -> bool {
         self.state.as_ref().is_some_and(State::is_dir)
     }
@@ -204,7 +190,6 @@ fn short(bytes: &[u8]) -> u64 {
 enum Line<H, E, P, C> {
     /// The first.
     Snapshot(H),
-    /// An object.
     Entry(E),
     /// The base has this path, the snapshot has not.
     Gone(P),
@@ -238,7 +223,6 @@ pub fn named(line: &[u8]) -> Option<(AbsPath, Option<Entry>)> {
     }
 }
 
-/// The name of a manifest.
 pub fn name(n: u64) -> Vec<u8> {
     format!("{n}.jsonl").into_bytes()
 }
@@ -288,18 +272,15 @@ pub type PathLine = (AbsPath, Option<Box<Entry>>);
 
 /// An object's line of which only the path is read yet: for most objects the index says that they are as in the line.
 pub struct Unread {
-    /// The path.
     pub path: AbsPath,
     line: sealed::Line,
 }
 
 impl Unread {
-    /// [`Entry::sign`].
     pub fn sign(&self) -> u64 {
         short(&self.line.text)
     }
 
-    /// The object.
     pub fn read(&self) -> Result<Entry, Error> {
         match self.line.parse()? {
             LineRead::Entry(entry) => Ok(*entry),
@@ -322,7 +303,6 @@ fn plain_path(text: &[u8]) -> Option<AbsPath> {
 pub struct Reading {
     records: Records,
     shown: String,
-    /// The head.
     pub head: Head,
     last: Option<AbsPath>,
     /// The rules, once all objects were returned.
@@ -424,7 +404,6 @@ impl Merged {
         self.own.rules.as_ref()
     }
 
-    /// The next object.
     pub fn next(&mut self) -> Result<Option<Entry>, Error> {
         self.next_unread()?.map(|line| line.read()).transpose()
     }

@@ -28,16 +28,12 @@ pub enum Which {
     /// Those that one of the limits in the settings asks for: one with a label, or of an agent's turn, stays, and does not count. Agents'
     /// and persons' snapshots are counted apart, and an agent lets go agents' alone.
     Settings(Conditions, Maker),
-    /// These numbers.
     Named(Vec<u64>),
 }
 
-/// Whoever lets snapshots go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Maker {
-    /// A person.
     Person,
-    /// An agent.
     Agent,
 }
 
@@ -52,10 +48,8 @@ pub struct Conditions {
     pub max_size: Option<u64>,
 }
 
-/// The result of a prune.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// The numbers that went.
     pub gone: Vec<u64>,
     /// The bytes on disk that became free, or would.
     pub freed: u64,
@@ -63,7 +57,6 @@ pub struct Pruned {
     pub kept: Option<String>,
 }
 
-/// One piece of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Piece {
     Packed { pack: u64, offset: u64 },
@@ -73,7 +66,6 @@ enum Piece {
 /// The needed content: its bytes, and the newest snapshot that needs it.
 type Needed = HashMap<Piece, (u64, u64)>;
 
-/// Chooses the snapshots to remove.
 pub fn choose(series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
     let numbers = series.numbers()?;
     let Some((newest, old)) = numbers.split_last() else { return Ok(Vec::new()) };
@@ -205,8 +197,10 @@ struct Plan {
 
 /// The name of a manifest that is removed.
 enum Name {
-    /// Removed with its content.
-    Gone { name: Vec<u8>, bytes: u64 },
+    Gone {
+        name: Vec<u8>,
+        bytes: u64,
+    },
     /// Renamed to a base, since others are stored as differences from it.
     Based(u64),
 }

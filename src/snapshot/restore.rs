@@ -177,7 +177,6 @@ fn change(series: &Series, difference: &Difference, n: u32) -> Result<Change, Er
         marks: Marks { linked: difference.regrouped || is_one_of_several(difference), ..Marks::default() },
         step: None,
         from: None,
-        extra: Default::default(),
     })
 }
 

@@ -20,18 +20,14 @@ pub struct Rules {
     /// The globs of `--exclude`, in the order given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
-    /// `--preset`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub presets: Vec<String>,
-    /// `--gitignore`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gitignore: bool,
     /// The files of rules that were found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<IgnoreFile>,
-    /// The treatment of version control's own directories; `None` in snapshots from before that rule, which kept them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub vcs: Option<Vcs>,
+    pub vcs: Vcs,
     /// Version control's own that was found and left out, with the snapshot's directory as `/`: by this a restore tells a repository that
     /// was made since from one that was there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -49,7 +45,6 @@ pub struct Cover {
     /// The paths that are covered because git tracks them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tracked: Vec<AbsPath>,
-    /// The ignored paths that are covered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub small: Vec<AbsPath>,
     /// The ignored paths that are not.
@@ -61,7 +56,6 @@ pub struct Cover {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
-    /// A rule says so.
     Rules,
     /// Builds or package managers make it.
     Built,
@@ -80,7 +74,6 @@ pub enum Why {
 }
 
 impl Why {
-    /// The reason for messages.
     pub fn text(self) -> &'static str {
         match self {
             Why::Rules => "left out by the rules of the snapshot",
@@ -101,12 +94,12 @@ impl Why {
 }
 
 /// The treatment of version control's own directories.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Vcs {
-    /// They are left out.
     Left,
     /// They are kept like any other: `--with-vcs`, and every `run --in`, whose command may have committed.
+    #[default]
     Kept,
 }
 
@@ -125,15 +118,12 @@ pub fn vcs_above(path: &AbsPath) -> Option<AbsPath> {
     own.last()
 }
 
-/// A file of rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IgnoreFile {
     /// The directory that it is for, with the snapshot's as `/`.
     #[serde(rename = "folder")]
     pub directory: AbsPath,
-    /// Its name: `.gitignore` or `.recantignore`.
     pub name: String,
-    /// Its content.
     pub text: String,
 }
 
@@ -177,7 +167,6 @@ pub fn is_built(name: &[u8]) -> bool {
     DEV.iter().filter_map(|glob| glob.strip_suffix('/')).any(|built| built.as_bytes() == name)
 }
 
-/// The ready-made lists.
 pub const PRESETS: &[(&str, &[&str])] = &[("dev", DEV)];
 
 /// Compiled rules for one directory and what lies under it: globs of the command line first, those of parent directories after its own,
@@ -218,16 +207,13 @@ impl Rules {
 
     /// True if a snapshot by these rules leaves version control's own out.
     pub fn leaves_vcs(&self) -> bool {
-        self.vcs == Some(Vcs::Left)
+        self.vcs == Vcs::Left
     }
 
     /// Tells whether two sets of rules leave out the same, whatever they found. Version control's own matters if it `counts`.
     pub fn same_as(&self, other: &Self, counts: bool) -> bool {
-        let plain = |rules: &Self| Self {
-            vcs: rules.vcs.filter(|_| counts && rules.leaves_vcs()),
-            repositories: Vec::new(),
-            ..rules.clone()
-        };
+        let plain =
+            |rules: &Self| Self { vcs: if counts { rules.vcs } else { Vcs::Kept }, repositories: Vec::new(), ..rules.clone() };
         plain(self) == plain(other)
     }
 }

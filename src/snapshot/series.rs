@@ -19,7 +19,6 @@ use crate::tree::json;
 
 /// The snapshots of a directory.
 pub struct Series {
-    /// The directory that holds them.
     pub dir: Dir,
     /// The directory that they are of, by its real path.
     pub directory: AbsPath,
@@ -41,18 +40,14 @@ struct Directory {
 /// A snapshot as a listing shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// Its head.
     pub head: Head,
-    /// Its tail.
     pub tail: Tail,
 }
 
 /// A snapshot that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
-    /// Its number.
     pub n: u64,
-    /// The reason.
     pub why: String,
 }
 

@@ -95,7 +95,6 @@ impl Source {
         Ok(Self::Kept(rules, Some(before)))
     }
 
-    /// The rules known so far.
     pub fn rules(&self) -> &Rules {
         match self {
             Self::Found(rules) | Self::GoingOn(rules, _) | Self::Kept(rules, _) => rules,

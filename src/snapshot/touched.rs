@@ -15,13 +15,9 @@ use crate::tree::mention::Mention;
 /// A snapshot in which a path is another than in the one before.
 #[derive(Debug)]
 pub struct Touched {
-    /// Its head.
     pub head: Head,
-    /// The snapshot before.
     pub before: u64,
-    /// Paths that are new in it.
     pub created: u64,
-    /// Paths that are in another state.
     pub modified: u64,
     /// Paths that it has not.
     pub deleted: u64,

@@ -14,22 +14,18 @@ use crate::tree::hash::Hash;
 /// The findings about a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// Its number.
     pub n: u64,
     /// The number of files whose content is whole.
     pub files: u64,
     /// The bytes of these files.
     pub bytes: u64,
-    /// The paths that cannot be restored.
     pub faults: Vec<Fault>,
 }
 
 /// A path that cannot be restored: the directory itself, if the snapshot cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The path.
     pub path: AbsPath,
-    /// The reason.
     pub why: String,
 }
 

@@ -18,20 +18,15 @@ use crate::fs::path::{AbsPath, LENGTH_MAX, PathError};
 
 /// One step of a walk. Paths have the directory as `/`.
 pub enum Met {
-    /// An object.
     Object(Object),
     /// An object that is left out, with all that is in it.
     Left {
-        /// The object.
         object: Object,
-        /// The reason.
         why: Why,
     },
     /// An object that cannot be looked at, or a directory that cannot be listed: it, or its content, is unknown.
     Unlisted {
-        /// The path.
         path: AbsPath,
-        /// The reason.
         why: String,
     },
 }
@@ -39,22 +34,17 @@ pub enum Met {
 /// An object on the way.
 #[derive(Clone)]
 pub struct Object {
-    /// The path.
     pub path: AbsPath,
-    /// The directory that it lies in.
     pub dir: Arc<Dir>,
-    /// Its state.
     pub stat: Stat,
     name: Vec<u8>,
 }
 
 impl Object {
-    /// Its name in its directory.
     pub fn at(&self) -> Entry<'_> {
         self.dir.at(&self.name)
     }
 
-    /// That name.
     pub fn at_name(&self) -> &[u8] {
         &self.name
     }
@@ -73,7 +63,6 @@ struct Frame {
     dir: Option<Arc<Dir>>,
     names: std::vec::IntoIter<Vec<u8>>,
     matcher: Option<Rc<Matcher>>,
-    /// The cover's rules for it.
     area: Option<Area>,
 }
 
@@ -157,7 +146,6 @@ impl<'a> Walk<'a> {
         Self { between: (from, until), ..self }
     }
 
-    /// The next step of the walk.
     pub fn next(&mut self) -> Result<Option<Met>, Error> {
         if let Some(first) = self.first.take() {
             let first = self.first(first)?;
@@ -394,7 +382,6 @@ fn directories() -> usize {
 }
 
 impl<'a> Ahead<'a> {
-    /// Begins a walk as [`Walk::new`] does.
     pub fn new(top: &AbsPath, store: &'a AbsPath, source: &Source) -> Result<Self, Error> {
         let (to, batches) = sync_channel(2);
         let (owned, within, rules) = (top.clone(), store.clone(), source.clone());

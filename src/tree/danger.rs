@@ -13,14 +13,12 @@ use crate::fs::path::AbsPath;
 /// The reason why a change is one of them. What gives rights comes before all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Danger {
-    /// It gives rights by itself.
     GivesRights(&'static str),
     /// Other programs run or obey it.
     Obeyed(&'static str),
 }
 
 impl Danger {
-    /// The reason in a few words.
     pub fn why(self) -> &'static str {
         let (Self::GivesRights(why) | Self::Obeyed(why)) = self;
         why

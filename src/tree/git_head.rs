@@ -39,7 +39,6 @@ impl Head {
         Ok(Some(Self { name: Some(name.to_owned()), commit }))
     }
 
-    /// The branch, or nothing.
     pub fn branch(&self) -> Option<&str> {
         self.name.as_deref().map(|name| name.strip_prefix("refs/heads/").unwrap_or(name))
     }

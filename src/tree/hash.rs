@@ -115,7 +115,6 @@ impl<'de> Deserialize<'de> for Hash {
 pub struct Hasher(Sha256);
 
 impl Hasher {
-    /// Adds more content.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
@@ -195,7 +194,6 @@ mod tests {
         }
     }
 
-    /// The caller compares the size again.
     #[test]
     fn a_file_of_another_size_is_read_to_its_end_or_as_far_as_is_asked_for() {
         let file = tempfile::tempfile().expect("a file");

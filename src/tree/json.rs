@@ -8,7 +8,6 @@ use serde_json::ser::Formatter;
 
 use crate::fs::path::is_unfit;
 
-/// The text of `value`.
 pub fn text(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = Vec::new();
     append(&mut bytes, value);

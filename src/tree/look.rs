@@ -20,7 +20,6 @@ pub struct Seen {
     pub state: State,
     /// Its identity, and a cheap sign that it is unchanged.
     pub print: Fingerprint,
-    /// The number of its names.
     pub nlink: u32,
     /// Bytes on disk.
     pub blocks: u64,
@@ -86,7 +85,6 @@ pub fn seen_open(file: &File, stat: &Stat) -> io::Result<Seen> {
     Ok(assemble(What::File { size: stat.size, hash: None, index: None }, stat, xattrs_of(file)?))
 }
 
-/// Looks at a held directory.
 pub fn directory(dir: &Dir) -> Result<Seen, IoError> {
     Ok(assemble(What::Directory, &dir.stat()?, dir.xattrs()?))
 }
@@ -115,7 +113,6 @@ pub fn hash_since(file: &File, before: Stat) -> io::Result<(Hash, Stat)> {
 /// The results of reading a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Content {
-    /// The hash of the whole content.
     pub hash: Hash,
     /// The hash of its [meaning](git_index::meaning), if that was asked for and it is a git index.
     pub index: Option<Hash>,

@@ -17,7 +17,6 @@ pub struct Mention {
 }
 
 impl Mention {
-    /// Looks for `path`.
     pub fn of(path: &AbsPath) -> Self {
         let mut plain = std::str::from_utf8(path.as_bytes()).map(|text| json::text(&text)).unwrap_or_default();
         plain.pop();
@@ -27,7 +26,6 @@ impl Mention {
         Self { path: path.clone(), plain: String::from_utf8(plain).unwrap_or_default(), encoded }
     }
 
-    /// The path.
     pub fn path(&self) -> &AbsPath {
         &self.path
     }

@@ -107,7 +107,6 @@ pub struct Sealed<S> {
     damaged: Damaged,
     /// Bytes before the last line.
     end: u64,
-    /// The content of the last line.
     pub seal: S,
 }
 

@@ -53,22 +53,17 @@ pub type Xattrs = Box<[(Box<[u8]>, Box<[u8]>)]>;
 pub struct Meta {
     /// The permission bits, 07777. Meaningless for a symlink.
     pub mode: u32,
-    /// The owner.
     pub uid: u32,
-    /// The group.
     pub gid: u32,
     /// The time of the last change of the content.
     pub mtime: Time,
-    /// Extended attributes.
     pub xattrs: Xattrs,
 }
 
 /// The state of an object that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    /// Its kind and content.
     pub what: What,
-    /// Its metadata.
     pub meta: Meta,
 }
 
@@ -76,7 +71,6 @@ pub struct State {
 /// content must agree too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Identity {
-    /// The inode number.
     pub ino: u64,
     /// The birth time, if the file system keeps it.
     #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
@@ -97,7 +91,6 @@ impl Identity {
 /// A cheap sign, with size and mtime of the state beside it, that an object has not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
-    /// The identity of the object.
     #[serde(flatten)]
     pub identity: Identity,
     /// The time when content, metadata or names last changed.
@@ -112,11 +105,9 @@ pub struct Fingerprint {
 /// The result of comparing two states. Times never count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Likeness {
-    /// Nothing differs.
     Same,
     /// All that is known is the same; only reading the content can tell.
     ReadToTell,
-    /// This differs.
     Differs(Difference),
 }
 
@@ -129,11 +120,8 @@ pub enum Difference {
     Kind,
     /// Content, target or device number.
     Content,
-    /// The permission bits.
     Mode,
-    /// Owner or group.
     Owner,
-    /// Xattrs, ACLs or capabilities.
     Xattrs,
     /// The time of the last change, if there is no hash that could tell whether the content differs too.
     Touched,
@@ -154,7 +142,6 @@ impl fmt::Display for Difference {
 }
 
 impl State {
-    /// Its kind of object.
     pub fn sort(&self) -> Sort {
         match self.what {
             What::File { .. } => Sort::File,
@@ -167,12 +154,10 @@ impl State {
         }
     }
 
-    /// True for a directory.
     pub fn is_dir(&self) -> bool {
         matches!(self.what, What::Directory)
     }
 
-    /// True for a regular file.
     pub fn is_file(&self) -> bool {
         matches!(self.what, What::File { .. })
     }
@@ -207,7 +192,6 @@ impl State {
         }
     }
 
-    /// Sets its meaning.
     pub fn set_index(&mut self, meaning: Option<Hash>) {
         if let What::File { index, .. } = &mut self.what {
             *index = meaning.map(Box::new);
@@ -272,7 +256,6 @@ impl State {
     }
 }
 
-/// Compares the objects of two paths.
 pub fn likeness(a: &Object, b: &Object) -> Likeness {
     match (a, b) {
         (None, None) => Likeness::Same,
@@ -288,7 +271,6 @@ impl Meta {
         Self { mode: stat.mode, uid: stat.uid, gid: stat.gid, mtime: stat.mtime, xattrs }
     }
 
-    /// The value of one xattr.
     pub fn xattr(&self, name: &[u8]) -> Option<&[u8]> {
         self.xattrs.iter().find(|(n, _)| &**n == name).map(|(_, value)| &**value)
     }

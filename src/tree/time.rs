@@ -25,12 +25,10 @@ pub fn from_text(text: &str) -> Option<Time> {
     Some(Time { s: date.timestamp(), ns: date.timestamp_subsec_nanos().min(999_999_999) })
 }
 
-/// Serializes a time, for `#[serde(with = …)]`.
 pub fn serialize<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&to_text(*time))
 }
 
-/// Deserializes a time, for `#[serde(with = …)]`.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
     let text = String::deserialize(deserializer)?;
     from_text(&text).ok_or_else(|| D::Error::custom(format!("{text:?} is not a time")))
@@ -40,7 +38,6 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D
 pub mod option {
     use super::*;
 
-    /// Serializes it, for `#[serde(with = …)]`.
     pub fn serialize<S: Serializer>(time: &Option<Time>, serializer: S) -> Result<S::Ok, S::Error> {
         match time {
             Some(time) => super::serialize(time, serializer),
@@ -48,7 +45,6 @@ pub mod option {
         }
     }
 
-    /// Deserializes it, for `#[serde(with = …)]`.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
         let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
         from_text(&text).map(Some).ok_or_else(|| D::Error::custom(format!("{text:?} is not a time")))

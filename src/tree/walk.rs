@@ -10,16 +10,13 @@ use crate::fs::dir::{Dir, Entry, Sort, Stat};
 pub struct Found {
     /// Its path below the walked directory, without a leading slash.
     pub below: Vec<u8>,
-    /// The directory that it lies in.
     pub dir: Rc<Dir>,
-    /// Its stat.
     pub stat: Stat,
     /// True for a directory that may not be listed and searched: its content is not found. Only if the walk goes on past such.
     pub closed: bool,
 }
 
 impl Found {
-    /// The last name.
     pub fn name(&self) -> &[u8] {
         self.below.rsplit(|b| *b == b'/').next().unwrap_or_default()
     }

@@ -125,7 +125,7 @@ def drive(agent, project):
     with Model(project.path, SCRIPTS) as model:
         agent.settings(project.home, project.path, model.url)
         settings = settings_of(project)
-        project.call("agent", "install", agent.name, "--user", "-y")
+        project.call("agent", "install", agent.name, "-y")
         demand(differing(settings_of(project), settings), "agent install changed nothing")
         # Nothing has fired yet: 4.
         project.call("agent", "status", agent.name, status=4)
@@ -168,7 +168,7 @@ def check(agent, project):
     exactly(tree(project.path), after, "its rollback")
     project.call("agent", "undo", "2", "-y")
     exactly(tree(project.path), between, "agent undo 2")
-    project.call("agent", "uninstall", agent.name, "--user", "-y")
+    project.call("agent", "uninstall", agent.name, "-y")
     exactly(settings_of(project), settings, "agent uninstall")
 
 
@@ -205,7 +205,7 @@ def check_held(agent, project):
 
     with Model(project.path, SCRIPTS) as model:
         agent.settings(project.home, project.path, model.url)
-        project.call("agent", "install", agent.name, "--user", "-y")
+        project.call("agent", "install", agent.name, "-y")
         settings = settings_of(project)
         environment = agent.environment(project.home, model.url)
         environment["PATH"] = f"{bin}:{os.path.dirname(project.recant)}:{environment['PATH']}"

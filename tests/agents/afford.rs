@@ -227,6 +227,33 @@ fn a_cursor_of_another_list_is_refused() {
 }
 
 #[test]
+fn an_agent_drops_only_sessions_in_which_a_person_made_nothing() {
+    let world = World::new();
+    let by_agent = |words: &str| world.call(words.split(' ')).env("CLAUDECODE", "1").run();
+    let persons = world.edited("mine");
+    for words in [format!("discard {persons}"), format!("discard {persons} mine"), format!("discard -y {persons}")] {
+        let said = by_agent(&words).with(1);
+        assert!(said.stderr().contains("a person made some of session"), "{said}");
+        assert!(said.stderr().contains(&format!("in a terminal of your own: recant discard {}", &persons[16..])), "{said}");
+    }
+    assert_eq!(world.status(&persons), "pending");
+    let own = by_agent("session new").ok().id();
+    by_agent(&format!("session delete {own} mine"));
+    by_agent(&format!("discard {own}")).ok();
+    if !common::can_run() {
+        return;
+    }
+    // What a person goes on in is not the agent's alone any more; what he chose of it stays so.
+    by_agent("run --session s -- sh -c echo>a;echo>b").ok();
+    world.call(["discard", "-y", "s", "a"]).run().ok();
+    by_agent("discard s").ok();
+    by_agent("run --session s -- touch a").ok();
+    world.call(["run", "--session", "s", "--", "touch", "b"]).run().ok();
+    by_agent("discard s").with(1);
+    world.call(["discard", "-y", "s"]).run().ok();
+}
+
+#[test]
 fn without_brief_all_is_there_and_an_agent_is_told_of_it() {
     let world = World::new();
     changed(&world, "s", (0..60).map(|n| format!("f{n}")));

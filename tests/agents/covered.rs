@@ -557,7 +557,7 @@ fn what_was_made_between_turns_is_older_than_the_turn_that_moves_it() {
 #[test]
 fn what_cannot_be_read_is_told_at_install_and_in_status() {
     let desk = Desk::new(Who::User);
-    desk.made("mkdir closed open; echo x > closed/x; chmod 0 closed; git init -q");
+    desk.bare(&desk.world.tree(), "mkdir closed open; echo x > closed/x; chmod 0 closed; git init -q");
     let [installed, status] = ["agent install claude -y", "agent status claude"].map(|words| desk.recant(words));
     assert!(installed.stderr().contains("turns here do not cover closed: it cannot be read"), "{installed}");
     assert!(status.stdout().contains("  closed: it cannot be read") && !status.stdout().contains("  open"), "{status}");

@@ -10,7 +10,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 const AGENTS: [&str; 6] = ["claude", "codex", "gemini", "copilot", "opencode", "pi"];
-const SCOPES: [&str; 2] = ["--user", "--project"];
+const SCOPES: [&str; 2] = ["", "--project"];
 
 /// A world whose tree is a project, without any agent's program.
 fn world() -> World {
@@ -40,12 +40,12 @@ fn assert_same(world: &World, before: &[Manifest], what: &str) {
 /// The file that an installation writes, in a directory of the world.
 fn settings(world: &World, agent: &str, scope: &str) -> PathBuf {
     let name = match (agent, scope) {
-        ("claude", "--user") => "home/.claude/settings.json",
-        ("codex", "--user") => "home/.codex/hooks.json",
-        ("gemini", "--user") => "home/.gemini/settings.json",
-        ("copilot", "--user") => "home/.copilot/hooks/recant.json",
-        ("opencode", "--user") => "config/opencode/plugins/recant.js",
-        ("pi", "--user") => "home/.pi/agent/extensions/recant.ts",
+        ("claude", "") => "home/.claude/settings.json",
+        ("codex", "") => "home/.codex/hooks.json",
+        ("gemini", "") => "home/.gemini/settings.json",
+        ("copilot", "") => "home/.copilot/hooks/recant.json",
+        ("opencode", "") => "config/opencode/plugins/recant.js",
+        ("pi", "") => "home/.pi/agent/extensions/recant.ts",
         ("claude", _) => "tree/.claude/settings.json",
         ("codex", _) => "tree/.codex/hooks.json",
         ("gemini", _) => "tree/.gemini/settings.json",
@@ -150,7 +150,7 @@ fn the_edit_is_shown_and_made_as_a_session_that_a_rollback_takes_back() {
     world.recant("agent uninstall gemini -y").ok();
     assert_same(&world, &before, "uninstalled again");
     // A file that somebody else makes then is not recant's.
-    let path = settings(&world, "gemini", "--user");
+    let path = settings(&world, "gemini", "");
     world.write(&path, "{}");
     world.recant("agent install gemini -y").ok();
     world.recant("agent uninstall gemini -y").ok();
@@ -169,7 +169,7 @@ fn each_agent_s_settings_are_made_found_again_and_removed_with_their_directories
             world.recant(&words("install")).ok();
             let path = settings(&world, agent, scope);
             let text = world.read(&path);
-            let named = if scope == "--user" { recant() } else { "recant" };
+            let named = if scope.is_empty() { recant() } else { "recant" };
             assert!(text.contains(named) && text.ends_with('\n'), "{what}: {text}");
             if path.extension().is_some_and(|extension| extension == "json") {
                 let value: Value = serde_json::from_str(&text).expect("settings are JSON");
@@ -182,7 +182,7 @@ fn each_agent_s_settings_are_made_found_again_and_removed_with_their_directories
             let again = world.recant(&words("install")).ok();
             assert!(again.stderr().contains("are there already") && again.stdout().is_empty(), "{what}: {again}");
             assert_same(&world, &installed, &what);
-            let other = if scope == "--user" { "--project" } else { "--user" };
+            let other = if scope.is_empty() { "--project" } else { "" };
             world.recant(&format!("agent uninstall {agent} {other} -y")).ok();
             assert_same(&world, &installed, &what);
             world.recant(&words("uninstall")).ok();
@@ -217,7 +217,7 @@ fn settings_as_people_have_them_are_the_same_bytes_after_an_uninstall_or_a_rollb
         // All of them are edited by the same hand: each has a third, and the first one all.
         for (what, text) in ODD.into_iter().skip(n.saturating_sub(1)).step_by(if n == 0 { 1 } else { 3 }) {
             let world = world();
-            let path = settings(&world, agent, "--user");
+            let path = settings(&world, agent, "");
             world.write(&path, text).chmod(&path, 0o600);
             let before = around(&world);
             let words = |verb: &str| format!("agent {verb} {agent} -y");
@@ -240,7 +240,7 @@ fn settings_as_people_have_them_are_the_same_bytes_after_an_uninstall_or_a_rollb
 #[test]
 fn what_a_person_has_written_since_stays_and_only_the_hooks_go() {
     let world = world();
-    let path = settings(&world, "claude", "--user");
+    let path = settings(&world, "claude", "");
     world.write(&path, "{\n  \"model\": \"opus\"\n}\n");
     world.recant("agent install claude -y").ok();
     // As Claude Code writes its settings, and with a hook of somebody else's in the same list.
@@ -257,7 +257,7 @@ fn what_a_person_has_written_since_stays_and_only_the_hooks_go() {
 #[test]
 fn a_program_that_has_moved_is_replaced_and_the_name_in_path_is_preferred() {
     let world = world();
-    let path = settings(&world, "claude", "--user");
+    let path = settings(&world, "claude", "");
     world.recant("agent install claude -y").ok();
     let moved = world.read(&path).replace(recant(), "/opt/old/recant");
     world.write(&path, &moved);
@@ -301,17 +301,17 @@ fn settings_that_cannot_be_parsed_are_refused_with_their_line() {
         assert!(!world.store().exists(), "{text}");
     }
     let world = world();
-    world.write(settings(&world, "pi", "--user"), "export default () => {}\n");
+    world.write(settings(&world, "pi", ""), "export default () => {}\n");
     let said = world.recant("agent install pi -y").with(1);
     assert!(said.stderr().contains("it is another plugin"), "{said}");
-    world.write(settings(&world, "claude", "--user"), b"{\"a\": \"\xff\"}");
+    world.write(settings(&world, "claude", ""), b"{\"a\": \"\xff\"}");
     world.recant("agent install claude -y").with(1);
 }
 
 #[test]
 fn a_link_in_place_of_the_settings_stays_and_the_file_behind_it_is_edited() {
     let world = world();
-    let (link, target) = (settings(&world, "claude", "--user"), world.root().join("home/dotfiles/claude.json"));
+    let (link, target) = (settings(&world, "claude", ""), world.root().join("home/dotfiles/claude.json"));
     world.write(&target, "{\n  \"a\": 1\n}\n").mkdir(link.parent().expect("a directory"));
     world.symlink("../dotfiles/claude.json", &link);
     let said = world.recant("agent install claude -y").ok();
@@ -331,7 +331,7 @@ fn a_link_in_place_of_the_settings_stays_and_the_file_behind_it_is_edited() {
 #[test]
 fn read_only_settings_are_edited_and_stay_read_only() {
     let world = world();
-    let path = settings(&world, "claude", "--user");
+    let path = settings(&world, "claude", "");
     let directory = path.parent().expect("a directory").to_owned();
     world.write(&path, "{}").chmod(&path, 0o400).chmod(&directory, 0o500);
     let mode = |path: &Path| path.metadata().expect("settings").permissions().mode() & 0o777;
@@ -405,7 +405,7 @@ fn a_person_at_a_terminal_sees_the_edit_and_decides() {
         println!("skipped: script makes the terminal");
         return;
     };
-    let path = settings(&world, "gemini", "--user");
+    let path = settings(&world, "gemini", "");
     assert_eq!((status, path.exists()), (Some(1), false), "{said}");
     let (shown, asked) = (
         said.find("BeforeTool").expect("the edit"),
@@ -477,11 +477,11 @@ fn status_tells_if_the_hooks_fire_and_why_not() {
     program(&world, "claude", "echo '2.1.138 (Claude Code)'");
     assert!(flat(&status("claude").with(4)).contains("2.1.138 starts hooks without their arguments"));
     program(&world, "claude", "echo '2.1.139 (Claude Code)'");
-    let text = world.read(settings(&world, "claude", "--user"));
-    world.write(settings(&world, "claude", "--user"), text.replace("CwdChanged", "Notification"));
+    let text = world.read(settings(&world, "claude", ""));
+    world.write(settings(&world, "claude", ""), text.replace("CwdChanged", "Notification"));
     assert!(flat(&status("claude").with(4)).contains("are not all"));
     // Twice, and once by a name that is not in PATH.
-    world.write(settings(&world, "claude", "--user"), text);
+    world.write(settings(&world, "claude", ""), text);
     world.recant("agent install claude --project -y").ok();
     let said = status("claude").with(4);
     assert!(flat(&said).contains("recant is not in PATH"), "{said}");
@@ -532,7 +532,7 @@ fn a_codex_that_says_nothing_is_not_waited_for_long() {
 fn status_knows_how_gemini_and_copilot_leave_hooks_out() {
     let world = world();
     for agent in ["gemini", "copilot"] {
-        world.recant(&format!("agent install {agent} --user -y")).ok();
+        world.recant(&format!("agent install {agent} -y")).ok();
         event(&world, agent, "SessionStart");
         world.recant(&format!("agent status {agent}")).ok();
     }
@@ -549,7 +549,7 @@ fn status_knows_how_gemini_and_copilot_leave_hooks_out() {
     world.recant("agent install gemini --project -y").ok();
     world.mkdir(world.root().join("bin")).symlink(recant(), world.root().join("bin/recant"));
     world.recant("agent status gemini").ok();
-    world.write(settings(&world, "gemini", "--user"), "{\"security\": {\"folderTrust\": {\"enabled\": true}}}");
+    world.write(settings(&world, "gemini", ""), "{\"security\": {\"folderTrust\": {\"enabled\": true}}}");
     assert!(flat(&world.recant("agent status gemini").with(4)).contains("Gemini CLI does not trust"));
     let folders = format!("{{{:?}: \"TRUST_FOLDER\"}}", world.tree().display().to_string());
     world.write(world.root().join("home/.gemini/trustedFolders.json"), folders);
@@ -577,10 +577,13 @@ fn the_guide_is_short() {
 #[test]
 fn an_uninstall_names_the_settings_that_have_the_hooks_if_the_others_do() {
     let world = world();
-    for (there, asked, option) in [("--project", "", "--project"), ("", "--project", "--user")] {
+    for (there, asked, option) in [("--project", "", "--project"), ("", "--project", "")] {
         world.recant(&format!("agent install claude {there} -y")).ok();
         let said = world.recant(&format!("agent uninstall claude {asked} -y")).ok();
-        assert!(flat(&said).contains(&format!("recant agent uninstall claude {option} removes those in ")), "{said}");
+        assert!(
+            flat(&said).contains(&format!("recant agent uninstall claude {option} removes those in ").replace("  ", " ")),
+            "{said}"
+        );
         world.recant(&format!("agent uninstall claude {option} -y")).ok();
         let said = world.recant(&format!("agent uninstall claude {option} -y")).ok();
         assert!(!flat(&said).contains("removes those"), "{said}");
@@ -601,7 +604,7 @@ fn hooks_whose_program_is_not_found_do_not_fire_whatever_came_before() {
     assert!(world.recant("agent status claude").ok().stdout().starts_with("Claude Code: hooks fire\n"));
     world.recant("agent uninstall claude --project -y").ok();
     world.recant("agent install claude -y").ok();
-    let path = settings(&world, "claude", "--user");
+    let path = settings(&world, "claude", "");
     let moved = world.read(&path).replace(&world.root().join("bin/recant").display().to_string(), "/opt/old/recant");
     world.write(&path, &moved);
     let said = world.recant("agent status claude").with(4);

@@ -7,8 +7,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use crate::agent::Agent;
-use crate::common::{World, recant};
-use crate::desk::until;
+use crate::common::{World, recant, until};
 use serde_json::{Value, json};
 
 /// The eras.

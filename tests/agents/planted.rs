@@ -85,7 +85,7 @@ const WHILE_HELD: &[&str] = &[
     "list",
     "log",
     "show last",
-    "show last --all",
+    "show last -v",
     "diff last",
     "diff last --stat",
     "diff last --conflicts",

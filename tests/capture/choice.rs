@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use crate::VIEW;
 use crate::common::{self, sweep::is_due};
-use crate::desk::{self, Desk, each};
+use crate::desk::{Desk, each};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
@@ -24,6 +24,10 @@ fn go_on(desk: &Desk, script: &str) -> common::Said {
 
 fn view(desk: &Desk) -> String {
     go_on(desk, VIEW).ok().stdout()
+}
+
+fn view_of(desk: &Desk, id: &str) -> String {
+    desk.call(["run", "--session", id, "--", "sh", "-ec", VIEW]).run().ok().stdout()
 }
 
 fn real_view(desk: &Desk) -> String {
@@ -130,7 +134,7 @@ fn change() -> impl Strategy<Value = String> {
         2 => format!("mkdir -p t/{path} && echo in > t/{path}/in"),
         3 => format!("mv t/{path} t/{other}"),
         // On one name of a file with several, it is set for all of them (docs/DECISIONS.md, Capture).
-        4 => format!("{{ [ -d t/{path} ] || [ \"$(stat -c %h t/{path})\" = 1 ]; }} && chmod 700 t/{path}"),
+        4 => format!("{{ [ -d t/{path} ] || [ \"$(stat -Lc %h t/{path})\" = 1 ]; }} && chmod 700 t/{path}"),
         5 => format!("ln t/{path} t/{other}"),
         6 => format!("rm -rf t/{path} && ln -s {other} t/{path}"),
         _ => format!("echo more >> t/{path}"),
@@ -188,6 +192,160 @@ fn whatever_is_discarded_a_command_sees_what_a_commit_of_the_rest_makes() {
         .expect("each case holds");
 }
 
+/// The lines of a view that tell of the object at a path.
+fn lines_at<'v>(view: &'v str, path: &str) -> Vec<&'v str> {
+    let (facts, hash) = (format!("{path}|"), format!("  {path}"));
+    view.lines().filter(|line| line.starts_with(&facts) || line.ends_with(&hash)).collect()
+}
+
+#[test]
+fn whatever_is_committed_of_it_a_command_sees_the_tree_there_at_each_step() {
+    if !common::can_run() {
+        return;
+    }
+    let rounds = std::env::var("RECANT_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
+    let cases = Config { cases: rounds.unwrap_or(42), failure_persistence: None, ..Config::default() };
+    let played = Cell::new(0);
+    let steps = prop::collection::vec(prop::collection::vec(change(), 1..5), 1..4);
+    let chosen = prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 1..4), 1..3);
+    let mut runner = match rounds {
+        Some(_) => TestRunner::new(cases),
+        None => TestRunner::new_with_rng(cases, TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
+    };
+    runner
+        .run(&(steps, chosen), |(steps, chosen)| {
+            played.set(played.get() + 1);
+            if rounds.is_none() && !is_due(played.get()) {
+                return Ok(());
+            }
+            each(|desk| part_by_part(desk, &steps, &chosen));
+            Ok(())
+        })
+        .expect("each case holds");
+}
+
+/// Commits parts of what the steps made, a person edits what left, and each step shows it. What is left is exact, there and back, and so are
+/// the parts, the latest first.
+fn part_by_part(desk: &Desk, steps: &[Vec<String>], chosen: &[Vec<prop::sample::Index>]) {
+    desk.made(MADE);
+    for step in steps {
+        go_on(desk, &step.iter().map(|change| format!("{{ {change}; }} 2>&- || true\n")).collect::<String>()).ok();
+    }
+    if desk.ids().is_empty() {
+        return;
+    }
+    let before = desk.world.manifest();
+    let (whole, mut parts, mut gone) = (desk.id(), 0, Vec::new());
+    for chosen in chosen {
+        let held = desk.paths("w");
+        if held.is_empty() {
+            break;
+        }
+        let (with, paths): (String, Vec<&str>) = (view(desk), chosen.iter().map(|index| &**index.get(&held)).collect());
+        let what = format!("{:?} {steps:?} {paths:?}", desk.who);
+        desk.call([&["commit", "w"], &*paths].concat()).cwd(desk.world.tree()).run().ok();
+        if desk.paths("w") == held && desk.status(&whole) == "pending" {
+            // A directory alone that goes with what lies in it.
+            continue;
+        }
+        parts += 1;
+        if desk.status(&whole) == "committed" {
+            break;
+        }
+        assert_eq!(view(desk), with, "{what}");
+        let left = desk.paths("w");
+        // Taken back before the session went on, it is in it again; redone, it has left again.
+        for (verb, paths) in [("rollback", &held), ("redo", &left)] {
+            desk.recant(&format!("{verb} last")).ok();
+            assert_eq!((&desk.paths("w"), view(desk)), (paths, with.clone()), "{what}: {verb}");
+        }
+        gone.extend(held.iter().filter(|path| !left.contains(path)).cloned());
+    }
+    let what = format!("{:?} {steps:?} {gone:?}", desk.who);
+    if desk.status(&whole) == "pending" {
+        if chosen.len() == 1 {
+            edited_then_seen(desk, &gone, &what);
+        }
+        commit_and_back(desk, &what);
+        desk.recant(&format!("discard {whole}")).ok();
+    }
+    if chosen.len() > 1 {
+        for _ in 0..parts {
+            desk.recant("rollback w").ok();
+        }
+        desk.world.manifest().without_directory_times().assert_same(&before.without_directory_times(), &what);
+    }
+}
+
+/// A person edits what left; each step from before shows that.
+fn edited_then_seen(desk: &Desk, gone: &[String], what: &str) {
+    let head = desk.recant("steps w --json").ok().json()["head"].as_u64().expect("a head");
+    let is_file = |path: &&String| desk.world.path(path).symlink_metadata().is_ok_and(|meta| meta.is_file());
+    let edited: Vec<&String> = gone.iter().filter(is_file).collect();
+    edited.iter().for_each(|path| desk.bare(&desk.world.tree(), &format!("echo mine >> {path}")));
+    let real = real_view(desk);
+    for step in (1..=head).rev() {
+        desk.recant(&format!("rewind w {step}"));
+        let seen = view(desk);
+        // At an earlier step what it lies in may be something else.
+        for path in edited.iter().filter(|path| step == head || !lines_at(&seen, path).is_empty()) {
+            assert_eq!(lines_at(&seen, path), lines_at(&real, path), "{what}: {path} at step {step}");
+        }
+    }
+    desk.recant(&format!("rewind w {head}"));
+}
+
+#[test]
+fn whatever_leaves_and_comes_back_a_command_sees_what_a_commit_makes() {
+    if !common::can_run() {
+        return;
+    }
+    let rounds = std::env::var("RECANT_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
+    let cases = Config { cases: rounds.unwrap_or(56), failure_persistence: None, ..Config::default() };
+    let played = Cell::new(0);
+    let acts = prop::collection::vec((0..10_u8, any::<prop::sample::Index>(), change()), 3..10);
+    let mut runner = match rounds {
+        Some(_) => TestRunner::new(cases),
+        None => TestRunner::new_with_rng(cases, TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
+    };
+    runner
+        .run(&acts, |acts| {
+            played.set(played.get() + 1);
+            if rounds.is_none() && !is_due(played.get()) {
+                return Ok(());
+            }
+            each(|desk| {
+                desk.made(MADE);
+                go_on(desk, "echo 1 > t/one; rm t/d/x; mkdir t/new; echo a > t/new/a").ok();
+                let whole = desk.id();
+                for (kind, index, change) in &acts {
+                    let held = desk.paths(&whole);
+                    let said = match kind {
+                        0..3 => go_on(desk, &format!("{{ {change}; }} 2>&- || true")),
+                        3..6 if !held.is_empty() => {
+                            desk.call(["commit", &whole, &**index.get(&held)]).cwd(desk.world.tree()).run()
+                        }
+                        6 if !held.is_empty() => desk.call(["discard", &whole, &**index.get(&held)]).cwd(desk.world.tree()).run(),
+                        7 => desk.recant(&format!("rewind {whole} {}", index.index(6))),
+                        8 => desk.recant("rollback last"),
+                        _ => desk.recant("redo last"),
+                    };
+                    assert!(matches!(said.status, 0 | 1 | 3 | 4), "{acts:?}: {said}");
+                    if desk.status(&whole) != "pending" {
+                        return;
+                    }
+                }
+                let (seen, what) = (view_of(desk, &whole), format!("{:?} {acts:?}", desk.who));
+                // What stands on a part that was rolled back is a conflict.
+                if desk.recant(&format!("commit {whole} -y")).status == 0 {
+                    assert_eq!(real_view(desk), seen, "{what}");
+                }
+            });
+            Ok(())
+        })
+        .expect("each case holds");
+}
+
 #[test]
 fn what_is_said_and_what_is_refused() {
     if !common::can_run() {
@@ -207,8 +365,7 @@ fn what_is_said_and_what_is_refused() {
         let steps = desk.recant("steps w --json").ok().json();
         let last = &steps["steps"][0];
         assert_eq!(last["argv"][1], "discard", "{steps}");
-        let own = desk.recant("diff w --step 3 --name-only").ok().stdout();
-        assert!(own.trim_end().ends_with("t/one") && own.lines().count() == 1, "{own}");
+        assert_eq!(last["left"], 1, "{steps}");
         let said = discard(desk, &["t/nothing"]).with(1);
         assert!(said.stderr().contains("holds no change there"), "{said}");
         // A word that is a session and a path of it has to be told apart.
@@ -219,61 +376,11 @@ fn what_is_said_and_what_is_refused() {
         discard(desk, &["./amb"]).ok();
         let said = discard(desk, &["amb", "t/two"]).with(1);
         assert!(said.stderr().contains("each takes a call of its own"), "{said}");
-        // Of what was committed nothing is chosen.
+        // What is left of a session goes on; of what was committed nothing is chosen.
         desk.call(["commit", "w", "t/three"]).cwd(desk.world.tree()).run().ok();
-        let said = discard(desk, &["t/two"]).with(1);
-        assert!(said.stderr().contains("some of it is on the tree"), "{said}");
+        discard(desk, &["t/two"]).ok();
+        desk.recant("commit w").ok();
+        let said = desk.recant("discard w --patch").with(1);
+        assert!(said.stderr().contains("it is committed"), "{said}");
     });
-}
-
-/// The choices of a merge and of a commit of a part, as the library makes them: another `before`, and content of its own.
-#[test]
-fn a_choice_has_its_own_before_and_its_own_content() {
-    use recant::internals::{AbsPath, Arg, Content, Fs, Id, SessionChoice as Choice, Store, What, choose};
-    if !common::can_run() || !desk::is_root() {
-        println!("skipped: the choices of the library (no root)");
-        return;
-    }
-    let desk = Desk::new(desk::Who::Root);
-    desk.made(MADE);
-    go_on(&desk, "echo held > t/one; echo held > t/two").ok();
-    // Old enough for their fingerprints to tell.
-    let before = desk.made_before("echo theirs > t/one; echo theirs > t/two", "t/two");
-    desk.recant("commit w").with(3);
-
-    let fs = Fs::new();
-    let path =
-        AbsPath::parse(desk.world.store().canonicalize().expect("the store").as_os_str().as_encoded_bytes()).expect("a path");
-    let store = Store::open(&path).expect("the store").expect("it is there");
-    let mut session = store.lock_session(&fs, &Id::parse(&desk.id()).expect("an id")).expect("the session");
-    let changes = session.changes().expect("its changes");
-    let choices = changes.list.iter().map(|change| {
-        let now = Choice::out(&session, change).expect("what is on the tree").before;
-        let (path, mut after) = (change.path.clone(), change.after.clone());
-        let content = if path.name() == b"one" { Content::AsHeld } else { Content::Bytes(b"merged\n".to_vec()) };
-        if let (Content::Bytes(bytes), Some(What::File { size, hash, .. })) =
-            (&content, after.as_mut().map(|after| &mut after.what))
-        {
-            (*size, *hash) = (bytes.len() as u64, None);
-        }
-        // Of the same size and time as what is on the tree, by chance.
-        if let (Some(after), Some(now)) = (&mut after, &now.object) {
-            after.meta.mtime = now.meta.mtime;
-        }
-        Choice { path, before: now, after, content }
-    });
-    let choices = choices.collect();
-    let chosen = choose(&fs, &store, &mut session, vec![Arg(b"merge".to_vec())], choices).expect("it is made");
-    assert_eq!((chosen.step, chosen.changes), (Some(2), 2));
-    drop(session);
-
-    assert_eq!(go_on(&desk, "cat t/one t/two").ok().stdout(), "held\nmerged\n");
-    assert_eq!(desk.recant("diff w --step 2 --name-only").ok().stdout().lines().count(), 1, "only one has another content");
-    desk.recant("rewind w 1").ok();
-    desk.recant("commit w").with(3);
-    desk.recant("rewind w 2").ok();
-    desk.recant("commit w").ok();
-    assert_eq!((desk.world.read("t/one"), desk.world.read("t/two")), ("held\n".into(), "merged\n".into()));
-    desk.recant("rollback w").ok();
-    assert_eq!(desk.world.manifest(), before, "what was on the tree is back");
 }

@@ -36,7 +36,7 @@ const VIEW: &str = r"
 /// Kills a run, and waits until its init has ended all that it had started.
 fn killed(desk: &desk::Desk, waiting: desk::Waiting) {
     waiting.kill();
-    desk::until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
+    common::until("the run ends", || desk.recant("list").ok().stdout().contains("cut off"));
 }
 
 /// A call at a terminal, for which this is typed.

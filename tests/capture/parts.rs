@@ -227,7 +227,8 @@ fn a_part_of_a_session_staged_by_hand_is_taken_as_well() {
     desk.recant(&format!("rollback {id}")).ok();
     let said = desk.recant(&format!("discard {id} b")).with(1);
     assert!(said.stderr().contains("is rolled back"), "of what was on the tree nothing is chosen: {said}");
-    desk.recant("rollback last").ok();
+    let part = desk.ids().into_iter().find(|other| *other != id).expect("the part");
+    desk.recant(&format!("rollback {part}")).ok();
     before.assert_same(&tree(desk), "both are taken back");
 }
 
@@ -464,11 +465,11 @@ fn what_was_not_chosen_stays_also_below_a_directory_that_was() {
 
         // A block of another file beside it: the directory is there again, with what is restored in it alone.
         desk.recant("discard -y s gone/x q:1").ok();
-        assert_eq!(desk.paths("s"), ["d/f", "d/new", "d/u", "gone/y"]);
+        assert_eq!(desk.paths("s"), ["d", "d/f", "d/new", "d/u", "gone/y", "nd", "nd/1"]);
         desk.recant("discard -y s d:1").with(2);
         // What a command wrote into the upper of the step before would be without the choice.
         desk.held("--session s --one-upper", "echo z > z").run().ok();
-        assert_eq!(desk.paths("s"), ["d/f", "d/new", "d/u", "gone/y", "z"]);
+        assert_eq!(desk.paths("s"), ["d", "d/f", "d/new", "d/u", "gone/y", "nd", "nd/1", "z"]);
         desk.recant("commit s").ok();
         assert_eq!((desk.world.exists("gone/x"), desk.world.exists("gone/y"), desk.world.exists("z")), (true, false, true));
     });
@@ -478,45 +479,65 @@ fn at_terminal(desk: &Desk, words: &str, typed: &str) -> String {
     crate::at_terminal(desk, words, typed).run().stdout()
 }
 
+/// Acts on a part, each with what was done before it, and what is done at each of its steps.
+const ON_PARTS: [(&[&str], &str, &str); 6] = [
+    (&[], "commit s a:2", "kill:N"),
+    (&[], "commit s made d gone", "kill:N"),
+    (&[], "commit s made d gone", "fail:N:5"),
+    (&["commit s made d"], "rollback last", "kill:N"),
+    (&["commit s made d", "rollback last"], "redo last", "kill:N"),
+    (&["commit s made d", "rollback last"], "redo last", "fail:N:5"),
+];
+
 #[test]
-fn a_part_killed_at_any_step_is_committed_or_not_and_nothing_is_lost() {
-    for who in [Who::Root, Who::User] {
-        let row = Sweep {
-            name: &format!("{who:?}: commit of a part"),
-            scene: &|| {
-                let desk = Desk::new(who);
-                desk.made(SETUP);
-                desk.held("-n s", SCRIPT).run().ok();
-                Some((tree(&desk), desk))
-            },
-            verb: &|(_, desk)| desk.call(["commit", "s", "a:2"]),
-            order: "kill:N",
+fn a_part_killed_at_any_step_has_left_or_not_and_nothing_is_lost() {
+    for (who, (first, verb, order)) in [Who::Root, Who::User].into_iter().flat_map(|who| ON_PARTS.map(|row| (who, row))) {
+        let stands = |desk: &Desk| (tree(desk), desk.paths("s"));
+        let scene = || {
+            let desk = Desk::new(who);
+            desk.made(SETUP);
+            desk.held("-n s", SCRIPT).run().ok();
+            desk.held("--session s", "echo more >> made; mv d/e d/f").run().ok();
+            first.iter().for_each(|words| drop(desk.recant(words).ok()));
+            desk
         };
-        row.run(|(before, desk), _, what| {
-            // The next verb recovers; then what is on the tree is the part or nothing.
+        let done = scene();
+        done.recant(verb).ok();
+        let (_, after) = stands(&done);
+        let row = Sweep {
+            name: &format!("{who:?}: {verb}"),
+            scene: &|| Some((stands(&scene()), scene())),
+            verb: &|(_, desk)| desk.call(verb.split_whitespace()),
+            order,
+        };
+        row.run(|((before, held), desk), said, what| {
+            // What was done is said, also where the session could not be told of it.
+            assert!(said.status != 4 || said.stdout().contains("created"), "{what}");
             desk.recant("recover").ok();
-            let parts: Vec<String> = desk.ids().into_iter().skip(1).collect();
-            match &parts[..] {
-                [] => before.assert_same(&tree(desk), what),
-                [part] => {
-                    assert_eq!(lines(desk, "a").len(), 19, "{what}");
-                    // Killed before the session was told: it says what has to be taken back first.
-                    let said = desk.recant("commit s");
-                    if said.status == 0 {
-                        desk.recant("rollback s").ok();
-                    } else {
-                        assert!(said.stderr().contains("conflict"), "{what}: {said}");
-                    }
-                    desk.recant(&format!("rollback {part}")).ok();
-                    before.assert_same(&tree(desk), what);
-                }
-                more => panic!("{what}: {more:?}"),
-            }
-            if desk.status("s") == "pending" {
+            let (now, holds) = stands(desk);
+            let same = |tree: &Manifest| timeless(tree) == timeless(&now);
+            let is_done = !same(before);
+            // Taken back, what left is a session of its own until the other one has it again.
+            assert!(
+                holds == if is_done { after.clone() } else { held.clone() } || verb == "rollback last" && is_done,
+                "{what}: {holds:?}"
+            );
+            assert!(is_done || said.status != 0, "{what}");
+            if verb != "rollback last" {
+                let seen = desk.held("--session s", "cat made d/f; ls").run().ok().stdout();
+                assert_eq!(seen, "new\nmore\ne\na\nb\nd\nkeep\nmade\n", "{what}");
                 desk.recant("commit s").ok();
-                assert_eq!((lines(desk, "a").len(), &*desk.world.read("made")), (20, "new\n"), "{what}");
+                assert_eq!(
+                    (lines(desk, "a").len(), &*desk.world.read("made"), desk.world.exists("gone")),
+                    (20, "new\nmore\n", false)
+                );
             }
-            Came::Used(parts.len())
-        });
+            Came::Used(is_done)
+        })
+        .saw(true, 1);
     }
+}
+
+fn timeless(tree: &Manifest) -> Manifest {
+    tree.clone().without_times()
 }

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use recant::internals::{Change, DirectoryTime, Sort};
 
+use crate::common::until;
+
 /// An ordinary user that needs no line in /etc/passwd.
 const USER: u32 = 54_321;
 
@@ -177,14 +179,6 @@ fn lines(file: &Path) -> Vec<String> {
 
 fn sorts(of: &[(&str, Sort)]) -> BTreeMap<String, Sort> {
     of.iter().map(|(name, sort)| ((*name).to_owned(), *sort)).collect()
-}
-
-fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < Duration::from_secs(10), "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 #[test]

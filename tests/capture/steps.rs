@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::{Said, manifest};
-use crate::desk::{self, Desk, Who, each, is_root, until};
+use crate::common::{Said, manifest, until};
+use crate::desk::{self, Desk, Who, each, is_root};
 use crate::killed;
 use insta::assert_snapshot;
 
@@ -109,9 +109,9 @@ fn at_most_twenty_steps_are_listed_unless_all_are_asked_for() {
         let lines = said.stdout().lines().map(str::to_owned).collect::<Vec<_>>();
         assert!(lines.len() == 22 && lines[0].starts_with("* 22 (head)") && lines[19].starts_with("* 3 "), "{said}");
         let id = desk.id();
-        assert_eq!(lines[20], format!("… and 2 more: recant steps {} --all", &id[16..]));
+        assert_eq!(lines[20], format!("… and 2 more: recant steps {} -v", &id[16..]));
         assert!(lines[21].starts_with("* 0 ") && lines[21].ends_with("  the tree as it was"), "{said}");
-        assert_eq!(desk.recant("steps s --all").ok().stdout().lines().count(), 23);
+        assert_eq!(desk.recant("steps s -v").ok().stdout().lines().count(), 23);
         // The head is among them, and the line of a gap takes the place of no single step.
         desk.recant("rewind s 1").ok();
         let said = desk.recant("steps s").ok().stdout();
@@ -180,7 +180,7 @@ fn the_patches_of_all_steps_lead_from_the_tree_to_the_head() {
             apply(desk, state, &patch);
             assert_eq!(files(state), head, "from step {n} to the head:\n{patch}");
         }
-        desk.recant("commit s").ok();
+        desk.recant("commit s -y").ok();
         assert_eq!(files(&desk.world.tree()), head);
     });
 }
@@ -277,7 +277,7 @@ fn what_is_no_step_or_no_path_of_one_is_refused() {
             recant show <id2~> shows what it holds
     ");
     desk.recant(&format!("diff {staged} --step 1")).with(1);
-    desk.recant("discard s -y").ok();
+    desk.recant("discard s --now -y").ok();
     desk.recant("diff s --step 1").with(1);
     assert_eq!(desk.recant("steps s").ok().stdout().lines().count(), 3, "what was done is still told");
 }
@@ -289,7 +289,7 @@ fn what_steps_wrote_is_shown_after_a_commit_and_a_rollback_where_it_is_still_the
         let ways: Vec<String> = (1..=5).map(|n| format!("--step {n}")).chain((0..=5).map(|n| format!("--since {n}"))).collect();
         let before: Vec<String> = ways.iter().map(|way| diff(desk, way)).collect();
         for verb in ["commit", "rollback", "redo"] {
-            desk.recant(&format!("{verb} s")).ok();
+            desk.recant(&format!("{verb} s -y")).ok();
             for (way, before) in ways.iter().zip(&before) {
                 let now = diff(desk, way);
                 let is_told = |line: &str| line.starts_with('#') || before.lines().any(|known| known == line);
@@ -426,7 +426,7 @@ fn two_sessions_are_compared_head_with_head() {
     let said = desk.recant("diff a --with b").ok().stdout();
     desk.recant("commit a").ok();
     assert_eq!(desk.recant("diff a --with b").ok().stdout(), said, "what a commit moved is the same");
-    desk.recant("discard b -y").ok();
+    desk.recant("discard b --now -y").ok();
     desk.recant("diff a --with b").with(1);
 }
 
@@ -479,17 +479,16 @@ fn numbers_of_steps_are_offered_with_their_commands() {
     each(|desk| {
         stepped(desk, &["echo 1 > a", "echo 2 > a"]);
         let offers = |words: &[&str]| {
-            let at = (words.len() - 1).to_string();
-            desk.call(["complete", "zsh", &at, "--"].into_iter().chain(words.iter().copied())).run().ok().stdout()
+            desk.call(["--"].into_iter().chain(words.iter().copied())).env("RECANT_COMPLETE", "fish").run().ok().stdout()
         };
-        let all = "words\n2\tsh -c echo 2 > a\n1\tsh -c echo 1 > a\n";
+        let all = "2\tsh -c echo 2 > a\n1\tsh -c echo 1 > a\n";
         assert_eq!(offers(&["recant", "diff", "s", "--step", ""]), all);
         assert_eq!(offers(&["recant", "diff", "--since", ""]), all);
         assert_eq!(offers(&["recant", "rewind", "s", ""]), format!("{all}0\tthe tree as it was\n"));
         assert_eq!(offers(&["recant", "fork", "s", ""]), all);
-        assert_eq!(offers(&["recant", "diff", "s", "--step", "1"]), "words\n1\tsh -c echo 1 > a\n");
-        assert!(offers(&["recant", "diff", "s", "--with", ""]).contains("\ns\t"));
-        assert!(offers(&["recant", "steps", ""]).contains("\ns\t"));
+        assert_eq!(offers(&["recant", "diff", "s", "--step", "1"]), "1\tsh -c echo 1 > a\n");
+        assert!(offers(&["recant", "diff", "s", "--with", ""]).contains("s\t"));
+        assert!(offers(&["recant", "steps", ""]).contains("s\t"));
     });
 }
 
@@ -827,29 +826,25 @@ fn a_commit_tells_of_the_steps_that_it_leaves_behind_and_asks_at_a_terminal_whil
 }
 
 #[test]
-fn a_discard_tells_of_the_steps_that_go_with_it_and_asks_though_the_head_holds_nothing() {
+fn a_discard_tells_of_the_steps_and_they_come_back_with_it() {
     let desk = &own();
     stepped(desk, &["echo 1 > one", "echo 2 > two", "echo 3 > three"]);
-    let tail = desk.id()[16..].to_owned();
-    for (step, changes) in [(0, "0 changes"), (1, "1 change")] {
-        desk.recant(&format!("rewind s {step}")).ok();
-        let Some((status, said)) = at_terminal(desk, "discard s", "n\n") else { break };
-        assert!(said.contains(&format!("Discard session {tail}: 3 steps, {changes} at the head? [y/N]")), "{said}");
-        assert_eq!(status, 1, "{said}");
-    }
-    if let Some((_, said)) = at_terminal(desk, "discard --all", "n\n") {
-        assert!(said.contains("Discard 1 pending session with 3 steps, 1 held change? [y/N]"), "{said}");
-    }
-    stepped_in(desk, "t", "echo 4 > four");
-    if let Some((_, said)) = at_terminal(desk, "discard s t", "n\n") {
-        let other = &desk.ids()[1][16..];
-        assert!(said.contains(&format!("Discard sessions {tail}, {other}: 3 steps, 2 changes at their heads? [y/N]")), "{said}");
-    }
+    desk.recant("rewind s 1").ok();
+    let steps = desk.recant("steps s").ok().stdout();
     let said = desk.recant("discard s").ok();
-    assert!(said.stderr().contains(" is discarded: 3 steps, 1 change at the head, "), "{said}");
-    // One command alone is told as ever.
-    if let Some((_, said)) = at_terminal(desk, "discard t", "n\n") {
-        assert!(said.contains("Discard 1 held change of session "), "{said}");
+    assert!(said.stderr().contains(" is discarded: 1 change, 3 steps, "), "{said}");
+    desk.recant("undo -y").ok();
+    assert_eq!(desk.recant("steps s").ok().stdout(), steps);
+    desk.recant("rewind s 3").ok();
+    desk.held("--session s", "echo 4 > four").run().ok();
+    desk.recant("commit s -y").ok();
+    assert_eq!((&*desk.world.read("one"), &*desk.world.read("three"), &*desk.world.read("four")), ("1\n", "3\n", "4\n"));
+    stepped_in(desk, "t", "echo 5 > five");
+    if let Some((_, said)) = at_terminal(desk, "discard --all", "n\n") {
+        assert!(said.contains("Discard 1 pending session with 1 held change? [y/N]"), "{said}");
+    }
+    if let Some((_, said)) = at_terminal(desk, "discard t --now", "n\n") {
+        assert!(said.contains("Free 1 held change of session "), "{said}");
     }
     assert!(desk.recant("discard t").ok().stderr().contains(" is discarded: 1 change, "));
 }
@@ -956,4 +951,87 @@ fn a_session_is_forked_at_a_step_and_what_holds_nothing_is_not() {
         let taken = desk.recant("fork s 2 -n s").with(1);
         assert!(taken.stderr().contains("nothing was changed"), "{taken}");
     });
+}
+
+/// A person that looked at a session is asked about what an agent added since; who ran it himself is not.
+#[test]
+fn what_an_agent_adds_after_a_person_looked_is_asked_about_at_the_commit() {
+    let desk = &own();
+    let agent = |words: &str| desk.call(words.split(' ')).env("CLAUDECODE", "1").run();
+    agent("run -q --session s -- touch one").ok();
+    let tail = desk.id()[16..].to_owned();
+    let Some((status, said)) = at_terminal(desk, "commit s", "n\n") else { return };
+    assert!(status == 1 && said.contains("step 1, by claude: touch one"), "{said}");
+    assert!(said.contains(&format!("Commit session {tail}, with 1 step that you have not looked at? [y/N]")), "{said}");
+    at_terminal(desk, "diff s", "").expect("as before");
+    agent("run -q --session s -- touch two").ok();
+    agent("run -q --session s -- touch three").ok();
+    let (status, said) = at_terminal(desk, "commit s", "n\n").expect("as before");
+    assert!(status == 1 && !said.contains("step 1, ") && said.contains("with 2 steps that you have not"), "{said}");
+    // The step in the word is a promise: a later one is not committed.
+    let said = desk.recant("commit s@2").with(1);
+    assert!(said.stderr().contains(&format!("session {tail} stands at step 3, and not at 2")), "{said}");
+    assert!(said.stderr().contains(&format!("recant diff {tail} --since 2 shows what came since")), "{said}");
+    let said = agent("commit s").with(1);
+    assert!(said.stderr().ends_with(&format!("in a terminal of your own: recant commit {tail}@3\n")), "{said}");
+    at_terminal(desk, "show s", "").expect("as before");
+    let (status, said) = at_terminal(desk, &format!("commit {tail}@3"), "").expect("as before");
+    assert_eq!(status, 0, "{said}");
+    assert!(["one", "two", "three"].iter().all(|name| desk.world.exists(name)));
+    desk.recant("run -q -n mine -- touch four").ok();
+    let (status, said) = at_terminal(desk, "commit mine", "").expect("as before");
+    assert_eq!(status, 0, "who ran it is not asked: {said}");
+    // Nor is a step committed that comes between the look and the lock.
+    agent("run -q --session t -- touch five").ok();
+    let late = format!("run:1:env -u RECANT_STEPS CLAUDECODE=1 {} run -q --session t -- touch late", crate::common::recant());
+    let said = desk.call(["commit", "t@1"]).env("RECANT_STEPS", late).run().with(1);
+    assert!(said.stderr().contains("stands at step 2, and not at 1") && !desk.world.exists("late"), "{said}");
+}
+
+/// What a person did to its session since, an agent is told once, with the reason.
+#[test]
+fn an_agent_is_told_once_what_a_person_did_to_its_session() {
+    let desk = &own();
+    let agent = |words: &str| desk.call(words.split(' ')).env("CLAUDECODE", "1").run().ok().stderr();
+    agent("run -q --session s -- touch one two");
+    let told = |said: &str| said.lines().any(|line| line.contains(" by a person"));
+    assert!(!told(&agent("run --session s -- touch three")));
+    desk.call(["commit", "s", "two", "-m", "not the others"]).run().ok();
+    let said = agent("run --session s -- true").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("a part of session s, ") && said.contains(" was committed by a person: not the others"), "{said}");
+    assert!(!told(&agent("run --session s -- true")), "once");
+    desk.call(["rewind", "s", "0", "-m", "begin again"]).run().ok();
+    let said = agent("run --session s -- touch four");
+    assert!(said.contains("session s was rewound to step 0 by a person: begin again"), "{said}");
+    desk.call(["discard", "s", "-m", "not the tests"]).run().ok();
+    let said = agent("run --session s -- touch five");
+    assert!(said.contains("session s was discarded by a person: not the tests"), "{said}");
+    assert!(!told(&agent("run --session s -- touch six")), "once");
+    assert!(desk.recant("log").ok().stdout().contains("\n  not the tests\n"));
+    for (reason, why) in [("a\tb", "control character"), (&*"x".repeat(501), "more than 500 bytes"), ("", "empty")] {
+        assert!(desk.call(["discard", "s", "-m", reason]).run().with(2).stderr().contains(why));
+    }
+}
+
+/// An agent goes on in sessions that an agent began. A person's it may fork.
+#[test]
+fn an_agent_goes_on_in_no_session_that_a_person_began() {
+    let desk = &own();
+    desk.recant("run -q -n mine -- touch one").ok();
+    let agent = |words: &str| desk.call(words.split(' ')).env("CLAUDECODE", "1").run();
+    for words in ["run --session mine -- touch evil", "shell mine"] {
+        let said = agent(words).with(125);
+        assert!(said.stderr().contains("a person began session") && said.stderr().contains("recant fork"), "{said}");
+    }
+    for words in ["rewind mine 0", "session rename mine other", "discard mine"] {
+        agent(words).with(1);
+    }
+    agent("fork mine -n own").ok();
+    agent("run --session own -- touch two").ok();
+    agent("session rename own hers").ok();
+    // A person's command in it closes it to nobody.
+    desk.recant("run -q --session hers -- touch three").ok();
+    agent("run --session hers -- touch four").ok();
+    assert_eq!(desk.recant("diff hers --name-only").ok().stdout().lines().count(), 4);
+    assert_eq!(desk.recant("diff mine --name-only").ok().stdout().lines().count(), 1);
 }

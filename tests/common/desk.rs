@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use crate::common::{Call, Manifest, Said, World, recant};
 
@@ -116,7 +116,7 @@ impl Desk {
         let changed = std::fs::metadata(self.world.path(path)).unwrap();
         let since = Duration::new(changed.ctime().unsigned_abs(), u32::try_from(changed.ctime_nsec()).unwrap());
         let changed = SystemTime::UNIX_EPOCH + since;
-        until("a file that is old enough", || changed.elapsed().is_ok_and(|age| age > Duration::from_millis(20)));
+        crate::common::until("a file that is old enough", || changed.elapsed().is_ok_and(|age| age > Duration::from_millis(20)));
         made
     }
 
@@ -205,14 +205,6 @@ impl Waiting {
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-    }
-}
-
-pub fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < Duration::from_secs(10), "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

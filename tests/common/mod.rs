@@ -30,6 +30,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 use recant::{Edit, Store};
 use tempfile::TempDir;
@@ -317,6 +318,27 @@ impl World {
         let store = Store::open(&self.vars[OsStr::new("RECANT_STORE")]).expect("the world's store");
         store.stage(&store.find(id).expect("the session"), edits).unwrap_or_else(|error| panic!("{error}"));
         self
+    }
+
+    /// Commits these paths of a session, in this process, so that it is half in: what the program does with parts that are no session of
+    /// their own. Gives the exit status that the program would end with.
+    pub fn commit_half(&self, id: &str, paths: &[&str], force: bool) -> i32 {
+        let store = Store::open(&self.vars[OsStr::new("RECANT_STORE")]).expect("the world's store");
+        let paths: Vec<PathBuf> = paths.iter().map(|path| self.path(path)).collect();
+        let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        let plan = store.plan(&store.find(id).expect("the session"), recant::Verb::Commit, &paths);
+        match plan.and_then(|plan| if force { plan.force() } else { plan.apply() }) {
+            Ok(report) if report.skipped.is_empty() => 0,
+            Ok(_) => 4,
+            Err(error) => match error.kind() {
+                recant::Kind::Refused => 1,
+                recant::Kind::Conflict => 3,
+                recant::Kind::LeftOut => 4,
+                recant::Kind::Damaged => 5,
+                recant::Kind::Busy => 6,
+                _ => 7,
+            },
+        }
     }
 
     /// A session that holds "new" for a file of "old"; gives its id.
@@ -910,6 +932,16 @@ pub fn elsewhere() -> Option<TempDir> {
 pub fn skip(why: &str) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
     eprintln!("skipped: {test}: {why}");
+}
+
+/// Waits for what is about to be, half a minute at most.
+#[track_caller]
+pub fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !is() {
+        assert!(Instant::now() < end, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// An output on which every write fails: no space left.

@@ -370,7 +370,7 @@ impl Host {
     /// The recant that a relay of this machine has started, once there is one.
     pub fn writer(&self) -> i32 {
         let mut found = None;
-        until("a verb runs there", || {
+        crate::common::until("a verb runs there", || {
             found = self.relayed();
             found.is_some()
         });
@@ -388,16 +388,6 @@ impl Host {
             todo.extend(children(pid as u32));
         }
         None
-    }
-}
-
-/// Waits for what is about to be.
-#[track_caller]
-pub fn until(what: &str, mut is: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(30);
-    while !is() {
-        assert!(Instant::now() < end, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

@@ -185,7 +185,7 @@ fn an_original_that_is_missing_or_damaged_is_no_damage_and_the_next_run_makes_it
 #[test]
 fn originals_go_with_what_is_discarded_and_with_the_checkpoint() {
     each_that_can(|desk| {
-        for end in ["discard ID", "commit ID; prune --checkpoints ID -y"] {
+        for end in ["discard ID --now", "commit ID; prune --checkpoints ID -y"] {
             made(desk, "echo old > f");
             desk.run("echo n >> f").ok();
             let id = desk.ids().pop().expect("a session");
@@ -316,7 +316,7 @@ fn a_killed_run_is_collected_with_its_originals() {
             desk.made(TOUCH);
             assert_eq!(conflicts(desk, &id), Vec::<String>::new(), "{what}");
             assert_eq!(kept(desk, &id), 2, "{what}");
-            desk.recant(&format!("commit {id}")).ok();
+            desk.recant(&format!("commit {id} -y")).ok();
             Came::Used("collected")
         });
         tally.saw("collected", 60).saw("no session", 1);

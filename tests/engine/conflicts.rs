@@ -168,7 +168,9 @@ fn cell(world: World, verb: Verb, deed: Deed) {
         assert!(said["skipped"][0]["path"] == meta.as_str() && said["skipped"][1].is_null(), "{what}: {said}");
     } else if deed.changes_its_kind() {
         assert_eq!(by_force(&[]).with(3).against(), [meta], "{what}");
-        by_force(&ways.map(|(name, ..)| name).into_iter().filter(|name| *name != "meta").collect::<Vec<_>>()).ok();
+        let others: Vec<&str> = ways.map(|(name, ..)| name).into_iter().filter(|name| *name != "meta").collect();
+        let ended = if verb.name == "commit" { world.commit_half(&id, &others, true) } else { by_force(&others).status };
+        assert_eq!(ended, 0, "{what}");
     } else {
         by_force(&[]).ok();
     }
@@ -461,7 +463,7 @@ fn a_path_that_was_refused_at_commit_is_never_touched_by_a_later_rollback() {
     let (world, id) = scene();
     world.write("created", "newcomer").write("modified", "edited");
     refused(&world, &format!("commit {id}"));
-    world.recant(&format!("commit {id} calm deleted")).ok();
+    assert_eq!(world.commit_half(&id, &["calm", "deleted"], false), 0);
     assert_eq!(world.status(&id), "partial");
     for force in ["", " --force"] {
         world.recant(&format!("rollback {id}{force}")).ok();
@@ -598,7 +600,7 @@ fn a_named_path_brings_no_metadata_of_the_directories_above_it_along() {
     world.write("k/a", "old").chmod("k", 0o755);
     let before = world.manifest().without_directory_times();
     let id = held(&world, ["write k/a new", "write made/b new", "chmod 0777 k"]);
-    world.recant(&format!("commit {id} k/a made/b")).ok();
+    assert_eq!(world.commit_half(&id, &["k/a", "made/b"], false), 0);
     assert_eq!((mode(&world, "k"), world.read("k/a"), world.read("made/b")), (0o755, "new".into(), "new".into()));
     world.recant(&format!("commit {id}")).ok();
     let said = world.recant(&format!("rollback {id} k/a"));
@@ -719,7 +721,10 @@ fn a_forced_commit_beside_what_is_in_leaves_the_session_readable() {
         let id = held(&world, ["write other new"]);
         world.stage(&id, stage.iter().copied());
         for words in first {
-            world.recant(&words.replace("ID", &id)).ok();
+            match words.strip_prefix("commit ID ") {
+                Some(path) => assert_eq!(world.commit_half(&id, &[path], false), 0),
+                None => drop(world.recant(&words.replace("ID", &id)).ok()),
+            }
         }
         (world, id)
     };
@@ -923,7 +928,7 @@ fn diff_conflicts_of_what_is_committed_shows_what_a_rollback_would_put_back() {
     let world = World::new();
     world.write("f", "one\ntwo\n").write("g", "1\n").write("out", "1\n").write("closed", "1\n");
     let id = held(&world, ["write f one\n2\n", "write g 2\n", "write out 2\n"]);
-    world.call(["commit", &id, "f", "g"]).run().ok();
+    assert_eq!(world.commit_half(&id, &["f", "g"], false), 0);
     world.write("f", "one\n2\nmine\n").write("out", "theirs\n");
     assert!(world.call(["rollback", &id]).run().with(3).stderr().contains("--conflicts shows both sides"));
     assert_snapshot!(world.call(["diff", &id, "--conflicts"]).run(), @"

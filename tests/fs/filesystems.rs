@@ -65,6 +65,17 @@ impl Mount {
         })
     }
 
+    /// Unmounts an image of ext4, checks it, and mounts it again, as a machine does that starts.
+    fn restart(&self) {
+        let (at, image) = (self.point.display().to_string(), self.point.with_file_name("image").display().to_string());
+        common::until("nothing works on the file system", || run("umount", &[&at]).is_ok());
+        // Runs of other tests have this mount in their own namespaces; until they end the file system lives on as it was.
+        let devices = || Command::new("losetup").args(["-n", "-j", &image]).output().expect("losetup").stdout;
+        common::until("no run of another test holds the file system", || devices().is_empty());
+        drop(run("e2fsck", &["-fy", &image]));
+        run("mount", &["-o", "loop", &image, &at]).expect("the file system");
+    }
+
     /// Times are whole seconds here, and inodes have no time of birth.
     fn of_whole_seconds() -> Option<Self> {
         Self::image(64, &["mkfs.ext4", "-q", "-m", "0", "-I", "128"])
@@ -487,7 +498,7 @@ impl Layered {
 
     /// As it was, with no session in the store.
     fn reset(&self) {
-        run("umount", &[&self.point.display().to_string()]).expect("the overlay");
+        common::until("nothing works on the overlay", || run("umount", &[&self.point.display().to_string()]).is_ok());
         for gone in [self.mount.point.join("upper"), self.mount.point.join("work"), self.world.store()] {
             if gone.exists() {
                 std::fs::remove_dir_all(gone).expect("a removal");
@@ -1045,11 +1056,12 @@ fn what_belongs_to_somebody_else_is_not_copied_into_a_store_by_a_user() {
         assert!(said.stderr().contains("nothing was changed"), "{words}: {said}");
     }
     call(&format!("commit {id} mine")).ok();
-    call(&format!("rollback {id}")).ok();
+    call("undo -y").ok();
     assert_eq!((world.read("mine"), world.read("theirs")), ("old".into(), "old".into()));
+    let part = call("list --json").ok().json()["sessions"][0]["id"].as_str().expect("the part").to_owned();
     std::os::unix::fs::chown(world.path("mine"), None, Some(0)).expect("another group");
-    for words in ["commit ID mine --force --dry-run", "commit ID mine --force"] {
-        let said = call(&words.replace("ID", &id)).with(1);
+    for words in ["redo ID --force --dry-run", "redo ID --force"] {
+        let said = call(&words.replace("ID", &part)).with(1);
         assert!(said.stderr().contains(" belongs to group 0, and user 65534 cannot give a file to it"), "{words}: {said}");
     }
     std::os::unix::fs::chown(world.path("mine"), None, Some(65534)).expect("its group");
@@ -1071,9 +1083,9 @@ fn what_belongs_to_somebody_else_is_not_copied_into_a_store_by_a_user() {
     // What stays the caller's own may get its group by the one right alone.
     std::os::unix::fs::chown(world.path("mine"), None, Some(0)).expect("another group");
     let before = world.manifest().without_directory_times();
-    for verb in ["commit", "rollback"] {
-        with("+chown", &format!("{verb} {id} mine --force")).ok();
-        assert_eq!(world.exists("mine"), verb == "rollback");
+    for verb in ["redo", "rollback"] {
+        with("+chown", &format!("{verb} {part} --force")).ok();
+        assert_eq!(world.exists("mine"), verb == "rollback", "{verb}");
     }
     before.assert_same(&world.manifest().without_directory_times(), "given back with its group");
 }
@@ -1251,11 +1263,8 @@ fn a_file_system_that_turns_read_only_at_any_step_loses_nothing() {
             let Some((mount, world, id, before, fault)) = scene(in_store) else { return };
             let said = world.call(["commit", &id]).env("RECANT_STEPS", format!("run:{n}:echo x > {fault}")).run();
             let what = format!("step {n}, {}: {said}", if in_store { "store" } else { "tree" });
-            let (at, source) = (mount.point.display().to_string(), format!("{}", mount.point.with_file_name("image").display()));
-            run("umount", &[&at]).expect(&what);
-            drop(run("e2fsck", &["-fy", &source]));
-            run("mount", &["-o", "loop", &source, &at]).expect(&what);
-            world.recant("recover");
+            mount.restart();
+            let what = format!("{what}; {}", world.recant("recover"));
             // What was reported as done is.
             assert!(said.status != 0 || world.status(&id) == "committed", "{what}");
             if world.status(&id) == "committed" {

@@ -349,8 +349,11 @@ fn the_time_of_a_directory_comes_back_whatever_parts_it_was_changed_in() {
     };
     let go = |world: &World, id: &str, verbs: &[&str]| {
         for words in verbs {
-            let (verb, path) = words.split_once(' ').unwrap_or((words, ""));
-            world.recant(&format!("{verb} {id} {path}")).ok();
+            match words.split_once(' ') {
+                Some(("commit", path)) => assert_eq!(world.commit_half(id, &[path], false), 0),
+                Some((verb, path)) => drop(world.recant(&format!("{verb} {id} {path}")).ok()),
+                None => drop(world.recant(&format!("{words} {id}")).ok()),
+            }
         }
     };
     // A directory that goes itself, after what lay in it.
@@ -389,6 +392,19 @@ fn the_time_of_a_directory_comes_back_whatever_parts_it_was_changed_in() {
     if !common::can_run() {
         return common::skip("the time of a directory alone: no run here");
     }
+    // Parts that are sessions of their own: exact the latest first.
+    let (world, before) = scene();
+    let id = world.recant("session new -n parts").id();
+    world.recant(&format!("session delete -r {id} d")).ok();
+    world.stage(&id, CHANGED);
+    for path in ["d/f", "k/y", "k", ""] {
+        world.recant(&format!("commit parts {path}")).ok();
+    }
+    for _ in 0..4 {
+        world.recant("rollback parts").ok();
+    }
+    before.assert_same(&world.manifest(), "part by part, the latest first");
+
     let (world, before) = scene();
     world.call(["run", "--", "sh", "-c", "touch -d @5 t; echo y > k/y; echo y > d/y"]).run().ok();
     go(&world, "last", &["commit"]);

@@ -26,7 +26,8 @@ fn all_is_kept_and_its_size_said_where_nothing_else_is_asked_for() {
 #[test]
 fn a_partial_checkpoint_is_said_at_commit_in_show_and_at_rollback() {
     let (world, id) = scene();
-    let said = world.call(["commit", &id, "--on-limit", "partial"]).run().with(4);
+    world.config("[checkpoint]\nmax_files = 2\non_limit = 'partial'\n");
+    let said = world.call(["commit", &id]).run().with(4);
     assert!(said.stderr().contains("big: 3 files, 11 B deleted and NOT kept"), "{said}");
     assert!(!world.exists("big") && !world.exists("small"));
     let shown = world.call(["checkpoint", "show", &id]).run().ok();

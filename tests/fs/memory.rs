@@ -29,7 +29,7 @@ fn four_thousand_changes_take_less_than_14_mib() {
         within(&world, 14 << 10, &format!("{verb} {id}")).ok();
     }
     // What shows them reads the checkpoint along, not whole.
-    let shown = ["show ID", "show ID --all", "show ID --json", "diff ID --stat", "diff ID --stat --json"];
+    let shown = ["show ID", "show ID -v", "show ID --json", "diff ID --stat", "diff ID --stat --json"];
     let shown = shown.into_iter().chain(["checkpoint show ID", "checkpoint show ID --json", "checkpoint verify ID"]);
     shown.for_each(|words| drop(within(&world, SHOWN_KIB, &words.replace("ID", &id)).ok()));
     within(&world, 14 << 10, &format!("rollback {id}")).ok();

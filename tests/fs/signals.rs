@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::sweep::{COMMIT, Came, REDO, ROLLBACK, Sweep, Tally, Verb, is_due, is_whole, steps_of};
-use crate::common::{self, Call, Manifest, Said, World};
+use crate::common::{self, Call, Manifest, Said, World, until};
 use crate::{SEAL, step_of};
 
 const TERM: &str = "run:N:kill -TERM $PPID";
@@ -157,12 +157,12 @@ fn who_ends_without_a_word_has_changed_nothing() {
     let as_it_is = |_: &World, _: &str| {};
     let waits = |world: &World, id: &str| {
         world.call(["commit", id, "--confirm-within", "1h"]).run().ok();
-        let record = world.store().join("unconfirmed").join(id);
-        let text = std::fs::read_to_string(&record).expect("a record");
+        let header = world.session(id).join("session.json");
+        let text = std::fs::read_to_string(&header).expect("a header");
         let mut json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        json["due"] = "2020-01-01T00:00:00.000000000Z".into();
-        json["due_since_boot"] = "1970-01-01T00:00:00.000000001Z".into();
-        std::fs::write(record, json.to_string()).expect("a record whose time is over");
+        json["deadline"]["due"] = "2020-01-01T00:00:00.000000000Z".into();
+        json["deadline"]["due_since_boot"] = "1970-01-01T00:00:00.000000001Z".into();
+        std::fs::write(header, json.to_string()).expect("a header whose time is over");
     };
     let taken = |world: &World, _: &str| {
         world.call(["snapshot", "create", "."]).run().ok();
@@ -350,15 +350,6 @@ fn signals(child: &Child, set: &str) -> u64 {
     u64::from_str_radix(mask, 16).expect("hex")
 }
 
-#[track_caller]
-fn wait_until(is_so: impl Fn() -> bool, what: &str) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed().as_secs() < 30, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 #[test]
 fn a_signal_ends_what_waits_for_input_or_for_a_lock() {
     use std::process::Stdio;
@@ -377,7 +368,7 @@ fn a_signal_ends_what_waits_for_input_or_for_a_lock() {
         let mut stdin = child.stdin.take().expect("its input");
         std::io::Write::write_all(&mut stdin, sent).expect("it reads");
         // It has its handlers, and waits.
-        wait_until(|| signals(&child, "SigCgt") & 1 << 14 != 0, &format!("{words}: it catches no SIGTERM"));
+        until(&format!("{words}: it catches no SIGTERM"), || signals(&child, "SigCgt") & 1 << 14 != 0);
         kill_process(Pid::from_child(&child), Signal::TERM).expect("it waits");
         let out = child.wait_with_output().expect("its end");
         let said = String::from_utf8_lossy(&out.stderr);
@@ -412,7 +403,7 @@ fn waiting(scene: &Scene, words: &str) -> (Child, std::io::PipeReader, usize) {
     // proc(5): the call's number, then what it was given, first the descriptor.
     let writes = format!("{fd:#x}");
     let at = || std::fs::read_to_string(format!("/proc/{}/syscall", child.id())).expect("what it waits in");
-    wait_until(|| at().split(' ').nth(1) == Some(&writes), &format!("{words}: it does not write"));
+    until(&format!("{words}: it does not write"), || at().split(' ').nth(1) == Some(&writes));
     (child, reader, filled)
 }
 
@@ -438,7 +429,7 @@ fn a_report_that_waits_for_its_reader_is_whole_whatever_signal_comes() {
         }
         let (mut child, mut reader, filled) = waiting(&scene, words);
         kill_process(Pid::from_child(&child), signal).expect("it waits");
-        wait_until(|| signals(&child, "ShdPnd") == 0, &format!("{words}: the signal does not come"));
+        until(&format!("{words}: the signal does not come"), || signals(&child, "ShdPnd") == 0);
         let mut said = vec![0; filled];
         reader.read_exact(&mut said).expect("what was in the pipe");
         said.clear();

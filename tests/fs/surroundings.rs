@@ -100,7 +100,7 @@ fn what_is_held_of_deep_directories_is_removed_with_few_descriptors() {
     }
     before.assert_same(&world.manifest(), "rolled back");
     run(&world);
-    limited(&world, limit, "discard -y last").ok();
+    limited(&world, limit, "discard --now -y last").ok();
     limited(&world, limit, "prune --sessions --keep 0 --yes").ok();
     let left = std::fs::read_dir(world.store().join("sessions")).expect("the store").count();
     assert_eq!(left, 0, "sessions");
@@ -111,7 +111,7 @@ fn what_is_held_of_deep_directories_is_removed_with_few_descriptors() {
 #[test]
 fn a_discard_or_prune_that_fails_says_what_was_given_up() {
     for (words, first, error) in [
-        ("discard A -y", &[][..], 5),
+        ("discard A --now -y", &[][..], 5),
         ("prune --sessions A B -y", &["commit", "rollback"], 5),
         ("prune --checkpoints A B -y", &["commit"], 5),
         // A header that is not written gives nothing up, also where there is nothing to give up.

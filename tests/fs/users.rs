@@ -692,7 +692,7 @@ fn a_working_directory_that_a_user_may_not_enter_is_told_from_one_that_is_gone()
         let said = within(directory, "run -- true").with(125);
         let closed = format!("{}: you may not enter the working directory", desk.world.path(directory).display());
         assert!(said.stderr().contains(&closed) && !said.stderr().contains("no longer has a path"), "{directory}: {said}");
-        let said = within(directory, "list --here").with(1);
+        let said = within(directory, "rollback last").with(1);
         let closed = "cannot tell which project this is: you may not enter the working directory";
         assert!(said.stderr().contains(closed), "{directory}: {said}");
     }

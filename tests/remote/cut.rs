@@ -109,7 +109,7 @@ fn whoever_cuts_the_connection_the_far_side_goes_on_to_its_end_and_status_tells(
         assert!(said.stderr().contains("web1: the connection was cut before the end was known"), "{at}");
         assert!(said.stderr().contains("recant -H web1 status tells what was done"), "{at}");
         let at_work: i32 = std::fs::read_to_string(&worker).unwrap().trim().parse().unwrap();
-        ssh::until("it has ended there", || !std::path::Path::new(&format!("/proc/{at_work}")).exists());
+        common::until("it has ended there", || !std::path::Path::new(&format!("/proc/{at_work}")).exists());
         std::fs::remove_file(&worker).unwrap();
         let status = scene.far(&["status", "--json"]).ok().json();
         let ended = if scene.verb == "commit" { "committed" } else { "rolled_back" };
@@ -146,10 +146,10 @@ fn a_run_ends_with_its_connection_as_with_its_terminal() {
     let mut command = command;
     let mut child = command.stdin(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
     let runner = host.writer();
-    ssh::until("the command is there", || !ssh::children(runner as u32).is_empty());
+    common::until("the command is there", || !ssh::children(runner as u32).is_empty());
     host.cut();
     assert_eq!(child.wait().unwrap().code(), Some(1));
-    ssh::until("the run has ended", || !std::path::Path::new(&format!("/proc/{runner}")).exists());
+    common::until("the run has ended", || !std::path::Path::new(&format!("/proc/{runner}")).exists());
     // What it had changed by then is held, or nothing is left: nothing is on the tree.
     assert!(!host.home.join("f").exists());
     let status = world.recant("-H web1 status --json").ok().json();

@@ -271,7 +271,7 @@ fn a_slow_line_is_no_far_side_that_is_silent() {
     let mut call = near.world.program(&near.binary, ["-H", "web1", "list"]).command();
     let child = call.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap();
     let bin = host.home.join(".local/lib/recant/bin");
-    ssh::until("the copy has begun", || std::fs::read_dir(&bin).is_ok_and(|names| names.count() > 0));
+    common::until("the copy has begun", || std::fs::read_dir(&bin).is_ok_and(|names| names.count() > 0));
     host.plug(false);
     let start = Instant::now();
     let ended = child.wait_with_output().unwrap();
@@ -339,7 +339,7 @@ impl StandIn {
             let mut names = std::fs::read_dir(self.bin()).ok()?.map(|name| name.unwrap().path());
             names.find(|path| path.join("recant").metadata().is_ok_and(|meta| meta.len() > 0))
         };
-        ssh::until("the copy has begun", || found().is_some());
+        common::until("the copy has begun", || found().is_some());
         let path = found().unwrap();
         let shell = path.to_string_lossy().rsplit_once(".new-").unwrap().1.parse().unwrap();
         (path, shell)
@@ -357,7 +357,7 @@ fn a_signal_while_it_is_put_there_gives_it_up() {
         if takes == STALLS {
             far.copy();
         } else {
-            ssh::until("it is under way", || far.world.root().join("begun").exists());
+            common::until("it is under way", || far.world.root().join("begun").exists());
         }
         kill_process(Pid::from_child(&child), signal).unwrap();
         let ended = far.end(child, takes);
@@ -397,9 +397,9 @@ fn what_tells_of_a_copy_ends_with_its_shell_and_keeps_it_from_being_taken_for_le
     let long_ago = SystemTime::now() - Duration::from_secs(2 * 3600);
     std::fs::File::open(&copy).unwrap().set_modified(long_ago).unwrap();
     let is_young = || copy.metadata().is_ok_and(|meta| meta.modified().unwrap() > long_ago + Duration::from_secs(3600));
-    ssh::until("it is looked after", is_young);
+    common::until("it is looked after", is_young);
     ssh::kill(shell);
-    ssh::until("what it leaves is taken away", || !copy.exists());
+    common::until("what it leaves is taken away", || !copy.exists());
     let ended = far.end(child, "its shell is gone");
     let text = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(1), "{text}");

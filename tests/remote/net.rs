@@ -2,7 +2,7 @@
 
 use crate::common::sweep::steps_of;
 use crate::common::{Manifest, World, manifest};
-use crate::ssh::{self, Host, Net};
+use crate::ssh::{Host, Net};
 
 /// A world whose recant gives up a machine that is silent for so long, and one with a network of its own.
 fn scene(timeout: &str) -> Option<(World, Host)> {
@@ -48,7 +48,7 @@ fn a_network_that_goes_away_in_the_middle_decides_nothing() {
         assert_eq!(said.status, 1, "{verb}: {said}");
         assert!(said.stderr().contains("web1: ") && said.stderr().contains("status tells what was done"), "{verb}: {said}");
         let at_work: i32 = std::fs::read_to_string(&worker).unwrap().trim().parse().unwrap();
-        ssh::until("it has ended there", || !std::path::Path::new(&format!("/proc/{at_work}")).exists());
+        crate::common::until("it has ended there", || !std::path::Path::new(&format!("/proc/{at_work}")).exists());
         host.plug(true);
         let status = world.call(["-H", "web1", "status", "--json"]).run().ok().json();
         let ended = if verb == "commit" { "committed" } else { "rolled_back" };

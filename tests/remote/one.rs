@@ -82,7 +82,7 @@ fn a_run_there_is_held_there_and_ends_as_its_command_does() {
     assert!(said.stderr().starts_with("err\n") && said.stderr().contains("held in session"), "{said}");
     assert!(said.stderr().contains("recant: recant -H web1 diff "), "what is held there is reached there: {said}");
     assert_eq!(host.read("f"), "old\n");
-    world.recant("-H web1 commit last").ok();
+    world.recant("-H web1 commit last -y").ok();
     assert_eq!(host.read("f"), "new\n");
     world.recant("-H web1 undo").with(2);
     world.recant("-H web1 undo -y").ok();
@@ -142,25 +142,25 @@ fn every_login_shell_will_do_and_what_it_says_first_is_no_answer() {
 }
 
 #[test]
-fn machines_have_names_in_the_settings_and_the_environment_names_one() {
+fn machines_have_a_store_in_the_settings_and_the_environment_names_one() {
     let Some((world, net, host)) = machine() else { return };
     let ssh = net.settings().display().to_string();
     let store = host.home.join("other store");
-    let text = format!("[remote]\nssh = ['ssh', '-F', '{ssh}']\n[remotes.shop]\nhost = 'web1'\nstore = '{}'\n", store.display());
+    let text = format!("[remote]\nssh = ['ssh', '-F', '{ssh}']\n[remotes.web1]\nstore = '{}'\n", store.display());
     world.config(&text);
-    world.recant("-H shop session new -n there").ok();
+    world.recant("-H web1 session new -n there").ok();
     assert!(store.join("sessions").is_dir() && !host.store().exists());
-    let by_env = world.call(["list", "--json"]).env("RECANT_HOST", "shop").run().ok();
+    let by_env = world.call(["list", "--json"]).env("RECANT_HOST", "web1").run().ok();
     assert_eq!(by_env.json()["sessions"][0]["name"], "there");
     // --store goes before what the settings say, and is relative to the home there.
-    world.recant("-H shop --store third session new").ok();
+    world.recant("-H web1 --store third session new").ok();
     assert!(host.home.join("third/sessions").is_dir());
-    let here = world.call(["-H", "local", "list", "--json"]).env("RECANT_HOST", "shop").run().ok();
+    let here = world.call(["-H", "local", "list", "--json"]).env("RECANT_HOST", "web1").run().ok();
     assert_eq!(here.json()["sessions"].as_array().unwrap().len(), 0);
     let name = world.program("id", ["-un"]).run().ok().stdout();
     world.call(["-H", &format!("{}@127.0.0.1:{}", name.trim(), host.port), "status"]).run().ok();
     let shown = world.recant("config").ok().stdout();
-    assert!(shown.contains("remotes.shop") && shown.contains("other store"), "{shown}");
+    assert!(shown.contains("remotes.web1") && shown.contains("other store"), "{shown}");
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn content_that_is_cut_off_is_not_taken_for_all() {
         assert_eq!(said.status.code(), Some(1), "{who}: {text}");
         assert!(text.contains("web1: the connection was cut before the end was known"), "{who}: {text}");
         assert!(text.contains("recant -H web1 status tells what was done"), "{who}: {text}");
-        ssh::until("the writer has ended", || !std::path::Path::new(&format!("/proc/{writer}")).exists());
+        common::until("the writer has ended", || !std::path::Path::new(&format!("/proc/{writer}")).exists());
         let shown = world.call(["-H", "web1", "show", &id, "--json"]).run().ok().json();
         assert_eq!(shown["session"]["changes"], 0, "{who}");
         drop(input);
@@ -464,7 +464,7 @@ fn a_commit_that_nobody_confirms_is_taken_back_there_and_a_confirmed_one_stays()
     let waits = || host.store().join("unconfirmed").join(&id).exists();
     commit("1s");
     // The connection has ended: the machine is by itself.
-    ssh::until("the rollback", || !waits());
+    common::until("the rollback", || !waits());
     assert_eq!(host.read("f"), "old");
     commit("1h");
     assert!(waits());
@@ -481,7 +481,7 @@ fn a_signal_before_the_machine_has_answered_gives_it_up() {
     host.write(".noise", format!(": > {0}; while [ -e {0} ]; do sleep 0.05; done", begun.display()));
     let mut command = interruptible(&world, &["-H", "web1", "session", "new"]).command();
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    ssh::until("the login has begun", || begun.exists());
+    common::until("the login has begun", || begun.exists());
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::INT).unwrap();
     let ended = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&ended.stderr);

@@ -115,7 +115,7 @@ fn a_connection_that_stalls_is_told_from_a_verb_that_takes_long() {
         // Once it goes on it sees that the connection is gone; one that is shared stays with ssh.
         stopped.iter().for_each(|pid| signal(*pid, Signal::CONT));
         host.cut();
-        ssh::until("the run has ended there", || !is_there(writer));
+        common::until("the run has ended there", || !is_there(writer));
     }
 }
 
@@ -209,7 +209,7 @@ fn a_login_that_writes_without_end_is_given_up_and_ends() {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             !stat.contains(") Z ") && !is_sshd(pid) && !stat.is_empty()
         };
-        ssh::until("it has ended there", || host.connections().into_iter().flat_map(below).all(|pid| !writes(pid)));
+        common::until("it has ended there", || host.connections().into_iter().flat_map(below).all(|pid| !writes(pid)));
     }
     assert!(!host.store().exists());
     host.write(".noise", "");

@@ -144,7 +144,7 @@ fn a_run_by_sudo_is_root_s_and_ends_by_a_signal_sent_here() {
     let worker = scene.host.writer();
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(143));
-    ssh::until("the run has ended there", || !Path::new(&format!("/proc/{worker}")).exists());
+    common::until("the run has ended there", || !Path::new(&format!("/proc/{worker}")).exists());
 }
 
 #[test]
@@ -337,9 +337,9 @@ fn a_run_by_sudo_on_a_terminal_ends_with_its_connection() {
     std::fs::write(at("call"), call).unwrap();
     let script = format!("exec script -qefc 'sh {}' /dev/null > {}", at("call").display(), at("shown").display());
     let mut near = scene.world.program("sh", ["-c", &script]).command().stdin(Stdio::null()).spawn().unwrap();
-    ssh::until("it has begun", || std::fs::read_to_string(at("shown")).is_ok_and(|shown| shown.contains("begun")));
+    common::until("it has begun", || std::fs::read_to_string(at("shown")).is_ok_and(|shown| shown.contains("begun")));
     let worker = scene.host.writer();
     scene.host.cut();
     assert!(!near.wait().unwrap().success());
-    ssh::until("the run has ended there", || !Path::new(&format!("/proc/{worker}")).exists());
+    common::until("the run has ended there", || !Path::new(&format!("/proc/{worker}")).exists());
 }

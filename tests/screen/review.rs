@@ -417,7 +417,7 @@ fn of_a_part_that_is_on_the_tree_the_rest_is_committed_and_what_was_rolled_back_
 fn a_discarded_session_is_refused_and_an_imported_one_is_committed_and_taken_back() {
     let Some(world) = small() else { return };
     let stream = world.recant("session export w").ok().out;
-    world.recant("discard w").ok();
+    world.recant("discard w --now -y").ok();
     let Some(terminal) = Terminal::usual(&world) else { return };
     terminal.line("recant review w; echo \"end=$?\"").sees("end=1");
     let before = world.manifest();

@@ -1,11 +1,10 @@
 //! Commits that wait for a word: confirmed they stay, else they are rolled back exactly, by a watcher or by whoever comes next, whatever
 //! became of the shell, the watcher or the machine.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::common::sweep::{Came, Sweep, steps_of};
-use crate::common::{self, Call, Manifest, World};
-use crate::until;
+use crate::common::{self, Call, Manifest, World, until};
 use serde_json::Value;
 
 pub type Scene = (World, String, Manifest);
@@ -46,8 +45,14 @@ fn watched() -> (World, String, Manifest, i32) {
     (world, id, before, watcher(&said))
 }
 
-fn record(world: &World, id: &str) -> PathBuf {
-    world.store().join("unconfirmed").join(id)
+fn header(world: &World, id: &str) -> PathBuf {
+    world.session(id).join("session.json")
+}
+
+/// True if it has a deadline, and something of it is on the tree.
+fn waits(world: &World, id: &str) -> bool {
+    let json: Value = serde_json::from_slice(&std::fs::read(header(world, id)).expect("a header")).expect("JSON");
+    json["deadline"].is_object() && json["counts"]["in"] != 0
 }
 
 /// The process that watches, as the commit named it.
@@ -68,21 +73,18 @@ fn kill(pid: i32) {
     until("the watcher's end", || !is_there(pid));
 }
 
-/// Makes a record say that its time is over.
+/// Makes its time be over.
 fn overdue(world: &World, id: &str) {
-    overdue_at(world, &record(world, id));
+    amend(world, id, |deadline| deadline["due_since_boot"] = "1970-01-01T00:00:00.000000001Z".into());
 }
 
-fn overdue_at(world: &World, path: &Path) {
-    amend(world, path, |record| record["due_since_boot"] = "1970-01-01T00:00:00.000000001Z".into());
-}
-
-/// Puts another record in the place of one, at once: a watcher may look at it.
-fn amend(world: &World, path: &Path, change: impl Fn(&mut Value)) {
-    let mut json: Value = serde_json::from_slice(&std::fs::read(path).expect("a record")).expect("JSON");
-    change(&mut json);
-    let new = world.root().join("record");
-    std::fs::write(&new, json.to_string()).expect("another record");
+/// Gives it another deadline, at once: a watcher may look at it.
+fn amend(world: &World, id: &str, change: impl Fn(&mut Value)) {
+    let path = header(world, id);
+    let mut json: Value = serde_json::from_slice(&std::fs::read(&path).expect("a header")).expect("JSON");
+    change(&mut json["deadline"]);
+    let new = world.root().join("header");
+    std::fs::write(&new, json.to_string()).expect("another header");
     std::fs::rename(new, path).expect("it takes the place");
 }
 
@@ -95,7 +97,7 @@ fn close_log(world: &World) {
 
 /// What was confirmed is taken back by nobody.
 fn overdue_leaves(world: &World, id: &str) {
-    assert!(!record(world, id).exists());
+    assert!(!waits(world, id));
     world.recant("session new").ok();
     assert_eq!(world.status(id), "committed");
 }
@@ -128,40 +130,13 @@ fn a_confirmation_that_fails_half_way_says_whether_it_counts() {
         order: "fail:N:5",
     };
     let tally = row.run(|(world, id, _), said, what| {
-        let (counts, status) = (!record(world, id).exists(), said.status);
-        let word = if counts { "is confirmed, but a power cut may take that back" } else { "nothing was changed" };
+        let (counts, status) = (!waits(world, id), said.status);
+        let word = if counts { "power cut" } else { "nothing was changed" };
         assert!(if counts { [0, 4].contains(&status) } else { status == 1 }, "{what}");
         assert!(status == 0 || said.stderr().contains(word), "{what}");
         if counts { Came::Used(status) } else { Came::Unchanged(status) }
     });
     tally.saw(1, 1).saw(4, 1).saw(0, 1);
-}
-
-/// Once it is taken back, by hand or as nobody confirmed it, what is left of its record tells nothing.
-#[test]
-fn a_rollback_that_is_done_is_said_to_be_done_though_the_record_cannot_be_removed() {
-    for (is_late, scene) in [(false, waiting as fn() -> Scene), (true, late)] {
-        let call = |world: &World, id: &str| world.call(if is_late { ["session", "new"] } else { ["rollback", id] });
-        let (world, id, _) = scene();
-        let steps = steps_of(|| call(&world, &id));
-        let of_record: Vec<usize> = (1..=steps.len()).filter(|n| steps[n - 1].contains("/unconfirmed")).collect();
-        assert_eq!(of_record.len(), 2, "{steps:?}");
-        for n in of_record {
-            let (world, id, before) = scene();
-            let said = call(&world, &id).env("RECANT_STEPS", format!("fail:{n}:5")).run().ok();
-            let text = format!("{said}");
-            assert!(
-                ["taken back", "rolled back"].iter().any(|word| text.contains(word))
-                    && text.contains("was rolled back; its confirmation record could not be removed"),
-                "{said}"
-            );
-            assert!(!text.contains("and stays") && !text.contains("nothing was changed"), "{said}");
-            before.assert_same(&world.manifest(), "taken back");
-            assert!(!world.recant("log").ok().stdout().contains("failed"), "{said}");
-            world.call(["redo", &id]).run().ok();
-            overdue_leaves(&world, &id);
-        }
-    }
 }
 
 #[test]
@@ -172,12 +147,12 @@ fn one_that_is_not_confirmed_is_rolled_back_exactly_though_the_shell_has_ended()
     let said = world.program("sh", ["-c", script, common::recant(), &id]).run().ok();
     assert_eq!(world.status(&id), "committed");
     let pid = watcher(&said);
-    until("the rollback", || !record(&world, &id).exists());
+    until("the rollback", || !waits(&world, &id));
     until("the watcher's end", || !is_there(pid));
     assert_eq!(world.status(&id), "rolled_back");
     before.assert_same(&world.manifest(), "rolled back by itself");
     let said = world.call(["confirm", &id]).run().with(1);
-    assert!(said.stderr().contains("was not confirmed in time") && said.stderr().contains("it was rolled back at"), "{said}");
+    assert!(said.stderr().contains("was not confirmed in time, and was rolled back at"), "{said}");
     world.call(["redo", &id]).run().ok();
     assert_eq!(world.read("edited"), "new");
 }
@@ -191,10 +166,9 @@ fn a_commit_that_is_undone_but_for_a_path_waits_for_no_word() {
     let seal = 1 + steps.iter().position(is_seal).expect("a seal");
     let (world, id, _) = scene();
     unwatched(&world, &id).env("RECANT_STEPS", format!("kill:{seal}")).run().with(137);
-    assert!(record(&world, &id).exists());
     world.write("edited", "theirs");
     world.recant("recover").with(4);
-    assert!(!record(&world, &id).exists());
+    assert!(!waits(&world, &id));
     assert_eq!(world.recant("status --json").ok().json()["unconfirmed"], serde_json::json!([]));
     assert_eq!((&*world.status(&id), &*world.read("edited")), ("partial", "theirs"));
 }
@@ -207,7 +181,7 @@ fn what_its_watcher_did_not_do_the_next_verb_that_changes_something_does() {
         kill(pid);
         match boot {
             None => overdue(&world, &id),
-            Some(boot) => amend(&world, &record(&world, &id), |record| {
+            Some(boot) => amend(&world, &id, |record| {
                 (record["boot"], record["due"]) = (boot.into(), "2020-01-01T00:00:00.000000000Z".into());
             }),
         }
@@ -234,7 +208,7 @@ fn what_its_watcher_did_not_do_the_next_verb_that_changes_something_does() {
 #[test]
 fn a_restart_before_the_time_is_over_takes_nothing_back() {
     let (world, id, _) = waiting();
-    amend(&world, &record(&world, &id), |record| {
+    amend(&world, &id, |record| {
         record["boot"] = "another".into();
         // What the other boot's clock said means nothing in this one.
         record["due_since_boot"] = "1970-01-01T00:00:00.000000001Z".into();
@@ -269,7 +243,7 @@ fn what_somebody_edited_since_stays_and_is_named() {
 fn a_rollback_by_hand_ends_the_waiting_and_a_redo_begins_none() {
     let (world, id, before, pid) = watched();
     world.call(["rollback", &id]).run().ok();
-    assert!(!record(&world, &id).exists());
+    assert!(!waits(&world, &id));
     until("the watcher's end", || !is_there(pid));
     before.assert_same(&world.manifest(), "taken back by hand");
     world.call(["redo", &id]).run().ok();
@@ -281,17 +255,17 @@ fn a_commit_that_comes_to_nothing_waits_for_no_word() {
     let (world, id, _) = scene();
     world.write("edited", "theirs");
     world.call(["commit", &id, "--confirm-within", "5m"]).run().with(3);
-    assert!(!record(&world, &id).exists());
+    assert!(!waits(&world, &id));
     world.write("edited", "old");
-    world.call(["commit", &id, &world.path("gone").display().to_string()]).run().ok();
+    assert_eq!(world.commit_half(&id, &["gone"], false), 0);
     let said = world.call(["commit", &id, "--confirm-within", "5m"]).run().with(1);
     assert!(said.stderr().contains("a part of it is committed already"), "{said}");
     assert!(said.stderr().contains(&format!("recant rollback {id}, then commit all of it")), "{said}");
     world.call(["commit", &id]).run().ok();
     // Who asks for a guard is told that there is none.
     let said = world.call(["commit", &id, "--confirm-within", "5m"]).run().ok();
-    assert!(said.stderr().contains("is committed already: it needs no confirmation\n"), "{said}");
-    assert!(!record(&world, &id).exists());
+    assert!(said.stderr().contains("is committed already: there is nothing to confirm\n"), "{said}");
+    assert!(!waits(&world, &id));
     let said = world.call(["commit", &id]).run().ok();
     assert!(said.stderr().contains("nothing to commit"), "{said}");
     for wrong in ["5", "0s", "-1m", "500d", "soon"] {
@@ -303,17 +277,16 @@ fn a_commit_that_comes_to_nothing_waits_for_no_word() {
 fn what_waits_is_neither_discarded_nor_pruned_nor_made_to_wait_again_and_the_advice_can_be_followed() {
     let (world, id, before) = waiting();
     let said = world.call(["commit", &id, "--confirm-within", "5m"]).run().ok();
-    assert!(said.stderr().contains("is committed already: it waits to be confirmed until "), "{said}");
+    assert!(said.stderr().contains("is committed already: there is nothing to confirm"), "{said}");
     let said = world.call(["discard", &id, "-y"]).run().with(1);
-    assert!(said.stderr().contains(&format!("cannot discard {id}: it is committed, and waits to be confirmed until ")), "{said}");
-    assert!(said.stderr().contains(&format!("recant rollback {id} takes it back, then discard it")), "{said}");
-    assert!(!said.stderr().contains("prune"), "{said}");
+    assert!(said.stderr().contains(&format!("cannot discard {id}: it waits to be confirmed until ")), "{said}");
+    assert!(said.stderr().contains(&format!("recant rollback {id} takes it back")), "{said}");
     let other = world.begin();
-    for (words, what) in [(["prune", "--checkpoints"], "the checkpoint of"), (["prune", "--sessions"], "session")] {
+    for words in [["prune", "--checkpoints"], ["prune", "--sessions"]] {
         for more in [&[][..], &["--dry-run"]] {
             // Nothing of what is named beside it goes either.
             let said = world.call(words.iter().chain(&[&*other, &id, "-y"]).chain(more)).run().with(1);
-            assert!(said.stderr().contains(&format!("cannot prune {what} {id}: it waits to be confirmed until ")), "{said}");
+            assert!(said.stderr().contains(&format!("cannot prune {id}: it waits to be confirmed until ")), "{said}");
             let advice = format!("recant confirm {id} lets it stay, recant rollback {id} takes it back");
             assert!(said.stderr().contains(&advice), "{said}");
             world.call(["show", &other]).run().ok();
@@ -337,67 +310,17 @@ fn what_waits_is_neither_discarded_nor_pruned_nor_made_to_wait_again_and_the_adv
 }
 
 #[test]
-fn a_record_that_is_garbled_is_named_by_every_verb_and_decided_by_a_word_or_a_rollback() {
-    for verb in ["confirm", "rollback"] {
-        let (world, id, before) = waiting();
-        std::fs::write(record(&world, &id), "{").expect("another record");
-        let named = format!(
-            "the rollback deadline of session {id} is unreadable; recant confirm {id} keeps the commit, recant rollback {id}"
-        );
-        for words in ["session new", "list", "show ID", "diff ID", "log", "checkpoint list"] {
-            let said = world.recant(&words.replace("ID", &id)).ok();
-            assert!(said.stderr().contains(&named), "{words}: {said}");
-            assert!(said.stderr().contains(&record(&world, &id).display().to_string()), "{words}: {said}");
-        }
-        let said = world.recant("status").with(4);
-        assert!(said.stderr().contains(&named), "{said}");
-        let json = world.recant("status --json").with(4).json();
-        assert_eq!((&json["damaged"][0]["id"], json["damaged"].as_array().map(Vec::len)), (&id.as_str().into(), Some(1)));
-        let said = world.call(["prune", "--checkpoints", &id, "-y"]).run().with(1);
-        assert!(said.stderr().contains("it waits to be confirmed; its deadline is unreadable"), "{said}");
-        assert_eq!(world.status(&id), "committed");
-        world.call([verb, &id]).run().ok();
-        assert!(!record(&world, &id).exists());
-        match verb {
-            "confirm" => assert_eq!(world.status(&id), "committed"),
-            _ => before.assert_same(&world.manifest(), "taken back by hand"),
-        }
-        assert!(world.recant("status").ok().stderr().is_empty());
-    }
-}
-
-#[test]
-fn a_watcher_whose_record_is_garbled_goes_by_what_it_had_read() {
-    let (world, id, before) = scene();
-    let said = world.call(["commit", &id, "--confirm-within", "3s", "--json"]).run().ok();
-    let pid = watcher(&said);
-    // It has read it once it sleeps.
-    let sleeps = || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") S "));
-    until("the watcher's sleep", sleeps);
-    std::fs::write(record(&world, &id), "{").expect("another record");
-    until("the watcher's end", || !is_there(pid));
-    before.assert_same(&world.manifest(), "rolled back by itself");
-    assert_eq!(world.status(&id), "rolled_back");
-    assert!(!record(&world, &id).exists());
-    let log = world.recant("log --json").ok().stdout();
-    assert!(log.contains("\"result\":\"record unreadable\"") && log.contains("\"result\":\"not confirmed\""), "{log}");
-}
-
-#[test]
-fn what_keeps_a_watcher_from_its_work_is_told_by_status_and_log() {
-    let (world, id, _) = late();
-    let header = world.session(&id).join("session.json");
-    let whole = std::fs::read(&header).expect("a header");
-    std::fs::write(&header, "{").expect("another header");
+fn a_session_that_is_damaged_is_taken_back_once_that_is_mended() {
+    let (world, id, before) = late();
+    let path = header(&world, &id);
+    let whole = std::fs::read(&path).expect("a header");
+    std::fs::write(&path, "{").expect("another header");
     world.call(["confirm", "--watch", &id]).run().with(5);
-    let said = world.recant("status").with(4);
-    assert!(said.stdout().contains("not all of it could be taken back") && said.stdout().contains("session.json"), "{said}");
-    let log = world.recant("log --json").ok().stdout();
-    assert!(log.contains("\"verb\":\"confirm\"") && log.contains("\"result\":\"failed\""), "{log}");
-    // Once that is mended the next verb takes it back.
-    std::fs::write(&header, whole).expect("the header");
+    assert!(world.recant("status").with(4).stderr().contains("the session is damaged"));
     world.recant("session new").ok();
-    assert_eq!(world.status(&id), "rolled_back");
+    std::fs::write(&path, whole).expect("the header");
+    world.recant("session new").ok();
+    before.assert_same(&world.manifest(), "rolled back by the next verb");
 }
 
 #[test]
@@ -409,7 +332,7 @@ fn a_commit_that_waits_for_a_word_and_is_killed_before_any_step_is_taken_back_or
         order: "kill:N",
     };
     let tally = row.run(|(world, id, before), _, what| {
-        if record(world, id).exists() {
+        if waits(world, id) {
             overdue(world, id);
         }
         world.recant("session new").ok();
@@ -454,7 +377,7 @@ fn a_rollback_by_itself_that_is_killed_or_fails_at_any_step_is_told_and_ended_by
             before.assert_same(&world.manifest(), what);
             assert_eq!(world.status(id), "rolled_back", "{what}");
             world.assert_tidy(what);
-            assert!(!record(world, id).exists(), "{what}");
+            assert!(!waits(world, id), "{what}");
             Came::Used(came)
         });
         assert!(tally.steps > 30, "{} has {} steps", row.name, tally.steps);
@@ -466,49 +389,28 @@ fn a_rollback_by_itself_that_is_killed_or_fails_at_any_step_is_told_and_ended_by
     }
 }
 
-/// systemd-run and at, as far as what they are given: scripts in their place do it at once. What `-H` had put on this machine may have
-/// given its place to another version when the time is over.
+/// systemd-run, as far as what it is given: a script in its place does it at once.
 #[test]
-fn timers_and_jobs_are_given_what_takes_the_commit_back() {
-    let systemd = "echo \"$@\" > \"$OUT\"/given; while [ \"$1\" != -- ]; do shift; done; shift; \"$@\" > \"$OUT\"/said 2>&1 &\n";
-    // at begins a job in the directory that it was called in.
-    let at = "{ pwd; echo \"$@\"; } > \"$OUT\"/given; cat > \"$OUT\"/job; sh \"$OUT\"/job > \"$OUT\"/said 2>&1 &\n";
-    for ((by, name, take, given), is_replaced) in
-        [("systemd", "systemd-run", systemd, "--on-active=3600s"), ("at", "at", at, "/\n-t 2")]
-            .into_iter()
-            .flat_map(|kind| [(kind, false), (kind, true)])
-    {
-        let mut world = World::new();
-        let [bin, store, versions] = ["b'in", "it's a store", "h'ome/.local/lib/recant/bin"].map(|name| world.root().join(name));
-        let mut recant = PathBuf::from(common::recant());
-        let mut script = format!("#!/bin/sh\n{take}");
-        if is_replaced {
-            recant = versions.join("0.0.1/recant");
-            world.mkdir(versions.join("0.0.1")).program("cp", [Path::new(common::recant()), &recant]).run().ok();
-            script = format!("#!/bin/sh\nmv \"$VERSIONS\"/0.0.1 \"$VERSIONS\"/0.0.2\n{take}");
-        }
-        world.write(bin.join(name), script).chmod(bin.join(name), 0o755);
-        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
-        let out = world.root().to_owned();
-        world.set("PATH", path).set("RECANT_CONFIRM_BY", by).set("VERSIONS", &versions).set("OUT", &out);
-        world.set("RECANT_STORE", &store).write("edited", "old");
-        let before = world.manifest();
-        let id = world.begin();
-        world.stage(&id, ["write edited new"]);
-        let said = world.program(&recant, ["commit", &id, "--confirm-within", "1h", "--json"]).run().ok();
-        let told = said.json()["confirm"]["by"].as_str().expect("who").to_owned();
-        assert!(told.starts_with(by), "{told}");
-        let found = std::fs::read_to_string(out.join("given")).expect("what it was given");
-        assert!(found.contains(given), "{found}");
-        let record = store.join("unconfirmed").join(&id);
-        overdue_at(&world, &record);
-        until("the rollback", || !record.exists());
-        before.assert_same(&world.manifest(), by);
-        // What goes by mail, or into a journal: that it was rolled back, and nothing else.
-        let said = || std::fs::read_to_string(out.join("said")).unwrap_or_default();
-        until("its word", || !said().is_empty());
-        assert!(said().contains("was not confirmed by") && said().lines().count() == 1, "{}", said());
-    }
+fn a_timer_is_given_what_takes_the_commit_back() {
+    let mut world = World::new();
+    let bin = world.root().join("b'in");
+    let script =
+        "#!/bin/sh\necho \"$@\" > \"$OUT\"/given; while [ \"$1\" != -- ]; do shift; done; shift\n\"$@\" > \"$OUT\"/said 2>&1 &\n";
+    world.write(bin.join("systemd-run"), script).chmod(bin.join("systemd-run"), 0o755);
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    let out = world.root().to_owned();
+    world.set("PATH", path).set("RECANT_CONFIRM_BY", "systemd").set("OUT", &out);
+    world.write("edited", "old");
+    let before = world.manifest();
+    let id = world.begin();
+    world.stage(&id, ["write edited new"]);
+    let said = world.call(["commit", &id, "--confirm-within", "1h", "--json"]).run().ok();
+    assert!(said.json()["confirm"]["by"].as_str().expect("who").starts_with("systemd "), "{said}");
+    let found = std::fs::read_to_string(out.join("given")).expect("what it was given");
+    assert!(found.contains("--on-active=3600s"), "{found}");
+    overdue(&world, &id);
+    until("the rollback", || world.status(&id) == "rolled_back");
+    before.assert_same(&world.manifest(), "by its command");
 }
 
 #[test]
@@ -541,7 +443,7 @@ fn a_commit_that_is_done_is_said_to_be_done_though_its_time_cannot_be_noted_once
         let committed = world.status(id) == "committed";
         let came = if said.stderr().contains("the time that was noted before the commit counts") {
             assert_eq!((said.status, committed, said.json()["status"].as_str()), (0, true, Some("committed")), "{what}");
-            assert!(record(world, id).exists(), "{what}");
+            assert!(waits(world, id), "{what}");
             overdue(world, id);
             world.recant("session new").ok();
             "not noted once more"

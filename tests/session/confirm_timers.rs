@@ -1,4 +1,4 @@
-//! A commit that nobody confirms is taken back by a real atd and a real systemd: each in namespaces of its own, so that nothing of it is
+//! A commit that nobody confirms is taken back by a real systemd, in namespaces of its own, so that nothing of it is
 //! seen outside, and nothing of it stays. As root; what cannot be had is skipped by name.
 
 use std::path::Path;
@@ -20,18 +20,6 @@ const COMMIT: &str = r#"
 mkdir "$WORLD/cwd"; cd "$WORLD/cwd"
 $INSIDE "$RECANT" commit "$ID" --confirm-within 2s --json > "$WORLD/said" || exit 1
 cd /; rmdir "$WORLD/cwd"
-"#;
-
-const AT: &str = r#"
-mount -t tmpfs tmpfs /run || { echo "nothing can be mounted" >&2; exit 77; }
-for d in atjobs atspool; do mount -t tmpfs -o mode=1770 tmpfs /var/spool/cron/$d; chown daemon:daemon /var/spool/cron/$d; done
-: > /var/spool/cron/atjobs/.SEQ; chown daemon:daemon /var/spool/cron/atjobs/.SEQ; chmod 600 /var/spool/cron/atjobs/.SEQ
-PATH=$PATH:/usr/sbin
-"#;
-
-const ATD: &str = r#"
-atd -f & n=0
-until [ -s /run/atd.pid ]; do n=$((n+1)); [ $n -lt 200 ] || { echo "atd does not start" >&2; exit 77; }; sleep 0.05; done
 "#;
 
 /// A cgroup of its own, below which systemd's are; nothing of the machine's own units, and no way to its kernel's settings.
@@ -97,40 +85,8 @@ fn taken_back_by(by: &str, needs: &[&str], unshare: &[&str], setting: &str) {
     world.assert_tidy(by);
 }
 
-const NAMESPACES: [&str; 5] = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
-
-#[test]
-#[ignore = "long: a real atd"]
-fn a_job_of_a_real_atd_takes_back_what_nobody_confirms() {
-    taken_back_by("at", &["at", "atd", "unshare"], &NAMESPACES, &format!("{AT}{ATD}"));
-}
-
 #[test]
 #[ignore = "long: a real systemd"]
 fn a_timer_of_a_real_systemd_takes_back_what_nobody_confirms() {
     taken_back_by("systemd", &["systemd", "systemd-run", "systemctl", "nsenter", "unshare"], &["--mount"], SYSTEMD);
-}
-
-/// at(1) takes jobs where no atd is: they would be done once somebody starts one.
-#[test]
-#[ignore = "long: three commits wait for their time"]
-fn an_atd_that_has_gone_and_left_its_number_gets_no_job() {
-    let what = "at without an atd";
-    if !is_root(what) {
-        return;
-    }
-    if !has(&["at", "unshare"]) {
-        return common::skip(&format!("{what}: at is not installed"));
-    }
-    for left in ["4000000", "$$", ""] {
-        let (world, id, before) = scene();
-        let said = apart(&world, &id, &NAMESPACES, &format!("{AT}echo {left} > /run/atd.pid\n{COMMIT}{WAIT}"));
-        if said.status == CANNOT {
-            return common::skip(&format!("{what}: {}", said.stderr()));
-        }
-        said.ok();
-        let report = std::fs::read_to_string(world.root().join("said")).expect("the commit's word");
-        assert!(report.contains("\"by\":\"process "), "{left:?}: {report}");
-        before.assert_same(&world.manifest(), left);
-    }
 }

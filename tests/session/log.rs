@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::common::sweep::steps_of;
-use crate::common::{self, Said, World};
-use crate::{on_stderr, until};
+use crate::common::{self, Said, World, until};
+use crate::on_stderr;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -353,8 +353,6 @@ fn the_turns_that_wrote_a_path_are_listed_each_with_the_way_back() {
     assert_eq!(rows[1]["back"], format!("cd {} && recant agent undo 3 {}", sub.display(), world.tree().display()));
     assert_eq!(world.recant("log . --json --agent claude").ok().json()["touched"].as_array().map(Vec::len), Some(3));
     assert_eq!(world.recant("log . --json --since 2026-03-02").ok().json()["touched"].as_array().map(Vec::len), Some(1));
-    let here = world.call(["log", "..", "--here", "--json"]).cwd(&sub).run().ok().json();
-    assert_eq!(here["touched"].as_array().map(Vec::len), Some(1), "{here}");
 }
 
 #[test]
@@ -372,24 +370,26 @@ fn entries_say_whose_they_are_and_are_chosen_by_that() {
     let api = staged(&world, "api", "hers");
     world.call(["commit", &web]).run().ok();
     world.call(["commit", &api]).run().ok();
-    world.call(["discard", &staged(&world, "web", "third")]).env("GEMINI_CLI", "1").run().ok();
-    let rows = world.recant("log --json").ok().json()["entries"].clone();
+    world.set("GEMINI_CLI", "1");
+    world.call(["discard", &staged(&world, "web", "third")]).run().ok();
+    world.unset("GEMINI_CLI");
+    let rows = world.recant("log --all --json").ok().json()["entries"].clone();
     let user = rustix::process::geteuid().as_raw();
     assert_eq!((&rows[2]["name"], &rows[2]["uid"], &rows[2]["cwd"]), (&json!("mine"), &json!(user), &json!(world.path("web"))));
     assert_eq!((&rows[2]["made_by"], &rows[2]["by"]), (&json!({"agent": "claude", "turn": 7}), &Value::Null));
-    assert_eq!((&rows[0]["made_by"], &rows[0]["by"]["agent"]), (&Value::Null, &json!("gemini")));
+    assert_eq!((&rows[0]["made_by"]["agent"], &rows[0]["by"]["agent"]), (&json!("gemini"), &json!("gemini")));
     let names = |words: &str, dir: &str| -> Vec<String> {
         let said = world.call(words.split(' ').chain(["--json"])).cwd(world.path(dir)).run().ok().json();
         said["entries"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(names("log --agent claude", "."), ["mine"]);
-    assert_eq!(names("log --agent gemini", "."), ["third"]);
-    assert_eq!(names("log --here", "api"), ["hers"]);
-    assert_eq!(names("log --here", "web"), ["third", "mine"]);
-    assert_eq!(names("log --here -n 1", "web"), ["third"]);
-    assert_eq!(names("log --since 1h", ".").len(), 3);
+    assert_eq!(names("log --all --agent claude", "."), ["mine"]);
+    assert_eq!(names("log --all --agent gemini", "."), ["third"]);
+    assert_eq!(names("log", "api"), ["hers"]);
+    assert_eq!(names("log", "web"), ["third", "mine"]);
+    assert_eq!(names("log -n 1", "web"), ["third"]);
+    assert_eq!(names("log --all --since 1h", ".").len(), 3);
     assert!(names("log --since 2099-01-01", ".").is_empty());
-    assert_snapshot!(world.recant("log"), @"
+    assert_snapshot!(world.recant("log --all"), @"
     status 0
     --- stdout
     <time>  discard  <id3~>  0 paths  done  gemini    third
@@ -411,14 +411,14 @@ fn the_twenty_newest_lines_are_listed_and_the_others_counted() {
     }
     let said = world.recant("log --since 1h").ok().stdout();
     assert_eq!(said.lines().count(), 21, "{said}");
-    assert!(said.ends_with("… and 2 more: recant log --since 1h --all\n"), "{said}");
-    assert_eq!(world.recant("log --since 1h --all").ok().stdout().lines().count(), 22);
+    assert!(said.ends_with("… and 2 more: recant log --since 1h -v\n"), "{said}");
+    assert_eq!(world.recant("log --since 1h -v").ok().stdout().lines().count(), 22);
     for _ in 0..22 {
         world.stage(&world.begin(), ["write f new"]);
     }
     let said = world.recant("log f").ok().stdout();
     assert_eq!(said.lines().count(), 21, "{said}");
-    assert!(said.ends_with("… and 3 more: recant log f --all\n"), "{said}");
+    assert!(said.ends_with("… and 3 more: recant log f -v\n"), "{said}");
 }
 
 /// The log's lines, without their newlines.

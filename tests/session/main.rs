@@ -7,6 +7,7 @@ mod common;
 
 mod confirm;
 mod confirm_timers;
+mod history;
 mod log;
 mod moving;
 mod sessions;
@@ -20,14 +21,4 @@ use common::Said;
 fn on_stderr(said: &Said, status: i32) -> String {
     assert!(said.status == status && said.out.is_empty(), "{said}");
     said.masked_err().to_owned()
-}
-
-/// Waits until something is so.
-#[track_caller]
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let begun = std::time::Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed().as_secs() < 30, "waited in vain: {what}");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
 }

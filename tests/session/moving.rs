@@ -247,7 +247,6 @@ fn an_agent_cannot_bring_a_committed_session_and_what_came_is_never_last() {
     there.recant("rollback last").ok();
     assert_eq!((there.read("f"), there.read("g")), ("evil".into(), "old".into()));
     there.recant("rollback last").with(1);
-    there.recant("undo -y").with(1);
     there.call(["rollback", &id]).run().ok();
     // What an agent brought is its own, and a person names it.
     let third = World::new();
@@ -614,7 +613,7 @@ fn an_import_whose_stream_comes_slowly_is_swept_away_by_nobody() {
     let mut input = child.stdin.take().expect("a pipe");
     input.write_all(&stream[..stream.len() / 2]).expect("it reads");
     let half_made = || std::fs::read_dir(there.store().join("sessions")).into_iter().flatten().count() > 0;
-    crate::until("its beginning", half_made);
+    crate::common::until("its beginning", half_made);
     there.recant("recover").ok();
     there.recant("session new").ok();
     input.write_all(&stream[stream.len() / 2..]).expect("it reads");

@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 
 use crate::common::sweep::{Came, Sweep, is_whole, steps_of};
-use crate::common::{self, World};
-use crate::{on_stderr, until};
+use crate::common::{self, World, until};
+use crate::on_stderr;
 use insta::assert_snapshot;
 
 #[test]
@@ -93,7 +93,7 @@ fn a_session_is_found_by_id_last_part_name_and_last() {
 fn a_garbled_session_never_hides_the_others() {
     let world = World::new();
     let [run, good, bad, cut] = [(); 4].map(|()| world.begin());
-    world.stage(&good, ["write f x"]).stage(&run, ["write f x"]);
+    world.stage(&run, ["write f x"]).stage(&good, ["write f x"]);
     let header = |id: &str| world.session(id).join("session.json");
     world.write(header(&bad), "{\"schema\":1,");
     let whole = std::fs::read(header(&cut)).unwrap();
@@ -215,6 +215,15 @@ fn uncollect(world: &World, id: &str) {
     world.remove(world.session(id).join("changes.jsonl"));
 }
 
+#[test]
+fn an_agent_drops_no_run_of_a_person_that_is_still_to_be_collected() {
+    let Some((world, id)) = ran() else { return };
+    uncollect(&world, &id);
+    let said = world.call(["discard", "-y", &id]).env("CLAUDECODE", "1").run().with(1);
+    assert!(said.stderr().contains("a person made some of session"), "{said}");
+    assert!(world.session(&id).join("held").exists());
+}
+
 /// What a power cut leaves of a run: nothing of it was synced yet.
 #[test]
 fn a_run_whose_header_and_record_are_empty_was_cut_off_and_is_no_damage() {
@@ -302,50 +311,6 @@ fn fewer_lines_than_the_header_counts_are_damage_and_one_more_that_is_cut_off_is
     assert_eq!(world.call(["diff", &id, "--name-only"]).run().ok().stdout().lines().count(), 2);
 }
 
-/// A later recant says so where an older one would do harm by not knowing something; all else that it adds is kept.
-#[test]
-fn a_session_that_needs_a_newer_recant_is_shown_and_not_changed() {
-    let world = World::new();
-    let (pending, committed) = (world.edited("f"), world.edited("g"));
-    world.recant(&format!("commit {committed}")).ok();
-    for id in [&pending, &committed] {
-        amend(&world, id, "session.json", |header| {
-            header["reader"] = 3.into();
-            header["later"] = serde_json::json!([1]);
-        });
-    }
-    let before = world.manifest();
-    let header = |id: &str| std::fs::read(world.session(id).join("session.json")).expect("the header");
-    let headers = [&pending, &committed].map(|id| header(id));
-    for words in [
-        format!("commit {pending}"),
-        format!("discard -y {pending}"),
-        format!("session write {pending} h --from /dev/null"),
-        format!("session rename {pending} other"),
-        format!("rollback {committed}"),
-        format!("prune --sessions {committed}"),
-    ] {
-        let said = world.recant(&words);
-        assert_eq!(said.status, 1, "{words}: {said}");
-        assert!(said.stderr().contains("a newer recant has changed it"), "{words}: {said}");
-        assert!(said.stderr().contains("nothing was changed"), "{words}: {said}");
-    }
-    before.assert_same(&world.manifest(), "refused");
-    assert_eq!([&pending, &committed].map(|id| header(id)), headers);
-    for words in [format!("show {pending}"), format!("diff {committed}"), "list".into(), "status".into()] {
-        world.recant(&words).ok();
-    }
-    // What does not say so may be passed over, and stays.
-    for id in [&pending, &committed] {
-        amend(&world, id, "session.json", |header| header["reader"] = 2.into());
-    }
-    world.recant(&format!("commit {pending}")).ok();
-    world.recant(&format!("rollback {committed}")).ok();
-    for id in [&pending, &committed] {
-        assert!(String::from_utf8(header(id)).expect("text").contains(r#""later":[1]"#));
-    }
-}
-
 #[test]
 fn a_store_of_another_format_is_refused_untouched() {
     let world = World::new();
@@ -395,7 +360,7 @@ fn two_recants_on_one_session_and_the_second_ends_at_once() {
         let file = std::fs::File::open(&lock).unwrap();
         rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared).is_err()
     };
-    crate::until("the first one's lock", held);
+    crate::common::until("the first one's lock", held);
     assert_snapshot!(on_stderr(&world.call(["session", "write", &id, "g"]).stdin("y").run(), 6), @r#"
     recant: session <id1> is held by another recant
             nothing was changed; try again when it has ended
@@ -411,30 +376,104 @@ fn two_recants_on_one_session_and_the_second_ends_at_once() {
 }
 
 #[test]
-fn discard_drops_what_is_held_and_keeps_a_record() {
+fn discard_puts_a_session_aside_and_undo_brings_it_back_whole() {
     let world = World::new();
-    let id = world.begin();
+    let id = world.recant("session new -n plan").id();
     world.stage_write(&id, "f", "x");
+    let whole = || {
+        let mut all = common::manifest(&world.session(&id));
+        all.0.retain(|path, _| !path.ends_with(b"session.json") && !path.ends_with(b"lock"));
+        all.without_directory_times()
+    };
+    let before = whole();
     let said = world.call(["discard", &id]).run().ok();
     assert!(said.masked_err().starts_with("recant: session <id1> is discarded: 1 change"), "{said}");
-    assert_eq!(std::fs::read_dir(world.session(&id).join("held/objects")).unwrap().count(), 0);
+    assert!(said.masked_err().ends_with(": recant undo <id1~>\n"), "{said}");
+    before.assert_same(&whole(), "nothing of it is touched");
     assert_eq!(world.recant("list --json").json()["sessions"][0]["status"], "discarded");
     assert_snapshot!(on_stderr(&world.call(["discard", &id]).run(), 0), @"
     recant: session <id1~> stays as it is: it is discarded already
     ");
-    assert_snapshot!(on_stderr(&world.call(["diff", &id]).run(), 1), @r#"
-    recant: session <id1> is discarded: what it held is gone
-            nothing was changed
-    "#);
-    assert_snapshot!(on_stderr(&world.call(["rollback", &id]).run(), 1), @r#"
-    recant: cannot roll back <id1>: it is discarded: what it held is gone
-            nothing was changed
-    "#);
+    assert_eq!(world.call(["diff", &id, "--name-only"]).run().ok().stdout().lines().count(), 1);
+    for (verb, cannot) in [("rollback", "roll back"), ("commit", "commit")] {
+        let said = world.call([verb, &id]).run().with(1);
+        assert!(said.masked_err().starts_with(&format!("recant: cannot {cannot} <id1>: it is discarded\n")), "{said}");
+        assert!(said.masked_err().ends_with("recant undo <id1~> brings it back\n"), "{said}");
+    }
     assert_snapshot!(on_stderr(&world.call(["session", "write", &id, "g"]).run(), 1), @r#"
     recant: session <id1>: it is discarded; only a pending one can be added to
             nothing was changed
             recant session new begins another
     "#);
+    world.recant("undo -y").ok();
+    before.assert_same(&whole(), "brought back");
+    world.recant("redo --dry-run").ok();
+    assert_eq!(world.status(&id), "pending");
+    world.recant("redo").ok();
+    assert_eq!(world.status(&id), "discarded", "what undo took back is done again");
+    // Its name is another's by now.
+    let other = world.recant("session new -n plan").id();
+    world.stage_write(&other, "g", "x");
+    let said = world.call(["undo", &id, "-y"]).run().ok();
+    assert!(said.stderr().contains("another session is named plan by now"), "{said}");
+    assert_eq!(world.recant("show plan --json").ok().json()["session"]["id"], *other);
+    world.call(["commit", &id]).run().ok();
+    assert_eq!(world.read("f"), "x");
+}
+
+/// Whatever it holds: nothing of it is touched.
+#[test]
+fn a_discard_takes_as_many_steps_for_many_changes_as_for_one() {
+    let steps = |count: usize| {
+        let world = World::new();
+        let id = world.begin();
+        let lines: Vec<String> = (0..count).map(|n| format!("write {n} x")).collect();
+        world.stage(&id, lines.iter().map(String::as_str));
+        steps_of(|| world.call(["discard", &id])).len()
+    };
+    assert_eq!(steps(1), steps(300));
+}
+
+#[test]
+fn what_was_discarded_is_freed_at_once_by_age_by_amount_and_by_prune() {
+    let world = World::new();
+    let content = |id: &str| std::fs::read_dir(world.session(id).join("held/objects")).unwrap().count();
+    let discarded = || {
+        let id = world.edited("f");
+        world.call(["discard", &id]).run().ok();
+        assert_eq!(content(&id), 1);
+        id
+    };
+    let header = |id: &str, change: &dyn Fn(String) -> String| {
+        let at = world.session(id).join("session.json");
+        std::fs::write(&at, change(std::fs::read_to_string(&at).unwrap())).unwrap();
+    };
+    let [now, old, large, pruned] = [(); 4].map(|()| discarded());
+    let said = world.call(["discard", &now, "--now"]).run().ok();
+    assert!(said.stderr().contains("is freed, and nothing brings it back"), "{said}");
+    assert_eq!(content(&now), 0);
+    header(&old, &|text| {
+        let at = text.find("\"discarded\":\"").unwrap() + 13;
+        format!("{}2020{}", &text[..at], &text[at + 4..])
+    });
+    let said = world.call(["discard", &now]).run().ok();
+    assert!(said.stderr().contains(&format!("is freed (retention.discarded): {}", &old[16..])), "{said}");
+    assert_eq!((content(&old), content(&large), content(&pruned)), (0, 1, 1));
+    header(&large, &|text| text.replace("\"held\":3", "\"held\":6442450944"));
+    world.call(["discard", &now]).run().ok();
+    assert_eq!((content(&large), content(&pruned)), (0, 1));
+    world.recant("prune --discarded --dry-run").ok();
+    assert_eq!(content(&pruned), 1);
+    world.recant("prune --discarded -y").ok();
+    for id in [&now, &old, &large, &pruned] {
+        assert_eq!((content(id), world.status(id)), (0, "discarded".into()));
+        let said = world.call(["undo", id, "-y"]).run().with(1);
+        assert!(said.stderr().contains("what it held is freed"), "{said}");
+        assert!(world.call(["diff", id]).run().with(1).stderr().contains("what it held is gone"));
+    }
+    // What nothing brings back is a person's.
+    let said = world.call(["discard", &pruned, "--now", "-y"]).env("CLAUDECODE", "1").run().with(1);
+    assert!(said.stderr().contains("a person decides"), "{said}");
 }
 
 #[test]
@@ -576,7 +615,7 @@ fn prune_takes_no_change_that_was_never_committed_and_nothing_that_force_overwro
     let two = || {
         let id = world.begin();
         world.stage_write(&id, format!("{id}-f"), "f").stage_write(&id, format!("{id}-g"), "g");
-        world.call(["commit", &id, &format!("{id}-f")]).run().ok();
+        assert_eq!(world.commit_half(&id, &[&format!("{id}-f")], false), 0);
         id
     };
     let (back, given_up, forced) = (two(), two(), two());
@@ -781,7 +820,7 @@ fn status_tells_how_things_stand_and_which_prune_helps() {
 fn the_log_tells_what_was_done_also_of_sessions_that_are_gone() {
     let world = World::new();
     assert_snapshot!(on_stderr(&world.recant("log"), 0), @r#"
-    recant: nothing was done yet
+    recant: nothing was done in this project yet; recant log --all is of all
     "#);
     let id = world.begin();
     world.stage_write(&id, "f", "x");
@@ -884,7 +923,7 @@ fn two_originals_of_one_content_that_are_committed_one_after_the_other_are_both_
     let id = world.begin();
     world.stage_write(&id, "a", "1").stage_write(&id, "b", "2");
     for name in ["a", "b"] {
-        world.recant(&format!("commit {id} {name}")).ok();
+        assert_eq!(world.commit_half(&id, &[name], false), 0);
         world.recant(&format!("checkpoint verify {id}")).ok();
     }
     world.recant(&format!("rollback {id}")).ok();
@@ -921,7 +960,9 @@ fn how_much_a_session_holds_follows_what_lies_in_it() {
     world.write("a", vec![1; 100_000]).write("b", "old");
     let id = world.begin();
     world.stage_write(&id, "a", "new a").stage_write(&id, "b", "new");
-    for (words, held) in [("commit ID b", 5), ("commit ID a", 0), ("rollback ID b", 3), ("rollback ID", 8), ("redo ID", 0)] {
+    assert_eq!(world.commit_half(&id, &["b"], false), 0);
+    assert_eq!(bytes("held_bytes"), 5);
+    for (words, held) in [("commit ID", 0), ("rollback ID b", 3), ("rollback ID", 8), ("redo ID", 0)] {
         world.recant(&words.replace("ID", &id)).ok();
         assert_eq!(bytes("held_bytes"), held, "{words}");
     }
@@ -1010,13 +1051,13 @@ fn a_thousand_changes_with_long_paths_are_told_in_thirty_lines_of_eighty_columns
     }
     let tail = &id[16..];
     for (words, more, whole) in [
-        ("show ID", format!("… and 985 more: recant show {tail} --all"), 1005),
-        ("diff ID --stat", format!(" … and 985 more: recant diff {tail} --stat --all"), 1005),
+        ("show ID", format!("… and 985 more: recant show {tail} -v"), 1005),
+        ("diff ID --stat", format!(" … and 985 more: recant diff {tail} --stat -v"), 1005),
     ] {
         let said = world.recant(&words.replace("ID", &id)).ok();
         assert!(said.stdout().lines().any(|line| line == more), "{words}: {more}: {said}");
-        let said = world.recant(&format!("{words} --all").replace("ID", &id)).ok();
-        assert!(said.stdout().lines().count() >= whole && !said.stdout().contains("more:"), "{words} --all");
+        let said = world.recant(&format!("{words} -v").replace("ID", &id)).ok();
+        assert!(said.stdout().lines().count() >= whole && !said.stdout().contains("more:"), "{words} -v");
         let changes =
             world.recant(&format!("{words} --json").replace("ID", &id)).ok().json()["changes"].as_array().unwrap().len();
         assert_eq!(changes, 1005, "{words} --json");
@@ -1032,7 +1073,7 @@ fn show_of_a_partial_session_lists_the_side_of_the_fewer_first_and_counts_both()
     let id = world.begin();
     let staged: Vec<String> = (0..30).map(|n| format!("write {n:02} x")).collect();
     world.stage(&id, staged.iter().map(String::as_str));
-    world.call(["commit", &id, "17", "29"]).run().ok();
+    assert_eq!(world.commit_half(&id, &["17", "29"], false), 0);
     let said = world.call(["show", &id]).run().ok();
     let text = said.stdout();
     assert!(text.contains("status      partial: 2 of 30 changes committed, 28 still held\n"), "{said}");
@@ -1139,7 +1180,7 @@ fn list_takes_a_status_a_time_a_path_and_a_number() {
     let said = world.recant("list --status pending --limit 1").ok();
     assert!(said.stdout().ends_with("… and 22 more: recant list --status pending --limit 0\n"), "{said}");
     assert_eq!(world.recant("list --limit 0").ok().stdout().lines().count(), 26);
-    for wrong in ["--status done", "--since yesterday", "--here --all", "--limit x"] {
+    for wrong in ["--status done", "--since yesterday", "--limit x"] {
         world.recant(&format!("list {wrong}")).with(2);
     }
 }
@@ -1155,7 +1196,7 @@ fn discard_takes_several_sessions_all_of_them_or_none() {
         assert_eq!((world.status(&held[0]), world.status(&held[1])), ("pending".into(), "pending".into()), "{wrong}");
     }
     let said = world.call(["discard", &held[0], &held[1], &held[0]]).run().ok();
-    assert_eq!(said.masked_err(), "recant: 2 sessions discarded: 2 changes, 6 B\n");
+    assert!(said.masked_err().starts_with("recant: 2 sessions discarded: 2 changes, 6 B\n"), "{said}");
     let told = world.call(["discard", &held[0], &held[2], "--json"]).run().ok().json();
     assert_eq!((&told["discarded"][0]["session"], &told["skipped"][0]["session"]), (&(*held[2]).into(), &(*held[0]).into()));
     assert!(held.iter().all(|id| world.status(id) == "discarded"));
@@ -1330,7 +1371,7 @@ fn the_log_and_the_lists_of_snapshots_and_checkpoints_fit_eighty_columns_and_twe
         world.call(["snapshot", "create", "snap", "-m", message, "--label", "a-label-of-some-length"]).run().ok();
     }
     for (words, more, whole) in [
-        ("log", "… and 5 more: recant log --all", "log --all"),
+        ("log", "… and 5 more: recant log -v", "log -v"),
         ("checkpoint list", "… and 5 more: recant checkpoint list -v", "checkpoint list -v"),
         ("snapshot list --dir snap", "… and 5 more: recant snapshot list --dir ", "snapshot list --dir snap -v"),
     ] {

@@ -153,7 +153,8 @@ fn staging_a_file_syncs_its_content_the_line_and_the_header_once_with_their_dire
     let id = world.begin();
     let steps = steps_of(|| world.call(["session", "write", &id, "f"]).stdin("x"));
     // S2: all of it is durable before the header that counts it has its name.
-    let named = steps.iter().position(|step| step.starts_with("renameat ")).expect("the header's name");
+    let is_header = |step: &String| step.starts_with("renameat ") && step.ends_with("session.json");
+    let named = steps.iter().position(is_header).expect("the header's name");
     let syncs = |steps: &[String]| steps.iter().filter(|step| step.contains("sync")).count();
     assert_eq!((syncs(&steps[..named]), syncs(&steps[named..])), (4, 1), "{steps:?}");
     let held = world.recant("list --json").ok().json()["sessions"][0]["held_bytes"].clone();
@@ -387,8 +388,9 @@ fn what_cannot_be_staged_says_why() {
             nothing was changed
     "#);
     assert_snapshot!(on_stderr(&world.call(["session", "chmod", &id, "9", "f"]).run(), 2), @r#"
-    recant: invalid value '9' for '<MODE>': permission bits are octal, 0 to 7777, as in 0644
-            recant session chmod --help shows what it takes
+    error: invalid value '9' for '<MODE>': permission bits are octal, 0 to 7777, as in 0644
+
+    For more information, try '--help'.
     "#);
     assert_snapshot!(on_stderr(&world.call(["session", "write", &id, "f/below"]).run(), 1), @r#"
     recant: cannot write /world/tree/f: it is not a directory
@@ -399,8 +401,9 @@ fn what_cannot_be_staged_says_why() {
             nothing was changed
     "#);
     assert_snapshot!(on_stderr(&world.call(["session", "delete", &id, ""]).run(), 2), @r#"
-    recant: a value is required for '<PATH>' but none was supplied
-            recant session delete --help shows what it takes
+    error: a value is required for '<PATH>' but none was supplied
+
+    For more information, try '--help'.
     "#);
     world.stage(&id, ["write f y"]).call(["commit", &id]).run().ok();
     assert_snapshot!(on_stderr(&world.call(["session", "write", &id, "g"]).run(), 1), @r#"

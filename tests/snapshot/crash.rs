@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::common::sweep::{self, Came, Sweep, steps_of};
-use crate::common::{self, Call, Manifest, Said, World};
-use crate::{number, numbers, series, sessions, until};
+use crate::common::{self, Call, Manifest, Said, World, until};
+use crate::{number, numbers, series, sessions};
 
 /// A directory, its snapshots, and the state that each of them is of.
 struct Scene {

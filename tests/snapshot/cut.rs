@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 
 use crate::common::sweep::{Came, Sweep, steps_of};
-use crate::common::{self, Call, Manifest, World};
+use crate::common::{self, Call, Manifest, World, until};
 use crate::desk::Desk;
 use crate::run::world_with;
-use crate::{confined, mounts, series, sessions as directories_of_sessions, until, whos};
+use crate::{confined, mounts, series, sessions as directories_of_sessions, whos};
 use serde_json::Value;
 
 /// A world with a tree to change; `None` where nothing can be confined, which is said.

@@ -25,7 +25,7 @@ mod run;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{Said, World};
 
@@ -64,14 +64,6 @@ fn blob(world: &World) -> PathBuf {
 /// Directories of sessions, the hidden ones included.
 fn sessions(world: &World) -> usize {
     std::fs::read_dir(world.store().join("sessions")).expect("a directory").count()
-}
-
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "{what}: not within 30 s");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Until the times that are there now are older than the clock's granularity, so that they prove something.

@@ -360,7 +360,4 @@ fn a_name_that_goes_where_another_stays_is_joined_again_and_what_was_written_mea
     world.write("a", "2");
     let said = restore(&world, "0").ok();
     assert!(!said.stderr().contains("another name"), "all of them went: {said}");
-    world.write("a", "3");
-    let said = restore(&world, "0 a --no-backup").ok();
-    assert!(!said.stderr().contains("another name"), "there is no backup: {said}");
 }

@@ -24,7 +24,6 @@ impl Command {
         Self { agent, program: None }
     }
 
-    /// The program.
     pub fn program(&self) -> &str {
         self.program.as_deref().unwrap_or(NAME)
     }

@@ -6,7 +6,6 @@ use std::ops::Range;
 /// A text with something added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// The text.
     pub after: String,
     /// The bytes of it that were added, in order: without them it is the text as it was.
     pub added: Vec<Range<usize>>,
@@ -66,12 +65,10 @@ pub fn cut(text: &str, mut ranges: Vec<Range<usize>>) -> Option<String> {
 pub struct Wrong {
     /// The line, from 1; 0 if it is about the whole text.
     pub line: usize,
-    /// The reason.
     pub why: String,
 }
 
 impl Wrong {
-    /// About the place at an offset.
     pub fn at(text: &str, offset: usize, why: impl Into<String>) -> Self {
         Self { line: line_of(text, offset), why: why.into() }
     }
@@ -86,7 +83,6 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// The line of an offset, from 1.
 pub fn line_of(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }

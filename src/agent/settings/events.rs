@@ -5,7 +5,6 @@ use super::super::known::Agent;
 
 /// An event, and how its hook is written.
 pub struct Event {
-    /// The agent's own name.
     pub name: &'static str,
     /// True if a matcher for all tools stands with it. Others know it by having none.
     pub matches_all: bool,

@@ -7,7 +7,6 @@ pub enum Form {
     Groups,
     /// JSON: a list of hooks for each event.
     Flat,
-    /// TOML, with matchers.
     Toml,
     /// A program in a file of its own.
     Program,

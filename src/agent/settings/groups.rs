@@ -43,7 +43,6 @@ fn entry(agent: Agent, form: Form, event: &Event, command: &Command) -> Node {
     Node::Line(matcher.into_iter().chain([("hooks", Node::Row(vec![hook]))]).collect())
 }
 
-/// The object of all events.
 pub fn hooks(agent: Agent, form: Form, command: &Command) -> Node {
     Node::Block(entries(agent, form, command).into_iter().map(|(name, entry)| (name, Node::Column(vec![entry]))).collect())
 }

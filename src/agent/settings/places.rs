@@ -1,12 +1,14 @@
 //! The places of agents' settings.
 
+use serde::Serialize;
+
 use super::super::known::Agent;
 use super::form::Form;
 use super::toml;
 use crate::fs::path::AbsPath;
 
-/// Whose settings they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Scope {
     /// One user's, for all projects.
     User,
@@ -15,10 +17,13 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Both.
     pub const BOTH: [Self; 2] = [Self::User, Self::Project];
 
-    /// The word for it in JSON, and as an option.
+    /// The option for it, behind a verb's other words.
+    pub fn option(self) -> &'static str {
+        if self == Self::Project { " --project" } else { "" }
+    }
+
     pub fn word(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -32,15 +37,12 @@ impl Scope {
 pub struct Place {
     /// The file; it need not exist.
     pub path: AbsPath,
-    /// The form of hooks in it.
     pub form: Form,
 }
 
 /// The facts that the places follow from.
 pub struct Surroundings<'a> {
-    /// The home directory.
     pub home: AbsPath,
-    /// The project.
     pub project: AbsPath,
     /// The value of an environment variable, if it is an absolute path.
     pub directory: &'a dyn Fn(&str) -> Option<AbsPath>,
@@ -86,7 +88,6 @@ impl Surroundings<'_> {
     }
 }
 
-/// A path below a directory.
 pub fn below(directory: &AbsPath, name: &str) -> AbsPath {
     name.split('/').fold(directory.clone(), |path, part| path.join(part.as_bytes()).expect("a name of this file is a name"))
 }

@@ -11,7 +11,6 @@ const PI: &str = include_str!("../plugins/pi.ts");
 /// The line of a plugin that names the program, up to its value.
 const NAMES: &str = "const RECANT = ";
 
-/// The plugin.
 pub fn text(agent: Agent, command: &Command) -> String {
     let plain = if agent == Agent::Pi { PI } else { OPENCODE };
     plain.replacen(&format!("{NAMES}\"recant\""), &format!("{NAMES}{}", quoted(command.program())), 1)

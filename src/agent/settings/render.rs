@@ -5,15 +5,12 @@ use serde_json::{Map, Value};
 /// A value to be written.
 #[derive(Debug, Clone)]
 pub enum Node {
-    /// A string.
     Text(String),
-    /// A number.
     Number(u64),
     /// A list in one line.
     Row(Vec<Node>),
     /// A list with a line for each item.
     Column(Vec<Node>),
-    /// An object in one line.
     Line(Vec<(&'static str, Node)>),
     /// An object with a line for each key.
     Block(Vec<(&'static str, Node)>),
@@ -22,14 +19,12 @@ pub enum Node {
 /// The form of the text that it is written into.
 #[derive(Debug, Clone, Copy)]
 pub struct Style<'s> {
-    /// The indentation of a level.
     pub unit: &'s str,
     /// The end of a line; `None`: all in one line.
     pub newline: Option<&'s str>,
 }
 
 impl Node {
-    /// The value.
     pub fn value(&self) -> Value {
         match self {
             Self::Text(text) => text.as_str().into(),
@@ -55,7 +50,6 @@ impl Node {
         }
     }
 
-    /// TOML, in one line.
     pub fn toml(&self) -> String {
         match self {
             Self::Text(text) => quoted(text),
@@ -68,7 +62,6 @@ impl Node {
     }
 }
 
-/// A document of its own.
 pub fn whole(node: &Node) -> String {
     node.json(Style { unit: "  ", newline: Some("\n") }, "") + "\n"
 }

@@ -25,7 +25,6 @@ pub(in crate::capture) struct Below {
 /// An object below a run's upper.
 #[derive(Debug, Clone)]
 pub(in crate::capture) struct Old {
-    /// The directory that it lies in.
     pub dir: Rc<Dir>,
     pub stat: Stat,
     /// True if it lies in a sealed upper.

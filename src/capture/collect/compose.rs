@@ -21,9 +21,7 @@ use crate::tree::state::{Likeness, State};
 /// A step's changes, and the number of net changes in the session with them.
 #[derive(Debug, Default)]
 pub struct Composed {
-    /// The changes.
     pub added: Added,
-    /// The number of net changes.
     pub changes: u64,
 }
 
@@ -45,7 +43,7 @@ pub(super) fn compose(facts: &Facts<'_>, own: Changes, held_times: &HashSet<AbsP
     }
     composing.fit(&own)?;
     let Composing { net, gained, lost, .. } = composing;
-    Ok(Composed { added: Added { own, net }, changes: facts.numbers.changes + gained - lost })
+    Ok(Composed { added: Added { own, net, left: Vec::new() }, changes: facts.numbers.changes + gained - lost })
 }
 
 struct Composing<'a> {
@@ -244,7 +242,6 @@ impl Composing<'_> {
 
 /// An object of the tree.
 struct Real {
-    /// The directory that it lies in.
     dir: Dir,
     seen: Seen,
     /// True if it is the one that the session knows from before it changed it.

@@ -28,7 +28,8 @@ impl Found<'_> {
         let sealed = self.facts.sealed.below(self.facts.held, place, self.facts.route)?;
         let mut after = self.upper_state(look::seen(at, &new).at("look at the upper of", path)?.state);
         let root = Dir::open("/".as_ref())?;
-        let (old, is_held) = match sealed.into_iter().next() {
+        let held = sealed.into_iter().find(|dir| dir.at(name).stat().is_ok_and(|stat| stat.is_some()));
+        let (old, is_held) = match held {
             Some(sealed) => (Some(sealed), true),
             None => match root.open_across(&directory[1..]) {
                 Err(error) if error.leads_nowhere() => (None, false),

@@ -3,8 +3,6 @@
 use std::io;
 use std::rc::Rc;
 
-use serde_json::Map;
-
 use super::below::{Below, HELD, Old};
 use super::facts::full_path;
 use super::foreign::{Gone, marks_of};
@@ -37,7 +35,6 @@ fn has_gone(at: Entry<'_>, old: &Stat) -> bool {
 /// The parts of the upper that hide the real object of a name that the upper does not have.
 #[derive(Clone, Copy)]
 pub(super) struct Hiding {
-    /// The name's own whiteout.
     pub whiteout: Option<Stat>,
     /// The opaque directory that it lies in, or under.
     pub above: Option<Stat>,
@@ -55,7 +52,6 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// Compares the captured directory itself.
     pub(super) fn top(&mut self, place: &Place, upper: &Dir, tops: &Below) -> Result<(), Error> {
         let Some((old, is_held)) = tops.top() else { return Ok(()) };
         let path = &place.path;
@@ -414,7 +410,6 @@ impl Found<'_> {
         Ok(if old.is_held { before } else { with_hash(before, at)? })
     }
 
-    /// The state of an object below.
     pub(super) fn old_state(&self, path: &AbsPath, at: Entry<'_>, old: &Old) -> Result<Seen, Error> {
         match old.is_held {
             true => self.held_state(path, look::seen(at, &old.stat).at("look at the sealed upper of", path)?, &old.stat),
@@ -443,7 +438,7 @@ pub(super) fn is_equal(before: &State, after: &State) -> bool {
 pub(super) fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>, marks: Marks, is_held: bool) -> Change {
     let (object, print) = before.map_or((None, None), |seen| (Some(seen.state), Some(seen.print)));
     let (print, from) = if is_held { (None, Some(HELD)) } else { (print, None) };
-    Change { n: 0, path: path.clone(), before: Before { object, print }, after, marks, step: None, from, extra: Map::new() }
+    Change { n: 0, path: path.clone(), before: Before { object, print }, after, marks, step: None, from }
 }
 
 /// Adds the content's hash where the fingerprint proves nothing: its ctime is too young, or the file lies on overlayfs, where any change of

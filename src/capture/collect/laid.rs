@@ -10,7 +10,6 @@ use crate::tree::state::Meta;
 
 /// An upper that was found.
 pub(super) struct LaidUpper {
-    /// The directory that it covers.
     pub path: AbsPath,
     /// Its path below the session's `held` directory.
     pub upper: Vec<u8>,

@@ -166,7 +166,6 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
     Ok(found)
 }
 
-/// The results so far.
 struct Found<'a> {
     facts: &'a Facts<'a>,
     fs: &'a Fs,
@@ -178,7 +177,6 @@ struct Found<'a> {
     groups: HashMap<(Dev, u64), Vec<Linked>>,
     /// Copied-up objects whose original is gone: see [`Found::mark_removed`].
     gone: Vec<Gone>,
-    /// See [`Collected::needless`].
     needless: Vec<AbsPath>,
     /// The directories whose time before is that of a sealed upper.
     held_times: HashSet<AbsPath>,

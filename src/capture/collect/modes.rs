@@ -21,7 +21,6 @@ use crate::fs::dir::{Dir, Sort, Stat};
 pub(super) struct Modes<'a> {
     fs: &'a Fs,
     held: &'a Dir,
-    /// The names of the run's uppers.
     uppers: Vec<Vec<u8>>,
     /// The modes that commands left: an object has one mode under all its names.
     left: HashMap<(Dev, u64), u32>,
@@ -56,7 +55,6 @@ impl<'a> Modes<'a> {
         Ok(Stat { mode: self.as_left(&stat), ..stat })
     }
 
-    /// The mode that the command left.
     pub fn as_left(&self, stat: &Stat) -> u32 {
         self.left.get(&(stat.dev, stat.ino)).copied().unwrap_or(stat.mode)
     }

@@ -62,7 +62,6 @@ impl Found<'_> {
         state
     }
 
-    /// Reads the state of a real object.
     pub(super) fn real(&self, at: Entry<'_>, stat: &Stat) -> Result<Seen, IoError> {
         match look::seen(at, stat) {
             // The xattrs of a file that its owner may not read, and that we may not chmod.

@@ -43,7 +43,6 @@ struct Name {
 const OPEN_LEVELS: usize = 64;
 
 impl Found<'_> {
-    /// Reads one place.
     pub(super) fn place(&mut self, place: &Place, upper: &Rc<Dir>, tops: &Below) -> Result<(), Error> {
         self.top(place, upper, tops)?;
         let mut path = Vec::new();

@@ -17,7 +17,6 @@ use crate::fs::path::AbsPath;
 
 /// The reasons why the namespace could not be built.
 pub(in crate::capture) enum Unbuilt {
-    /// A call failed.
     Call(IoError),
     /// The mounts differ from the plan.
     NotAsPlanned(AbsPath, String),

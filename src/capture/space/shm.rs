@@ -49,7 +49,6 @@ pub(in crate::capture) fn part(kept: &[AbsPath], ids: &Ids, recant: &UnixStream)
     Ok(())
 }
 
-/// Mounts it, empty.
 pub(super) fn mount_shm() -> Result<(), IoError> {
     mount_tmpfs(SHM, "mode=1777", MountFlags::NOSUID | MountFlags::NODEV)
 }

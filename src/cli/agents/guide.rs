@@ -6,7 +6,6 @@ use crate::cli::{Call, Ended};
 /// At most 25 lines: each of them costs an agent in each of its turns.
 const GUIDE: &str = include_str!("guide.md");
 
-/// Prints it.
 pub fn guide(call: &Call) -> Result<Ended, Problem> {
     if call.out.is_text() {
         call.out.bytes(GUIDE.as_bytes());

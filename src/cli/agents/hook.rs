@@ -36,7 +36,6 @@ const BUDGET: Duration = Duration::from_secs(5);
 /// The most characters of a prompt that are kept.
 const PROMPT: usize = 200;
 
-/// Takes an event.
 pub fn hook(call: &Call, args: &Hook) -> Result<Ended, Problem> {
     if args.take.is_some() {
         return take::take(call, args);
@@ -87,7 +86,6 @@ fn record(call: &Call, file: &Path, text: &[u8]) -> Result<(), Problem> {
     Ok(call.fs.write(&open, &[text, end].concat(), at).map_err(Error::from)?)
 }
 
-/// Notes that the hook fires.
 fn note_seen(call: &Call, agent: Agent, event: &Event, time: Time, error: Option<&Problem>) -> Result<(), Problem> {
     let directory = event.cwd.as_deref().and_then(|cwd| absolute(cwd).ok()).or_else(|| absolute(Path::new(".")).ok());
     let Some(directory) = directory else { return Ok(()) };
@@ -267,7 +265,6 @@ impl Reacting<'_> {
         Pointer::read(&store.dir, self.agent.word(), &self.event.session)
     }
 
-    /// Ends the present turn.
     fn end(&self, longest: Duration) -> Result<Option<String>, Problem> {
         if let Some((turns, turn)) = self.present()?
             && (turn.ended.is_none() || !turn.is_settled)

@@ -33,7 +33,6 @@ use crate::session::store::Store;
 use crate::tree::hash::Hash;
 use crate::tree::state::State;
 
-/// `{"schema":2,"verb":…,"agent":…,"scope":…,"dry_run":…,"session":…,"files":[{"path":…,"link":…,"change":…}]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     verb: &'static str,
@@ -62,7 +61,6 @@ struct Change {
     before: Option<Hash>,
     /// The text; `None`: the file goes.
     after: Option<String>,
-    /// The receipt of an installation.
     receipt: Option<Receipt>,
     /// Directories that go with it, if nothing else is in them: the deepest first.
     directories: Vec<AbsPath>,
@@ -78,12 +76,10 @@ impl Change {
     }
 }
 
-/// A call.
 struct Asked<'a> {
     call: &'a Call,
     agent: Agent,
     scope: Scope,
-    /// `install` or `uninstall`.
     verb: &'static str,
     dry_run: bool,
 }
@@ -94,10 +90,8 @@ impl<'a> Asked<'a> {
         Self { call, agent: args.agent, scope, verb, dry_run: args.dry_run }
     }
 
-    /// The words of the call.
     fn words(&self) -> String {
-        let project = if self.scope == Scope::Project { " --project" } else { "" };
-        format!("agent {} {}{project}", self.verb, self.agent.word())
+        format!("agent {} {}{}", self.verb, self.agent.word(), self.scope.option())
     }
 }
 
@@ -259,7 +253,7 @@ fn say_other(asked: &Asked<'_>) {
     let other = if asked.scope == Scope::Project { Scope::User } else { Scope::Project };
     let Ok(files) = surroundings().and_then(|around| files(&around, asked.agent, other)) else { return };
     if let Some(file) = files.iter().find(|file| !file.hooks.is_empty()) {
-        let remove = command(format_args!("agent uninstall {} --{}", asked.agent.word(), other.word()));
+        let remove = command(format_args!("agent uninstall {}{}", asked.agent.word(), other.option()));
         asked.call.out.note(format_args!("{remove} removes those in {}", asked.call.out.shown(&file.named)));
     }
 }
@@ -274,7 +268,7 @@ fn carry_out(asked: &Asked<'_>, changes: Vec<Change>, question: &str) -> Result<
     if !dry_run {
         call.prepare_to_change(store)?;
     }
-    let own = store.begin_own(&call.fs, None, asked.words())?;
+    let own = store.begin_own(&call.fs, asked.words())?;
     let mut session = filled(call, store, own, |session| fill(call, store, session, &changes))?;
     let shown = show(call, &session);
     if dry_run || shown.is_err() {
@@ -325,7 +319,6 @@ fn unasked(asked: &Asked<'_>) -> Result<(), Problem> {
     Err(problem.remedy(format!("{shows} shows the edit; {goes} asks nothing")))
 }
 
-/// Stages the edit.
 fn fill(call: &Call, store: &Store, session: &mut Locked, changes: &[Change]) -> Result<(), Error> {
     let mut desk = Desk::open(&call.fs, store, session, true)?;
     let root = Path::new("/");
@@ -365,7 +358,6 @@ fn fill(call: &Call, store: &Store, session: &mut Locked, changes: &[Change]) ->
     }
 }
 
-/// Prints the edit as a patch.
 fn show(call: &Call, session: &Locked) -> Result<(), Problem> {
     if !call.out.is_text() {
         return Ok(());

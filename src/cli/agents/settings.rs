@@ -19,17 +19,14 @@ use crate::tree::project::project_of;
 /// The most bytes of a file of settings that are read.
 const LIMIT: u64 = 16 << 20;
 
-/// A file of settings.
 pub struct File {
     /// The path as the agent finds it.
     pub named: AbsPath,
     /// The path without links: that of the file itself.
     pub path: AbsPath,
-    /// The form of hooks in it.
     pub form: Form,
     /// Its text; `None` if there is none.
     pub text: Option<String>,
-    /// The hooks of recant in it.
     pub hooks: Vec<Found>,
 }
 

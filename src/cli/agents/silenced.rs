@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::settings::read;
 use crate::agent::known::Agent;
-use crate::agent::settings::places::{Surroundings, below};
+use crate::agent::settings::places::{Scope, Surroundings, below};
 use crate::agent::settings::value;
 use crate::fs::path::AbsPath;
 
@@ -13,7 +13,7 @@ const MANAGED: &str = "/etc/claude-code";
 const SYSTEM: &str = "/etc/gemini-cli/settings.json";
 
 /// The reasons. `scopes`: where its hooks stand.
-pub fn silenced(around: &Surroundings<'_>, agent: Agent, scopes: &[&str]) -> Vec<String> {
+pub fn silenced(around: &Surroundings<'_>, agent: Agent, scopes: &[Scope]) -> Vec<String> {
     match agent {
         Agent::Claude => of_claude(around),
         Agent::Codex => of_codex(around),
@@ -62,7 +62,7 @@ fn of_codex(around: &Surroundings<'_>) -> Vec<String> {
     keys.map(|key| format!("features.{key} in {path} switches all hooks off")).collect()
 }
 
-fn of_gemini(around: &Surroundings<'_>, scopes: &[&str]) -> Vec<String> {
+fn of_gemini(around: &Surroundings<'_>, scopes: &[Scope]) -> Vec<String> {
     let home = around.home_of(Agent::Gemini);
     let user = below(&home, "settings.json");
     let system = (around.directory)("GEMINI_CLI_SYSTEM_SETTINGS_PATH").or_else(|| AbsPath::parse(SYSTEM).ok());
@@ -78,7 +78,7 @@ fn of_gemini(around: &Surroundings<'_>, scopes: &[&str]) -> Vec<String> {
         }
     }
     // Folders are trusted only where that is asked for, and of one's own settings nothing depends on it.
-    if !scopes.contains(&"user") && all.iter().any(|path| value_of(path)["security"]["folderTrust"]["enabled"] == true) {
+    if !scopes.contains(&Scope::User) && all.iter().any(|path| value_of(path)["security"]["folderTrust"]["enabled"] == true) {
         let trusted =
             (around.directory)("GEMINI_CLI_TRUSTED_FOLDERS_PATH").unwrap_or_else(|| below(&home, "trustedFolders.json"));
         let is_trusted =

@@ -27,7 +27,6 @@ use crate::snapshot::{place, whole};
 /// The limit of time for a program that is asked.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// `{"schema":2,"agents":[…],"not_covered":[…]}`.
 #[derive(Serialize)]
 struct Status<'a> {
     agents: Vec<Judged<'a>>,
@@ -49,11 +48,9 @@ struct Judged<'a> {
 struct Known {
     agent: Agent,
     name: &'static str,
-    /// Its program, if it is in PATH.
     program: Option<PathBuf>,
     version: Option<String>,
     hooks: Vec<Hooks>,
-    /// The last event that came.
     last: Option<Seen>,
     /// Files that cannot be read or parsed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -63,9 +60,8 @@ struct Known {
 /// Recant's hooks in a file.
 #[derive(Serialize)]
 struct Hooks {
-    scope: &'static str,
+    scope: Scope,
     path: AbsPath,
-    /// The program that they call.
     calls: String,
     /// True if they are what this recant would install.
     complete: bool,
@@ -108,7 +104,6 @@ pub fn closed_places(call: &Call) -> Result<Vec<String>, Problem> {
 
 const UNSEEN: &str = "no event was ever seen";
 
-/// Tells if hooks fire.
 pub fn status(call: &Call, args: &AgentStatus) -> Result<Ended, Problem> {
     let asked: Vec<Agent> = match args.agent {
         Some(agent) => vec![agent],
@@ -155,7 +150,7 @@ fn say(call: &Call, Judged { known, fires, problems }: &Judged<'_>) {
         None => line("program", &format!("{} is not in PATH", known.agent.word())),
     }
     for hooks in &known.hooks {
-        line("hooks", &format!("{} ({})", out.shown(&hooks.path), hooks.scope));
+        line("hooks", &format!("{} ({})", out.shown(&hooks.path), hooks.scope.word()));
         line("calls", &hooks.calls);
     }
     match &known.last {
@@ -213,13 +208,13 @@ impl Hooks {
         let command = if calls.starts_with('/') { Command::of_path(agent, &calls) } else { Command::bare(agent) };
         let text = file.text.as_deref()?;
         let complete = settings::is_installed(agent, file.form, text, &command).unwrap_or(false);
-        Some(Self { scope: scope.word(), path: file.named.clone(), calls, complete })
+        Some(Self { scope, path: file.named.clone(), calls, complete })
     }
 
     /// Why these hooks do not call this recant.
     fn problem(&self, agent: Agent) -> Option<String> {
         let found = if self.calls.starts_with('/') { Some(PathBuf::from(&self.calls)) } else { programs::find(&self.calls) };
-        let again = command(format_args!("agent install {} --{}", agent.word(), self.scope));
+        let again = command(format_args!("agent install {}{}", agent.word(), self.scope.option()));
         let real = |path: &Path| path.canonicalize().ok();
         match found {
             None => Some(format!("{} is not in PATH: the hooks of {} call nothing", self.calls, self.path)),
@@ -238,7 +233,6 @@ impl Hooks {
 
 /// The state of an agent's hooks, as `doctor` has it.
 pub enum Glance {
-    /// They fire.
     Fires,
     /// They are not installed.
     NotInstalled,
@@ -304,7 +298,7 @@ fn problems(around: &Surroundings<'_>, known: &Known, ask: Ask) -> (Vec<String>,
         stops.extend(untrusted(program, &around.project));
     }
     if known.hooks.len() > 1 {
-        let remove = command(format_args!("agent uninstall {} --user", agent.word()));
+        let remove = command(format_args!("agent uninstall {}", agent.word()));
         notes.push(format!("each event comes once for each file: {remove} removes your own, where the project's are enough"));
     }
     match &known.last {
@@ -324,7 +318,7 @@ const CLAUDE_WITH_ARGS: [u64; 3] = [2, 1, 139];
 fn too_old(known: &Known) -> Option<String> {
     let version = known.version.as_deref().filter(|_| known.agent == Agent::Claude)?;
     let numbers: Vec<u64> = version.split('.').map_while(|part| part.parse().ok()).collect();
-    let is_used = known.hooks.iter().any(|hooks| hooks.scope == "user");
+    let is_used = known.hooks.iter().any(|hooks| hooks.scope == Scope::User);
     let why = || format!("Claude Code {version} starts hooks without their arguments: update it to 2.1.139 or newer");
     (is_used && numbers.len() == 3 && numbers[..] < CLAUDE_WITH_ARGS[..]).then(why)
 }

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
@@ -13,10 +14,11 @@ use crate::agent::look::Look;
 use crate::agent::turn::{Head, Line, Turn, Wrote, mark};
 use crate::agent::turns::Turns;
 use crate::cli::args::{Hook, Take};
+use crate::cli::place::own_program;
 use crate::cli::problem::Problem;
 use crate::cli::snapshot::{home, needed};
 use crate::cli::{Call, Ended};
-use crate::error::{At, Error, Kind};
+use crate::error::{Error, Kind};
 use crate::fs::path::AbsPath;
 use crate::session::store::Store;
 use crate::snapshot::create::{Asked, Made, create_seen};
@@ -37,14 +39,13 @@ impl Taking {
     /// # Errors
     /// It cannot be started.
     pub fn start(call: &Call, agent: Agent, what: Take, directory: &AbsPath, turn: u64) -> Result<Self, Problem> {
-        let program = std::env::current_exe().at("find the program of", "this process").map_err(Error::from)?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(own_program()?);
         command.arg("--store").arg(call.store_path()?.as_path()).args(["hook", agent.word(), "--take", what.word(), "--turn"]);
         command.arg(turn.to_string()).arg("--dir").arg(directory.as_path());
         use std::os::unix::process::CommandExt;
         command.process_group(0).current_dir("/");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        Ok(Self(command.spawn().at("start", "recant hook --take").map_err(Error::from)?))
+        Ok(Self(command.spawn().context("cannot start recant hook --take")?))
     }
 
     /// Waits for its end, or as long as that. True if it has ended.
@@ -81,7 +82,6 @@ pub fn is_taken(turns: &Turns, n: u64, longest: Duration) -> Result<bool, Error>
     Ok(false)
 }
 
-/// Is that process.
 pub fn take(call: &Call, args: &Hook) -> Result<Ended, Problem> {
     let (Some(what), Some(directory)) = (args.take, &args.dir) else { return Ok(Ended::Done) };
     let directory = crate::cli::place::absolute(directory)?;
@@ -238,7 +238,7 @@ pub fn rules(call: &Call) -> Source {
 
 fn cover(call: &Call) -> Rules {
     let cover = Cover { byproducts: call.config.agent_byproducts.value.clone(), ..Cover::default() };
-    Rules { cover: Some(cover), vcs: Some(Vcs::Left), ..Rules::default() }
+    Rules { cover: Some(cover), vcs: Vcs::Left, ..Rules::default() }
 }
 
 /// Those of a session that goes on: what its turns did to files of rules counts from the agent's next session on.

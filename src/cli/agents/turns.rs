@@ -37,11 +37,8 @@ use crate::tree::time;
 
 /// The turns of the project that a call is made in.
 pub struct Here<'c> {
-    /// The store.
     pub store: &'c Store,
-    /// The project.
     pub directory: AbsPath,
-    /// The project's turns.
     pub turns: turns::Turns,
 }
 
@@ -238,7 +235,6 @@ struct Row<'a> {
     not_covered: usize,
     covered: bool,
     ended: bool,
-    /// The session that took it back.
     #[serde(skip_serializing_if = "Option::is_none")]
     undone: Option<&'a Id>,
     /// True if that took a part of it back.
@@ -246,7 +242,6 @@ struct Row<'a> {
     partly: bool,
 }
 
-/// `{"schema":2,"directory":…,"turns":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     directory: &'a AbsPath,
@@ -292,7 +287,6 @@ fn print_brief(call: &Call, args: &args::Turns, directory: &AbsPath, rows: &[Row
     brief::print(call, &list, args.page.after.as_deref(), &Brief { directory, agent }, |i| brief::Place::Number(rows[i].n), row)
 }
 
-/// Lists the turns.
 pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Problem> {
     let here = Here::find(call)?;
     let mut turns = here.all()?;
@@ -318,7 +312,7 @@ pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Problem> {
         print_brief(call, args, &here.directory, &rows)?;
     } else if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
-        print(call, args, &rows);
+        print(call, &rows);
     } else {
         call.out.document(&Whole { directory: &here.directory, turns: &rows });
         brief::offer(call, "agent turns --brief");
@@ -326,12 +320,12 @@ pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Problem> {
     Ok(Ended::Done)
 }
 
-fn print(call: &Call, args: &args::Turns, rows: &[Row<'_>]) {
+fn print(call: &Call, rows: &[Row<'_>]) {
     if rows.is_empty() {
         call.out.note("there are no turns");
         return;
     }
-    let (first, more) = cut(rows.len(), call.out.limit(args.all));
+    let (first, more) = cut(rows.len(), call.out.limit());
     let state = |row: &Row<'_>| match row.undone {
         Some(id) if row.partly => format!("undone in part by {}", id.tail()),
         Some(id) => format!("undone by {}", id.tail()),
@@ -356,11 +350,10 @@ fn print(call: &Call, args: &args::Turns, rows: &[Row<'_>]) {
     use Side::{Left, Right};
     text::table([Right, Left, Left, Right, Left, Left], &lines).for_each(|line| call.out.line(line));
     if more > 0 {
-        call.out.line(text::more(more, &command("agent turns --all")));
+        call.out.line(text::more(more, &command("agent turns -v")));
     }
 }
 
-/// Shows what a turn changed.
 pub fn diff(call: &Call, args: TurnDiff) -> Result<Ended, Problem> {
     let here = Here::find(call)?;
     let turns = here.all()?;
@@ -452,7 +445,6 @@ fn say_uncovered(call: &Call, turn: &Turn) {
     }
 }
 
-/// Says which turn is shown.
 fn say_which(call: &Call, turn: &Turn) {
     let which = format!("this is turn {} of {}: ", turn.head.n, turn.head.agent.word());
     // With "recant: " it is one line of 80 columns.
@@ -460,7 +452,6 @@ fn say_which(call: &Call, turn: &Turn) {
     call.out.note(format_args!("{which}{prompt}"));
 }
 
-/// Says what took it back.
 fn say_undone(call: &Call, here: &Here<'_>, turn: &Turn, turns: &[Turn]) -> Result<(), Problem> {
     let by = undone_by(here.store, turn);
     if !by.is_empty() && turn.own().next().is_some() {

@@ -17,26 +17,21 @@ use crate::tree::git_head::Head;
 /// A thing that is not covered, in JSON: docs/json.md.
 #[derive(Serialize)]
 pub struct Row {
-    /// Its path.
     pub path: AbsPath,
     /// deleted, overwritten, moved, made, entries, names, head, metadata or changed.
     pub what: &'static str,
-    /// Its new path.
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<AbsPath>,
-    /// True for a directory.
     directory: bool,
     /// Bytes of content of a file.
     size: u64,
     /// The names that came to a directory.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     made: Vec<String>,
-    /// Those that went.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gone: Vec<String>,
     /// The reason why it is not covered.
     why: &'static str,
-    /// The command that helps.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
     #[serde(skip)]
@@ -219,7 +214,7 @@ pub fn lines(rows: &[Row], all: bool) -> Vec<String> {
     let shown = if all { things.len() } else { things.len().min(MOST) };
     let mut lines: Vec<String> = things[..shown].iter().map(|row| row.text.clone()).collect();
     if let Some(more) = things.len().checked_sub(shown).filter(|more| *more > 0) {
-        lines.push(format!("{} more things that are not covered: --all names them", text::grouped(more as u64)));
+        lines.push(format!("{} more things that are not covered: -v names them", text::grouped(more as u64)));
     }
     if !byproducts.is_empty() {
         let count = text::count(byproducts.len() as u64, "file");

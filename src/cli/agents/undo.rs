@@ -27,7 +27,6 @@ use crate::snapshot::compare::Compared;
 use crate::snapshot::series::Series;
 use crate::snapshot::whole;
 
-/// `{"schema":2,"directory":…,"turns":[7,8],"dry_run":…,"session":…,"paths":[{"path":…,"done":…}],"skipped":[…],"not_covered":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     directory: &'a AbsPath,
@@ -39,7 +38,6 @@ struct Whole<'a> {
     not_covered: &'a [uncovered::Row],
 }
 
-/// Takes turns back.
 pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let here = Here::find(call)?;
     let (n, words_of_paths) = turn_and_paths(&args.of);
@@ -175,7 +173,6 @@ fn tell_running(call: &Call, here: &Here<'_>, turns: &[Turn], compared: &Compare
     Ok(())
 }
 
-/// Refuses turns whose snapshot is gone.
 fn refuse_pruned(here: &Here<'_>, series: &Series, chosen: &Chosen<'_>) -> Result<(), Problem> {
     for turn in &chosen.back {
         if let Some((n, _)) = turn.before.filter(|_| turn.covered)
@@ -205,7 +202,7 @@ fn refuse_unknown(
             }
             let path = whole(&here.directory, path)?;
             let problem = Problem::refused(format!("{path}: neither the turns nor the project has it")).path(&path);
-            Err(problem.remedy(format!("{} lists what would go back", command("agent undo --dry-run --all"))))
+            Err(problem.remedy(format!("{} lists what would go back", command("agent undo --dry-run -v"))))
         }
     }
 }
@@ -230,7 +227,7 @@ fn ask(call: &Call, turns: &[u64], rows: &[Row], kept: &[Left], not_covered: &[u
     let out = &call.out;
     rows.iter().take(LISTED).for_each(|row| out.say(format_args!("  {:<9} {}", row.done, out.shown(&row.path))));
     if let Some(more) = rows.len().checked_sub(LISTED).filter(|more| *more > 0) {
-        out.say(format_args!("  … and {} more: --dry-run --all lists them", text::grouped(more as u64)));
+        out.say(format_args!("  … and {} more: --dry-run -v lists them", text::grouped(more as u64)));
     }
     for Left { path, why } in kept.iter().take(LISTED) {
         out.say(text::filled_after("  stays   ", &format!("{}: {why}", out.shown(path)), 12));
@@ -253,7 +250,6 @@ fn words(turns: &[u64]) -> String {
     }
 }
 
-/// A report.
 struct Saying<'a> {
     call: &'a Call,
     args: &'a TurnUndo,
@@ -282,16 +278,16 @@ impl Saying<'_> {
         }
         let first = turns.first().copied().unwrap_or_default();
         let whole = match session {
-            Some(id) => command(format_args!("show {} --all", id.tail())),
-            None => command(format_args!("agent undo {first} --dry-run --all")),
+            Some(id) => command(format_args!("show {} -v", id.tail())),
+            None => command(format_args!("agent undo {first} --dry-run -v")),
         };
-        out.listing(rows.iter().map(|row| format!("{:<9} {}", row.done, out.shown(&row.path))), args.all, &whole);
-        let all = command(format_args!("agent undo {first} --dry-run --all"));
+        out.listing(rows.iter().map(|row| format!("{:<9} {}", row.done, out.shown(&row.path))), &whole);
+        let all = command(format_args!("agent undo {first} --dry-run -v"));
         let stay =
             |row: &str| if out.is_for_people() { text::filled_after("stays", row, 10) } else { format!("{:<10}{row}", "stays") };
         let left = kept.iter().map(|Left { path, why }| format!("{}: {why}", out.shown(path)));
-        out.first_of(left.map(|row| stay(&row)).collect::<Vec<_>>().into_iter(), args.all, &all);
-        uncovered::lines(not_covered, args.all).iter().for_each(|line| out.line(stay(line)));
+        out.first_of(left.map(|row| stay(&row)).collect::<Vec<_>>().into_iter(), &all);
+        uncovered::lines(not_covered, out.is_verbose()).iter().for_each(|line| out.line(stay(line)));
         let stays = (kept.len() + not_covered.len()) as u64;
         let skipped = if stays == 0 {
             String::new()

@@ -56,9 +56,6 @@ pub struct Turns {
     /// Turns of this agent alone: claude, codex, gemini, copilot, opencode or pi
     #[arg(long, value_name = "AGENT", hide_possible_values = true)]
     pub agent: Option<Agent>,
-    /// List all of them
-    #[arg(long)]
-    pub all: bool,
     /// JSON in pages.
     #[command(flatten)]
     pub page: Page,
@@ -108,9 +105,6 @@ pub struct TurnUndo {
     /// Only say what would be done
     #[arg(long)]
     pub dry_run: bool,
-    /// List every path
-    #[arg(long)]
-    pub all: bool,
 }
 
 /// `agent run`.
@@ -164,11 +158,8 @@ pub struct Install {
     /// The agent: claude, codex, gemini, copilot, opencode or pi
     #[arg(hide_possible_values = true)]
     pub agent: Agent,
-    /// In your own settings, for every project: the default
-    #[arg(long)]
-    pub user: bool,
     /// In the settings of this project, for all who work on it
-    #[arg(long, conflicts_with = "user")]
+    #[arg(long)]
     pub project: bool,
     /// Only show the edit
     #[arg(long)]

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use clap::Args;
 
 use crate::diff::picked::Picked;
+use crate::session::act::TakesBack;
 
 /// `commit`.
 #[derive(Debug, Clone, Args)]
@@ -13,11 +14,11 @@ use crate::diff::picked::Picked;
   recant commit last
   recant commit k3fa src/main.rs docs    these paths and what lies under them
   recant commit k3fa src/main.rs:2,5-7   these blocks alone (diff --blocks)
+  recant commit k3fa@7                   if it still stands at step 7
   recant commit last --patch             asked block by block
   recant commit last --merge             with what was edited there since
   recant commit last --confirm-within 5m
                                          rolled back unless confirmed
-  recant commit last --strict            a conflict in ~/.cache stops it too
 
 A path that the tree has otherwise than the session found it is a conflict:
 nothing is done, and every such path is named. --force goes on, and a rollback gives
@@ -37,21 +38,12 @@ pub struct Commit {
     /// Go on over conflicts: what is found is kept, and a rollback gives it back
     #[arg(long)]
     pub force: bool,
-    /// For a large directory that was deleted or renamed: keep all (full) or no content (partial); else checkpoint.on_limit
-    #[arg(long, value_name = "POLICY", hide_possible_values = true)]
-    pub on_limit: Option<OnLimit>,
     /// Commit what a restart of the machine may have left incomplete
     #[arg(long)]
     pub accept_unsynced: bool,
-    /// A conflict in a place of commit.minor stops the commit, like any other
-    #[arg(long)]
-    pub strict: bool,
     /// Roll it back by itself unless recant confirm comes within TIME: a number and s, m, h or d
     #[arg(long, value_name = "TIME", value_parser = within, conflicts_with = "dry_run")]
     pub confirm_within: Option<i64>,
-    /// List every path, also in crowded directories
-    #[arg(long)]
-    pub all: bool,
 }
 
 /// `confirm`.
@@ -80,12 +72,18 @@ pub struct What {
     /// Say what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// The reason, for the log; an agent that works in the session is told
+    #[arg(long, short, value_name = "REASON", value_parser = super::reason)]
+    pub message: Option<String>,
     /// The picks of a person on a screen, in place of paths
     #[arg(skip)]
     pub picked: Option<Picked>,
     /// True if recant commits the picks by itself: as a session of their own beside this one, also where they are all of it
     #[arg(skip)]
     pub beside: bool,
+    /// The act that this one takes back
+    #[arg(skip)]
+    pub takes_back: Option<TakesBack>,
 }
 
 /// `rollback`.
@@ -103,57 +101,41 @@ pub struct Back {
     /// Go on over conflicts; what is overwritten is kept (recant cat ID PATH --displaced)
     #[arg(long)]
     pub force: bool,
-    /// List every path, also in crowded directories
+}
+
+/// `undo`.
+#[derive(Debug, Clone, Args)]
+pub struct Undo {
+    /// Id, its last part, a unique prefix, a name: the newest act on this session; else the newest of this project
+    pub id: Option<String>,
+    /// Say what would be done, and change nothing
     #[arg(long)]
-    pub all: bool,
-}
-
-/// `undo`: `rollback`, with `last` where no session is named.
-#[derive(Debug)]
-pub struct Undo(pub Back);
-
-impl FromArgMatches for Undo {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Back::from_arg_matches(matches).map(Self)
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.0.update_from_arg_matches(matches)
-    }
-}
-
-impl Args for Undo {
-    fn augment_args(command: Command) -> Command {
-        Back::augment_args(command).mut_arg("id", with_default).mut_arg("paths", |paths| paths.index(2))
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Back::augment_args_for_update(command).mut_arg("id", with_default).mut_arg("paths", |paths| paths.index(2))
-    }
-}
-
-fn with_default(id: Arg) -> Arg {
-    id.required(false)
-        .default_value("last")
-        .hide_default_value(true)
-        .help("Id, its last part, a unique prefix, a name; else 'last'")
-}
-
-/// `redo`.
-#[derive(Debug, Args)]
-pub struct Redo {
-    /// The session, and what of it
-    #[command(flatten)]
-    pub what: What,
+    pub dry_run: bool,
+    /// Take the changes out of files that somebody has edited since, by a session of its own
+    #[arg(long, conflicts_with = "force")]
+    pub merge: bool,
     /// Go on over conflicts; what is overwritten is kept (recant cat ID PATH --displaced)
     #[arg(long)]
     pub force: bool,
-    /// List every path, also in crowded directories
+}
+
+/// `redo`.
+#[derive(Debug, Clone, Args)]
+pub struct Redo {
+    /// Id, its last part, a unique prefix, a name, or 'last': this session; else what the newest undo took back
+    pub id: Option<String>,
+    /// Only these paths, and what lies under them
+    #[arg(value_hint = clap::ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// Say what would be done, and change nothing
     #[arg(long)]
-    pub all: bool,
-    /// For a large directory that was deleted or renamed: keep all (full) or no content (partial); else checkpoint.on_limit
-    #[arg(long, value_name = "POLICY", hide_possible_values = true)]
-    pub on_limit: Option<OnLimit>,
+    pub dry_run: bool,
+    /// Go on over conflicts; what is overwritten is kept (recant cat ID PATH --displaced)
+    #[arg(long)]
+    pub force: bool,
+    /// The picks of a person on a screen, in place of paths
+    #[arg(skip)]
+    pub picked: Option<Picked>,
 }
 
 /// `recover`.
@@ -177,15 +159,6 @@ pub struct Recover {
     /// End it without the file systems that are not mounted: they are gone for good
     #[arg(long, requires = "id")]
     pub give_up_unmounted: bool,
-}
-
-/// The policies for large deletions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum OnLimit {
-    /// Keep all of it, and say how much it is
-    Full,
-    /// Do not keep its content, and say so
-    Partial,
 }
 
 fn within(text: &str) -> Result<i64, String> {

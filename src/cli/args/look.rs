@@ -19,9 +19,6 @@ which the session stands. +3 ~1 -2: so many paths created, modified, deleted.")]
 pub struct Steps {
     /// Id, its last part, a unique prefix, a name, or 'last'; else the last session
     pub id: Option<String>,
-    /// All steps; else the newest output.paths (20)
-    #[arg(long)]
-    pub all: bool,
     /// JSON in pages.
     #[command(flatten)]
     pub page: Page,
@@ -142,9 +139,6 @@ pub struct Much {
     /// Make one page for a browser, with nothing to load: to look at side by side, print, and send to others
     #[arg(long, conflicts_with_all = ["stat", "name_only", "word_diff", "tool"])]
     pub html: bool,
-    /// The file for the page, replaced as a whole; else standard output
-    #[arg(short = 'o', long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, requires = "html")]
-    pub output: Option<PathBuf>,
     /// The form of what is shown.
     #[command(flatten)]
     pub form: Form,
@@ -194,9 +188,6 @@ pub struct Cat {
     /// Content before the session
     #[arg(long, group = "side")]
     pub before: bool,
-    /// Content after it, which is the default
-    #[arg(long, group = "side")]
-    pub after: bool,
     /// Content that --force overwrote
     #[arg(long, group = "side")]
     pub displaced: bool,
@@ -208,7 +199,7 @@ pub struct Cat {
   recant log
   recant log k3fa -n 5                   what was done with one session
   recant log src/main.rs                 what changed it, and how to take that back
-  recant log --here --agent claude --since 2d
+  recant log --agent claude --since 2d   of this project; --all of all projects
   recant log --verify                    whether it is as it was written
 
 A word that a session is called by is that session: ./k3fa is always a path. Of a
@@ -222,19 +213,16 @@ pub struct Log {
     /// The newest N lines; else output.paths (20), and with --json all
     #[arg(short = 'n', long, value_name = "N", value_parser = super::number::<usize>)]
     pub lines: Option<usize>,
-    /// All lines
-    #[arg(long, conflicts_with = "lines")]
-    pub all: bool,
     /// Only what was done since TIME: an age (2d: a number and s, m, h, d or w), or a date (2026-03-01)
     #[arg(long, value_name = "TIME", value_parser = super::session::since)]
     pub since: Option<super::session::Since>,
-    /// Only what belongs to this project
+    /// Of all projects; else of the one that you are in, unless an ID or a PATH is given
     #[arg(long)]
-    pub here: bool,
+    pub all: bool,
     /// Only what this agent did, or what was done with its sessions
     #[arg(long, value_name = "AGENT")]
     pub agent: Option<String>,
     /// Check that each line is as it was when the next one was written
-    #[arg(long, conflicts_with_all = ["what", "lines", "all", "since", "here", "agent"])]
+    #[arg(long, conflicts_with_all = ["what", "lines", "since", "all", "agent"])]
     pub verify: bool,
 }

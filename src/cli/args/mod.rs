@@ -8,13 +8,12 @@ mod run;
 mod session;
 mod snapshot;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use agent::{AgentRun, AgentStatus, AgentVerb, Hook, Install, Take, TurnDiff, TurnUndo, Turns, turn_and_paths};
-pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, Undo, What};
+pub use apply::{Back, Commit, Confirm, Recover, Redo, Undo, What};
 pub use look::{Cat, Diff, Form, Log, Much, Page, Review, Steps};
 pub use run::{Doctor, Run, Shell};
 pub use session::{
@@ -24,6 +23,7 @@ pub use session::{
 pub use snapshot::{SnapshotCreate, SnapshotDiff, SnapshotList, SnapshotRestore, SnapshotShow, SnapshotVerb, SnapshotVerify};
 
 use crate::config;
+use crate::session::act::REASON;
 
 /// Holds the file changes of commands, shows them, commits them with a checkpoint, and takes them back exactly.
 #[derive(Debug, Parser)]
@@ -89,7 +89,7 @@ pub struct Global {
     /// Skip questions
     #[arg(short, long, global = true)]
     pub yes: bool,
-    /// Carry it out on another machine, over ssh: HOST, USER@HOST:PORT, a name of ssh's or recant's settings; 'local' for none; else
+    /// Carry it out on another machine, over ssh: HOST, USER@HOST:PORT, a name of ssh's settings; 'local' for none; else
     /// $RECANT_HOST. Paths are those of the machine, relative ones start at the home directory
     #[arg(short = 'H', long, global = true, value_name = "HOST", value_hint = clap::ValueHint::Hostname)]
     pub host: Option<String>,
@@ -156,6 +156,7 @@ Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.confi
   [retention]
   keep = 50                    a prune without conditions keeps the newest 50
   older_than = '30d'           and takes what is older than that
+  discarded = '3d'             so long undo brings a discarded session back
   [snapshot]
   keep = 50                    kept of a directory, those of run --in too
   max_size = '5G'              bytes that they may take; the oldest go first
@@ -167,11 +168,10 @@ Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.confi
   ssh = 'ssh -F ~/.ssh/other'  the program of -H, and its first arguments
   timeout = '1m'               how long it may be silent; '0s' for ever
   [remotes.web]                recant -H web ...
-  host = '10.0.0.7'            user, port likewise; what is left out is ssh's
   store = '/srv/recant'        the store there
   sudo = true                  run by sudo -n there
   [output]
-  paths = 20                   lines of a listing; -v or --all lists everything
+  paths = 20                   lines of a listing; -v lists everything
   [diff]
   pager = 'delta'              of differences alone; else as pager below
   tool = 'meld'                the program of diff --tool
@@ -232,18 +232,22 @@ What somebody has changed since the commit is a conflict: nothing is done, and
 every such path is named. --force goes on, and keeps what it overwrites:
 recant cat ID PATH --displaced.")]
     Rollback(Back),
-    /// Roll back what was committed last here; shows it, and asks
+    /// Take back the newest act here; shows it, and asks
     #[command(after_help = "Examples:
-  recant undo                            the newest commit of this project
-  recant undo k3fa                       another session
-  recant undo last etc/app.conf          this path alone
-  recant undo -y                         without a question
+  recant undo                            shows the newest act, and asks
+  recant undo                            once more: the one before it
+  recant undo k3fa                       the newest act on this session
+  recant undo -y                         your own newest act, unasked
+  recant redo                            what the newest undo took back
 
-The same as rollback, which asks nothing. Without a terminal there is nobody to
-ask: undo wants -y then, or rollback ID.")]
+Acts are commits, redos, rollbacks, discards, run --in and what else makes a
+session: each is taken back by its inverse. What somebody has changed since is a
+conflict: nothing is done, and no act is passed over for it. Without a terminal
+undo wants -y. A run that is held has nothing to take back: discard drops it.")]
     Undo(Undo),
-    /// Commit again what was rolled back
+    /// Commit again what was rolled back, or what undo took back
     #[command(after_help = "Examples:
+  recant redo                            right after an undo
   recant redo last --dry-run
   recant redo k3fa etc/app.conf          this path alone")]
     Redo(Redo),
@@ -312,12 +316,9 @@ type.")]
     /// Print the settings in force, and where each comes from
     #[command(after_help = CONFIG)]
     Config,
-    /// Be what a shell's completion of recant asks
-    #[command(hide = true)]
-    Complete(Complete),
     /// Print a shell's completions
     Completions(Completions),
-    /// Print a manual page, or write all of them into a directory
+    /// Print a manual page as roff, or write all of them
     Man(Man),
     /// Say how things stand here: no verb at all
     #[command(skip)]
@@ -371,18 +372,6 @@ pub struct Far {
     pub speaks: Option<u32>,
 }
 
-/// `complete`: what the stubs call.
-#[derive(Debug, Args)]
-pub struct Complete {
-    /// The shell
-    pub shell: clap_complete::Shell,
-    /// Which of the words is being typed, from 0
-    pub at: u16,
-    /// All words, that of recant itself first
-    #[arg(last = true)]
-    pub words: Vec<OsString>,
-}
-
 /// `completions`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -397,7 +386,6 @@ pub struct Completions {
 /// `man`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  recant man session write             on a terminal man(1) shows it
   recant man session write | man -l -
   recant man --dir ~/.local/share/man/man1")]
 pub struct Man {
@@ -406,6 +394,16 @@ pub struct Man {
     /// Write the pages of all verbs into DIR
     #[arg(long, value_name = "DIR", conflicts_with = "verb", value_hint = clap::ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
+}
+
+/// Parses the reason for an act.
+pub fn reason(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("it is empty".into()),
+        _ if text.len() > REASON => Err(format!("it has more than {REASON} bytes")),
+        _ if text.contains(char::is_control) => Err("it has a control character".into()),
+        _ => Ok(text.to_owned()),
+    }
 }
 
 /// Parses a number; the error is in words for people.

@@ -5,8 +5,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::OnLimit;
-
 /// `run`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -48,9 +46,6 @@ pub struct Run {
     /// Drop what the command changed. With --session: set it aside, as a step that rewind goes to
     #[arg(long)]
     pub discard: bool,
-    /// For a large directory that was deleted or renamed: keep all (full) or no content (partial); else checkpoint.on_limit
-    #[arg(long, value_name = "POLICY", requires = "commit", hide_possible_values = true)]
-    pub on_limit: Option<OnLimit>,
     /// Leave PATH real: a socket, a file, or a directory with all in it
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub pass: Vec<PathBuf>,
@@ -63,9 +58,6 @@ pub struct Run {
     /// End the command once it has written more than SIZE, as in 2G: exit status 137, nothing is committed
     #[arg(long, value_name = "SIZE", value_parser = crate::config::size)]
     pub max_size: Option<u64>,
-    /// With --commit: a conflict in a place of commit.minor stops the commit, like any other
-    #[arg(long, requires = "commit")]
-    pub strict: bool,
     /// End background processes with the command, instead of waiting for them
     #[arg(long)]
     pub no_wait: bool,
@@ -116,7 +108,4 @@ pub struct Doctor {
     /// Print the AppArmor profile that lets recant make user namespaces
     #[arg(long)]
     pub apparmor: bool,
-    /// List all conditions, and all places with the reasons, as -v does
-    #[arg(long, conflicts_with = "apparmor")]
-    pub all: bool,
 }

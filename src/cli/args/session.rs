@@ -154,9 +154,6 @@ pub struct Chmod {
 The project is the one that you are in. With --path, and with -H, sessions of all
 projects are listed.")]
 pub struct List {
-    /// Only sessions of the project that you are in; the default
-    #[arg(long, conflicts_with = "all")]
-    pub here: bool,
     /// Sessions of all projects
     #[arg(long)]
     pub all: bool,
@@ -230,25 +227,25 @@ pub struct Show {
     /// Only these paths, and what lies under them
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
-    /// List all: every path, changes of the mtime alone, and what the run held by place
-    #[arg(long)]
-    pub all: bool,
 }
 
 /// `discard`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  recant discard last
+  recant discard last                    recant undo brings it back
   recant discard k3fa src/main.rs tmp    what it holds there; the rest is kept
   recant discard k3fa src/main.rs:2,5-7  these blocks (diff --blocks)
   recant discard k3fa 7pqa -y            several: all of them, or none
   recant discard --all                   shows what is pending here, and asks
+  recant discard k3fa --now              frees it: nothing brings it back
 
 A PATH stands for all below it. It leaves a session of which nothing was ever
 committed, as a step of its own: rewind takes it back. A word behind the first
 one is a PATH if that session holds a change there, else a session: ./7pqa is
 always a path. Every session that is named is looked up before the first one is
-dropped. --all needs -y where there is no terminal to ask at.")]
+discarded. --all needs -y where there is no terminal to ask at. A discarded
+session is kept for a week (retention.discarded), less if 5 GiB are kept so, or
+the disk is full.")]
 pub struct Discard {
     /// Id, its last part, a unique prefix, a name, or 'last'
     #[arg(required_unless_present = "all", conflicts_with = "all", value_name = "ID")]
@@ -262,9 +259,15 @@ pub struct Discard {
     /// All that are pending in the project that you are in; with -H on that machine
     #[arg(long)]
     pub all: bool,
+    /// Free what it holds at once, also where it is discarded already: nothing brings it back
+    #[arg(long, conflicts_with_all = ["all", "patch"])]
+    pub now: bool,
     /// Say what would be discarded, and change nothing
     #[arg(long, conflicts_with = "all")]
     pub dry_run: bool,
+    /// The reason, for the log; an agent that works in the session is told
+    #[arg(long, short, value_name = "REASON", value_parser = super::reason)]
+    pub message: Option<String>,
     /// The picks of a person on a screen, in place of paths
     #[arg(skip)]
     pub picked: Option<Picked>,
@@ -290,6 +293,9 @@ pub struct Rewind {
     /// Only tell what would be done
     #[arg(long)]
     pub dry_run: bool,
+    /// The reason, for the log; an agent that works in the session is told
+    #[arg(long, short, value_name = "REASON", value_parser = super::reason)]
+    pub message: Option<String>,
 }
 
 /// `fork`.
@@ -370,6 +376,7 @@ pub struct Import {
   recant prune -y                        by the settings, for cron and scripts
   recant prune --sessions --keep 50 --dry-run
   recant prune --sessions k3fa           by name: whatever it holds
+  recant prune --discarded               frees what undo could bring back
   recant prune --checkpoints --older-than 30d --committed
   recant prune --snapshots --number 3    of the project that you are in
   recant prune --snapshots --all ~/src/old
@@ -393,6 +400,9 @@ pub struct Prune {
     /// Originals that commits have kept; the sessions stay
     #[arg(long, group = "kind")]
     pub checkpoints: bool,
+    /// Content that discarded sessions hold; their records stay
+    #[arg(long, group = "kind", conflicts_with_all = ["of", "committed"])]
+    pub discarded: bool,
     /// Snapshots of a directory
     #[arg(long, group = "kind")]
     pub snapshots: bool,

@@ -90,9 +90,6 @@ pub struct SnapshotCreate {
     /// Keep .git, .hg, .svn, .jj and bare repositories, too
     #[arg(long)]
     pub with_vcs: bool,
-    /// Refuse a directory of more files and directories; else snapshot.max_files
-    #[arg(long, value_name = "N", value_parser = number::<u64>, conflicts_with = "all")]
-    pub max_files: Option<u64>,
     /// Take it however many they are
     #[arg(long)]
     pub all: bool,
@@ -125,9 +122,6 @@ pub struct SnapshotShow {
     /// Of this directory or file; else of the project that you are in
     #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
-    /// List every path
-    #[arg(long)]
-    pub all: bool,
 }
 
 /// `snapshot diff`.
@@ -208,9 +202,6 @@ pub struct SnapshotRestore {
     /// Say what would be done, or what prevents it, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Keep no checkpoint of what was there: there is no way back then
-    #[arg(long)]
-    pub no_backup: bool,
     /// Leave what was created since
     #[arg(long)]
     pub keep_new: bool,
@@ -220,9 +211,6 @@ pub struct SnapshotRestore {
     /// Restore .git, .hg, .svn, .jj and bare repositories, too, where the snapshot has them
     #[arg(long)]
     pub with_vcs: bool,
-    /// List every path, also in crowded directories
-    #[arg(long)]
-    pub all: bool,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

@@ -15,7 +15,6 @@ use crate::session::run::{Arg, Run};
 use crate::session::steps::Step;
 use crate::session::store::Store;
 
-/// A session as it stands.
 pub fn session(call: &Call, store: &Store, session: &Session) -> Result<Of, Problem> {
     let header = &session.header;
     let standing = Standing::of(store, header, &cut_off(store, store.journaled()?))?;
@@ -59,7 +58,7 @@ pub fn step(call: &Call, store: &Store, at: &Session, title: String, options: &s
     // The facts are those of its command; the session's name and status stay.
     of.about.facts.retain(|(key, _)| matches!(&**key, "session" | "status"));
     let mut fact = |key: &str, value: String| of.about.facts.push((key.into(), value));
-    let ending = step.ending.map(|ending| format!(", ended with {}", show::ending_text(ending))).unwrap_or_default();
+    let ending = step.ending.map(|ending| format!(", ended {}", show::ending_text(ending))).unwrap_or_default();
     fact("begun", format!("{}{ending}", text::time(step.started, true)));
     fact("command", words(&step.argv));
     fact("in", step.cwd.to_string());
@@ -75,7 +74,6 @@ fn who(fact: &mut impl FnMut(&str, String), by: Option<&By>, uid: u32) {
     fact("by", user(uid));
 }
 
-/// Two sessions against each other.
 pub fn two(call: &Call, store: &Store, [old, new]: [&Session; 2]) -> Result<Of, Problem> {
     let [one, other] = [session(call, store, old)?, session(call, store, new)?];
     let tails = [old, new].map(|session| session.id().tail().to_owned());
@@ -88,7 +86,6 @@ pub fn two(call: &Call, store: &Store, [old, new]: [&Session; 2]) -> Result<Of, 
     Ok(Of { about, common: common(one.common.base, sides, format!("diff {} --with {}", tails[0], tails[1])) })
 }
 
-/// The conflicts of a session.
 pub fn conflicts(call: &Call, store: &Store, of: &Session) -> Result<Of, Problem> {
     let id = of.id().tail();
     let mut page = session(call, store, of)?;

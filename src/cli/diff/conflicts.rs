@@ -29,7 +29,6 @@ use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::state::{Object, State, printed};
 
-/// `{"schema":2,"session":…,"conflicts":[…],"refused":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     session: &'a Id,
@@ -40,13 +39,11 @@ struct Whole<'a> {
 /// A path for which a verb would be refused, as no conflict is.
 #[derive(Serialize)]
 struct Refused {
-    /// As printed in messages.
     path: String,
     verb: &'static str,
     why: String,
 }
 
-/// A conflict in JSON.
 #[derive(Serialize)]
 struct Row<'a> {
     path: &'a AbsPath,
@@ -71,7 +68,6 @@ struct Clash<'c> {
     conflict: Conflict,
     verb: Verb,
     change: Option<(&'c Change, Side)>,
-    /// The object on the tree now.
     now: Object,
     /// The object that the verb would put there.
     wanted: Object,
@@ -81,7 +77,6 @@ struct Clash<'c> {
     from_base: Option<[Change; 2]>,
 }
 
-/// Shows the conflicts of a session.
 pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> Result<Ended, Problem> {
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
@@ -198,7 +193,6 @@ impl<'c> Clash<'c> {
             marks: Marks { same_content: change.is_some_and(|(change, _)| change.in_place()), ..Marks::default() },
             step: None,
             from: None,
-            extra: Default::default(),
         };
         let shown = between(&now, put(change.map(|(change, _)| change), &now, &wanted));
         let based = change.map(|(change, _)| change).filter(|change| verb == Verb::Commit && !change.in_place());

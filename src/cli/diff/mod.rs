@@ -26,7 +26,7 @@ use super::list::SessionRow;
 use super::out::Each;
 use super::problem::Problem;
 use super::show::ChangeRow;
-use super::{Call, Ended, Standing, args, cut_off, parts, text};
+use super::{Call, Ended, Standing, args, cut_off, parts, since, text};
 use crate::diff::patch::{Form, counts};
 use crate::diff::renames::Renames;
 use crate::diff::sources::{Content, End, Sources};
@@ -34,7 +34,6 @@ use crate::diff::view::View;
 use crate::error::{Error, Kind, command, recant};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
-use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
@@ -69,7 +68,6 @@ impl Lines {
     }
 }
 
-/// `{"schema":2,"session":{…},"changes":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a, R: Serialize> {
     session: SessionRow<'a>,
@@ -83,7 +81,6 @@ struct Brief<'a> {
     status: &'static str,
 }
 
-/// `{"schema":2,"paths":[…]}`.
 #[derive(Serialize)]
 struct Names<'a> {
     paths: Vec<&'a AbsPath>,
@@ -101,13 +98,11 @@ pub struct Between<'a> {
 }
 
 impl<'a> Between<'a> {
-    /// The row of a change.
     pub fn of(change: &'a Change) -> Self {
         Self { path: &change.path, change: change.sort(), before: &change.before.object, after: &change.after }
     }
 }
 
-/// Shows a session's changes.
 pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Problem> {
     showing::check(call, &args.much)?;
     let of_steps = args.step.is_some() || args.since.is_some();
@@ -122,7 +117,12 @@ pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Problem> {
         Some(other) => steps::between(call, args, &session, other),
         None if args.blocks => blocks(call, args, &session),
         None if args.conflicts => conflicts::diff(call, args, store, &session),
-        None => diff_of(call, args, store, &session),
+        None => {
+            if !args.much.stat && !args.much.name_only && !args.brief && args.paths.is_empty() {
+                since::looked(call, store, &session);
+            }
+            diff_of(call, args, store, &session)
+        }
     };
     call.believed(store, &session, shown)
 }
@@ -136,9 +136,8 @@ fn blocks(call: &Call, args: &args::Diff, session: &Session) -> Result<Ended, Pr
 
 /// Refuses a session whose content is gone.
 pub fn refuse_discarded(session: &Session) -> Result<(), Problem> {
-    let is_discarded = session.header.status() == Status::Discarded;
     let refused = || Problem::refused(format!("session {} is discarded: what it held is gone", session.id()));
-    if is_discarded { Err(refused()) } else { Ok(()) }
+    if session.header.freed { Err(refused()) } else { Ok(()) }
 }
 
 fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> Result<Ended, Problem> {
@@ -214,7 +213,6 @@ pub fn names<'c>(call: &Call, listed: impl Iterator<Item = &'c Change>) -> Ended
 
 /// Changes, and what opens their contents. A change is named by its index.
 trait Source<'c> {
-    /// The change, ready to be shown.
     fn view(&mut self, i: usize) -> Result<View<'c>, Problem>;
     /// The content at an end of a change.
     fn open(&mut self, i: usize, end: End) -> Result<Content, Error>;
@@ -309,7 +307,6 @@ fn alike<'c>(call: &Call, changes: &'c [Change], least: u8, source: &mut dyn Sou
     Ok(renames)
 }
 
-/// This call with other options.
 fn again(args: &args::Diff, session: &str, options: &str) -> String {
     let sides = match args {
         args::Diff { conflicts: true, .. } => " --conflicts".into(),

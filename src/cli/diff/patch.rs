@@ -8,7 +8,6 @@ use crate::diff::span::{Part, Span};
 use crate::diff::view::View;
 use crate::diff::visible;
 
-/// Prints remarks, then the patch.
 pub fn print(call: &Call, view: &View, form: Form) {
     patch::write(view, form, &mut |spans| {
         let mut line: Vec<u8> = spans.iter().flat_map(|span| shown(call, span)).collect();

@@ -41,7 +41,7 @@ impl<'c> Showing<'c> {
             page(call);
         }
         let form = Form { context, ignore_space: *ignore_space, words };
-        let page = if much.html { Some(Page::begin(call, much, form, of()?)?) } else { None };
+        let page = if much.html { Some(Page::begin(call, form, of()?)) } else { None };
         Ok(Self { call, much, form, tool, page, rows: Vec::new(), has_begun: false, spaces: 0, conflicts: 0 })
     }
 
@@ -50,7 +50,6 @@ impl<'c> Showing<'c> {
         self.tool.is_none() && !self.much.stat
     }
 
-    /// Shows a change.
     pub fn add(&mut self, view: &View<'_>) -> Result<(), Problem> {
         self.conflicts += u64::from(view.conflict);
         if self.form.ignore_space && differs_in_space_alone(view) {
@@ -89,7 +88,7 @@ impl<'c> Showing<'c> {
         } else if let Some(tool) = self.tool {
             tool.run(&again(""))?;
         } else if self.much.stat {
-            stat::table(self.call, &self.rows, self.much.all, &again(" --stat --all"));
+            stat::table(self.call, &self.rows, &again(" --stat -v"));
         }
         if self.spaces > 0 {
             self.call.out.note(spaces);
@@ -101,7 +100,7 @@ impl<'c> Showing<'c> {
 /// Refuses what cannot be shown as asked for.
 pub fn check(call: &Call, much: &args::Much) -> Result<(), Problem> {
     if much.html {
-        return html::refuse(call, much);
+        return html::refuse(call);
     }
     much.form.tool.as_ref().map_or(Ok(()), |name| tool::refuse(call, name.as_deref()))
 }

@@ -22,7 +22,6 @@ pub struct Spool<'f> {
 }
 
 impl<'f> Spool<'f> {
-    /// Begins with nothing.
     pub fn new(fs: &'f Fs) -> Self {
         Self { fs, head: Vec::new(), rest: None }
     }
@@ -41,7 +40,6 @@ impl<'f> Spool<'f> {
         Ok(file.write_all(bytes).at("write a page into", directory().display())?)
     }
 
-    /// A reader of all of it.
     pub fn read(&self) -> impl BufRead + '_ {
         BufReader::with_capacity(64 << 10, Reading { spool: self, at: 0 })
     }

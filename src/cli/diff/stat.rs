@@ -16,9 +16,9 @@ pub struct Row {
     rights: Option<String>,
 }
 
-/// Prints ready lines and the totals: `output.paths` lines, unless `all` is set. The command `whole` shows all.
-pub fn table(call: &Call, rows: &[Row], all: bool, whole: &str) {
-    let (count, more) = cut(rows.len(), call.out.limit(all));
+/// Prints ready lines and the totals: `output.paths` lines, all with `-v`. The command `whole` shows all.
+pub fn table(call: &Call, rows: &[Row], whole: &str) {
+    let (count, more) = cut(rows.len(), call.out.limit());
     let shown = &rows[..count];
     let counted = || shown.iter().filter_map(|row| row.what.as_ref().ok()).map(|(a, b)| a + b);
     let most = counted().max().unwrap_or(0);
@@ -68,13 +68,11 @@ impl Columns {
         Self { width, name, digits, graph: room.saturating_sub(name).clamp(6, 80) }
     }
 
-    /// Columns after the bar.
     fn rest(&self) -> usize {
         self.width.saturating_sub(self.name + 4).max(10)
     }
 }
 
-/// The line of a change.
 pub fn row(call: &Call, view: &View<'_>, form: Form) -> Row {
     let what = match counts(view, form) {
         _ if view.whole && view.is_binary() => {

@@ -20,7 +20,6 @@ use crate::session::opened::Session;
 use crate::session::steps::Step;
 use crate::session::store::Store;
 
-/// `{"schema":2,"from":{…},"to":{…},"changes":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     #[serde(flatten)]
@@ -42,7 +41,6 @@ struct Point<'a> {
     step: u32,
 }
 
-/// A change in JSON.
 #[derive(Serialize)]
 struct Row<'a> {
     #[serde(flatten)]

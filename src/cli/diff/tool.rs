@@ -34,9 +34,6 @@ const KNOWN: [Known; 4] = [
     Known { name: "nvimdiff", command: "nvim -d -R", by_file: true },
 ];
 
-/// The names that are known.
-pub const NAMES: [&str; KNOWN.len()] = [KNOWN[0].name, KNOWN[1].name, KNOWN[2].name, KNOWN[3].name];
-
 /// The time between two looks at a program that runs.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -65,7 +62,6 @@ pub struct Tool<'c> {
     copies: Copies<'c>,
     /// The files, for a program that compares them one by one: the path, and the sides that have it.
     files: Vec<(AbsPath, [bool; 2])>,
-    /// Paths with copies.
     copied: u64,
     /// Paths without content that can be shown.
     left: u64,
@@ -85,7 +81,6 @@ impl<'c> Tool<'c> {
         Ok(Self { call, name, command, by_file, copies, files: Vec::new(), copied: 0, left: 0, _noting: noting })
     }
 
-    /// Copies both sides of a change.
     pub fn add(&mut self, view: &View<'_>) -> Result<(), Problem> {
         go_on()?;
         let halves = [(Side::Old, &view.old), (Side::New, &view.new)];
@@ -204,7 +199,6 @@ fn wait(mut child: Child) -> std::io::Result<ExitStatus> {
 /// The directory of the copies. It is removed at the end.
 struct Copies<'c> {
     call: &'c Call,
-    /// The directory for temporary files.
     above: Dir,
     name: Vec<u8>,
     old: Dir,

@@ -20,7 +20,6 @@ use crate::session::store::Store;
 pub struct Way {
     /// The words of the command line, or the agent.
     pub way: String,
-    /// The result.
     #[serde(rename = "works")]
     pub verdict: Verdict,
     /// The reason, or with what restriction it works.
@@ -32,7 +31,6 @@ pub struct Way {
 /// The result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It works.
     Works,
     /// It does not.
     Fails,

@@ -14,9 +14,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::cli::Call;
+use crate::cli::place::own_program;
 use crate::cli::problem::Problem;
 use crate::config::From;
-use crate::error::{At, Error};
 use crate::mcp::carrier::{Outcome, Told};
 
 /// The program to start, and the options that each call gets.
@@ -29,7 +29,7 @@ pub struct Program {
 impl Program {
     /// This program, with the store of this call.
     pub fn of(call: &Call) -> Result<Self, Problem> {
-        let path = std::env::current_exe().at("find the program of", "this process").map_err(Error::from)?;
+        let path = own_program()?;
         let mut options = vec!["--color=never".into()];
         if let From::Option(_) = call.place.from {
             options.push(named("--store", call.store_path()?.as_path()));
@@ -46,9 +46,7 @@ pub fn named(name: &str, value: impl AsRef<OsStr>) -> OsString {
     word
 }
 
-/// A child to start.
 pub struct Child {
-    /// The program.
     pub program: Program,
     /// The agent's word, for a child that would not know it.
     pub agent: Option<String>,
@@ -76,23 +74,18 @@ pub struct Stream {
 
 /// A child that has ended.
 pub struct Ran {
-    /// Its end.
     pub status: ExitStatus,
-    /// Its output.
     pub out: Stream,
-    /// Its messages.
     pub err: Stream,
     /// True if its time was over before.
     pub timed_out: bool,
 }
 
 impl Ran {
-    /// True if it was killed.
     pub fn is_killed(&self) -> bool {
         self.status.signal() == Some(libc::SIGKILL)
     }
 
-    /// Its end in words.
     pub fn ended(&self) -> String {
         match (self.status.code(), self.status.signal()) {
             (Some(code), _) => format!("exit status {code}"),
@@ -182,7 +175,6 @@ impl Child {
 
 /// Some lines of a child's output.
 pub struct Lines {
-    /// The lines.
     pub lines: Vec<Vec<u8>>,
     /// True if there are more.
     pub has_more: bool,
@@ -192,7 +184,6 @@ pub struct Lines {
 
 /// How a child is started.
 pub struct Started<'a> {
-    /// Its arguments.
     pub words: &'a [OsString],
     /// Its working directory, if another than this one's.
     pub cwd: Option<&'a Path>,
@@ -200,7 +191,6 @@ pub struct Started<'a> {
     pub out: Wanted,
     /// The part of its messages that is wanted.
     pub err: Wanted,
-    /// The time that it has.
     pub within: Option<Duration>,
 }
 

@@ -83,7 +83,6 @@ struct Messages {
     document: Option<Value>,
     /// The texts of recant's notes and warnings.
     notes: Vec<Value>,
-    /// The command's own output.
     own: Vec<u8>,
 }
 

@@ -11,7 +11,6 @@ use crate::mcp::carrier::{Asked, Outcome, Told};
 use crate::mcp::page;
 use crate::mcp::tools::Name;
 
-/// The longest document that is read.
 const LONGEST: usize = 32 << 20;
 /// The most characters of a line of a patch.
 const COLUMNS: usize = 400;
@@ -20,7 +19,6 @@ const WORDS: usize = 200;
 /// The first letter of a cursor into a patch. Others are hexadecimal.
 const IN_PATCH: &str = "p";
 
-/// Carries the tool out.
 pub fn look(child: &Child, asked: &Asked, told: &Told) -> Outcome {
     let cursor = asked.text("cursor");
     let is_log_of_session = asked.tool.is == Name::Log && asked.text("session").is_some();

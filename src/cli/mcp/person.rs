@@ -46,7 +46,6 @@ pub fn decide(child: &Child, asked: &Asked, told: &Told) -> Outcome {
         .with("would", would)
 }
 
-/// The dry run.
 fn words(asked: &Asked, paths: &[PathBuf]) -> Vec<OsString> {
     let (verb, key): (&[&str], _) = match asked.tool.is {
         Name::SnapshotRestore => (&["snapshot", "restore"], "snapshot"),

@@ -43,7 +43,6 @@ enum Answer {
 /// One who asks: what is answered for all that follows is remembered.
 struct Asking<'a> {
     call: &'a Call,
-    /// "Commit", as a question begins.
     verb: &'static str,
     /// The answer for the rest of this file.
     here: Option<bool>,

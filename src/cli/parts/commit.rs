@@ -1,30 +1,35 @@
-//! `commit ID PATH:2,5-7` and `commit ID --patch`: a part of a session becomes a session of its own, committed at once. The rest goes on, made
-//! of what is on the tree then.
+//! `commit ID PATH`, `commit ID PATH:2,5-7` and `commit ID --patch`: a part of a session becomes a session of its own, committed at once. The
+//! rest goes on, made of what is on the tree then.
 
 use super::super::apply::{self, Terms, Whole};
 use super::super::args;
 use super::super::chosen::chosen;
+use super::super::merge;
 use super::super::picks;
 use super::super::problem::Problem;
+use super::super::since;
 use super::super::which::Want;
 use super::super::{Call, Ended};
 use super::ask::ask;
 use super::piece::{self, Bytes, Committed, Piece};
 use super::select::{self, Selection, Way};
-use crate::capture::choice::{choose, may_choose};
-use crate::capture::chosen::{Choice, Content};
+use crate::capture::choice::may_choose;
 use crate::commit;
 use crate::diff::entries::{Entries, Taken, part_of};
 use crate::diff::sources::{OnTree, Sources};
 use crate::engine::job::Verb;
-use crate::error::{Error, Kind, command};
+use crate::error::{Error, Kind};
+use crate::fs::Fs;
 use crate::fs::interrupt::{self, Asked};
 use crate::session::before;
-use crate::session::change::{Before, Change, Changes};
-use crate::session::opened::Locked;
+use crate::session::change::{Change, Changes};
+use crate::session::id::Id;
+use crate::session::opened::{Locked, Session};
+use crate::session::parting::{Parting, Stays, may_part};
+use crate::session::run::Run;
 use crate::session::sides::Side;
 use crate::session::store::Store;
-use crate::tree::state::Object;
+use crate::tree::state::{Object, State};
 
 /// Commits a session, or the part that the call asks for.
 ///
@@ -38,37 +43,77 @@ pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
     }
 }
 
-/// Commits a part of a session, if the call asks for one. `None` if it names whole paths alone.
+/// Commits a part of a session, if the call asks for one. `None` if it asks for all, or for whole paths that go by the session's own commit.
 fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem> {
     let what = &args.what;
-    if !args.patch && what.picked.is_none() && !what.paths.iter().any(|word| select::may_name_blocks(word)) {
+    if !args.patch && what.picked.is_none() && what.paths.is_empty() {
         return Ok(None);
     }
     let want = Want::Commit;
     let (store, mut session) = if what.dry_run { apply::to_look_at(call, &what.id, want)? } else { call.locked(&what.id, want)? };
-    let (changes, session_id) = (session.changes()?, session.id().to_string());
+    let (mut changes, session_id) = (session.changes()?, session.id().to_string());
     let is_part = match &what.picked {
         Some(_) if what.beside => true,
         Some(picked) => picks::is_part(picked, &session, &changes)?,
-        None => args.patch || select::names_blocks(&what.paths, &changes)?,
+        None if args.patch || select::names_blocks(&what.paths, &changes)? => true,
+        None => args.confirm_within.is_none() && may_part(&session.header),
     };
     if !is_part {
         return Ok(None);
     }
-    refuse(args, &session)?;
-    let selection = selected(call, args, &session, &changes)?;
+    let by_paths = !args.patch && what.picked.is_none() && !select::names_blocks(&what.paths, &changes)?;
+    let mut selection = if by_paths {
+        commit::refuse_unsynced(&session, args.accept_unsynced)?;
+        // What is not in it is refused there, with what the word may mean.
+        let Ok(mut wanted) = chosen(session.id(), &changes, &what.paths) else { return Ok(None) };
+        if args.merge {
+            let mut paths = wanted.iter().map(|i| changes.list[*i].path.clone()).collect();
+            if !what.dry_run {
+                ask_before(call, store, &session, what)?;
+            }
+            if !merge::merge(call, store, &mut session, what.dry_run, &mut paths)? {
+                return Ok(Some(Ended::Done));
+            }
+            changes = session.changes()?;
+            wanted = paths.iter().filter_map(|path| changes.list.binary_search_by(|change| change.path.cmp(path)).ok()).collect();
+        }
+        wanted.into_iter().map(|i| (i, Taken::Whole)).collect()
+    } else {
+        refuse(args, &session)?;
+        selected(call, args, &session, &changes)?
+    };
+    let mut notes = select::with_names(&session, &changes, &mut selection)?;
+    notes.extend(select::settle(&changes, Way::Forth, |_| true, &mut selection));
     if selection.is_empty() {
+        notes.iter().for_each(|note| call.out.note(note));
         return Ok(Some(nothing(call, &session)));
     }
-    if !what.beside && selection.len() == changes.list.len() && selection.values().all(|taken| *taken == Taken::Whole) {
+    let is_all = selection.len() == changes.list.len();
+    if !what.beside && is_all && selection.values().all(|taken| *taken == Taken::Whole) {
         // All there is: no part of it. By its paths, as a command may go on in the session until it is locked again.
         drop(session);
+        notes.iter().for_each(|note| call.out.note(note));
         let mut all = args.clone();
-        (all.patch, all.what.id) = (false, session_id);
+        (all.patch, all.merge, all.what.id) = (false, false, session_id);
         all.what.paths = changes.list.iter().map(|change| change.path.as_path().to_path_buf()).collect();
         return apply::commit(call, &all).map(Some);
     }
-    commit_part(call, args, (store, &mut session), &changes, selection).map(Some)
+    if !may_part(&session.header) || selection.values().any(|taken| *taken != Taken::Whole) {
+        may_choose(&session)?;
+    }
+    commit_part(call, args, (store, &mut session), &changes, (&selection, notes)).map(Some)
+}
+
+/// Asks what a person is asked before a commit, unless the screen has asked.
+fn ask_before(call: &Call, store: &Store, session: &Locked, what: &args::What) -> Result<(), Problem> {
+    if what.beside {
+        return Ok(());
+    }
+    apply::ask_of_failed(call, session)?;
+    if what.picked.is_none() {
+        since::ask(call, store, session)?;
+    }
+    Ok(())
 }
 
 fn nothing(call: &Call, session: &Locked) -> Ended {
@@ -86,8 +131,7 @@ fn refuse(args: &args::Commit, session: &Locked) -> Result<(), Problem> {
         let problem = Problem::new(Kind::Usage, "--merge takes whole paths");
         return Err(problem.remedy("name them without numbers, or commit the blocks without --merge"));
     }
-    commit::refuse_unsynced(session, args.accept_unsynced)?;
-    Ok(may_choose(session)?)
+    Ok(commit::refuse_unsynced(session, args.accept_unsynced)?)
 }
 
 fn selected(call: &Call, args: &args::Commit, session: &Locked, changes: &Changes) -> Result<Selection, Problem> {
@@ -108,15 +152,14 @@ fn commit_part(
     args: &args::Commit,
     (store, session): (&Store, &mut Locked),
     changes: &Changes,
-    mut selection: Selection,
+    (selection, notes): (&Selection, Vec<String>),
 ) -> Result<Ended, Problem> {
-    let notes = select::settle(changes, Way::Forth, |_| true, &mut selection);
-    if selection.is_empty() {
-        notes.iter().for_each(|note| call.out.note(note));
-        return Ok(nothing(call, session));
+    if !args.what.dry_run && !args.merge {
+        ask_before(call, store, session, &args.what)?;
     }
+    let run = session.run()?;
     let mut sources = Sources::of(session)?;
-    let taken = |(i, taken): (&usize, &Taken)| take(&changes.list[*i], taken, &mut sources);
+    let taken = |(i, taken): (&usize, &Taken)| take((session, run.as_ref()), &changes.list[*i], taken, &mut sources);
     let (pieces, rests): (Vec<Piece>, Vec<Option<Object>>) =
         selection.iter().map(taken).collect::<Result<Vec<_>, Problem>>()?.into_iter().unzip();
     drop(sources);
@@ -125,63 +168,81 @@ fn commit_part(
         true => ["agent", "run:", "own", "files", "of", of.tail()].map(str::to_owned).to_vec(),
         false => piece::words(Verb::Commit, &of, args.patch || args.what.picked.is_some(), &args.what.paths),
     };
-    let terms = Terms { of: &of, verb: Verb::Commit, force: args.force, beside: args.what.beside };
-    let Committed { id, put, mut report } = piece::commit(call, store, (&pieces, &words), &terms, args.what.dry_run)?;
+    let terms = Terms {
+        of: &of,
+        verb: Verb::Commit,
+        force: args.force,
+        beside: args.what.beside,
+        takes_back: None,
+        reason: args.what.message.as_deref(),
+    };
+    let note = |part: &Id, put: &[Object]| {
+        let parting = parting_of(&call.fs, session, part, (&pieces, put, rests), &words)?;
+        store.note_parting(&call.fs, session.id(), &parting)
+    };
+    let done = piece::commit(call, store, &session.header, (&pieces, &words), (&terms, args.what.dry_run), note);
+    let _noting = interrupt::note(Asked::GoesOn);
+    // Where it came to nothing, what cannot be forgotten now is when the session is locked next.
+    let gone_on = session.settle_parting(&call.fs, store);
+    let Committed { id, mut report } = done?;
     report.notes.splice(0..0, notes);
-    if !args.what.dry_run {
-        let rest = || go_on(call, store, session, (pieces, put, rests), &words);
-        rest().map_err(|error| still_held(error, of.tail(), id.tail()))?;
-    }
     let ended = if report.left.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) };
     let changes = session.header.counts.changes;
-    apply::say_part(call, &id, &report, (args.what.dry_run, args.all), Whole { session: &of, changes });
+    // What was done is said in any case.
+    apply::say_part(call, &id, &report, args.what.dry_run, Whole { session: &of, changes });
+    gone_on.map_err(|error| apply::untold(&error, of.tail(), id.tail()))?;
     Ok(ended)
 }
 
-/// Makes what is left of the session one that is made of what is on the tree now. `rests`: what each change leads to then, if not to what was
-/// put.
-fn go_on(
-    call: &Call,
-    store: &Store,
-    session: &mut Locked,
-    (pieces, put, rests): (Vec<Piece>, Vec<Object>, Vec<Option<Object>>),
+/// The record of what leaves the session with these pieces. `rests`: what each change leads to then; `None` for one that leaves whole.
+fn parting_of(
+    fs: &Fs,
+    session: &Locked,
+    part: &Id,
+    (pieces, put, rests): (&[Piece], &[Object], Vec<Option<Object>>),
     words: &[String],
-) -> Result<(), Error> {
-    let _noting = interrupt::note(Asked::GoesOn);
-    let mut choices = Vec::with_capacity(pieces.len());
-    for ((piece, put), rest) in pieces.into_iter().zip(put).zip(rests) {
+) -> Result<Parting, Error> {
+    let (mut left, mut stays) = (Vec::new(), Vec::new());
+    for ((piece, put), rest) in pieces.iter().zip(put).zip(rests) {
         if let Bytes::Made(content) = &piece.content {
             // A merge begins with it, where somebody edits the file now.
-            before::keep_bytes(&call.fs, &session.dir, content)?;
+            before::keep_bytes(fs, &session.dir, content)?;
         }
-        let (after, before) = (rest.unwrap_or(put.clone()), Before { object: put, print: None });
-        choices.push(Choice { path: piece.change.path, before, after, content: Content::AsHeld });
+        let path = piece.change.path.clone();
+        match rest {
+            Some(after) => stays.push(Stays { path, before: put.clone(), after }),
+            None => left.push(path),
+        }
     }
-    choose(&call.fs, store, session, piece::argv(words), choices).map(drop)
-}
-
-/// The error if the session could not be told of what was committed of it.
-fn still_held(error: Error, of: &str, part: &str) -> Problem {
-    let why = format!("session {part} is committed, and session {of} still holds what it took: {error}");
-    let problem = Problem::new(Kind::LeftOut, why);
-    problem.remedy(format!("{} takes it back, and session {of} is as before", command(format_args!("rollback {part}"))))
+    Ok(Parting { part: part.clone(), lines: session.header.lines, words: piece::argv(words), left, stays })
 }
 
 /// The piece that is taken of a change, and the object that the rest of it leads to; `None` if there is no rest.
-fn take(change: &Change, taken: &Taken, sources: &mut Sources<'_>) -> Result<(Piece, Option<Object>), Problem> {
+fn take(
+    (session, run): (&Locked, Option<&Run>),
+    change: &Change,
+    taken: &Taken,
+    sources: &mut Sources<'_>,
+) -> Result<(Piece, Option<Object>), Problem> {
     let path = &change.path;
-    if change.marks.linked {
-        let why = format!("{path}: it has several names, which would be files of their own in another session");
-        return Err(Problem::refused(why).path(path).remedy("name the other paths, or commit the session whole"));
-    }
     match taken {
         Taken::Whole => {
             let after = change.after.clone();
-            let content = match change.in_place() {
-                true => Bytes::None,
-                false => Bytes::whole(path, &after, || sources.after(change, Side::Never, &OnTree::Changed))?,
+            let content = match Session::held_at(change, Side::Never, run) {
+                Some(at) if change.marks.linked || after.as_ref().is_some_and(State::is_file) => {
+                    let (dir, name) = session.split(&at)?;
+                    match dir.at(name).stat()? {
+                        Some(_) => Bytes::Held(dir, name.to_vec()),
+                        None => Bytes::whole(path, &after, || sources.after(change, Side::Never, &OnTree::Changed))?,
+                    }
+                }
+                _ => Bytes::None,
             };
             Ok((Piece { change: change.clone(), after, content }, None))
+        }
+        Taken::Part { .. } if change.marks.linked => {
+            let why = format!("{path}: it has several names, which leave together");
+            Err(Problem::refused(why).path(path).remedy("name it without blocks: all of them go along"))
         }
         Taken::Part { blocks, meta } => {
             let gone = || Problem::refused(format!("{path}: it was changed meanwhile")).path(path).remedy("try again");

@@ -11,8 +11,9 @@ use super::super::which::Want;
 use super::super::{Call, Ended};
 use super::ask::ask;
 use super::select::{self, Selection, Way};
+use crate::blocks::choice::Choice as Blocks;
 use crate::capture::choice::may_choose;
-use crate::capture::chosen::{Choice, Content};
+use crate::capture::chosen::Choice;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::sources::Sources;
 use crate::error::{command, shell_word};
@@ -36,19 +37,25 @@ pub fn asked(call: &Call, key: &str, args: &args::Discard) -> Result<Option<Ende
     }
     may_choose(&session)?;
     let mut selection = selected(call, args, &session, &changes)?;
-    let notes = select::settle(&changes, Way::Back, |_| true, &mut selection);
+    let mut notes = select::with_names(&session, &changes, &mut selection)?;
+    notes.extend(select::settle(&changes, Way::Back, |_| true, &mut selection));
     if selection.is_empty() {
         notes.iter().for_each(|note| call.out.note(note));
         call.out.note(format_args!("nothing of session {} was chosen, and nothing was changed", session.id().tail()));
         return Ok(Some(Ended::Done));
     }
+    let (mut choices, mut left) = (Vec::new(), Vec::new());
     let mut sources = Sources::of(&session)?;
-    let out = |(i, taken): (&usize, &Taken)| out(&session, &changes.list[*i], taken, &mut sources);
-    let choices = selection.iter().map(out).collect::<Result<Vec<_>, Problem>>()?;
+    for (i, taken) in &selection {
+        match taken {
+            Taken::Whole => left.push(changes.list[*i].path.clone()),
+            Taken::Part { blocks, meta } => choices.push(out(&session, &changes.list[*i], (blocks, *meta), &mut sources)?),
+        }
+    }
     drop(sources);
     let patch = in_parts.then(|| b"--patch".to_vec());
     let words = patch.into_iter().chain(args.paths.iter().map(|word| word.as_os_str().as_bytes().to_vec())).collect();
-    take_out(call, store, &mut session, Out { choices, notes, words, dry_run: args.dry_run }).map(Some)
+    take_out(call, store, &mut session, Out { choices, left, notes, words, args }).map(Some)
 }
 
 fn selected(call: &Call, args: &args::Discard, session: &Locked, changes: &Changes) -> Result<Selection, Problem> {
@@ -64,19 +71,16 @@ fn selected(call: &Call, args: &args::Discard, session: &Locked, changes: &Chang
     }
 }
 
-/// The object that a session holds at a path once a part of its change has left it.
-fn out(session: &Locked, change: &Change, taken: &Taken, sources: &mut Sources<'_>) -> Result<Choice, Problem> {
+/// The file that a session holds at a path once blocks of its change have left it.
+fn out(session: &Locked, change: &Change, (blocks, meta): (&Blocks, bool), sources: &mut Sources<'_>) -> Result<Choice, Problem> {
+    let path = &change.path;
     if change.marks.linked || change.marks.link_broken {
-        let path = &change.path;
         let alone = command(format_args!("discard {} {}", session.id().tail(), shell_word(path.as_bytes())));
         let problem = Problem::refused(format!("{path}: it has several names, which leave together")).path(path);
         return Err(problem.remedy(format!("{alone} takes all of them out")));
     }
-    let Taken::Part { blocks, meta } = taken else { return Ok(Choice::out(session, change)?) };
-    let path = &change.path;
     let gone = || Problem::refused(format!("{path}: it was changed meanwhile")).path(path).remedy("try again");
     let Entries::Text(text) = Entries::of(change, Side::Never, sources)? else { return Err(gone()) };
-    let (state, content) = text.without(change, blocks, *meta).ok_or_else(gone)?;
-    let before = change.before.clone();
-    Ok(Choice { path: path.clone(), before, after: Some(state), content: Content::Bytes(content) })
+    let (after, content) = text.without(change, blocks, meta).ok_or_else(gone)?;
+    Ok(Choice { path: path.clone(), before: change.before.clone(), after, content })
 }

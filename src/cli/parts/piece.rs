@@ -14,8 +14,10 @@ use crate::engine::Effect;
 use crate::engine::job::Verb;
 use crate::engine::report::Report;
 use crate::error::{Error, Kind};
+use crate::fs::dir::{Dir, Entry};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::Change;
+use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::opened::Locked;
 use crate::session::run::Arg;
@@ -27,9 +29,7 @@ use crate::tree::state::{Object, State};
 pub struct Piece {
     /// The path, and what has to be there.
     pub change: Change,
-    /// The object that it leads to.
     pub after: Object,
-    /// Its content.
     pub content: Bytes,
 }
 
@@ -37,8 +37,9 @@ pub struct Piece {
 pub enum Bytes {
     /// No file, or one whose content stays.
     None,
-    /// That of a file.
     File(File),
+    /// The object that the session of the change holds, at a name in a directory.
+    Held(Dir, Vec<u8>),
     /// These bytes.
     Made(Vec<u8>),
 }
@@ -60,37 +61,42 @@ impl Bytes {
 pub struct Committed {
     /// Its session; gone after a dry run.
     pub id: Id,
-    /// The objects that it put on the tree, in the order of the pieces.
-    pub put: Vec<Object>,
-    /// The report of the engine.
     pub report: Report,
 }
 
-/// Makes a session of pieces, and commits it; `words`: its command, for listings. Where that comes to nothing, no session is left.
+/// Makes a session of pieces of session `of`, and commits it; `words`: its command, for listings. `ready` is told its id, and the objects
+/// that it will put, before anything is changed. Where that comes to nothing, no session is left.
 ///
 /// # Errors
 /// All that stands against a commit.
 pub fn commit(
     call: &Call,
     store: &Store,
+    of: &Header,
     (pieces, words): (&[Piece], &[String]),
-    terms: &Terms<'_>,
-    dry_run: bool,
+    (terms, dry_run): (&Terms<'_>, bool),
+    ready: impl FnOnce(&Id, &[Object]) -> Result<(), Error>,
 ) -> Result<Committed, Problem> {
     let mut put = Vec::new();
-    let begun = match terms.beside {
-        true => store.begin_beside(&call.fs, words.join(" "))?,
-        false => store.begin_own(&call.fs, None, words.join(" "))?,
+    let words = words.join(" ");
+    let begun = match terms.verb {
+        _ if terms.beside => store.begin_beside(&call.fs, words)?,
+        Verb::Commit => store.begin_part(&call.fs, of, words)?,
+        Verb::Rollback | Verb::Redo => store.begin_own(&call.fs, words)?,
     };
     let mut session = filled(call, store, begun, |session| fill(call, store, session, pieces).map(|found| put = found))?;
     let effect = if dry_run { Effect::Print } else { Effect::Apply };
-    let done = apply::commit_part(call, store, &mut session, terms, effect);
     let id = session.id().clone();
+    let readied = if dry_run { Ok(()) } else { ready(&id, &put) };
+    let done = match readied {
+        Ok(()) => apply::commit_part(call, store, &mut session, terms, effect),
+        Err(error) => Err(error.into()),
+    };
     // If the engine is stuck, the session stays.
     if dry_run || done.as_ref().is_err_and(|problem| !matches!(problem.kind, Kind::Stuck)) {
         take_away(call, store, session);
     }
-    done.map(|report| Committed { id, put, report })
+    done.map(|report| Committed { id, report })
 }
 
 /// Fills the session. Returns the objects as it holds them.
@@ -98,6 +104,7 @@ fn fill(call: &Call, store: &Store, session: &mut Locked, pieces: &[Piece]) -> R
     let mut desk = Desk::open(&call.fs, store, session, false)?;
     let taken = pieces.iter().map(|Piece { change, after, content }| match content {
         Bytes::None => desk.take(change, after.clone(), None),
+        Bytes::Held(dir, name) => hold(&mut desk, change, dir.at(name)),
         Bytes::File(file) => desk.take(change, after.clone(), Some(&mut &*file)),
         Bytes::Made(bytes) => desk.take(change, after.clone(), Some(&mut Cursor::new(bytes))),
     });
@@ -107,6 +114,15 @@ fn fill(call: &Call, store: &Store, session: &mut Locked, pieces: &[Piece]) -> R
             desk.give_up();
             Err(error)
         }
+    }
+}
+
+/// Gives the part a further name of what the session holds, or a copy where that cannot have one.
+fn hold(desk: &mut Desk<'_>, change: &Change, from: Entry<'_>) -> Result<Object, Error> {
+    match desk.take_held(change, from) {
+        Ok(()) => Ok(change.after.clone()),
+        Err(error) if change.marks.linked || error.io().is_none() => Err(error),
+        Err(_) => desk.take(change, change.after.clone(), Some(&mut from.open_file()?)),
     }
 }
 

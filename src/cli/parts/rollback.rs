@@ -87,10 +87,18 @@ fn part(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
         return Ok(Some(Ended::Done));
     }
     let words = piece::words(Verb::Rollback, session.id(), in_blocks, &what.paths);
-    let terms = Terms { of: session.id(), verb: Verb::Rollback, force: args.force, beside: false };
-    let Committed { id, mut report, .. } = piece::commit(call, store, (&pieces, &words), &terms, what.dry_run)?;
+    let terms = Terms {
+        of: session.id(),
+        verb: Verb::Rollback,
+        force: args.force,
+        beside: false,
+        takes_back: what.takes_back,
+        reason: what.message.as_deref(),
+    };
+    let Committed { id, mut report, .. } =
+        piece::commit(call, store, &session.header, (&pieces, &words), (&terms, what.dry_run), |_, _| Ok(()))?;
     report.notes.splice(0..0, notes);
-    apply::say_back(call, &id, &report, (what.dry_run, args.all), session.id());
+    apply::say_back(call, &id, &report, what.dry_run, session.id());
     Ok(Some(if report.left.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) }))
 }
 
@@ -143,8 +151,10 @@ fn back(session: &Locked, (change, side): (&Change, Side), taken: &Taken, source
     let path = &change.path;
     if change.marks.linked || change.marks.link_broken {
         let why = format!("{path}: it has, or had, several names, which would be files of their own");
-        let whole = command(format_args!("rollback {} {}", session.id().tail(), shell_word(path.as_bytes())));
-        return Err(Problem::refused(why).path(path).remedy(format!("{whole} takes it back as it was")));
+        let whole = command(format_args!("rollback {} --force {}", session.id().tail(), shell_word(path.as_bytes())));
+        // Edited since, it would be a conflict without.
+        let remedy = format!("{whole} takes it back, and keeps a copy of what is there now");
+        return Err(Problem::refused(why).path(path).remedy(remedy));
     }
     let (after, content) = match taken {
         Taken::Whole => match out_of(change, sources, None)? {

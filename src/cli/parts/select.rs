@@ -12,10 +12,12 @@ use crate::blocks::choice::Choice;
 use crate::blocks::numbers;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::sources::Sources;
+use crate::engine::choose::{self, Rules};
 use crate::error::{Kind, command, shell_word};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, Sort};
 use crate::session::id::Id;
+use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::tree::state::{Object, State};
 
@@ -144,6 +146,20 @@ pub fn settle(changes: &Changes, way: Way, may: impl Fn(usize) -> bool, selectio
         }
     }
     notes
+}
+
+/// Has all names of a file come along that one of is taken whole, in the session or on the tree. Returns notes.
+///
+/// # Errors
+/// What the session holds, or the tree has, cannot be looked at.
+pub fn with_names(session: &Session, changes: &Changes, selection: &mut Selection) -> Result<Vec<String>, Problem> {
+    let run = session.run()?;
+    let lies = |i: usize| Session::held_at(&changes.list[i], Side::Never, run.as_ref());
+    let whole = selection.iter().filter(|(_, taken)| **taken == Taken::Whole).map(|(i, _)| *i).collect();
+    let rules = Rules { may: &|_| true, needed: &|_| false, lies: &lies };
+    let choose::Choice { chosen, notes } = choose::along(session, changes, whole, &rules)?;
+    selection.extend(chosen.into_iter().map(|i| (i, Taken::Whole)));
+    Ok(notes)
 }
 
 /// The part of a change that these words take, each a number, a range or `m`; `None` if that is nothing.

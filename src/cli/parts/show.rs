@@ -18,7 +18,6 @@ use crate::session::change::{Change, Changes, Sort};
 use crate::session::id::Id;
 use crate::session::opened::Session;
 
-/// `{"schema":2,"session":…,"changes":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     session: &'a Id,

@@ -44,7 +44,6 @@ impl Far<'_> {
     }
 }
 
-/// `{"schema":2,"host":…,"near":{…},"far":{…}}`.
 #[derive(Serialize)]
 struct Doctor<'a> {
     host: &'a str,
@@ -52,7 +51,6 @@ struct Doctor<'a> {
     far: Value,
 }
 
-/// Facts about this side.
 #[derive(Serialize)]
 pub struct NearSide {
     version: &'static str,

@@ -14,9 +14,7 @@ use crate::remote::streams::{Input, Stream};
 
 /// A call for another machine.
 pub struct Far<'a> {
-    /// The call.
     pub call: &'a Call,
-    /// The way to the machine.
     pub link: Link,
     /// The call, for the machine's recant to carry out.
     pub request: Request,

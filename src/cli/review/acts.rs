@@ -18,7 +18,6 @@ use crate::review::facts::{Act, Ended};
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
 
-/// Words of a call.
 type Words = Vec<OsString>;
 
 /// A deed of this screen that can be undone: what it was, and how, the first one first.
@@ -27,7 +26,6 @@ struct Done {
     back: Vec<Undo>,
 }
 
-/// A step of an undo.
 #[derive(Clone)]
 enum Undo {
     /// Rolls a session back: these paths of it, and no other; all if there are none.
@@ -36,32 +34,28 @@ enum Undo {
     Redo(Id, Vec<AbsPath>),
     /// Makes a session stand at a step, if it stands where the deed left it.
     Rewind { id: Id, to: u32, from: u32 },
-    /// Says what cannot be undone.
-    Say(String),
 }
 
 impl Undo {
-    /// The call that it is; `None` if it is none.
-    fn words(&self) -> Option<Words> {
+    /// The call that it is.
+    fn words(&self) -> Words {
         match self {
-            Undo::RollBack(id, _) => Some(words(["rollback", id.as_str()])),
-            Undo::Redo(id, _) => Some(words(["redo", id.as_str()])),
-            Undo::Rewind { id, to, .. } => Some(words(["rewind", id.as_str(), &to.to_string()])),
-            Undo::Say(_) => None,
+            Undo::RollBack(id, _) => words(["rollback", id.as_str()]),
+            Undo::Redo(id, _) => words(["redo", id.as_str()]),
+            Undo::Rewind { id, to, .. } => words(["rewind", id.as_str(), &to.to_string()]),
         }
     }
 
-    /// The paths that it takes.
     fn paths(&self) -> &[AbsPath] {
         match self {
             Undo::RollBack(_, paths) | Undo::Redo(_, paths) => paths,
-            Undo::Rewind { .. } | Undo::Say(_) => &[],
+            Undo::Rewind { .. } => &[],
         }
     }
 
     /// The call as a person types it, its paths counted.
     fn typed(&self) -> String {
-        let Some(words) = self.words() else { return String::new() };
+        let words = self.words();
         let short = |word: &OsString| {
             let word = word.to_string_lossy();
             Id::parse(&word).map_or_else(|| word.to_string(), |id| id.tail().to_owned())
@@ -83,7 +77,6 @@ pub struct Acts<'c> {
     said: Vec<String>,
 }
 
-/// How a session stands.
 pub struct Stand {
     status: Status,
     head: u32,
@@ -91,7 +84,6 @@ pub struct Stand {
 }
 
 impl<'c> Acts<'c> {
-    /// Nothing was done yet.
     pub fn new(call: &'c Call) -> Self {
         Self { call, done: Vec::new(), said: Vec::new() }
     }
@@ -104,11 +96,10 @@ impl<'c> Acts<'c> {
     /// The calls that undo the last deed.
     pub fn last(&self) -> Option<String> {
         let done = self.done.last()?;
-        let calls: Vec<String> = done.back.iter().filter(|back| back.words().is_some()).map(Undo::typed).collect();
+        let calls: Vec<String> = done.back.iter().map(Undo::typed).collect();
         Some(format!("{}: {}", done.what, calls.join("; ")))
     }
 
-    /// Undoes the last deed.
     pub fn undo(&mut self) -> Ended {
         let Some(done) = self.done.pop() else { return Ended::Refused(vec!["nothing was done that can be undone".into()]) };
         if let Some(why) = done.back.iter().find_map(|back| self.gone_on(back)) {
@@ -149,16 +140,14 @@ impl<'c> Acts<'c> {
     }
 
     fn take_back(&self, back: &Undo) -> Result<Vec<String>, Problem> {
-        let Some(words) = back.words() else {
-            return Ok(if let Undo::Say(text) = back { vec![text.clone()] } else { Vec::new() });
-        };
+        let words = back.words();
         let picked = match back {
             Undo::RollBack(id, paths) | Undo::Redo(id, paths) if !paths.is_empty() => Some(self.picked(id, paths)?),
             _ => None,
         };
         let (said, _) = self.call_by(&words, |verb| match verb {
             Verb::Rollback(args) => args.what.picked = picked,
-            Verb::Redo(args) => args.what.picked = picked,
+            Verb::Redo(args) => args.picked = picked,
             _ => {}
         })?;
         Ok(said)
@@ -219,7 +208,7 @@ impl<'c> Acts<'c> {
         };
         match act {
             Act::Commit if before.status == Status::RolledBack => self.redo(id, picked),
-            Act::Commit => self.commit(id, &before, picked),
+            Act::Commit => self.commit(id, picked),
             Act::RollBack => self.roll_back(id, picked),
             Act::Discard => self.discard(id, &before, picked),
             Act::Merge => self.merge(id, &before, &picked),
@@ -227,22 +216,16 @@ impl<'c> Acts<'c> {
         }
     }
 
-    fn commit(&mut self, id: &Id, before: &Stand, picked: Picked) -> Ended {
+    fn commit(&mut self, id: &Id, picked: Picked) -> Ended {
         let (paths, what) = (paths(&picked), deed("commit", &picked));
         let done = self.call_by(&words(["commit", id.as_str()]), |verb| {
             if let Verb::Commit(args) = verb {
                 args.what.picked = Some(picked);
             }
         });
-        self.ended(done, what, |acts, made| match made {
-            // A part: the session it became goes back first, then the session goes on as it was.
-            Some(made) if made != *id => {
-                let (part, whole) = (made.tail().to_owned(), id.tail());
-                let says =
-                    format!("session {whole} does not hold it again: {}", crate::error::command(format_args!("redo {part}")));
-                let rest = if before.has_steps { acts.back_to(id, before) } else { vec![Undo::Say(says)] };
-                [Undo::RollBack(made, Vec::new())].into_iter().chain(rest).collect()
-            }
+        self.ended(done, what, |_, made| match made {
+            // A part: the session that it left holds it again then.
+            Some(made) if made != *id => vec![Undo::RollBack(made, Vec::new())],
             Some(_) => vec![Undo::RollBack(id.clone(), paths)],
             // Nothing was done.
             None => Vec::new(),
@@ -256,7 +239,7 @@ impl<'c> Acts<'c> {
         let (paths, what) = (paths(&picked), deed("redo", &picked));
         let done = self.call_by(&words(["redo", id.as_str()]), |verb| {
             if let Verb::Redo(args) = verb {
-                args.what.picked = Some(picked);
+                args.picked = Some(picked);
             }
         });
         self.ended(done, what, |_, made| made.map(|_| Undo::RollBack(id.clone(), paths)).into_iter().collect())
@@ -400,7 +383,6 @@ fn is_row(line: &str) -> bool {
     line.starts_with("… and ") || WORDS.iter().any(|word| line.split(' ').next() == Some(word))
 }
 
-/// The name of a deed.
 fn deed(verb: &str, picked: &Picked) -> String {
     format!("{verb} of {}", text::count(picked.0.len() as u64, "change"))
 }
@@ -430,7 +412,6 @@ impl Call {
         Self { out: self.out.keeping(form), yes: true, can_ask: false, ..self.again() }
     }
 
-    /// This call once more.
     fn again(&self) -> Self {
         Self {
             fs: Fs::new(),

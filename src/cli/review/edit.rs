@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::acts::Acts;
 use crate::capture::choice::{choose, may_choose};
-use crate::capture::chosen::{Choice, Content as Chosen};
+use crate::capture::chosen::Choice;
 use crate::cli::Call;
 use crate::cli::parts::edit::edit;
 use crate::cli::problem::Problem;
@@ -88,9 +88,8 @@ impl Acts<'_> {
         let what = What::File { size: new.len() as u64, hash: Some(Hash::of(&new)), index: None };
         let state = State { what, meta: Meta { mtime: crate::fs::now(), ..after.meta.clone() } };
         let words = [&b"recant"[..], b"review", id.tail().as_bytes(), b"edit", path.as_bytes()].map(|word| Arg(word.to_vec()));
-        let choice =
-            Choice { path: path.clone(), before: change.before.clone(), after: Some(state), content: Chosen::Bytes(new) };
-        choose(&call.fs, store, &mut session, words.to_vec(), vec![choice])?;
+        let choice = Choice { path: path.clone(), before: change.before.clone(), after: state, content: new };
+        choose(&call.fs, store, &mut session, words.to_vec(), (vec![choice], Vec::new()))?;
         Ok(format!("session {} holds the edited {}", id.tail(), call.out.shown(path)))
     }
 
@@ -110,7 +109,6 @@ struct Draft {
     top: Dir,
     own: Vec<u8>,
     directory: Dir,
-    /// The copy.
     path: PathBuf,
 }
 

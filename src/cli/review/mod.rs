@@ -23,7 +23,6 @@ use acts::Acts;
 
 /// The subject that the screen was opened for.
 enum Subject {
-    /// A session.
     Session(Id),
     /// The heads of two sessions.
     Pair(Id, Id),
@@ -95,9 +94,10 @@ fn subject(call: &Call, args: &args::Review) -> Result<Subject, Problem> {
         _ => None,
     };
     let key = held.as_ref().map(Id::as_str).or(args.id.as_deref());
-    let (_, session) = call.looked_at(key)?;
+    let (store, session) = call.looked_at(key)?;
     let id = session.id().clone();
     super::diff::refuse_discarded(&session)?;
+    super::since::looked(call, store, &session);
     match &args.with {
         None => Ok(Subject::Session(id)),
         Some(other) => {

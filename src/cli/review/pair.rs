@@ -12,7 +12,6 @@ use crate::session::id::Id;
 use crate::session::sides::Side;
 use crate::tree::hash::Hash;
 
-/// How to look at two sessions.
 pub fn look(store: AbsPath, old: Id, new: Id) -> Look {
     look_by(move |mark| {
         let opened = opened(&store)?;

@@ -43,7 +43,6 @@ fn session_of(store: &Store, id: &Id) -> Result<Session, Error> {
     Ok(session)
 }
 
-/// How to look at a session.
 pub fn look(store: AbsPath, id: Id, has_turns: bool) -> Look {
     look_by(move |mark| {
         let opened = opened(&store)?;
@@ -66,7 +65,7 @@ pub fn look(store: AbsPath, id: Id, has_turns: bool) -> Look {
         let changes = Arc::new(changes.list);
         Ok(Some(Seen {
             title: title(header),
-            state: if is_running { "running" } else { header.status().word() }.replace('_', " "),
+            state: if is_running { "running".into() } else { state(header) },
             about: about(&session),
             notes,
             may: may(&session, has_turns),
@@ -98,6 +97,11 @@ fn store_mark(header: &Header) -> Hash {
 fn title(header: &Header) -> String {
     let name = header.name.as_ref().map(|name| format!(" ({})", shown(name))).unwrap_or_default();
     format!("session {}{name}", header.id.tail())
+}
+
+fn state(header: &Header) -> String {
+    let failed = header.failed.map(|failed| format!(", {}", failed.text())).unwrap_or_default();
+    format!("{}{failed}", header.status().word().replace('_', " "))
 }
 
 fn may(session: &Session, has_turns: bool) -> May {
@@ -304,9 +308,7 @@ fn contents_of_step(store: AbsPath, id: Id, n: u32) -> Open {
 
 /// The contents of differences between states of sessions.
 pub struct OfStates<'d, 's, 'c> {
-    /// The sources of their contents.
     pub states: States<'s>,
-    /// The differences.
     pub differences: &'d Differences<'c>,
 }
 

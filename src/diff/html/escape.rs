@@ -22,16 +22,13 @@ pub fn value(to: &mut String, line: &[u8]) {
     });
 }
 
-/// A text by itself.
 pub fn escaped(bytes: &[u8]) -> String {
     let mut to = String::with_capacity(bytes.len());
     text(&mut to, bytes);
     to
 }
 
-/// A piece of text.
 enum Part<'t> {
-    /// As it is.
     Plain(&'t str),
     /// The sign in place of a character or byte.
     Sign(&'t str),

@@ -23,7 +23,6 @@ pub struct Common {
     pub form: Form,
     /// The directory from which paths start; others stay absolute.
     pub base: Option<AbsPath>,
-    /// The names of the two sides.
     pub sides: [String; 2],
     /// The command that shows the lines of a path, which is added to it.
     pub whole: String,
@@ -41,13 +40,9 @@ impl Common {
 pub struct Entry {
     /// Its number on the page, from 1 on.
     pub n: usize,
-    /// Its name, escaped.
     pub name: String,
-    /// The word for the change.
     pub word: &'static str,
-    /// The sort of the change.
     pub sort: Sort,
-    /// The kind of object.
     pub kind: &'static str,
     /// Insertions and deletions; `None` if lines cannot be counted.
     pub lines: Option<(usize, usize)>,
@@ -55,9 +50,7 @@ pub struct Entry {
     pub sizes: [u64; 2],
     /// True if the tree does not hold what was recorded.
     pub conflict: bool,
-    /// The rights that it gives, escaped.
     pub rights: Vec<String>,
-    /// The reason for a conflict, escaped.
     pub why: Option<String>,
 }
 

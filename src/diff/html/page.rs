@@ -20,9 +20,7 @@ const FACT: usize = 240;
 /// The subject of a page.
 #[derive(Default)]
 pub struct About {
-    /// The heading.
     pub title: String,
-    /// Facts, each with its name.
     pub facts: Vec<(String, String)>,
     /// Points to be minded, each with its word.
     pub notes: Vec<(String, String)>,
@@ -54,7 +52,6 @@ pub fn head(about: &About, entries: &[Entry]) -> String {
     to
 }
 
-/// Writes what follows the last file.
 pub fn foot(about: &About, is_empty: bool) -> String {
     let mut to = String::from(if is_empty { "" } else { "</section>\n" });
     if !about.places.is_empty() {

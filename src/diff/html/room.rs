@@ -9,7 +9,6 @@ pub const BYTES: usize = 2 << 20;
 /// The most bytes of one line.
 const LINE: usize = 10_000;
 
-/// The room that is left.
 pub struct Room {
     lines: usize,
     bytes: usize,
@@ -18,7 +17,6 @@ pub struct Room {
 }
 
 impl Room {
-    /// All of it.
     pub fn new() -> Self {
         Self { lines: LINES, bytes: BYTES, left_out: 0 }
     }

@@ -15,11 +15,8 @@ use crate::blocks::words::Marks;
 /// The sums of a table.
 #[derive(Default)]
 pub struct Counts {
-    /// Lines that came.
     pub insertions: usize,
-    /// Lines that went.
     pub deletions: usize,
-    /// Rows of lines.
     pub rows: usize,
     /// Lines for which there was no room.
     pub left_out: usize,
@@ -27,7 +24,6 @@ pub struct Counts {
 
 /// The words around a table.
 pub struct Words<'w> {
-    /// The name of the file, escaped.
     pub name: &'w str,
     /// The names of its two sides, escaped.
     pub sides: [&'w str; 2],

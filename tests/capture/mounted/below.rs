@@ -325,7 +325,7 @@ fn what_was_written_beside_a_mount_when_recant_was_killed_is_kept() {
     let id = desk.id();
     assert_eq!(places.changed().len(), 4);
     places.assert_same(&before, "held");
-    desk.recant(&format!("commit {id}")).ok();
+    desk.recant(&format!("commit {id} -y")).ok();
     desk.recant(&format!("rollback {id}")).ok();
     places.assert_same(&before, "rolled back");
 }

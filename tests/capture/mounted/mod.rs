@@ -68,7 +68,7 @@ fn id_of(desk: &Desk) -> String {
 /// A commit refuses it by name and changes nothing; the command that it names, typed by hand, writes what is held.
 fn put_by_hand(desk: &Desk, id: &str) {
     let before = desk.world.manifest();
-    let said = desk.recant(&format!("commit {id}")).with(1).stderr();
+    let said = desk.recant(&format!("commit {id} -y")).with(1).stderr();
     before.assert_same(&desk.world.manifest(), "refused");
     let hosts = desk.world.path("hosts").display().to_string();
     let command = format!("recant cat {id} {hosts} > {hosts}");
@@ -101,7 +101,7 @@ fn what_a_command_writes_into_it_is_held_and_shown_and_no_verb_puts_it_there() {
             // The others go by name, and come off exactly.
             desk.recant(&format!("commit {id} beside/x")).ok();
             assert_eq!(desk.world.read("beside/x"), "x\n");
-            desk.recant(&format!("rollback {id}")).ok();
+            desk.recant("undo -y").ok();
             before.assert_same(&desk.world.manifest(), "rolled back");
             put_by_hand(desk, &id);
             let put = desk.world.read("hosts");
@@ -366,7 +366,7 @@ fn what_is_written_into_a_mount_whose_directory_is_renamed_is_named_with_where_i
         assert!(desk.recant(&format!("diff {id}")).ok().stdout().contains("other"));
         desk.recant(&format!("commit {id} other")).ok();
         assert_eq!(desk.world.read("other"), "new\n");
-        desk.recant(&format!("rollback {id}")).ok();
+        desk.recant("undo -y").ok();
         desk.recant(&format!("discard {id}")).ok();
     }
     let said = desk.run("mv sub sub2; mkdir sub; echo mine > sub/x").ok();

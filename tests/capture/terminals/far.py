@@ -18,7 +18,7 @@ def a_command_with_a_terminal():
     t = far("run", "--", "sh", "-c", "tty; stty size; test -t 0 && test -t 1 && test -t 2 && echo all; read answer; echo got=$answer > answer; exit 5")
     t.read(rb"/dev/pts/\d+\r\n30 90\r\nall")
     t.type("it's me\n"); t.read(rb"held in session"); t.end(5)
-    os.system(f"{recant} -H {host} commit last > /dev/null 2>&1")
+    os.system(f"{recant} -H {host} commit last -y > /dev/null 2>&1")
     assert content(f"{home}/answer") == "got=it's me\n"
 
 
@@ -46,12 +46,12 @@ def a_shell_with_job_control():
 
 
 def a_question():
-    t = far("discard", "last")
-    t.read(rb"Discard .*\[y/N\] "); t.type("n\n"); t.read(rb"not confirmed"); t.end(1)
-    t = far("discard", "last")
-    t.read(rb"Discard .*\[y/N\] "); t.type("\x03"); t.end(130)
-    t = far("discard", "last")
-    t.read(rb"Discard .*\[y/N\] "); t.type("y\n"); t.read(rb"is discarded"); t.end(0)
+    t = far("discard", "last", "--now")
+    t.read(rb"Free .*\[y/N\] "); t.type("n\n"); t.read(rb"not confirmed"); t.end(1)
+    t = far("discard", "last", "--now")
+    t.read(rb"Free .*\[y/N\] "); t.type("\x03"); t.end(130)
+    t = far("discard", "last", "--now")
+    t.read(rb"Free .*\[y/N\] "); t.type("y\n"); t.read(rb"is freed"); t.end(0)
 
 
 def a_pager_of_this_side():

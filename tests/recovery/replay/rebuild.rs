@@ -160,9 +160,12 @@ impl Now {
             let (uid, gid) = (Uid::from_raw(object.uid), Gid::from_raw(object.gid));
             rustix::fs::chownat(CWD, &path, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW).expect("an owner");
         }
+        let is_closed = meta.is_dir() && object.mode & 0o700 != 0o700;
+        let mode = |mode| rustix::fs::chmod(&path, Mode::from_raw_mode(mode)).expect("a mode");
         if !meta.is_symlink() {
-            if meta.mode() & 0o7777 != object.mode {
-                rustix::fs::chmod(&path, Mode::from_raw_mode(object.mode)).expect("a mode");
+            // A closed directory is closed last, as no name below it can be reached then, `.` neither.
+            if is_closed || meta.mode() & 0o7777 != object.mode {
+                mode(if is_closed { object.mode | 0o700 } else { object.mode });
             }
             dress_xattrs(&path, object);
         }
@@ -170,6 +173,9 @@ impl Now {
         let omit = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
         let times = Timestamps { last_access: omit, last_modification: time(object.mtime) };
         rustix::fs::utimensat(CWD, &path, &times, AtFlags::SYMLINK_NOFOLLOW).expect("a time");
+        if is_closed {
+            mode(object.mode);
+        }
     }
 }
 

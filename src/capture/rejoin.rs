@@ -1,0 +1,156 @@
+//! A part that was rolled back joins the session that it left again, if that has not gone on since: it is as it was before.
+//!
+//! The session gets copies: the part keeps what a redo of it puts, and that may have no other name in the store.
+
+use std::collections::{HashMap, HashSet};
+
+use super::merge::copy;
+use crate::error::{Error, command};
+use crate::fs::Fs;
+use crate::fs::dir::{Dir, Inode, Sort};
+use crate::fs::path::AbsPath;
+use crate::session::change::object_name;
+use crate::session::error::not_now;
+use crate::session::header::{Origin, Status};
+use crate::session::id::Id;
+use crate::session::opened::{Locked, Session};
+use crate::session::parting::{Parting, Stays, may_part};
+use crate::session::sides::Side;
+use crate::session::store::Store;
+use crate::tree::state::State;
+
+/// The fate of the session that a part left, once the part is rolled back.
+#[derive(Debug)]
+pub enum Rest {
+    /// There is none that could hold it again.
+    None,
+    /// It holds it again: so many changes in all.
+    Joined(u64),
+    /// It went on without it, or cannot be changed now.
+    GoesOn(Option<Error>),
+    /// It was not told yet of what left it again: the next lock tells it.
+    Untold(Error),
+}
+
+/// Carries out an act on a session that may be a part of another one, both or neither (X2): what is redone leaves that one again, and what is
+/// rolled back joins it again. `inward`: the act is a commit or redo; `paths`: of these changes, all if there are none.
+///
+/// # Errors
+/// Those of `act`; the other session is in use; a system call failed.
+pub fn around<T, E: From<Error>>(
+    fs: &Fs,
+    store: &Store,
+    part: &mut Locked,
+    (inward, paths): (bool, &[AbsPath]),
+    act: impl FnOnce(&mut Locked) -> Result<T, E>,
+) -> Result<(T, Rest), E> {
+    let Some(of) = part.header.of.clone() else { return act(part).map(|done| (done, Rest::None)) };
+    if !inward {
+        let done = act(part)?;
+        return Ok((done, rejoined(fs, store, &of, part)));
+    }
+    let Some(mut rest) = left_again(fs, store, &of, part, paths)? else { return act(part).map(|done| (done, Rest::None)) };
+    let done = act(part);
+    // If it failed, whether it is done is told by the journal; else by the header.
+    let settled = rest.settle_parting(fs, store);
+    Ok((done?, settled.err().map_or(Rest::None, Rest::Untold)))
+}
+
+fn rejoined(fs: &Fs, store: &Store, of: &Id, part: &Session) -> Rest {
+    if part.header.status() != Status::RolledBack {
+        return Rest::None;
+    }
+    let joined = store.lock_session(fs, of).and_then(|mut rest| {
+        // A full disk may have kept it from leaving.
+        let has_left = rest.header.origin == Origin::Staged || rest.steps()?.split_of(part.id()).is_some();
+        match may_part(&rest.header) && has_left {
+            true => Ok(Some(rejoin(fs, &mut rest, part)?).map(|is_back| (is_back, rest.header.counts.changes))),
+            false => Ok(None),
+        }
+    });
+    match joined {
+        Ok(Some((true, changes))) => Rest::Joined(changes),
+        Ok(Some((false, _))) => Rest::GoesOn(None),
+        Ok(None) => Rest::None,
+        Err(error) if error.is_unknown() => Rest::None,
+        Err(error) => Rest::GoesOn(Some(error)),
+    }
+}
+
+/// Notes, before a part is redone, what leaves the session that holds it again; `None` if nothing does.
+fn left_again(fs: &Fs, store: &Store, of: &Id, part: &Session, paths: &[AbsPath]) -> Result<Option<Locked>, Error> {
+    // Who has gone on, or is gone, stands in nobody's way.
+    if !store.session(of).and_then(|rest| leaving(&rest, part)).is_ok_and(|parting| parting.is_some()) {
+        return Ok(None);
+    }
+    if !paths.is_empty() {
+        let why = format!("session {} holds it again: it leaves that as a whole", of.tail());
+        let whole = command(format_args!("redo {}", part.id().tail()));
+        return Err(not_now(part.id(), why).with_remedy(whole));
+    }
+    let rest = store.lock_session(fs, of)?;
+    let Some(parting) = leaving(&rest, part)? else { return Ok(None) };
+    store.note_parting(fs, of, &parting)?;
+    Ok(Some(rest))
+}
+
+/// Has the steps of a session hold again what `part` took at a later one. A session that stands at that one stands before it then. False if it
+/// goes on without. After an error it is as it was.
+fn rejoin(fs: &Fs, session: &mut Locked, part: &Session) -> Result<bool, Error> {
+    let mut list = session.steps()?;
+    let split = list.split_of(part.id()).filter(|(_, is_back)| !is_back).map(|(step, _)| (step.n, step.on));
+    let Some(((n, on), run)) = split.zip(session.run()?) else { return Ok(false) };
+    let head = session.header.head();
+    let stands = if head == n { on } else { head };
+    list.join(n);
+    let then = list.net(session, on)?;
+    // They show the session without it.
+    session.remove_blocks(fs)?;
+    let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let (mut held, mut made) = (0, HashMap::<Inode, (Dir, Vec<u8>)>::new());
+    let left: HashSet<&AbsPath> = list.left_of(n).iter().collect();
+    for change in part.changes()?.list.iter().filter(|change| left.contains(&change.path)) {
+        let Some(known) = then.at(&change.path) else { continue };
+        let Some(to) = Session::held_at(known, Side::Never, Some(&run)) else { continue };
+        let (from, to) = (object_name(change.n), session.split(&to)?);
+        let (from, to) = (part.split(&from)?, (to.0, to.1.to_vec()));
+        let (at, place) = (from.0.at(from.1), to.0.at(&to.1));
+        // A directory is there still.
+        let Some(stat) = at.stat()?.filter(|stat| stat.sort != Sort::Directory) else { continue };
+        let mtime = to.0.stat()?.mtime;
+        fs.remove_all(place)?;
+        match stat.shared().and_then(|inode| made.get(&inode)) {
+            Some((dir, name)) => fs.link(dir.at(name), place)?,
+            None => copy(fs, own, (at, &stat), place)?,
+        }
+        fs.set_mtime(to.0.at(b"."), mtime)?;
+        held += known.after.as_ref().map_or(0, State::size);
+        if let Some(inode) = stat.shared() {
+            made.insert(inode, to);
+        }
+    }
+    session.belongs_to_another_act();
+    session.rejoin(fs, &list, (n, stands), held)?;
+    let now = session.changes()?;
+    Ok(!list.chain(stands).contains(&n) && left.iter().all(|path| now.at(path).is_some()))
+}
+
+/// The record of what leaves a session again with a part that is redone; `None` if that was not rolled back since it left.
+fn leaving(session: &Session, part: &Session) -> Result<Option<Parting>, Error> {
+    if !may_part(&session.header) {
+        return Ok(None);
+    }
+    let list = session.steps()?;
+    let Some((split, true)) = list.split_of(part.id()) else { return Ok(None) };
+    let (now, then) = (session.changes()?, list.net(session, split.on)?);
+    let left: Vec<AbsPath> = list.left_of(split.n).to_vec();
+    let mut stays = Vec::new();
+    for change in part.changes()?.list.into_iter().filter(|change| left.binary_search(&change.path).is_err()) {
+        // If it has not been changed since.
+        if let Some(known) = now.at(&change.path).filter(|known| then.at(&change.path) == Some(known)) {
+            stays.push(Stays { path: change.path, before: change.after, after: known.after.clone() });
+        }
+    }
+    let words = split.argv.clone();
+    Ok(Some(Parting { part: part.id().clone(), lines: session.header.lines, words, left, stays }))
+}
