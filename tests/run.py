@@ -145,10 +145,10 @@ def available():
 
 def programs(words):
     """Builds the tests; yields (name, path) of each program."""
-    # Where each word names its program, these alone are built.
+    # Where each word names its program, these alone are built, and the examples, which tests run.
     named = {word.split("::")[0] for word in words if "::" in word}
     named = [option for name in sorted(named) for option in (["--lib"] if name == "src" else ["--test", name])]
-    chosen_ones = named if words and all("::" in word for word in words) else []
+    chosen_ones = ["--examples", *named] if words and all("::" in word for word in words) else []
     command = ["cargo", "test", "--no-run", "--locked", "--features", "crash-points",
                "--message-format", "json-render-diagnostics"]
     built = subprocess.run([*command, *chosen_ones], cwd=TOP, stdout=subprocess.PIPE, text=True)
