@@ -102,7 +102,7 @@ impl Target {
 }
 
 fn has_gone(need: Need, path: &AbsPath, error: &IoError) -> bool {
-    need == Need::WhileThere && leads_nowhere(&error.source) && error.path == path.to_string()
+    need != Need::Must && leads_nowhere(&error.source) && error.path == path.to_string()
 }
 
 /// The consequence if a place can't be captured.
@@ -110,6 +110,8 @@ fn has_gone(need: Need, path: &AbsPath, error: &IoError) -> bool {
 pub(super) enum Need {
     /// The command is not started.
     Must,
+    /// The command is not started, unless it is gone by then: nobody asked for it, and an earlier run of the session held it.
+    Again,
     /// The run does without: it is one of many directories of a split one, and may vanish meanwhile.
     WhileThere,
     /// It stays read-only, with a warning: it is a mount that nobody asked for.

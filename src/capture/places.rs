@@ -245,7 +245,7 @@ impl Making<'_> {
             // Its upper has what the command must see; the overlay of the tree has not.
             let why = "an earlier run of the session";
             if stat(&known.path).is_some_and(|stat| (stat.sort == Sort::File) == (sort == Sort::File)) {
-                wanted.push(Wanted { apart: true, sort, ..Wanted::new(known.path.clone(), why) });
+                wanted.push(Wanted { need: Need::Again, apart: true, sort, ..Wanted::new(known.path.clone(), why) });
             }
         }
         wanted
@@ -321,6 +321,9 @@ impl Making<'_> {
         wanted.dedup_by(|later, first| {
             let is_same = later.path == first.path;
             first.apart |= is_same && later.apart;
+            if is_same && later.need == Need::Must {
+                first.need = Need::Must;
+            }
             is_same
         });
         self.wanted = wanted.iter().map(|place| place.path.clone()).collect();

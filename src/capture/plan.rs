@@ -198,7 +198,7 @@ impl Plan {
             if is_file {
                 match file::lay(fs, (&uppers, begins.as_ref().or(below.first())), (&mut place, step), self.route)? {
                     Ok(bytes) => copied = bytes,
-                    Err(error) if target.need == Need::Must => return Err(error.into()),
+                    Err(error) if target.need != Need::OrReadOnly => return Err(error.into()),
                     Err(error) => {
                         uncovered.push((target.path, format!("cannot {}: {}", error.act, reason(&error.source))));
                         continue;
