@@ -90,10 +90,8 @@ pub enum Status {
     Running,
     /// Its changes are held; none was ever on the tree.
     Pending,
-    /// All are on the tree.
+    /// All are on the tree, but for what was left out or taken back.
     Committed,
-    /// Some are on the tree, some are not.
-    Partial,
     /// All are rolled back.
     RolledBack,
     /// Its changes are gone.
@@ -106,7 +104,6 @@ impl Status {
             header::Status::Running => Self::Running,
             header::Status::Pending => Self::Pending,
             header::Status::Committed => Self::Committed,
-            header::Status::Partial => Self::Partial,
             header::Status::RolledBack => Self::RolledBack,
             header::Status::Discarded => Self::Discarded,
         }

@@ -75,10 +75,6 @@ pub fn may_choose(session: &Session) -> Result<(), Error> {
     let (why, remedy) = match header.status() {
         Status::Discarded => header.why_discarded(),
         Status::Running => ("a command is running in it", Some("let that end first".to_owned())),
-        Status::Partial => (
-            "it is partial: some of it is on the tree",
-            Some(format!("{rollback} takes that back; {discard} drops all that is held")),
-        ),
         Status::Committed => ("it is committed", Some(format!("{rollback} PATH takes a path back"))),
         Status::RolledBack => ("it was committed, and is rolled back", Some(format!("{discard} drops all of it"))),
         Status::Pending if header.imported.is_some() => ("it was imported: it is committed as it came", Some(paths())),

@@ -3,19 +3,21 @@
 //! The session gets copies: the part keeps what a redo of it puts, and that may have no other name in the store.
 
 use std::collections::{HashMap, HashSet};
+use std::io::Read;
 
 use super::merge::copy;
 use crate::error::{Error, command};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Inode, Sort};
 use crate::fs::path::AbsPath;
-use crate::session::change::object_name;
+use crate::session::change::{Before, Change, object_name};
 use crate::session::error::not_now;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
 use crate::session::opened::{Locked, Session};
 use crate::session::parting::{Parting, Stays, may_part};
 use crate::session::sides::Side;
+use crate::session::stage::Desk;
 use crate::session::store::Store;
 use crate::tree::state::State;
 
@@ -63,10 +65,14 @@ fn rejoined(fs: &Fs, store: &Store, of: &Id, part: &Session) -> Rest {
     let joined = store.lock_session(fs, of).and_then(|mut rest| {
         // A full disk may have kept it from leaving.
         let has_left = rest.header.origin == Origin::Staged || rest.steps()?.split_of(part.id()).is_some();
-        match may_part(&rest.header) && has_left {
-            true => Ok(Some(rejoin(fs, &mut rest, part)?).map(|is_back| (is_back, rest.header.counts.changes))),
-            false => Ok(None),
+        if !may_part(&rest.header) || !has_left {
+            return Ok(None);
         }
+        let is_back = match rest.header.origin {
+            Origin::Staged => restage(fs, store, &mut rest, part)?,
+            Origin::Captured => rejoin(fs, &mut rest, part)?,
+        };
+        Ok(Some((is_back, rest.header.counts.changes)))
     });
     match joined {
         Ok(Some((true, changes))) => Rest::Joined(changes),
@@ -135,10 +141,51 @@ fn rejoin(fs: &Fs, session: &mut Locked, part: &Session) -> Result<bool, Error> 
     Ok(!list.chain(stands).contains(&n) && left.iter().all(|path| now.at(path).is_some()))
 }
 
+/// Has a session staged by hand hold again what `part` took. False if something else was staged there since: that stays. After an error it is as
+/// it was.
+fn restage(fs: &Fs, store: &Store, session: &mut Locked, part: &Session) -> Result<bool, Error> {
+    let now = session.changes()?;
+    session.belongs_to_another_act();
+    let mut desk = Desk::open(fs, store, session, false)?;
+    let mut is_whole = true;
+    for change in part.changes()?.list {
+        let before = Before { object: change.before.object.clone(), print: None };
+        let staged = match now.at(&change.path) {
+            None => stage_again(&mut desk, part, &Change { before, ..change }),
+            // Some blocks of it had stayed.
+            Some(rest) if rest.before.object == change.after => desk.choose(&change.path, (before, rest.after.clone()), None),
+            Some(rest) => {
+                is_whole &= rest.before.object == change.before.object && rest.after == change.after;
+                Ok(())
+            }
+        };
+        if let Err(error) = staged {
+            desk.give_up();
+            return Err(error);
+        }
+    }
+    desk.finish().map(|_left_for_the_next_staging| is_whole)
+}
+
+fn stage_again(desk: &mut Desk<'_>, part: &Session, change: &Change) -> Result<(), Error> {
+    let name = object_name(change.n);
+    let (objects, name) = part.split(&name)?;
+    let at = objects.at(name);
+    let mut content = match at.stat()?.is_some_and(|stat| stat.sort == Sort::File) {
+        true => Some(at.open_file()?),
+        false => None,
+    };
+    let content = content.as_mut().map(|file| file as &mut dyn Read);
+    desk.take(change, change.after.clone(), content).map(drop)
+}
+
 /// The record of what leaves a session again with a part that is redone; `None` if that was not rolled back since it left.
 fn leaving(session: &Session, part: &Session) -> Result<Option<Parting>, Error> {
     if !may_part(&session.header) {
         return Ok(None);
+    }
+    if session.header.origin == Origin::Staged {
+        return unstaging(session, part);
     }
     let list = session.steps()?;
     let Some((split, true)) = list.split_of(part.id()) else { return Ok(None) };
@@ -153,4 +200,21 @@ fn leaving(session: &Session, part: &Session) -> Result<Option<Parting>, Error> 
     }
     let words = split.argv.clone();
     Ok(Some(Parting { part: part.id().clone(), lines: session.header.lines, words, left, stays }))
+}
+
+/// The record of what leaves a session staged by hand; `None` if it holds nothing of the part.
+fn unstaging(session: &Session, part: &Session) -> Result<Option<Parting>, Error> {
+    let now = session.changes()?;
+    let (mut left, mut stays) = (Vec::new(), Vec::new());
+    for change in part.changes()?.list {
+        match now.at(&change.path).filter(|known| known.before.object == change.before.object) {
+            Some(known) if known.after == change.after => left.push(change.path),
+            Some(known) => stays.push(Stays { path: change.path, before: change.after, after: known.after.clone() }),
+            None => {}
+        }
+    }
+    if left.is_empty() && stays.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Parting { part: part.id().clone(), lines: session.header.lines, words: Vec::new(), left, stays }))
 }

@@ -412,7 +412,9 @@ pub fn take_back(call: &Call, store: &Store, session: &mut Locked) -> Result<Rep
     let ask =
         |session: &Locked, paths: &[AbsPath], aside: &Aside| crate::rollback::rollback(session, paths, OnConflict::Stop, aside);
     let act = Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask, within: None, merges: false };
-    carry_out_in(call, store, session, &[], Effect::Apply, &act).map(|(report, _)| report)
+    let act_on = |session: &mut Locked| carry_out_in(call, store, session, &[], Effect::Apply, &act);
+    let ((report, _), rest) = rejoin::around(&call.fs, store, session, (false, &[]), act_on)?;
+    say_rest(call, session, rest).map(|()| report)
 }
 
 /// Commits a session that a run has just filled, as its options and the settings say.
@@ -434,6 +436,8 @@ pub struct Terms<'a> {
     /// For messages: the verb that was called.
     pub verb: Verb,
     pub force: bool,
+    /// Seconds after which it is rolled back unless somebody confirms it.
+    pub within: Option<i64>,
     /// True if recant does it by itself.
     pub beside: bool,
     /// The act that it takes back.
@@ -641,7 +645,7 @@ pub fn say_back(call: &Call, id: &Id, report: &Report, dry_run: bool, of: &Id) {
 }
 
 /// Reports the commit of a part of a session.
-pub fn say_part(call: &Call, id: &Id, report: &Report, dry_run: bool, of: Whole<'_>) {
+pub fn say_part(call: &Call, id: &Id, report: &Report, dry_run: bool, (waiting, of): (Option<&Waiting>, Whole<'_>)) {
     let (part, whole, rest) = (id.tail(), of.session.tail(), text::count(of.changes, "change"));
     if call.out.is_text() {
         if dry_run {
@@ -651,9 +655,10 @@ pub fn say_part(call: &Call, id: &Id, report: &Report, dry_run: bool, of: Whole<
         } else {
             say_text(call, id, report, dry_run);
             call.out.note(format_args!("session {part} is a part of session {whole}, which holds the rest: {rest}"));
+            waiting.into_iter().for_each(|waiting| confirm::say(call, waiting));
         }
     }
-    tell(call, id, report, dry_run, (None, Some(of)));
+    tell(call, id, report, dry_run, (waiting, Some(of)));
 }
 
 fn tell(call: &Call, id: &Id, report: &Report, dry_run: bool, (waiting, part_of): (Option<&Waiting>, Option<Whole<'_>>)) {
@@ -737,7 +742,7 @@ fn say_text(call: &Call, id: &Id, report: &Report, dry_run: bool) {
             kept => out.note(format_args!("to take it back: {back} ({} kept for it)", text::bytes(kept))),
         }
     }
-    if report.status == Status::Partial && !dry_run {
+    if report.status == Status::Committed && !report.counts.all_in() && !dry_run {
         out.note(format_args!("{} lists what is committed and what is not", command(format_args!("show {tail}"))));
     }
 }

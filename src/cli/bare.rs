@@ -11,7 +11,7 @@ use super::{Call, Ended, Standing, agents, text};
 use crate::diff::shown::{columns, cut_off, padded};
 use crate::error::command;
 use crate::fs::path::AbsPath;
-use crate::session::header::{Checkpoint, Header, Status};
+use crate::session::header::{Checkpoint, Counts, Header, Status};
 use crate::session::id::Id;
 use crate::session::prune::is_awaited;
 use crate::session::run::Failed;
@@ -24,7 +24,7 @@ struct Whole<'a> {
     project: Option<&'a AbsPath>,
     /// True if nothing was ever held in this store.
     fresh: bool,
-    /// The sessions of this project, newest first: pending, running, partial, committed, and rolled back with changes never committed.
+    /// The sessions of this project, newest first: pending, running, committed, and rolled back with changes never committed.
     sessions: &'a [Row],
     interrupted: Vec<&'a Id>,
     unconfirmed: &'a [Waiting],
@@ -43,9 +43,8 @@ struct Row {
     changes: u64,
     /// The number of paths where an interrupted operation could not be taken back.
     left: usize,
-    /// The number of its changes that were never committed.
     #[serde(skip)]
-    never_in: u64,
+    counts: Counts,
     command: Option<String>,
     next: Vec<String>,
     #[serde(skip)]
@@ -66,7 +65,7 @@ impl Interrupted {
 }
 
 /// The most lines of each status: with the lines around them 20 in all.
-const MOST: [(&str, usize); 5] = [("running", 2), ("pending", 5), ("partial", 2), ("rolled_back", 1), ("committed", 3)];
+const MOST: [(&str, usize); 4] = [("running", 2), ("pending", 5), ("rolled_back", 1), ("committed", 3)];
 const MOST_URGENT: usize = 2;
 const WIDTH: usize = 80;
 
@@ -104,9 +103,9 @@ fn row(call: &Call, store: &Store, header: &Header, interrupted: &[Id]) -> Resul
     let verbs: &'static [&'static str] = match header.status() {
         Status::Running if status == "running" => &["diff"],
         Status::Running | Status::Pending => &["diff", "commit", "discard"],
-        Status::Partial if is_pruned => &["show", "commit"],
-        Status::Partial => &["show", "commit", "rollback"],
-        Status::Committed if is_pruned => return Ok(None),
+        Status::Committed if is_pruned && header.counts.all_in() => return Ok(None),
+        Status::Committed if is_pruned => &["show", "commit"],
+        Status::Committed if !header.counts.all_in() => &["show", "commit", "rollback"],
         Status::Committed => &["rollback"],
         // The rest was never on the tree, and is still held.
         Status::RolledBack if is_awaited(header) => &["commit", "discard"],
@@ -122,7 +121,7 @@ fn row(call: &Call, store: &Store, header: &Header, interrupted: &[Id]) -> Resul
         failed,
         changes: now.counts.changes,
         left: header.left.len(),
-        never_in: header.counts.changes.saturating_sub(header.counts.ever_in),
+        counts: header.counts,
         command: now.command.clone(),
         next: verbs.iter().map(|verb| command(format_args!("{verb} {tail}"))).collect(),
         verbs,
@@ -215,9 +214,9 @@ impl Row {
         let held = match self.status {
             "running" => format!("{} so far", text::count(self.changes, "change")),
             "rolled_back" => {
-                format!("{} of {} never committed", text::grouped(self.never_in), text::count(self.changes, "change"))
+                format!("{} of {} never committed", text::grouped(self.counts.never_in()), text::count(self.changes, "change"))
             }
-            _ => text::count(self.changes, "change"),
+            _ => format!("{}{}", text::count(self.changes, "change"), super::but(self.counts)),
         };
         let failed = self.failed.map(|failed| format!(", {}", failed.text())).unwrap_or_default();
         format!("{}  {held}{failed}{of}", self.id.tail())

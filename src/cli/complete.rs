@@ -17,7 +17,8 @@ use super::args::{self, Cli};
 use super::place::{self, Place};
 use super::problem::Problem;
 use super::scope::Scope;
-use super::{Call, Ended, snapshot, steps, text, which};
+use super::which::{self, Want};
+use super::{Call, Ended, snapshot, steps, text};
 use crate::agent::turns::Turns;
 use crate::config::From as Origin;
 use crate::error::shell_word;
@@ -183,12 +184,12 @@ impl Typing {
         if word.is_empty() {
             // Only the sessions that can be meant here, if there are any.
             let here = Scope::here().ok()?;
-            let is_meant = |header: &Header| is_for(verb, header.status()) && here.has(&store, header);
+            let is_meant = |header: &Header| is_for(verb, header) && here.has(&store, header);
             if headers.iter().any(is_meant) {
                 headers.retain(is_meant);
             }
         }
-        headers.sort_by_key(|header| !is_for(verb, header.status()));
+        headers.sort_by_key(|header| !is_for(verb, header));
         let last = [("last".to_owned(), "the newest".to_owned())];
         let of_all = headers.iter().flat_map(|header| {
             let keys = if word.is_empty() {
@@ -265,7 +266,7 @@ fn offer((key, what): (String, String)) -> CompletionCandidate {
 /// The session that `last` means, if a verb can act on it.
 fn newest_for(verb: &str, store: &Store) -> Option<Id> {
     let newest = which::newest(store, &Scope::here().ok()?)?;
-    is_for(verb, newest.status()).then_some(newest.id)
+    is_for(verb, &newest).then_some(newest.id)
 }
 
 /// Describes a session to somebody who chooses one.
@@ -275,15 +276,21 @@ fn about(header: &Header) -> String {
     format!("{short} ({})", header.status().word().replace('_', " "))
 }
 
-/// Tells whether a verb can act on a session of this status.
-fn is_for(verb: &str, status: Status) -> bool {
-    match verb {
-        "commit" | "discard" | "run" | "shell" | "session export" => matches!(status, Status::Pending | Status::Partial),
-        "rewind" | "fork" => status == Status::Pending,
-        "rollback" | "undo" | "confirm" => matches!(status, Status::Committed | Status::Partial),
-        "redo" => matches!(status, Status::RolledBack | Status::Partial),
-        _ => true,
-    }
+/// Tells whether a verb can act on a session.
+fn is_for(verb: &str, header: &Header) -> bool {
+    let want = match verb {
+        "commit" => Want::Commit,
+        "discard" => Want::Discard,
+        "run" | "shell" => Want::GoOn,
+        "session export" => return header.status() == Status::Pending,
+        "rewind" => Want::Rewind,
+        "fork" => Want::Fork,
+        "rollback" | "undo" => Want::RollBack,
+        "confirm" => Want::Confirm,
+        "redo" => Want::Redo,
+        _ => return true,
+    };
+    want.fits(header)
 }
 
 /// A path as a user types it: relative to the working directory, unless the word begins with a slash.

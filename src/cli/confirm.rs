@@ -142,8 +142,16 @@ pub fn refuse(header: &Header, act: &str) -> Result<(), Problem> {
 pub fn take_back_overdue(call: &Call, rollback: Rollback) -> Result<(), Problem> {
     let Some(store) = call.store()? else { return Ok(()) };
     for id in marked(store)? {
-        // `status` names a session that is damaged.
-        let Ok(session) = store.session(&id) else { continue };
+        let session = match store.session(&id) {
+            Ok(session) => session,
+            // A part of which nothing came.
+            Err(error) if error.is_unknown() => {
+                remove_mark(call, store, &id);
+                continue;
+            }
+            // `status` names a session that is damaged.
+            Err(_) => continue,
+        };
         match session.header.waits().map(Deadline::is_over) {
             None => drop(store.lock_session(&call.fs, &id).map(|session| unmark(call, store, &session))),
             Some(false) => {}
@@ -161,11 +169,14 @@ pub fn take_back_overdue(call: &Call, rollback: Rollback) -> Result<(), Problem>
 
 /// Removes the mark of a session, unless the recovery of a commit may still seal one that waits. One that stays goes the next time.
 fn unmark(call: &Call, store: &Store, session: &Locked) {
-    if session.header.waits().is_none()
-        && store.journaled().is_ok_and(|ids| !ids.contains(session.id()))
-        && let Ok(dir) = store.dir.open_below(DIRECTORY)
-    {
-        drop(call.fs.unlink_if_there(dir.at(session.id().as_str().as_bytes())));
+    if session.header.waits().is_none() && store.journaled().is_ok_and(|ids| !ids.contains(session.id())) {
+        remove_mark(call, store, session.id());
+    }
+}
+
+fn remove_mark(call: &Call, store: &Store, id: &Id) {
+    if let Ok(dir) = store.dir.open_below(DIRECTORY) {
+        drop(call.fs.unlink_if_there(dir.at(id.as_str().as_bytes())));
     }
 }
 

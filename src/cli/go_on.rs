@@ -94,7 +94,7 @@ fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Id>, Problem> {
     }
     let (headers, _) = store.headers()?;
     let is_id = |header: &&Header| header.id.as_str() == key || header.id.tail() == key;
-    let keeps_name = |header: &&Header| matches!(header.status(), Status::Running | Status::Pending | Status::Partial);
+    let keeps_name = |header: &&Header| matches!(header.status(), Status::Running | Status::Pending);
     let named = || headers.iter().rev().filter(|header| header.name.as_deref() == Some(key));
     if !headers.iter().any(|header| is_id(&header)) && named().next().is_some() {
         let scope = Scope::of(call)?;
@@ -150,7 +150,7 @@ pub fn refuse(header: &Header, in_memory: bool, want: Want) -> Result<(), Proble
     let problem = Problem::refused(format!("cannot {act} session {id}: {why}"));
     // Another session is no remedy for one that is to be rewound.
     let shows = || format!("{} still shows what a step changed", command(format_args!("diff {} --step N", id.tail())));
-    let has_steps = matches!(header.status(), Status::Partial | Status::Committed | Status::RolledBack);
+    let has_steps = matches!(header.status(), Status::Committed | Status::RolledBack);
     Err(match want {
         Want::GoOn => problem.remedy(remedy),
         _ if has_steps && header.origin == Origin::Captured => problem.remedy(shows()),
@@ -192,11 +192,6 @@ fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str, String)> {
         Status::Pending if header.origin == Origin::Staged => Some(("it was staged by hand", first())),
         Status::Pending if in_memory => Some(("its run lay in memory, as the store's file system can hold none", first())),
         Status::Pending => None,
-        Status::Partial => {
-            let [commit, rollback] = ["commit", "rollback"].map(|verb| command(format_args!("{verb} {tail}")));
-            let whole = format!("{commit} or {rollback} first; or {}", another());
-            Some(("it is partial: some of it is on the tree", whole))
-        }
         Status::Committed => Some(("it is committed", another())),
         Status::RolledBack => Some(("it is rolled back", another())),
         Status::Discarded => {

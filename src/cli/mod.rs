@@ -96,7 +96,7 @@ use crate::fs::dir::Dir;
 use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
 use crate::session::by::By;
-use crate::session::header::{Header, Status};
+use crate::session::header::{Counts, Header, Status};
 use crate::session::id::Id;
 use crate::session::opened::{Locked, Session};
 use crate::session::run::Failed;
@@ -560,7 +560,7 @@ impl Call {
         let locked = ready::lock(&self.fs, store, &id, collect, recover)?;
         which::refuse_gone_on(key, &locked.header)?;
         match want {
-            Want::Commit | Want::Redo if locked.header.status() == Status::Partial => {
+            Want::Commit | Want::Redo if locked.header.status() == Status::Committed && !locked.header.counts.all_in() => {
                 confirm::refuse(&locked.header, "commit more of")?
             }
             Want::Discard => {
@@ -720,6 +720,7 @@ struct Standing {
     interrupted: bool,
     /// The number of paths where an interrupted operation could not be taken back.
     left: usize,
+    counts: Counts,
 }
 
 impl Standing {
@@ -727,8 +728,9 @@ impl Standing {
         let interrupted = cut_off.contains(&header.id);
         let (word, imported) = (header.status().word(), header.imported.is_some());
         let (unsynced, left) = (header.unsynced, header.left.len());
-        let failed = header.failed.filter(|_| matches!(header.status(), Status::Pending | Status::Partial));
-        let mut standing = Self { word, imported, ended: false, failed, unsynced, interrupted, left };
+        let failed = header.failed.filter(|_| header.status() == Status::Pending);
+        let counts = header.counts;
+        let mut standing = Self { word, imported, ended: false, failed, unsynced, interrupted, left, counts };
         if header.uncollected && header.discarded.is_none() {
             let session = store.session(&header.id)?;
             if !session.is_held()? {
@@ -742,7 +744,7 @@ impl Standing {
 
     /// The status for people, with its conditions.
     fn text(self) -> String {
-        let mut text = self.word.replace('_', " ");
+        let mut text = format!("{}{}", self.word.replace('_', " "), but(self.counts));
         let left = format!("{} left", self.left);
         let failed = self.failed.map(Failed::text).unwrap_or_default();
         let conditions = [
@@ -760,6 +762,16 @@ impl Standing {
         }
         text
     }
+}
+
+/// What of a committed session is not on the tree, after its status: `, 2 of 30 taken back`; empty where all is.
+fn but(counts: Counts) -> String {
+    if counts.inside == 0 {
+        return String::new();
+    }
+    let rest = [(counts.taken_back(), "taken back"), (counts.never_in(), "still held")].into_iter().filter(|(n, _)| *n > 0);
+    let all = text::grouped(counts.changes);
+    rest.map(|(n, what)| format!(", {} of {all} {what}", text::grouped(n))).collect()
 }
 
 fn cwd() -> Result<PathBuf, Problem> {

@@ -135,7 +135,7 @@ pub fn at_head(session: &Session, run: Option<Run>) -> Result<Option<Run>, Probl
 }
 
 /// The indexes of the changes that are listed: not a renamed file under its old name and, unless `all` is set, none of the mtime alone.
-/// In a partial session those on the side with fewer come first: people look for these. Before all what is dangerous.
+/// Those on the side with fewer come first: people look for these. Before all what is dangerous.
 fn listed(changes: &[Change], sides: &[Side], chosen: &[usize], renames: &Renames, all: bool) -> Vec<usize> {
     let is_listed = |i: &usize| (all || changes[*i].sort() != Sort::Times) && renames.to(changes, *i).is_none();
     let (inside, out): (Vec<usize>, Vec<usize>) = chosen.iter().copied().filter(is_listed).partition(|i| sides[*i].is_in());
@@ -184,15 +184,7 @@ pub fn facts(call: &Call, session: &Session, standing: Standing, run: Option<&Ru
     let header = &session.header;
     let name = header.name.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
     let mut rows: Vec<(&'static str, String)> = vec![("session", format!("{}{name}", header.id))];
-    let counts = header.counts;
-    let partly = match header.status() {
-        Status::Partial => {
-            let [inside, all, out] = [counts.inside, counts.changes, counts.changes - counts.inside].map(text::grouped);
-            format!(": {inside} of {all} changes committed, {out} still held")
-        }
-        _ => String::new(),
-    };
-    rows.push(("status", format!("{}{partly}", standing.text())));
+    rows.push(("status", standing.text()));
     let ending = run.and_then(|run| run.ending).map(|ending| format!(", ended {}", ending_text(ending)));
     rows.push(("begun", format!("{}{}", text::time(header.created, true), ending.unwrap_or_default())));
     if let Some(run) = run {
@@ -332,7 +324,7 @@ fn row_of(call: &Call, header: &Header, change: &Change, side: Side) -> [String;
     // If all are on one side, the status tells which.
     let side = match side {
         Side::Lost => "lost",
-        _ if header.status() != Status::Partial => "",
+        _ if header.counts.all_in() || header.counts.inside == 0 => "",
         Side::In => "committed",
         Side::Never | Side::Out => "held",
     };

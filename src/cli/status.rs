@@ -124,7 +124,6 @@ struct Counts {
     running: usize,
     pending: usize,
     committed: usize,
-    partial: usize,
     rolled_back: usize,
     discarded: usize,
 }
@@ -240,7 +239,6 @@ pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Problem> {
             Status::Running => counts.running += 1,
             Status::Pending => counts.pending += 1,
             Status::Committed => counts.committed += 1,
-            Status::Partial => counts.partial += 1,
             Status::RolledBack => counts.rolled_back += 1,
             Status::Discarded => counts.discarded += 1,
         }
@@ -365,7 +363,6 @@ fn print(
         (counts.running, "running"),
         (counts.pending, "pending"),
         (counts.committed, "committed"),
-        (counts.partial, "partial"),
         (counts.rolled_back, "rolled back"),
         (counts.discarded, "discarded"),
     ];

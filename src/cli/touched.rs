@@ -111,7 +111,7 @@ fn of_sessions(
         let key = found.header.id.tail();
         let words = if found.has_others { asked.words(&found.asked) } else { String::new() };
         let (standing, back) = match (found.standing, found.step) {
-            // Of a partial session no earlier step is gone back to.
+            // Once something of it was on the tree, no earlier step is gone back to.
             (Standing::Held, Some((_, on))) if found.header.counts.ever_in == 0 => ("held", Some(format!("rewind {key} {on}"))),
             (Standing::Held, _) => ("held", Some(format!("discard {key}{words}"))),
             (Standing::In, _) => ("committed", Some(format!("rollback {key}{words}"))),

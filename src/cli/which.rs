@@ -63,7 +63,7 @@ impl Want {
             Want::Commit => is_awaited(header) && !is_final,
             Want::RollBack => counts.inside > 0 && !is_final,
             Want::Redo => counts.inside < counts.ever_in && !is_final,
-            // If it is partial, the verb says what can be done: it must not drop an older one in its place.
+            // If some of it is on the tree, the verb says what can be done: it must not drop an older one in its place.
             Want::Discard => is_awaited(header),
             Want::Confirm => header.waits().is_some(),
             Want::Stage => header.origin == Origin::Staged && counts.ever_in == 0,
@@ -314,7 +314,7 @@ pub fn newest(store: &Store, here: &Scope) -> Option<Header> {
 /// The state of a session, for a message.
 fn state_of(header: &Header) -> String {
     let pruned = if header.checkpoint == Checkpoint::Pruned { ", its checkpoint pruned" } else { "" };
-    format!("{}{pruned}", header.status().word().replace('_', " "))
+    format!("{}{}{pruned}", header.status().word().replace('_', " "), super::but(header.counts))
 }
 
 /// The error if a verb cannot act on the session that a word means. It names the one before it, on which it can.

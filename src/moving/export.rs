@@ -90,6 +90,9 @@ fn may_move(session: &Session, with: With) -> Result<(), Error> {
     let kept = session.header.checkpoint == header::Checkpoint::Kept;
     let (why, remedy) = match (session.header.status(), with) {
         (Status::Pending | Status::RolledBack, With::Changes) => return Ok(()),
+        (Status::Committed, With::Checkpoint) if !session.header.counts.all_in() => {
+            ("a part of it is not on the tree", format!("{recant} commit {id}", recant = recant()))
+        }
         (Status::Committed, With::Checkpoint) if kept => return Ok(()),
         (Status::Committed, With::Checkpoint) => {
             ("its checkpoint was pruned", format!("{recant} show {id} shows what is left", recant = recant()))
@@ -98,10 +101,7 @@ fn may_move(session: &Session, with: With) -> Result<(), Error> {
             "nothing of it is on the tree, so there is no checkpoint",
             format!("{recant} session export {id} > FILE", recant = recant()),
         ),
-        (Status::Partial, With::Checkpoint) => {
-            ("a part of it is not committed", format!("{recant} commit {id}", recant = recant()))
-        }
-        (Status::Committed | Status::Partial, With::Changes) => (
+        (Status::Committed, With::Changes) => (
             "what is committed lies on the tree",
             format!("{recant} rollback {id} brings it back into the session", recant = recant()),
         ),

@@ -32,6 +32,23 @@ pub struct Counts {
     pub ever_in: u64,
 }
 
+impl Counts {
+    /// The number of changes that were taken off the tree again.
+    pub fn taken_back(self) -> u64 {
+        self.ever_in - self.inside
+    }
+
+    /// The number of changes that were never on the tree.
+    pub fn never_in(self) -> u64 {
+        self.changes - self.ever_in
+    }
+
+    /// True if all are on the tree.
+    pub fn all_in(self) -> bool {
+        self.inside == self.changes
+    }
+}
+
 /// The state of the originals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -224,8 +241,8 @@ pub enum Status {
     Running,
     /// All out, none was ever in.
     Pending,
+    /// At least one is in.
     Committed,
-    Partial,
     /// All out, at least one was in.
     RolledBack,
     /// It is put aside, or freed: [`Header::is_aside`](super::aside).
@@ -238,7 +255,6 @@ impl Status {
             Status::Running => "running",
             Status::Pending => "pending",
             Status::Committed => "committed",
-            Status::Partial => "partial",
             Status::RolledBack => "rolled_back",
             Status::Discarded => "discarded",
         }
@@ -317,17 +333,15 @@ impl Header {
     }
 
     pub fn status(&self) -> Status {
-        let Counts { changes, inside, ever_in } = self.counts;
+        let Counts { inside, ever_in, .. } = self.counts;
         if self.discarded.is_some() {
             Status::Discarded
         } else if self.uncollected {
             Status::Running
         } else if inside == 0 {
             if ever_in == 0 { Status::Pending } else { Status::RolledBack }
-        } else if inside == changes {
-            Status::Committed
         } else {
-            Status::Partial
+            Status::Committed
         }
     }
 
@@ -379,8 +393,8 @@ mod tests {
             (0, 0, 0, Status::Pending),
             (3, 0, 0, Status::Pending),
             (3, 3, 3, Status::Committed),
-            (3, 1, 1, Status::Partial),
-            (3, 1, 3, Status::Partial),
+            (3, 1, 1, Status::Committed),
+            (3, 1, 3, Status::Committed),
             (3, 0, 1, Status::RolledBack),
             (3, 0, 3, Status::RolledBack),
         ] {

@@ -506,7 +506,7 @@ impl Store {
         let here = dir.map(project);
         // A session whose directory is not recorded may be of this project.
         let is_here = |h: &Header| here.as_ref().zip(h.cwd.as_ref()).is_none_or(|(here, dir)| project(dir) == *here);
-        let is_open = |h: &Header| matches!(h.status(), Status::Pending | Status::Partial | Status::Running);
+        let is_open = |h: &Header| matches!(h.status(), Status::Pending | Status::Running);
         // A part has the name of the session that it left.
         let holds = |h: &&Header| h.of.is_none() && is_open(h) && is_here(h);
         if let Some(h) = headers.into_iter().find(|h| h.name.as_deref() == Some(name) && holds(h)) {

@@ -40,7 +40,7 @@ impl Inverse {
     /// The inverse of the newest act on a session, by what that act made of it.
     pub fn of_newest(header: &Header) -> Self {
         match header.status() {
-            Status::Committed | Status::Partial => Self::RollBack,
+            Status::Committed => Self::RollBack,
             Status::RolledBack => Self::Redo,
             Status::Discarded => Self::BringBack,
             Status::Pending | Status::Running => Self::None,

@@ -264,7 +264,7 @@ fn a_file_that_was_edited_and_taken_back_by_force_is_left_out_of_the_redo_by_nam
     let said = world.call(["redo", &id, "--json"]).run().with(4).json();
     assert_eq!(dry["skipped"], said["skipped"]);
     assert_eq!(skipped(&world, &said), ["created", "modified"]);
-    assert_eq!((world.status(&id), world.read("calm")), ("partial".into(), "new calm".into()));
+    assert_eq!((world.status(&id), world.read("calm")), ("committed".into(), "new calm".into()));
     assert_eq!((world.read("modified"), world.exists("created")), ("old modified".into(), false));
     assert_eq!(std::fs::read_link(world.path("link")).expect("a link"), Path::new("target"));
     // And back again: only what was put is taken back.
@@ -376,7 +376,7 @@ fn a_name_that_somebody_put_into_a_directory_keeps_that_by_force_too() {
         assert_eq!(skipped(&world, &said), ["new", "new/deep"]);
         assert!(said.to_string().contains("new/deep/foreign"), "{said}");
         assert!(said.to_string().contains("the directory is kept, as something else is in it"), "{said}");
-        assert_eq!((world.status(&id), world.read("new/deep/foreign")), ("partial".into(), "theirs".into()));
+        assert_eq!((world.status(&id), world.read("new/deep/foreign")), ("committed".into(), "theirs".into()));
         assert!(!world.exists("new/deep/file") && !world.exists("new/other"));
         // As long as it is there, nothing more is done.
         world.recant(&format!("rollback {id}{force}")).with(4);
@@ -464,7 +464,7 @@ fn a_path_that_was_refused_at_commit_is_never_touched_by_a_later_rollback() {
     world.write("created", "newcomer").write("modified", "edited");
     refused(&world, &format!("commit {id}"));
     assert_eq!(world.commit_half(&id, &["calm", "deleted"], false), 0);
-    assert_eq!(world.status(&id), "partial");
+    assert_eq!(world.status(&id), "committed");
     for force in ["", " --force"] {
         world.recant(&format!("rollback {id}{force}")).ok();
         assert_eq!((world.read("created"), world.read("modified")), ("newcomer".into(), "edited".into()));

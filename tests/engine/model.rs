@@ -180,8 +180,7 @@ impl Model {
         match (inside, ever) {
             (0, 0) => "pending",
             (0, _) => "rolled_back",
-            (n, _) if n == self.changes.len() => "committed",
-            _ => "partial",
+            _ => "committed",
         }
     }
 

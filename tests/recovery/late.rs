@@ -77,7 +77,7 @@ fn a_writer_that_appends_all_the_time_loses_no_line() {
                 let force = if round % 2 == 1 { "--force" } else { "" };
                 let verb = match &*world.status(&id) {
                     "pending" => "commit",
-                    "committed" | "partial" => "rollback",
+                    "committed" => "rollback",
                     _ => "redo",
                 };
                 let said = world.recant(&format!("{verb} {id} {force}"));

@@ -190,7 +190,7 @@ fn the_first_verb_for_a_session_of_which_something_is_left_stops() {
 #[test]
 fn what_was_left_is_forgotten_where_its_checkpoint_is_pruned_or_the_session_discarded() {
     for (verb, status, words) in
-        [("commit", "partial", "prune --checkpoints ID -y"), ("rollback", "rolled_back", "discard ID -y")]
+        [("commit", "committed", "prune --checkpoints ID -y"), ("rollback", "rolled_back", "discard ID -y")]
     {
         let mut scene = Scene::new(false).expect("one file system");
         scene.world.write("calm", "old").write("edited", "old");

@@ -168,5 +168,5 @@ fn a_commit_that_leaves_something_out_is_one_and_is_taken_back_where_it_is_not_w
     let status = scene.hosts[0].here(&scene.world, ["status", "--json"]).run().ok().json();
     assert_eq!(status["unconfirmed"], serde_json::json!([]), "{status}");
     // What was not kept cannot come back.
-    assert_eq!((scene.statuses(0), scene.statuses(1)), (vec!["committed".into()], vec!["partial".into()]));
+    assert_eq!((scene.statuses(0), scene.statuses(1)), (vec!["committed".into()], vec!["committed".into()]));
 }

@@ -170,7 +170,7 @@ fn a_commit_that_is_undone_but_for_a_path_waits_for_no_word() {
     world.recant("recover").with(4);
     assert!(!waits(&world, &id));
     assert_eq!(world.recant("status --json").ok().json()["unconfirmed"], serde_json::json!([]));
-    assert_eq!((&*world.status(&id), &*world.read("edited")), ("partial", "theirs"));
+    assert_eq!((&*world.status(&id), &*world.read("edited")), ("committed", "theirs"));
 }
 
 #[test]
@@ -413,22 +413,46 @@ fn a_timer_is_given_what_takes_the_commit_back() {
     before.assert_same(&world.manifest(), "by its command");
 }
 
+/// A part waits alone: what it left goes its own way, and has it again where nobody confirms.
 #[test]
-fn while_a_part_waits_the_rest_does_not_come_beside_it() {
+fn a_part_that_nobody_confirms_is_held_again_by_the_session_that_it_left() {
     let (world, id, before) = scene();
     let edited = world.path("edited").display().to_string();
-    world.call(["commit", &id, "--confirm-within", "1h", "--", &edited]).env("RECANT_CONFIRM_BY", "nobody").run().ok();
-    for verb in ["commit", "redo"] {
-        let said = world.call([verb, &id]).run().with(1);
-        assert!(said.stderr().contains("waits to be confirmed") && said.stderr().contains("recant confirm"), "{said}");
-    }
-    world.call(["commit", &id, "--dry-run"]).run().ok();
-    assert!(!world.exists("made/new"));
-    world.call(["confirm", &id]).run().ok();
+    let part = || {
+        let words = ["commit", &id, "--confirm-within", "1h", "--json", "--", &edited];
+        world.call(words).env("RECANT_CONFIRM_BY", "nobody").run().ok().json()
+    };
+    let whole = world.recant(&format!("show {id} --json")).ok().json()["session"]["changes"].clone();
+    let said = part();
+    let first = said["session"].as_str().unwrap().to_owned();
+    assert!(first != id && waits(&world, &first) && !waits(&world, &id), "{said}");
+    assert_eq!(said["part_of"]["changes"].as_u64(), whole.as_u64().map(|n| n - 1), "{said}");
+    overdue(&world, &first);
+    world.recant("session new").ok();
+    before.assert_same(&world.manifest(), "nobody confirmed it");
+    assert_eq!((world.status(&id), world.status(&first)), ("pending".into(), "rolled_back".into()));
+    let now = world.recant(&format!("show {id} --json")).ok().json()["session"]["changes"].clone();
+    assert_eq!(now, whole, "it holds all again");
+    let second = part()["session"].as_str().unwrap().to_owned();
+    world.call(["confirm", &second]).run().ok();
     world.call(["commit", &id]).run().ok();
-    overdue_leaves(&world, &id);
-    world.call(["rollback", &id]).run().ok();
+    overdue_leaves(&world, &second);
+    for id in [&id, &second] {
+        world.call(["rollback", id]).run().ok();
+    }
     before.assert_same(&world.manifest(), "taken back by hand");
+}
+
+/// Nothing of a part is left that is refused, its mark neither.
+#[test]
+fn a_part_that_is_refused_waits_for_nobody() {
+    let (world, id, _) = scene();
+    world.write("edited", "theirs");
+    let edited = world.path("edited").display().to_string();
+    world.call(["commit", &id, "--confirm-within", "1h", "--", &edited]).run().with(3);
+    world.recant("session new").ok();
+    let marks = std::fs::read_dir(world.store().join("unconfirmed")).unwrap().count();
+    assert_eq!(marks, 0);
 }
 
 #[test]

@@ -1068,7 +1068,7 @@ fn a_thousand_changes_with_long_paths_are_told_in_thirty_lines_of_eighty_columns
 }
 
 #[test]
-fn show_of_a_partial_session_lists_the_side_of_the_fewer_first_and_counts_both() {
+fn show_of_a_session_that_is_committed_but_for_some_lists_the_side_of_the_fewer_first_and_counts_both() {
     let world = World::new();
     let id = world.begin();
     let staged: Vec<String> = (0..30).map(|n| format!("write {n:02} x")).collect();
@@ -1076,7 +1076,7 @@ fn show_of_a_partial_session_lists_the_side_of_the_fewer_first_and_counts_both()
     assert_eq!(world.commit_half(&id, &["17", "29"], false), 0);
     let said = world.call(["show", &id]).run().ok();
     let text = said.stdout();
-    assert!(text.contains("status      partial: 2 of 30 changes committed, 28 still held\n"), "{said}");
+    assert!(text.contains("status      committed, 28 of 30 still held\n"), "{said}");
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("created")).collect();
     assert_eq!(rows.len(), 20);
     let names = |n: usize| rows[n].split_whitespace().collect::<Vec<_>>().join(" ");
@@ -1088,7 +1088,7 @@ fn show_of_a_partial_session_lists_the_side_of_the_fewer_first_and_counts_both()
     let text = world.call(["show", &id]).run().ok().stdout();
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("created")).collect();
     assert!(rows[0].ends_with("05") && rows[1].ends_with("07") && rows[2].ends_with("00"), "{text}");
-    assert!(text.contains("partial: 28 of 30 changes committed, 2 still held"), "{text}");
+    assert!(text.contains("status      committed, 2 of 30 taken back\n"), "{text}");
 }
 
 #[test]

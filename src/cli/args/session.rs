@@ -157,7 +157,7 @@ pub struct List {
     /// Sessions of all projects
     #[arg(long)]
     pub all: bool,
-    /// Only those that are STATUS: running, pending, committed, partial, rolled-back, discarded; several with commas
+    /// Only those that are STATUS: running, pending, committed, rolled-back, discarded; several with commas
     #[arg(long, value_name = "STATUS", value_delimiter = ',', hide_possible_values = true)]
     pub status: Vec<StatusWord>,
     /// Only those that changed since TIME: an age (2d: a number and s, m, h, d or w), or a date (2026-03-01)
@@ -178,10 +178,8 @@ pub enum StatusWord {
     Running,
     /// All is held
     Pending,
-    /// All is on the tree
+    /// It is on the tree
     Committed,
-    /// Some of it is on the tree
-    Partial,
     /// It was on the tree
     #[value(alias = "rolled_back")]
     RolledBack,
@@ -196,7 +194,6 @@ impl StatusWord {
             Self::Running => "running",
             Self::Pending => "pending",
             Self::Committed => "committed",
-            Self::Partial => "partial",
             Self::RolledBack => "rolled_back",
             Self::Discarded => "discarded",
         }
@@ -219,8 +216,8 @@ pub struct Since {
   recant show k3fa src                   what it holds there
   recant show k3fa --json
 
-The first 20 changes are listed (output.paths). Of a partial session those come
-first that are fewer: what is committed, or what is not.")]
+The first 20 changes are listed (output.paths). Where some are on the tree and some
+are not, those come first that are fewer.")]
 pub struct Show {
     /// Id, its last part, a unique prefix, a name; else the last session
     pub id: Option<String>,

@@ -56,7 +56,7 @@ fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem> {
         Some(_) if what.beside => true,
         Some(picked) => picks::is_part(picked, &session, &changes)?,
         None if args.patch || select::names_blocks(&what.paths, &changes)? => true,
-        None => args.confirm_within.is_none() && may_part(&session.header),
+        None => may_part(&session.header),
     };
     if !is_part {
         return Ok(None);
@@ -123,10 +123,6 @@ fn nothing(call: &Call, session: &Locked) -> Ended {
 
 /// Refuses what takes no part, before anything is done.
 fn refuse(args: &args::Commit, session: &Locked) -> Result<(), Problem> {
-    if args.confirm_within.is_some() {
-        let problem = Problem::new(Kind::Usage, "a part of a session is not committed with --confirm-within");
-        return Err(problem.remedy("name whole paths, or commit the part without it"));
-    }
     if args.merge {
         let problem = Problem::new(Kind::Usage, "--merge takes whole paths");
         return Err(problem.remedy("name them without numbers, or commit the blocks without --merge"));
@@ -172,6 +168,7 @@ fn commit_part(
         of: &of,
         verb: Verb::Commit,
         force: args.force,
+        within: args.confirm_within,
         beside: args.what.beside,
         takes_back: None,
         reason: args.what.message.as_deref(),
@@ -184,12 +181,13 @@ fn commit_part(
     let _noting = interrupt::note(Asked::GoesOn);
     // Where it came to nothing, what cannot be forgotten now is when the session is locked next.
     let gone_on = session.settle_parting(&call.fs, store);
-    let Committed { id, mut report } = done?;
+    let Committed { id, mut report, waiting } = done?;
     report.notes.splice(0..0, notes);
     let ended = if report.left.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) };
     let changes = session.header.counts.changes;
     // What was done is said in any case.
-    apply::say_part(call, &id, &report, args.what.dry_run, Whole { session: &of, changes });
+    let whole = Whole { session: &of, changes };
+    apply::say_part(call, &id, &report, args.what.dry_run, (waiting.as_ref(), whole));
     gone_on.map_err(|error| apply::untold(&error, of.tail(), id.tail()))?;
     Ok(ended)
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use super::super::Call;
 use super::super::apply::{self, Terms};
 use super::super::begun::{filled, take_away};
+use super::super::confirm::{self, Waiting};
 use super::super::problem::Problem;
 use crate::diff::sources::Content;
 use crate::engine::Effect;
@@ -62,6 +63,7 @@ pub struct Committed {
     /// Its session; gone after a dry run.
     pub id: Id,
     pub report: Report,
+    pub waiting: Option<Waiting>,
 }
 
 /// Makes a session of pieces of session `of`, and commits it; `words`: its command, for listings. `ready` is told its id, and the objects
@@ -89,14 +91,19 @@ pub fn commit(
     let id = session.id().clone();
     let readied = if dry_run { Ok(()) } else { ready(&id, &put) };
     let done = match readied {
-        Ok(()) => apply::commit_part(call, store, &mut session, terms, effect),
+        Ok(()) => {
+            let within = terms.within.filter(|_| !dry_run);
+            within.map_or(Ok(true), |seconds| confirm::arm(call, store, &mut session, seconds))?;
+            let done = apply::commit_part(call, store, &mut session, terms, effect);
+            done.map(|report| (report, within.and_then(|seconds| confirm::begin(call, store, &mut session, seconds))))
+        }
         Err(error) => Err(error.into()),
     };
     // If the engine is stuck, the session stays.
     if dry_run || done.as_ref().is_err_and(|problem| !matches!(problem.kind, Kind::Stuck)) {
         take_away(call, store, session);
     }
-    done.map(|report| Committed { id, report })
+    done.map(|(report, waiting)| Committed { id, report, waiting })
 }
 
 /// Fills the session. Returns the objects as it holds them.

@@ -91,6 +91,7 @@ fn part(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
         of: session.id(),
         verb: Verb::Rollback,
         force: args.force,
+        within: None,
         beside: false,
         takes_back: what.takes_back,
         reason: what.message.as_deref(),

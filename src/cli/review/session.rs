@@ -101,7 +101,7 @@ fn title(header: &Header) -> String {
 
 fn state(header: &Header) -> String {
     let failed = header.failed.map(|failed| format!(", {}", failed.text())).unwrap_or_default();
-    format!("{}{failed}", header.status().word().replace('_', " "))
+    format!("{}{}{failed}", header.status().word().replace('_', " "), crate::cli::but(header.counts))
 }
 
 fn may(session: &Session, has_turns: bool) -> May {
@@ -117,8 +117,7 @@ fn may(session: &Session, has_turns: bool) -> May {
     let chooses = may_choose(session).is_ok();
     match header.status() {
         Status::Pending => May { commit: true, discard: chooses, choose: chooses, ..looks },
-        Status::Partial => May { commit: true, roll_back: true, ..looks },
-        Status::Committed => May { roll_back: true, ..looks },
+        Status::Committed => May { commit: !header.counts.all_in(), roll_back: true, ..looks },
         Status::RolledBack => May { commit: true, redo: true, ..looks },
         Status::Running | Status::Discarded => looks,
     }
