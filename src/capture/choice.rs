@@ -78,7 +78,6 @@ pub fn may_choose(session: &Session) -> Result<(), Error> {
         Status::Committed => ("it is committed", Some(format!("{rollback} PATH takes a path back"))),
         Status::RolledBack => ("it was committed, and is rolled back", Some(format!("{discard} drops all of it"))),
         Status::Pending if header.imported.is_some() => ("it was imported: it is committed as it came", Some(paths())),
-        Status::Pending if header.generation > 0 => ("it was committed before", Some(paths())),
         Status::Pending if session.run()?.is_some_and(|run| run.in_memory) => {
             ("its run lay in memory, as the store's file system can hold none", Some(paths()))
         }

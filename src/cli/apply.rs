@@ -295,7 +295,7 @@ impl LeftBehind {
     /// `None` if the session is committed already, cannot be, or has no such steps.
     fn of(session: &Session) -> Result<Option<Self>, Problem> {
         let header = &session.header;
-        if header.steps.is_none() || header.generation > 0 || header.discarded.is_some() || header.counts.changes == 0 {
+        if header.steps.is_none() || header.counts.ever_in > 0 || header.discarded.is_some() || header.counts.changes == 0 {
             return Ok(None);
         }
         let (list, chain) = (session.steps()?, header.chain());
@@ -318,7 +318,7 @@ impl LeftBehind {
     }
 
     fn say_after(&self, call: &Call, session: &Session) {
-        if session.header.generation == 0 {
+        if session.header.counts.ever_in == 0 {
             return;
         }
         let (are, n, each) = if self.count == 1 { ("is", self.newest.to_string(), "it") } else { ("are", "N".into(), "each") };

@@ -68,7 +68,7 @@ pub fn list(call: &Call) -> Result<Ended, Problem> {
         Some(store) => store.headers()?,
         None => Default::default(),
     };
-    headers.retain(|header| header.generation > 0);
+    headers.retain(|header| header.counts.ever_in > 0);
     headers.reverse();
     let damaged = Damaged::say_all(call, &broken);
     if call.out.is_text() {

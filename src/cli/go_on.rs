@@ -94,7 +94,7 @@ fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Id>, Problem> {
     }
     let (headers, _) = store.headers()?;
     let is_id = |header: &&Header| header.id.as_str() == key || header.id.tail() == key;
-    let keeps_name = |header: &&Header| matches!(header.status(), Status::Running | Status::Pending);
+    let keeps_name = |header: &&Header| matches!(header.status(), Status::Running | Status::Pending) || header.may_reopen();
     let named = || headers.iter().rev().filter(|header| header.name.as_deref() == Some(key));
     if !headers.iter().any(|header| is_id(&header)) && named().next().is_some() {
         let scope = Scope::of(call)?;
@@ -133,7 +133,20 @@ fn take_up(call: &Call, store: &Store, id: &Id, wait: Duration) -> Result<Begun,
     let in_memory = session.run()?.is_some_and(|run| run.in_memory);
     refuse(&session.header, in_memory, Want::GoOn)?;
     super::guard::refuse_in_a_persons(call, &session)?;
+    open_again(call, &mut session)?;
     Ok(Begun { session, fresh: false, told: false })
+}
+
+/// Opens a session again whose commit was undone, before its steps change.
+///
+/// # Errors
+/// A system call failed.
+pub fn open_again(call: &Call, session: &mut Locked) -> Result<(), Problem> {
+    if session.header.may_reopen() {
+        session.reopen(&call.fs)?;
+        call.out.note(format_args!("session {} is open again: its commit was undone", session.id().tail()));
+    }
+    Ok(())
 }
 
 /// Refuses a session whose steps cannot be gone on from.
@@ -188,6 +201,7 @@ fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str, String)> {
     let another = || "name another session: --session NAME begins it".to_owned();
     let first = || format!("{} makes it real first; or {}", command(format_args!("commit {tail}")), another());
     match header.status() {
+        Status::RolledBack if header.may_reopen() && !in_memory => None,
         Status::Pending if header.imported.is_some() => Some(("it was imported", first())),
         Status::Pending if header.origin == Origin::Staged => Some(("it was staged by hand", first())),
         Status::Pending if in_memory => Some(("its run lay in memory, as the store's file system can hold none", first())),

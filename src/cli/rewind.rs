@@ -49,6 +49,7 @@ pub fn rewind(call: &Call, args: &args::Rewind) -> Result<Ended, Problem> {
     if !args.dry_run {
         interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
         let _noting = interrupt::note(Asked::GoesOn);
+        go_on::open_again(call, &mut session)?;
         session.for_reason(args.message.as_deref());
         session.rewind(&call.fs, &list, step)?;
         let entry = log::Entry::new(format!("rewind {step}"), session.id(), session.header.generation, "done", changes);
@@ -74,7 +75,7 @@ pub fn fork(call: &Call, args: &args::Fork) -> Result<Ended, Problem> {
     if let Some(name) = &args.name {
         id::check_name(name).map_err(|why| Problem::new(Kind::Usage, format!("{name:?}: no name for a session: {why}")))?;
     }
-    let (store, session, run) = pending(call, &args.id, Want::Fork)?;
+    let (store, mut session, run) = pending(call, &args.id, Want::Fork)?;
     let list = session.steps()?;
     let step = args.step.unwrap_or(session.header.head());
     list.check(&session.header, step)?;
@@ -89,6 +90,7 @@ pub fn fork(call: &Call, args: &args::Fork) -> Result<Ended, Problem> {
     if !args.dry_run {
         interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
         let _noting = interrupt::note(Asked::GoesOn);
+        go_on::open_again(call, &mut session)?;
         forked.session = Some(made(call, store, (&session, &list, &run), changes, (step, args.name.as_deref()))?);
     }
     say(call, &forked, args.name.as_deref());

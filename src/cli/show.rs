@@ -251,9 +251,9 @@ fn steps_text(session: &Session) -> Option<String> {
 fn sizes_text(header: &Header) -> String {
     let sizes = header.sizes;
     let mut text = format!("{} held", text::bytes(sizes.held));
-    if header.generation > 0 && header.checkpoint == Checkpoint::Pruned {
+    if header.counts.ever_in > 0 && header.checkpoint == Checkpoint::Pruned {
         text.push_str(", checkpoint pruned: no rollback");
-    } else if header.generation > 0 {
+    } else if header.counts.ever_in > 0 {
         text.push_str(&format!(", {} kept for a rollback", text::bytes(sizes.checkpoint)));
     }
     if sizes.displaced > 0 {

@@ -68,7 +68,8 @@ impl Want {
             Want::Confirm => header.waits().is_some(),
             Want::Stage => header.origin == Origin::Staged && counts.ever_in == 0,
             Want::GoOn | Want::Rewind | Want::Fork => {
-                header.origin == Origin::Captured && (counts.changes > 0 || header.steps.is_some()) && counts.ever_in == 0
+                let holds = counts.changes > 0 || header.steps.is_some();
+                header.origin == Origin::Captured && holds && (counts.ever_in == 0 || header.may_reopen())
             }
         }
     }

@@ -22,10 +22,15 @@ use crate::session::sides::Side;
 pub fn may_begin(session: &Session, verb: Verb) -> Result<(), Error> {
     let id = session.id();
     let never = session.header.counts.changes > 0;
+    let was_undone = session.header.generation > 0;
     let pruned = session.header.checkpoint == Checkpoint::Pruned && session.header.counts.inside > 0;
     let (why, remedy) = match (session.header.status(), verb) {
         (Status::Discarded, _) => session.header.why_discarded(),
         (Status::Running, _) => ("its run has not ended", None),
+        (Status::Pending, Verb::Redo) if was_undone => (
+            "it went on since its commit was undone, so there is nothing to redo",
+            Some(format!("{recant} commit {id}", recant = recant())),
+        ),
         (Status::Pending, Verb::Redo) if never => {
             ("it was never committed, so there is nothing to redo", Some(format!("{recant} commit {id}", recant = recant())))
         }

@@ -18,8 +18,7 @@ use crate::error::{Error, recant};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::path::AbsPath;
-use crate::session::header::Origin;
-use crate::session::opened::{Session, part};
+use crate::session::opened::Session;
 use crate::session::store::Store;
 use crate::tree::look;
 use crate::tree::state::Identity;
@@ -53,7 +52,6 @@ pub fn settle(
     Former::new(fs, &directory, journal.head.generation).let_go()?;
     let gone = let_go(fs, reach, journal, when, &mut notes)?;
     records::write_forced_befores(fs, session, journal)?;
-    forget_uppers(fs, session)?;
     // D2: the other names are gone before the journal, which alone knows them.
     sync_let_go(fs, reach, journal, &gone)?;
     // I8: if recant is killed after the journal is gone there is no report, and nothing else names what is kept.
@@ -322,21 +320,4 @@ fn kept_as(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, spot: &Sp
 
 fn filled(item: &Item, kept: &Spot) -> String {
     format!("{}: something was put into the directory by a process that worked in it; that is kept in {kept}", item.path)
-}
-
-/// Empties the uppers of a capture once every change has been on the tree. What stays there is whiteouts, emptied directories and copies
-/// that were no change.
-fn forget_uppers(fs: &Fs, session: &Session) -> Result<(), Error> {
-    let header = &session.header;
-    // What other steps hold stays until it is pruned.
-    if header.origin != Origin::Captured || header.counts.ever_in < header.counts.changes || header.steps.is_some() {
-        return Ok(());
-    }
-    for below in [&b"held/upper"[..], b"held/work"] {
-        let dir = part(&session.dir, below)?;
-        for name in dir.names()? {
-            fs.remove_all(dir.at(&name))?;
-        }
-    }
-    Ok(())
 }

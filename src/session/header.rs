@@ -182,6 +182,9 @@ pub struct Header {
     /// The end of its newest command that changed something, if it did not end well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<Failed>,
+    /// True while it is opened again after a rollback: [`super::reopen`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reopening: bool,
     /// True if a verb makes it for itself, and nothing of it was sealed yet: [`Header::is_unsealed`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub begun: bool,
@@ -279,6 +282,7 @@ impl Header {
             uncollected: false,
             unsynced: false,
             failed: None,
+            reopening: false,
             begun: false,
             of: None,
             beside: false,

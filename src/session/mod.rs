@@ -27,6 +27,7 @@ pub mod opened;
 pub mod own_store;
 pub mod parting;
 pub mod prune;
+mod reopen;
 pub mod run;
 pub mod running;
 pub mod seen;

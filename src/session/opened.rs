@@ -391,7 +391,7 @@ pub(super) fn read_header(dir: &Dir, id: &Id, is_journaled: impl FnOnce() -> Res
 
 /// True if a command goes on in a session, or has, and is not collected: `is_there` tells whether a name is in the session's directory.
 pub(super) fn is_going_on(header: &Header, is_there: impl FnOnce(&[u8]) -> Result<bool, Error>) -> Result<bool, Error> {
-    let could = header.origin == Origin::Captured && header.lines > 0 && header.generation == 0 && header.discarded.is_none();
+    let could = header.origin == Origin::Captured && header.lines > 0 && header.counts.ever_in == 0 && header.discarded.is_none();
     Ok(could && is_there(&header.going_on())?)
 }
 

@@ -66,9 +66,9 @@ pub struct Stays {
     pub after: Object,
 }
 
-/// True for a session that a part can leave: nothing of it was ever on the tree.
+/// True for a session that a part can leave: nothing of it is or was on the tree, or it is open again.
 pub fn may_part(header: &Header) -> bool {
-    header.status() == Status::Pending && header.generation == 0
+    header.status() == Status::Pending
 }
 
 impl Store {

@@ -36,7 +36,7 @@ impl Which {
 
 /// True if a commit may still be wanted: it holds changes that were never committed, or steps to go back to.
 pub fn is_awaited(header: &Header) -> bool {
-    let has_steps = header.steps.is_some() && header.generation == 0;
+    let has_steps = header.steps.is_some() && header.counts.ever_in == 0;
     header.discarded.is_none() && (header.counts.ever_in < header.counts.changes || has_steps)
 }
 

@@ -346,7 +346,9 @@ impl Store {
         // Read under the lock: a header read earlier may be old.
         let header = self.header_in(&dir, id)?;
         let session = Session::new(dir, header);
-        Ok(Locked::new(session, lock, self.acts()))
+        let mut locked = Locked::new(session, lock, self.acts());
+        locked.end_reopening(fs)?;
+        Ok(locked)
     }
 
     /// Takes the store's lock, waiting for at most 10 s; `slow` is called once, after half a second.

@@ -128,7 +128,7 @@ impl Acts {
         let mut lost = None;
         for header in headers {
             let Some(acted) = header.acted.as_ref().filter(|acted| !all.contains_key(&acted.n)) else { continue };
-            if header.generation > 0 || header.discarded.is_some() {
+            if header.counts.ever_in > 0 || header.discarded.is_some() {
                 lost = lost.max(Some((acted.n, header.id.clone())));
             } else {
                 let (n, session, acted) = (acted.n, header.id.clone(), acted.clone());

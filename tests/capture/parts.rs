@@ -539,3 +539,73 @@ fn a_part_killed_at_any_step_has_left_or_not_and_nothing_is_lost() {
 fn timeless(tree: &Manifest) -> Manifest {
     tree.clone().without_times()
 }
+
+fn users() -> impl Iterator<Item = Who> {
+    let root = desk::is_root().then_some(Who::Root);
+    root.into_iter().chain([Who::User])
+}
+
+/// A session of two steps that was committed and rolled back.
+fn undone(who: Who) -> (Desk, Manifest, Manifest) {
+    let desk = Desk::new(who);
+    desk.made(SETUP);
+    let before = tree(&desk);
+    desk.held("-n s", SCRIPT).run().ok();
+    desk.held("--session s", "echo more >> made; ln made other; mv d/e d/f; ln -s made link").run().ok();
+    desk.recant("commit s").ok();
+    let after = tree(&desk);
+    desk.recant("rollback s").ok();
+    before.assert_same(&tree(&desk), "rolled back");
+    (desk, before, after)
+}
+
+#[test]
+fn a_session_whose_commit_was_undone_is_open_again() {
+    for who in users() {
+        let (desk, before, _) = undone(who);
+        let said = desk.recant("rewind s 9").with(1);
+        assert!(said.stderr().contains("it has no step 9"), "{said}");
+        desk.recant("rewind s 1 --dry-run").ok();
+        assert_eq!(desk.status("s"), "rolled_back", "what is refused, or only tried, opens nothing");
+        let said = desk.held("--session s", "cat made other d/f link; echo third >> made").run().ok();
+        assert!(said.stderr().contains("is open again: its commit was undone"), "{said}");
+        assert_eq!(said.stdout(), "new\nmore\nnew\nmore\ne\nnew\nmore\n");
+        assert_eq!((desk.status("s"), desk.ids().len()), ("pending".into(), 1));
+        desk.recant("fork s 1 --name forked").ok();
+        desk.recant("commit s made").ok();
+        desk.recant("rewind s 1").ok();
+        desk.recant("commit s").ok();
+        desk.recant("rollback s").ok();
+        desk.recant("rollback s").ok();
+        before.assert_same(&tree(&desk), "both acts taken back, the newest first");
+    }
+}
+
+/// X3: rolled back or open, and no file has a further name in the store that goes on the tree.
+#[test]
+fn a_session_killed_while_it_opens_again_is_open_or_rolled_back() {
+    for (who, order) in users().flat_map(|who| ["kill:N", "fail:N:5"].map(|order| (who, order))) {
+        let row = Sweep {
+            name: &format!("{who:?}: rewind of what was undone, {order}"),
+            scene: &|| Some(undone(who)),
+            verb: &|(desk, ..)| desk.call(["rewind", "s", "1"]),
+            order,
+        };
+        row.run(|(desk, before, after), said, what| {
+            let status = desk.status("s");
+            assert!(status == "pending" || status == "rolled_back" && said.status != 0, "{what}: {status}");
+            desk.recant("show s").ok();
+            before.assert_same(&tree(desk), what);
+            desk.recant("rewind s 2").ok();
+            desk.recant("commit s").ok();
+            timeless(after).assert_same(&timeless(&tree(desk)), what);
+            let of = |name: &str| std::os::unix::fs::MetadataExt::nlink(&desk.world.path(name).symlink_metadata().unwrap());
+            assert_eq!((of("made"), of("other"), of("d/f"), of("a"), of("link")), (2, 2, 1, 1, 1), "{what}");
+            desk.recant("rollback s").ok();
+            before.assert_same(&tree(desk), what);
+            Came::Used(status == "pending")
+        })
+        .saw(true, 1)
+        .saw(false, 1);
+    }
+}

@@ -208,7 +208,7 @@ impl OfSession<'_> {
             false => View::of_two(&of_held, labels, "", &mut self.sources, read_now, read_held)?,
         };
         sheet.add(if base { "held, from the same original" } else { "held, against the tree as it is now" }, &quiet(view));
-        if self.session.header.generation == 0 && base {
+        if self.session.header.counts.ever_in == 0 && base {
             sheet.whole = "somebody has changed it since: m puts one onto the other";
         }
         Ok(sheet)
