@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::checkpoint::limits::{Large, Limits, OnLimit, Tally};
-use crate::checkpoint::manifest;
+use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
 use crate::config;
 use crate::engine::choose::{Choice, Chosen, Rules, choose, may_begin};
 use crate::engine::held::Held;
@@ -113,6 +113,7 @@ fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) ->
         refused: Vec::new(),
         timed,
         originals: manifest::Reading::of(session)?,
+        found: if verb == Verb::Redo { found_by_force(session, &sides)? } else { Manifest::default() },
         rest: Rest { notes, ..Rest::default() },
     };
     let limits = (request.limits.on_limit == OnLimit::Full).then_some(request.limits);
@@ -159,6 +160,8 @@ struct Inward {
     /// Paths; the times of directories below them are always set. Empty for all.
     timed: Vec<AbsPath>,
     originals: manifest::Reading,
+    /// The objects that the rollback before found by force, by path.
+    found: Manifest,
     rest: Rest,
 }
 
@@ -170,6 +173,8 @@ impl Moves for Inward {
                 self.refused.push((change.path.to_string(), why.to_owned()));
             } else if let Some(why) = self.aside.why(&change) {
                 self.rest.left.push((change.path, why));
+            } else if let Some(found) = self.found.originals.remove(&change.path).filter(|_| side == Side::Lost) {
+                return Ok(Some(self.given_back(change, index, found)));
             } else if side == Side::Lost && is_file(change.after.as_ref()) && !change.in_place() {
                 let why = "what was committed here is lost: somebody had changed it before the rollback".to_owned();
                 self.rest.left.push((change.path, why));
@@ -194,7 +199,30 @@ fn is_file(state: Option<&State>) -> bool {
     state.is_some_and(|state| matches!(state.what, What::File { .. }))
 }
 
+/// The objects that the newest act on a session found, if that was a rollback by force, in place of changes that are lost.
+fn found_by_force(session: &Session, sides: &[Side]) -> Result<Manifest, Error> {
+    let below = format!("displaced/{}", session.header.generation);
+    match sides.contains(&Side::Lost).then(|| session.dir.open_below(below.as_bytes())) {
+        None => Ok(Manifest::default()),
+        Some(Err(error)) if error.leads_nowhere() => Ok(Manifest::default()),
+        Some(directory) => Manifest::read_in(&directory?),
+    }
+}
+
 impl Inward {
+    /// The move that gives back what a rollback found by force.
+    fn given_back(&self, change: Change, index: u32, found: Original) -> Move {
+        let in_place = found.kept == Kept::Metadata;
+        let to_at = found.place().map(|place| Held::new(place, change.n, &change.path));
+        let mv = self.inward(change, index, Side::Lost);
+        // An inode that stayed has the content that it was found with.
+        let from = match (&mv.from, &found.state) {
+            (Some(before), Some(found)) if in_place => Some(State { what: found.what.clone(), meta: before.meta.clone() }),
+            (before, _) => before.clone(),
+        };
+        Move { from, from_print: None, to: found.state, to_at, in_place, gives_back: true, ..mv }
+    }
+
     fn inward(&self, change: Change, index: u32, side: Side) -> Move {
         let never_directory = side == Side::Never && change.after.as_ref().is_some_and(State::is_dir);
         // A directory of an upper stays, with what is still to come out of it; a new one is made.
@@ -214,6 +242,7 @@ impl Inward {
             to_at: to_at.map(|place| Held::new(place, change.n, &change.path)),
             uncovered: partial.then_some("left out of the checkpoint: over checkpoint.max_files or checkpoint.max_size"),
             side: Side::In,
+            gives_back: false,
             path: change.path,
         }
     }

@@ -132,5 +132,6 @@ fn outward(change: Change, original: Original, index: u32) -> Move {
         by_clock: false,
         uncovered: None,
         side: Side::Out,
+        gives_back: false,
     }
 }

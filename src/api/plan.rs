@@ -16,7 +16,6 @@ use crate::engine::{self, Effect, Unwatched};
 use crate::error::recant;
 use crate::fs::path::AbsPath;
 use crate::rollback;
-use crate::session::header::Status;
 use crate::session::opened::Locked;
 
 /// An operation on a session.
@@ -120,7 +119,7 @@ impl Store {
         let changes = session.changes()?;
         let paths = paths.iter().map(|path| Ok(changes.named(absolute(path)?)?)).collect::<Result<Vec<_>, Error>>()?;
         drop(changes);
-        if verb != Verb::Rollback && session.header.waits().is_some() && session.header.status() != Status::Committed {
+        if verb != Verb::Rollback && session.header.waits().is_some() && !session.header.is_all_in() {
             let (id, recant) = (session.id(), recant());
             let remedy = format!("{recant} confirm {id} lets it stay, {recant} rollback {id} takes it back");
             return Err(Error::refused(format!("session {id} waits to be confirmed"), Some(remedy)));

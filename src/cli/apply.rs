@@ -376,7 +376,7 @@ fn carry_out(call: &Call, what: &args::What, act: Act<'_>) -> Result<Ended, Prob
     say(call, session.id(), &report, dry_run, waiting.as_ref());
     say_rest(call, &session, rest)?;
     behind.iter().for_each(|steps| steps.say_after(call, &session));
-    if act.verb == Verb::Commit && session.header.status() == Status::Committed {
+    if act.verb == Verb::Commit && session.header.is_all_in() {
         // Nothing runs in it any more.
         if let Err(error) = own_store::remove(&call.fs, &session.dir) {
             call.out.warn(format_args!("the store that its run had inside could not be removed: {error}"));
@@ -742,7 +742,7 @@ fn say_text(call: &Call, id: &Id, report: &Report, dry_run: bool) {
             kept => out.note(format_args!("to take it back: {back} ({} kept for it)", text::bytes(kept))),
         }
     }
-    if report.status == Status::Committed && !report.counts.all_in() && !dry_run {
+    if report.status == Status::Committed && report.counts.inside < report.counts.changes && !dry_run {
         out.note(format_args!("{} lists what is committed and what is not", command(format_args!("show {tail}"))));
     }
 }

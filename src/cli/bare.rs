@@ -103,9 +103,9 @@ fn row(call: &Call, store: &Store, header: &Header, interrupted: &[Id]) -> Resul
     let verbs: &'static [&'static str] = match header.status() {
         Status::Running if status == "running" => &["diff"],
         Status::Running | Status::Pending => &["diff", "commit", "discard"],
-        Status::Committed if is_pruned && header.counts.all_in() => return Ok(None),
+        Status::Committed if is_pruned && header.is_all_in() => return Ok(None),
         Status::Committed if is_pruned => &["show", "commit"],
-        Status::Committed if !header.counts.all_in() => &["show", "commit", "rollback"],
+        Status::Committed if header.is_in_part() => &["show", "commit", "rollback"],
         Status::Committed => &["rollback"],
         // The rest was never on the tree, and is still held.
         Status::RolledBack if is_awaited(header) => &["commit", "discard"],

@@ -18,7 +18,7 @@ use crate::engine::report::Report;
 use crate::error::{Kind, command};
 use crate::fs::dir::Time;
 use crate::session::deadline::Deadline;
-use crate::session::header::{Header, Status};
+use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::opened::Locked;
@@ -83,7 +83,7 @@ fn marked(store: &Store) -> Result<Vec<Id>, Problem> {
 /// Makes the commit that is about to begin one that waits. False, with a warning, if all of it is on the tree already.
 pub fn arm(call: &Call, store: &Store, session: &mut Locked, seconds: i64) -> Result<bool, Problem> {
     let id = session.id().clone();
-    if session.header.status() == Status::Committed {
+    if session.header.is_all_in() {
         call.out.warn(format_args!("session {id} is committed already: there is nothing to confirm"));
         return Ok(false);
     }

@@ -560,9 +560,7 @@ impl Call {
         let locked = ready::lock(&self.fs, store, &id, collect, recover)?;
         which::refuse_gone_on(key, &locked.header)?;
         match want {
-            Want::Commit | Want::Redo if locked.header.status() == Status::Committed && !locked.header.counts.all_in() => {
-                confirm::refuse(&locked.header, "commit more of")?
-            }
+            Want::Commit | Want::Redo if locked.header.is_in_part() => confirm::refuse(&locked.header, "commit more of")?,
             Want::Discard => {
                 confirm::refuse(&locked.header, "discard")?;
                 guard::refuse_a_persons(self, &locked)?;
@@ -744,7 +742,7 @@ impl Standing {
 
     /// The status for people, with its conditions.
     fn text(self) -> String {
-        let mut text = format!("{}{}", self.word.replace('_', " "), but(self.counts));
+        let mut text = self.word.replace('_', " ");
         let left = format!("{} left", self.left);
         let failed = self.failed.map(Failed::text).unwrap_or_default();
         let conditions = [
@@ -760,11 +758,11 @@ impl Standing {
                 text.push_str(word);
             }
         }
-        text
+        text + &but(self.counts)
     }
 }
 
-/// What of a committed session is not on the tree, after its status: `, 2 of 30 taken back`; empty where all is.
+/// The number of changes of a committed session that are not on the tree, after its status: `, 2 of 30 taken back`; empty where all are.
 fn but(counts: Counts) -> String {
     if counts.inside == 0 {
         return String::new();

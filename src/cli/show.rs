@@ -324,7 +324,7 @@ fn row_of(call: &Call, header: &Header, change: &Change, side: Side) -> [String;
     // If all are on one side, the status tells which.
     let side = match side {
         Side::Lost => "lost",
-        _ if header.counts.all_in() || header.counts.inside == 0 => "",
+        _ if !header.is_in_part() => "",
         Side::In => "committed",
         Side::Never | Side::Out => "held",
     };

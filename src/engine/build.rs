@@ -398,7 +398,11 @@ pub(super) fn unfit(session: &Session, items: &mut [Item], generation: u64) -> R
 pub(super) fn sizes_after(mut sizes: Sizes, verb: Verb, items: &[Item], kept: u64, displaced: u64) -> Sizes {
     let carried = || items.iter().filter(|item| item.moves());
     if verb.inward() {
-        let came: u64 = carried().filter_map(|item| item.to.as_ref()).map(|to| to.state.size()).sum();
+        let is_back = |item: &&Item| item.held.as_ref().is_some_and(Held::is_displaced);
+        let came: u64 =
+            carried().filter(|item| !is_back(item)).filter_map(|item| item.to.as_ref()).map(|to| to.state.size()).sum();
+        let back: u64 = carried().filter(is_back).filter_map(|item| item.to.as_ref()).map(|to| to.blocks).sum();
+        sizes.displaced = sizes.displaced.saturating_sub(back);
         (sizes.checkpoint, sizes.held) = (sizes.checkpoint.saturating_add(kept), sizes.held.saturating_sub(came));
     } else {
         let moved: u64 =

@@ -86,6 +86,8 @@ pub struct Planning {
     /// True if the path's directory is encrypted by its file system.
     pub encrypted: bool,
     pub there: Option<Inode>,
+    /// True if `to` is what a forced rollback took off the tree.
+    pub gives_back: bool,
     /// The inode in the store that is wanted, if it has several names.
     pub shared_in_store: Option<Inode>,
 }
@@ -131,6 +133,12 @@ impl Item {
     /// True if `verb` overwrites something by force and keeps it under `displaced/`. A commit makes it the `before`, where it can.
     pub fn displaces(&self, verb: Verb) -> bool {
         self.forced && self.from.is_some() && !(verb == Verb::Commit && self.teaches())
+    }
+
+    /// True if what was found by force is noted: by that a redo gives back what a rollback overwrote, or takes away what it put where
+    /// nothing was.
+    pub fn is_noted(&self, verb: Verb) -> bool {
+        self.displaces(verb) || verb == Verb::Rollback && self.forced && self.side == Side::Lost
     }
 
     /// True if what a commit found by force is the `before` from now on.

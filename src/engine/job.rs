@@ -78,6 +78,8 @@ pub struct Move {
     pub uncovered: Option<&'static str>,
     /// The side that the change is on afterwards.
     pub side: Side,
+    /// True if `to` is what a forced rollback took off the tree, and not what the change led to.
+    pub gives_back: bool,
 }
 
 /// An mtime wanted on a directory that is no move itself.

@@ -144,7 +144,7 @@ impl Journal {
     pub fn made(&self) -> Vec<Spot> {
         let frame = self.frame();
         let mut made: Vec<Spot> = self.items.iter().flat_map(|item| made_for(&frame, item)).collect();
-        if self.items.iter().any(|item| item.displaces(self.head.verb)) {
+        if self.items.iter().any(|item| item.is_noted(self.head.verb)) {
             made.push(displaced(frame.generation));
         }
         made.sort();

@@ -253,6 +253,9 @@ impl<'r> Eye<'r> {
             // The hash may be known from the `before` alone, if that was read when it was held. What is put has the same content.
             item.planning.learned |= !item.forced && learned(&mv.to, to.as_ref());
             item.to = to;
+            if item.forced && item.side == Side::Out {
+                item.side = Side::Lost;
+            }
             return;
         }
         item.act = match (&item.from, &mv.to) {
@@ -269,8 +272,9 @@ impl<'r> Eye<'r> {
         if let Some(why) = mv.uncovered {
             item.kept = Kept::Uncovered { why: why.into() };
         }
-        // By force something else came off the tree than the `after`, which is lost unless the record can make it again.
-        if item.forced && item.side == Side::Out && mv.from.is_some() {
+        // By force something else came off the tree than the `after`, which is lost unless the record can make it again. A redo gives back
+        // what was found.
+        if item.forced && item.side == Side::Out {
             item.side = Side::Lost;
         }
     }
@@ -537,7 +541,9 @@ impl<'r> Eye<'r> {
             }
             other => other?,
         };
-        let since = if self.verb.inward() { None } else { done_since(at, &seen.state, to)? };
+        // Others may have the file open, or another name of it, that was on the tree.
+        let was_on_tree = !self.verb.inward() || mv.gives_back;
+        let since = if was_on_tree { done_since(at, &seen.state, to)? } else { None };
         match (since, to.content_likeness(&seen.state)) {
             (Some(done), _) => match self.conflict(Conflict::said(&mv.path, self.kept(), done)) {
                 Verdict::Keep if done == WRITTEN => looked.note = Some(format!("{}: given back as it is now: {done}", mv.path)),

@@ -116,10 +116,10 @@ fn original(item: &Item, put: Option<Fingerprint>) -> Original {
     Original { n: item.n, path: item.path.clone(), state, kept, put }
 }
 
-/// Writes the manifest of what `--force` overwrote. Of an inode that stayed it is the metadata.
+/// Writes the manifest of what `--force` found: what it overwrote, or that nothing was there. Of an inode that stayed it is the metadata.
 pub(super) fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     let generation = journal.head.generation + 1;
-    let mut displaced = journal.items.iter().filter(|item| item.displaces(journal.head.verb)).peekable();
+    let mut displaced = journal.items.iter().filter(|item| item.is_noted(journal.head.verb)).peekable();
     if displaced.peek().is_none() {
         return Ok(());
     }
@@ -127,7 +127,11 @@ pub(super) fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal) -> 
     let directory = reach.held(&below)?;
     let mut rows = Writing::begin(fs, &directory)?;
     for item in displaced {
-        let kept = if item.act == Act::SetMeta { Kept::Metadata } else { Kept::Displaced { generation } };
+        let kept = match &item.from {
+            None => Kept::Nothing,
+            Some(_) if item.act == Act::SetMeta => Kept::Metadata,
+            Some(_) => Kept::Displaced { generation },
+        };
         rows.original(&Original { kept, ..original(item, None) })?;
     }
     let file = rows.end(std::iter::empty())?;
@@ -203,7 +207,9 @@ pub(super) fn last_noted(store: &Store, journal: &Journal) -> Result<Option<Stri
 /// The fingerprint of what recant put there, with the ctime `then` right after. A write in the same clock tick leaves the ctime: its
 /// mtime shows it, unless that is as young.
 fn put_print(item: &Item, then: Option<Time>) -> Option<Fingerprint> {
-    let to = item.to.as_ref().filter(|to| item.act != Act::Stay && !to.is_told_by_content())?;
+    // What is given back is not what the change led to.
+    let is_its = item.act != Act::Stay && !item.planning.gives_back;
+    let to = item.to.as_ref().filter(|to| is_its && !to.is_told_by_content())?;
     then.map(|ctime| {
         let print = look::fingerprint_of(to.print.identity, ctime);
         Fingerprint { racy: print.racy || look::is_young(to.state.meta.mtime, ctime), ..print }

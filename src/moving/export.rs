@@ -90,7 +90,7 @@ fn may_move(session: &Session, with: With) -> Result<(), Error> {
     let kept = session.header.checkpoint == header::Checkpoint::Kept;
     let (why, remedy) = match (session.header.status(), with) {
         (Status::Pending | Status::RolledBack, With::Changes) => return Ok(()),
-        (Status::Committed, With::Checkpoint) if !session.header.counts.all_in() => {
+        (Status::Committed, With::Checkpoint) if session.header.is_in_part() => {
             ("a part of it is not on the tree", format!("{recant} commit {id}", recant = recant()))
         }
         (Status::Committed, With::Checkpoint) if kept => return Ok(()),

@@ -42,11 +42,6 @@ impl Counts {
     pub fn never_in(self) -> u64 {
         self.changes - self.ever_in
     }
-
-    /// True if all are on the tree.
-    pub fn all_in(self) -> bool {
-        self.inside == self.changes
-    }
 }
 
 /// The state of the originals.
@@ -347,6 +342,16 @@ impl Header {
         } else {
             Status::Committed
         }
+    }
+
+    /// True if it is committed, and all of it is on the tree.
+    pub fn is_all_in(&self) -> bool {
+        self.status() == Status::Committed && self.counts.inside == self.counts.changes
+    }
+
+    /// True if it is committed, and some of it is not on the tree.
+    pub fn is_in_part(&self) -> bool {
+        self.status() == Status::Committed && !self.is_all_in()
     }
 
     /// Makes the header of the next generation, with the changes on these sides.

@@ -151,7 +151,7 @@ fn give_up(
 /// Refuses a session that cannot be discarded. It is locked: one that counts as running is one whose run cannot be collected.
 pub fn refuse_discard(header: &Header) -> Result<(), Error> {
     let status = header.status();
-    let is_final = status == Status::Committed && !header.counts.all_in() && header.checkpoint == Checkpoint::Pruned;
+    let is_final = header.is_in_part() && header.checkpoint == Checkpoint::Pruned;
     if !matches!(status, Status::Pending | Status::RolledBack | Status::Running) && !is_final {
         let (why, remedy) = match status {
             Status::Discarded => ("it is discarded already".into(), None),

@@ -158,7 +158,7 @@ impl<'c> Here<'c> {
                 let inside = changes.list.iter().zip(sides).filter(|(_, side)| side.is_in());
                 let paths =
                     inside.filter_map(|(change, _)| AbsPath::parse([b"/", change.path.below(&self.directory)?].concat()).ok());
-                let is_all = session.header.status() == Status::Committed;
+                let is_all = session.header.is_all_in();
                 let same = same.iter().filter(|_| is_all).cloned();
                 undone.entry(turn.head.n).or_default().extend(paths.chain(same));
             }
@@ -191,7 +191,7 @@ pub fn is_back(turn: &Turn, undone: &Undone) -> bool {
 
 /// The sessions that took something of a turn back and are committed, the oldest first.
 pub fn undone_by<'t>(store: &Store, turn: &'t Turn) -> Vec<&'t Id> {
-    let is_committed = |id: &&Id| store.session(id).is_ok_and(|session| session.header.status() == Status::Committed);
+    let is_committed = |id: &&Id| store.session(id).is_ok_and(|session| session.header.is_all_in());
     turn.undone.iter().map(|(id, _)| id).filter(is_committed).collect()
 }
 

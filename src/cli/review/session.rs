@@ -117,7 +117,7 @@ fn may(session: &Session, has_turns: bool) -> May {
     let chooses = may_choose(session).is_ok();
     match header.status() {
         Status::Pending => May { commit: true, discard: chooses, choose: chooses, ..looks },
-        Status::Committed => May { commit: !header.counts.all_in(), roll_back: true, ..looks },
+        Status::Committed => May { commit: header.is_in_part(), roll_back: true, ..looks },
         Status::RolledBack => May { commit: true, redo: true, ..looks },
         Status::Running | Status::Discarded => looks,
     }

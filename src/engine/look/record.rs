@@ -28,7 +28,7 @@ pub(super) fn unlooked(mv: &Move) -> Item {
         opened: false,
         fresh: false,
         portable: false,
-        planning: Planning { expected, ..Planning::default() },
+        planning: Planning { expected, gives_back: mv.gives_back, ..Planning::default() },
     }
 }
 

@@ -339,14 +339,22 @@ impl Scene {
         let now = self.moment();
         assert_kept(&act, &now);
         self.look_again();
+        // Where it was undone but for what somebody had changed meanwhile, that is an error, and no report.
+        let is_reported = !said.out.is_empty();
         match said.status {
-            0 | 4 => drop(named_of(&mut act, &said)),
+            0 | 4 if is_reported => drop(named_of(&mut act, &said)),
+            4 => act.named.push(said.stderr()),
             1 | 3 | 7 => {}
             status => panic!("{}: status {status}", act.what),
         }
+        if said.stderr().contains("was not told yet of what left it") {
+            self.recant(&["recover"], "");
+            self.look_again();
+        }
         match said.status {
             _ if act.is_meddled => {}
-            0 | 4 => self.assert_reported(&act, &said, &now, said.status == 0 && !is_part),
+            0 | 4 if is_reported => self.assert_reported(&act, &said, &now, said.status == 0 && !is_part),
+            4 => self.assert_settled(&act, &now),
             1 | 3 => self.assert_untouched(&act, &now),
             _ => {}
         }
@@ -524,7 +532,12 @@ impl Scene {
 
     /// What a verb has to move. A rollback gives back what the checkpoint holds: what was there when it was put in.
     fn changes(&self, verb: &str) -> Vec<Change> {
-        let originals = if verb == "rollback" { self.originals() } else { BTreeMap::new() };
+        let originals = match verb {
+            "rollback" => self.originals("checkpoint"),
+            // What the rollback before found by force.
+            "redo" => self.originals(&format!("displaced/{}", self.shown["session"]["generation"])),
+            _ => BTreeMap::new(),
+        };
         let moves = rows(&self.shown["changes"]).iter().filter(|row| match verb {
             "rollback" => row["side"] == "in",
             "commit" => row["side"] != "in",
@@ -532,7 +545,8 @@ impl Scene {
         });
         let changes = moves.filter_map(|row| {
             let path = self.below(&row["path"]);
-            let (kept, side) = (originals.get(&path), if verb == "rollback" { "before" } else { "after" });
+            let kept = originals.get(&path).filter(|_| verb == "rollback" || row["side"] == "lost");
+            let (kept, side) = (kept, if verb == "rollback" { "before" } else { "after" });
             let want = kept.map_or_else(|| row[side].clone(), |original| printed(&original["state"]));
             let is_nothing = want.is_null() && row[if side == "after" { "before" } else { "after" }].is_null();
             if is_nothing && verb == "rollback" {
@@ -542,14 +556,14 @@ impl Scene {
             let [before, after] = ["before", "after"].map(|side| row[side]["kind"].as_str());
             let is_set = before.is_some() && before == after && (before == Some("directory") || row["change"] != "modified");
             let kept = kept.map_or(&Value::Null, |original| &original["kept"]);
-            let in_place = is_nothing || is_set || *kept == "metadata";
+            let in_place = is_nothing || is_set && kept["displaced"].is_null() || *kept == "metadata";
             Some(Change { path, want: (!want.is_null()).then_some(want), in_place, is_whole: !kept["displaced"].is_null() })
         });
         changes.collect()
     }
 
-    fn originals(&self) -> BTreeMap<String, Value> {
-        let manifest = self.store.join("sessions").join(&self.id).join("checkpoint/manifest.jsonl");
+    fn originals(&self, below: &str) -> BTreeMap<String, Value> {
+        let manifest = self.store.join("sessions").join(&self.id).join(below).join("manifest.jsonl");
         let lines = std::fs::read_to_string(manifest).unwrap_or_default();
         let rows = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"));
         let originals = rows.filter_map(|mut row| row.get_mut("original").map(Value::take));

@@ -31,7 +31,8 @@ impl Scene {
     /// What has changed its side is where that says, though nothing has reported it: nor which file was given back as it is now.
     pub fn assert_settled(&self, act: &Act, now: &Moment) {
         let sides = self.sides();
-        let moved = act.changes.iter().filter(|change| act.sides[&change.path] != sides[&change.path]);
+        // What left with a part is in the session no more.
+        let moved = act.changes.iter().filter(|change| sides.get(&change.path) != act.sides.get(&change.path));
         let is_file = |change: &&Change| now.tree.get(&change.path).is_some_and(|found| found.kind == "file");
         let moved = moved.filter(|change| act.verb != "rollback" || !is_file(change));
         moved.for_each(|change| assert_at(act, change, now, true));

@@ -227,6 +227,8 @@ trait Cutting {
         let (scene, whole) = self.on();
         let (all, at_end) = (whole.steps.len(), n > whole.steps.len());
         let record = self.run((!at_end).then_some(n));
+        // A run waits for more or less from time to time: this one may have come to its end before.
+        let (n, at_end) = if record.steps.len() + 1 < n { (record.steps.len() + 1, true) } else { (n, at_end) };
         let state = Cut::new(&record, n, without).state(loss, &mut Dice(seed));
         rebuild::rebuild(&state, &[scene.world.tree(), scene.store.clone()], &scene.pools);
         let what = || format!("{} cut before step {n} of {all}, {loss:?}; lost:\n  {}\n", self.name(), state.lost);
