@@ -152,8 +152,8 @@ fn every_document_has_the_shape_that_the_page_says() {
     fits(&mut shapes, "diff: diff named --stat; diff --conflicts: diff named --conflicts --stat");
     shapes.check("commit", &run("rollback named --force").json());
     shapes.check("commit", &run("redo named").json());
-    for _ in 0..2 {
-        shapes.check("commit", &run("rollback named").json());
+    for again in ["rollback named --force", "rollback named"] {
+        shapes.check("commit", &run(again).json());
     }
     let other = world.edited("waits");
     shapes.check("commit", &run(&format!("commit {other} --confirm-within 1h")).ok().json());
