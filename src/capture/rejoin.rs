@@ -8,13 +8,13 @@ use std::io::Read;
 use super::merge::copy;
 use crate::error::{Error, command};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Inode, Sort};
+use crate::fs::dir::{Inode, Sort};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, object_name};
 use crate::session::error::not_now;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
-use crate::session::opened::{Locked, Session};
+use crate::session::opened::{Locked, Opener, Session};
 use crate::session::parting::{Parting, Stays, may_part};
 use crate::session::sides::Side;
 use crate::session::stage::Desk;
@@ -113,23 +113,23 @@ fn rejoin(fs: &Fs, session: &mut Locked, part: &Session) -> Result<bool, Error> 
     // They show the session without it.
     session.remove_blocks(fs)?;
     let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    let (mut held, mut made) = (0, HashMap::<Inode, (Dir, Vec<u8>)>::new());
+    let (mut held, mut made) = (0, HashMap::<Inode, Vec<u8>>::new());
     let left: HashSet<&AbsPath> = list.left_of(n).iter().collect();
+    let (mut objects, mut uppers) = (Opener::new(part), Opener::new(session));
     for change in part.changes()?.list.iter().filter(|change| left.contains(&change.path)) {
         let Some(known) = then.at(&change.path) else { continue };
         let Some(to) = Session::held_at(known, Side::Never, Some(&run)) else { continue };
-        let (from, to) = (object_name(change.n), session.split(&to)?);
-        let (from, to) = (part.split(&from)?, (to.0, to.1.to_vec()));
-        let (at, place) = (from.0.at(from.1), to.0.at(&to.1));
+        let from = object_name(change.n);
+        let (at, place) = (objects.at(&from)?, uppers.at(&to)?);
         // A directory is there still.
         let Some(stat) = at.stat()?.filter(|stat| stat.sort != Sort::Directory) else { continue };
-        let mtime = to.0.stat()?.mtime;
+        let mtime = place.dir.stat()?.mtime;
         fs.remove_all(place)?;
         match stat.shared().and_then(|inode| made.get(&inode)) {
-            Some((dir, name)) => fs.link(dir.at(name), place)?,
+            Some(first) => fs.link(Opener::new(session).at(first)?, place)?,
             None => copy(fs, own, (at, &stat), place)?,
         }
-        fs.set_mtime(to.0.at(b"."), mtime)?;
+        fs.set_mtime(place.dir.at(b"."), mtime)?;
         held += known.after.as_ref().map_or(0, State::size);
         if let Some(inode) = stat.shared() {
             made.insert(inode, to);

@@ -199,23 +199,32 @@ impl<'s> Sources<'s> {
 
     /// The original of a change that is in, from the checkpoint.
     fn original(&mut self, change: &Change) -> Result<Content, Error> {
+        match self.original_at(change)? {
+            Ok((place, state)) => {
+                let (dir, name) = self.session.split(&place)?;
+                open(dir.at(name), &state)
+            }
+            Err(why) => Ok(Content::Gone(why)),
+        }
+    }
+
+    /// The place of the original of a change that is in, below the session's directory, and the object; or why there is none.
+    ///
+    /// # Errors
+    /// The manifest cannot be read.
+    pub fn original_at(&mut self, change: &Change) -> Result<Result<(Vec<u8>, Object), String>, Error> {
         if self.session.header.checkpoint == Checkpoint::Pruned {
-            return Ok(Content::Gone("its original is gone: the checkpoint was pruned".into()));
+            return Ok(Err("its original is gone: the checkpoint was pruned".into()));
         }
         let original = self.originals.at(self.session, &change.path)?;
         let Some(original) = original.filter(|original| original.n == change.n) else {
-            return Ok(Content::Gone("the checkpoint has no line for it".into()));
+            return Ok(Err("the checkpoint has no line for it".into()));
         };
         if let Kept::Uncovered { why } = &original.kept {
-            return Ok(Content::Gone(format!("its original is not kept: {why}")));
+            return Ok(Err(format!("its original is not kept: {why}")));
         }
-        match original.place() {
-            Some(place) => {
-                let (dir, name) = self.session.split(&place)?;
-                open(dir.at(name), &original.state)
-            }
-            None => Ok(Content::Gone("the checkpoint keeps no content of it".into())),
-        }
+        let place = original.place().map(|place| (place, original.state.clone()));
+        Ok(place.ok_or_else(|| "the checkpoint keeps no content of it".into()))
     }
 
     /// The object that the tree holds at `path` now, by its metadata alone: content is not read. A path that leads nowhere holds nothing.

@@ -214,6 +214,31 @@ impl Session {
     }
 }
 
+/// Opens the directories of places below a session's directory, one at a time: of places in their order that is mostly the one before.
+pub struct Opener<'s> {
+    session: &'s Session,
+    last: Option<(Vec<u8>, Dir)>,
+}
+
+impl<'s> Opener<'s> {
+    pub fn new(session: &'s Session) -> Self {
+        Self { session, last: None }
+    }
+
+    /// The entry of a place.
+    ///
+    /// # Errors
+    /// Its directory cannot be opened.
+    pub fn at<'p>(&'p mut self, place: &'p [u8]) -> Result<Entry<'p>, Error> {
+        let (parent, name) = parted(place);
+        let (_, dir) = match self.last.take().filter(|(known, _)| known == parent) {
+            Some(known) => self.last.insert(known),
+            None => self.last.insert((parent.to_vec(), part(&self.session.dir, parent)?)),
+        };
+        Ok(dir.at(name))
+    }
+}
+
 impl Locked {
     /// Joins a session and its lock.
     pub(super) fn new(session: Session, lock: Lock, acts: Acts) -> Self {
@@ -456,11 +481,16 @@ pub fn open_own(at: Entry<'_>) -> Result<Option<(File, u64)>, Error> {
 }
 
 pub(super) fn split<'p>(dir: &Dir, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {
-    let (parent, name) = match path.iter().rposition(|b| *b == b'/') {
-        Some(cut) => (&path[..cut], &path[cut + 1..]),
-        None => (&b""[..], path),
-    };
+    let (parent, name) = parted(path);
     Ok((part(dir, parent)?, name))
+}
+
+/// The directory of a path, and the last name.
+pub(super) fn parted(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|b| *b == b'/') {
+        Some(cut) => (&path[..cut], &path[cut + 1..]),
+        None => (b"", path),
+    }
 }
 
 pub fn mkdir_if_missing(fs: &Fs, at: Entry<'_>) -> Result<(), Error> {

@@ -22,7 +22,7 @@ use super::error::{damaged, not_now};
 use super::header::{Header, Origin, Status};
 use super::id::Id;
 use super::net::Net;
-use super::opened::{Locked, Session, mkdir_if_missing, read_small};
+use super::opened::{Locked, Opener, Session, mkdir_if_missing, read_small};
 use super::run::{Arg, Ending, Run};
 use super::sides::Side;
 use super::stage::Desk;
@@ -251,13 +251,14 @@ impl Locked {
     /// Removes this session's names of what a part has, once it has left: a full disk must not come between.
     fn let_go(&self, fs: &Fs, parting: &Parting, then: &Changes) -> Result<(), Error> {
         let Some(run) = self.run()? else { return Ok(()) };
+        let mut places = Opener::new(self);
         for change in parting.left.iter().filter_map(|path| then.at(path)) {
-            let Some(at) = Session::held_at(change, Side::Never, Some(&run)) else { continue };
-            let (dir, name) = match self.split(&at) {
+            let Some(place) = Session::held_at(change, Side::Never, Some(&run)) else { continue };
+            let at = match places.at(&place) {
                 Err(error) if error.io().is_some_and(leads_nowhere) => continue,
-                split => split?,
+                at => at?,
             };
-            let at = dir.at(name);
+            let dir = at.dir;
             if at.stat()?.is_some_and(|stat| stat.sort != Sort::Directory) {
                 let mtime = dir.stat()?.mtime;
                 fs.unlink(at)?;

@@ -7,15 +7,15 @@
 //!   |-- killed here: rolled back, as it was ---|-- killed here: open again ------------------------------|
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use super::change::{Change, object_name};
 use super::header::{Checkpoint, Counts, Header, Origin, Status};
-use super::opened::{Locked, Session};
+use super::opened::{Locked, Opener, Session};
 use super::sides::{Side, from_text};
 use crate::error::Error;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort};
+use crate::fs::dir::{Sort, Stat};
 
 impl Header {
     /// True for a session of a run, made here, whose commit was undone with nothing left or lost.
@@ -64,21 +64,19 @@ impl Locked {
             return Ok(());
         }
         let is_open = self.header.status() == Status::Pending;
-        for change in &self.changes()?.list {
-            let Some(Names { held, seen }) = self.names(change)? else { continue };
-            let (objects, name) = self.split(&held)?;
-            let held = objects.at(name);
+        let (mut objects, mut uppers) = (Opener::new(self), Opener::new(self));
+        for Names { held, seen } in self.names()? {
+            let held = objects.at(&held)?;
             if is_open {
                 fs.remove_all(held)?;
                 continue;
             }
-            let inode = |stat: crate::fs::dir::Stat| (stat.dev, stat.ino);
-            let (uppers, name) = self.split(&seen)?;
-            let seen = uppers.at(name);
+            let inode = |stat: Stat| (stat.dev, stat.ino);
+            let seen = uppers.at(&seen)?;
             if seen.stat()?.is_some_and(|given| held.stat().is_ok_and(|kept| kept.map(inode) == Some(inode(given)))) {
-                let mtime = uppers.stat()?.mtime;
+                let mtime = seen.dir.stat()?.mtime;
                 fs.unlink(seen)?;
-                fs.set_mtime(uppers.at(b"."), mtime)?;
+                fs.set_mtime(seen.dir.at(b"."), mtime)?;
             }
         }
         self.save(fs, Header { reopening: false, ..self.header.clone() })
@@ -86,27 +84,29 @@ impl Locked {
 
     /// Gives what the rollback took off the tree the names by which commands see it, durably.
     fn give_names(&self, fs: &Fs) -> Result<(), Error> {
-        let mut given: BTreeMap<Vec<u8>, Dir> = BTreeMap::new();
-        for change in &self.changes()?.list {
-            let Some(Names { held, seen }) = self.names(change)? else { continue };
-            let (objects, name) = self.split(&held)?;
+        let (mut objects, mut uppers, mut given) = (Opener::new(self), Opener::new(self), BTreeSet::new());
+        for Names { held, seen } in self.names()? {
+            let held = objects.at(&held)?;
             // A directory stayed there.
-            let is_kept = objects.at(name).stat()?.is_some_and(|stat| stat.sort != Sort::Directory);
-            if is_kept {
-                let (uppers, last) = self.split(&seen)?;
-                let mtime = uppers.stat()?.mtime;
-                fs.link(objects.at(name), uppers.at(last))?;
-                fs.set_mtime(uppers.at(b"."), mtime)?;
-                given.insert(seen[..seen.len() - last.len()].to_vec(), uppers);
+            if held.stat()?.is_some_and(|stat| stat.sort != Sort::Directory) {
+                let at = uppers.at(&seen)?;
+                let mtime = at.dir.stat()?.mtime;
+                fs.link(held, at)?;
+                fs.set_mtime(at.dir.at(b"."), mtime)?;
+                let last = at.name.len();
+                given.insert(seen[..seen.len() - last].to_vec());
             }
         }
-        given.values().try_for_each(|uppers| Ok(fs.sync_dir(uppers)?)) // D2: the other names go
+        given.iter().try_for_each(|upper| Ok(fs.sync_dir(uppers.at(upper)?.dir)?)) // D2: the other names go
     }
 
-    /// The two names of what a change led to; `None` where the upper kept it.
-    fn names(&self, change: &Change) -> Result<Option<Names>, Error> {
-        let seen = Session::held_at(change, Side::Never, self.run()?.as_ref());
-        let held = object_name(change.n);
-        Ok(seen.filter(|seen| *seen != held).map(|seen| Names { held, seen }))
+    /// The two names of what each change led to, but for what its upper kept.
+    fn names(&self) -> Result<Vec<Names>, Error> {
+        let run = self.run()?;
+        let names = |change: &Change| {
+            let (held, seen) = (object_name(change.n), Session::held_at(change, Side::Never, run.as_ref())?);
+            (seen != held).then_some(Names { held, seen })
+        };
+        Ok(self.changes()?.list.iter().filter_map(names).collect())
     }
 }

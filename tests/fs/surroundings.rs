@@ -106,6 +106,34 @@ fn what_is_held_of_deep_directories_is_removed_with_few_descriptors() {
     assert_eq!(left, 0, "sessions");
 }
 
+/// A part leaves, joins again and leaves once more, and a session opens again, with no descriptor for each of their files or directories.
+#[test]
+fn parts_of_many_files_and_directories_go_with_few_descriptors() {
+    let Some(world) = can_run().then(World::new) else { return skip("parts of many files: recant run does not work here") };
+    world.mkdir("many/kept").write("text", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    let before = world.manifest();
+    let script = "for i in $(seq 80); do mkdir many/$i; echo $i > many/$i/a; echo $i > many/b$i; done; echo x > other; sed -i s/2/two/ text";
+    world.call(["run", "-q", "-n", "m", "--", "sh", "-ec", script]).run().ok();
+    let few = |words: &str| limited(&world, "ulimit -n 40", words).ok();
+    few("commit m many text:1");
+    few("rollback last");
+    few("redo last");
+    few("rollback last");
+    few("discard m other");
+    let whole = world.recant("show m --json").ok().json()["session"]["changes"].clone();
+    few("commit m");
+    few("rollback m");
+    few("rewind m 1");
+    few("commit m");
+    world.write("text", "1\ntwo\n3\n4\n5\n6\n7\nnew\n9\n");
+    few("rollback m --merge many/1 many/2 text");
+    few("undo -y");
+    world.write("text", "1\ntwo\n3\n4\n5\n6\n7\n8\n9\n");
+    few("rollback m --force");
+    before.assert_same(&world.manifest(), "all of it is taken back");
+    assert!(whole.as_u64().is_some_and(|n| n > 240), "{whole}");
+}
+
 /// A failure at any step of what gives up or prunes: what is done is done and named, also where not all that was held can be removed, which
 /// goes later; and who says that nothing was changed has changed nothing.
 #[test]

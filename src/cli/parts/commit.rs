@@ -16,7 +16,7 @@ use super::select::{self, Selection, Way};
 use crate::capture::choice::may_choose;
 use crate::commit;
 use crate::diff::entries::{Entries, Taken, part_of};
-use crate::diff::sources::{OnTree, Sources};
+use crate::diff::sources::{Content, OnTree, Sources};
 use crate::engine::job::Verb;
 use crate::error::{Error, Kind};
 use crate::fs::Fs;
@@ -24,7 +24,7 @@ use crate::fs::interrupt::{self, Asked};
 use crate::session::before;
 use crate::session::change::{Change, Changes};
 use crate::session::id::Id;
-use crate::session::opened::{Locked, Session};
+use crate::session::opened::{Locked, Opener, Session};
 use crate::session::parting::{Parting, Stays, may_part};
 use crate::session::run::Run;
 use crate::session::sides::Side;
@@ -155,10 +155,10 @@ fn commit_part(
     }
     let run = session.run()?;
     let mut sources = Sources::of(session)?;
-    let taken = |(i, taken): (&usize, &Taken)| take((session, run.as_ref()), &changes.list[*i], taken, &mut sources);
+    let mut places = Opener::new(session);
+    let taken = |(i, taken): (&usize, &Taken)| take((&mut places, run.as_ref()), &changes.list[*i], taken, &mut sources);
     let (pieces, rests): (Vec<Piece>, Vec<Option<Object>>) =
         selection.iter().map(taken).collect::<Result<Vec<_>, Problem>>()?.into_iter().unzip();
-    drop(sources);
     let of = session.id().clone();
     let words = match args.what.beside {
         true => ["agent", "run:", "own", "files", "of", of.tail()].map(str::to_owned).to_vec(),
@@ -177,7 +177,7 @@ fn commit_part(
         let parting = parting_of(&call.fs, session, part, (&pieces, put, rests), &words)?;
         store.note_parting(&call.fs, session.id(), &parting)
     };
-    let done = piece::commit(call, store, &session.header, (&pieces, &words), (&terms, args.what.dry_run), note);
+    let done = piece::commit(call, store, session, (&pieces, &words), (&terms, args.what.dry_run), note);
     let _noting = interrupt::note(Asked::GoesOn);
     // Where it came to nothing, what cannot be forgotten now is when the session is locked next.
     let gone_on = session.settle_parting(&call.fs, store);
@@ -217,7 +217,7 @@ fn parting_of(
 
 /// The piece that is taken of a change, and the object that the rest of it leads to; `None` if there is no rest.
 fn take(
-    (session, run): (&Locked, Option<&Run>),
+    (places, run): (&mut Opener<'_>, Option<&Run>),
     change: &Change,
     taken: &Taken,
     sources: &mut Sources<'_>,
@@ -228,11 +228,12 @@ fn take(
             let after = change.after.clone();
             let content = match Session::held_at(change, Side::Never, run) {
                 Some(at) if change.marks.linked || after.as_ref().is_some_and(State::is_file) => {
-                    let (dir, name) = session.split(&at)?;
-                    match dir.at(name).stat()? {
-                        Some(_) => Bytes::Held(dir, name.to_vec()),
-                        None => Bytes::whole(path, &after, || sources.after(change, Side::Never, &OnTree::Changed))?,
+                    if places.at(&at)?.stat()?.is_none()
+                        && let Content::Gone(why) = sources.after(change, Side::Never, &OnTree::Changed)?
+                    {
+                        return Err(Problem::refused(format!("{path}: {why}")).path(path));
                     }
+                    Bytes::Held(at)
                 }
                 _ => Bytes::None,
             };

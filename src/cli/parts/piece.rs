@@ -1,6 +1,5 @@
 //! Pieces of a session that a call takes, opened, and the session of its own that they become.
 
-use std::fs::File;
 use std::io::Cursor;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -10,21 +9,19 @@ use super::super::apply::{self, Terms};
 use super::super::begun::{filled, take_away};
 use super::super::confirm::{self, Waiting};
 use super::super::problem::Problem;
-use crate::diff::sources::Content;
 use crate::engine::Effect;
 use crate::engine::job::Verb;
 use crate::engine::report::Report;
 use crate::error::{Error, Kind};
-use crate::fs::dir::{Dir, Entry};
-use crate::fs::path::{AbsPath, Shown};
+use crate::fs::dir::Entry;
+use crate::fs::path::Shown;
 use crate::session::change::Change;
-use crate::session::header::Header;
 use crate::session::id::Id;
-use crate::session::opened::Locked;
+use crate::session::opened::{Locked, Opener, Session};
 use crate::session::run::Arg;
 use crate::session::stage::Desk;
 use crate::session::store::Store;
-use crate::tree::state::{Object, State};
+use crate::tree::state::Object;
 
 /// A change to be made: what a part takes of one of a session, forth or back.
 pub struct Piece {
@@ -38,24 +35,12 @@ pub struct Piece {
 pub enum Bytes {
     /// No file, or one whose content stays.
     None,
-    File(File),
-    /// The object that the session of the change holds, at a name in a directory.
-    Held(Dir, Vec<u8>),
+    /// The object that the session of the change holds at a place: the part gets a further name of it.
+    Held(Vec<u8>),
+    /// The file that it keeps at a place: the part gets a copy.
+    Kept(Vec<u8>),
     /// These bytes.
     Made(Vec<u8>),
-}
-
-impl Bytes {
-    /// The content of a whole change that leads to `after`. `open` gives that of a file.
-    pub fn whole(path: &AbsPath, after: &Object, open: impl FnOnce() -> Result<Content, Error>) -> Result<Self, Problem> {
-        if !after.as_ref().is_some_and(State::is_file) {
-            return Ok(Self::None);
-        }
-        match open()? {
-            Content::File(file) => Ok(Self::File(file)),
-            Content::Gone(why) => Err(Problem::refused(format!("{path}: {why}")).path(path)),
-        }
-    }
 }
 
 /// A part that was committed, or would be.
@@ -74,7 +59,7 @@ pub struct Committed {
 pub fn commit(
     call: &Call,
     store: &Store,
-    of: &Header,
+    of: &Session,
     (pieces, words): (&[Piece], &[String]),
     (terms, dry_run): (&Terms<'_>, bool),
     ready: impl FnOnce(&Id, &[Object]) -> Result<(), Error>,
@@ -83,10 +68,10 @@ pub fn commit(
     let words = words.join(" ");
     let begun = match terms.verb {
         _ if terms.beside => store.begin_beside(&call.fs, words)?,
-        Verb::Commit => store.begin_part(&call.fs, of, words)?,
+        Verb::Commit => store.begin_part(&call.fs, &of.header, words)?,
         Verb::Rollback | Verb::Redo => store.begin_own(&call.fs, words)?,
     };
-    let mut session = filled(call, store, begun, |session| fill(call, store, session, pieces).map(|found| put = found))?;
+    let mut session = filled(call, store, begun, |session| fill(call, store, session, (of, pieces)).map(|found| put = found))?;
     let effect = if dry_run { Effect::Print } else { Effect::Apply };
     let id = session.id().clone();
     let readied = if dry_run { Ok(()) } else { ready(&id, &put) };
@@ -107,12 +92,13 @@ pub fn commit(
 }
 
 /// Fills the session. Returns the objects as it holds them.
-fn fill(call: &Call, store: &Store, session: &mut Locked, pieces: &[Piece]) -> Result<Vec<Object>, Error> {
+fn fill(call: &Call, store: &Store, session: &mut Locked, (of, pieces): (&Session, &[Piece])) -> Result<Vec<Object>, Error> {
+    let mut places = Opener::new(of);
     let mut desk = Desk::open(&call.fs, store, session, false)?;
     let taken = pieces.iter().map(|Piece { change, after, content }| match content {
         Bytes::None => desk.take(change, after.clone(), None),
-        Bytes::Held(dir, name) => hold(&mut desk, change, dir.at(name)),
-        Bytes::File(file) => desk.take(change, after.clone(), Some(&mut &*file)),
+        Bytes::Held(place) => hold(&mut desk, change, places.at(place)?),
+        Bytes::Kept(place) => desk.take(change, after.clone(), Some(&mut places.at(place)?.open_file()?)),
         Bytes::Made(bytes) => desk.take(change, after.clone(), Some(&mut Cursor::new(bytes))),
     });
     match taken.collect() {

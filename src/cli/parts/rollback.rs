@@ -14,13 +14,14 @@ use super::piece::{self, Bytes, Committed, Piece};
 use super::select::{self, Selection, Way};
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::merge::{Both, Onto, out_of};
-use crate::diff::sources::{OnTree, Sources};
+use crate::diff::sources::Sources;
 use crate::engine::job::Verb;
 use crate::error::{Kind, command, shell_word};
 use crate::session::change::{Before, Change, Changes, Marks};
 use crate::session::error::not_now;
 use crate::session::opened::Locked;
 use crate::session::sides::Side;
+use crate::tree::state::State;
 
 /// Rolls a session back, or the part that the call asks for.
 ///
@@ -97,7 +98,7 @@ fn part(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
         reason: what.message.as_deref(),
     };
     let Committed { id, mut report, .. } =
-        piece::commit(call, store, &session.header, (&pieces, &words), (&terms, what.dry_run), |_, _| Ok(()))?;
+        piece::commit(call, store, &session, (&pieces, &words), (&terms, what.dry_run), |_, _| Ok(()))?;
     report.notes.splice(0..0, notes);
     apply::say_back(call, &id, &report, what.dry_run, session.id());
     Ok(Some(if report.left.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) }))
@@ -164,7 +165,11 @@ fn back(session: &Locked, (change, side): (&Change, Side), taken: &Taken, source
                 let kept = sources.kept(change)?;
                 let content = match change.in_place() {
                     true => Bytes::None,
-                    false => Bytes::whole(path, &kept, || sources.before(change, side, &OnTree::AsRecorded))?,
+                    false if !kept.as_ref().is_some_and(State::is_file) => Bytes::None,
+                    false => match sources.original_at(change)? {
+                        Ok((place, _)) => Bytes::Kept(place),
+                        Err(why) => return Err(Problem::refused(format!("{path}: {why}")).path(path)),
+                    },
                 };
                 (kept, content)
             }
