@@ -12,6 +12,7 @@
 //! back (`capture::rejoin`): then the steps before have it again. A redo of the part has it leave again.
 
 use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -31,7 +32,7 @@ use super::store::Store;
 use crate::error::{Error, Kind, command};
 use crate::fs::Fs;
 use crate::fs::device_number::Dev;
-use crate::fs::dir::{Dir, Sort, leads_nowhere};
+use crate::fs::dir::{Dir, Sort, Time, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::fs::resolve;
 use crate::tree::json;
@@ -251,27 +252,37 @@ impl Locked {
     /// Removes this session's names of what a part has, once it has left: a full disk must not come between.
     fn let_go(&self, fs: &Fs, parting: &Parting, then: &Changes) -> Result<(), Error> {
         let Some(run) = self.run()? else { return Ok(()) };
-        let mut places = Opener::new(self);
+        let (mut places, mut time) = (Opener::new(self), None);
         for change in parting.left.iter().filter_map(|path| then.at(path)) {
             let Some(place) = Session::held_at(change, Side::Never, Some(&run)) else { continue };
             let at = match places.at(&place) {
                 Err(error) if error.io().is_some_and(leads_nowhere) => continue,
                 at => at?,
             };
-            let dir = at.dir;
-            if at.stat()?.is_some_and(|stat| stat.sort != Sort::Directory) {
-                let mtime = dir.stat()?.mtime;
-                fs.unlink(at)?;
-                if change.step.is_some() {
-                    // It hides what uppers of earlier steps have there, as it did: a whiteout (overlayfs.rst).
-                    fs.mknod(at, Sort::Char, 0o600, Dev(0, 0))?;
-                }
-                // Earlier steps show it.
-                fs.set_mtime(dir.at(b"."), mtime)?;
+            let upper = at.dir.path();
+            // Earlier steps show the time of its directory.
+            if time.as_ref().is_none_or(|(known, _): &(Dir, Time)| known.path() != upper) {
+                put_back(fs, time.take())?;
+                time = Some((at.dir.again()?, at.dir.stat()?.mtime));
+            }
+            match fs.unlink(at) {
+                // A directory stays, and what is gone went before this was cut off.
+                Err(error) if matches!(error.kind(), ErrorKind::IsADirectory | ErrorKind::NotFound) => continue,
+                unlinked => unlinked?,
+            }
+            if change.step.is_some() {
+                // It hides what uppers of earlier steps have there, as it did: a whiteout (overlayfs.rst).
+                fs.mknod(at, Sort::Char, 0o600, Dev(0, 0))?;
             }
         }
-        Ok(())
+        put_back(fs, time)
     }
+}
+
+/// Puts a directory's mtime back.
+fn put_back(fs: &Fs, time: Option<(Dir, Time)>) -> Result<(), Error> {
+    let Some((dir, mtime)) = time else { return Ok(()) };
+    Ok(fs.set_mtime(dir.at(b"."), mtime)?)
 }
 
 /// The lines that make the net changes those without some paths.

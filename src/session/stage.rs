@@ -12,7 +12,7 @@ use super::change::{Before, Change, Changes, Line, Marks, object_name};
 use super::error::{not_now, not_staged};
 use super::header::{Origin, Status};
 use super::inherit;
-use super::opened::{Locked, part};
+use super::opened::{Locked, part, parted};
 use super::store::Store;
 use crate::error::{At, Error, IoError, Kind, command};
 use crate::fs::Fs;
@@ -38,6 +38,8 @@ pub struct Desk<'a> {
     made: Vec<u32>,
     /// Their content that is not durable yet.
     unsynced: Vec<File>,
+    /// The directory of its objects, once one got a further name there.
+    objects: Option<Dir>,
     make_parents: bool,
 }
 
@@ -76,6 +78,7 @@ impl<'a> Desk<'a> {
             staged: BTreeMap::new(),
             made: Vec::new(),
             unsynced: Vec::new(),
+            objects: None,
             make_parents,
         })
     }
@@ -131,12 +134,22 @@ impl<'a> Desk<'a> {
     /// Stages a whole change of another session, with a further name of the content that this one holds at `from`.
     pub fn take_held(&mut self, change: &Change, from: Entry<'_>) -> Result<(), Error> {
         let n = self.number();
+        let objects = match self.objects.take() {
+            Some(objects) => objects,
+            None => part(&self.session.dir, b"held/objects")?,
+        };
+        let objects = self.objects.insert(objects);
         let name = object_name(n);
-        let (objects, name) = self.session.split(&name)?;
-        let at = objects.at(name);
+        let at = objects.at(parted(&name).1);
         self.made.push(n);
-        self.fs.remove_all(at)?;
-        self.fs.link(from, at)?;
+        match self.fs.link(from, at) {
+            // Left by a staging that was cut off.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                self.fs.remove_all(at)?;
+                self.fs.link(from, at)?;
+            }
+            linked => linked?,
+        }
         self.staged.insert(change.path.clone(), Change { n, step: None, from: None, ..change.clone() });
         Ok(())
     }

@@ -16,7 +16,7 @@ use super::select::{self, Selection, Way};
 use crate::capture::choice::may_choose;
 use crate::commit;
 use crate::diff::entries::{Entries, Taken, part_of};
-use crate::diff::sources::{Content, OnTree, Sources};
+use crate::diff::sources::Sources;
 use crate::engine::job::Verb;
 use crate::error::{Error, Kind};
 use crate::fs::Fs;
@@ -24,7 +24,7 @@ use crate::fs::interrupt::{self, Asked};
 use crate::session::before;
 use crate::session::change::{Change, Changes};
 use crate::session::id::Id;
-use crate::session::opened::{Locked, Opener, Session};
+use crate::session::opened::{Locked, Session};
 use crate::session::parting::{Parting, Stays, may_part};
 use crate::session::run::Run;
 use crate::session::sides::Side;
@@ -155,8 +155,7 @@ fn commit_part(
     }
     let run = session.run()?;
     let mut sources = Sources::of(session)?;
-    let mut places = Opener::new(session);
-    let taken = |(i, taken): (&usize, &Taken)| take((&mut places, run.as_ref()), &changes.list[*i], taken, &mut sources);
+    let taken = |(i, taken): (&usize, &Taken)| take(run.as_ref(), &changes.list[*i], taken, &mut sources);
     let (pieces, rests): (Vec<Piece>, Vec<Option<Object>>) =
         selection.iter().map(taken).collect::<Result<Vec<_>, Problem>>()?.into_iter().unzip();
     let of = session.id().clone();
@@ -217,7 +216,7 @@ fn parting_of(
 
 /// The piece that is taken of a change, and the object that the rest of it leads to; `None` if there is no rest.
 fn take(
-    (places, run): (&mut Opener<'_>, Option<&Run>),
+    run: Option<&Run>,
     change: &Change,
     taken: &Taken,
     sources: &mut Sources<'_>,
@@ -227,14 +226,7 @@ fn take(
         Taken::Whole => {
             let after = change.after.clone();
             let content = match Session::held_at(change, Side::Never, run) {
-                Some(at) if change.marks.linked || after.as_ref().is_some_and(State::is_file) => {
-                    if places.at(&at)?.stat()?.is_none()
-                        && let Content::Gone(why) = sources.after(change, Side::Never, &OnTree::Changed)?
-                    {
-                        return Err(Problem::refused(format!("{path}: {why}")).path(path));
-                    }
-                    Bytes::Held(at)
-                }
+                Some(at) if change.marks.linked || after.as_ref().is_some_and(State::is_file) => Bytes::Held(at),
                 _ => Bytes::None,
             };
             Ok((Piece { change: change.clone(), after, content }, None))

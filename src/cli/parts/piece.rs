@@ -1,6 +1,6 @@
 //! Pieces of a session that a call takes, opened, and the session of its own that they become.
 
-use std::io::Cursor;
+use std::io::{Cursor, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -16,6 +16,7 @@ use crate::error::{Error, Kind};
 use crate::fs::dir::Entry;
 use crate::fs::path::Shown;
 use crate::session::change::Change;
+use crate::session::error::damaged;
 use crate::session::id::Id;
 use crate::session::opened::{Locked, Opener, Session};
 use crate::session::run::Arg;
@@ -114,6 +115,7 @@ fn fill(call: &Call, store: &Store, session: &mut Locked, (of, pieces): (&Sessio
 fn hold(desk: &mut Desk<'_>, change: &Change, from: Entry<'_>) -> Result<Object, Error> {
     match desk.take_held(change, from) {
         Ok(()) => Ok(change.after.clone()),
+        Err(error) if error.io().is_some_and(|error| error.kind() == ErrorKind::NotFound) => Err(damaged(from, "it is missing")),
         Err(error) if change.marks.linked || error.io().is_none() => Err(error),
         Err(_) => desk.take(change, change.after.clone(), Some(&mut from.open_file()?)),
     }
