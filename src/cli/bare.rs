@@ -7,7 +7,7 @@ use super::confirm::{self, Waiting};
 use super::list::shown;
 use super::problem::Problem;
 use super::scope::Scope;
-use super::{Call, Ended, Standing, agents, text};
+use super::{Call, Ended, Standing, agents, snapshot, text};
 use crate::diff::shown::{columns, cut_off, padded};
 use crate::error::command;
 use crate::fs::path::AbsPath;
@@ -17,6 +17,8 @@ use crate::session::prune::is_awaited;
 use crate::session::run::Failed;
 use crate::session::running;
 use crate::session::store::Store;
+use crate::snapshot::manifest::Head;
+use crate::snapshot::series::Series;
 
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -28,6 +30,9 @@ struct Whole<'a> {
     sessions: &'a [Row],
     interrupted: Vec<&'a Id>,
     unconfirmed: &'a [Waiting],
+    /// The newest snapshot of the project that somebody asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<u64>,
     /// The number of pending sessions of other projects.
     elsewhere: usize,
 }
@@ -143,12 +148,32 @@ fn say(
         } else {
             print(call, here, rows, interrupted, unconfirmed, elsewhere)
         }
+        newest_snapshot(call).iter().for_each(|head| print_snapshot(call, head));
         agents::turns::newest(call).iter().for_each(|newest| call.out.line(format_args!("{:<12} {newest}", "agent")));
     } else {
         let interrupted = interrupted.operations.iter().chain(&interrupted.runs).collect();
-        call.out.document(&Whole { project: here.project.as_ref(), fresh, sessions: rows, interrupted, unconfirmed, elsewhere });
+        let snapshot = newest_snapshot(call).map(|head| head.n);
+        let project = here.project.as_ref();
+        call.out.document(&Whole { project, fresh, sessions: rows, interrupted, unconfirmed, snapshot, elsewhere });
     }
     Ok(Ended::Done)
+}
+
+/// The newest snapshot of this project that somebody asked for.
+fn newest_snapshot(call: &Call) -> Option<Head> {
+    if call.is_far {
+        return None;
+    }
+    let series = Series::open(call.store().ok()??, &snapshot::directory(None).ok()?).ok()??;
+    let newest = series.find("last").ok()?;
+    Some(series.summary(newest).ok()?.head)
+}
+
+fn print_snapshot(call: &Call, head: &Head) {
+    let message = head.message.as_ref().or(head.label.as_ref()).map(|of| format!("  {}", shown(of))).unwrap_or_default();
+    let (what, next) =
+        (format!("{}  {}{message}", head.n, text::time(head.time, false)), command(format_args!("snapshot diff {}", head.n)));
+    call.out.line(format_args!("{:<12} {}  {next}", "snapshot", fitted(&what, columns(&next))));
 }
 
 fn begin(call: &Call) {

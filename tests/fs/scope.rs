@@ -539,6 +539,20 @@ fn recant_alone_says_how_to_begin_where_nothing_was_held_yet() {
 }
 
 #[test]
+fn recant_alone_names_the_newest_snapshot_that_somebody_asked_for() {
+    let world = World::new();
+    world.write("f", "1");
+    world.recant("snapshot create -m first").ok();
+    world.recant("snapshot create -m second").ok();
+    let newest = world.recant("--json").ok().json()["snapshot"].as_u64().expect("a number");
+    let text = world.recant("").ok().stdout();
+    let line = text.lines().find(|line| line.starts_with("snapshot ")).unwrap_or_else(|| panic!("{text}"));
+    assert!(line.contains("  second ") && line.ends_with(&format!("recant snapshot diff {newest}")), "{line}");
+    world.recant(&format!("snapshot diff {newest}")).ok();
+    assert!(line.len() <= 80, "{line}");
+}
+
+#[test]
 fn recant_alone_says_what_is_open_in_this_project_each_with_the_next_command() {
     let world = two_projects();
     let committed = staged(&world, "web", "web");

@@ -203,7 +203,8 @@ pub fn newest(call: &Call) -> Option<String> {
     let turns = Here::find(call).ok()?.turns;
     let head = turns.turn(*turns.numbers().ok()?.last()?).ok()??.head;
     let (n, agent) = (head.n, head.agent.word());
-    Some(format!("turn {n} of {agent}: {}, {}", command("agent turns"), command("agent undo")))
+    let undo = newest_to_undo(call).map(|_| format!(", {}", command("agent undo"))).unwrap_or_default();
+    Some(format!("turn {n} of {agent}: {}{undo}", command("agent turns")))
 }
 
 /// The turn that `agent undo` without a number means.
