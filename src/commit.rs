@@ -16,6 +16,7 @@ use crate::error::{Error, Reason, recant};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
+use crate::session::act::Part;
 use crate::session::before;
 use crate::session::change::{Change, DirectoryTime};
 use crate::session::error::not_now;
@@ -32,6 +33,8 @@ pub struct Request<'a> {
     pub limits: Limits,
     /// Tells which paths may never be committed.
     pub denied: Denied,
+    /// The changes alone that may be moved; any where missing.
+    pub only: Option<&'a Part>,
     /// The paths that are left out because of a minor conflict.
     pub aside: &'a Aside,
     /// True to commit even if a restart of the machine may have lost content of the run.
@@ -51,7 +54,10 @@ pub fn commit(session: &Session, request: &Request<'_>) -> Result<Job, Error> {
 /// The job of committing again what was committed before.
 pub fn redo(session: &Session, request: &Request<'_>) -> Result<Job, Error> {
     may_begin(session, Verb::Redo)?;
-    job(session, request, Verb::Redo, |side| matches!(side, Side::Out | Side::Lost))
+    // A session that is open again, as it was, has all on the other side.
+    let starts: fn(Side) -> bool =
+        if session.header.is_as_undone() { |side| side == Side::Never } else { |side| matches!(side, Side::Out | Side::Lost) };
+    job(session, request, Verb::Redo, starts)
 }
 
 /// Keeps what a commit put on the tree in place of texts, for a rollback that has to merge with what somebody writes there since: of at
@@ -99,11 +105,15 @@ pub fn refuse_unsynced(session: &Session, accept_unsynced: bool) -> Result<(), E
 fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) -> bool) -> Result<Job, Error> {
     let sides = session.sides_of_all()?;
     let run = session.run()?;
-    let choice = chosen(session, request.paths, &sides, starts, run.as_ref())?;
+    let choice = chosen(session, request, &sides, starts, run.as_ref())?;
     let Limited { partial, notes } = apply_limits(session, &sides, &choice, starts, &request.limits)?;
     let all = |choice: &Choice| choice.chosen.len() == sides.iter().filter(|side| starts(**side)).count();
     // The times of directories that are no changes come once the last change is in.
-    let timed = if choice.as_ref().is_none_or(all) { Vec::new() } else { request.paths.to_vec() };
+    let timed = match &choice {
+        Some(choice) if !all(choice) && request.paths.is_empty() => choice.paths(&session.changes()?),
+        Some(choice) if !all(choice) => request.paths.to_vec(),
+        _ => Vec::new(),
+    };
     let inward = Inward {
         changes: Chosen::new(session, sides.clone(), starts, choice.map(|choice| choice.chosen))?,
         run,
@@ -114,26 +124,29 @@ fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) ->
         timed,
         originals: manifest::Reading::of(session)?,
         found: if verb == Verb::Redo { found_by_force(session, &sides)? } else { Manifest::default() },
+        given_back: Vec::new(),
+        came_back: session.header.came_back,
         rest: Rest { notes, ..Rest::default() },
     };
     let limits = (request.limits.on_limit == OnLimit::Full).then_some(request.limits);
     Ok(Job { verb, moves: Box::new(inward), sides, on_conflict: request.on_conflict, limits })
 }
 
-/// The changes at and below `paths`, if any are given.
+/// The changes at and below paths, or those alone that may be moved, if any are given.
 fn chosen(
     session: &Session,
-    paths: &[AbsPath],
+    request: &Request<'_>,
     sides: &[Side],
     starts: fn(Side) -> bool,
     run: Option<&Run>,
 ) -> Result<Option<Choice>, Error> {
-    if paths.is_empty() {
+    let Request { paths, only, .. } = *request;
+    if paths.is_empty() && only.is_none() {
         return Ok(None);
     }
     let changes = session.changes()?;
     let rules = Rules {
-        may: &|i| starts(sides[i]),
+        may: &|i| starts(sides[i]) && only.is_none_or(|only| only.has(i)),
         // What lies under a directory needs it if the session makes it, not if the session changes it.
         needed: &|i| {
             let change = &changes.list[i];
@@ -160,8 +173,12 @@ struct Inward {
     /// Paths; the times of directories below them are always set. Empty for all.
     timed: Vec<AbsPath>,
     originals: manifest::Reading,
+    /// True if fingerprints of what was there before tell nothing.
+    came_back: bool,
     /// The objects that the rollback before found by force, by path.
     found: Manifest,
+    /// The paths of those that are given back.
+    given_back: Vec<AbsPath>,
     rest: Rest,
 }
 
@@ -174,7 +191,8 @@ impl Moves for Inward {
             } else if let Some(why) = self.aside.why(&change) {
                 self.rest.left.push((change.path, why));
             } else if let Some(found) = self.found.originals.remove(&change.path).filter(|_| side == Side::Lost) {
-                return Ok(Some(self.given_back(change, index, found)));
+                self.given_back.push(change.path.clone());
+                return Ok(Some(self.give_back(change, index, found)));
             } else if side == Side::Lost && is_file(change.after.as_ref()) && !change.in_place() {
                 let why = "what was committed here is lost: somebody had changed it before the rollback".to_owned();
                 self.rest.left.push((change.path, why));
@@ -186,7 +204,12 @@ impl Moves for Inward {
     }
 
     fn rest(self: Box<Self>) -> Result<Rest, Error> {
-        let Inward { changes, refused, timed, originals, mut rest, .. } = *self;
+        let Inward { changes, refused, timed, originals, given_back, mut rest, .. } = *self;
+        if let [first, others @ ..] = &given_back[..] {
+            let more =
+                if others.is_empty() { String::new() } else { format!(" (and {} more)", config::grouped(others.len() as u64)) };
+            rest.notes.push(format!("{first}{more}: as it was before the rollback, which had overwritten it"));
+        }
         if !refused.is_empty() {
             return Err(crate::engine::error::refused(refused).with_reason(Reason::Denied));
         }
@@ -211,7 +234,7 @@ fn found_by_force(session: &Session, sides: &[Side]) -> Result<Manifest, Error> 
 
 impl Inward {
     /// The move that gives back what a rollback found by force.
-    fn given_back(&self, change: Change, index: u32, found: Original) -> Move {
+    fn give_back(&self, change: Change, index: u32, found: Original) -> Move {
         let in_place = found.kept == Kept::Metadata;
         let to_at = found.place().map(|place| Held::new(place, change.n, &change.path));
         let mv = self.inward(change, index, Side::Lost);
@@ -237,7 +260,7 @@ impl Inward {
             by_clock: change.marks.by_clock,
             from: change.before.object,
             // A change that is out again was put back by a rollback, with a new fingerprint.
-            from_print: change.before.print.filter(|_| side == Side::Never),
+            from_print: change.before.print.filter(|_| side == Side::Never && !self.came_back),
             to: change.after,
             to_at: to_at.map(|place| Held::new(place, change.n, &change.path)),
             uncovered: partial.then_some("left out of the checkpoint: over checkpoint.max_files or checkpoint.max_size"),

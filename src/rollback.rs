@@ -8,19 +8,29 @@ use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
 use crate::engine::left_out::Aside;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
+use crate::session::act::Part;
 use crate::session::change::Change;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::tree::state::{Object, State, sort_word};
 
-/// The job of rolling a session back: all of it, or `paths` with all below them and the directories that they need.
+/// The job of rolling a session back: all of it, `paths` with all below them and the directories that they need, or of these `only` some.
 ///
 /// Errors: a session that was never committed, was discarded, or whose checkpoint was pruned; paths that it does not hold;
 /// a checkpoint that does not fit the session.
-pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict, aside: &Aside) -> Result<Job, Error> {
+pub fn rollback(
+    session: &Session,
+    (paths, only): (&[AbsPath], Option<&Part>),
+    on_conflict: OnConflict,
+    aside: &Aside,
+) -> Result<Job, Error> {
     may_begin(session, Verb::Rollback)?;
     let sides = session.sides_of_all()?;
-    let choice = chosen(session, paths, &sides)?;
+    let choice = chosen(session, paths, only, &sides)?;
+    let below = match &choice {
+        Some(choice) if paths.is_empty() => choice.paths(&session.changes()?),
+        _ => paths.to_vec(),
+    };
     let (chosen, notes) = choice.map_or((None, Vec::new()), |choice| (Some(choice.chosen), choice.notes));
     let all = chosen.as_ref().is_none_or(|chosen| chosen.len() == sides.iter().filter(|side| side.is_in()).count());
     let outward = Outward {
@@ -29,21 +39,21 @@ pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict, a
         next: None,
         aside: aside.clone(),
         // The times of directories that are no changes go back with the last change.
-        timed: if all { Vec::new() } else { paths.to_vec() },
+        timed: if all { Vec::new() } else { below },
         rest: Rest { notes, ..Rest::default() },
     };
     Ok(Job { verb: Verb::Rollback, moves: Box::new(outward), sides, on_conflict, limits: None })
 }
 
 /// The changes at and below `paths`, if any are given.
-fn chosen(session: &Session, paths: &[AbsPath], sides: &[Side]) -> Result<Option<Choice>, Error> {
-    if paths.is_empty() {
+fn chosen(session: &Session, paths: &[AbsPath], only: Option<&Part>, sides: &[Side]) -> Result<Option<Choice>, Error> {
+    if paths.is_empty() && only.is_none() {
         return Ok(None);
     }
     let changes = session.changes()?;
     let manifest = Manifest::of(session)?;
     let rules = Rules {
-        may: &|i| sides[i].is_in(),
+        may: &|i| sides[i].is_in() && only.is_none_or(|only| only.has(i)),
         // What lay under a directory needs it if the session removed it; not if it changed it, nor if it was already gone.
         needed: &|i| {
             let change = &changes.list[i];

@@ -148,7 +148,9 @@ def programs(words):
     # Where each word names its program, these alone are built, and the examples, which tests run.
     named = {word.split("::")[0] for word in words if "::" in word}
     named = [option for name in sorted(named) for option in (["--lib"] if name == "src" else ["--test", name])]
-    chosen_ones = ["--examples", *named] if words and all("::" in word for word in words) else []
+    chosen_ones = named if words and all("::" in word for word in words) else []
+    if chosen_ones:
+        subprocess.run(["cargo", "build", "--locked", "--features", "crash-points", "--example", "capture"], cwd=TOP, check=True)
     command = ["cargo", "test", "--no-run", "--locked", "--features", "crash-points",
                "--message-format", "json-render-diagnostics"]
     built = subprocess.run([*command, *chosen_ones], cwd=TOP, stdout=subprocess.PIPE, text=True)

@@ -168,13 +168,14 @@ fn ask(
         on_conflict,
         limits: Limits::default(),
         denied: std::rc::Rc::new(|_| false),
+        only: None,
         aside,
         accept_unsynced: verb == Verb::Redo,
     };
     match verb {
         Verb::Commit => commit::commit(session, &request),
         Verb::Redo => commit::redo(session, &request),
-        Verb::Rollback => rollback::rollback(session, paths, on_conflict, aside),
+        Verb::Rollback => rollback::rollback(session, (paths, None), on_conflict, aside),
     }
 }
 

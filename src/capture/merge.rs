@@ -7,6 +7,7 @@ use std::fs::File;
 use super::closed::Closed;
 use super::ids::Ids;
 use super::layout::{Route, is_opaque, is_whiteout};
+use super::pieces::parted;
 use super::sealed::Sealed;
 use super::upper::dress;
 use crate::error::{Error, Kind};
@@ -53,30 +54,29 @@ pub(super) fn merge(
     by: By,
 ) -> Result<Vec<Closed>, Error> {
     let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    let mut merging = Merging { fs, route, sealed, by, cut, made: HashMap::new(), closed: Vec::new(), own };
     fs.mkdir(to, 0o700)?;
-    let hides = match uppers.last() {
+    let tops = Tops { name: name.to_vec(), uppers, to: to.open_dir()? };
+    let mut merging = Merging { fs, route, sealed, by, cut, tops: &tops, made: HashMap::new(), closed: Vec::new(), own };
+    let hides = match tops.uppers.last() {
         Some((_, last)) => is_opaque(route, &last.xattrs()?),
         None => false,
     };
     let path = cut.map(|cut| cut.top.clone());
-    let top = Level { below: name.to_vec(), path, uppers, hides, dir: to.open_dir()? };
-    let mut todo = vec![top];
+    let mut todo = vec![Level { below: Vec::new(), path, uppers: (0..tops.uppers.len()).collect(), hides }];
     let mut done = Vec::new();
     while let Some(level) = todo.pop() {
-        merging.level(&level, &mut todo)?;
+        merging.level(&tops.open(&level)?, &mut todo)?;
         done.push(level);
     }
     // From below: no name comes into a directory once it has its time.
-    for (i, level) in done.iter().enumerate().rev() {
+    for level in done.iter().rev() {
+        let open = tops.open(level)?;
         // Of a directory that left nothing is to be seen, unless something in it stays.
-        let is_gone = i > 0 && merging.is_gone(level)?;
-        match level.below.iter().rposition(|b| *b == b'/') {
-            Some(cut) if is_gone => {
-                let parent = done[..i].iter().rfind(|above| above.below == level.below[..cut]);
-                parent.map_or(Ok(()), |parent| fs.rmdir(parent.dir.at(&level.below[cut + 1..])))?;
-            }
-            _ => merging.dress(level)?,
+        if !level.below.is_empty() && merging.is_gone(&open)? {
+            let (above, name) = parted(&level.below);
+            fs.rmdir(tops.to.open_below(above)?.at(name))?;
+        } else {
+            merging.dress(&open)?;
         }
     }
     // A directory before its content, as whoever closes them goes the other way.
@@ -84,17 +84,50 @@ pub(super) fn merge(
     Ok(merging.closed)
 }
 
-/// A directory of the merged upper.
+/// A directory of the merged upper. It is opened while it is worked in alone: there may be more than descriptors.
 struct Level {
-    /// Its path below `held/upper`.
+    /// Its path below the top of the merged upper.
     below: Vec<u8>,
     /// Its path on the tree, where something is left out.
     path: Option<AbsPath>,
-    /// The directories that it shows, the newest first, each with its step: none lies below an opaque one.
-    uppers: Vec<(u32, Dir)>,
+    /// The uppers in which it shows a directory, by index, the newest first: none lies below an opaque one.
+    uppers: Vec<usize>,
     /// True if it hides what lies below all of these.
     hides: bool,
+}
+
+/// The tops of the uppers that are merged, each with its step, the newest first, and of the merged one with its name in notes.
+struct Tops {
+    name: Vec<u8>,
+    uppers: Vec<(u32, Dir)>,
+    to: Dir,
+}
+
+impl Tops {
+    fn open<'l>(&self, level: &'l Level) -> Result<Open<'l>, Error> {
+        let upper = |i: &usize| Ok((self.uppers[*i].0, self.uppers[*i].1.open_below(&level.below)?));
+        let uppers = level.uppers.iter().map(upper).collect::<Result<_, Error>>()?;
+        Ok(Open { level, uppers, dir: self.to.open_below(&level.below)? })
+    }
+
+    /// The path of what lies at a name of a directory, below `held/upper`.
+    fn noted(&self, below: &[u8]) -> Vec<u8> {
+        if below.is_empty() { self.name.clone() } else { [&*self.name, b"/", below].concat() }
+    }
+}
+
+/// A level with its directories open.
+struct Open<'l> {
+    level: &'l Level,
+    /// The directories that it shows, the newest first, each with its step.
+    uppers: Vec<(u32, Dir)>,
     dir: Dir,
+}
+
+impl Open<'_> {
+    fn below(&self, name: &[u8]) -> Vec<u8> {
+        if self.level.below.is_empty() { name.to_vec() } else { [&*self.level.below, b"/", name].concat() }
+    }
 }
 
 struct Merging<'a> {
@@ -103,15 +136,16 @@ struct Merging<'a> {
     sealed: &'a Sealed,
     by: By,
     cut: Option<&'a Cut<'a>>,
-    /// Copies of objects with several names: the directory and name of the first.
-    made: HashMap<(Dev, u64), (Dir, Vec<u8>)>,
+    tops: &'a Tops,
+    /// Copies of objects with several names: the path of the first below the top of the merged upper.
+    made: HashMap<(Dev, u64), Vec<u8>>,
     closed: Vec<Closed>,
     /// The ids that what is made here has: not to be set again.
     own: (u32, u32),
 }
 
 impl Merging<'_> {
-    fn level(&mut self, level: &Level, todo: &mut Vec<Level>) -> Result<(), Error> {
+    fn level(&mut self, level: &Open<'_>, todo: &mut Vec<Level>) -> Result<(), Error> {
         let mut names: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
         for (i, (_, upper)) in level.uppers.iter().enumerate() {
             for name in upper.names()? {
@@ -119,8 +153,8 @@ impl Merging<'_> {
             }
         }
         self.drop_whiteouts(level, &mut names)?;
-        let is_open = self.is_open(level);
-        if level.hides && is_open {
+        let is_open = self.is_open(level.level);
+        if level.level.hides && is_open {
             self.hide_removed(level, &names, todo)?;
         }
         for (name, first) in names {
@@ -128,7 +162,7 @@ impl Merging<'_> {
             let at = upper.at(&name);
             let Some(stat) = at.stat()? else { continue };
             let to = level.dir.at(&name);
-            let path = level.path.as_ref().map(|path| path.join(&name)).transpose();
+            let path = level.level.path.as_ref().map(|path| path.join(&name)).transpose();
             let path = path.map_err(|error| Error::at(Kind::Refused, to, error))?;
             if stat.sort != Sort::Directory {
                 if let Some(path) = self.has_left(*step, path) {
@@ -136,16 +170,15 @@ impl Merging<'_> {
                     if self.cut.is_some_and(|cut| cut.removed_under(&path).next().is_some()) {
                         todo.push(self.level_of_none(level, &name, path)?);
                     }
-                } else if !(is_whiteout(&stat) && level.hides && !is_open) {
+                } else if !(is_whiteout(&stat) && level.level.hides && !is_open) {
                     // In an opaque directory a whiteout hides nothing, and would be a broken name.
                     self.put(at, &stat, (level, to))?;
                 }
                 continue;
             }
-            let (uppers, hides) = self.merged(&level.uppers[first..], &name)?;
+            let (uppers, hides) = self.merged(level, first, &name)?;
             self.fs.mkdir(to, 0o700)?;
-            let below = [&*level.below, b"/", &*name].concat();
-            todo.push(Level { below, path, uppers, hides: hides || level.hides, dir: to.open_dir()? });
+            todo.push(Level { below: level.below(&name), path, uppers, hides: hides || level.level.hides });
         }
         Ok(())
     }
@@ -161,22 +194,20 @@ impl Merging<'_> {
     }
 
     /// True for a directory that left the session, and that has nothing in it that stays.
-    fn is_gone(&self, level: &Level) -> Result<bool, Error> {
+    fn is_gone(&self, level: &Open<'_>) -> Result<bool, Error> {
         let newest = level.uppers.first().map_or(0, |(step, _)| *step);
-        Ok(self.has_left(newest, level.path.clone()).is_some() && level.dir.is_empty()?)
+        Ok(self.has_left(newest, level.level.path.clone()).is_some() && level.dir.is_empty()?)
     }
 
     /// A directory that no upper has.
-    fn level_of_none(&self, above: &Level, name: &[u8], path: AbsPath) -> Result<Level, Error> {
-        let at = above.dir.at(name);
-        self.fs.mkdir(at, 0o700)?;
-        let below = [&*above.below, b"/", name].concat();
-        Ok(Level { below, path: Some(path), uppers: Vec::new(), hides: true, dir: at.open_dir()? })
+    fn level_of_none(&self, above: &Open<'_>, name: &[u8], path: AbsPath) -> Result<Level, Error> {
+        self.fs.mkdir(above.dir.at(name), 0o700)?;
+        Ok(Level { below: above.below(name), path: Some(path), uppers: Vec::new(), hides: true })
     }
 
     /// Drops the whiteouts that hide nothing which the session holds to be removed: what they hid was the session's own, or has left.
-    fn drop_whiteouts(&self, level: &Level, names: &mut BTreeMap<Vec<u8>, usize>) -> Result<(), Error> {
-        let Some((path, cut)) = level.path.as_ref().zip(self.cut) else { return Ok(()) };
+    fn drop_whiteouts(&self, level: &Open<'_>, names: &mut BTreeMap<Vec<u8>, usize>) -> Result<(), Error> {
+        let Some((path, cut)) = level.level.path.as_ref().zip(self.cut) else { return Ok(()) };
         let mut dropped = Vec::new();
         for (name, first) in &*names {
             let (step, upper) = &level.uppers[*first];
@@ -191,8 +222,8 @@ impl Merging<'_> {
     }
 
     /// Hides name by name what a directory hid as a whole.
-    fn hide_removed(&self, level: &Level, names: &BTreeMap<Vec<u8>, usize>, todo: &mut Vec<Level>) -> Result<(), Error> {
-        let Some((path, cut)) = level.path.as_ref().zip(self.cut) else { return Ok(()) };
+    fn hide_removed(&self, level: &Open<'_>, names: &BTreeMap<Vec<u8>, usize>, todo: &mut Vec<Level>) -> Result<(), Error> {
+        let Some((path, cut)) = level.level.path.as_ref().zip(self.cut) else { return Ok(()) };
         let mut done: Option<&[u8]> = None;
         for removed in cut.removed_under(path) {
             let Some(below) = removed.below(path) else { continue };
@@ -214,9 +245,9 @@ impl Merging<'_> {
 
     /// The directories of a name that show through each other, and whether they hide what lies below: one that was made where an older upper
     /// had removed something need not be opaque by itself.
-    fn merged(&self, uppers: &[(u32, Dir)], name: &[u8]) -> Result<(Vec<(u32, Dir)>, bool), Error> {
+    fn merged(&self, level: &Open<'_>, first: usize, name: &[u8]) -> Result<(Vec<usize>, bool), Error> {
         let mut merged = Vec::new();
-        for (step, upper) in uppers {
+        for (i, (_, upper)) in level.level.uppers.iter().zip(&level.uppers).skip(first) {
             let at = upper.at(name);
             match at.stat()? {
                 None => continue,
@@ -225,7 +256,7 @@ impl Merging<'_> {
             }
             let dir = at.open_dir()?;
             let hides = is_opaque(self.route, &dir.xattrs()?);
-            merged.push((*step, dir));
+            merged.push(*i);
             if hides {
                 return Ok((merged, true));
             }
@@ -233,31 +264,32 @@ impl Merging<'_> {
         Ok((merged, false))
     }
 
-    fn put(&mut self, at: Entry<'_>, stat: &Stat, (level, to): (&Level, Entry<'_>)) -> Result<(), Error> {
+    fn put(&mut self, at: Entry<'_>, stat: &Stat, (level, to): (&Open<'_>, Entry<'_>)) -> Result<(), Error> {
         if self.by == By::Link {
             return Ok(self.fs.link(at, to)?);
         }
         let key = (stat.dev, stat.ino);
         if !is_whiteout(stat)
-            && let Some((dir, name)) = self.made.get(&key)
+            && let Some(first) = self.made.get(&key)
         {
-            return Ok(self.fs.link(dir.at(name), to)?);
+            let (above, name) = parted(first);
+            return Ok(self.fs.link(self.tops.to.open_below(above)?.at(name), to)?);
         }
         copy(self.fs, self.own, (at, stat), to)?;
         if is_whiteout(stat) {
             return Ok(());
         }
-        self.note(stat, [&*level.below, b"/", to.name].concat());
+        self.note(stat, self.tops.noted(&level.below(to.name)));
         if stat.nlink > 1 {
-            self.made.insert(key, (level.dir.again()?, to.name.to_vec()));
+            self.made.insert(key, level.below(to.name));
         }
         Ok(())
     }
 
     /// Gives a directory the look of the newest one that it shows, or that of the tree where it has left, or no upper has it.
-    fn dress(&mut self, level: &Level) -> Result<(), Error> {
+    fn dress(&mut self, level: &Open<'_>) -> Result<(), Error> {
         let newest = level.uppers.first().map(|(step, newest)| (*step, newest));
-        if let Some(path) = &level.path
+        if let Some(path) = &level.level.path
             && newest.is_none_or(|(step, _)| self.has_left(step, Some(path.clone())).is_some())
         {
             match Dir::open("/".as_ref())?.open_across(path.as_bytes().get(1..).unwrap_or_default()) {
@@ -274,15 +306,15 @@ impl Merging<'_> {
         let own = level.dir.at(b".");
         set(self.fs, self.own, (newest.at(b"."), &stat), own)?;
         let opaque = [self.route.notes().as_bytes(), b"opaque"].concat();
-        if !self.is_open(level) {
-            if level.hides {
+        if !self.is_open(level.level) {
+            if level.level.hides {
                 self.fs.set_xattr(own, &opaque, b"y")?;
             }
         } else if is_opaque(self.route, &newest.xattrs()?) {
             self.fs.remove_xattr(own, &opaque)?;
         }
         self.fs.set_mtime(own, stat.mtime)?;
-        self.note(&stat, level.below.clone());
+        self.note(&stat, self.tops.noted(&level.level.below));
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
 use super::merge::copy;
-use crate::error::{Error, command};
+use crate::error::{Error, Kind, command};
 use crate::fs::Fs;
 use crate::fs::dir::{Inode, Sort};
 use crate::fs::path::AbsPath;
@@ -14,7 +14,7 @@ use crate::session::change::{Before, Change, object_name};
 use crate::session::error::not_now;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
-use crate::session::opened::{Locked, Opener, Session};
+use crate::session::opened::{Locked, Opener, Session, opened_up};
 use crate::session::parting::{Parting, Stays, may_part};
 use crate::session::sides::Side;
 use crate::session::stage::Desk;
@@ -58,13 +58,35 @@ pub fn around<T, E: From<Error>>(
     Ok((done?, settled.err().map_or(Rest::None, Rest::Untold)))
 }
 
+/// The error if the part has not all that it took: somebody had changed some of it before the rollback.
+fn lost(part: &Session) -> Result<Option<Error>, Error> {
+    let sides = part.sides_of_all()?;
+    let mut changes = part.read_changes()?;
+    for side in sides {
+        let Some(change) = changes.next()? else { break };
+        if side == Side::Lost {
+            let why = "what it held there is gone, as somebody had changed it on the tree";
+            return Ok(Some(Error::at(Kind::Refused, &change.path, why)));
+        }
+    }
+    Ok(None)
+}
+
 fn rejoined(fs: &Fs, store: &Store, of: &Id, part: &Session) -> Rest {
     if part.header.status() != Status::RolledBack {
         return Rest::None;
     }
+    match lost(part) {
+        Ok(None) => {}
+        Ok(Some(why)) | Err(why) => return Rest::GoesOn(Some(why)),
+    }
     let joined = store.lock_session(fs, of).and_then(|mut rest| {
         // A full disk may have kept it from leaving.
         let has_left = rest.header.origin == Origin::Staged || rest.steps()?.split_of(part.id()).is_some();
+        if has_left && rest.header.may_reopen() {
+            // It was committed since, and that was undone.
+            rest.reopen(fs)?;
+        }
         if !may_part(&rest.header) || !has_left {
             return Ok(None);
         }
@@ -124,15 +146,27 @@ fn rejoin(fs: &Fs, session: &mut Locked, part: &Session) -> Result<bool, Error> 
         // A directory is there still.
         let Some(stat) = at.stat()?.filter(|stat| stat.sort != Sort::Directory) else { continue };
         let mtime = place.dir.stat()?.mtime;
-        fs.remove_all(place)?;
-        match stat.shared().and_then(|inode| made.get(&inode)) {
-            Some(first) => fs.link(Opener::new(session).at(first)?, place)?,
-            None => copy(fs, own, (at, &stat), place)?,
-        }
+        opened_up(fs, place.dir, || {
+            fs.remove_all(place)?;
+            match stat.shared().and_then(|inode| made.get(&inode)) {
+                Some(first) => Ok(fs.link(Opener::new(session).at(first)?, place)?),
+                None => copy(fs, own, (at, &stat), place),
+            }
+        })?;
         fs.set_mtime(place.dir.at(b"."), mtime)?;
         held += known.after.as_ref().map_or(0, State::size);
         if let Some(inode) = stat.shared() {
             made.insert(inode, to);
+        }
+    }
+    // A directory that came with them has its look, once nothing comes into it any more.
+    for known in then.list.iter().rev().filter(|known| left.contains(&known.path)) {
+        let Some(after) = known.after.as_ref().filter(|after| after.is_dir()) else { continue };
+        let Some(place) = Session::held_at(known, Side::Never, Some(&run)) else { continue };
+        let at = uppers.at(&place)?;
+        if at.stat()?.is_some_and(|stat| stat.sort == Sort::Directory) {
+            fs.set_mode(at, after.meta.mode)?;
+            fs.set_mtime(at, after.meta.mtime)?;
         }
     }
     session.belongs_to_another_act();

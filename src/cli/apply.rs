@@ -178,33 +178,35 @@ fn ask_commit<'c>(
     let denied = denied(&call.config.deny.value)?;
     Ok(Box::new(move |session, paths, aside| {
         let (on_conflict, limits) = (on_conflict(force), limits(call, on_limit));
-        commit::commit(session, &Request { paths, on_conflict, limits, denied: denied.clone(), aside, accept_unsynced })
+        let denied = denied.clone();
+        commit::commit(session, &Request { paths, on_conflict, limits, denied, only: None, aside, accept_unsynced })
     }))
 }
 
 pub fn redo(call: &Call, what: &args::What, force: bool) -> Result<Ended, Problem> {
-    let ask = ask_redo(call, force)?;
+    let ask = ask_redo(call, what, force)?;
     carry_out(call, what, Act { verb: Verb::Redo, minor: forced(force), ask: &ask, within: None, merges: false })
 }
 
-fn ask_redo<'c>(call: &'c Call, force: bool) -> Result<Box<Ask<'c>>, Problem> {
-    let denied = denied(&call.config.deny.value)?;
+fn ask_redo<'c>(call: &'c Call, what: &args::What, force: bool) -> Result<Box<Ask<'c>>, Problem> {
+    let (denied, only) = (denied(&call.config.deny.value)?, what.only.clone());
     Ok(Box::new(move |session, paths, aside| {
         let (on_conflict, limits) = (on_conflict(force), limits(call, call.config.on_limit.value));
-        commit::redo(session, &Request { paths, on_conflict, limits, denied: denied.clone(), aside, accept_unsynced: true })
+        let (denied, only) = (denied.clone(), only.as_ref());
+        commit::redo(session, &Request { paths, on_conflict, limits, denied, only, aside, accept_unsynced: true })
     }))
 }
 
 pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
-        crate::rollback::rollback(session, paths, on_conflict(args.force), aside)
+        crate::rollback::rollback(session, (paths, args.what.only.as_ref()), on_conflict(args.force), aside)
     };
     carry_out(call, &args.what, Act { verb: Verb::Rollback, minor: forced(args.force), ask: &ask, within: None, merges: false })
 }
 
 /// Reports what a redo would do.
 pub fn would_redo(call: &Call, what: &args::What, force: bool) -> Result<Report, Problem> {
-    let ask = ask_redo(call, force)?;
+    let ask = ask_redo(call, what, force)?;
     would(call, what, &Act { verb: Verb::Redo, minor: forced(force), ask: &ask, within: None, merges: false })
 }
 
@@ -217,7 +219,7 @@ fn would(call: &Call, what: &args::What, act: &Act<'_>) -> Result<Report, Proble
 /// Reports what a rollback would do.
 pub fn would_roll_back(call: &Call, args: &args::Back) -> Result<Report, Problem> {
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
-        crate::rollback::rollback(session, paths, on_conflict(args.force), aside)
+        crate::rollback::rollback(session, (paths, args.what.only.as_ref()), on_conflict(args.force), aside)
     };
     would(call, &args.what, &Act { verb: Verb::Rollback, minor: forced(args.force), ask: &ask, within: None, merges: false })
 }
@@ -299,7 +301,9 @@ impl LeftBehind {
             return Ok(None);
         }
         let (list, chain) = (session.steps()?, header.chain());
-        let behind: Vec<u32> = list.kept(header).into_iter().filter(|n| !chain.contains(n)).collect();
+        // A step at which a part left holds nothing of its own.
+        let holds = |n: &u32| list.get(header, *n).is_ok_and(|step| step.parted.is_none());
+        let behind: Vec<u32> = list.kept(header).into_iter().filter(|n| !chain.contains(n)).filter(holds).collect();
         Ok(behind.iter().max().map(|newest| Self { count: behind.len() as u64, newest: *newest }))
     }
 
@@ -409,8 +413,9 @@ fn say_rest(call: &Call, part: &Session, rest: Rest) -> Result<(), Problem> {
 /// Rolls back a commit that nobody confirmed.
 pub fn take_back(call: &Call, store: &Store, session: &mut Locked) -> Result<Report, Problem> {
     session.acts_by(By { agent: "deadline".into(), session: None, turn: None });
-    let ask =
-        |session: &Locked, paths: &[AbsPath], aside: &Aside| crate::rollback::rollback(session, paths, OnConflict::Stop, aside);
+    let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
+        crate::rollback::rollback(session, (paths, None), OnConflict::Stop, aside)
+    };
     let act = Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask, within: None, merges: false };
     let act_on = |session: &mut Locked| carry_out_in(call, store, session, &[], Effect::Apply, &act);
     let ((report, _), rest) = rejoin::around(&call.fs, store, session, (false, &[]), act_on)?;

@@ -72,7 +72,9 @@ fn named(call: &Call, store: &Store, (key, wait): (&str, Duration), command: &st
     }
     match new(call, store, Some(key), command) {
         Ok(begun) => {
-            call.out.note(format_args!("new session {}, named {key}", begun.session.id().tail()));
+            let former = rolled_back(store, key)?
+                .map(|former| format!("; {} of that name is rolled back, and not all of it is there", former.tail()));
+            call.out.note(format_args!("new session {}, named {key}{}", begun.session.id().tail(), former.unwrap_or_default()));
             Ok(begun)
         }
         // Another run with the same words has taken the name meanwhile.
@@ -82,6 +84,13 @@ fn named(call: &Call, store: &Store, (key, wait): (&str, Duration), command: &st
         },
         Err(error) => Err(error.into()),
     }
+}
+
+/// The newest session that had a name before, if its commit was undone and it cannot be gone on in.
+fn rolled_back(store: &Store, name: &str) -> Result<Option<Id>, Problem> {
+    let (headers, _) = store.headers()?;
+    let mut named = headers.into_iter().rev().filter(|header| header.name.as_deref() == Some(name) && header.of.is_none());
+    Ok(named.nth(1).filter(|header| header.status() == Status::RolledBack).map(|header| header.id))
 }
 
 /// The session that `key` means; `None` if a new one is to have that name. By its name no session of another project is meant, and none
@@ -94,7 +103,10 @@ fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Id>, Problem> {
     }
     let (headers, _) = store.headers()?;
     let is_id = |header: &&Header| header.id.as_str() == key || header.id.tail() == key;
-    let keeps_name = |header: &&Header| matches!(header.status(), Status::Running | Status::Pending) || header.may_reopen();
+    let keeps_name = |header: &&Header| {
+        let opens = header.origin == Origin::Captured && header.may_reopen();
+        matches!(header.status(), Status::Running | Status::Pending) || opens
+    };
     let named = || headers.iter().rev().filter(|header| header.name.as_deref() == Some(key));
     if !headers.iter().any(|header| is_id(&header)) && named().next().is_some() {
         let scope = Scope::of(call)?;
@@ -201,7 +213,7 @@ fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str, String)> {
     let another = || "name another session: --session NAME begins it".to_owned();
     let first = || format!("{} makes it real first; or {}", command(format_args!("commit {tail}")), another());
     match header.status() {
-        Status::RolledBack if header.may_reopen() && !in_memory => None,
+        Status::RolledBack if header.origin == Origin::Captured && header.may_reopen() && !in_memory => None,
         Status::Pending if header.imported.is_some() => Some(("it was imported", first())),
         Status::Pending if header.origin == Origin::Staged => Some(("it was staged by hand", first())),
         Status::Pending if in_memory => Some(("its run lay in memory, as the store's file system can hold none", first())),

@@ -61,6 +61,7 @@ pub fn redo(call: &Call, args: &args::Redo) -> Result<Ended, Problem> {
             picked: args.picked.clone(),
             beside: false,
             takes_back: None,
+            only: None,
         };
         return apply::redo(call, &what, args.force);
     }
@@ -94,6 +95,7 @@ fn carry_out(call: &Call, store: &Store, deed: &Deed, takes_back: TakesBack, how
         picked: None,
         beside: false,
         takes_back: Some(takes_back),
+        only: deed.acted.purpose.part.clone(),
     };
     let asks = matches!(takes_back, TakesBack::Undoes(_)) && !dry_run && !merge;
     match deed.inverse {
@@ -188,6 +190,11 @@ fn never(store: &Store, deed: &Deed) -> Option<&'static str> {
         Ok(header) if deed.inverse == Inverse::RollBack && header.checkpoint == Checkpoint::Pruned => {
             Some("has no checkpoint any more")
         }
+        Ok(header) if matches!(deed.inverse, Inverse::Redo | Inverse::RollBack) && header.went_on_since(deed.generation) => {
+            Some("went on since")
+        }
+        Ok(header) if deed.inverse == Inverse::RollBack && header.counts.inside == 0 => Some("is not on the tree"),
+        Ok(header) if deed.inverse == Inverse::Redo && header.discarded.is_some() => Some("is discarded"),
         _ => None,
     }
 }
@@ -202,7 +209,7 @@ fn newest(call: &Call, store: &Store, dry_run: bool) -> Result<Deed, Problem> {
     let deed = inverted.next();
     let mut before = || inverted.find(|deed| never(store, deed).is_none());
     if let Some(own) = own {
-        say_or_refuse(call, own, deed.filter(|deed| never(store, deed).is_none()).or_else(&mut before), dry_run)?;
+        say_or_refuse(call, store, own, deed.filter(|deed| never(store, deed).is_none()).or_else(&mut before), dry_run)?;
     }
     if let Some((_, id)) = acts.lost.as_ref().filter(|(n, _)| deed.is_none_or(|deed| *n > deed.n)) {
         return Err(lost(store, id, deed));
@@ -230,12 +237,15 @@ fn refuse_others(call: &Call, store: &Store, deed: &Deed) -> Result<(), Problem>
 }
 
 /// Names the caller's own newest act, which `undo` does not take back; refuses where nobody can be asked about the one before it.
-fn say_or_refuse(call: &Call, own: &Deed, before: Option<&Deed>, dry_run: bool) -> Result<(), Problem> {
+fn say_or_refuse(call: &Call, store: &Store, own: &Deed, before: Option<&Deed>, dry_run: bool) -> Result<(), Problem> {
     let tail = own.session.tail();
     let newest = match own.verb.as_deref() {
         Some(FREED) => format!("the newest act is {FREED} of session {tail}: nothing takes it back"),
         Some(verb) => format!("the newest act is {verb} of session {tail}: {}", command(format_args!("rewind {tail} STEP"))),
-        None => format!("the newest act is held in session {tail}: {}", command(format_args!("discard {tail}"))),
+        None => {
+            let back = step_below(store, &own.session).map_or(format!("discard {tail}"), |on| format!("rewind {tail} {on}"));
+            format!("the newest act is held in session {tail}: {}", command(back))
+        }
     };
     if call.can_ask && !call.yes || dry_run {
         call.out.note(newest);
@@ -243,6 +253,14 @@ fn say_or_refuse(call: &Call, own: &Deed, before: Option<&Deed>, dry_run: bool) 
     }
     let problem = Problem::refused(newest);
     Err(Problem { remedy: before.map(before_it), ..problem })
+}
+
+/// The step that the head of a session of several stands on.
+fn step_below(store: &Store, id: &Id) -> Option<u32> {
+    let session = store.session(id).ok()?;
+    session.header.steps.as_ref()?;
+    let list = session.steps().ok()?;
+    Some(list.get(&session.header, session.header.head()).ok()?.on)
 }
 
 fn before_it(deed: &Deed) -> String {
@@ -261,14 +279,19 @@ fn of_session(call: &Call, store: &Store, key: &str) -> Result<Deed, Problem> {
     let entries = log::read(store)?.entries;
     let of_it = entries.iter().filter(|entry| entry.session == id);
     let acts = Acts::of(of_it, std::slice::from_ref(&header));
+    let may = |deed: &&Deed| acts.stands(deed) && deed.inverse != Inverse::None && never(store, deed).is_none();
     let deed = match acts.lost {
-        None => acts.all.iter().find(|deed| acts.stands(deed) && deed.inverse != Inverse::None).cloned(),
+        None => acts.all.iter().find(may).cloned(),
         Some(_) => Deed::of_newest(&header).filter(|deed| deed.inverse != Inverse::None),
     };
     deed.ok_or_else(|| {
         let state = header.status().word().replace('_', " ");
         let problem = Problem::refused(format!("session {} is {state}: nothing to undo", id.tail()));
-        let verb = if header.status() == Status::RolledBack { "redo" } else { "show" };
+        let verb = match header.status() {
+            Status::RolledBack => "redo",
+            Status::Pending if header.steps.is_some() => "steps",
+            _ => "show",
+        };
         problem.remedy(command(format_args!("{verb} {}", id.tail())))
     })
 }

@@ -62,7 +62,7 @@ impl Want {
             // What was rolled back is committed again by redo, or by its id.
             Want::Commit => is_awaited(header) && !is_final,
             Want::RollBack => counts.inside > 0 && !is_final,
-            Want::Redo => counts.inside < counts.ever_in && !is_final,
+            Want::Redo => counts.inside < counts.ever_in && !is_final || header.is_as_undone(),
             // If some of it is on the tree, the verb says what can be done: it must not drop an older one in its place.
             Want::Discard => is_awaited(header),
             Want::Confirm => header.waits().is_some(),

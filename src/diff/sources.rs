@@ -114,7 +114,7 @@ impl<'s> Sources<'s> {
                 Ok(original) => (&change.after, original.and_then(|original| original.put)),
                 Err(error) => return OnTree::Unseen(error.to_string()),
             },
-            Side::Never => (&change.before.object, change.before.print),
+            Side::Never => (&change.before.object, change.before.print.filter(|_| !self.session.header.came_back)),
             // It was put back by a rollback, with a new fingerprint.
             Side::Out | Side::Lost => (&change.before.object, None),
         };
@@ -276,7 +276,7 @@ impl<'s> Sources<'s> {
                         let (dir, name) = self.session.split(&place)?;
                         match dir.at(name).stat()? {
                             Some(_) => open(dir.at(name), &original.state)?,
-                            None => Content::Gone("it is no longer kept: a rollback of what overwrote it has put it back".into()),
+                            None => Content::Gone("it is no longer kept: it was put back".into()),
                         }
                     }
                     sort => {

@@ -22,11 +22,12 @@ use crate::session::sides::Side;
 pub fn may_begin(session: &Session, verb: Verb) -> Result<(), Error> {
     let id = session.id();
     let never = session.header.counts.changes > 0;
-    let was_undone = session.header.generation > 0;
+    let was_undone = session.header.came_back && session.header.generation > 0;
     let pruned = session.header.checkpoint == Checkpoint::Pruned && session.header.counts.inside > 0;
     let (why, remedy) = match (session.header.status(), verb) {
         (Status::Discarded, _) => session.header.why_discarded(),
         (Status::Running, _) => ("its run has not ended", None),
+        (Status::Pending, Verb::Redo) if session.header.is_as_undone() => return Ok(()),
         (Status::Pending, Verb::Redo) if was_undone => (
             "it went on since its commit was undone, so there is nothing to redo",
             Some(format!("{recant} commit {id}", recant = recant())),
@@ -49,6 +50,13 @@ pub struct Choice {
     pub chosen: Vec<usize>,
     /// Notes, for people: what comes along although it was not named.
     pub notes: Vec<String>,
+}
+
+impl Choice {
+    /// Their paths.
+    pub fn paths(&self, changes: &Changes) -> Vec<AbsPath> {
+        self.chosen.iter().map(|i| changes.list[*i].path.clone()).collect()
+    }
 }
 
 /// The changes of a session that a verb moves, read one by one in path order.

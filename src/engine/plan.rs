@@ -9,12 +9,13 @@ use super::journal::Journal;
 use super::look::look_at_all;
 use super::reach::Reach;
 use super::report::{Report, Row};
+use super::step::Act;
 use crate::checkpoint::limits::Large;
 use crate::checkpoint::manifest::Kept;
 use crate::config;
 use crate::error::{Error, Kind};
 use crate::fs::path::AbsPath;
-use crate::session::act::Acted;
+use crate::session::act::{Acted, Part};
 use crate::session::opened::Session;
 
 /// A planned operation: all that will be done.
@@ -69,8 +70,14 @@ impl Plan {
     }
 
     /// Gives the header that is to be sealed the act that it is.
-    pub(super) fn acts(&mut self, act: Acted) {
-        self.journal.head.header.acted = Some(act);
+    pub(super) fn acts(&mut self, mut act: Acted) {
+        let (items, header) = (&self.journal.items, &mut self.journal.head.header);
+        // What was so already stays as it is when the act is taken back.
+        let moved = || items.iter().filter(|item| item.act != Act::Stay);
+        if (moved().count() as u64) < header.counts.changes {
+            act.purpose.part = Some(Part::of(moved().map(|item| item.index)));
+        }
+        header.acted = Some(act);
     }
 
     /// The note of a dry run on paths that take a portable road.

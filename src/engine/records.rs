@@ -278,17 +278,31 @@ fn hash_for(known: &Object, read: Option<&Seen>) -> Option<Hash> {
     }
 }
 
-/// Writes what `commit --force` found as the `before`: rollback brings it back. Where the inode stays, its content is that of the `after`
+/// Writes what a commit or redo found by force as the `before`: rollback brings it back, and a redo after that expects it. Where the inode stays, its content is that of the `after`
 /// too.
 pub(super) fn write_forced_befores(fs: &Fs, session: &Session, journal: &Journal) -> Result<(), Error> {
-    if journal.head.verb != Verb::Commit || !journal.items.iter().any(Item::teaches) {
+    // A redo keeps what it found beside: what the record would then say has to fit what it says of the other paths, as a file in place of
+    // a file does.
+    let verb = journal.head.verb;
+    let is_file = |item: &Item| item.from.as_ref().is_some_and(|from| from.state.is_file());
+    let teaches = |item: &&Item| match verb {
+        Verb::Commit => item.teaches(),
+        Verb::Redo => item.forced && item.moves() && is_file(item),
+        Verb::Rollback => false,
+    };
+    if !journal.items.iter().any(|item| teaches(&item)) {
         return Ok(());
     }
-    let mut teaching = journal.items.iter().filter(|item| item.teaches()).peekable();
+    let mut teaching = journal.items.iter().filter(teaches).peekable();
     let written = session.write_taught(fs, |index, change| {
         if let Some(item) = teaching.next_if(|item| item.index as usize == index) {
+            if verb == Verb::Redo && !change.before.object.as_ref().is_some_and(State::is_file) {
+                return Ok(());
+            }
             (change.before.object, change.before.print) = (item.from.as_ref().map(|from| from.state.clone()), None);
-            change.after = item.to.as_ref().map(|to| to.state.clone());
+            if verb == Verb::Commit {
+                change.after = item.to.as_ref().map(|to| to.state.clone());
+            }
         }
         Ok::<(), Error>(())
     })?;

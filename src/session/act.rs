@@ -39,6 +39,33 @@ pub struct Purpose {
     /// The reason that was given for it: `-m`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The changes that it moved; missing where it was all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+}
+
+/// Changes of a session, by their index in path order: ranges, both ends included.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Part(Vec<(u32, u32)>);
+
+impl Part {
+    /// Those of the indexes, in order.
+    pub fn of(indexes: impl Iterator<Item = u32>) -> Self {
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for index in indexes {
+            match ranges.last_mut() {
+                Some((_, last)) if *last + 1 == index => *last = index,
+                _ => ranges.push((index, index)),
+            }
+        }
+        Self(ranges)
+    }
+
+    /// True if a change is one of them.
+    pub fn has(&self, index: usize) -> bool {
+        let after = self.0.partition_point(|(first, _)| *first as usize <= index);
+        after > 0 && index <= self.0[after - 1].1 as usize
+    }
 }
 
 /// The most bytes of a reason.

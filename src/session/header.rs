@@ -131,6 +131,10 @@ impl Steps {
     }
 }
 
+fn is_no_generation(generation: &u64) -> bool {
+    *generation == 0
+}
+
 /// A path at which an interrupted operation could not be undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Left {
@@ -180,6 +184,12 @@ pub struct Header {
     /// True while it is opened again after a rollback: [`super::reopen`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reopening: bool,
+    /// Its generation when it went on last, by a step: acts that sealed this one or one before are not to be taken back any more.
+    #[serde(default, skip_serializing_if = "is_no_generation")]
+    pub went_on: u64,
+    /// True if some of what it holds was on the tree since: fingerprints of what was there before tell nothing of that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub came_back: bool,
     /// True if a verb makes it for itself, and nothing of it was sealed yet: [`Header::is_unsealed`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub begun: bool,
@@ -278,6 +288,8 @@ impl Header {
             unsynced: false,
             failed: None,
             reopening: false,
+            went_on: 0,
+            came_back: false,
             begun: false,
             of: None,
             beside: false,
@@ -342,6 +354,16 @@ impl Header {
         } else {
             Status::Committed
         }
+    }
+
+    /// True if it was opened again after a rollback, and nothing was done in it since.
+    pub fn is_as_undone(&self) -> bool {
+        self.status() == Status::Pending && self.came_back && self.went_on < self.generation
+    }
+
+    /// True if an act that sealed this generation has something else in its place by now: the session went on since.
+    pub fn went_on_since(&self, generation: u64) -> bool {
+        generation <= self.went_on
     }
 
     /// True if it is committed, and all of it is on the tree.

@@ -214,6 +214,25 @@ impl Session {
     }
 }
 
+/// Works in a directory of the store; one of the caller's own that is closed to him is opened for it, and closed again.
+///
+/// # Errors
+/// Those of `act`; a mode cannot be set.
+pub fn opened_up<T>(fs: &Fs, dir: &Dir, act: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+    let refused = |error: &Error| error.io().and_then(std::io::Error::raw_os_error) == Some(libc::EACCES);
+    match act() {
+        Err(error) if refused(&error) => {
+            let mode = dir.stat()?.mode;
+            fs.set_mode(dir.at(b"."), mode | 0o700)?;
+            let done = act();
+            let closed = fs.set_mode(dir.at(b"."), mode);
+            let done = done?;
+            Ok(closed.map(|()| done)?)
+        }
+        done => done,
+    }
+}
+
 /// Opens the directories of places below a session's directory, one at a time: of places in their order that is mostly the one before.
 pub struct Opener<'s> {
     session: &'s Session,

@@ -23,7 +23,7 @@ use super::error::{damaged, not_now};
 use super::header::{Header, Origin, Status};
 use super::id::Id;
 use super::net::Net;
-use super::opened::{Locked, Opener, Session, mkdir_if_missing, read_small};
+use super::opened::{Locked, Opener, Session, mkdir_if_missing, opened_up, read_small};
 use super::run::{Arg, Ending, Run};
 use super::sides::Side;
 use super::stage::Desk;
@@ -265,15 +265,13 @@ impl Locked {
                 put_back(fs, time.take())?;
                 time = Some((at.dir.again()?, at.dir.stat()?.mtime));
             }
-            match fs.unlink(at) {
+            // It hides what uppers of earlier steps have there, as it did: a whiteout (overlayfs.rst).
+            let hides = || if change.step.is_some() { fs.mknod(at, Sort::Char, 0o600, Dev(0, 0)) } else { Ok(()) };
+            opened_up(fs, at.dir, || match fs.unlink(at) {
                 // A directory stays, and what is gone went before this was cut off.
-                Err(error) if matches!(error.kind(), ErrorKind::IsADirectory | ErrorKind::NotFound) => continue,
-                unlinked => unlinked?,
-            }
-            if change.step.is_some() {
-                // It hides what uppers of earlier steps have there, as it did: a whiteout (overlayfs.rst).
-                fs.mknod(at, Sort::Char, 0o600, Dev(0, 0))?;
-            }
+                Err(error) if matches!(error.kind(), ErrorKind::IsADirectory | ErrorKind::NotFound) => Ok(()),
+                unlinked => Ok(unlinked.and_then(|()| hides())?),
+            })?;
         }
         put_back(fs, time)
     }

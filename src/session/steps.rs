@@ -340,6 +340,9 @@ impl Locked {
     ) -> Result<(), Error> {
         let Told { changes, mounts, freed } = told;
         let mut header = Header { uncollected: false, mounts, ..self.header.clone() };
+        if step.parted.is_none() {
+            header.went_on = header.generation;
+        }
         header.tell_of(&step);
         header.acted = self.acted(fs)?.map(|acted| if step.chosen { acted } else { Acted { by: step.by.clone(), ..acted } });
         let (mut of_header, mut records) = match header.steps.take() {
@@ -381,7 +384,7 @@ impl Locked {
     /// # Errors
     /// There is no such step; it is gone with older ones; a system call failed, and the session is as it was.
     pub fn rewind(&mut self, fs: &Fs, list: &StepList, n: u32) -> Result<(), Error> {
-        let header = Header { acted: Some(self.act(fs)?), ..self.header.clone() };
+        let header = Header { acted: Some(self.act(fs)?), went_on: self.header.generation, ..self.header.clone() };
         self.stand_at(fs, list, n, (header, Vec::new()))
     }
 
@@ -393,6 +396,7 @@ impl Locked {
     pub fn rejoin(&mut self, fs: &Fs, list: &StepList, (split, n): (u32, u32), held: u64) -> Result<(), Error> {
         let mut header = self.header.clone();
         header.sizes.held += held;
+        header.came_back = true;
         self.stand_at(fs, list, n, (header, crate::tree::json::line(&LineRef::Joined(split))))
     }
 

@@ -165,7 +165,7 @@ mod tests {
             let takes_back = of("undo").map(TakesBack::Undoes).or(of("redo").map(TakesBack::Redoes));
             let id = Id::parse("20260301-101500-k3fa").unwrap();
             let entry = Entry::new("commit", &id, 1, "done", 1);
-            Entry { act: Some(i as u64 + 1), purpose: Purpose { takes_back, reason: None }, ..entry }
+            Entry { act: Some(i as u64 + 1), purpose: Purpose { takes_back, ..Purpose::default() }, ..entry }
         };
         let entries: Vec<Entry> = words.iter().enumerate().map(entry).collect();
         Acts::of(entries.iter(), &[])

@@ -37,7 +37,7 @@ pub struct Walk {
 }
 
 /// The number of directories on the way down that stay open.
-const OPEN_LEVELS: usize = 64;
+const OPEN_LEVELS: usize = 16;
 
 impl Walk {
     /// Starts below `top`, which is not itself found.

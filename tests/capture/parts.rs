@@ -609,3 +609,131 @@ fn a_session_killed_while_it_opens_again_is_open_or_rolled_back() {
         .saw(false, 1);
     }
 }
+
+/// An act is taken back by its inverse, on what it moved alone: not on what was so already, nor on what others of the session's acts moved.
+#[test]
+fn an_undo_takes_back_what_its_act_moved_and_nothing_else() {
+    each(|desk| {
+        desk.made("echo 1 > x; echo 1 > y; echo old > gone; echo 1 > z");
+        let script = "echo 2 > x; echo 2 > y; rm gone; ln -s t link; echo new > made; echo 2 > z";
+        desk.held("-n s", script).run().ok();
+        desk.recant("commit s").ok();
+        desk.recant("rollback s x").ok();
+        let one = tree(desk);
+        desk.recant("rollback s y").ok();
+        let two = tree(desk);
+        desk.recant("undo -y").ok();
+        one.assert_same(&tree(desk), "y alone is there again");
+        desk.recant("redo").ok();
+        two.assert_same(&tree(desk), "and taken back");
+        desk.recant("undo -y").ok();
+        desk.recant("undo -y").ok();
+        assert_eq!((&*desk.world.read("x"), &*desk.world.read("y")), ("2\n", "2\n"));
+        // Somebody has done already what the rollback would do.
+        desk.bare(&desk.world.tree(), "rm link made; echo old > gone; echo mine > z");
+        let before = tree(desk);
+        desk.recant("rollback s --force").ok();
+        desk.recant("undo -y").ok();
+        before.assert_same(&tree(desk), "what was so already stays as it was");
+    });
+}
+
+/// What was overwritten by force and came back is what the next redo expects.
+#[test]
+fn a_forced_redo_goes_back_and_forth() {
+    each(|desk| {
+        desk.made("echo 1 > x");
+        desk.held("-n s", "echo 2 > x").run().ok();
+        desk.recant("commit s").ok();
+        desk.recant("rollback s").ok();
+        desk.bare(&desk.world.tree(), "echo mine > x");
+        desk.recant("redo s --force").ok();
+        for _ in 0..2 {
+            desk.recant("rollback s").ok();
+            assert_eq!(desk.world.read("x"), "mine\n");
+            desk.recant("redo s").ok();
+            assert_eq!(desk.world.read("x"), "2\n");
+        }
+    });
+}
+
+/// A look at a session whose commit was undone is no act: undo and redo go by what was done.
+#[test]
+fn a_session_that_is_open_again_is_redone_until_something_is_done_in_it_and_an_older_act_never_brings_newer_content() {
+    each(|desk| {
+        desk.made("echo 1 > x");
+        desk.held("-n s", "echo 2 > x").run().ok();
+        desk.recant("commit s").ok();
+        desk.recant("rollback s").ok();
+        for _ in 0..2 {
+            assert_eq!(desk.held("--session s", "cat x").run().ok().stdout(), "2\n");
+            desk.recant("undo -y").ok();
+            assert_eq!((&*desk.status("s"), &*desk.world.read("x")), ("committed", "2\n"));
+            desk.recant("redo").ok();
+            assert_eq!((&*desk.status("s"), &*desk.world.read("x")), ("rolled_back", "1\n"));
+        }
+        desk.held("--session s", "echo 3 > x; echo new > z").run().ok();
+        desk.recant("redo s").with(1);
+        desk.recant("commit s").ok();
+        desk.recant("undo -y").ok();
+        let said = desk.recant("undo -y").with(1);
+        assert!(said.stderr().contains("went on since"), "{said}");
+        assert_eq!((&*desk.world.read("x"), desk.world.exists("z")), ("1\n", false));
+    });
+}
+
+/// A part that was edited meanwhile and taken back by force has nothing for the session that it left: that goes on without it, and says so.
+#[test]
+fn a_part_that_lost_content_is_not_held_again() {
+    for edit in ["echo hand >> x", "rm x", "chmod 600 x"] {
+        each(|desk| {
+            desk.made("echo 1 > x; echo 1 > y");
+            desk.held("-n q", "echo 2 > x; echo 2 > y").run().ok();
+            desk.recant("commit q x").ok();
+            desk.bare(&desk.world.tree(), edit);
+            let edited = tree(desk);
+            let said = desk.recant("rollback q --force").ok();
+            assert!(said.stderr().contains("goes on without it") && said.stderr().contains("redo "), "{edit}: {said}");
+            let rest = desk.ids()[0].clone();
+            assert_eq!(desk.paths(&rest), ["y"], "{edit}");
+            assert_eq!(desk.call(["run", "--session", &rest, "--", "cat", "x", "y"]).run().ok().stdout(), "1\n2\n", "{edit}");
+            desk.recant("undo -y").ok();
+            edited.assert_same(&tree(desk), edit);
+            desk.recant(&format!("commit {rest}")).ok();
+        });
+    }
+}
+
+/// Commit, part and rollback leave the session as it was, whatever the kernel or recant had to open up for it.
+#[test]
+fn what_came_back_is_seen_and_committed_as_if_it_had_never_been_on_the_tree() {
+    const VIEW: &str = "find . -path ./.git -prune -o -printf '%m %y %T@ %p\\n' | sort -k4; cat x d/f ro/f";
+    let setup = "mkdir d old; echo 1 > x; echo d > d/f; head -c 2000000 /dev/zero > big";
+    let script = "echo 2 > x; echo more >> big; echo 2 > d/f; mkdir ro; echo in > ro/f; echo in > ro/g; touch -d 2001-01-01 ro; \
+                  chmod 500 ro; echo n > old/n; touch -d 2002-02-02 old; touch -d 2003-03-03 d";
+    each(|desk| {
+        desk.made(setup);
+        // No original is young any more: its fingerprint tells it.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let before = tree(desk);
+        desk.held("-n s", script).run().ok();
+        let seen = desk.held("--session s", VIEW).run().ok().stdout();
+        let acts: [&[&str]; 4] = [
+            &["commit s", "rollback s"],
+            &["commit s ro/f", "undo -y"],
+            &["commit s big", "undo -y"],
+            &["commit s x ro/g", "commit s", "undo -y", "undo -y"],
+        ];
+        for words in acts {
+            words.iter().for_each(|words| drop(desk.recant(words).ok()));
+            before.assert_same(&tree(desk), &format!("{words:?}"));
+            assert_eq!(desk.held("--session s", VIEW).run().ok().stdout(), seen, "{:?}: {words:?}", desk.who);
+        }
+        desk.held("--session s", "echo last > last").run().ok();
+        desk.recant("commit s").ok();
+        let mode = |name: &str| std::os::unix::fs::MetadataExt::mode(&desk.world.path(name).symlink_metadata().unwrap()) & 0o777;
+        assert_eq!((mode("ro"), &*desk.world.read("ro/f")), (0o500, "in\n"));
+        desk.recant("rollback s").ok();
+        before.assert_same(&tree(desk), "all of it");
+    });
+}

@@ -131,6 +131,23 @@ fn parts_of_many_files_and_directories_go_with_few_descriptors() {
     world.write("text", "1\ntwo\n3\n4\n5\n6\n7\n8\n9\n");
     few("rollback m --force");
     before.assert_same(&world.manifest(), "all of it is taken back");
+    // A command over what is left of many directories.
+    world
+        .call([
+            "run",
+            "-q",
+            "-n",
+            "n",
+            "--",
+            "sh",
+            "-ec",
+            "for i in $(seq 300); do mkdir -p d/$i; echo $i > d/$i/a; done; echo x > k",
+        ])
+        .run()
+        .ok();
+    few("discard n d");
+    let seen = limited(&world, "ulimit -n 200", "run -q --session n -- ls").ok().stdout();
+    assert!(seen.contains("k\n") && !seen.contains("d\n"), "{seen}");
     assert!(whole.as_u64().is_some_and(|n| n > 240), "{whole}");
 }
 

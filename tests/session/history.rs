@@ -179,6 +179,7 @@ fn a_random_history_is_undone_to_its_beginning_and_redone_to_its_end() {
     let mut history = History::new(seed());
     while history.trees.len() <= ACTS {
         history.step();
+        history.trees.last().unwrap().assert_same(&history.tree(), "what is no act changes nothing");
     }
     let trees = std::mem::take(&mut history.trees);
     println!("{} acts that undo takes back, {} of them on parts", trees.len() - 1, history.parts);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::diff::picked::Picked;
-use crate::session::act::TakesBack;
+use crate::session::act::{Part, TakesBack};
 
 /// `commit`.
 #[derive(Debug, Clone, Args)]
@@ -84,6 +84,9 @@ pub struct What {
     /// The act that this one takes back
     #[arg(skip)]
     pub takes_back: Option<TakesBack>,
+    /// The changes that that act moved; all where missing
+    #[arg(skip)]
+    pub only: Option<Part>,
 }
 
 /// `rollback`.

@@ -135,13 +135,14 @@ fn hindrances(store: &Store, session: &Session) -> Result<Found, Problem> {
             on_conflict: OnConflict::Stop,
             limits: Limits { max_files: u64::MAX, max_size: u64::MAX, on_limit: OnLimit::Full },
             denied: Rc::new(|_| false),
+            only: None,
             aside: &Aside::default(),
             accept_unsynced: true,
         };
         add(Verb::Commit, commit::commit(session, &request)?)?;
     }
     if counts.inside > 0 {
-        add(Verb::Rollback, crate::rollback::rollback(session, &[], OnConflict::Stop, &Aside::default())?)?;
+        add(Verb::Rollback, crate::rollback::rollback(session, (&[], None), OnConflict::Stop, &Aside::default())?)?;
     }
     found.sort_by(|(_, a), (_, b)| a.path.cmp(&b.path));
     let (verbs, mut conflicts): (Vec<Verb>, Vec<Conflict>) = found.into_iter().unzip();

@@ -129,7 +129,9 @@ fn selected(
         return ask(call, "Take back", (changes, sides), &wanted, &mut sources);
     }
     if words.is_empty() {
-        return Ok(sides.iter().enumerate().filter(|(_, side)| side.is_in()).map(|(i, _)| (i, Taken::Whole)).collect());
+        let may = |i: usize| args.what.only.as_ref().is_none_or(|only| only.has(i));
+        let inside = sides.iter().enumerate().filter(|(i, side)| side.is_in() && may(*i));
+        return Ok(inside.map(|(i, _)| (i, Taken::Whole)).collect());
     }
     let mut selection = select::named(session.id(), (changes, sides), words, &mut sources)?;
     selection.retain(|i, _| sides[*i].is_in());
