@@ -170,7 +170,7 @@ fn rejoin(fs: &Fs, session: &mut Locked, part: &Session) -> Result<bool, Error> 
         }
     }
     session.belongs_to_another_act();
-    session.rejoin(fs, &list, (n, stands), held)?;
+    session.rejoin(fs, &list, (n, stands), (&part.changes()?, held))?;
     let now = session.changes()?;
     Ok(!list.chain(stands).contains(&n) && left.iter().all(|path| now.at(path).is_some()))
 }

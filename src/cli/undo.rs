@@ -67,7 +67,7 @@ pub fn redo(call: &Call, args: &args::Redo) -> Result<Ended, Problem> {
     }
     let store = call.store()?.ok_or_else(|| nothing("redo"))?;
     let acts = acts(call, store)?;
-    let deed = acts.to_redo(|deed| is_ours(store, deed)).ok_or_else(|| nothing("redo"))?;
+    let deed = acts.to_redo(|deed| is_ours(store, deed)).ok_or_else(|| no_undo(&acts))?;
     if let Some((_, id)) = acts.lost.as_ref().filter(|(n, _)| *n > deed.n) {
         return Err(lost(store, id, None));
     }
@@ -379,6 +379,15 @@ fn say_turns(call: &Call, store: &Store, deed: &Deed) {
 fn nothing(verb: &str) -> Problem {
     let why = if verb == "redo" { "the newest act here is no undo" } else { "no act of this project has an undo left" };
     Problem::refused(format!("nothing to {verb}: {why}")).remedy(command("log lists what was done"))
+}
+
+/// The error that the newest act is no undo; it names the redo of a rollback that is the newest.
+fn no_undo(acts: &Acts) -> Problem {
+    let problem = nothing("redo");
+    match acts.all.first().filter(|deed| deed.inverse == Inverse::Redo) {
+        Some(deed) => problem.remedy(command(format_args!("redo {}", deed.session.tail()))),
+        None => problem,
+    }
 }
 
 /// The error that nobody can be asked.

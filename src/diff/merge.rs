@@ -145,7 +145,7 @@ fn merged(base: &[u8], mine: Vec<u8>, theirs: &[u8], (now, meta): (State, Meta))
 
 /// The reason why there is nothing to merge, with what is on the tree.
 fn not_both(now: Option<&State>) -> String {
-    let there = now.map_or("nothing", |now| sort_word(now.sort()));
+    let there = now.map_or_else(|| "nothing".to_owned(), |now| format!("a {}", sort_word(now.sort())));
     format!("only texts that both sides changed are merged, and the tree has {there} there")
 }
 

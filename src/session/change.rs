@@ -223,6 +223,20 @@ pub struct Changes {
 }
 
 impl Changes {
+    /// Takes over the hashes of what was there before that other records of the same files have.
+    pub fn learn(&mut self, known: &Changes) {
+        for change in &mut self.list {
+            let Some(before) = change.before.object.as_mut().filter(|before| before.is_file() && before.hash().is_none()) else {
+                continue;
+            };
+            let Some(same) = known.at(&change.path).and_then(|known| known.before.object.as_ref()) else { continue };
+            let alike = |state: &State| (state.size(), state.meta.mtime);
+            if let Some(hash) = same.hash().filter(|_| alike(same) == alike(before)) {
+                before.set_hash(hash);
+            }
+        }
+    }
+
     /// The change at `path`.
     pub fn at(&self, path: &AbsPath) -> Option<&Change> {
         self.list.binary_search_by(|change| change.path.cmp(path)).ok().map(|i| &self.list[i])

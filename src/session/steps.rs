@@ -385,25 +385,43 @@ impl Locked {
     /// There is no such step; it is gone with older ones; a system call failed, and the session is as it was.
     pub fn rewind(&mut self, fs: &Fs, list: &StepList, n: u32) -> Result<(), Error> {
         let header = Header { acted: Some(self.act(fs)?), went_on: self.header.generation, ..self.header.clone() };
-        self.stand_at(fs, list, n, (header, Vec::new()))
+        list.check(&self.header, n)?;
+        let then = list.net(self, n)?;
+        self.stand_at(fs, (list, then), n, (header, Vec::new()))
     }
 
     /// Has the steps before `split` hold again what left at it, durably, and the session stand at step `n`. `list` has them hold it already;
-    /// `held`: bytes of content that came back.
+    /// `part`: what came back, `held`: bytes of its content.
     ///
     /// # Errors
     /// Step `n` is gone with older ones; a system call failed, and the session is as it was.
-    pub fn rejoin(&mut self, fs: &Fs, list: &StepList, (split, n): (u32, u32), held: u64) -> Result<(), Error> {
+    pub fn rejoin(
+        &mut self,
+        fs: &Fs,
+        list: &StepList,
+        (split, n): (u32, u32),
+        (part, held): (&Changes, u64),
+    ) -> Result<(), Error> {
         let mut header = self.header.clone();
         header.sizes.held += held;
         header.came_back = true;
-        self.stand_at(fs, list, n, (header, crate::tree::json::line(&LineRef::Joined(split))))
+        list.check(&self.header, n)?;
+        let mut then = list.net(self, n)?;
+        then.learn(part);
+        self.stand_at(fs, (list, then), n, (header, crate::tree::json::line(&LineRef::Joined(split))))
     }
 
     /// Makes the session stand at step `n`, with these records behind those of its steps.
-    fn stand_at(&mut self, fs: &Fs, list: &StepList, n: u32, (mut header, more): (Header, Vec<u8>)) -> Result<(), Error> {
-        list.check(&self.header, n)?;
-        let (now, then) = (self.changes()?, list.net(self, n)?);
+    fn stand_at(
+        &mut self,
+        fs: &Fs,
+        (list, mut then): (&StepList, Changes),
+        n: u32,
+        (mut header, more): (Header, Vec<u8>),
+    ) -> Result<(), Error> {
+        let now = self.changes()?;
+        // Steps do not know what a commit has learned.
+        then.learn(&now);
         let lines = differing(&now, &then);
         let (mut of_header, mut records) = match header.steps.take() {
             Some(steps) => (steps, Vec::new()),
