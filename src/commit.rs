@@ -125,7 +125,6 @@ fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) ->
         originals: manifest::Reading::of(session)?,
         found: if verb == Verb::Redo { found_by_force(session, &sides)? } else { Manifest::default() },
         given_back: Vec::new(),
-        came_back: session.header.came_back,
         rest: Rest { notes, ..Rest::default() },
     };
     let limits = (request.limits.on_limit == OnLimit::Full).then_some(request.limits);
@@ -173,8 +172,6 @@ struct Inward {
     /// Paths; the times of directories below them are always set. Empty for all.
     timed: Vec<AbsPath>,
     originals: manifest::Reading,
-    /// True if fingerprints of what was there before tell nothing.
-    came_back: bool,
     /// The objects that the rollback before found by force, by path.
     found: Manifest,
     /// The paths of those that are given back.
@@ -260,7 +257,7 @@ impl Inward {
             by_clock: change.marks.by_clock,
             from: change.before.object,
             // A change that is out again was put back by a rollback, with a new fingerprint.
-            from_print: change.before.print.filter(|_| side == Side::Never && !self.came_back),
+            from_print: change.before.print.filter(|_| side == Side::Never),
             to: change.after,
             to_at: to_at.map(|place| Held::new(place, change.n, &change.path)),
             uncovered: partial.then_some("left out of the checkpoint: over checkpoint.max_files or checkpoint.max_size"),

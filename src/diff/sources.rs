@@ -114,7 +114,7 @@ impl<'s> Sources<'s> {
                 Ok(original) => (&change.after, original.and_then(|original| original.put)),
                 Err(error) => return OnTree::Unseen(error.to_string()),
             },
-            Side::Never => (&change.before.object, change.before.print.filter(|_| !self.session.header.came_back)),
+            Side::Never => (&change.before.object, change.before.print),
             // It was put back by a rollback, with a new fingerprint.
             Side::Out | Side::Lost => (&change.before.object, None),
         };

@@ -22,7 +22,7 @@ use crate::session::sides::Side;
 pub fn may_begin(session: &Session, verb: Verb) -> Result<(), Error> {
     let id = session.id();
     let never = session.header.counts.changes > 0;
-    let was_undone = session.header.came_back && session.header.generation > 0;
+    let was_undone = session.header.reopened;
     let pruned = session.header.checkpoint == Checkpoint::Pruned && session.header.counts.inside > 0;
     let (why, remedy) = match (session.header.status(), verb) {
         (Status::Discarded, _) => session.header.why_discarded(),
@@ -34,6 +34,9 @@ pub fn may_begin(session: &Session, verb: Verb) -> Result<(), Error> {
         ),
         (Status::Pending, Verb::Redo) if never => {
             ("it was never committed, so there is nothing to redo", Some(format!("{recant} commit {id}", recant = recant())))
+        }
+        (Status::Pending, Verb::Rollback) if was_undone => {
+            ("its commit was undone, so there is nothing to roll back", Some(format!("{recant} show {id}", recant = recant())))
         }
         (Status::Pending, Verb::Rollback) if never => {
             let remedy = format!("{recant} discard {id} drops what it holds", recant = recant());

@@ -187,9 +187,9 @@ pub struct Header {
     /// Its generation when it went on last, by a step: acts that sealed this one or one before are not to be taken back any more.
     #[serde(default, skip_serializing_if = "is_no_generation")]
     pub went_on: u64,
-    /// True if some of what it holds was on the tree since: fingerprints of what was there before tell nothing of that.
+    /// True if it was committed and rolled back, and opened again after that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub came_back: bool,
+    pub reopened: bool,
     /// True if a verb makes it for itself, and nothing of it was sealed yet: [`Header::is_unsealed`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub begun: bool,
@@ -289,7 +289,7 @@ impl Header {
             failed: None,
             reopening: false,
             went_on: 0,
-            came_back: false,
+            reopened: false,
             begun: false,
             of: None,
             beside: false,
@@ -358,7 +358,7 @@ impl Header {
 
     /// True if it was opened again after a rollback, and nothing was done in it since.
     pub fn is_as_undone(&self) -> bool {
-        self.status() == Status::Pending && self.came_back && self.went_on < self.generation
+        self.status() == Status::Pending && self.reopened && self.went_on < self.generation
     }
 
     /// True if an act that sealed this generation has something else in its place by now: the session went on since.

@@ -40,8 +40,8 @@ impl Locked {
         self.save(fs, Header { reopening: true, ..self.header.clone() })?;
         let done = self.give_names(fs).and_then(|()| {
             let counts = Counts { inside: 0, ever_in: 0, ..self.header.counts };
-            let (sides, checkpoint, came_back) = (String::new(), Checkpoint::Kept, true);
-            self.save(fs, Header { counts, sides, checkpoint, came_back, ..self.header.clone() })
+            let (sides, checkpoint, reopened) = (String::new(), Checkpoint::Kept, true);
+            self.save(fs, Header { counts, sides, checkpoint, reopened, ..self.header.clone() })
         });
         let ended = self.end_reopening(fs);
         done.and(ended)

@@ -404,7 +404,6 @@ impl Locked {
     ) -> Result<(), Error> {
         let mut header = self.header.clone();
         header.sizes.held += held;
-        header.came_back = true;
         list.check(&self.header, n)?;
         let mut then = list.net(self, n)?;
         then.learn(part);

@@ -708,8 +708,9 @@ fn a_part_that_lost_content_is_not_held_again() {
 #[test]
 fn what_came_back_is_seen_and_committed_as_if_it_had_never_been_on_the_tree() {
     const VIEW: &str = "find . -path ./.git -prune -o -printf '%m %y %T@ %p\\n' | sort -k4; cat x d/f ro/f";
-    let setup = "mkdir d old; echo 1 > x; echo d > d/f; head -c 2000000 /dev/zero > big";
-    let script = "echo 2 > x; echo more >> big; echo 2 > d/f; mkdir ro; echo in > ro/f; echo in > ro/g; touch -d 2001-01-01 ro; \
+    // More originals than are kept with a run, and a large one.
+    let setup = "mkdir d old many; echo 1 > x; echo d > d/f; head -c 2000000 /dev/zero > big; for i in $(seq 600); do echo $i > many/$i; done";
+    let script = "echo 2 > x; echo more >> big; for i in $(seq 600); do echo x >> many/$i; done; echo 2 > d/f; mkdir ro; echo in > ro/f; echo in > ro/g; touch -d 2001-01-01 ro; \
                   chmod 500 ro; echo n > old/n; touch -d 2002-02-02 old; touch -d 2003-03-03 d";
     each(|desk| {
         desk.made(setup);
@@ -718,7 +719,8 @@ fn what_came_back_is_seen_and_committed_as_if_it_had_never_been_on_the_tree() {
         let before = tree(desk);
         desk.held("-n s", script).run().ok();
         let seen = desk.held("--session s", VIEW).run().ok().stdout();
-        let acts: [&[&str]; 4] = [
+        let acts: [&[&str]; 5] = [
+            &["commit s many/7", "undo -y"],
             &["commit s big", "undo -y"],
             &["commit s", "rollback s"],
             &["commit s ro/f", "undo -y"],
