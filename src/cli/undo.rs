@@ -279,7 +279,8 @@ fn of_session(call: &Call, store: &Store, key: &str) -> Result<Deed, Problem> {
     let entries = log::read(store)?.entries;
     let of_it = entries.iter().filter(|entry| entry.session == id);
     let acts = Acts::of(of_it, std::slice::from_ref(&header));
-    let may = |deed: &&Deed| acts.stands(deed) && deed.inverse != Inverse::None && never(store, deed).is_none();
+    let is_past = |deed: &Deed| !is_of_held(deed) && header.went_on_since(deed.generation);
+    let may = |deed: &&Deed| acts.stands(deed) && deed.inverse != Inverse::None && !is_past(deed);
     let deed = match acts.lost {
         None => acts.all.iter().find(may).cloned(),
         Some(_) => Deed::of_newest(&header).filter(|deed| deed.inverse != Inverse::None),

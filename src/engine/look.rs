@@ -541,8 +541,8 @@ impl<'r> Eye<'r> {
             }
             other => other?,
         };
-        // Others may have the file open, or another name of it, that was on the tree.
-        let was_on_tree = !self.verb.inward() || mv.gives_back;
+        // Others may have the file open, or another name of it, that was on the tree. A directory that was taken as a whole is not empty.
+        let was_on_tree = !self.verb.inward() || mv.gives_back && stat.sort != Sort::Directory;
         let since = if was_on_tree { done_since(at, &seen.state, to)? } else { None };
         match (since, to.content_likeness(&seen.state)) {
             (Some(done), _) => match self.conflict(Conflict::said(&mv.path, self.kept(), done)) {

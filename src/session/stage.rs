@@ -1,7 +1,7 @@
 //! Staging by hand: write, delete, mkdir, symlink, chmod. Each takes the next number. Content and its line are durable before the header
 //! that counts the line; the object that was replaced goes last (S2).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
@@ -34,6 +34,8 @@ pub struct Desk<'a> {
     next: u32,
     /// The changes that this call stages, by path.
     staged: BTreeMap<AbsPath, Change>,
+    /// The paths of those that are taken as they are, also where only a time differs.
+    taken: BTreeSet<AbsPath>,
     /// The numbers under which this call has put content.
     made: Vec<u32>,
     /// Their content that is not durable yet.
@@ -76,6 +78,7 @@ impl<'a> Desk<'a> {
             changes,
             next,
             staged: BTreeMap::new(),
+            taken: BTreeSet::new(),
             made: Vec::new(),
             unsynced: Vec::new(),
             objects: None,
@@ -127,6 +130,7 @@ impl<'a> Desk<'a> {
         };
         let before = change.before.clone();
         let taken = Change { n, before, after: after.clone(), marks, step: None, from: None, ..change.clone() };
+        self.taken.insert(path.clone());
         self.staged.insert(path.clone(), taken);
         Ok(after)
     }
@@ -150,6 +154,7 @@ impl<'a> Desk<'a> {
             }
             linked => linked?,
         }
+        self.taken.insert(change.path.clone());
         self.staged.insert(change.path.clone(), Change { n, step: None, from: None, ..change.clone() });
         Ok(())
     }
@@ -571,7 +576,8 @@ impl<'a> Desk<'a> {
                 needed.remove(&old.n);
             }
             // A link of a run's own puts its object even where the same one is there.
-            let none = change.is_none() && !change.marks.linked;
+            let same = if self.taken.contains(&path) { change.before.object == change.after } else { change.is_none() };
+            let none = same && !change.marks.linked;
             match (old.is_some(), none) {
                 (true, true) => count -= 1,
                 (false, false) => count += 1,

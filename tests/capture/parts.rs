@@ -638,6 +638,25 @@ fn an_undo_takes_back_what_its_act_moved_and_nothing_else() {
     });
 }
 
+/// A time is a change as others are: it leaves with its part, alone or with others, and comes back.
+#[test]
+fn a_time_alone_leaves_as_a_part() {
+    each(|desk| {
+        desk.made("echo 1 > x; echo 1 > y; mkfifo p; touch -d 2001-01-01 x p");
+        let before = tree(desk);
+        desk.held("-n s", "touch -d 2002-02-02 x p; echo 2 > y").run().ok();
+        for paths in ["p", "x y"] {
+            desk.recant(&format!("commit s {paths}")).ok();
+        }
+        let mtime = |name: &str| std::os::unix::fs::MetadataExt::mtime(&desk.world.path(name).symlink_metadata().unwrap());
+        assert_eq!((mtime("x"), mtime("p")), (1_012_608_000, 1_012_608_000));
+        assert!(!desk.recant("show s").ok().stdout().contains("pending"), "all of it has left");
+        desk.recant("undo -y").ok();
+        desk.recant("undo -y").ok();
+        before.assert_same(&tree(desk), "both are taken back");
+    });
+}
+
 /// What was overwritten by force and came back is what the next redo expects.
 #[test]
 fn a_forced_redo_goes_back_and_forth() {
