@@ -22,7 +22,7 @@ use crate::session::sides::Side;
 pub fn may_begin(session: &Session, verb: Verb) -> Result<(), Error> {
     let id = session.id();
     let never = session.header.counts.changes > 0;
-    let was_undone = session.header.reopened;
+    let was_undone = session.header.reopened && never;
     let pruned = session.header.checkpoint == Checkpoint::Pruned && session.header.counts.inside > 0;
     let (why, remedy) = match (session.header.status(), verb) {
         (Status::Discarded, _) => session.header.why_discarded(),
