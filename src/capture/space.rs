@@ -143,13 +143,24 @@ struct Detached<'a> {
     pieces: Vec<Ready<'a>>,
 }
 
+/// The number of times that an overlay is tried once more.
+const AGAIN: usize = 4;
+
 /// The overlays of a plan, in path order.
 fn overlays(laid: &Laid) -> Result<(Vec<Detached<'_>>, Vec<Uncovered>), IoError> {
     // The numbers of descriptors are paths from here. The working directory is entered at the end.
     rustix::process::chdir("/proc/self/fd").at("enter", "/proc/self/fd")?;
     let (mut made, mut uncovered) = (Vec::with_capacity(laid.layers.len()), Vec::new());
     for (layer, target) in laid.layers.iter().zip(&laid.plan.targets) {
-        match overlay(laid, layer, target, &mut uncovered) {
+        let mut done = overlay(laid, layer, target, &mut uncovered);
+        // Its mount may go, and come again, between its opening and the overlay: that is of what was there (EINVAL).
+        for _ in 0..AGAIN {
+            if done.is_ok() || target.need == Need::Must || target.split.is_some() || at_path(&target.path).is_err() {
+                break;
+            }
+            done = overlay(laid, layer, target, &mut uncovered);
+        }
+        match done {
             Ok(overlay) => made.push(overlay),
             // Nothing can be written at its old place, nor in what somebody makes there: all that is no overlay is read-only.
             Err(error) if target.need != Need::Must && (target.has_gone_by(&error) || at_path(&target.path).is_err()) => {}
