@@ -29,7 +29,7 @@ use super::memory::{self, Memory};
 use super::plan::{Laid, Plan};
 use super::run::{Ended, Event, Leaving, run};
 use super::sealed::Sealed;
-use crate::error::{At, Error};
+use crate::error::{At, Error, Kind};
 use crate::fs::dir::Dir;
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::mounts;
@@ -96,7 +96,25 @@ pub fn hold(
     cwd: &AbsPath,
     hear: &mut dyn FnMut(Event),
 ) -> Result<Held, Error> {
-    held(fs, store, session, plan, command, cwd, hear).map_err(not_started)
+    let (mut plan, mut left) = (plan, AGAIN);
+    loop {
+        match held(fs, store, session, plan, command, cwd, hear).map_err(not_started)? {
+            Tried::Ran(held) => return Ok(held),
+            Tried::Outdated(_, why) if left == 0 => return Err(not_started(why)),
+            Tried::Outdated(anew, _) => (plan, left) = (*anew, left - 1),
+        }
+    }
+}
+
+/// The number of times that a run is planned anew, as the mounts are others than those that it was planned for.
+const AGAIN: usize = 4;
+
+/// A try to start a command.
+enum Tried {
+    Ran(Held),
+    /// It was not started, and why; something was mounted or unmounted since it was planned, which the new plan knows. An ordinary user's
+    /// overlay cannot be made of a directory that something was mounted in (EINVAL).
+    Outdated(Box<Plan>, Error),
 }
 
 fn held(
@@ -107,7 +125,7 @@ fn held(
     command: &Command,
     cwd: &AbsPath,
     hear: &mut dyn FnMut(Event),
-) -> Result<Held, Error> {
+) -> Result<Tried, Error> {
     let held = part(&session.dir, b"held")?;
     let earlier = if session.header.lines > 0 { session.run()? } else { None };
     let known = earlier.as_ref().map_or(&[][..], |run| &run.places);
@@ -144,7 +162,11 @@ fn held(
             if earlier.is_some() {
                 forget(fs, session, &held, &record)?;
             }
-            return Err(error);
+            let anew = if error.kind() == Kind::NoCapture { laid.plan.anew()? } else { None };
+            return match anew {
+                Some(plan) => Ok(Tried::Outdated(Box::new(plan), error)),
+                None => Err(error),
+            };
         }
     };
     record.took = u64::try_from(began.elapsed().as_nanos()).ok();
@@ -168,7 +190,7 @@ fn held(
             let step = Some(step).filter(|step| session.header.head() == *step);
             // A renamed directory's content comes with the collecting.
             let too_much = ended.too_much.or_else(|| ended.meter.as_ref().and_then(Meter::over));
-            Ok(Held { exit: ended.exit, changes, step, news, sorts, coverage, warnings, dropped, too_much })
+            Ok(Tried::Ran(Held { exit: ended.exit, changes, step, news, sorts, coverage, warnings, dropped, too_much }))
         }
         // From here on the command has run: whatever fails, the session stays, and the next verb that names it collects it.
         Err(why) => Err(uncollected(session.id(), Some(ended.exit), laid.memory.is_some(), &why)),

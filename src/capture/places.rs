@@ -92,14 +92,13 @@ pub struct Notice {
 }
 
 impl Places {
-    pub fn choose(request: &Request, route: Route, ids: &Ids) -> Result<Self, Error> {
+    pub fn choose(request: &Request, route: Route, ids: &Ids, mounts: &[Mount]) -> Result<Self, Error> {
         refuse_private(&request.store)?;
-        let mounts = mounts::read()?;
         let mut making = Making {
             request,
             route,
             ids,
-            mounts: &mounts,
+            mounts,
             places: Places::default(),
             wanted: Vec::new(),
             overlays_left: split::OVERLAYS,

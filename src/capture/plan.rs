@@ -20,7 +20,7 @@ use super::upper::dress;
 use crate::error::{At, Error, reason};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
-use crate::fs::mounts;
+use crate::fs::mounts::{self, Watch};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::net::Net;
 use crate::session::run::{Coverage, Place};
@@ -32,17 +32,14 @@ pub struct Plan {
     pub(super) targets: Vec<Target>,
     pub(super) passes: Vec<AbsPath>,
     pub(super) hidden: Vec<AbsPath>,
-    pub(super) own_store: Option<AbsPath>,
     /// Sockets of processes outside: masked where they do not lie in an overlay, in which they are dead.
     pub(super) sockets: Vec<AbsPath>,
     /// Directories in which all sockets and FIFOs of processes outside are dead.
     pub(super) covers: Vec<Cover>,
-    pub(super) scratch: Vec<AbsPath>,
-    pub(super) cwd: AbsPath,
-    pub(super) tag: String,
     pub(super) ids: Ids,
-    /// The time from which changes count as the run's.
-    pub(super) since: Time,
+    pub(super) request: Request,
+    /// Tells whether what is mounted is still what it was made for.
+    watch: Watch,
     coverage: Vec<Coverage>,
     warnings: Vec<String>,
     notices: Vec<Notice>,
@@ -87,26 +84,29 @@ impl Plan {
         let route = Route::here();
         refuse_gainer(route, &request.program)?;
         let ids = Ids::own(route);
-        let places = Places::choose(request, route, &ids).map_err(not_started)?;
+        let (mounts, watch) = mounts::watched().map_err(|error| not_started(error.into()))?;
+        let places = Places::choose(request, route, &ids, &mounts).map_err(not_started)?;
         let plan = Self {
             route,
             targets: places.targets,
             passes: places.passes,
             hidden: places.hidden,
-            own_store: request.own_store.clone(),
             sockets: places.sockets,
             covers: places.covers,
-            scratch: request.scratch.clone(),
-            cwd: request.cwd.clone(),
-            tag: request.tag.clone(),
             ids,
-            since: request.since,
+            request: request.clone(),
+            watch,
             coverage: places.coverage,
             warnings: places.warnings,
             notices: places.notices,
         };
         plan.check_cwd().map_err(not_started)?;
         Ok(plan)
+    }
+
+    /// The plan for what is mounted now; `None` if nothing was mounted or unmounted since this one was made.
+    pub(super) fn anew(&self) -> Result<Option<Self>, Error> {
+        if self.watch.has_changed() { Self::make(&self.request).map(Some) } else { Ok(None) }
     }
 
     /// The coverage table: each place and what happens to changes there, in path order.
@@ -261,23 +261,23 @@ impl Plan {
     /// Refuses a working directory whose owner or group is not mapped: a user namespace maps one user and the groups of [`Ids`]. What
     /// belongs to others can't be copied up (EOVERFLOW), and nothing can be made there. The command would fail with a riddle.
     fn check_cwd(&self) -> Result<(), Error> {
-        let dir = Dir::open(self.cwd.as_path()).at("open the working directory", &self.cwd)?;
-        let own = dir.stat().at("look at the working directory", &self.cwd)?;
-        if self.hidden.iter().any(|hidden| self.cwd.is_under(hidden)) {
-            let path = self.cwd.to_string();
+        let dir = Dir::open(self.request.cwd.as_path()).at("open the working directory", &self.request.cwd)?;
+        let own = dir.stat().at("look at the working directory", &self.request.cwd)?;
+        if self.hidden.iter().any(|hidden| self.request.cwd.is_under(hidden)) {
+            let path = self.request.cwd.to_string();
             return Err(super::error::working_directory(
                 path,
                 "it lies in a directory that is hidden in the run (recant's store?)",
             ));
         }
-        if self.passes.iter().any(|pass| self.cwd.is_under(pass)) {
+        if self.passes.iter().any(|pass| self.request.cwd.is_under(pass)) {
             // Passed: it is the real directory.
             return Ok(());
         }
-        let held = self.targets.iter().filter(|target| self.cwd.is_under(&target.path)).max_by_key(|t| t.path.depth());
+        let held = self.targets.iter().filter(|target| self.request.cwd.is_under(&target.path)).max_by_key(|t| t.path.depth());
         let Some(held) = held else { return Ok(()) };
         // Each directory on the way down is copied up with what changes below it.
-        let above = std::iter::successors(self.cwd.parent(), AbsPath::parent);
+        let above = std::iter::successors(self.request.cwd.parent(), AbsPath::parent);
         for directory in above.take_while(|above| above.is_under(&held.path) && *above != held.path) {
             let is_own = |stat: &Stat| self.ids.has(stat.uid, stat.gid);
             if let (Route::User, Some(stat)) = (self.route, stat(&directory).filter(|stat| !is_own(stat))) {
@@ -286,17 +286,17 @@ impl Plan {
                 return Err(unmapped(&directory, &belongs, remedy(is_mine.then_some(stat.gid))));
             }
         }
-        let is_top = held.path == self.cwd;
+        let is_top = held.path == self.request.cwd;
         // The top of an overlay belongs to the upper; only a setgid directory passes its group on.
         let foreign_group = !self.ids.has(self.ids.uid, own.gid) && (!is_top || own.mode & 0o2000 != 0);
         let foreign_user = own.uid != self.ids.uid && !is_top;
         match self.route {
             Route::User if foreign_group => {
-                let (path, belongs) = (self.cwd.clone(), format!("group {}", own.gid));
+                let (path, belongs) = (self.request.cwd.clone(), format!("group {}", own.gid));
                 Err(unmapped(&path, &belongs, remedy(Some(own.gid))))
             }
-            Route::User if foreign_user && may_write(&self.cwd) => {
-                Err(unmapped(&self.cwd, &format!("user {}", own.uid), remedy(None)))
+            Route::User if foreign_user && may_write(&self.request.cwd) => {
+                Err(unmapped(&self.request.cwd, &format!("user {}", own.uid), remedy(None)))
             }
             Route::User | Route::Root => Ok(()),
         }
@@ -321,18 +321,18 @@ impl Laid {
 
     /// The places whose changes are dropped at the end.
     pub fn scratch(&self) -> &[AbsPath] {
-        &self.plan.scratch
+        &self.plan.request.scratch
     }
 
     /// The command starts only when the clock of files is past this time.
     pub(super) fn ready_after(&self) -> Time {
         let copied = file::copied_at(self.layers.iter().map(|layer| &layer.place));
-        copied.map_or(self.plan.since, |copied| copied.max(self.plan.since))
+        copied.map_or(self.plan.request.since, |copied| copied.max(self.plan.request.since))
     }
 
     /// The time from which a change of the real tree counts as one during the run.
     pub fn started(&self) -> Time {
-        self.plan.since
+        self.plan.request.since
     }
 
     /// The coverage table: each place and what happens to changes there.

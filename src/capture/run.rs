@@ -124,7 +124,7 @@ fn run_there(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event))
         // A signal that came before is meant for recant; from here on they are the command's.
         fs::interrupt::check().at("start", "the command")?;
         let begun = fs::Moment::now();
-        let started = ground.laid().map_or_else(fs::exact_now, |laid| laid.plan.since);
+        let started = ground.laid().map_or_else(fs::exact_now, |laid| laid.plan.request.since);
         let meter = ground.laid().zip(command.max_size).map(|(laid, max)| Meter::new(laid, max));
         let ahead = ground.laid().map(Ahead::of);
         let mut run = Running {

@@ -56,7 +56,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
     let (overlays, mut uncovered) = with_memory(laid, || overlays(laid))?;
     let passes: Vec<(&AbsPath, OwnedFd)> =
         plan.passes.iter().map(|path| Ok((path, real_at(path)?))).collect::<Result<_, IoError>>()?;
-    let own_store = plan.own_store.as_ref().map(real_at).transpose()?;
+    let own_store = plan.request.own_store.as_ref().map(real_at).transpose()?;
     let devices = Devices::take(plan.route)?;
     sys::close_all_mounts().at("make everything else read-only", "/")?;
 
@@ -87,7 +87,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
     }
     mask(&plan.sockets, &attached, dead)?;
     // By path: the inherited working directory still lies on the real, writable mount.
-    rustix::process::chdir(plan.cwd.as_path()).at("enter the working directory", &plan.cwd)?;
+    rustix::process::chdir(plan.request.cwd.as_path()).at("enter the working directory", &plan.request.cwd)?;
     verify(plan, &attached)?;
     match plan.route {
         Route::User => {
@@ -143,24 +143,13 @@ struct Detached<'a> {
     pieces: Vec<Ready<'a>>,
 }
 
-/// The number of times that an overlay is tried once more.
-const AGAIN: usize = 4;
-
 /// The overlays of a plan, in path order.
 fn overlays(laid: &Laid) -> Result<(Vec<Detached<'_>>, Vec<Uncovered>), IoError> {
     // The numbers of descriptors are paths from here. The working directory is entered at the end.
     rustix::process::chdir("/proc/self/fd").at("enter", "/proc/self/fd")?;
     let (mut made, mut uncovered) = (Vec::with_capacity(laid.layers.len()), Vec::new());
     for (layer, target) in laid.layers.iter().zip(&laid.plan.targets) {
-        let mut done = overlay(laid, layer, target, &mut uncovered);
-        // Its mount may go, and come again, between its opening and the overlay: that is of what was there (EINVAL).
-        for _ in 0..AGAIN {
-            if done.is_ok() || target.need == Need::Must || target.split.is_some() || at_path(&target.path).is_err() {
-                break;
-            }
-            done = overlay(laid, layer, target, &mut uncovered);
-        }
-        match done {
+        match overlay(laid, layer, target, &mut uncovered) {
             Ok(overlay) => made.push(overlay),
             // Nothing can be written at its old place, nor in what somebody makes there: all that is no overlay is read-only.
             Err(error) if target.need != Need::Must && (target.has_gone_by(&error) || at_path(&target.path).is_err()) => {}
@@ -235,7 +224,7 @@ fn overlay_of(plan: &Plan, target: &Target, path: &AbsPath, layers: &Layers) -> 
     let (Some(store), Some((real, sealed))) = (plan.hidden.first(), layers.lowers.split_last()) else {
         return Err(Errno::LOOP).at("make the overlay: lower, upper", path);
     };
-    let empty = closed_tmpfs(store, &plan.tag)?;
+    let empty = closed_tmpfs(store, &plan.request.tag)?;
     let view = on_store(&empty, store, |empty| view_of(plan, path, real, &empty))?;
     on_store(&view, store, |view| {
         let mut lowers = Vec::with_capacity(layers.lowers.len());
@@ -317,7 +306,7 @@ impl<'a> Making<'a> {
     fn begin(plan: &Plan, path: &'a AbsPath) -> Result<Self, IoError> {
         let fd = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).at("open an overlay", path)?;
         let making = Self { fd, path };
-        making.set("source", &format!("{MARK}{}", plan.tag), "name the overlay")?;
+        making.set("source", &format!("{MARK}{}", plan.request.tag), "name the overlay")?;
         for key in ["index", "metacopy"] {
             making.set(key, "off", "set an option of the overlay")?;
         }
@@ -512,10 +501,10 @@ fn hide(plan: &Plan) -> Result<(), IoError> {
     }
     // First, as it uses the store, which is among the directories.
     if let (Some(store), false) = (plan.hidden.first(), others.is_empty()) {
-        hide_files(&others, store, &plan.tag)?;
+        hide_files(&others, store, &plan.request.tag)?;
     }
     for path in directories {
-        let empty = closed_tmpfs(path, &plan.tag)?;
+        let empty = closed_tmpfs(path, &plan.request.tag)?;
         sys::set_read_only_held(empty.as_fd()).at("make it read-only", path)?;
         attach(&empty, path).at("hide the directory", path)?;
     }

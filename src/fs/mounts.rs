@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, StatxFlags};
 
 use super::device_number::Dev;
@@ -75,14 +76,31 @@ pub fn has(options: &str, option: &str) -> bool {
 /// All mounts, in the kernel's order: a later one at the same point hides an earlier one. Leaves out mounts that this process cannot reach
 /// (their point is outside its root).
 pub fn read() -> Result<Vec<Mount>, IoError> {
+    watched().map(|(mounts, _)| mounts)
+}
+
+/// All mounts as [`read`] tells them, and what tells whether one comes or goes from here on.
+pub fn watched() -> Result<(Vec<Mount>, Watch), IoError> {
     let mut text = Vec::with_capacity(64 << 10);
-    let file = std::fs::File::open(MOUNTINFO);
+    let mut file = std::fs::File::open(MOUNTINFO).at("open", MOUNTINFO)?;
     // The kernel reports no size, so a default buffer would begin with reads of a few bytes.
-    let mut mounts = file.and_then(|mut file| file.read_to_end(&mut text)).and_then(|_| parse(&text)).at("read", MOUNTINFO)?;
+    let mut mounts = file.read_to_end(&mut text).and_then(|_| parse(&text)).at("read", MOUNTINFO)?;
     if mounts.iter().all(|mount| mount.point.as_bytes() != b"/") {
         mounts.insert(0, root_of_chroot().at("look at", "/")?);
     }
-    Ok(mounts)
+    Ok((mounts, Watch(file)))
+}
+
+/// The open list of mounts, which the kernel marks when one comes or goes (proc_pid_mountinfo(5): POLLPRI).
+#[derive(Debug)]
+pub struct Watch(std::fs::File);
+
+impl Watch {
+    /// True if something was mounted, unmounted or mounted anew since the list was read, or this was last asked.
+    pub fn has_changed(&self) -> bool {
+        let mut asked = [PollFd::new(&self.0, PollFlags::PRI)];
+        poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+    }
 }
 
 /// The mount that `/` lies in after chroot(2) into a directory that is no mount point: the kernel lists it in no line, so what is known of

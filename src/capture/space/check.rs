@@ -21,7 +21,7 @@ pub(super) fn verify(plan: &Plan, attached: &[Attached]) -> Result<(), Unbuilt> 
     };
     let at = |path: &AbsPath| -> Result<&Mount, Unbuilt> { listed(path, look(path)?.mount) };
     let mut writable = HashSet::new();
-    let source = format!("{MARK}{}", plan.tag).into_bytes();
+    let source = format!("{MARK}{}", plan.request.tag).into_bytes();
     for place in attached {
         let stat = match look(&place.path) {
             Err(error) if place.has_gone_by(&error) => None,
@@ -50,7 +50,7 @@ pub(super) fn verify(plan: &Plan, attached: &[Attached]) -> Result<(), Unbuilt> 
         }
     }
     let mut hidden = plan.hidden.iter();
-    if plan.own_store.is_some()
+    if plan.request.own_store.is_some()
         && let Some(store) = hidden.next()
     {
         let own = at(store)?;
