@@ -12,7 +12,7 @@ use crate::engine::choose::{Choice, Chosen, Rules, choose, may_begin};
 use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
 use crate::engine::left_out::{Aside, Denied};
-use crate::error::{Error, Reason, recant};
+use crate::error::{Against, Error, Reason, recant};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
@@ -168,7 +168,7 @@ struct Inward {
     partial: Vec<AbsPath>,
     denied: Denied,
     aside: Aside,
-    refused: Vec<(String, String)>,
+    refused: Vec<Against>,
     /// Paths; the times of directories below them are always set. Empty for all.
     timed: Vec<AbsPath>,
     originals: manifest::Reading,
@@ -184,7 +184,7 @@ impl Moves for Inward {
         while let Some((change, index, side)) = self.changes.next()? {
             if (self.denied)(&change.path) {
                 let why = "commit.deny in the configuration forbids it; leave it out by naming the other paths";
-                self.refused.push((change.path.to_string(), why.to_owned()));
+                self.refused.push(Against::new(&change.path, why));
             } else if let Some(why) = self.aside.why(&change) {
                 self.rest.left.push((change.path, why));
             } else if let Some(found) = self.found.originals.remove(&change.path).filter(|_| side == Side::Lost) {

@@ -1,6 +1,6 @@
-//! The one error of the crate: the act, the path, the reason, what is true now, what to do, and the [`Kind`], which decides the exit
-//! status. A leaf: it knows no room. Rooms have functions that make their errors, in their own words. Callers branch on the [`Kind`], on a
-//! [`Reason`] or on the system call's own error ([`Error::io`]), never on a text.
+//! The one error of the crate, which the library shows as it is: the act, the path, the reason, what is true now, what to do, and the
+//! [`Kind`], which decides the exit status. A leaf: it knows no room. Rooms have functions that make their errors, in their own words.
+//! Callers branch on the [`Kind`], on a [`Reason`] or on the system call's own error ([`Error::io`]), never on a text.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -8,32 +8,37 @@ use std::fmt::{self, Display};
 use std::io;
 use std::sync::OnceLock;
 
-/// The reason why a verb ended without doing all that it was asked. `cli::exit` maps it to the exit status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+use serde::{Serialize, Serializer};
+
+/// The kind of an error. The program makes its exit status of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Kind {
-    /// Refused or failed; nothing changed.
+    /// Refused, or a system call failed; nothing changed.
     Refused,
-    /// The call's arguments are wrong.
+    /// The program alone: its arguments are wrong.
     Usage,
     /// The tree does not hold what was expected; nothing changed.
     Conflict,
-    /// Done, but something named was left out.
+    /// Done, except for something that [`Error::state`] names.
     LeftOut,
     /// The store is damaged where it was needed; nothing changed.
     Damaged,
-    /// Another recant holds the session or the store.
+    /// Another recant, or another thread, holds the session or the store; nothing changed.
     Busy,
-    /// An interrupted operation can be neither finished nor undone now.
+    /// An operation that was cut off can be neither finished nor undone now.
     Stuck,
-    /// `run`: the capture could not be set up; the command was not started.
+    /// The program's `run` alone: the capture could not be set up; the command was not started.
     NoCapture,
-    /// `run`: the command can't be executed.
+    /// The program's `run` alone: the command can't be executed.
     NotExecutable,
-    /// `run`: there is no such command.
+    /// The program's `run` alone: there is no such command.
     NotFound,
 }
 
 /// The error of an act that was not done, or not in full.
+///
+/// Its text names the act, the path and the reason. If there are several paths, it has a line for each.
 pub struct Error(Box<Facts>);
 
 struct Facts {
@@ -46,9 +51,29 @@ struct Facts {
     state: Option<String>,
     remedy: Option<String>,
     source: Option<io::Error>,
-    rows: (&'static str, Vec<(String, String)>),
+    rows: Vec<Against>,
+    /// The name for the rows, in the plural: "conflicts".
+    called: &'static str,
     detail: Option<Box<dyn Any + Send + Sync>>,
 }
+
+/// A path in the way of the act.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Against {
+    /// The path, as printed in a message.
+    pub path: String,
+    pub why: String,
+}
+
+impl Against {
+    /// A path and the reason.
+    pub fn new(path: impl Display, why: impl Into<String>) -> Self {
+        Self { path: path.to_string(), why: why.into() }
+    }
+}
+
+/// The state after an act that was refused.
+const UNCHANGED: &str = "nothing was changed";
 
 /// A reason that callers may tell apart, beside the kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,8 +103,8 @@ pub enum Reason {
     Asked { signal: u8 },
     /// All that was done is undone.
     Undone,
-    /// Undone, but for some paths.
-    LeftBehind { why: String },
+    /// Undone, except for some paths.
+    LeftBehind,
     /// The user's decision about an interrupted operation cannot be carried out.
     NotDecided,
     /// A command ran, and its changes are not collected.
@@ -90,9 +115,8 @@ pub enum Reason {
 
 impl Error {
     /// Makes an error after which nothing was changed. The message names the act and the reason.
-    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        let state = Some("nothing was changed".into());
-        let message = message.into();
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        let (message, state) = (message.into(), Some(UNCHANGED.into()));
         Self(Box::new(Facts {
             kind,
             message,
@@ -102,55 +126,89 @@ impl Error {
             state,
             remedy: None,
             source: None,
-            rows: ("", Vec::new()),
+            rows: Vec::new(),
+            called: "",
             detail: None,
         }))
     }
 
+    /// Makes the error of an act that was refused, so that nothing was changed.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self::new(Kind::Refused, message)
+    }
+
+    /// Makes the error of a call whose arguments are wrong. That nothing was changed goes without saying.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, message).without_state()
+    }
+
     /// Makes an error after which nothing was changed: "PATH: WHY".
-    pub fn at(kind: Kind, path: impl Display, why: impl Display) -> Self {
+    pub(crate) fn at(kind: Kind, path: impl Display, why: impl Display) -> Self {
         let path = path.to_string();
-        let mut error = Self::new(kind, format!("{path}: {why}"));
-        error.0.why = path.len() + 2;
-        error.0.path = Some(path);
+        Self::led(kind, &path, why).with_path(path)
+    }
+
+    /// Makes an error after which nothing was changed: "LEAD: WHY". [`Error::why`] is without the lead.
+    pub(crate) fn led(kind: Kind, lead: &str, why: impl Display) -> Self {
+        let mut error = Self::new(kind, format!("{lead}: {why}"));
+        error.0.why = lead.len() + 2;
         error
     }
 
     /// Makes the error of a stored file that is invalid: "PATH: WHAT is damaged: WHY".
-    pub fn damaged(path: impl Display, what: &str, why: impl Display) -> Self {
+    pub(crate) fn damaged(path: impl Display, what: &str, why: impl Display) -> Self {
         let mut error = Self::at(Kind::Damaged, path, format_args!("{what} is damaged: {why}"));
         error.0.why += what.len() + " is damaged: ".len();
         error
     }
 
-    /// Makes an error after which nothing was changed: paths and reasons, a line each. `what` names them with their count: "3 conflicts".
-    pub fn of_rows(kind: Kind, what: &'static str, rows: Vec<(String, String)>) -> Self {
-        let lines: Vec<String> = rows.iter().map(|(path, why)| format!("{path}: {why}")).collect();
-        let mut error = Self::new(kind, lines.join("\n"));
-        error.0.path = rows.first().map(|(path, _)| path.clone());
-        error.with_rows(what, rows)
+    /// Makes an error after which nothing was changed: paths and reasons. `called` names several: "conflicts".
+    pub(crate) fn of_rows(kind: Kind, called: &'static str, rows: Vec<Against>) -> Self {
+        let mut error = match &rows[..] {
+            [one] => Self::at(kind, &one.path, &one.why),
+            [] => Self::new(kind, format!("no {called}")),
+            [first, ..] => Self::new(kind, format!("{} {called}", rows.len())).with_path(&first.path),
+        };
+        error.0.called = called;
+        if rows.len() > 1 {
+            error.0.rows = rows;
+        }
+        error
     }
 
-    /// Adds paths and reasons; `what` names them with their count.
-    pub fn with_rows(mut self, what: &'static str, rows: Vec<(String, String)>) -> Self {
-        self.0.rows = (what, rows);
+    /// Adds the paths in the way, which the message only counts.
+    pub(crate) fn with_rows(mut self, rows: Vec<Against>) -> Self {
+        self.0.rows = rows;
         self
     }
 
     /// Adds a value that the room can read again: [`Error::detail`].
-    pub fn with_detail(mut self, detail: impl Any + Send + Sync) -> Self {
+    pub(crate) fn with_detail(mut self, detail: impl Any + Send + Sync) -> Self {
         self.0.detail = Some(Box::new(detail));
         self
     }
 
+    /// Sets another message. The path and the paths in the way stay.
+    pub(crate) fn with_message(mut self, message: impl Into<String>) -> Self {
+        (self.0.message, self.0.why) = (message.into(), 0);
+        self
+    }
+
+    /// Adds to the state that `done` was done before.
+    pub(crate) fn after(self, done: &str) -> Self {
+        let own = self.state().filter(|state| *state != UNCHANGED);
+        let state = format!("{done}; {}", own.unwrap_or("nothing else was changed"));
+        self.with_kind(Kind::LeftOut).with_state(state)
+    }
+
     /// Sets the path, as printed in the message.
-    pub fn with_path(mut self, path: impl Display) -> Self {
+    pub(crate) fn with_path(mut self, path: impl Display) -> Self {
         self.0.path = Some(path.to_string());
         self
     }
 
     /// Names `path` in place of `temporary`, the name of what is made ready for it.
-    pub fn instead_of(mut self, temporary: &str, path: impl Display) -> Self {
+    pub(crate) fn instead_of(mut self, temporary: &str, path: impl Display) -> Self {
         let path = path.to_string();
         let (before, reason) = self.0.message.split_at(self.0.why);
         let (before, reason) = (before.replace(temporary, &path), reason.replace(temporary, &path));
@@ -160,93 +218,116 @@ impl Error {
     }
 
     /// Sets what is true now, if that is more than that nothing was changed.
-    pub fn with_state(mut self, state: impl Into<String>) -> Self {
+    pub(crate) fn with_state(mut self, state: impl Into<String>) -> Self {
         self.0.state = Some(state.into());
         self
     }
 
     /// Removes what is true now.
-    pub fn without_state(mut self) -> Self {
-        self.0.state = None;
+    pub(crate) fn without_state(self) -> Self {
+        self.with_state_if(None)
+    }
+
+    /// Sets or removes what is true now.
+    pub(crate) fn with_state_if(mut self, state: Option<String>) -> Self {
+        self.0.state = state;
         self
     }
 
     /// Sets what to do, as a command if there is one.
-    pub fn with_remedy(self, remedy: impl Into<String>) -> Self {
+    pub(crate) fn with_remedy(self, remedy: impl Into<String>) -> Self {
         self.with_remedy_if(Some(remedy.into()))
     }
 
     /// Sets or removes what to do.
-    pub fn with_remedy_if(mut self, remedy: Option<String>) -> Self {
+    pub(crate) fn with_remedy_if(mut self, remedy: Option<String>) -> Self {
         self.0.remedy = remedy;
         self
     }
 
     /// Sets a reason on which callers may branch.
-    pub fn with_reason(mut self, reason: Reason) -> Self {
+    pub(crate) fn with_reason(mut self, reason: Reason) -> Self {
         self.0.reason = Some(reason);
         self
     }
 
     /// Sets the system call's error, with which the message ends.
-    pub fn with_source(mut self, source: io::Error) -> Self {
+    pub(crate) fn with_source(mut self, source: io::Error) -> Self {
         self.0.source = Some(source);
         self
     }
 
     /// Sets another kind.
-    pub fn with_kind(mut self, kind: Kind) -> Self {
+    pub(crate) fn with_kind(mut self, kind: Kind) -> Self {
         self.0.kind = kind;
         self
     }
 
-    /// The kind, which decides the exit status.
+    /// The kind of the error.
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
 
     /// The reason on which callers may branch, beside the kind.
-    pub fn reason(&self) -> Option<&Reason> {
+    pub(crate) fn reason(&self) -> Option<&Reason> {
         self.0.reason.as_ref()
     }
 
     /// True if the call asked for a session or snapshot that does not exist.
-    pub fn is_unknown(&self) -> bool {
+    pub(crate) fn is_unknown(&self) -> bool {
         matches!(self.0.reason, Some(Reason::Unknown { .. }))
     }
 
+    /// The act and the reason; of several paths in the way, their number.
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
+    }
+
     /// The message without the path, and without the name of what is damaged.
-    pub fn why(&self) -> &str {
+    pub(crate) fn why(&self) -> &str {
         &self.0.message[self.0.why..]
     }
 
-    /// The path, as printed in the message.
+    /// The first path that it is about, as printed in the text: with odd characters escaped.
     pub fn path(&self) -> Option<&str> {
         self.0.path.as_deref()
     }
 
-    /// The facts after the error.
+    /// The facts after the error, such as "nothing was changed".
     pub fn state(&self) -> Option<&str> {
         self.0.state.as_deref()
     }
 
-    /// The advice, as a command if there is one.
+    /// The advice, in words of the program: a command, or an option of one. A command does not name the store: add `--store`.
     pub fn remedy(&self) -> Option<&str> {
         self.0.remedy.as_deref()
     }
 
-    /// The name for the paths in the way, and each path with its reason.
-    pub fn rows(&self) -> (&'static str, &[(String, String)]) {
-        (self.0.rows.0, &self.0.rows.1)
+    /// The paths in the way that the message only counts, each with its reason.
+    pub(crate) fn rows(&self) -> &[Against] {
+        &self.0.rows
+    }
+
+    /// The paths in the way: those that the message counts, or the one that it names.
+    pub(crate) fn against(&self) -> Vec<Against> {
+        match self.path() {
+            Some(path) if self.0.rows.is_empty() => vec![Against { path: path.to_owned(), why: self.why().to_owned() }],
+            _ => self.0.rows.clone(),
+        }
+    }
+
+    /// The name for several paths in the way: "conflicts".
+    pub(crate) fn called(&self) -> &'static str {
+        self.0.called
     }
 
     /// The value that a room added, if it is of this type.
-    pub fn detail<T: Any>(&self) -> Option<&T> {
+    pub(crate) fn detail<T: Any>(&self) -> Option<&T> {
         self.0.detail.as_ref()?.downcast_ref()
     }
 
     /// Takes out the value that a room added; returns the error itself if there is none of this type.
-    pub fn into_detail<T: Any>(mut self) -> Result<T, Self> {
+    pub(crate) fn into_detail<T: Any>(mut self) -> Result<T, Self> {
         match self.0.detail.take().map(Box::<dyn Any + Send + Sync>::downcast) {
             Some(Ok(detail)) => Ok(*detail),
             other => {
@@ -257,14 +338,67 @@ impl Error {
     }
 
     /// The kernel's error, if a system call failed.
-    pub fn io(&self) -> Option<&io::Error> {
+    pub(crate) fn io(&self) -> Option<&io::Error> {
         self.0.source.as_ref()
     }
 }
 
 impl Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)
+        f.write_str(&self.0.message)?;
+        if !self.0.rows.is_empty() {
+            f.write_str(":")?;
+        }
+        self.0.rows.iter().try_for_each(|row| write!(f, "\n{row}"))
+    }
+}
+
+impl Display for Against {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.why)
+    }
+}
+
+/// The object of docs/json.md, "Errors".
+impl Serialize for Error {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Told<'a> {
+            kind: &'static str,
+            message: &'a str,
+            path: Option<&'a str>,
+            state: Option<&'a str>,
+            remedy: Option<&'a str>,
+            #[serde(skip_serializing_if = "<[Against]>::is_empty")]
+            paths: &'a [Against],
+        }
+        let told = Told {
+            kind: self.0.kind.word(),
+            message: self.message(),
+            path: self.path(),
+            state: self.state(),
+            remedy: self.remedy(),
+            paths: self.rows(),
+        };
+        told.serialize(serializer)
+    }
+}
+
+impl Kind {
+    /// Its word in JSON.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Usage => "usage",
+            Self::Conflict => "conflict",
+            Self::LeftOut => "left_out",
+            Self::Damaged => "damaged",
+            Self::Busy => "busy",
+            Self::Stuck => "stuck",
+            Self::NoCapture => "no_capture",
+            Self::NotExecutable => "not_executable",
+            Self::NotFound => "not_found",
+        }
     }
 }
 
@@ -284,6 +418,15 @@ impl From<IoError> for Error {
     fn from(error: IoError) -> Self {
         let message = error.to_string();
         Self::new(Kind::Refused, message).with_path(error.path).with_source(error.source)
+    }
+}
+
+/// The error of a library or of the process itself.
+impl From<anyhow::Error> for Error {
+    fn from(error: anyhow::Error) -> Self {
+        let at_bottom = error.root_cause().downcast_ref::<io::Error>();
+        let why = at_bottom.map_or_else(|| error.root_cause().to_string(), reason);
+        Self::refused(format!("{error}: {why}"))
     }
 }
 

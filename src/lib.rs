@@ -77,6 +77,8 @@
 //! | `Busy` | another thread or recant works in it; nothing changed | try again |
 //! | `Stuck` | a cut-off operation can be neither finished nor undone now | later calls on that session say so, too |
 //!
+//! The other kinds are errors of the program alone.
+//!
 //! # Threads and locks
 //!
 //! A [`Store`] is `Send` and `Sync`; threads may share one. Each session has a lock, and a [`Plan`] holds it until it is applied or dropped:
@@ -132,9 +134,8 @@ mod tree;
 
 use std::process::ExitCode;
 
-pub use api::{
-    Change, ChangeKind, Conflict, Edit, Error, Kind, Plan, Recovered, Report, Session, SessionId, Snapshot, Status, Store, Verb,
-};
+pub use api::{Change, ChangeKind, Conflict, Edit, Plan, Recovered, Report, Session, SessionId, Snapshot, Status, Store, Verb};
+pub use error::{Error, Kind};
 
 /// The program: carries out the call that the process was started with. For `main.rs` alone.
 #[doc(hidden)]

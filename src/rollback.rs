@@ -6,7 +6,7 @@ use crate::engine::error::damaged;
 use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
 use crate::engine::left_out::Aside;
-use crate::error::Error;
+use crate::error::{Against, Error};
 use crate::fs::path::AbsPath;
 use crate::session::act::Part;
 use crate::session::change::Change;
@@ -81,8 +81,8 @@ impl Moves for Outward {
     fn next(&mut self) -> Result<Option<Move>, Error> {
         while let Some((change, index, _)) = self.changes.next()? {
             let Some(original) = self.original_of(&change)? else {
-                let why = "the checkpoint's manifest has no line for it".to_owned();
-                return Err(damaged(vec![(change.path.to_string(), why)]));
+                let why = "the checkpoint's manifest has no line for it";
+                return Err(damaged(vec![Against::new(&change.path, why)]));
             };
             if let Some(why) = self.aside.why(&change) {
                 self.rest.left.push((change.path, why));

@@ -5,12 +5,10 @@
 //! rooms below read: the home directory.
 #![deny(missing_docs)]
 
-mod error;
 mod plan;
 mod session;
 mod snapshot;
 
-pub use error::{Error, Kind};
 pub use plan::{Conflict, Plan, Report, Verb};
 pub use session::{Change, ChangeKind, Edit, Session, SessionId, Status};
 pub use snapshot::Snapshot;
@@ -23,6 +21,7 @@ use crate::capture::inside::inside;
 use crate::capture::plan::working_directory;
 use crate::engine::ready;
 use crate::engine::recover::{Outcome, Recovered as Of};
+use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::fs::resolve;
@@ -35,7 +34,7 @@ use crate::session::store;
 /// Within the run of a command (`recant run`) there is no store to open.
 ///
 /// **Locks.** A call that changes something takes the session's lock. If another recant or another thread holds it, the call is refused at
-/// once ([`Kind::Busy`]). Then it takes the store's lock, and waits at most 10 s for it. A [`Plan`] holds its session's lock as long as it
+/// once ([`Kind::Busy`](crate::Kind::Busy)). Then it takes the store's lock, and waits at most 10 s for it. A [`Plan`] holds its session's lock as long as it
 /// lives. Calls that read take no lock.
 ///
 /// **Recovery.** Every call that changes something first undoes or settles what a crash of any recant has left in the store;
@@ -105,7 +104,7 @@ impl Recovered {
     fn of(recovered: Of) -> Self {
         let left = |left: Vec<crate::engine::report::Left>| left.into_iter().map(|left| (path_of(&left.path), left.why));
         let outcome = match recovered.outcome {
-            Outcome::Failed(error) => Err(error.into()),
+            Outcome::Failed(error) => Err(error),
             Outcome::Left(paths) => Ok(left(paths).chain(left(recovered.strays)).collect()),
             Outcome::Cleaned | Outcome::Undone | Outcome::Settled => Ok(left(recovered.strays).collect()),
         };
@@ -117,11 +116,11 @@ impl Store {
     /// Opens the store at `path`. If it is missing, makes it with its parents, with mode 0700.
     ///
     /// # Errors
-    /// [`Kind::Refused`]: the directory belongs to another user, others may write to it, it is no store and not empty, or it has a later
+    /// [`Kind::Refused`](crate::Kind::Refused): the directory belongs to another user, others may write to it, it is no store and not empty, or it has a later
     /// format; this is inside the run of a command.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         if let Some(id) = inside() {
-            return Err(Error::refused(format!("this is inside the run of session {id}, where there is no store"), None));
+            return Err(Error::refused(format!("this is inside the run of session {id}, where there is no store")));
         }
         crate::fs::interrupt::leave_to_the_program();
         crate::fs::lease::ignore_what_would_end_it();
@@ -135,7 +134,7 @@ impl Store {
     /// Undoes or settles all operations that were cut off, and returns the outcome of each; empty if there was none.
     ///
     /// # Errors
-    /// [`Kind::Busy`]: the store's lock could not be had within 10 s. Nothing was recovered then.
+    /// [`Kind::Busy`](crate::Kind::Busy): the store's lock could not be had within 10 s. Nothing was recovered then.
     pub fn recover(&self) -> Result<Vec<Recovered>, Error> {
         let settled = ready::recover_alone(&self.fs, &self.store, || ())?;
         Ok(settled.recovered.into_iter().map(Recovered::of).collect())
@@ -148,7 +147,7 @@ impl Store {
 
     /// Opens a session to change. Collects the changes of its run if the recant of that was killed.
     fn locked(&self, id: &SessionId) -> Result<opened::Locked, Error> {
-        let collect = |locked: &mut opened::Locked| Ok(collect_ended(&self.fs, &self.store, locked).map(drop)?);
+        let collect = |locked: &mut opened::Locked| collect_ended(&self.fs, &self.store, locked).map(drop);
         ready::lock(&self.fs, &self.store, id.inner(), collect, || self.recover_first())
     }
 }
@@ -158,7 +157,7 @@ fn absolute(path: &Path) -> Result<&Path, Error> {
     if path.is_absolute() {
         return Ok(path);
     }
-    Err(resolve::bad(path, "the path is not absolute").into())
+    Err(resolve::bad(path, "the path is not absolute"))
 }
 
 fn path_of(path: &AbsPath) -> PathBuf {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::session::{Change, ChangeKind};
-use super::{Error, SessionId, Store, absolute, path_of};
+use super::{SessionId, Store, absolute, path_of};
 use crate::capture::rejoin;
 use crate::checkpoint::limits::Limits;
 use crate::commit::{self, Request};
@@ -13,7 +13,7 @@ use crate::engine::left_out::Aside;
 use crate::engine::minor::{self, Asked, Minor};
 use crate::engine::report::{self, Done};
 use crate::engine::{self, Effect, Unwatched};
-use crate::error::recant;
+use crate::error::{Error, recant};
 use crate::fs::path::AbsPath;
 use crate::rollback;
 use crate::session::opened::Locked;
@@ -110,19 +110,19 @@ impl Store {
     /// Large deletions are kept in full; settings of the program (`commit.deny` and others) do not apply.
     ///
     /// # Errors
-    /// [`Kind::Refused`](super::Kind): the session's state does not allow it; it holds none of the paths; it waits to be
+    /// [`Kind::Refused`](crate::Kind::Refused): the session's state does not allow it; it holds none of the paths; it waits to be
     /// confirmed; or something is impossible: no right, no room, an immutable file, a mount. `Damaged`: content in the store is not what
     /// was put there. `Busy`: another holds the session's lock. `Stuck`: an operation of it that was cut off could not be recovered.
     /// `LeftOut`: it was just recovered, but not everywhere, as somebody has changed paths; another call goes on.
     pub fn plan(&self, id: &SessionId, verb: Verb, paths: &[&Path]) -> Result<Plan<'_>, Error> {
         let mut session = self.locked(id)?;
         let changes = session.changes()?;
-        let paths = paths.iter().map(|path| Ok(changes.named(absolute(path)?)?)).collect::<Result<Vec<_>, Error>>()?;
+        let paths = paths.iter().map(|path| changes.named(absolute(path)?)).collect::<Result<Vec<_>, Error>>()?;
         drop(changes);
         if verb != Verb::Rollback && session.header.waits().is_some() && !session.header.is_all_in() {
             let (id, recant) = (session.id(), recant());
             let remedy = format!("{recant} confirm {id} lets it stay, {recant} rollback {id} takes it back");
-            return Err(Error::refused(format!("session {id} waits to be confirmed"), Some(remedy)));
+            return Err(Error::refused(format!("session {id} waits to be confirmed")).with_remedy(remedy));
         }
         let done = self.carry_out(&mut session, verb, &paths, OnConflict::Stop, Effect::Print);
         let (would, conflicts) = match done.map_err(engine::conflict::foreseen) {
@@ -135,7 +135,7 @@ impl Store {
                 };
                 (None, conflicts.iter().map(conflict).collect())
             }
-            Err(Err(error)) => return Err(error.into()),
+            Err(Err(error)) => return Err(error),
         };
         Ok(Plan { store: self, session, verb, paths, would, conflicts })
     }
@@ -148,7 +148,7 @@ impl Store {
         paths: &[AbsPath],
         on_conflict: OnConflict,
         effect: Effect,
-    ) -> Result<report::Report, crate::error::Error> {
+    ) -> Result<report::Report, Error> {
         let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| ask(session, verb, paths, on_conflict, aside);
         let minor = if on_conflict == OnConflict::Keep { Minor::Forced } else { Minor::Stops };
         let asked = Asked { verb: verb.of_engine(), paths, minor, ask: &ask };
@@ -156,13 +156,7 @@ impl Store {
     }
 }
 
-fn ask(
-    session: &Locked,
-    verb: Verb,
-    paths: &[AbsPath],
-    on_conflict: OnConflict,
-    aside: &Aside,
-) -> Result<Job, crate::error::Error> {
+fn ask(session: &Locked, verb: Verb, paths: &[AbsPath], on_conflict: OnConflict, aside: &Aside) -> Result<Job, Error> {
     let request = Request {
         paths,
         on_conflict,
@@ -193,7 +187,7 @@ impl Plan<'_> {
     /// Does all that the report says, durably, or nothing. Looks at everything again, and so finds what changed on the tree since.
     ///
     /// # Errors
-    /// Those of [`Store::plan`]; [`Kind::Conflict`](super::Kind): the tree does not hold what was expected; the text has a line a path.
+    /// Those of [`Store::plan`]; [`Kind::Conflict`](crate::Kind::Conflict): the tree does not hold what was expected; the text has a line a path.
     /// `Stuck`: it failed on the way and could not be undone in full; [`Error::state`] says what is left. After others nothing was changed.
     pub fn apply(self) -> Result<Report, Error> {
         self.carry_out(OnConflict::Stop)

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::SystemTime;
 
-use super::{Error, Store, absolute, path_of};
+use super::{Store, absolute, path_of};
 use crate::diff::patch::{self, Form};
 use crate::diff::renames::Renames;
 use crate::diff::sources::Sources;
 use crate::diff::view::View;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::dir::Time;
 use crate::session::change::Sort;
 use crate::session::header::{self, Header, Origin};
@@ -49,7 +49,7 @@ impl FromStr for SessionId {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let none = || Error::refused(format!("{text:?} is no session's id: it is not YYYYMMDD-HHMMSS-xxxx"), None);
+        let none = || Error::refused(format!("{text:?} is no session's id: it is not YYYYMMDD-HHMMSS-xxxx"));
         Id::parse(text).map(Self).ok_or_else(none)
     }
 }
@@ -214,7 +214,7 @@ impl Store {
     /// session that is held or partly committed has it, and was begun in the same project (the project of the working directory).
     ///
     /// # Errors
-    /// [`Kind::Refused`](super::Kind): the name is invalid, or taken.
+    /// [`Kind::Refused`](crate::Kind::Refused): the name is invalid, or taken.
     pub fn begin(&self, name: Option<&str>) -> Result<SessionId, Error> {
         self.recover_first()?;
         let session = self.store.begin(&self.fs, Origin::Staged, name, None)?;
@@ -226,7 +226,7 @@ impl Store {
     /// earlier ones have staged. The tree is only read.
     ///
     /// # Errors
-    /// [`Kind::Refused`](super::Kind): the session is of another kind; a path's directory is missing; a directory is in the way; the path
+    /// [`Kind::Refused`](crate::Kind::Refused): the session is of another kind; a path's directory is missing; a directory is in the way; the path
     /// is the store's. `Busy`: another holds the session's lock. `LeftOut`: staged, but a power cut may undo it.
     pub fn stage<'a>(&self, id: &SessionId, edits: impl IntoIterator<Item = Edit<'a>>) -> Result<(), Error> {
         let mut session = self.locked(id)?;
@@ -244,20 +244,20 @@ impl Store {
     /// Puts a session aside: `recant undo ID` brings it back, until it is pruned. Its name is free then.
     ///
     /// # Errors
-    /// [`Kind::Refused`](super::Kind): changes of it are on the tree. `Busy`: another holds the session's lock. Others: it is discarded, but
+    /// [`Kind::Refused`](crate::Kind::Refused): changes of it are on the tree. `Busy`: another holds the session's lock. Others: it is discarded, but
     /// the log could not be written.
     pub fn discard(&self, id: &SessionId) -> Result<(), Error> {
         let mut session = self.locked(id)?;
         session.put_aside(&self.fs)?;
         let header = &session.header;
         let entry = log::Entry::new("discard", &header.id, header.generation, "done", header.counts.changes).of_act(header);
-        Ok(log::append(&self.fs, &self.store, &entry)?)
+        log::append(&self.fs, &self.store, &entry)
     }
 
     /// Finds the session of `key`: an id, its last four characters, a name (the newest that is not discarded), or the start of an id.
     ///
     /// # Errors
-    /// [`Kind::Refused`](super::Kind): there is none, or there are several; the text has their ids.
+    /// [`Kind::Refused`](crate::Kind::Refused): there is none, or there are several; the text has their ids.
     pub fn find(&self, key: &str) -> Result<SessionId, Error> {
         Ok(self.store.find(key, |header| header.discarded.is_none())?.into())
     }
@@ -270,7 +270,7 @@ impl Store {
         let (headers, broken) = self.store.headers()?;
         let damaged = |broken: store::Broken| {
             let path = format!("{}/sessions/{}", self.store.path, broken.name);
-            Err(crate::session::error::damaged(path, broken.why).into())
+            Err(crate::session::error::damaged(path, broken.why))
         };
         Ok(headers.iter().map(Session::of).map(Ok).chain(broken.into_iter().map(damaged)).collect())
     }
@@ -278,7 +278,7 @@ impl Store {
     /// The changes of a session in path order, committed or not.
     ///
     /// # Errors
-    /// [`Kind::Refused`](super::Kind): there is no such session. `Damaged`: it cannot be read. `Busy`: another was at work in it meanwhile.
+    /// [`Kind::Refused`](crate::Kind::Refused): there is no such session. `Damaged`: it cannot be read. `Busy`: another was at work in it meanwhile.
     pub fn changes(&self, id: &SessionId) -> Result<Vec<Change>, Error> {
         self.read(id, |session| {
             let list = session.changes()?.list;
@@ -294,7 +294,7 @@ impl Store {
     pub fn patch(&self, id: &SessionId, to: &mut dyn Write) -> Result<(), Error> {
         self.read(id, |session| {
             if session.header.freed {
-                return Err(Error::refused(format!("session {id} is discarded: what it held is gone"), None));
+                return Err(Error::refused(format!("session {id} is discarded: what it held is gone")));
             }
             let changes = session.changes()?.list;
             let sides = session.sides(changes.len())?;
@@ -311,7 +311,7 @@ impl Store {
                         written = line.iter().try_for_each(|span| to.write_all(&span.text)).and_then(|()| to.write_all(b"\n"));
                     }
                 });
-                written.at("write", "the patch").map_err(crate::error::Error::from)?;
+                written.at("write", "the patch")?;
             }
             Ok(())
         })
@@ -326,7 +326,7 @@ impl Store {
         }
         let found = look(&session);
         if self.store.is_at_work(&session) {
-            return Err(crate::session::error::busy(format!("session {id}")).into());
+            return Err(crate::session::error::busy(format!("session {id}")));
         }
         if found.is_err() {
             // What an interrupted operation left half done is no damage.

@@ -5,10 +5,10 @@ use std::time::SystemTime;
 
 use super::plan::{Report, Verb};
 use super::session::moment;
-use super::{Error, Store, absolute, path_of};
+use super::{Store, absolute, path_of};
 use crate::engine::Effect;
 use crate::engine::job::OnConflict;
-use crate::error::Kind;
+use crate::error::{Error, Kind};
 use crate::fs::path::AbsPath;
 use crate::fs::resolve;
 use crate::session::change::Changes;
@@ -46,7 +46,7 @@ impl Store {
     /// `.recantignore` names, and the store. Old snapshots stay; nothing on the tree is changed.
     ///
     /// # Errors
-    /// [`Kind::Refused`](super::Kind): there is nothing at `directory`, or it is too broad: `/`, the home directory, or one that holds it.
+    /// [`Kind::Refused`]: there is nothing at `directory`, or it is too broad: `/`, the home directory, or one that holds it.
     /// `Busy`: another works with snapshots of that directory.
     ///
     /// # Examples
@@ -102,7 +102,7 @@ impl Store {
         summaries.retain(|summary| broken.iter().all(|broken| broken.n != summary.head.n));
         let damaged = broken.into_iter().map(|broken| {
             let path = format!("snapshot {} of {directory}", broken.n);
-            Err(snapshot::error::damaged(path, broken.why).into())
+            Err(snapshot::error::damaged(path, broken.why))
         });
         Ok(summaries.into_iter().map(|summary| Ok(Snapshot::of(summary))).chain(damaged).collect())
     }
@@ -111,7 +111,7 @@ impl Store {
     /// The report names a session of its own that does it: [`Verb::Rollback`] takes the restore back. What the snapshot left out stays.
     ///
     /// # Errors
-    /// [`Kind::Refused`](super::Kind): there is no such snapshot; a link or nothing is in place of the directory; no right, no room.
+    /// [`Kind::Refused`]: there is no such snapshot; a link or nothing is in place of the directory; no right, no room.
     /// `Conflict`: somebody wrote there meanwhile. `Damaged`: content of the snapshot is not what was put there. Nothing was changed then.
     pub fn restore(&self, directory: &Path, number: u64) -> Result<Report, Error> {
         let series = self.series(directory)?.ok_or_else(|| snapshot::error::none(directory.display()))?;
@@ -137,7 +137,7 @@ impl Store {
             Ok(writing_out) => writing_out,
             Err(error) => {
                 self.take_away(session);
-                return Err(error.into());
+                return Err(error);
             }
         };
         let lock = self.store.lock(&self.fs, || ());
@@ -159,7 +159,7 @@ impl Store {
                 if error.kind() != Kind::Stuck {
                     self.take_away(session);
                 }
-                Err(error.into())
+                Err(error)
             }
         }
     }

@@ -14,6 +14,10 @@ fn no_capture(message: String) -> Error {
     Error::new(Kind::NoCapture, message).with_state(NOT_STARTED)
 }
 
+fn not_set_up(why: impl Display) -> Error {
+    Error::led(Kind::NoCapture, "cannot set up the capture", why).with_state(NOT_STARTED)
+}
+
 /// Turns a failed system call before the command's start into a failed set-up; other errors stay as they are.
 pub(super) fn not_started(error: Error) -> Error {
     let is_call = error.kind() == Kind::Refused && error.io().is_some();
@@ -22,9 +26,7 @@ pub(super) fn not_started(error: Error) -> Error {
 
 /// A call to set up the namespace failed: `act`, an infinitive, on `path`. The cause goes with it, as its detail.
 pub(super) fn set_up(path: &str, act: &str, source: io::Error, cause: Option<Cause>) -> Error {
-    let error = no_capture(format!("cannot set up the capture: {path}: cannot {act}: {}", reason(&source)))
-        .with_path(path)
-        .with_source(source);
+    let error = not_set_up(format_args!("{path}: cannot {act}: {}", reason(&source))).with_path(path).with_source(source);
     match cause {
         Some(cause) => error.with_remedy(cause.advice()).with_detail(cause),
         None => error,
@@ -33,7 +35,7 @@ pub(super) fn set_up(path: &str, act: &str, source: io::Error, cause: Option<Cau
 
 /// The kernel's mounts differ from the plan.
 pub(super) fn not_as_planned(path: &str, what: &str) -> Error {
-    no_capture(format!("cannot set up the capture: {path}: {what}")).with_path(path)
+    not_set_up(format_args!("{path}: {what}")).with_path(path)
 }
 
 /// The working directory has no path any more, or can't be reached in the run.
@@ -94,11 +96,11 @@ pub(super) fn directory_as_descriptor(fd: i32) -> Error {
 
 /// The process has more than one thread, and fork(2) needs exactly one.
 pub(super) fn not_alone() -> Error {
-    no_capture("cannot set up the capture: recant has more than one thread".into())
+    not_set_up("recant has more than one thread")
 }
 
 /// There is no such program.
-pub(super) fn not_found(program: &str) -> Error {
+pub fn not_found(program: &str) -> Error {
     Error::new(Kind::NotFound, format!("{program}: command not found")).with_state(NOT_STARTED)
 }
 

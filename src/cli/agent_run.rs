@@ -1,22 +1,21 @@
 //! `agent run`: a whole agent, held.
 
 use super::args::{self, AgentRun};
-use super::problem::Problem;
 use super::run::{held_agent, not_started, nothing};
 use super::{Call, Ended, guest};
 use crate::capture::inside::inside;
-use crate::error::Kind;
+use crate::error::Error;
 
 /// Runs an agent with its file changes held, and exits as it does.
 ///
 /// # Errors
 /// As of a run.
-pub fn run(call: &Call, args: &AgentRun) -> Result<Ended, Problem> {
+pub fn run(call: &Call, args: &AgentRun) -> Result<Ended, Error> {
     let is_inside = inside().is_some();
     let word = args.agent.word();
     // Before a session is announced that would be gone at once.
     if !is_inside && is_missing(word) {
-        return Ok(not_started(&call.out, Problem::new(Kind::NotFound, format!("{word}: command not found"))));
+        return Ok(not_started(&call.out, crate::capture::error::not_found(word)));
     }
     let name = match (&args.name, &args.session) {
         (None, None) if !is_inside => match call.store().and_then(|store| guest::name(store, args.agent)) {

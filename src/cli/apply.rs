@@ -9,7 +9,6 @@ use serde::Serialize;
 use super::args;
 use super::bar::Bar;
 use super::confirm::{self, Waiting};
-use super::problem::{Against, Problem};
 use super::which::{self, Want};
 use super::{Call, Ended, collect, merge, picks, place, recover, since, text};
 use crate::capture::rejoin::{self, Rest};
@@ -24,7 +23,7 @@ use crate::engine::left_out::{Aside, Denied};
 use crate::engine::minor::{self, Ask, Asked, Minor};
 use crate::engine::ready;
 use crate::engine::report::{Done, Report, Row};
-use crate::error::{Error, Kind, Reason, command, shell_word};
+use crate::error::{Against, Error, Kind, Reason, command, shell_word};
 use crate::fs::dir::leads_nowhere;
 use crate::fs::path::AbsPath;
 use crate::session::act::TakesBack;
@@ -87,7 +86,7 @@ struct Skipped<'a> {
     why: &'a str,
 }
 
-pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
+pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Error> {
     let ask = ask_commit(call, call.config.on_limit.value, args.force, args.accept_unsynced)?;
     let of_no_weight = |session: &Locked| minor(call, session);
     let minor = if args.force { Minor::Forced } else { Minor::LeftOut(&of_no_weight) };
@@ -169,12 +168,7 @@ impl Subject<'_> {
     }
 }
 
-fn ask_commit<'c>(
-    call: &'c Call,
-    on_limit: config::OnLimit,
-    force: bool,
-    accept_unsynced: bool,
-) -> Result<Box<Ask<'c>>, Problem> {
+fn ask_commit<'c>(call: &'c Call, on_limit: config::OnLimit, force: bool, accept_unsynced: bool) -> Result<Box<Ask<'c>>, Error> {
     let denied = denied(&call.config.deny.value)?;
     Ok(Box::new(move |session, paths, aside| {
         let (on_conflict, limits) = (on_conflict(force), limits(call, on_limit));
@@ -183,12 +177,12 @@ fn ask_commit<'c>(
     }))
 }
 
-pub fn redo(call: &Call, what: &args::What, force: bool) -> Result<Ended, Problem> {
+pub fn redo(call: &Call, what: &args::What, force: bool) -> Result<Ended, Error> {
     let ask = ask_redo(call, what, force)?;
     carry_out(call, what, Act { verb: Verb::Redo, minor: forced(force), ask: &ask, within: None, merges: false })
 }
 
-fn ask_redo<'c>(call: &'c Call, what: &args::What, force: bool) -> Result<Box<Ask<'c>>, Problem> {
+fn ask_redo<'c>(call: &'c Call, what: &args::What, force: bool) -> Result<Box<Ask<'c>>, Error> {
     let (denied, only) = (denied(&call.config.deny.value)?, what.only.clone());
     Ok(Box::new(move |session, paths, aside| {
         let (on_conflict, limits) = (on_conflict(force), limits(call, call.config.on_limit.value));
@@ -197,7 +191,7 @@ fn ask_redo<'c>(call: &'c Call, what: &args::What, force: bool) -> Result<Box<As
     }))
 }
 
-pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
+pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Error> {
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
         crate::rollback::rollback(session, (paths, args.what.only.as_ref()), on_conflict(args.force), aside)
     };
@@ -205,19 +199,19 @@ pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
 }
 
 /// Reports what a redo would do.
-pub fn would_redo(call: &Call, what: &args::What, force: bool) -> Result<Report, Problem> {
+pub fn would_redo(call: &Call, what: &args::What, force: bool) -> Result<Report, Error> {
     let ask = ask_redo(call, what, force)?;
     would(call, what, &Act { verb: Verb::Redo, minor: forced(force), ask: &ask, within: None, merges: false })
 }
 
-fn would(call: &Call, what: &args::What, act: &Act<'_>) -> Result<Report, Problem> {
+fn would(call: &Call, what: &args::What, act: &Act<'_>) -> Result<Report, Error> {
     let (store, mut session) = to_look_at(call, &what.id, act.verb.into())?;
     let paths = paths(store, &session, what, act.verb)?;
     carry_out_in(call, store, &mut session, &paths, Effect::Print, act).map(|(report, _)| report)
 }
 
 /// Reports what a rollback would do.
-pub fn would_roll_back(call: &Call, args: &args::Back) -> Result<Report, Problem> {
+pub fn would_roll_back(call: &Call, args: &args::Back) -> Result<Report, Error> {
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
         crate::rollback::rollback(session, (paths, args.what.only.as_ref()), on_conflict(args.force), aside)
     };
@@ -227,7 +221,7 @@ pub fn would_roll_back(call: &Call, args: &args::Back) -> Result<Report, Problem
 /// The session's paths that a call names.
 ///
 /// Errors: a session is named where a path belongs.
-fn paths(store: &Store, session: &Locked, what: &args::What, verb: Verb) -> Result<Vec<AbsPath>, Problem> {
+fn paths(store: &Store, session: &Locked, what: &args::What, verb: Verb) -> Result<Vec<AbsPath>, Error> {
     if let Some(picked) = &what.picked {
         return picks::paths(picked, session, &session.changes()?);
     }
@@ -243,10 +237,10 @@ fn paths(store: &Store, session: &Locked, what: &args::What, verb: Verb) -> Resu
     what.paths.iter().map(as_named).collect()
 }
 
-fn of_its_own(id: &str, other: &str, verb: Verb) -> Problem {
+fn of_its_own(id: &str, other: &str, verb: Verb) -> Error {
     let [first, second] = [id, other].map(|key| command(format_args!("{} {key}", verb.word())));
-    Problem::refused(format!("{other} is a session and no path: each takes a call of its own"))
-        .remedy(format!("{first}; {second}"))
+    Error::refused(format!("{other} is a session and no path: each takes a call of its own"))
+        .with_remedy(format!("{first}; {second}"))
 }
 
 fn on_conflict(force: bool) -> OnConflict {
@@ -295,7 +289,7 @@ struct LeftBehind {
 
 impl LeftBehind {
     /// `None` if the session is committed already, cannot be, or has no such steps.
-    fn of(session: &Session) -> Result<Option<Self>, Problem> {
+    fn of(session: &Session) -> Result<Option<Self>, Error> {
         let header = &session.header;
         if header.steps.is_none() || header.counts.ever_in > 0 || header.discarded.is_some() || header.counts.changes == 0 {
             return Ok(None);
@@ -308,7 +302,7 @@ impl LeftBehind {
     }
 
     /// Says it before the commit, while a step can still be kept; at a terminal asks. Returns false if it is to be said after it.
-    fn say_before(&self, call: &Call, session: &Session, dry_run: bool) -> Result<bool, Problem> {
+    fn say_before(&self, call: &Call, session: &Session, dry_run: bool) -> Result<bool, Error> {
         if !dry_run && (call.yes || !call.can_ask) {
             return Ok(false);
         }
@@ -333,18 +327,18 @@ impl LeftBehind {
 
 /// Asks before a session is committed whose newest command that changed something failed or was cut off: it may be half of what was meant.
 /// `--accept-unsynced` answers for a run that a restart cut off.
-pub fn ask_of_failed(call: &Call, session: &Session) -> Result<(), Problem> {
+pub fn ask_of_failed(call: &Call, session: &Session) -> Result<(), Error> {
     let Some(failed) = session.header.failed.filter(|_| !call.yes && !session.header.unsynced) else { return Ok(()) };
     let (tail, failed) = (session.id().tail(), failed.text());
     if !call.can_ask {
         let shows = command(format_args!("diff {tail}"));
         let message = format!("session {tail}: {failed}, so it may hold half of what was meant");
-        return Err(Problem::refused(message).remedy(format!("{shows} shows it; -y commits it")));
+        return Err(Error::refused(message).with_remedy(format!("{shows} shows it; -y commits it")));
     }
     call.confirm(&format!("Commit session {tail}, {failed}?"))
 }
 
-fn carry_out(call: &Call, what: &args::What, act: Act<'_>) -> Result<Ended, Problem> {
+fn carry_out(call: &Call, what: &args::What, act: Act<'_>) -> Result<Ended, Error> {
     let dry_run = what.dry_run;
     let (store, mut session) =
         if dry_run { to_look_at(call, &what.id, act.verb.into())? } else { call.locked(&what.id, act.verb.into())? };
@@ -390,14 +384,14 @@ fn carry_out(call: &Call, what: &args::What, act: Act<'_>) -> Result<Ended, Prob
 }
 
 /// The error if a session could not be told yet of what was committed of it.
-pub fn untold(error: &Error, of: &str, part: &str) -> Problem {
+pub fn untold(error: &Error, of: &str, part: &str) -> Error {
     let why = format!("session {part} is committed, and session {of} was not told yet of what left it: {error}");
-    Problem::new(Kind::LeftOut, why)
-        .remedy(format!("{} tells it, as does the next verb that changes something", command("recover")))
+    Error::new(Kind::LeftOut, why)
+        .with_remedy(format!("{} tells it, as does the next verb that changes something", command("recover")))
 }
 
 /// Says what became of the session that a part left, once the part is rolled back or redone.
-fn say_rest(call: &Call, part: &Session, rest: Rest) -> Result<(), Problem> {
+fn say_rest(call: &Call, part: &Session, rest: Rest) -> Result<(), Error> {
     let Some(of) = part.header.of.as_ref().map(Id::tail) else { return Ok(()) };
     let redo = command(format_args!("redo {}", part.id().tail()));
     match rest {
@@ -411,7 +405,7 @@ fn say_rest(call: &Call, part: &Session, rest: Rest) -> Result<(), Problem> {
 }
 
 /// Rolls back a commit that nobody confirmed.
-pub fn take_back(call: &Call, store: &Store, session: &mut Locked) -> Result<Report, Problem> {
+pub fn take_back(call: &Call, store: &Store, session: &mut Locked) -> Result<Report, Error> {
     session.acts_by(By { agent: "deadline".into(), session: None, turn: None });
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
         crate::rollback::rollback(session, (paths, None), OnConflict::Stop, aside)
@@ -423,7 +417,7 @@ pub fn take_back(call: &Call, store: &Store, session: &mut Locked) -> Result<Rep
 }
 
 /// Commits a session that a run has just filled, as its options and the settings say.
-pub fn commit_run(call: &Call, store: &Store, session: &mut Locked) -> Result<(Report, Ended), Problem> {
+pub fn commit_run(call: &Call, store: &Store, session: &mut Locked) -> Result<(Report, Ended), Error> {
     let ask = ask_commit(call, call.config.on_limit.value, false, false)?;
     let of_no_weight = |session: &Locked| minor(call, session);
     let minor = Minor::LeftOut(&of_no_weight);
@@ -451,13 +445,7 @@ pub struct Terms<'a> {
 }
 
 /// Commits the session of a part of another one.
-pub fn commit_part(
-    call: &Call,
-    store: &Store,
-    session: &mut Locked,
-    terms: &Terms<'_>,
-    effect: Effect,
-) -> Result<Report, Problem> {
+pub fn commit_part(call: &Call, store: &Store, session: &mut Locked, terms: &Terms<'_>, effect: Effect) -> Result<Report, Error> {
     let on_limit = if terms.verb == Verb::Commit { call.config.on_limit.value } else { config::OnLimit::Full };
     let ask = ask_commit(call, on_limit, terms.force, true)?;
     terms.takes_back.into_iter().for_each(|act| session.takes_back(act));
@@ -474,14 +462,14 @@ pub fn commit_restore(
     session: &mut Locked,
     of: &Restoring<'_>,
     force: bool,
-) -> Result<(Report, Ended), Problem> {
+) -> Result<(Report, Ended), Error> {
     let ask = ask_commit(call, config::OnLimit::Full, force, false)?;
     let act = Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask, within: None, merges: false };
     carry_out_of(call, store, session, &[], Effect::Apply, &act, Subject::Restore(of))
 }
 
 /// Reports what the commit of a restore's session would do. The session was filled for this alone.
-pub fn would_restore(call: &Call, store: &Store, session: &mut Locked, of: &Restoring<'_>) -> Result<(Report, Ended), Problem> {
+pub fn would_restore(call: &Call, store: &Store, session: &mut Locked, of: &Restoring<'_>) -> Result<(Report, Ended), Error> {
     let commit = ask_commit(call, config::OnLimit::Full, false, true)?;
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| commit(session, paths, aside).map(restore::unheld);
     let act = Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask, within: None, merges: false };
@@ -495,7 +483,7 @@ fn carry_out_in(
     paths: &[AbsPath],
     effect: Effect,
     act: &Act<'_>,
-) -> Result<(Report, Ended), Problem> {
+) -> Result<(Report, Ended), Error> {
     let id = session.id().clone();
     carry_out_of(call, store, session, paths, effect, act, Subject::Session(act.verb, &id))
 }
@@ -508,7 +496,7 @@ fn carry_out_of(
     effect: Effect,
     act: &Act<'_>,
     subject: Subject<'_>,
-) -> Result<(Report, Ended), Problem> {
+) -> Result<(Report, Ended), Error> {
     // Two operations of one store could undo each other.
     let _lock = if matches!(effect, Effect::Print) { None } else { Some(call.store_lock(store)?) };
     crate::fs::roots::open_many();
@@ -542,7 +530,7 @@ fn gone(session: &Session, conflicts: &[Conflict]) -> Option<AbsPath> {
 }
 
 /// Opens a session for a dry run. Takes its lock, so that nothing half done is reported, but recovers nothing.
-pub fn to_look_at<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Store, Locked), Problem> {
+pub fn to_look_at<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Store, Locked), Error> {
     let store = call.store_with(key)?;
     let id = which::find_to_look(call, store, key, want)?;
     // A recant at work holds the lock: its journal does not mean an interruption.
@@ -559,12 +547,10 @@ pub fn to_look_at<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Stor
 }
 
 /// An error with all the paths in its way, a line each.
-fn refused(subject: Subject<'_>, session: &Session, error: Error) -> Problem {
+fn refused(subject: Subject<'_>, session: &Session, error: Error) -> Error {
     let id = session.id();
     let mut missing = String::new();
-    let mut problem = Problem::from(&error);
-    let (what, rows) = error.rows();
-    let rows = against(rows);
+    let mut remedy = error.remedy().map(str::to_owned);
     if let Some(conflicts) = conflict::of(&error) {
         let forcible = conflicts.iter().all(|c| c.forcible);
         let gone = gone(session, conflicts);
@@ -579,40 +565,27 @@ fn refused(subject: Subject<'_>, session: &Session, error: Error) -> Problem {
                 None => format!("move it back; or {made}"),
             }
         };
-        let known = problem.remedy.take();
-        problem.remedy =
-            gone.map(again).or(known.map(|known| subject.or_merge(known))).or_else(|| Some(subject.remedy(forcible)));
+        let known = remedy.map(|known| subject.or_merge(known));
+        remedy = gone.map(again).or(known).or_else(|| Some(subject.remedy(forcible)));
     }
-    let done = subject.infinitive();
-    if let Some(Reason::LeftBehind { why }) = error.reason() {
-        let count = text::count(rows.len() as u64, "path");
-        problem.message = format!("cannot {done}: {why}; undone except for {count}");
-        problem.paths = rows.into();
-        return problem;
-    }
-    problem.message = match &rows[..] {
-        [] => {
-            let why = problem.message.strip_prefix(&*format!("session {id}: ")).unwrap_or(&problem.message);
-            format!("cannot {done}: {why}")
+    let rows = error.rows().len() as u64;
+    let why = match error.reason() {
+        Some(Reason::LeftBehind) => error.message().to_owned(),
+        _ if rows > 0 => format!("{} {}{missing}", text::grouped(rows), error.called()),
+        _ => {
+            let message = error.message();
+            format!("{}{missing}", message.strip_prefix(&*format!("session {id}: ")).unwrap_or(message))
         }
-        [one] => format!("cannot {done}: {}: {}{missing}", one.path, one.why),
-        many => format!("cannot {done}: {} {what}{missing}", text::grouped(many.len() as u64)),
     };
     // What the settings forbid is not left out, and a conflict is a person's to decide.
     if let Subject::Restore(restoring) = subject
-        && matches!(problem.kind, Kind::Refused)
+        && error.kind() == Kind::Refused
+        && !error.called().is_empty()
         && !matches!(error.reason(), Some(Reason::Denied))
     {
-        restoring.prevented_by.replace(rows.clone());
+        restoring.prevented_by.replace(error.against());
     }
-    if rows.len() > 1 {
-        problem.paths = rows.into();
-    }
-    problem
-}
-
-fn against(rows: &[(String, String)]) -> Vec<Against> {
-    rows.iter().map(|(path, why)| Against { path: path.clone(), why: why.clone() }).collect()
+    error.with_message(format!("cannot {}: {why}", subject.infinitive())).with_remedy_if(remedy)
 }
 
 /// Reports what was done, or would be.

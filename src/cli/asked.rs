@@ -3,18 +3,17 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 
-use super::problem::Problem;
 use super::{Call, Ended};
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::interrupt::{self, Asked, Input};
 
 /// Runs `act`, then `say` with its result. If a signal comes, `act` stops at its next check and undoes what it did. If it ends first,
 /// a note says that all is finished.
 pub fn finished<T>(
     call: &Call,
-    act: impl FnOnce() -> Result<T, Problem>,
-    say: impl FnOnce(T) -> Result<Ended, Problem>,
-) -> Result<Ended, Problem> {
+    act: impl FnOnce() -> Result<T, Error>,
+    say: impl FnOnce(T) -> Result<Ended, Error>,
+) -> Result<Ended, Error> {
     let noting = interrupt::note(Asked::Stops);
     let done = act();
     drop(noting);
@@ -27,7 +26,7 @@ pub fn finished<T>(
 }
 
 /// Standard input. Reading stops waiting once a signal comes.
-pub fn input() -> Result<Input, Problem> {
+pub fn input() -> Result<Input, Error> {
     let stdin = std::io::stdin().as_fd().try_clone_to_owned().at("read", "standard input")?;
     Ok(Input(File::from(stdin)))
 }

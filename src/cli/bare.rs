@@ -5,11 +5,10 @@ use serde::Serialize;
 
 use super::confirm::{self, Waiting};
 use super::list::shown;
-use super::problem::Problem;
 use super::scope::Scope;
 use super::{Call, Ended, Standing, agents, snapshot, text};
 use crate::diff::shown::{columns, cut_off, padded};
-use crate::error::command;
+use crate::error::{Error, command};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Checkpoint, Counts, Header, Status};
 use crate::session::id::Id;
@@ -74,7 +73,7 @@ const MOST: [(&str, usize); 4] = [("running", 2), ("pending", 5), ("rolled_back"
 const MOST_URGENT: usize = 2;
 const WIDTH: usize = 80;
 
-pub fn here(call: &Call) -> Result<Ended, Problem> {
+pub fn here(call: &Call) -> Result<Ended, Error> {
     let here = Scope::of(call)?;
     let Some(store) = call.store()? else { return say(call, &here, &[], &Interrupted::default(), &[], 0, true) };
     let (headers, broken) = store.headers()?;
@@ -100,7 +99,7 @@ pub fn here(call: &Call) -> Result<Ended, Problem> {
 }
 
 /// The row of a session; `None` if nothing is left to do with it.
-fn row(call: &Call, store: &Store, header: &Header, interrupted: &[Id]) -> Result<Option<Row>, Problem> {
+fn row(call: &Call, store: &Store, header: &Header, interrupted: &[Id]) -> Result<Option<Row>, Error> {
     let tail = header.id.tail();
     let Standing { word: status, failed, .. } = Standing::of(store, header, interrupted)?;
     // Nothing brings back what was there.
@@ -141,7 +140,7 @@ fn say(
     unconfirmed: &[Waiting],
     elsewhere: usize,
     fresh: bool,
-) -> Result<Ended, Problem> {
+) -> Result<Ended, Error> {
     if call.out.is_text() {
         if fresh {
             begin(call)

@@ -1,18 +1,17 @@
 //! Sessions that a verb begins for itself and fills at once. One that comes to nothing is removed, and nobody sees it.
 
 use super::Call;
-use super::problem::Problem;
-use crate::error::recant;
+use crate::error::{Error, recant};
 use crate::session::opened::Locked;
 use crate::session::store::Store;
 
 /// Fills a session that was just begun. If `fill` fails, the session is removed.
-pub fn filled<E: Into<Problem>>(
+pub fn filled<E: Into<Error>>(
     call: &Call,
     store: &Store,
     mut session: Locked,
     fill: impl FnOnce(&mut Locked) -> Result<(), E>,
-) -> Result<Locked, Problem> {
+) -> Result<Locked, Error> {
     call.clear_away(store);
     match fill(&mut session) {
         Ok(()) => Ok(session),

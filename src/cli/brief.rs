@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::Call;
 use super::by;
-use super::problem::Problem;
+use crate::error::Error;
 use crate::fs::dir::Time;
 use crate::tree::hash::Hash;
 use crate::tree::{json, time};
@@ -77,8 +77,8 @@ pub fn print<'i, R: Serialize>(
     after: Option<&str>,
     head: &impl Serialize,
     place: impl Fn(usize) -> Place<'i>,
-    mut row: impl FnMut(usize) -> Result<R, Problem>,
-) -> Result<(), Problem> {
+    mut row: impl FnMut(usize) -> Result<R, Error>,
+) -> Result<(), Error> {
     let tag = short(&list.of.join(&0), 6);
     let first = after.map_or(Ok(0), |after| first(after, &tag, list.count, &place))?;
     let cursor = |rows: usize| {
@@ -108,10 +108,10 @@ pub fn print<'i, R: Serialize>(
 }
 
 /// The index of the item after the cursor.
-fn first<'i>(after: &str, tag: &str, count: usize, place: &impl Fn(usize) -> Place<'i>) -> Result<usize, Problem> {
+fn first<'i>(after: &str, tag: &str, count: usize, place: &impl Fn(usize) -> Place<'i>) -> Result<usize, Error> {
     let Some((_, at)) = after.split_once('.').filter(|(list, _)| *list == tag) else {
-        let problem = Problem::refused(format!("--after {after:?} is no place in this list"));
-        return Err(problem.remedy("call as for the page that had it as 'next', with the session's id for 'last'"));
+        let problem = Error::refused(format!("--after {after:?} is no place in this list"));
+        return Err(problem.with_remedy("call as for the page that had it as 'next', with the session's id for 'last'"));
     };
     let number = at.parse().ok();
     let is_behind = |i: &usize| match place(*i) {
@@ -124,8 +124,8 @@ fn first<'i>(after: &str, tag: &str, count: usize, place: &impl Fn(usize) -> Pla
         None if count == 0 || number.is_some() && matches!(place(0), Place::Number(_)) => Ok(count),
         None if place(count - 1).text() == at => Ok(count),
         None => {
-            let problem = Problem::refused(format!("the list has changed: what stood at --after {after} is gone"));
-            Err(problem.remedy("begin again, without --after"))
+            let problem = Error::refused(format!("the list has changed: what stood at --after {after} is gone"));
+            Err(problem.with_remedy("begin again, without --after"))
         }
     }
 }

@@ -9,7 +9,6 @@ use serde::Serialize;
 use super::bar::Bar;
 use super::list::Damaged;
 use super::out::Each;
-use super::problem::Problem;
 use super::text::{self, Flexible, Side};
 use super::{Call, Ended, args, at_work, is_held};
 use crate::checkpoint::manifest::{Kept, Reading};
@@ -17,7 +16,7 @@ use crate::checkpoint::verify::{Verdict, verify};
 use crate::diff::shown::cut;
 use crate::engine::Progress;
 use crate::engine::ready::refuse_interrupted;
-use crate::error::{Kind, command};
+use crate::error::{Error, Kind, command};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Sort};
@@ -63,7 +62,7 @@ struct List<'a> {
 }
 
 /// Lists the checkpoints, the newest first. Reads headers only.
-pub fn list(call: &Call) -> Result<Ended, Problem> {
+pub fn list(call: &Call) -> Result<Ended, Error> {
     let (mut headers, broken) = match call.store()? {
         Some(store) => store.headers()?,
         None => Default::default(),
@@ -135,16 +134,16 @@ struct Originals<'f> {
     manifest: Reading,
     changes: ReadingChanges,
     change: Option<Change>,
-    failed: &'f Cell<Option<Problem>>,
+    failed: &'f Cell<Option<Error>>,
 }
 
 impl<'f> Originals<'f> {
-    fn of(session: &Session, failed: &'f Cell<Option<Problem>>) -> Result<Self, Problem> {
+    fn of(session: &Session, failed: &'f Cell<Option<Error>>) -> Result<Self, Error> {
         let mut changes = session.read_changes()?;
         Ok(Self { manifest: Reading::of(session)?, change: changes.next()?, changes, failed })
     }
 
-    fn row(&mut self) -> Result<Option<OriginalRow>, Problem> {
+    fn row(&mut self) -> Result<Option<OriginalRow>, Error> {
         let Some(original) = self.manifest.next()? else { return Ok(None) };
         while self.change.as_ref().is_some_and(|change| change.path < original.path) {
             self.change = self.changes.next()?;
@@ -169,12 +168,12 @@ impl Iterator for Originals<'_> {
     }
 }
 
-pub fn show(call: &Call, args: &args::CheckpointShow) -> Result<Ended, Problem> {
+pub fn show(call: &Call, args: &args::CheckpointShow) -> Result<Ended, Error> {
     let (store, session) = call.session(args.id.as_deref())?;
     call.believed(store, &session, show_of(call, &session))
 }
 
-fn show_of(call: &Call, session: &Session) -> Result<Ended, Problem> {
+fn show_of(call: &Call, session: &Session) -> Result<Ended, Error> {
     let header = &session.header;
     let failed = Cell::new(None);
     let originals = Originals::of(session, &failed)?;
@@ -260,7 +259,7 @@ struct FaultRow {
 }
 
 /// Reads every original of one checkpoint, or of all.
-pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Problem> {
+pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Error> {
     let mut rows = Vec::new();
     let (mut damaged, mut halted) = (false, None);
     let bar = Bar::of(&call.out);
@@ -276,12 +275,12 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Proble
             match verified(store, &header.id, &seen) {
                 Ok(verdict) => rows.push(row(&header.id, verdict)),
                 Err(problem) => {
-                    match problem.kind {
-                        Kind::Stuck | Kind::Busy => halted = halted.max(Some(problem.kind)),
+                    match problem.kind() {
+                        Kind::Stuck | Kind::Busy => halted = halted.max(Some(problem.kind())),
                         _ => damaged = true,
                     }
                     let named = format!("session {}: ", header.id);
-                    let why = problem.message.strip_prefix(&named).unwrap_or(&problem.message);
+                    let why = problem.message().strip_prefix(&named).unwrap_or(problem.message());
                     call.out.warn(format_args!("{named}{why}"));
                 }
             }
@@ -320,17 +319,17 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Proble
 
 /// Verifies one session. Faults count only if nobody worked in it meanwhile; else it waits until that ends, as long as for a lock, and
 /// verifies again. What an interrupted operation left half done is no damage.
-fn verified(store: &Store, id: &Id, seen: &dyn Fn(usize, usize)) -> Result<Verdict, Problem> {
+fn verified(store: &Store, id: &Id, seen: &dyn Fn(usize, usize)) -> Result<Verdict, Error> {
     let start = Instant::now();
     loop {
         let session = store.session(id)?;
         let found = verify(&session, seen);
         if found.as_ref().is_ok_and(|verdict| verdict.faults.is_empty()) {
-            return Ok(found?);
+            return found;
         }
         if !store.is_at_work(&session) {
             refuse_interrupted(store, id)?;
-            return Ok(found?);
+            return found;
         }
         while is_held(&session) {
             if start.elapsed() > Duration::from_secs(10) {

@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 
 use super::place;
-use super::problem::Problem;
 use crate::config::edits;
-use crate::error::recant;
+use crate::error::{Error, recant};
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::id::Id;
 
 /// The indexes of the changes at and under `paths`, of all changes if `paths` is empty. In path order, each once.
-pub fn chosen(id: &Id, changes: &Changes, paths: &[PathBuf]) -> Result<Vec<usize>, Problem> {
+pub fn chosen(id: &Id, changes: &Changes, paths: &[PathBuf]) -> Result<Vec<usize>, Error> {
     if paths.is_empty() {
         return Ok((0..changes.list.len()).collect());
     }
@@ -30,7 +29,7 @@ pub fn chosen(id: &Id, changes: &Changes, paths: &[PathBuf]) -> Result<Vec<usize
 }
 
 /// The error for a path that is not in the session. It names the paths most like it.
-pub fn not_in_session(id: &Id, changes: &Changes, path: &AbsPath) -> Problem {
+pub fn not_in_session(id: &Id, changes: &Changes, path: &AbsPath) -> Error {
     let asked = path.to_string();
     // In a long list the first few thousand do: nobody typed one of so many by mistake.
     let mut near: Vec<(usize, String)> =
@@ -38,7 +37,7 @@ pub fn not_in_session(id: &Id, changes: &Changes, path: &AbsPath) -> Problem {
     near.sort();
     let near: Vec<String> = near.into_iter().take(3).map(|(_, path)| path).collect();
     let nearest = if near.is_empty() { String::new() } else { format!("; the nearest: {}", near.join(", ")) };
-    Problem::refused(format!("{path}: not in the session{nearest}")).path(path).remedy(format!(
+    Error::refused(format!("{path}: not in the session{nearest}")).with_path(path).with_remedy(format!(
         "{recant} show {} lists what is in it",
         id.tail(),
         recant = recant()

@@ -1,16 +1,15 @@
 //! Collects the changes of a run whose recant was killed into its session, when that is next named.
 
-use super::problem::Problem;
 use super::{Call, text};
 use crate::capture::hold::collect_ended as collect_into;
-use crate::error::{Kind, command};
+use crate::error::{Error, Kind, command};
 use crate::session::error::not_now;
 use crate::session::id::Id;
 use crate::session::opened::Locked;
 use crate::session::store::Store;
 
 /// Collects the run of a session whose recant was killed, if nothing holds it any more, and says so.
-pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Problem> {
+pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Error> {
     let mut locked = store.lock_session(&call.fs, id).map_err(|error| match error {
         error if error.kind() == Kind::Busy => {
             let why = "a run of it is under way; what it changes is known when it has ended";
@@ -25,7 +24,7 @@ pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Problem>
 }
 
 /// Collects the run of a session whose lock is held, and says so.
-pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Problem> {
+pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Error> {
     let collected = take_in(call, store, locked)?;
     if collected.is_lost {
         call.out.warn(&collected.said);
@@ -47,7 +46,7 @@ pub struct Collected {
 }
 
 /// Collects the run of a session whose lock is held, and says nothing.
-fn take_in(call: &Call, store: &Store, locked: &mut Locked) -> Result<Collected, Problem> {
+fn take_in(call: &Call, store: &Store, locked: &mut Locked) -> Result<Collected, Error> {
     // A power cut took the note of a command that went on in the session: nothing tells any more where that wrote.
     let is_dropped = locked.is_going_on()? && locked.going_on()?.is_none();
     let changes = collect_into(&call.fs, store, locked)?;
@@ -77,10 +76,10 @@ fn take_in(call: &Call, store: &Store, locked: &mut Locked) -> Result<Collected,
 }
 
 /// The session of a run that was cut off, and what became of that.
-pub type TakenIn = (Id, Result<Collected, Problem>);
+pub type TakenIn = (Id, Result<Collected, Error>);
 
 /// Collects all runs whose recant was killed, without a word.
-pub fn take_in_all(call: &Call, store: &Store) -> Result<Vec<TakenIn>, Problem> {
+pub fn take_in_all(call: &Call, store: &Store) -> Result<Vec<TakenIn>, Error> {
     let (headers, _) = store.headers()?;
     let cut_off = headers.iter().filter(|header| header.uncollected && header.discarded.is_none());
     Ok(cut_off.filter_map(|header| take_in_one(call, store, &header.id)).collect())
@@ -93,14 +92,14 @@ pub fn take_in_one(call: &Call, store: &Store, id: &Id) -> Option<TakenIn> {
         Ok(_) => return None,
         // It is under way.
         Err(error) if error.kind() == Kind::Busy => return None,
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     };
     Some((id.clone(), collected))
 }
 
 /// Refuses to commit what this very commit has collected: nobody has seen it, and a command that was cut off may have done half its work.
 /// A restart that cut it off is asked about by itself.
-pub fn refuse_unseen(call: &Call, session: &Locked) -> Result<(), Problem> {
+pub fn refuse_unseen(call: &Call, session: &Locked) -> Result<(), Error> {
     let (id, counts) = (session.id(), session.header.counts);
     let is_new = call.collected.borrow().as_ref().is_some_and(|all| all.iter().any(|collected| collected.id == *id));
     if !is_new || session.header.unsynced || counts.changes == 0 {
@@ -108,5 +107,5 @@ pub fn refuse_unseen(call: &Call, session: &Locked) -> Result<(), Problem> {
     }
     let why = "its run was cut off, and may have done half of its work";
     let [diff, commit] = ["diff", "commit"].map(|verb| command(format_args!("{verb} {}", id.tail())));
-    Err(Problem::from(not_now(id, why)).remedy(format!("{diff} shows it; {commit} commits it")))
+    Err(not_now(id, why).with_remedy(format!("{diff} shows it; {commit} commits it")))
 }

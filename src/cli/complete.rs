@@ -15,13 +15,12 @@ use clap_complete::{CompleteEnv, Shell};
 
 use super::args::{self, Cli};
 use super::place::{self, Place};
-use super::problem::Problem;
 use super::scope::Scope;
 use super::which::{self, Want};
 use super::{Call, Ended, snapshot, steps, text};
 use crate::agent::turns::Turns;
 use crate::config::From as Origin;
-use crate::error::shell_word;
+use crate::error::{Error, shell_word};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
@@ -37,7 +36,7 @@ const MOST: usize = 200;
 const CHANGES: usize = 20_000;
 
 /// Prints what makes a shell ask recant.
-pub fn completions(call: &Call, args: &args::Completions) -> Result<Ended, Problem> {
+pub fn completions(call: &Call, args: &args::Completions) -> Result<Ended, Error> {
     let mut script = Vec::new();
     if let Some(shell) = Shells::builtins().completer(&args.shell.to_string()) {
         shell.write_registration(VARIABLE, "recant", "recant", "recant", &mut script).context("cannot print the completions")?;

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::problem::Problem;
 use super::{Call, Ended, text};
 use crate::config::{From, OfAgent, Remote, Set};
 use crate::diff::shown::{columns, padded};
+use crate::error::Error;
 
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -30,7 +30,7 @@ struct Row {
     source: String,
 }
 
-pub fn config(call: &Call) -> Result<Ended, Problem> {
+pub fn config(call: &Call) -> Result<Ended, Error> {
     let config = &call.config;
     let path = call.place.resolve();
     let store = path.as_ref().map(ToString::to_string).unwrap_or_else(|_| "none: no home directory is known".into());

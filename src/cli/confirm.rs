@@ -11,11 +11,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::problem::Problem;
 use super::which::Want;
 use super::{Call, Ended, args, text};
 use crate::engine::report::Report;
-use crate::error::{Kind, command};
+use crate::error::{Error, Kind, command};
 use crate::fs::dir::Time;
 use crate::session::deadline::Deadline;
 use crate::session::header::Header;
@@ -30,7 +29,7 @@ const DIRECTORY: &[u8] = b"unconfirmed";
 const LATE: &str = "not confirmed";
 
 /// Rolls all of a session back.
-type Rollback = fn(&Call, &Store, &mut Locked) -> Result<Report, Problem>;
+type Rollback = fn(&Call, &Store, &mut Locked) -> Result<Report, Error>;
 
 /// A commit that waits, for `status` and for the report of that commit.
 #[derive(Debug, Clone, Serialize)]
@@ -67,12 +66,12 @@ impl Waiting {
 }
 
 /// The commits that wait to be confirmed. Costs one look if none ever did.
-pub fn waiting(store: &Store) -> Result<Vec<Waiting>, Problem> {
+pub fn waiting(store: &Store) -> Result<Vec<Waiting>, Error> {
     let headers = marked(store)?.into_iter().filter_map(|id| Some(store.session(&id).ok()?.header));
     Ok(headers.filter_map(|header| Waiting::of(&header)).collect())
 }
 
-fn marked(store: &Store) -> Result<Vec<Id>, Problem> {
+fn marked(store: &Store) -> Result<Vec<Id>, Error> {
     let dir = match store.dir.open_below(DIRECTORY) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         dir => dir?,
@@ -81,7 +80,7 @@ fn marked(store: &Store) -> Result<Vec<Id>, Problem> {
 }
 
 /// Makes the commit that is about to begin one that waits. False, with a warning, if all of it is on the tree already.
-pub fn arm(call: &Call, store: &Store, session: &mut Locked, seconds: i64) -> Result<bool, Problem> {
+pub fn arm(call: &Call, store: &Store, session: &mut Locked, seconds: i64) -> Result<bool, Error> {
     let id = session.id().clone();
     if session.header.is_all_in() {
         call.out.warn(format_args!("session {id} is committed already: there is nothing to confirm"));
@@ -90,7 +89,7 @@ pub fn arm(call: &Call, store: &Store, session: &mut Locked, seconds: i64) -> Re
     if session.header.counts.inside > 0 {
         let message = format!("cannot commit {id} with --confirm-within: a part of it is committed already");
         return Err(
-            Problem::refused(message).remedy(format!("{}, then commit all of it", command(format_args!("rollback {id}"))))
+            Error::refused(message).with_remedy(format!("{}, then commit all of it", command(format_args!("rollback {id}"))))
         );
     }
     let at = store.dir.at(DIRECTORY);
@@ -127,7 +126,7 @@ pub fn say(call: &Call, waiting: &Waiting) {
 }
 
 /// Refuses what would take away the deadline, or the checkpoint that it needs.
-pub fn refuse(header: &Header, act: &str) -> Result<(), Problem> {
+pub fn refuse(header: &Header, act: &str) -> Result<(), Error> {
     let Some(waiting) = Waiting::of(header) else { return Ok(()) };
     let (id, until) = (&header.id, waiting.until());
     let remedy = format!(
@@ -135,11 +134,11 @@ pub fn refuse(header: &Header, act: &str) -> Result<(), Problem> {
         command(format_args!("confirm {id}")),
         command(format_args!("rollback {id}"))
     );
-    Err(Problem::refused(format!("cannot {act} {id}: it waits to be confirmed until {until}")).remedy(remedy))
+    Err(Error::refused(format!("cannot {act} {id}: it waits to be confirmed until {until}")).with_remedy(remedy))
 }
 
 /// Rolls back all commits that were not confirmed in time, before a verb that changes something.
-pub fn take_back_overdue(call: &Call, rollback: Rollback) -> Result<(), Problem> {
+pub fn take_back_overdue(call: &Call, rollback: Rollback) -> Result<(), Error> {
     let Some(store) = call.store()? else { return Ok(()) };
     for id in marked(store)? {
         let session = match store.session(&id) {
@@ -158,7 +157,7 @@ pub fn take_back_overdue(call: &Call, rollback: Rollback) -> Result<(), Problem>
             // The verb itself is about something else, and goes on.
             Some(true) => {
                 if let Err(problem) = take_back(call, store, &id, rollback) {
-                    call.out.warn(format_args!("session {id} was not confirmed in time, and stays: {}", problem.message));
+                    call.out.warn(format_args!("session {id} was not confirmed in time, and stays: {}", problem.message()));
                 }
             }
         }
@@ -181,7 +180,7 @@ fn remove_mark(call: &Call, store: &Store, id: &Id) {
 }
 
 /// Rolls a commit back, if its time is over. False if another recant works in the session.
-fn take_back(call: &Call, store: &Store, id: &Id, rollback: Rollback) -> Result<bool, Problem> {
+fn take_back(call: &Call, store: &Store, id: &Id, rollback: Rollback) -> Result<bool, Error> {
     let mut session = match store.lock_session(&call.fs, id) {
         Err(error) if error.kind() == Kind::Busy => return Ok(false),
         session => session?,
@@ -199,11 +198,11 @@ fn take_back(call: &Call, store: &Store, id: &Id, rollback: Rollback) -> Result<
             note(call, store, &session.header, LATE, count);
             report.left.iter().map(|(path, why)| format!("{path}: {why}")).collect()
         }
-        Err(problem) if problem.kind == Kind::Busy => return Ok(false),
+        Err(problem) if problem.kind() == Kind::Busy => return Ok(false),
         Err(problem) => {
-            call.out.warn(format_args!("session {id} was not confirmed by {by}, and stays: {}", problem.message));
-            let paths: Vec<String> = problem.paths.iter().map(|against| format!("{}: {}", against.path, against.why)).collect();
-            if paths.is_empty() { vec![problem.message] } else { paths }
+            call.out.warn(format_args!("session {id} was not confirmed by {by}, and stays: {}", problem.message()));
+            let paths: Vec<String> = problem.rows().iter().map(ToString::to_string).collect();
+            if paths.is_empty() { vec![problem.message().to_owned()] } else { paths }
         }
     };
     // Nobody may read what this process prints.
@@ -225,7 +224,7 @@ fn note(call: &Call, store: &Store, header: &Header, result: &str, paths: usize)
 }
 
 /// Lets a commit stay, or watches over one.
-pub fn confirm(call: &Call, args: &args::Confirm, rollback: Rollback) -> Result<Ended, Problem> {
+pub fn confirm(call: &Call, args: &args::Confirm, rollback: Rollback) -> Result<Ended, Error> {
     if args.watch {
         return watch(call, &args.id, rollback);
     }
@@ -246,19 +245,19 @@ pub fn confirm(call: &Call, args: &args::Confirm, rollback: Rollback) -> Result<
     Ok(Ended::Done)
 }
 
-fn nothing_waits(store: &Store, id: &Id) -> Result<Problem, Problem> {
+fn nothing_waits(store: &Store, id: &Id) -> Result<Error, Error> {
     let entries = log::read(store)?.entries;
     let last = entries.iter().rev().find(|entry| entry.session == *id && entry.verb == "confirm");
     let Some(late) = last.filter(|entry| entry.result == LATE) else {
-        return Ok(Problem::refused(format!("session {id} waits for no confirmation")));
+        return Ok(Error::refused(format!("session {id} waits for no confirmation")));
     };
     let message = format!("session {id} was not confirmed in time, and was rolled back at {}", text::time(late.time, true));
-    Ok(Problem::refused(message).remedy(format!("{} commits it again", command(format_args!("redo {id}")))))
+    Ok(Error::refused(message).with_remedy(format!("{} commits it again", command(format_args!("redo {id}")))))
 }
 
 /// Waits until a commit is confirmed, or rolls it back at the deadline.
-fn watch(call: &Call, key: &str, rollback: Rollback) -> Result<Ended, Problem> {
-    let Some(id) = Id::parse(key) else { return Err(Problem::refused(format!("{key:?} is no session's id"))) };
+fn watch(call: &Call, key: &str, rollback: Rollback) -> Result<Ended, Error> {
+    let Some(id) = Id::parse(key) else { return Err(Error::refused(format!("{key:?} is no session's id"))) };
     // The terminal of the commit may close.
     let _refused_to_a_leader = rustix::process::setsid();
     call.out.line("watching");

@@ -9,12 +9,11 @@ use std::path::PathBuf;
 use super::args;
 use super::list::shown;
 use super::made::Made;
-use super::problem::Problem;
 use super::snapshot_collect::{Collected, Ran, Watched, collect, end};
 use super::{Call, text};
 use crate::capture::hold::start_of;
 use crate::diff::shown::cut_off;
-use crate::error::{Kind, command};
+use crate::error::{Error, Kind, command};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -40,7 +39,7 @@ enum Outcome {
     Unchanged,
     /// Somebody asked for it. The text says how to get back what was there before.
     GivenUp(String),
-    Failed(Problem),
+    Failed(Error),
 }
 
 impl CutRun {
@@ -60,8 +59,8 @@ impl CutRun {
             Outcome::Unchanged => format!("{what} was cut off; nothing there has changed since it began"),
             Outcome::GivenUp(way) => format!("{what} is given up: what it has changed stays, in no session{way}"),
             Outcome::Failed(problem) => {
-                let remedy = problem.remedy.as_ref().map_or(String::new(), |remedy| format!("\n{remedy}"));
-                format!("{what} was cut off; no session can be made of what it changed: {}{remedy}", problem.message)
+                let remedy = problem.remedy().map_or(String::new(), |remedy| format!("\n{remedy}"));
+                format!("{what} was cut off; no session can be made of what it changed: {}{remedy}", problem.message())
             }
         }
     }
@@ -82,28 +81,28 @@ impl CutRun {
     }
 
     /// The error, if it failed.
-    pub fn problem(&self) -> Option<&Problem> {
+    pub fn problem(&self) -> Option<&Error> {
         if let Outcome::Failed(problem) = &self.outcome { Some(problem) } else { None }
     }
 
     /// The kind of what was not done, if anything.
     pub fn kind(&self) -> Option<Kind> {
         let left = (!self.left().is_empty()).then_some(Kind::LeftOut);
-        self.problem().map(|problem| problem.kind).or(left)
+        self.problem().map(|problem| problem.kind()).or(left)
     }
 }
 
 /// The store, if a `run --in` ever used it. Costs one look if none did.
-fn store_with_runs(call: &Call) -> Result<Option<Store>, Problem> {
+fn store_with_runs(call: &Call) -> Result<Option<Store>, Error> {
     let path = call.store_path()?;
     if !path.as_path().join("running").exists() {
         return Ok(None);
     }
-    Ok(Store::open(&path)?)
+    Store::open(&path)
 }
 
 /// Recovers the runs before a verb that changes something, so that its changes do not count as theirs.
-pub fn recover_before(call: &Call) -> Result<(), Problem> {
+pub fn recover_before(call: &Call) -> Result<(), Error> {
     let Some(store) = &store_with_runs(call)? else { return Ok(()) };
     if running::cut_off(store)?.is_empty() {
         return Ok(());
@@ -115,7 +114,7 @@ pub fn recover_before(call: &Call) -> Result<(), Problem> {
 }
 
 /// Reports the runs before a verb that only reads.
-pub fn say_all(call: &Call) -> Result<(), Problem> {
+pub fn say_all(call: &Call) -> Result<(), Error> {
     let Some(store) = &store_with_runs(call)? else { return Ok(()) };
     for id in running::cut_off(store)? {
         if let Some(would) = would(store, &id) {
@@ -126,25 +125,25 @@ pub fn say_all(call: &Call) -> Result<(), Problem> {
 }
 
 /// Makes the sessions of all runs that were cut off.
-pub fn recover_all(call: &Call, store: &Store) -> Result<Vec<CutRun>, Problem> {
+pub fn recover_all(call: &Call, store: &Store) -> Result<Vec<CutRun>, Error> {
     Ok(running::cut_off(store)?.iter().filter_map(|id| recover(call, store, id, false)).collect())
 }
 
 /// The `run --in` that a word means, by its session's id or the end of it.
-pub fn find(store: &Store, key: &str) -> Result<Option<Id>, Problem> {
+pub fn find(store: &Store, key: &str) -> Result<Option<Id>, Error> {
     Ok(store.running()?.into_iter().find(|id| id.as_str() == key || id.tail() == key))
 }
 
 /// Makes the session of one run, or gives it up.
-pub fn recover_one(call: &Call, store: &Store, id: &Id, args: &args::Recover) -> Result<Option<CutRun>, Problem> {
+pub fn recover_one(call: &Call, store: &Store, id: &Id, args: &args::Recover) -> Result<Option<CutRun>, Error> {
     if !running::is_cut_off(store, id)? {
-        let problem = Problem::new(Kind::Busy, format!("the run of session {id} is under way"));
-        return Err(Problem { state: Some("nothing was changed; its session is made when it ends".into()), ..problem });
+        let problem = Error::new(Kind::Busy, format!("the run of session {id} is under way"));
+        return Err(problem.with_state("nothing was changed; its session is made when it ends"));
     }
     if args.undo || args.give_up_unmounted {
-        let problem = Problem::new(Kind::Usage, format!("{} was cut off: there is nothing to decide", what(store, id)));
+        let problem = Error::usage(format!("{} was cut off: there is nothing to decide", what(store, id)));
         let (recover, rollback) = (command(format_args!("recover {id}")), command(format_args!("rollback {id}")));
-        return Err(problem.remedy(format!("{recover} makes the session of what it changed, {rollback} takes that back")));
+        return Err(problem.with_remedy(format!("{recover} makes the session of what it changed, {rollback} takes that back")));
     }
     Ok(recover(call, store, id, args.finish))
 }
@@ -180,7 +179,7 @@ fn recover(call: &Call, store: &Store, id: &Id, give_up: bool) -> Option<CutRun>
         Ok(Standing::CutOff(held)) if give_up => Ok(given_up(call, store, held)),
         Ok(Standing::CutOff(held)) => made(call, store, held),
         Ok(Standing::Alive | Standing::Over) => return None,
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     };
     drop(noting);
     let outcome = outcome.unwrap_or_else(|problem| Outcome::Failed(with_way_out(problem, id)));
@@ -188,16 +187,16 @@ fn recover(call: &Call, store: &Store, id: &Id, give_up: bool) -> Option<CutRun>
 }
 
 /// Adds what can be done if the session cannot be made.
-fn with_way_out(problem: Problem, id: &Id) -> Problem {
+fn with_way_out(problem: Error, id: &Id) -> Error {
     let [again, end] = ["", " --finish"].map(|how| command(format_args!("recover {id}{how}")));
     let ends = format!("{end} ends it without a session");
     // The remedy for a damaged snapshot would drop the one that is needed here.
-    let own = problem.remedy.as_ref().filter(|_| problem.kind != Kind::Damaged);
+    let own = problem.remedy().filter(|_| problem.kind() != Kind::Damaged);
     let own = own.map(|own| format!("{own}; ")).unwrap_or_default();
-    problem.remedy(format!("{own}{again} tries again, {ends}"))
+    problem.with_remedy(format!("{own}{again} tries again, {ends}"))
 }
 
-fn made(call: &Call, store: &Store, held: Held) -> Result<Outcome, Problem> {
+fn made(call: &Call, store: &Store, held: Held) -> Result<Outcome, Error> {
     if held.is_sealed(store)? {
         end(call, store, held);
         return Ok(Outcome::WasMade);
@@ -206,7 +205,7 @@ fn made(call: &Call, store: &Store, held: Held) -> Result<Outcome, Problem> {
     take_away_made(call, &record);
     let watched = record.directories.iter().map(|of| watched(store, of)).collect::<Result<Vec<_>, _>>()?;
     // The session belongs to the project that the run was begun in, and to the agent that began it.
-    let mut own = Store::open(&store.path)?.ok_or_else(|| Problem::refused(format!("{}: the store is gone", store.path)))?;
+    let mut own = Store::open(&store.path)?.ok_or_else(|| Error::refused(format!("{}: the store is gone", store.path)))?;
     (own.begins_in, own.by) = (record.cwd.clone(), record.by.clone());
     let (argv, name) = (record.words(), record.name.as_deref());
     let Collected { session, left } = collect(call, &own, &watched, Ran { held, argv: &argv, name, named: &HashSet::new() })?;
@@ -230,15 +229,15 @@ fn take_away_made(call: &Call, record: &Record) {
 }
 
 /// A directory of a run, with its snapshot from before.
-fn watched(store: &Store, of: &Directory) -> Result<Watched, Problem> {
+fn watched(store: &Store, of: &Directory) -> Result<Watched, Error> {
     let Directory { directory, before, taken, mount, elsewhere } = of;
     if !of.is_mounted()? {
-        let problem = Problem::new(Kind::Stuck, format!("{directory}: nothing is mounted at {mount}, as was when it began"));
-        return Err(problem.path(directory).remedy("mount it"));
+        let problem = Error::new(Kind::Stuck, format!("{directory}: nothing is mounted at {mount}, as was when it began"));
+        return Err(problem.with_path(directory).with_remedy("mount it"));
     }
     let gone = || {
         let why = format!("{directory}: its snapshot {before}, which was taken before the command, is gone");
-        Problem::new(Kind::Stuck, why).path(directory)
+        Error::new(Kind::Stuck, why).with_path(directory)
     };
     let series = Series::open(store, directory)?.filter(|series| series.is_there(*before).is_ok_and(|there| there));
     let series = series.ok_or_else(gone)?;

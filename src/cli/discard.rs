@@ -7,7 +7,6 @@ use super::confirm;
 use super::discard_paths;
 use super::guard;
 use super::list::heads;
-use super::problem::Problem;
 use super::scope::Scope;
 use super::which::{self, Want};
 use super::{Call, Ended, parts, text};
@@ -83,7 +82,7 @@ struct Skipped {
 }
 
 /// Discards sessions, or paths of one.
-pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
+pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Error> {
     let Some(key) = args.id.as_ref().filter(|_| !args.all) else { return all_pending(call) };
     if let Some(ended) = parts::discard::asked(call, key, args)? {
         return Ok(ended);
@@ -97,7 +96,7 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
 }
 
 /// Discards the sessions that are named. All are found, locked and checked before the first one is discarded.
-fn named(call: &Call, keys: &[String], args: &args::Discard) -> Result<Ended, Problem> {
+fn named(call: &Call, keys: &[String], args: &args::Discard) -> Result<Ended, Error> {
     let (end, dry_run) = (if args.now { End::Now } else { End::Aside }, args.dry_run);
     let mut sessions: Vec<Locked> = Vec::new();
     let mut done = Done { dry_run, ..Done::default() };
@@ -135,7 +134,7 @@ fn named(call: &Call, keys: &[String], args: &args::Discard) -> Result<Ended, Pr
 }
 
 /// Locks a session to discard it as it lies: nothing of a run that was cut off is collected for that.
-fn locked(call: &Call, store: &Store, id: &Id) -> Result<Locked, Problem> {
+fn locked(call: &Call, store: &Store, id: &Id) -> Result<Locked, Error> {
     let session = ready::lock(&call.fs, store, id, |_| Ok(()), || call.prepare_to_change(store))?;
     confirm::refuse(&session.header, "discard")?;
     guard::refuse_a_persons(call, &session)?;
@@ -143,7 +142,7 @@ fn locked(call: &Call, store: &Store, id: &Id) -> Result<Locked, Problem> {
 }
 
 /// Discards a session again whose discard was undone, as the act that takes that back.
-pub fn again(call: &Call, store: &Store, id: &Id, takes_back: TakesBack, dry_run: bool) -> Result<Ended, Problem> {
+pub fn again(call: &Call, store: &Store, id: &Id, takes_back: TakesBack, dry_run: bool) -> Result<Ended, Error> {
     let mut session = locked(call, store, id)?;
     session.takes_back(takes_back);
     let mut done = Done { dry_run, ..Done::default() };
@@ -160,7 +159,7 @@ const CHANGED: &str = "another recant has changed it meanwhile: look again";
 const HELD: &str = "another recant holds it";
 
 /// Asks once about all that is freed; not if none of them holds anything, nor has a step.
-fn ask(call: &Call, sessions: &[Locked]) -> Result<(), Problem> {
+fn ask(call: &Call, sessions: &[Locked]) -> Result<(), Error> {
     let held: u64 = sessions.iter().map(|session| out_of(&session.header)).sum();
     if held == 0 && sessions.iter().all(|session| session.header.steps.is_none() && !session.header.uncollected) {
         return Ok(());
@@ -183,7 +182,7 @@ fn out_of(header: &Header) -> u64 {
 }
 
 /// Discards all that are pending in this project: shows them, then asks. Without a terminal `-y` is needed.
-fn all_pending(call: &Call) -> Result<Ended, Problem> {
+fn all_pending(call: &Call) -> Result<Ended, Error> {
     let mut done = Done::default();
     let Some(store) = call.store()? else { return finished(call, Ok(()), &done) };
     let (headers, _) = store.headers()?;
@@ -201,7 +200,7 @@ fn all_pending(call: &Call) -> Result<Ended, Problem> {
         for header in &chosen {
             let mut session = match locked(call, store, &header.id) {
                 Ok(session) => session,
-                Err(problem) if problem.kind == Kind::Busy => {
+                Err(problem) if problem.kind() == Kind::Busy => {
                     done.skipped.push(Skipped { session: header.id.clone(), why: HELD });
                     continue;
                 }
@@ -220,7 +219,7 @@ fn all_pending(call: &Call) -> Result<Ended, Problem> {
     finish(call, store, acted, &done)
 }
 
-fn show_and_ask(call: &Call, chosen: &[Header]) -> Result<(), Problem> {
+fn show_and_ask(call: &Call, chosen: &[Header]) -> Result<(), Error> {
     let held: u64 = chosen.iter().map(out_of).sum();
     let place = if call.is_far { " of all projects" } else { "" };
     let sessions = text::count(chosen.len() as u64, "pending session");
@@ -237,13 +236,13 @@ fn show_and_ask(call: &Call, chosen: &[Header]) -> Result<(), Problem> {
 }
 
 /// Notes signals meanwhile. One stops `act` between two sessions.
-fn noting(act: impl FnOnce() -> Result<(), Problem>) -> Result<(), Problem> {
+fn noting(act: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
     let _noting = interrupt::note(Asked::Stops);
     act()
 }
 
-fn drop_held(call: &Call, store: &Store, session: &mut Locked, end: End, done: &mut Done) -> Result<(), Problem> {
-    interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
+fn drop_held(call: &Call, store: &Store, session: &mut Locked, end: End, done: &mut Done) -> Result<(), Error> {
+    interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
     let before = session.header.clone();
     let _noting = interrupt::note(Asked::GoesOn);
     let discarded = match end {
@@ -259,11 +258,11 @@ fn drop_held(call: &Call, store: &Store, session: &mut Locked, end: End, done: &
     if discarded.is_ok() {
         done.discarded.push(Discarded::of(call, &before, end));
     }
-    Ok(discarded?)
+    discarded
 }
 
 /// Reports what was discarded, also before an error that stopped it, and frees what was discarded long ago.
-fn finish(call: &Call, store: &Store, acted: Result<(), Problem>, done: &Done) -> Result<Ended, Problem> {
+fn finish(call: &Call, store: &Store, acted: Result<(), Error>, done: &Done) -> Result<Ended, Error> {
     let ended = finished(call, acted, done);
     if !done.dry_run {
         free_overdue(call, store);
@@ -287,7 +286,7 @@ pub fn free_overdue(call: &Call, store: &Store) {
     }
 }
 
-fn finished(call: &Call, acted: Result<(), Problem>, done: &Done) -> Result<Ended, Problem> {
+fn finished(call: &Call, acted: Result<(), Error>, done: &Done) -> Result<Ended, Error> {
     if !call.out.is_text() {
         if acted.is_ok() || !done.discarded.is_empty() {
             call.out.document(done);
@@ -301,7 +300,7 @@ fn finished(call: &Call, acted: Result<(), Problem>, done: &Done) -> Result<Ende
 }
 
 /// The error that stopped it, with what was discarded before.
-fn after(problem: Problem, done: &Done) -> Problem {
+fn after(problem: Error, done: &Done) -> Error {
     match text::count(done.discarded.len() as u64, "session") {
         _ if done.discarded.is_empty() => problem,
         sessions => problem.after(&format!("{sessions} discarded before it")),

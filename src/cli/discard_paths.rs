@@ -5,13 +5,12 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::problem::Problem;
 use super::which::Want;
 use super::{Call, Ended, args, place, text};
 use crate::capture::choice::{choose, may_choose};
 use crate::capture::chosen::Choice;
 use crate::engine::choose::{self, Rules};
-use crate::error::{command, shell_word};
+use crate::error::{Error, command, shell_word};
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
@@ -40,7 +39,7 @@ struct Document<'a> {
 /// there or below it, else a session.
 ///
 /// Errors: a word is neither, or both; some are one, some the other.
-pub fn paths(call: &Call, key: &str, words: &[PathBuf]) -> Result<Option<Vec<AbsPath>>, Problem> {
+pub fn paths(call: &Call, key: &str, words: &[PathBuf]) -> Result<Option<Vec<AbsPath>>, Error> {
     if words.is_empty() {
         return Ok(None);
     }
@@ -66,26 +65,26 @@ pub fn paths(call: &Call, key: &str, words: &[PathBuf]) -> Result<Option<Vec<Abs
         ([path, ..], [other, ..]) => {
             let message = format!("{other} is a session, and {path} a path of another one: each takes a call of its own");
             let [first, second] = [format!("discard {key} PATH"), format!("discard {other}")].map(command);
-            Err(Problem::refused(message).remedy(format!("{first}; {second}")))
+            Err(Error::refused(message).with_remedy(format!("{first}; {second}")))
         }
     }
 }
 
-fn both(session: &Session, word: &std::path::Path, path: &AbsPath) -> Problem {
+fn both(session: &Session, word: &std::path::Path, path: &AbsPath) -> Error {
     let word = word.to_string_lossy();
-    Problem::refused(format!("{word} is a session, and a path of session {}", session.id().tail()))
-        .remedy(format!("{} means the path; a whole id the session", shell_word(path.as_bytes())))
+    Error::refused(format!("{word} is a session, and a path of session {}", session.id().tail()))
+        .with_remedy(format!("{} means the path; a whole id the session", shell_word(path.as_bytes())))
 }
 
-fn neither(session: &Session, changes: &Changes, word: &std::path::Path, path: &AbsPath) -> Problem {
+fn neither(session: &Session, changes: &Changes, word: &std::path::Path, path: &AbsPath) -> Error {
     let word = word.to_string_lossy();
     let nearest = choose::nearest(changes, path).map_or(String::new(), |nearest| format!("; the nearest is {nearest}"));
-    Problem::refused(format!("{word} is no session, and session {} holds no change there{nearest}", session.id().tail()))
-        .remedy(command(format_args!("show {} lists what it holds", session.id().tail())))
+    Error::refused(format!("{word} is no session, and session {} holds no change there{nearest}", session.id().tail()))
+        .with_remedy(command(format_args!("show {} lists what it holds", session.id().tail())))
 }
 
 /// Takes what lies at and below `paths` out of a session.
-pub fn discard(call: &Call, key: &str, paths: &[AbsPath], args: &args::Discard) -> Result<Ended, Problem> {
+pub fn discard(call: &Call, key: &str, paths: &[AbsPath], args: &args::Discard) -> Result<Ended, Error> {
     let (store, mut session) = call.locked(key, Want::Discard)?;
     may_choose(&session)?;
     let changes = session.changes()?;
@@ -109,7 +108,7 @@ pub struct Out<'a> {
 }
 
 /// Takes changes, or parts of them, out of a session.
-pub fn take_out(call: &Call, store: &Store, session: &mut Locked, out: Out<'_>) -> Result<Ended, Problem> {
+pub fn take_out(call: &Call, store: &Store, session: &mut Locked, out: Out<'_>) -> Result<Ended, Error> {
     let Out { choices, left: leaves, notes, words, args: &args::Discard { dry_run, ref message, .. } } = out;
     let mut discarded: Vec<AbsPath> = choices.iter().map(|choice| choice.path.clone()).chain(leaves.iter().cloned()).collect();
     discarded.sort();
@@ -118,7 +117,7 @@ pub fn take_out(call: &Call, store: &Store, session: &mut Locked, out: Out<'_>) 
     let (mut left, mut step) = (all - gone, None);
     if !dry_run {
         ask(call, session, discarded.len(), all)?;
-        interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
+        interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
         let _noting = interrupt::note(Asked::GoesOn);
         let words = self::words(session, words);
         session.for_reason(message.as_deref());
@@ -137,7 +136,7 @@ pub fn take_out(call: &Call, store: &Store, session: &mut Locked, out: Out<'_>) 
 }
 
 /// The changes at and below the paths, and those that have to go with them: other names of a file, and a directory that is to be there again.
-fn chosen(session: &Session, changes: &Changes, paths: &[AbsPath]) -> Result<choose::Choice, Problem> {
+fn chosen(session: &Session, changes: &Changes, paths: &[AbsPath]) -> Result<choose::Choice, Error> {
     let run = session.run()?;
     let is_dir = |object: &Option<State>| object.as_ref().is_some_and(State::is_dir);
     let rules = Rules {
@@ -145,10 +144,10 @@ fn chosen(session: &Session, changes: &Changes, paths: &[AbsPath]) -> Result<cho
         needed: &|i| is_dir(&changes.list[i].before.object) && !is_dir(&changes.list[i].after),
         lies: &|i| Session::held_at(&changes.list[i], Side::Never, run.as_ref()),
     };
-    Ok(choose::choose(session, changes, paths, &rules)?)
+    choose::choose(session, changes, paths, &rules)
 }
 
-fn ask(call: &Call, session: &Session, out: usize, all: u64) -> Result<(), Problem> {
+fn ask(call: &Call, session: &Session, out: usize, all: u64) -> Result<(), Error> {
     let held = text::count(all, "held change");
     call.confirm(&format!("Discard {out} of {held} of session {}?", session.id().tail()))
 }

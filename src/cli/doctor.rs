@@ -6,12 +6,11 @@ mod ways;
 
 use serde::Serialize;
 
-use super::problem::Problem;
-use super::run::{Failed, Tried};
+use super::run::Tried;
 use super::{Call, Ended, args, coverage, run, snapshot_run, text};
 use crate::capture::inside::capture;
 use crate::capture::probe::{self, Finding, Here};
-use crate::error::{Kind, command};
+use crate::error::{Error, Kind, command};
 use crate::session::run::Coverage;
 use ways::{Verdict, Way};
 
@@ -65,13 +64,13 @@ struct Row<'a> {
 struct Found {
     here: Here,
     tried: Tried,
-    in_place: Option<Failed>,
+    in_place: Option<Error>,
     ways: Vec<Way>,
     findings: Vec<Finding>,
 }
 
 /// Tries all ways, and reports on them. Ends with the error that kept the run from working.
-pub fn doctor(call: &Call, args: &args::Doctor) -> Result<Ended, Problem> {
+pub fn doctor(call: &Call, args: &args::Doctor) -> Result<Ended, Error> {
     if args.apparmor {
         let own = std::env::current_exe().map_or_else(|_| "/usr/bin/recant".into(), |path| path.display().to_string());
         for line in probe::apparmor_profile(&own).lines() {
@@ -91,11 +90,16 @@ pub fn doctor(call: &Call, args: &args::Doctor) -> Result<Ended, Problem> {
     Ok(if found.tried.failed.is_none() { Ended::Done } else { Ended::With(Kind::NoCapture) })
 }
 
-fn look(call: &Call) -> Result<Found, Problem> {
+fn look(call: &Call) -> Result<Found, Error> {
     let here = probe::here();
-    let store = call.made_store();
-    let tried = store.as_ref().map_err(Clone::clone).and_then(|store| run::attempt_nothing(call, store));
-    let tried = tried.unwrap_or_else(|problem| Tried::failed(call.with_remedy(problem)));
+    let failed = |error| Tried::failed(call.with_remedy(error));
+    let (store, tried) = match call.made_store() {
+        Ok(store) => {
+            let tried = run::attempt_nothing(call, &store).unwrap_or_else(failed);
+            (Some(store), tried)
+        }
+        Err(error) => (None, failed(error)),
+    };
     let in_place = snapshot_run::attempt_nothing();
     let ways = ways::all(call, store, &tried, in_place.as_ref())?;
     let mut findings = probe::findings(here.is_whole_root);
@@ -107,7 +111,7 @@ fn look(call: &Call) -> Result<Found, Problem> {
 
 impl Found {
     fn document(&self) -> Document<'_> {
-        let (problem, in_place) = (of(self.tried.failed.as_ref()), of(self.in_place.as_ref()));
+        let (problem, in_place) = (self.tried.failed.as_ref(), self.in_place.as_ref());
         let rows = self.findings.iter().map(|f| Row {
             name: f.name,
             value: &f.value,
@@ -120,13 +124,13 @@ impl Found {
             run: Works {
                 works: problem.is_none(),
                 who: if self.here.is_whole_root { "root" } else { "user" },
-                why: problem.map(|problem| &*problem.message),
-                remedy: problem.and_then(|problem| problem.remedy.as_deref()),
+                why: problem.map(Error::message),
+                remedy: problem.and_then(Error::remedy),
             },
             run_in: WorksIn {
                 works: in_place.is_none(),
-                why: in_place.map(|problem| &*problem.message),
-                remedy: in_place.and_then(|problem| problem.remedy.as_deref()),
+                why: in_place.map(Error::message),
+                remedy: in_place.and_then(Error::remedy),
             },
             findings: rows.collect(),
             coverage: &self.tried.coverage,
@@ -188,10 +192,6 @@ fn print_way(call: &Call, Way { way, verdict, why, remedy }: &Way) {
     if let Some(remedy) = remedy {
         call.out.line(format_args!("{:INDENT$}{}", "", text::remedy_after(remedy, INDENT)));
     }
-}
-
-fn of(failed: Option<&Failed>) -> Option<&Problem> {
-    failed.map(|failed| &*failed.problem)
 }
 
 fn surroundings(here: &Here) -> Surroundings<'_> {

@@ -5,6 +5,7 @@
 //! as with a machine (docs/remote.md), but carries out only verbs that show this session ([`checked`]). Whoever asks is the held command, which
 //! may send anything.
 
+use super::errors;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -18,7 +19,6 @@ use rustix::process::Signal;
 use super::Ended;
 use super::args::{self, Cli, Global, Verb};
 use super::place::own_program;
-use super::problem::Problem;
 use crate::diff::shown::Names;
 use crate::error::{Error, Kind};
 use crate::fs::Fs;
@@ -43,7 +43,7 @@ impl Door {
     ///
     /// # Errors
     /// Either cannot be made.
-    pub fn open(fs: &Fs, store: &Store, id: &Id, own: &AbsPath) -> Result<Self, Problem> {
+    pub fn open(fs: &Fs, store: &Store, id: &Id, own: &AbsPath) -> Result<Self, Error> {
         let dir = Dir::open(own.as_path()).map_err(Error::from)?;
         let listener = fs.listen(dir.at(NAME)).map_err(Error::from)?;
         let mut command = Command::new(own_program()?);
@@ -112,8 +112,8 @@ pub fn has_asked() {
 ///
 /// # Errors
 /// Anything else.
-pub fn checked(request: &Request, id: &str) -> Result<Request, Problem> {
-    let refused = || Problem::refused("inside a run recant shows what the run holds: diff, show, steps, status");
+pub fn checked(request: &Request, id: &str) -> Result<Request, Error> {
+    let refused = || Error::refused("inside a run recant shows what the run holds: diff, show, steps, status");
     let words = request.words().ok_or_else(refused)?;
     let words = [OsString::from("recant")].into_iter().chain(words);
     let cli = Cli::try_parse_from(words).map_err(|_| refused())?;
@@ -125,11 +125,11 @@ pub fn checked(request: &Request, id: &str) -> Result<Request, Problem> {
 }
 
 /// Answers a request with why it is refused; there is no end of a verb then.
-pub fn refuse(problem: &Problem) -> Ended {
-    let text = problem.text(false, &Names::from_afar(), usize::MAX, false) + "\n";
+pub fn refuse(problem: &Error) -> Ended {
+    let text = errors::text(problem, false, &Names::from_afar(), usize::MAX, false) + "\n";
     // If the near side is gone, nobody reads it.
     let _gone = Down::Errors(text.into_bytes()).write(&mut std::io::stdout());
-    Ended::With(problem.kind)
+    Ended::With(problem.kind())
 }
 
 /// True if a call does nothing but show session `id`. Each option is named, so that a new one is looked at here, too.

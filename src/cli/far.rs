@@ -1,5 +1,6 @@
 //! `far`: the program that ssh starts on the other machine, and what a verb that it starts knows of the near side.
 
+use super::errors;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::os::unix::process::CommandExt;
@@ -9,10 +10,9 @@ use std::time::Duration;
 use clap::Parser;
 
 use super::args::{self, Cli, SessionVerb, Verb};
-use super::problem::Problem;
 use super::{Effects, Ended, door, effects};
 use crate::diff::shown::Names;
-use crate::error::{Kind, Reason};
+use crate::error::{Error, Kind, Reason};
 use crate::remote::far::{self, Cut, Input};
 use crate::remote::frame::Up;
 use crate::remote::request::{self, Request};
@@ -35,7 +35,7 @@ pub fn far(args: &args::Far) -> Ended {
             // The shell would take the verb's end for an error of sudo.
             Err(error) => {
                 let why = format!("cannot signal to process {shell} that recant was started: {}", crate::error::reason(&error));
-                refused(&Problem::refused(why))
+                refused(&Error::refused(why))
             }
         },
         (Some(word), None) => on_terminal(word),
@@ -47,10 +47,10 @@ pub fn far(args: &args::Far) -> Ended {
 fn by_sudo(status: u8) -> Ended {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     match status {
-        126 | 127 => refused(&remote::error::lacks_sudo(&host).into()),
+        126 | 127 => refused(&remote::error::lacks_sudo(&host)),
         // Somebody ended it, and knows.
         129.. => Ended::Command(status),
-        _ => refused(&remote::error::no_sudo(&host).into()),
+        _ => refused(&remote::error::no_sudo(&host)),
     }
 }
 
@@ -58,7 +58,7 @@ fn on_terminal(word: &str) -> Ended {
     let request = match Request::from_word(word) {
         Ok(request) => request,
         Err(error) if error.reason() == Some(&Reason::OtherProtocol) => return Ended::Command(MISSING),
-        Err(error) => return refused(&error.into()),
+        Err(error) => return refused(&error),
     };
     match command(&request) {
         Ok((mut command, _)) => refused(&unstarted(&command.exec())),
@@ -78,7 +78,7 @@ fn over_connection(held: Option<&str>) -> Ended {
     let Ok(Some(Up::Request(json))) = Up::read(&mut std::io::stdin()) else { return Ended::With(Kind::Refused) };
     let request = match Request::parse(&json) {
         Ok(request) => request,
-        Err(error) => return refused(&error.into()),
+        Err(error) => return refused(&error),
     };
     if held.is_some() {
         door::has_asked();
@@ -101,8 +101,8 @@ fn over_connection(held: Option<&str>) -> Ended {
 }
 
 /// The command for recant with the near side's words, and the verb, if the words make one.
-fn command(request: &Request) -> Result<(Command, Option<Verb>), Problem> {
-    let words = request.words().ok_or_else(|| Problem::refused("the request is invalid: an argument is malformed"))?;
+fn command(request: &Request) -> Result<(Command, Option<Verb>), Error> {
+    let words = request.words().ok_or_else(|| Error::refused("the request is invalid: an argument is malformed"))?;
     let verb =
         Cli::try_parse_from([OsString::from("recant")].iter().chain(&words)).ok().map(|cli| cli.verb.unwrap_or(Verb::Here));
     // By its name, which process listings show. If the name is now another file's (put there meanwhile), by the file itself.
@@ -140,14 +140,14 @@ fn at_cut(verb: &Verb) -> Cut {
     }
 }
 
-fn unstarted(error: &std::io::Error) -> Problem {
-    Problem::refused(format!("the far side's recant cannot be started: {}", crate::error::reason(error)))
+fn unstarted(error: &std::io::Error) -> Error {
+    Error::refused(format!("the far side's recant cannot be started: {}", crate::error::reason(error)))
 }
 
 /// Writes the error to standard error, which ssh passes on.
-fn refused(problem: &Problem) -> Ended {
-    let _gone = writeln!(std::io::stderr(), "{}", problem.text(false, &Names::from_afar(), usize::MAX, false));
-    Ended::With(problem.kind)
+fn refused(problem: &Error) -> Ended {
+    let _gone = writeln!(std::io::stderr(), "{}", errors::text(problem, false, &Names::from_afar(), usize::MAX, false));
+    Ended::With(problem.kind())
 }
 
 /// Facts about the near side for a verb: the descriptors on which colour is wanted, those that are terminals, and how it reaches this

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use super::Call;
 use super::collect;
-use super::problem::Problem;
 use super::scope::Scope;
 use super::which::Want;
 use crate::error::{Error, Kind, Reason, command};
@@ -37,7 +36,7 @@ pub struct Begun {
 /// Begins a session or takes up a pending one. Listings show `command` for a new one. Says that a session is new if the name left it open.
 ///
 /// Errors: the session cannot be gone on in, with the reason; the name is invalid.
-pub fn begin(call: &Call, store: &Store, aim: Aim<'_>, command: &str) -> Result<Begun, Problem> {
+pub fn begin(call: &Call, store: &Store, aim: Aim<'_>, command: &str) -> Result<Begun, Error> {
     match aim {
         Aim::New(name) => new(call, store, name, command).map_err(|error| or_go_on(store, name, error)),
         Aim::There(key) => take_up(call, store, &call.find(store, Some(key), Want::GoOn)?, Duration::ZERO),
@@ -51,22 +50,22 @@ fn new(call: &Call, store: &Store, name: Option<&str>, command: &str) -> Result<
 }
 
 /// Adds the way to go on in the session, if a run could: whoever chose a name that is taken may have meant that, or not known it.
-fn or_go_on(store: &Store, name: Option<&str>, error: Error) -> Problem {
+fn or_go_on(store: &Store, name: Option<&str>, error: Error) -> Error {
     let by = match error.reason() {
         Some(Reason::Taken { by }) => Id::parse(by).and_then(|id| store.session(&id).ok()),
         _ => None,
     };
-    let problem = Problem::from(error);
+    let problem = error;
     match (name, by) {
         (Some(name), Some(session)) if refusal(&session.header, false).is_none() => {
             let goes_on = command(format_args!("run --session {name} -- COMMAND"));
-            problem.remedy(format!("{goes_on} goes on in it; or take another name"))
+            problem.with_remedy(format!("{goes_on} goes on in it; or take another name"))
         }
         _ => problem,
     }
 }
 
-fn named(call: &Call, store: &Store, (key, wait): (&str, Duration), command: &str) -> Result<Begun, Problem> {
+fn named(call: &Call, store: &Store, (key, wait): (&str, Duration), command: &str) -> Result<Begun, Error> {
     if let Some(found) = find(call, store, key)? {
         return take_up(call, store, &found, wait);
     }
@@ -80,14 +79,14 @@ fn named(call: &Call, store: &Store, (key, wait): (&str, Duration), command: &st
         // Another run with the same words has taken the name meanwhile.
         Err(error) if matches!(error.reason(), Some(Reason::Taken { .. })) => match find(call, store, key)? {
             Some(found) => take_up(call, store, &found, wait),
-            None => Err(error.into()),
+            None => Err(error),
         },
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     }
 }
 
 /// The newest session that had a name before, if its commit was undone and it cannot be gone on in.
-fn rolled_back(store: &Store, name: &str) -> Result<Option<Id>, Problem> {
+fn rolled_back(store: &Store, name: &str) -> Result<Option<Id>, Error> {
     let (headers, _) = store.headers()?;
     let mut named = headers.into_iter().rev().filter(|header| header.name.as_deref() == Some(name) && header.of.is_none());
     Ok(named.nth(1).filter(|header| header.status() == Status::RolledBack).map(|header| header.id))
@@ -97,7 +96,7 @@ fn rolled_back(store: &Store, name: &str) -> Result<Option<Id>, Problem> {
 /// that is committed, rolled back or discarded: a new one may take over its name.
 ///
 /// Errors: `key` means no session, and is no valid name.
-fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Id>, Problem> {
+fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Id>, Error> {
     if key == "last" {
         return Ok(Some(call.find(store, Some(key), Want::GoOn)?));
     }
@@ -120,23 +119,23 @@ fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Id>, Problem> {
             Ok(()) => Ok(None),
             Err(why) => Err(no_name(key, why)),
         },
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     }
 }
 
-fn no_name(key: &str, why: &str) -> Problem {
+fn no_name(key: &str, why: &str) -> Error {
     let message = format!("no session {key:?}, and a new one cannot have that name: {why}");
     let rule = "a name begins with a letter; letters, digits, '.', '_' and '-' follow, 64 at most";
-    Problem { state: None, ..Problem::new(Kind::Usage, message) }.remedy(rule)
+    Error::usage(message).with_remedy(rule)
 }
 
 /// Locks a session that exists, for a command that goes on in it.
-fn take_up(call: &Call, store: &Store, id: &Id, wait: Duration) -> Result<Begun, Problem> {
+fn take_up(call: &Call, store: &Store, id: &Id, wait: Duration) -> Result<Begun, Error> {
     let mut session = locked(call, store, id, wait)?.map_err(|error| match error {
         error if error.kind() == Kind::Busy && store.session(id).is_ok_and(|session| session.header.uncollected) => {
             is_running(id)
         }
-        error => error.into(),
+        error => error,
     })?;
     crate::engine::ready::refuse_interrupted(store, id)?;
     if session.header.uncollected {
@@ -153,7 +152,7 @@ fn take_up(call: &Call, store: &Store, id: &Id, wait: Duration) -> Result<Begun,
 ///
 /// # Errors
 /// A system call failed.
-pub fn open_again(call: &Call, session: &mut Locked) -> Result<(), Problem> {
+pub fn open_again(call: &Call, session: &mut Locked) -> Result<(), Error> {
     if session.header.may_reopen() {
         session.reopen(&call.fs)?;
         call.out.note(format_args!("session {} is open again: its commit was undone", session.id().tail()));
@@ -162,7 +161,7 @@ pub fn open_again(call: &Call, session: &mut Locked) -> Result<(), Problem> {
 }
 
 /// Refuses a session whose steps cannot be gone on from.
-pub fn refuse(header: &Header, in_memory: bool, want: Want) -> Result<(), Problem> {
+pub fn refuse(header: &Header, in_memory: bool, want: Want) -> Result<(), Error> {
     let Some((why, remedy)) = refusal(header, in_memory) else { return Ok(()) };
     let (act, id) = (
         match want {
@@ -172,19 +171,19 @@ pub fn refuse(header: &Header, in_memory: bool, want: Want) -> Result<(), Proble
         },
         &header.id,
     );
-    let problem = Problem::refused(format!("cannot {act} session {id}: {why}"));
+    let problem = Error::refused(format!("cannot {act} session {id}: {why}"));
     // Another session is no remedy for one that is to be rewound.
     let shows = || format!("{} still shows what a step changed", command(format_args!("diff {} --step N", id.tail())));
     let has_steps = matches!(header.status(), Status::Committed | Status::RolledBack);
     Err(match want {
-        Want::GoOn => problem.remedy(remedy),
-        _ if has_steps && header.origin == Origin::Captured => problem.remedy(shows()),
+        Want::GoOn => problem.with_remedy(remedy),
+        _ if has_steps && header.origin == Origin::Captured => problem.with_remedy(shows()),
         _ => problem,
     })
 }
 
 /// Locks a session; waits so long for a command that runs in it.
-fn locked(call: &Call, store: &Store, id: &Id, wait: Duration) -> Result<Result<Locked, Error>, Problem> {
+fn locked(call: &Call, store: &Store, id: &Id, wait: Duration) -> Result<Result<Locked, Error>, Error> {
     let start = Instant::now();
     let mut told = false;
     loop {
@@ -196,15 +195,14 @@ fn locked(call: &Call, store: &Store, id: &Id, wait: Duration) -> Result<Result<
         if !std::mem::replace(&mut told, true) {
             call.out.note(format_args!("waiting for the command that runs in session {}", id.tail()));
         }
-        interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
+        interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-fn is_running(id: &Id) -> Problem {
+fn is_running(id: &Id) -> Error {
     let message = format!("cannot go on in session {id}: a command is running in it");
-    Problem { state: Some("nothing was changed".into()), ..Problem::new(Kind::Busy, message) }
-        .remedy("let that end first (--wait TIME waits for it), or name another session")
+    Error::new(Kind::Busy, message).with_remedy("let that end first (--wait TIME waits for it), or name another session")
 }
 
 /// The reason why no command can go on in a session, and what to do instead.

@@ -9,17 +9,16 @@ use super::Call;
 use super::agents;
 use super::args::{AgentVerb, SessionVerb, SnapshotVerb, Verb, turn_and_paths};
 use super::by;
-use super::problem::Problem;
 use super::which::{self, Want};
 use crate::config::AgentCommit;
-use crate::error::{command, shell_word};
+use crate::error::{Error, command, shell_word};
 use crate::session::header::Origin;
 use crate::session::id::Id;
 use crate::session::opened::Session;
 
 /// Refuses what only a person may decide, if an agent calls. `words`: the arguments of the call, without the
 /// program's name. `elsewhere`: they are for another machine.
-pub fn refuse(call: &Call, verb: &Verb, words: &[OsString], elsewhere: bool) -> Result<(), Problem> {
+pub fn refuse(call: &Call, verb: &Verb, words: &[OsString], elsewhere: bool) -> Result<(), Error> {
     let (Some(variable), Some(session)) = (limited(call), decided(verb, elsewhere)) else { return Ok(()) };
     // The sessions of another machine are not known here.
     let session =
@@ -36,13 +35,13 @@ pub fn limited(call: &Call) -> Option<&'static str> {
 }
 
 /// The error for an agent, with the command for the person.
-pub fn refused(variable: &str, command: &str) -> Problem {
+pub fn refused(variable: &str, command: &str) -> Error {
     let message = format!("an agent calls ({variable} is set): a person decides what becomes real");
-    Problem::refused(message).remedy(format!("in a terminal of your own: {command}"))
+    Error::refused(message).with_remedy(format!("in a terminal of your own: {command}"))
 }
 
 /// Refuses that an agent drops a session in which a person made something.
-pub fn refuse_a_persons(call: &Call, session: &Session) -> Result<(), Problem> {
+pub fn refuse_a_persons(call: &Call, session: &Session) -> Result<(), Error> {
     let Some(variable) = limited(call) else { return Ok(()) };
     let is_all_by_agents = match &session.header.steps {
         None => session.header.by.is_some(),
@@ -53,11 +52,11 @@ pub fn refuse_a_persons(call: &Call, session: &Session) -> Result<(), Problem> {
     }
     let (tail, typed) = (session.id().tail(), command(format_args!("discard {}", session.id().tail())));
     let message = format!("an agent calls ({variable} is set): a person made some of session {tail}");
-    Err(Problem::refused(message).remedy(format!("in a terminal of your own: {typed}")))
+    Err(Error::refused(message).with_remedy(format!("in a terminal of your own: {typed}")))
 }
 
 /// Refuses that an agent goes on in a session that a person began, or changes its name or its step.
-pub fn refuse_in_a_persons(call: &Call, session: &Session) -> Result<(), Problem> {
+pub fn refuse_in_a_persons(call: &Call, session: &Session) -> Result<(), Error> {
     let Some(variable) = limited(call) else { return Ok(()) };
     if session.header.maker.is_some() {
         return Ok(());
@@ -68,7 +67,7 @@ pub fn refuse_in_a_persons(call: &Call, session: &Session) -> Result<(), Problem
         Origin::Captured => format!("{fork} begins one of your own as it is"),
         Origin::Staged => command("session new begins one of your own"),
     };
-    Err(Problem::refused(message).remedy(remedy))
+    Err(Error::refused(message).with_remedy(remedy))
 }
 
 /// For a verb that only a person may call: the word that names its session, if one does. `None` for any other verb. A person's verbs change

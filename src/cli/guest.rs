@@ -9,7 +9,6 @@ use globset::{GlobSet, GlobSetBuilder};
 use super::agents::settings::{name_of, surroundings};
 use super::args::Verb;
 use super::place::{absolute, whole};
-use super::problem::Problem;
 use super::{Call, Ended, cwd, guard, help, parts, text};
 use crate::agent::known::Agent;
 use crate::agent::state::{State as Kept, obeyed_change};
@@ -48,7 +47,7 @@ impl Guest {
     ///
     /// # Errors
     /// No home directory is known; the own store cannot be made.
-    pub fn receive(call: &Call, store: &Store, agent: Agent, (session, hide): (&Session, &[PathBuf])) -> Result<Self, Problem> {
+    pub fn receive(call: &Call, store: &Store, agent: Agent, (session, hide): (&Session, &[PathBuf])) -> Result<Self, Error> {
         let usual = Kept::of(agent, &surroundings()?, &absolute(&cwd()?)?);
         let set = call.config.agents.get(agent.word());
         let passes: Vec<AbsPath> = match set.and_then(|set| set.pass.as_ref()) {
@@ -110,14 +109,14 @@ impl Guest {
     ///
     /// # Errors
     /// The session cannot be locked again.
-    pub fn commit_records(&self, call: &Call, store: &Store, session: Locked) -> Result<Locked, Problem> {
+    pub fn commit_records(&self, call: &Call, store: &Store, session: Locked) -> Result<Locked, Error> {
         let id = session.id().clone();
         let found = self.records(&session);
         drop(session);
         let own = self.agent.name();
-        let kept = |problem: &Problem| {
-            let first = problem.paths.first().map(|against| format!(": {}", against.path)).unwrap_or_default();
-            call.out.note(text::filled(&format!("what {own} keeps about itself is held: {}{first}", problem.message)));
+        let kept = |problem: &Error| {
+            let first = problem.rows().first().map(|against| format!(": {}", against.path)).unwrap_or_default();
+            call.out.note(text::filled(&format!("what {own} keeps about itself is held: {}{first}", problem.message())));
         };
         match found {
             Err(problem) => kept(&problem),
@@ -146,11 +145,11 @@ impl Guest {
                 }
             }
         }
-        Ok(store.lock_session(&call.fs, &id)?)
+        store.lock_session(&call.fs, &id)
     }
 
     /// The changes of files that the agent only records.
-    fn records(&self, session: &Session) -> Result<Records, Problem> {
+    fn records(&self, session: &Session) -> Result<Records, Error> {
         let (globs, made) = (set_of(&self.records)?, set_of(&self.made)?);
         let changes = session.changes()?;
         let sides = session.sides(changes.list.len())?;
@@ -308,8 +307,8 @@ struct Records {
     held: Vec<(AbsPath, String)>,
 }
 
-fn set_of(globs: &[String]) -> Result<GlobSet, Problem> {
-    let wrong = |glob: &str, why: globset::Error| Problem::refused(format!("agent.NAME.records: {glob:?}: {why}"));
+fn set_of(globs: &[String]) -> Result<GlobSet, Error> {
+    let wrong = |glob: &str, why: globset::Error| Error::refused(format!("agent.NAME.records: {glob:?}: {why}"));
     let mut set = GlobSetBuilder::new();
     for glob in globs {
         set.add(path_glob(glob).map_err(|why| wrong(glob, why))?);
@@ -318,9 +317,9 @@ fn set_of(globs: &[String]) -> Result<GlobSet, Problem> {
 }
 
 /// Commits picks of a session as one of its own; returns that, and how it ended. `None` if it came to nothing.
-fn commit(call: &Call, id: &Id, picked: Picked) -> Result<Option<(Id, Ended)>, Problem> {
+fn commit(call: &Call, id: &Id, picked: Picked) -> Result<Option<(Id, Ended)>, Error> {
     let words = [OsString::from("recant"), "commit".into(), id.as_str().into()];
-    let mut verb = help::parse(&words).map_err(|error| Problem::refused(error.to_string()))?.verb;
+    let mut verb = help::parse(&words).map_err(|error| Error::refused(error.to_string()))?.verb;
     let Some(Verb::Commit(args)) = &mut verb else { return Ok(None) };
     (args.what.picked, args.what.beside) = (Some(picked), true);
     let within = call.for_screen();
@@ -329,7 +328,7 @@ fn commit(call: &Call, id: &Id, picked: Picked) -> Result<Option<(Id, Ended)>, P
 }
 
 /// A name for a session: the agent's and the project's, with a number if it is taken, as it would be for a run of that name.
-pub fn name(store: Option<&Store>, agent: Agent) -> Result<String, Problem> {
+pub fn name(store: Option<&Store>, agent: Agent) -> Result<String, Error> {
     let base = name_of(agent)?;
     let Some(store) = store else { return Ok(base) };
     let (headers, _) = store.headers()?;

@@ -6,7 +6,6 @@ use std::ffi::{OsStr, OsString};
 use super::{Call, history, text};
 use crate::capture::command::Network;
 use crate::capture::hold::Held;
-use crate::cli::problem::Problem;
 use crate::diff::sources::{OnTree, Sources};
 use crate::error::{Error, command, recant};
 use crate::fs::path::AbsPath;
@@ -82,7 +81,7 @@ const LOOKED_AT: usize = 100;
 
 /// Warns, before a command goes on in a session, of paths that have changed on the tree since the session held them, as far as a look at
 /// some of them tells. The command sees what the session holds; a commit will find conflicts there.
-pub fn changed_below(call: &Call, session: &Session) -> Result<(), Problem> {
+pub fn changed_below(call: &Call, session: &Session) -> Result<(), Error> {
     let changes = Net::open(session)?.some(LOOKED_AT)?;
     let mut sources = Sources::of(session)?;
     let changed: Vec<&AbsPath> = changes

@@ -5,12 +5,11 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::problem::Problem;
 use super::scope::Scope;
 use super::text::{self, Flexible, Side};
 use super::{Call, Ended, Standing, args, cut_off, place};
 use crate::diff::shown::cut;
-use crate::error::{Kind, command};
+use crate::error::{Error, Kind, command};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::by::By;
@@ -144,7 +143,7 @@ struct Found {
     broken: Vec<Broken>,
 }
 
-pub fn list(call: &Call, args: &args::List) -> Result<Ended, Problem> {
+pub fn list(call: &Call, args: &args::List) -> Result<Ended, Error> {
     let scope = scope(call, args)?;
     let mut found = match call.store()? {
         None => Found::default(),
@@ -171,7 +170,7 @@ pub fn list(call: &Call, args: &args::List) -> Result<Ended, Problem> {
 }
 
 /// The scope of the listing: this project, unless `--all` or a path asks for others.
-fn scope(call: &Call, args: &args::List) -> Result<Scope, Problem> {
+fn scope(call: &Call, args: &args::List) -> Result<Scope, Error> {
     if args.all || args.path.is_some() {
         return Ok(Scope::everywhere());
     }
@@ -180,7 +179,7 @@ fn scope(call: &Call, args: &args::List) -> Result<Scope, Problem> {
 }
 
 /// Finds the sessions, newest first. Reads headers alone if no path is given, and the changes of commands that run.
-fn find(call: &Call, store: &Store, args: &args::List, scope: &Scope) -> Result<Found, Problem> {
+fn find(call: &Call, store: &Store, args: &args::List, scope: &Scope) -> Result<Found, Error> {
     let (headers, broken) = store.headers()?;
     let journaled = cut_off(store, store.journaled()?);
     let path = args.path.as_deref().map(|path| place::named(path, &Changes::default())).transpose()?;
@@ -193,7 +192,7 @@ fn find(call: &Call, store: &Store, args: &args::List, scope: &Scope) -> Result<
         let standing = match Standing::of(store, &header, &journaled) {
             Ok(standing) => standing,
             Err(problem) => {
-                found.broken.push(Broken { name: header.id.to_string(), why: problem.message });
+                found.broken.push(Broken { name: header.id.to_string(), why: problem.message().to_owned() });
                 continue;
             }
         };

@@ -8,13 +8,12 @@ use serde::Serialize;
 use super::args;
 use super::list::{shown, who};
 use super::log_filter::{Filter, again};
-use super::problem::Problem;
 use super::text::{self, Flexible, Side};
 use super::touched;
 use super::which::Want;
 use super::{Call, Ended};
 use crate::diff::shown::cut;
-use crate::error::{Kind, command};
+use crate::error::{Error, Kind, command};
 use crate::fs::dir::Time;
 use crate::fs::path::{AbsPath, is_unfit};
 use crate::session::act::Purpose;
@@ -85,7 +84,7 @@ struct Verified<'a> {
     unreadable: &'a [u64],
 }
 
-pub fn log(call: &Call, args: &args::Log) -> Result<Ended, Problem> {
+pub fn log(call: &Call, args: &args::Log) -> Result<Ended, Error> {
     let word = match &args.what[..] {
         [word] => word.to_str().filter(|word| !word.contains('/') && !matches!(*word, "." | "..")),
         _ => None,
@@ -134,7 +133,7 @@ fn told_by_another(entries: &[Entry]) -> BTreeSet<(&Id, u64)> {
 }
 
 /// True if a session is called by the word. Costs less than to look one up where there is none: that tells which are called alike.
-fn is_session(store: &Store, word: &str) -> Result<bool, Problem> {
+fn is_session(store: &Store, word: &str) -> Result<bool, Error> {
     let (headers, broken) = store.headers()?;
     let is_id = |id: &str| id == word || id.rsplit('-').next() == Some(word);
     Ok(headers.iter().any(|header| is_id(header.id.as_str()) || header.name.as_deref() == Some(word))
@@ -158,14 +157,13 @@ fn numbers(call: &Call, lines: &[u64]) -> String {
 }
 
 /// Tells whether the lines are what they were when the next one was written.
-fn verify(call: &Call, log: &Log, file: &str) -> Result<Ended, Problem> {
+fn verify(call: &Call, log: &Log, file: &str) -> Result<Ended, Error> {
     if let [_, ..] = &log.unfit[..] {
         let what = if log.unfit.len() == 1 { "line" } else { "lines" };
         let lines = numbers(call, &log.unfit);
-        let mut problem =
-            Problem::new(Kind::Damaged, format!("{file}: {what} {lines}: not what stood before it when it was written"));
-        problem.state = Some("lines before it were changed or removed since, or came from elsewhere".into());
-        return Err(problem.remedy(format!("{} lists what can be read", command("log -v"))));
+        let problem = Error::new(Kind::Damaged, format!("{file}: {what} {lines}: not what stood before it when it was written"))
+            .with_state("lines before it were changed or removed since, or came from elsewhere");
+        return Err(problem.with_remedy(format!("{} lists what can be read", command("log -v"))));
     }
     let Log { lines, torn, .. } = log;
     if call.out.is_text() {
@@ -187,7 +185,7 @@ fn say_torn(call: &Call, file: &str, lines: &[u64]) -> Ended {
 }
 
 /// The id for `key`. A pruned session is still in the log: its whole id, or the last part of it, names it there.
-fn log_key(call: &Call, entries: &[Entry], key: &str) -> Result<Id, Problem> {
+fn log_key(call: &Call, entries: &[Entry], key: &str) -> Result<Id, Error> {
     let store = call.store_with(key)?;
     let logged = || entries.iter().rev().find(|entry| entry.session.as_str() == key || entry.session.tail() == key);
     match call.find(store, Some(key), Want::Look) {
@@ -213,12 +211,7 @@ impl Undone {
     }
 }
 
-fn print(
-    call: &Call,
-    entries: &[&Entry],
-    undone: &Undone,
-    (torn, args): (Option<Torn<'_>>, &args::Log),
-) -> Result<Ended, Problem> {
+fn print(call: &Call, entries: &[&Entry], undone: &Undone, (torn, args): (Option<Torn<'_>>, &args::Log)) -> Result<Ended, Error> {
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
         let limit = if args.lines.is_some() { entries.len() } else { call.out.limit() };

@@ -7,13 +7,12 @@ use anyhow::Context as _;
 
 use super::args;
 use super::help;
-use super::problem::Problem;
 use super::{Call, Ended};
-use crate::error::{At, Kind};
+use crate::error::{At, Error};
 use crate::fs::dir::Dir;
 
 /// Prints one manual page as roff, or writes all of them.
-pub fn man(call: &Call, args: &args::Man) -> Result<Ended, Problem> {
+pub fn man(call: &Call, args: &args::Man) -> Result<Ended, Error> {
     let mut recant = help::definition();
     recant.build();
     if let Some(dir) = &args.dir {
@@ -23,10 +22,8 @@ pub fn man(call: &Call, args: &args::Man) -> Result<Ended, Problem> {
     // Split as page names are: snapshot-restore, recant-snapshot-restore.
     let words = args.verb.iter().flat_map(|word| word.split('-')).enumerate();
     for (_, verb) in words.filter(|(i, word)| *i > 0 || *word != "recant") {
-        let unknown = || {
-            Problem::new(Kind::Usage, format!("there is no verb {:?}", args.verb.join(" ")))
-                .remedy("recant --help shows the verbs")
-        };
+        let unknown =
+            || Error::usage(format!("there is no verb {:?}", args.verb.join(" "))).with_remedy("recant --help shows the verbs");
         command = command.find_subcommand(verb).filter(|verb| !verb.is_hide_set()).ok_or_else(unknown)?;
     }
     call.out.bytes(&page(command).context("cannot make the manual page")?);
@@ -101,7 +98,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Writes `recant.1`, `recant-diff.1`, …: a page a verb, in place of those that are there.
-fn write_all(call: &Call, recant: &clap::Command, dir: &Path) -> Result<Ended, Problem> {
+fn write_all(call: &Call, recant: &clap::Command, dir: &Path) -> Result<Ended, Error> {
     let directory = Dir::open(dir)?;
     let mut todo = vec![recant];
     while let Some(command) = todo.pop() {

@@ -2,12 +2,11 @@
 //! session that is a person's choice: a step.
 
 use super::Call;
-use super::problem::{Against, Problem};
 use crate::capture::choice::{choose, may_choose};
 use crate::capture::chosen::Choice;
 use crate::diff::merge::{Both, Onto, onto};
 use crate::diff::sources::Sources;
-use crate::error::{Kind, command};
+use crate::error::{Against, Error, Kind, command};
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::before;
@@ -22,7 +21,7 @@ use crate::session::store::Store;
 ///
 /// # Errors
 /// A path does not merge (3): nothing is changed, and each such path is named with the reason.
-pub fn merge(call: &Call, store: &Store, session: &mut Locked, dry_run: bool, paths: &mut Vec<AbsPath>) -> Result<bool, Problem> {
+pub fn merge(call: &Call, store: &Store, session: &mut Locked, dry_run: bool, paths: &mut Vec<AbsPath>) -> Result<bool, Error> {
     let changes = session.changes()?;
     let asked = |change: &&Change| paths.is_empty() || paths.iter().any(|path| change.path.is_under(path));
     let sides = session.sides(changes.list.len())?;
@@ -56,7 +55,7 @@ pub fn merge(call: &Call, store: &Store, session: &mut Locked, dry_run: bool, pa
         *paths = rest;
         return Ok(!paths.is_empty());
     }
-    interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
+    interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
     let _noting = interrupt::note(Asked::GoesOn);
     // Of these a later merge begins.
     nows.iter().try_for_each(|now| before::keep_bytes(&call.fs, &session.dir, now))?;
@@ -66,7 +65,7 @@ pub fn merge(call: &Call, store: &Store, session: &mut Locked, dry_run: bool, pa
 }
 
 /// The error for changes that do not merge.
-pub fn refused(id: &Id, against: Vec<Against>) -> Problem {
+pub fn refused(id: &Id, against: Vec<Against>) -> Error {
     let tail = id.tail();
     let shows = command(format_args!("diff {tail} --conflicts"));
     let message = match &against[..] {
@@ -74,7 +73,7 @@ pub fn refused(id: &Id, against: Vec<Against>) -> Problem {
         many => format!("cannot merge {tail}: {} paths do not merge", many.len()),
     };
     let paths = if against.len() > 1 { against } else { Vec::new() };
-    let problem =
-        Problem { state: Some("nothing was changed".into()), paths: paths.into(), ..Problem::new(Kind::Conflict, message) };
-    problem.remedy(format!("{shows} shows both sides; name the other paths, or edit one side"))
+    Error::new(Kind::Conflict, message)
+        .with_rows(paths)
+        .with_remedy(format!("{shows} shows both sides; name the other paths, or edit one side"))
 }

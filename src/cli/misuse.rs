@@ -6,10 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::out::{Form, Out};
-use super::problem::Problem;
 use super::{Effects, Ended, caches, finish};
 use crate::config::Color;
-use crate::error::{Kind, command, set_call, shell_word};
+use crate::error::{Error, Kind, command, set_call, shell_word};
 
 /// Prints clap's own answers: help and version to standard output, a misuse to standard error.
 pub fn misused(mut error: clap::Error, args: &[OsString]) -> Ended {
@@ -30,8 +29,8 @@ pub fn misused(mut error: clap::Error, args: &[OsString]) -> Ended {
     if before_command.any(|arg| arg == "--json" || arg == "--brief") {
         let text = error.render().to_string();
         let message = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
-        let mut problem = Problem::new(Kind::Usage, message.split_whitespace().collect::<Vec<_>>().join(" "));
-        problem.remedy = (!tips.is_empty()).then(|| tips.join("; "));
+        let problem = Error::usage(message.split_whitespace().collect::<Vec<_>>().join(" "));
+        let problem = problem.with_remedy_if((!tips.is_empty()).then(|| tips.join("; ")));
         Out::new(Form::Json, color, false, false).problem(&problem);
     } else {
         // An error that nobody can read changes nothing.

@@ -3,7 +3,7 @@
 //! Prints ([`out`]); the screen alone draws by itself. What always holds:
 //! - **V1** Results go to standard output, everything said about them to standard error.
 //! - **V2** A verb that changes something calls [`Call::prepare_to_change`] first: it settles what a crash left.
-//! - **V3** An error ends as a [`Problem`] with its [`Kind`]; [`exit`] alone knows exit statuses.
+//! - **V3** An error ends as a [`Error`] with its [`Kind`]; [`exit`] alone knows exit statuses.
 
 mod agent_run;
 mod agents;
@@ -30,6 +30,7 @@ mod discard;
 mod discard_paths;
 mod doctor;
 mod door;
+mod errors;
 pub mod exit;
 mod far;
 mod go_on;
@@ -53,7 +54,6 @@ mod outside;
 mod parts;
 mod picks;
 mod place;
-mod problem;
 mod prune;
 mod prune_all;
 mod recover;
@@ -90,7 +90,7 @@ use crate::capture::inside::{Inside, capture};
 use crate::config::{Color, Config, From as Origin};
 use crate::engine::ready::{self, Settled};
 use crate::engine::recover::Recovered;
-use crate::error::{Kind, command, recant, shell_word};
+use crate::error::{Error, Kind, command, recant, shell_word};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::lock::Lock;
@@ -105,7 +105,6 @@ use args::{AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
 use far::Near;
 use out::{Form, Out};
 use place::Place;
-use problem::Problem;
 use which::Want;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,10 +121,10 @@ pub enum Ended {
 
 impl Ended {
     /// The end after a problem. If a signal came and nothing was changed, the status of a process that died of it.
-    fn by(problem: &Problem) -> Self {
+    fn by(problem: &Error) -> Self {
         match crate::fs::interrupt::status() {
-            Some(status) if problem.kind == Kind::Refused => Ended::Asked(status),
-            _ => Ended::With(problem.kind),
+            Some(status) if problem.kind() == Kind::Refused => Ended::Asked(status),
+            _ => Ended::With(problem.kind()),
         }
     }
 }
@@ -192,8 +191,8 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         collected: RefCell::default(),
     };
     if matches!(cli.verb(), Verb::Mcp) && cli.global.host.as_deref().is_some_and(|host| host != "local") {
-        let problem = Problem::new(Kind::Usage, "recant mcp serves this machine alone");
-        return finish(&call.out, Err(problem.remedy("a client can start it there: ssh HOST recant mcp")), Effects::None);
+        let problem = Error::usage("recant mcp serves this machine alone");
+        return finish(&call.out, Err(problem.with_remedy("a client can start it there: ssh HOST recant mcp")), Effects::None);
     }
     if let Err(problem) = guard::refuse(&call, cli.verb(), &args[1..], host.is_some()) {
         return finish(&call.out, not_begun(&call.out, cli.verb(), problem), Effects::None);
@@ -261,7 +260,7 @@ fn effects(verb: &Verb) -> Effects {
 }
 
 /// The end of a verb that could not begin. One that runs a command reports that the command was not started.
-fn not_begun(out: &Out, verb: &Verb, problem: Problem) -> Result<Ended, Problem> {
+fn not_begun(out: &Out, verb: &Verb, problem: Error) -> Result<Ended, Error> {
     if verb.is_run() { Ok(run::not_started(out, problem)) } else { Err(problem) }
 }
 
@@ -274,7 +273,7 @@ fn is_of_store(verb: &Verb) -> bool {
     looks || matches!(verb, Verb::Checkpoint { .. })
 }
 
-fn finish(out: &Out, ended: Result<Ended, Problem>, effects: Effects) -> Ended {
+fn finish(out: &Out, ended: Result<Ended, Error>, effects: Effects) -> Ended {
     // Results come before messages about the end.
     let ended = match (out.finish(), ended) {
         (Ok(()), ended) | (Err(_), ended @ Err(_)) => ended,
@@ -287,7 +286,7 @@ fn finish(out: &Out, ended: Result<Ended, Problem>, effects: Effects) -> Ended {
                 _ => (Kind::LeftOut, "what was asked for is done; only the report is lost"),
             };
             let remedy = Some(format!("{recant} status and {recant} show ID tell how things stand", recant = recant()));
-            Err(Problem { kind, state: Some(done.into()), remedy, ..unprinted })
+            Err(unprinted.with_kind(kind).with_state(done).with_remedy_if(remedy))
         }
     };
     ended.unwrap_or_else(|problem| {
@@ -324,7 +323,7 @@ impl Call {
         }
     }
 
-    fn carry_out(&self, verb: Verb) -> Result<Ended, Problem> {
+    fn carry_out(&self, verb: Verb) -> Result<Ended, Error> {
         self.refuse_outside(&verb)?;
         if let Err(problem) = self.before(&verb) {
             return not_begun(&self.out, &verb, self.with_remedy(problem));
@@ -399,7 +398,7 @@ impl Call {
 
     /// Refuses, inside a run, what a person outside decides. What a held agent undid in its own store it may roll back there: that is held,
     /// too.
-    fn refuse_outside(&self, verb: &Verb) -> Result<(), Problem> {
+    fn refuse_outside(&self, verb: &Verb) -> Result<(), Error> {
         let Some(inside) = capture() else { return Ok(()) };
         let key = match verb {
             Verb::Commit(args::Commit { what, .. }) | Verb::Rollback(args::Back { what, .. }) => &*what.id,
@@ -419,12 +418,12 @@ impl Call {
         let message = format!("this is inside the run of session {id}, where nothing reaches the real tree");
         let tail = id.rsplit('-').next().unwrap_or(id);
         let remedy = format!("the person outside does that: {}", command(format_args!("review {tail}")));
-        Err(Problem::refused(message).remedy(remedy))
+        Err(Error::refused(message).with_remedy(remedy))
     }
 
     /// Prepares for a verb. If it changes something, runs of `run --in` that were cut off get their sessions, and commits that nobody
     /// confirmed in time are rolled back. If it only reads, both are only reported.
-    fn before(&self, verb: &Verb) -> Result<(), Problem> {
+    fn before(&self, verb: &Verb) -> Result<(), Error> {
         if effects(verb) == Effects::Some
             && !matches!(verb, Verb::Confirm(args) if args.watch)
             && crate::capture::inside::inside().is_none()
@@ -440,27 +439,27 @@ impl Call {
         Ok(())
     }
 
-    fn with_remedy(&self, problem: Problem) -> Problem {
+    fn with_remedy(&self, problem: Error) -> Error {
         match self.store_path() {
-            Ok(store) => problem.barred(&store),
+            Ok(store) => errors::barred(problem, &store),
             // The store's path is what the problem is about.
             Err(_) => problem,
         }
     }
 
     /// The store's path, made absolute.
-    fn store_path(&self) -> Result<AbsPath, Problem> {
+    fn store_path(&self) -> Result<AbsPath, Error> {
         if let Some(own) = capture().and_then(|inside| inside.store.clone()) {
             return Ok(own);
         }
-        self.place.resolve().map_err(|problem| match problem.remedy {
-            None => problem.remedy("the store has to be where you can get at it: --store DIR, RECANT_STORE"),
+        self.place.resolve().map_err(|problem| match problem.remedy() {
+            None => problem.with_remedy("the store has to be where you can get at it: --store DIR, RECANT_STORE"),
             Some(_) => problem,
         })
     }
 
     /// The store; `None` if there is none yet.
-    fn store(&self) -> Result<Option<&Store>, Problem> {
+    fn store(&self) -> Result<Option<&Store>, Error> {
         if let Some(store) = self.store.get() {
             return Ok(store.as_ref());
         }
@@ -474,7 +473,7 @@ impl Call {
     }
 
     /// The store, made if it is missing.
-    fn made_store(&self) -> Result<Store, Problem> {
+    fn made_store(&self) -> Result<Store, Error> {
         refuse_without_store()?;
         let mut store = Store::create(&self.fs, &self.store_path()?)?;
         store.begins_in = crate::capture::plan::working_directory().ok();
@@ -488,20 +487,22 @@ impl Call {
     }
 
     /// The store, for a verb that needs an existing session.
-    fn store_with(&self, key: &str) -> Result<&Store, Problem> {
+    fn store_with(&self, key: &str) -> Result<&Store, Error> {
         match self.store()? {
             Some(store) => Ok(store),
-            None if key == "last" => Err(Problem::refused("there is no session yet").remedy("recant run -- COMMAND begins one")),
-            None => Err(crate::session::error::unknown(key, &[]).into()),
+            None if key == "last" => {
+                Err(Error::refused("there is no session yet").with_remedy("recant run -- COMMAND begins one"))
+            }
+            None => Err(crate::session::error::unknown(key, &[])),
         }
     }
 
     /// The id of the session that `key` means to a verb; without a key, of `last`. Says which session `last` is.
-    fn find(&self, store: &Store, key: Option<&str>, want: Want) -> Result<Id, Problem> {
+    fn find(&self, store: &Store, key: Option<&str>, want: Want) -> Result<Id, Error> {
         which::find(self, store, key.unwrap_or("last"), want)
     }
 
-    fn session(&self, key: Option<&str>) -> Result<(&Store, Session), Problem> {
+    fn session(&self, key: Option<&str>) -> Result<(&Store, Session), Error> {
         let store = self.store_with(key.unwrap_or("last"))?;
         let id = self.find(store, key, Want::Look)?;
         let mut session = store.session(&id)?;
@@ -513,7 +514,7 @@ impl Call {
     }
 
     /// Opens a session to look at. If a command runs in it, with what that has changed so far.
-    fn looked_at(&self, key: Option<&str>) -> Result<(&Store, Session), Problem> {
+    fn looked_at(&self, key: Option<&str>) -> Result<(&Store, Session), Error> {
         let store = self.store_with(key.unwrap_or("last"))?;
         let id = self.find(store, key, Want::Look)?;
         let Some((session, warnings)) = self.so_far(store, &id)? else { return self.session(Some(id.as_str())) };
@@ -523,7 +524,7 @@ impl Call {
     }
 
     /// A session as the command that runs in it has it so far, with warnings; `None` if none runs in it.
-    fn so_far(&self, store: &Store, id: &Id) -> Result<Option<(Session, Vec<String>)>, Problem> {
+    fn so_far(&self, store: &Store, id: &Id) -> Result<Option<(Session, Vec<String>)>, Error> {
         let session = store.session(id)?;
         if !session.header.uncollected || !session.is_held()? {
             return Ok(None);
@@ -540,7 +541,7 @@ impl Call {
             let id = &header.id;
             self.out.warn(format_args!(
                 "session {id}: the changes of the command that runs in it are not counted: {}",
-                problem.message
+                problem.message()
             ));
             None
         });
@@ -548,14 +549,14 @@ impl Call {
     }
 
     /// Opens a session to change, and locks it; what crashes left is settled first (V2).
-    fn locked(&self, key: &str, want: Want) -> Result<(&Store, Locked), Problem> {
+    fn locked(&self, key: &str, want: Want) -> Result<(&Store, Locked), Error> {
         let store = self.store_with(key)?;
         let id = self.find(store, Some(key), want)?;
         let collect = |locked: &mut Locked| collect::collect(self, store, locked);
         let recover = || {
             let mut recovered = self.recovered.take();
             recovered.extend(self.prepare_to_change(store)?);
-            Ok::<_, Problem>(recovered)
+            Ok::<_, Error>(recovered)
         };
         let locked = ready::lock(&self.fs, store, &id, collect, recover)?;
         which::refuse_gone_on(key, &locked.header)?;
@@ -576,7 +577,7 @@ impl Call {
 
     /// Judges what a reader of a session found. If another recant was at work meanwhile, an error is no damage: to a reader, an object on
     /// its way lies at neither of its two places.
-    fn believed(&self, store: &Store, session: &Session, found: Result<Ended, Problem>) -> Result<Ended, Problem> {
+    fn believed(&self, store: &Store, session: &Session, found: Result<Ended, Error>) -> Result<Ended, Error> {
         if session.is_so_far() {
             return found;
         }
@@ -595,7 +596,7 @@ impl Call {
     }
 
     /// Undoes or settles what crashes left, before anything is changed. Reports each in a line, and returns them.
-    fn prepare_to_change(&self, store: &Store) -> Result<Vec<Recovered>, Problem> {
+    fn prepare_to_change(&self, store: &Store) -> Result<Vec<Recovered>, Error> {
         match ready::recover_any(&self.fs, store, || self.say_waiting(store))? {
             None => Ok(Vec::new()),
             Some(settled) => self.say_settled(settled),
@@ -614,11 +615,11 @@ impl Call {
     }
 
     /// Undoes or settles what crashes left, like [`Self::prepare_to_change`]; the caller holds the store's lock.
-    fn recover_under(&self, store: &Store, lock: &Lock) -> Result<Vec<Recovered>, Problem> {
+    fn recover_under(&self, store: &Store, lock: &Lock) -> Result<Vec<Recovered>, Error> {
         self.say_settled(ready::recover_all(&self.fs, store, lock)?)
     }
 
-    fn say_settled(&self, settled: Settled) -> Result<Vec<Recovered>, Problem> {
+    fn say_settled(&self, settled: Settled) -> Result<Vec<Recovered>, Error> {
         self.say_unswept(settled.unswept);
         for recovered in &settled.recovered {
             self.out.warn(recover::line(self, recovered));
@@ -630,15 +631,15 @@ impl Call {
     }
 
     /// Ends here if a signal came during the work before the verb, which has been reported. Such a signal is not meant for the verb itself.
-    fn go_on(&self, state: &str) -> Result<(), Problem> {
+    fn go_on(&self, state: &str) -> Result<(), Error> {
         crate::fs::interrupt::give_back();
         let Some(signal) = crate::fs::interrupt::came() else { return Ok(()) };
-        Err(Problem { state: Some(state.into()), ..Problem::refused(format!("stopped by {signal}")) })
+        Err(Error::refused(format!("stopped by {signal}")).with_state(state))
     }
 
     /// Takes the store's lock: two operations of one store could undo each other.
-    fn store_lock(&self, store: &Store) -> Result<Lock, Problem> {
-        Ok(store.lock(&self.fs, || self.say_waiting(store))?)
+    fn store_lock(&self, store: &Store) -> Result<Lock, Error> {
+        store.lock(&self.fs, || self.say_waiting(store))
     }
 
     fn say_waiting(&self, store: &Store) {
@@ -647,45 +648,45 @@ impl Call {
 
     /// Refuses to drop what recant itself chose, unless a person can be asked or `-y` is given. `what`: which verb drops what. `shows`:
     /// the command that lists it.
-    fn need_asking(&self, what: &str, shows: &str) -> Result<(), Problem> {
+    fn need_asking(&self, what: &str, shows: &str) -> Result<(), Error> {
         if self.yes || self.can_ask {
             return Ok(());
         }
-        let problem = Problem::new(Kind::Usage, format!("{what}, and there is no terminal to ask at"));
-        Err(Problem { state: Some("nothing was changed".into()), ..problem }.remedy(format!("{shows} shows it; -y goes on")))
+        let problem = Error::new(Kind::Usage, format!("{what}, and there is no terminal to ask at"));
+        Err(problem.with_remedy(format!("{shows} shows it; -y goes on")))
     }
 
     /// Asks, if a person sits at a terminal and `-y` was not given. Without a terminal the verb alone is enough.
-    fn confirm(&self, question: &str) -> Result<(), Problem> {
+    fn confirm(&self, question: &str) -> Result<(), Error> {
         if self.yes || !self.can_ask { Ok(()) } else { self.ask(question) }
     }
 
     /// Asks the person at the terminal.
-    fn ask(&self, question: &str) -> Result<(), Problem> {
+    fn ask(&self, question: &str) -> Result<(), Error> {
         let mut answer = String::new();
         self.out.ask(question);
         // If the question or the answer is lost, it counts as no.
         drop(std::io::stdin().read_line(&mut answer));
         match answer.trim() {
             "y" | "Y" | "yes" => Ok(()),
-            _ => Err(Problem::refused("not confirmed").remedy("-y skips the question")),
+            _ => Err(Error::refused("not confirmed").with_remedy("-y skips the question")),
         }
     }
 }
 
 /// Refuses to work inside a run that has no store of its own: the other one is hidden there, and a command must not decide what is on the
 /// tree.
-fn refuse_without_store() -> Result<(), Problem> {
+fn refuse_without_store() -> Result<(), Error> {
     match capture() {
         Some(inside @ Inside { store: None, .. }) => Err(is_inside(inside)),
         _ => Ok(()),
     }
 }
 
-fn is_inside(inside: &Inside) -> Problem {
+fn is_inside(inside: &Inside) -> Error {
     let session = &inside.session;
-    Problem::refused(format!("this is inside the run of session {session}, where only 'recant run' can be used"))
-        .remedy("do it outside, when the run has ended")
+    Error::refused(format!("this is inside the run of session {session}, where only 'recant run' can be used"))
+        .with_remedy("do it outside, when the run has ended")
 }
 
 /// The sessions among those with a journal whose operation was cut off. While an operation runs, its lock is held.
@@ -699,10 +700,9 @@ fn is_held(session: &Session) -> bool {
     session.is_held().is_ok_and(|held| held)
 }
 
-fn at_work(id: &Id) -> Problem {
-    let mut problem = Problem::new(Kind::Busy, format!("another recant was at work in session {id} meanwhile"));
-    problem.state = Some("nothing was changed; try again when it has ended".into());
-    problem
+fn at_work(id: &Id) -> Error {
+    let error = Error::new(Kind::Busy, format!("another recant was at work in session {id} meanwhile"));
+    error.with_state("nothing was changed; try again when it has ended")
 }
 
 /// The facts about a session that a listing shows beside its header.
@@ -722,7 +722,7 @@ struct Standing {
 }
 
 impl Standing {
-    fn of(store: &Store, header: &Header, cut_off: &[Id]) -> Result<Self, Problem> {
+    fn of(store: &Store, header: &Header, cut_off: &[Id]) -> Result<Self, Error> {
         let interrupted = cut_off.contains(&header.id);
         let (word, imported) = (header.status().word(), header.imported.is_some());
         let (unsynced, left) = (header.unsynced, header.left.len());
@@ -772,9 +772,9 @@ fn but(counts: Counts) -> String {
     rest.map(|(n, what)| format!(", {} of {all} {what}", text::grouped(n))).collect()
 }
 
-fn cwd() -> Result<PathBuf, Problem> {
+fn cwd() -> Result<PathBuf, Error> {
     std::env::current_dir().map_err(|error| {
-        let problem = Problem::refused(format!("cannot find the working directory: {}", crate::error::reason(&error)));
-        problem.remedy("go to a directory that is there, or give absolute paths")
+        let problem = Error::refused(format!("cannot find the working directory: {}", crate::error::reason(&error)));
+        problem.with_remedy("go to a directory that is there, or give absolute paths")
     })
 }

@@ -7,11 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use serde::Serialize;
 
 use super::out::Out;
-use super::problem::{Against, Problem};
 use super::which::Want;
 use super::{Call, Ended, args, asked, guard, text};
 use crate::engine::conflict;
-use crate::error::{Kind, command, recant};
+use crate::error::{Against, Error, Kind, command, recant};
 use crate::fs::path::{AbsPath, Shown};
 use crate::moving::{self, Arrived, Exported, Mapping, With};
 use crate::session::id::Id;
@@ -40,9 +39,9 @@ impl Write for Pipe<'_> {
     }
 }
 
-pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Problem> {
+pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Error> {
     if io::stdout().is_terminal() {
-        return Err(Problem::refused("an export is no text for a terminal").remedy(format!(
+        return Err(Error::refused("an export is no text for a terminal").with_remedy(format!(
             "{recant} session export {} > FILE",
             Shown(args.id.as_bytes()),
             recant = recant()
@@ -57,16 +56,16 @@ pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Problem> {
             let state = "nothing was exported: what the run found there is no longer known";
             Err(against("export", session.id(), &conflicts, state))
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
         Ok(Exported::Whole) => Ok(Ended::Done),
     }
 }
 
 /// Makes a session of a stream in the store, and reports what would stop its commit here.
-pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Problem> {
+pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Error> {
     if io::stdin().is_terminal() {
-        return Err(Problem::refused("standard input is a terminal, and no export")
-            .remedy(format!("{recant} session import < FILE", recant = recant())));
+        return Err(Error::refused("standard input is a terminal, and no export")
+            .with_remedy(format!("{recant} session import < FILE", recant = recant())));
     }
     let mapping = mapping(&args.map)?;
     let variable = guard::limited(call);
@@ -87,17 +86,12 @@ pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Problem> {
 }
 
 /// Reports what became of a stream. `variable` tells of the agent that brought it.
-fn say_arrived(
-    call: &Call,
-    store: &Store,
-    mapping: &Mapping,
-    arrived: Arrived,
-    variable: Option<&str>,
-) -> Result<Ended, Problem> {
+fn say_arrived(call: &Call, store: &Store, mapping: &Mapping, arrived: Arrived, variable: Option<&str>) -> Result<Ended, Error> {
     let locked = match arrived {
         Arrived::Refused => {
             let refused = guard::refused(variable.unwrap_or_default(), &command("session import < FILE"));
-            return Err(Problem { message: format!("the stream's session is committed: {}", refused.message), ..refused });
+            let message = format!("the stream's session is committed: {}", refused.message());
+            return Err(refused.with_message(message));
         }
         Arrived::Before(id) => {
             let header = store.session(&id)?.header;
@@ -144,30 +138,28 @@ fn say(call: &Call, id: &Id, changes: u64, new: bool) {
     }
 }
 
-fn against(verb: &str, id: &Id, conflicts: &[conflict::Conflict], state: &str) -> Problem {
+fn against(verb: &str, id: &Id, conflicts: &[conflict::Conflict], state: &str) -> Error {
     let rows: Vec<Against> = conflicts.iter().map(|c| Against { path: c.path.to_string(), why: c.why() }).collect();
     let message = match &rows[..] {
         [one] => format!("cannot {verb} {id}: {}: {}", one.path, one.why),
         many => format!("cannot {verb} {id}: {}", text::count(many.len() as u64, "conflict")),
     };
-    let mut problem = Problem::new(Kind::Conflict, message);
-    problem.path = rows.first().map(|row| row.path.clone());
-    problem.state = Some(state.into());
-    problem.remedy = conflict::remedy(conflicts);
-    if rows.len() > 1 {
-        problem.paths = rows.into();
-    }
-    problem
+    let error = match &rows[..] {
+        [] => Error::new(Kind::Conflict, message),
+        [first, ..] => Error::new(Kind::Conflict, message).with_path(&first.path),
+    };
+    let rows = if rows.len() > 1 { rows } else { Vec::new() };
+    error.with_rows(rows).with_state(state).with_remedy_if(conflict::remedy(conflicts))
 }
 
 /// Parses `FROM=TO`, both absolute: the first `=` before a `/` parts them.
-fn mapping(words: &[std::ffi::OsString]) -> Result<Mapping, Problem> {
+fn mapping(words: &[std::ffi::OsString]) -> Result<Mapping, Error> {
     let mut mapping = Mapping::default();
     for word in words {
         let bytes = word.as_bytes();
         let wrong = || {
-            Problem::new(Kind::Usage, format!("--map {}: two absolute paths are wanted", Shown(bytes)))
-                .remedy("--map /srv/app=/opt/app puts what lies below the first below the second")
+            Error::usage(format!("--map {}: two absolute paths are wanted", Shown(bytes)))
+                .with_remedy("--map /srv/app=/opt/app puts what lies below the first below the second")
         };
         let cut = bytes.windows(2).position(|two| two == b"=/").ok_or_else(wrong)?;
         let (from, to) = (path(&word.as_bytes()[..cut]), path(&bytes[cut + 1..]));

@@ -3,6 +3,7 @@
 //! A verb prints without asking whether that worked. A reader that went away is no failure of the verb, which has done its work. Any
 //! other failure to write is kept for the end.
 
+use super::errors;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
@@ -14,12 +15,11 @@ use anstyle::Style;
 use serde::{Serialize, Serializer};
 
 use super::far::Near;
-use super::problem::Problem;
 use super::text;
 use crate::config::Color;
 use crate::diff::shown::{Names, cut};
 use crate::diff::visible;
-use crate::error::{At, shell_word};
+use crate::error::{At, Error, shell_word};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::tree::json;
@@ -381,11 +381,11 @@ impl Out {
     }
 
     /// Reports an error, in at most three lines or as one JSON object.
-    pub fn problem(&self, problem: &Problem) {
+    pub fn problem(&self, problem: &Error) {
         match self.form {
             Form::Text => {
                 let fill = self.terminals.get().1;
-                self.say(problem.text(self.color_err, &self.names, self.limit(), fill));
+                self.say(errors::text(problem, self.color_err, &self.names, self.limit(), fill));
             }
             Form::Json => self.message(&json_line(problem)),
         }
@@ -447,7 +447,7 @@ impl Out {
     }
 
     /// Writes the rest, and waits for the pager. Errors: a result could not be written; a reader that went away is no error.
-    pub fn finish(&self) -> Result<(), Problem> {
+    pub fn finish(&self) -> Result<(), Error> {
         let flushed = self.sink.borrow_mut().flush();
         self.note_failure(flushed);
         // The pager ends when its input does.
@@ -460,7 +460,7 @@ impl Out {
             self.message(&later);
         }
         match self.failed.borrow_mut().take() {
-            Some(error) => Err(error).at("write", "standard output").map_err(Problem::from),
+            Some(error) => Err(error).at("write", "standard output").map_err(Error::from),
             None => Ok(()),
         }
     }

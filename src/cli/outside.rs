@@ -6,7 +6,6 @@ use std::os::unix::net::UnixStream;
 
 use super::args::{Cli, Verb};
 use super::door::NAME;
-use super::problem::Problem;
 use super::{Call, Ended, far};
 use crate::capture::inside::Inside;
 use crate::error::{At, Error, IoError, Kind};
@@ -63,7 +62,7 @@ pub fn words(cli: &Cli, words: &[OsString], inside: &Inside) -> Option<Vec<OsStr
 ///
 /// # Errors
 /// Nobody answers.
-pub fn ask(call: &Call, words: &[OsString], store: &AbsPath) -> Result<Ended, Problem> {
+pub fn ask(call: &Call, words: &[OsString], store: &AbsPath) -> Result<Ended, Error> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout());
     let request = Request {
         protocol: PROTOCOL,
@@ -83,7 +82,7 @@ pub fn ask(call: &Call, words: &[OsString], store: &AbsPath) -> Result<Ended, Pr
         Ok(Some(ended)) => Ok(ended),
         Ok(None) => Err(silent(None)),
         Err(Lost::Door(error)) => Err(silent(Some(&crate::error::reason(&error)))),
-        Err(Lost::Printing(error)) => Err(Error::from(error).into()),
+        Err(Lost::Printing(error)) => Err(Error::from(error)),
     }
 }
 
@@ -124,8 +123,8 @@ fn answered(mut door: &UnixStream, request: &Request) -> Result<Option<Ended>, L
     Ok(ended)
 }
 
-fn silent(why: Option<&str>) -> Problem {
+fn silent(why: Option<&str>) -> Error {
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-    Problem::refused(format!("the recant outside of this run does not answer{why}"))
-        .remedy("look from outside, in another terminal")
+    Error::refused(format!("the recant outside of this run does not answer{why}"))
+        .with_remedy("look from outside, in another terminal")
 }

@@ -1,11 +1,10 @@
 //! Picks of a person on a screen, as verbs take them: in place of the paths and blocks that a call names.
 
 use super::parts::select::Selection;
-use super::problem::{Against, Problem};
 use crate::diff::entries::Taken;
 use crate::diff::picked::Picked;
 use crate::diff::sources::Sources;
-use crate::error::Kind;
+use crate::error::{Against, Error, Kind};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes};
 use crate::session::opened::Session;
@@ -18,7 +17,7 @@ pub const STALE: &str = "what was picked has changed since it was shown";
 ///
 /// # Errors
 /// It does; each path is named with the reason.
-pub fn refuse_changed(picked: Option<&Picked>, session: &Session) -> Result<(), Problem> {
+pub fn refuse_changed(picked: Option<&Picked>, session: &Session) -> Result<(), Error> {
     let Some(picked) = picked else { return Ok(()) };
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
@@ -26,16 +25,15 @@ pub fn refuse_changed(picked: Option<&Picked>, session: &Session) -> Result<(), 
     if changed.is_empty() {
         return Ok(());
     }
-    let paths = changed.into_iter().map(|(path, why)| Against { path: path.to_string(), why: why.into() });
-    let problem = Problem { paths: paths.collect(), ..Problem::new(Kind::Conflict, STALE) };
-    Err(Problem { state: Some("nothing was changed".into()), ..problem })
+    let rows = changed.into_iter().map(|(path, why)| Against::new(path, why));
+    Err(Error::new(Kind::Conflict, STALE).with_rows(rows.collect()))
 }
 
 /// The picks in these changes.
 ///
 /// # Errors
 /// Something else stands there than was shown.
-pub fn selection(picked: &Picked, session: &Session, changes: &Changes) -> Result<Selection, Problem> {
+pub fn selection(picked: &Picked, session: &Session, changes: &Changes) -> Result<Selection, Error> {
     refuse_changed(Some(picked), session)?;
     Ok(picked.at(changes).into_iter().collect())
 }
@@ -44,7 +42,7 @@ pub fn selection(picked: &Picked, session: &Session, changes: &Changes) -> Resul
 ///
 /// # Errors
 /// The session cannot be read.
-pub fn is_part(picked: &Picked, session: &Session, changes: &Changes) -> Result<bool, Problem> {
+pub fn is_part(picked: &Picked, session: &Session, changes: &Changes) -> Result<bool, Error> {
     if is_all(picked, session, changes)? {
         return Ok(false);
     }
@@ -60,13 +58,13 @@ pub fn is_in_blocks(picked: &Picked, changes: &Changes) -> bool {
 ///
 /// # Errors
 /// The session cannot be read.
-pub fn paths(picked: &Picked, session: &Session, changes: &Changes) -> Result<Vec<AbsPath>, Problem> {
+pub fn paths(picked: &Picked, session: &Session, changes: &Changes) -> Result<Vec<AbsPath>, Error> {
     let all = is_all(picked, session, changes)?;
     Ok(if all { Vec::new() } else { picked.0.iter().map(|pick| pick.path.clone()).collect() })
 }
 
 /// True if all that is held is picked whole.
-fn is_all(picked: &Picked, session: &Session, changes: &Changes) -> Result<bool, Problem> {
+fn is_all(picked: &Picked, session: &Session, changes: &Changes) -> Result<bool, Error> {
     let out = session.sides(changes.list.len())?.iter().filter(|side| !side.is_in()).count();
     let whole = picked.0.iter().filter(|pick| pick.taken == Taken::Whole).count();
     Ok(whole == out && whole == picked.0.len())
@@ -83,14 +81,14 @@ fn is_of_paths(picked: &Picked, changes: &Changes) -> bool {
 ///
 /// # Errors
 /// Something below what is picked is not picked.
-pub fn refuse_open(changes: &[Change], parts: &[(usize, Taken)]) -> Result<(), Problem> {
+pub fn refuse_open(changes: &[Change], parts: &[(usize, Taken)]) -> Result<(), Error> {
     let is_picked = |i: usize| parts.binary_search_by_key(&i, |(i, _)| *i).is_ok();
     for (i, _) in parts {
         let path = &changes[*i].path;
         let below = (i + 1..changes.len()).take_while(|k| changes[*k].path.is_under(path)).find(|k| !is_picked(*k));
         if let Some(below) = below {
             let why = format!("{path}: {} below it is not chosen, and would go along", changes[below].path);
-            return Err(Problem::refused(why).path(path).remedy("choose it too, or leave the directory out"));
+            return Err(Error::refused(why).with_path(path).with_remedy("choose it too, or leave the directory out"));
         }
     }
     Ok(())

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::problem::Problem;
 use crate::config::{Config, From};
+use crate::error::Error;
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::resolve;
 use crate::session::change::Changes;
@@ -20,7 +20,7 @@ pub struct Place {
 }
 
 /// The settings in force, and the place of the store by environment and settings.
-pub fn settings() -> Result<(Config, Place), Problem> {
+pub fn settings() -> Result<(Config, Place), Error> {
     // dirs takes XDG variables that hold an absolute path, else $HOME, else the user database.
     let file = dirs::config_dir().map(|dir| dir.join("recant/config.toml"));
     let config = Config::read(file, dirs::home_dir().as_deref())?;
@@ -43,36 +43,36 @@ pub fn nowhere() -> (Config, Place) {
 
 impl Place {
     /// The path, absolute and with links resolved as far as it exists: staging compares real paths with it.
-    pub fn resolve(&self) -> Result<AbsPath, Problem> {
+    pub fn resolve(&self) -> Result<AbsPath, Error> {
         let path = &self.path;
         if path.as_os_str().is_empty() {
-            return Err(Problem::refused("no home directory is known, so there is no place for the store")
-                .remedy("set HOME, or name the store: recant --store DIR …, or RECANT_STORE=DIR"));
+            return Err(Error::refused("no home directory is known, so there is no place for the store")
+                .with_remedy("set HOME, or name the store: recant --store DIR …, or RECANT_STORE=DIR"));
         }
         if path.is_relative() && self.from != From::Option("--store") {
             let variable = if self.from == From::Environment("RECANT_STORE") { "RECANT_STORE" } else { "HOME" };
             let value = std::env::var_os(variable).unwrap_or_default();
             let value = Shown(std::os::unix::ffi::OsStrExt::as_bytes(&*value));
-            return Err(Problem::refused(format!("{variable}={value}: the store's path has to be absolute"))
-                .remedy("a relative one would be another store in each working directory; --store DIR may be relative"));
+            return Err(Error::refused(format!("{variable}={value}: the store's path has to be absolute"))
+                .with_remedy("a relative one would be another store in each working directory; --store DIR may be relative"));
         }
         absolute(&whole(path)?)
     }
 }
 
 /// An absolute path as it is; a relative one below the working directory.
-pub fn whole(path: &Path) -> Result<PathBuf, Problem> {
+pub fn whole(path: &Path) -> Result<PathBuf, Error> {
     if path.is_absolute() { Ok(path.to_path_buf()) } else { Ok(super::cwd()?.join(path)) }
 }
 
 /// An absolute path without links, `.` and `..`.
-pub fn absolute(path: &Path) -> Result<AbsPath, Problem> {
-    Ok(resolve::absolute(path)?)
+pub fn absolute(path: &Path) -> Result<AbsPath, Error> {
+    resolve::absolute(path)
 }
 
 /// The path of a session that `path` names, relative to the working directory.
-pub fn named(path: &Path, changes: &Changes) -> Result<AbsPath, Problem> {
-    Ok(changes.named(&whole(path)?)?)
+pub fn named(path: &Path, changes: &Changes) -> Result<AbsPath, Error> {
+    changes.named(&whole(path)?)
 }
 
 /// The program of this process.

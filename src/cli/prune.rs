@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::confirm;
 use super::discard::{is_done, note_in_log};
 use super::list::{Damaged, heads};
-use super::problem::Problem;
 use super::which::Want;
 use super::{Call, Ended, text};
 use crate::checkpoint::manifest::{Manifest, keeps_overwritten as keeps};
@@ -64,26 +63,26 @@ struct Skipped {
 }
 
 /// Tells whether nothing needs a session: no rollback, no commit that may still come, no work that `--force` overwrote.
-pub fn is_unneeded(store: &Store, header: &Header) -> Result<bool, Problem> {
+pub fn is_unneeded(store: &Store, header: &Header) -> Result<bool, Error> {
     may_go(store, header, Committed::Stays)
 }
 
-fn may_go(store: &Store, header: &Header, committed: Committed) -> Result<bool, Problem> {
+fn may_go(store: &Store, header: &Header, committed: Committed) -> Result<bool, Error> {
     Ok(!is_awaited(header) && may_lose_checkpoint(store, header, committed)?)
 }
 
-fn may_lose_checkpoint(store: &Store, header: &Header, committed: Committed) -> Result<bool, Problem> {
+fn may_lose_checkpoint(store: &Store, header: &Header, committed: Committed) -> Result<bool, Error> {
     let free = (committed == Committed::May || !prune::is_needed(header)) && header.status() != Status::Running;
     Ok(free && !keeps_overwritten(store, header)?)
 }
 
 /// True if it keeps the only copy of what `--force` overwrote.
-fn keeps_overwritten(store: &Store, header: &Header) -> Result<bool, Problem> {
+fn keeps_overwritten(store: &Store, header: &Header) -> Result<bool, Error> {
     // Nothing was overwritten before anything was committed.
     if header.generation == 0 || header.discarded.is_some() {
         return Ok(false);
     }
-    Ok(keeps(&store.session(&header.id)?.dir)?)
+    keeps(&store.session(&header.id)?.dir)
 }
 
 /// The fate of committed sessions, which could be rolled back, under conditions.
@@ -103,7 +102,7 @@ pub struct Target {
     /// True if all of the kind go where no condition is given.
     all: bool,
     /// Tells whether it may go unnamed; that of a committed session goes only with `--committed`.
-    may: fn(&Store, &Header, Committed) -> Result<bool, Problem>,
+    may: fn(&Store, &Header, Committed) -> Result<bool, Error>,
     /// Bytes that it takes on disk.
     size: fn(&Store, &Header) -> Result<u64, Error>,
     remove: fn(&Call, &Store, Locked) -> Result<(), Error>,
@@ -162,7 +161,7 @@ pub struct Wanted {
 ///
 /// # Errors
 /// Neither names nor conditions are given or set, both are given, or what is to go cannot go.
-pub fn prune(call: &Call, args: &Wanted, target: &Target) -> Result<Ended, Problem> {
+pub fn prune(call: &Call, args: &Wanted, target: &Target) -> Result<Ended, Error> {
     let mut done = Whole { dry_run: args.dry_run, pruned: Vec::new(), skipped: Vec::new(), lost: Vec::new(), bytes: 0 };
     let Some(store) = call.store()? else {
         if let Some(key) = args.ids.first() {
@@ -197,7 +196,7 @@ pub fn prune(call: &Call, args: &Wanted, target: &Target) -> Result<Ended, Probl
 }
 
 /// The error that stopped a prune, with what was pruned before it.
-fn after(problem: Problem, what: &str, pruned: &[Id]) -> Problem {
+fn after(problem: Error, what: &str, pruned: &[Id]) -> Error {
     if pruned.is_empty() {
         return problem;
     }
@@ -226,12 +225,12 @@ impl<'a> Pruning<'a> {
     }
 
     /// The sessions that fit the conditions; none if there are no conditions.
-    pub fn chosen_by_settings(&self) -> Result<Vec<Header>, Problem> {
+    pub fn chosen_by_settings(&self) -> Result<Vec<Header>, Error> {
         if self.conditions().is_unbounded() { Ok(Vec::new()) } else { self.by_conditions() }
     }
 
     /// Prunes. Returns what went, and the error that stopped it, if any.
-    pub fn done(&self) -> (Whole, Result<(), Problem>) {
+    pub fn done(&self) -> (Whole, Result<(), Error>) {
         let mut done = Whole { dry_run: false, pruned: Vec::new(), skipped: Vec::new(), lost: Vec::new(), bytes: 0 };
         let ended = self.carry_out(&mut done);
         (done, ended)
@@ -242,11 +241,11 @@ impl<'a> Pruning<'a> {
         !self.args.ids.is_empty()
     }
 
-    fn chosen(&self) -> Result<Vec<Header>, Problem> {
+    fn chosen(&self) -> Result<Vec<Header>, Error> {
         if self.is_named() { self.by_name() } else { self.by_conditions() }
     }
 
-    fn tell(&self, done: &mut Whole) -> Result<(), Problem> {
+    fn tell(&self, done: &mut Whole) -> Result<(), Error> {
         for header in self.chosen()? {
             done.bytes += (self.target.size)(self.store, &header)?;
             done.pruned.push(header.id);
@@ -254,7 +253,7 @@ impl<'a> Pruning<'a> {
         self.garbled()?.iter().try_for_each(|remains| done.take_along(self.call, self.store, remains))
     }
 
-    fn carry_out(&self, done: &mut Whole) -> Result<(), Problem> {
+    fn carry_out(&self, done: &mut Whole) -> Result<(), Error> {
         let Self { call, store, .. } = *self;
         let asked = if self.is_named() { self.ask()? } else { Vec::new() };
         let only = if self.is_named() || self.only.is_some() { None } else { self.ask_of_all()? };
@@ -280,7 +279,7 @@ impl<'a> Pruning<'a> {
                     done.skipped.push(Skipped { id: header.id, why: HELD });
                     continue;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             };
             match self.still(&session.header, &asked)? {
                 Still::Goes => self.remove(session, done)?,
@@ -297,7 +296,7 @@ impl<'a> Pruning<'a> {
     }
 
     /// Checks again, now with its lock, if a session that was chosen and asked about may go.
-    fn still(&self, header: &Header, asked: &[(Id, Worth)]) -> Result<Still, Problem> {
+    fn still(&self, header: &Header, asked: &[(Id, Worth)]) -> Result<Still, Error> {
         if !self.is_named() && !(self.target.may)(self.store, header, self.committed())? {
             return Ok(Still::Needed);
         }
@@ -310,7 +309,7 @@ impl<'a> Pruning<'a> {
         Ok(Still::Goes)
     }
 
-    fn remove(&self, session: Locked, done: &mut Whole) -> Result<(), Problem> {
+    fn remove(&self, session: Locked, done: &mut Whole) -> Result<(), Error> {
         let Self { call, target, store, .. } = *self;
         let header = session.header.clone();
         let bytes = (target.size)(store, &header)?;
@@ -325,7 +324,7 @@ impl<'a> Pruning<'a> {
     }
 
     /// The named sessions whose header is unreadable. Only a whole id names them: nothing else of them is certain.
-    fn garbled(&self) -> Result<Vec<Remains>, Problem> {
+    fn garbled(&self) -> Result<Vec<Remains>, Error> {
         let mut found: Vec<Remains> = Vec::new();
         for id in self.args.ids.iter().filter_map(|key| Id::parse(key)) {
             if self.target.what == "session"
@@ -338,7 +337,7 @@ impl<'a> Pruning<'a> {
         Ok(found)
     }
 
-    fn by_name(&self) -> Result<Vec<Header>, Problem> {
+    fn by_name(&self) -> Result<Vec<Header>, Error> {
         let garbled = self.garbled()?;
         let mut headers: Vec<Header> = Vec::new();
         for key in &self.args.ids {
@@ -368,26 +367,26 @@ impl<'a> Pruning<'a> {
         given
     }
 
-    fn refuse_unbounded(&self) -> Result<(), Problem> {
+    fn refuse_unbounded(&self) -> Result<(), Error> {
         if self.target.all || !self.conditions().is_unbounded() {
             return Ok(());
         }
-        let problem = Problem::refused("which sessions? give an age, a number to keep, a size, or ids");
+        let problem = Error::refused("which sessions? give an age, a number to keep, a size, or ids");
         let how =
             "recant prune --sessions --older-than 30d, --keep 50, --max-size 1G, or ID…; or set retention.* in the settings";
-        Err(Problem { kind: Kind::Usage, ..problem.remedy(how) })
+        Err(problem.with_kind(Kind::Usage).with_remedy(how))
     }
 
     fn committed(&self) -> Committed {
         if self.args.committed { Committed::May } else { Committed::Stays }
     }
 
-    fn by_conditions(&self) -> Result<Vec<Header>, Problem> {
+    fn by_conditions(&self) -> Result<Vec<Header>, Error> {
         self.by_conditions_with(self.committed())
     }
 
     /// Says how many sessions the conditions spare because they are committed, with the command that drops them.
-    fn say_committed(&self) -> Result<(), Problem> {
+    fn say_committed(&self) -> Result<(), Error> {
         let Self { call, args, target, .. } = self;
         if self.is_named() || args.committed {
             return Ok(());
@@ -411,7 +410,7 @@ impl<'a> Pruning<'a> {
         Ok(())
     }
 
-    fn by_conditions_with(&self, committed: Committed) -> Result<Vec<Header>, Problem> {
+    fn by_conditions_with(&self, committed: Committed) -> Result<Vec<Header>, Error> {
         let Self { target, store, only, .. } = self;
         let (headers, _) = store.headers()?;
         let mut prunable = Vec::new();
@@ -434,7 +433,7 @@ impl<'a> Pruning<'a> {
 
     /// Shows what the conditions fit, and asks, at a terminal. Without one, conditions of the call count as consent, those of the settings
     /// do not. Returns what was asked about; `None` if nobody is asked.
-    fn ask_of_all(&self) -> Result<Option<Vec<Id>>, Problem> {
+    fn ask_of_all(&self) -> Result<Option<Vec<Id>>, Error> {
         let Self { call, target, .. } = self;
         if call.yes || !call.can_ask && !self.given().is_unbounded() {
             return Ok(None);
@@ -459,12 +458,12 @@ impl<'a> Pruning<'a> {
     }
 
     /// Asks before held changes and rollbacks are lost for good. Returns what was asked about.
-    fn ask(&self) -> Result<Vec<(Id, Worth)>, Problem> {
+    fn ask(&self) -> Result<Vec<(Id, Worth)>, Error> {
         let Self { call, target, store, .. } = *self;
         // Recovers first, so that this recant does not change what it asks about.
         call.prepare_to_change(store)?;
         let worth = |header: &Header| Ok((header.id.clone(), Worth::of(store, header)?));
-        let asked = self.chosen()?.iter().map(worth).collect::<Result<Vec<_>, Problem>>()?;
+        let asked = self.chosen()?.iter().map(worth).collect::<Result<Vec<_>, Error>>()?;
         let ids = |wanted: &dyn Fn(&Worth) -> bool| -> Vec<String> {
             asked.iter().filter(|(_, worth)| wanted(worth)).map(|(id, _)| id.to_string()).collect()
         };
@@ -492,8 +491,8 @@ impl<'a> Pruning<'a> {
 }
 
 /// Stops between two sessions if a signal came.
-fn not_asked_to_end() -> Result<(), Problem> {
-    interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))
+fn not_asked_to_end() -> Result<(), Error> {
+    interrupt::check().map_err(|asked| Error::refused(asked.to_string()))
 }
 
 /// The decision on a chosen session.
@@ -508,7 +507,7 @@ enum Still {
 const INTERRUPTED: &str = "an operation of it was interrupted";
 const HELD: &str = "another recant holds it";
 
-fn remove_garbled(call: &Call, store: &Store, remains: Remains, journaled: &[Id], done: &mut Whole) -> Result<(), Problem> {
+fn remove_garbled(call: &Call, store: &Store, remains: Remains, journaled: &[Id], done: &mut Whole) -> Result<(), Error> {
     let id = remains.id.clone();
     if journaled.contains(&id) {
         done.skipped.push(Skipped { id, why: INTERRUPTED });
@@ -524,7 +523,7 @@ fn remove_garbled(call: &Call, store: &Store, remains: Remains, journaled: &[Id]
             done.skipped.push(Skipped { id, why: HELD });
             Ok(())
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
         Ok(()) => {
             let paths = (done.lost.len() - known.0) as u64;
             call.note_in_log(store, &log::Entry::new("prune", &id, 0, "done", paths));
@@ -546,7 +545,7 @@ impl Whole {
 
     /// Counts a damaged session as pruned, and lists what is lost with it: by path if its records can be read, else by number. An
     /// unreadable record does not keep the session, which was named by its whole id; it is a warning.
-    fn take_along(&mut self, call: &Call, store: &Store, remains: &Remains) -> Result<(), Problem> {
+    fn take_along(&mut self, call: &Call, store: &Store, remains: &Remains) -> Result<(), Error> {
         let untold = |error: &dyn std::fmt::Display| call.out.warn(format_args!("{error}; its paths are counted, not listed"));
         let changes: Vec<AbsPath> = match remains.changes() {
             Ok(changes) => changes.list.into_iter().map(|change| change.path).collect(),
@@ -568,7 +567,7 @@ impl Whole {
             if count > 0 && told == 0 {
                 let below = format!("/sessions/{}/{directory}", remains.id);
                 let path = [store.path.as_bytes(), below.as_bytes()].concat();
-                let path = AbsPath::parse(path).map_err(|error| Problem::refused(error.to_string()))?;
+                let path = AbsPath::parse(path).map_err(|error| Error::refused(error.to_string()))?;
                 self.lost.push(Lost { session: remains.id.clone(), path, what: Loss::Unnamed, count });
             }
         }
@@ -589,13 +588,13 @@ struct Worth {
 }
 
 impl Worth {
-    fn of(store: &Store, header: &Header) -> Result<Self, Problem> {
+    fn of(store: &Store, header: &Header) -> Result<Self, Error> {
         let overwritten = keeps_overwritten(store, header)?;
         Ok(Self { needed: prune::is_needed(header), awaited: is_awaited(header), overwritten })
     }
 }
 
-fn say(call: &Call, target: &Target, done: &Whole) -> Result<Ended, Problem> {
+fn say(call: &Call, target: &Target, done: &Whole) -> Result<Ended, Error> {
     let ended = if done.skipped.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) };
     if !call.out.is_text() {
         call.out.document(done);

@@ -3,10 +3,9 @@
 use serde::Serialize;
 
 use super::list::heads;
-use super::problem::Problem;
 use super::prune::{self, CHECKPOINTS, DISCARDED, Pruning, SESSIONS, Wanted};
 use super::{Call, Ended, args, snapshot, snapshot_prune, text};
-use crate::error::{Kind, command};
+use crate::error::{Error, Kind, command};
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;
@@ -63,13 +62,13 @@ struct Plan {
 ///
 /// # Errors
 /// Those of each kind.
-pub fn prune(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
+pub fn prune(call: &Call, args: &args::Prune) -> Result<Ended, Error> {
     let which = Limits { older_than: args.older_than, keep: args.keep, max_size: args.max_size };
     let ids = || args.of.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let of_sessions = || -> Result<Wanted, Problem> {
+    let of_sessions = || -> Result<Wanted, Error> {
         let asked = Wanted { ids: ids(), which, committed: args.committed, dry_run: args.dry_run };
         if !asked.ids.is_empty() && (!which.is_unbounded() || args.committed) {
-            return Err(Problem::new(Kind::Usage, "either sessions are named, or conditions choose them"));
+            return Err(Error::usage("either sessions are named, or conditions choose them"));
         }
         Ok(asked)
     };
@@ -83,7 +82,7 @@ pub fn prune(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
 }
 
 /// Prunes by the settings: retention.keep and retention.older_than, snapshot.keep and snapshot.max_size.
-fn by_settings(call: &Call, dry_run: bool) -> Result<Ended, Problem> {
+fn by_settings(call: &Call, dry_run: bool) -> Result<Ended, Error> {
     let Some(store) = call.store()? else { return nothing(call, dry_run) };
     if !dry_run {
         call.prepare_to_change(store)?;
@@ -109,7 +108,7 @@ fn by_settings(call: &Call, dry_run: bool) -> Result<Ended, Problem> {
     plan.carry_out(call, store, &by_settings)
 }
 
-fn nothing(call: &Call, dry_run: bool) -> Result<Ended, Problem> {
+fn nothing(call: &Call, dry_run: bool) -> Result<Ended, Error> {
     if call.out.is_text() {
         call.out.note("nothing to prune");
     } else {
@@ -121,7 +120,7 @@ fn nothing(call: &Call, dry_run: bool) -> Result<Ended, Problem> {
 }
 
 /// Asks. Without a terminal `-y` is needed: who did not look has not agreed by having settings.
-fn ask(call: &Call, plan: &Plan) -> Result<(), Problem> {
+fn ask(call: &Call, plan: &Plan) -> Result<(), Error> {
     let what = format!("{}, {}", plan.counts(), text::bytes(plan.bytes()));
     call.need_asking(&format!("prune drops {what}"), &command("prune --dry-run -v"))?;
     call.confirm(&format!("Prune {what}?"))
@@ -134,7 +133,7 @@ fn limits(call: &Call) -> Which {
 }
 
 impl Plan {
-    fn of(call: &Call, store: &Store, by_settings: &Wanted) -> Result<Self, Problem> {
+    fn of(call: &Call, store: &Store, by_settings: &Wanted) -> Result<Self, Error> {
         let sessions = Pruning::new(call, store, by_settings, &SESSIONS).chosen_by_settings()?;
         let mut checkpoints = Pruning::new(call, store, by_settings, &CHECKPOINTS).chosen_by_settings()?;
         // A session's checkpoint goes with it.
@@ -144,7 +143,7 @@ impl Plan {
         let mut plan = Self { sessions, session_bytes, checkpoints, checkpoint_bytes, snapshots, skipped };
         let (all, broken) = Series::all(store)?;
         for series in all {
-            let would = || -> Result<_, Problem> {
+            let would = || -> Result<_, Error> {
                 let gone = snapshot::chosen(call, &series, &limits(call))?;
                 Ok(if gone.is_empty() { None } else { Some(snapshots::would(&series, &gone)?) })
             };
@@ -156,7 +155,9 @@ impl Plan {
                     bytes: would.freed,
                     series,
                 }),
-                Err(problem) => plan.skipped.push(Skipped { what: series.directory.to_string(), why: problem.message }),
+                Err(problem) => {
+                    plan.skipped.push(Skipped { what: series.directory.to_string(), why: problem.message().to_owned() })
+                }
             }
         }
         let unknown = "the directory of these snapshots is unknown";
@@ -232,7 +233,7 @@ impl Plan {
     }
 
     /// Prunes what was shown, and nothing that came later. Reports what went, also if an error stopped it.
-    fn carry_out(mut self, call: &Call, store: &Store, by_settings: &Wanted) -> Result<Ended, Problem> {
+    fn carry_out(mut self, call: &Call, store: &Store, by_settings: &Wanted) -> Result<Ended, Error> {
         let mut gone = Gone { skipped: std::mem::take(&mut self.skipped), ..Gone::default() };
         let ended = gone.take(call, store, by_settings, self);
         gone.say(call, ended.is_ok());
@@ -256,7 +257,7 @@ struct Gone {
 
 impl Gone {
     /// Drops what is planned, and records each drop. A signal stops it between two of them.
-    fn take(&mut self, call: &Call, store: &Store, by_settings: &Wanted, plan: Plan) -> Result<(), Problem> {
+    fn take(&mut self, call: &Call, store: &Store, by_settings: &Wanted, plan: Plan) -> Result<(), Error> {
         for (part, target, headers) in
             [(&mut self.sessions, &SESSIONS, &plan.sessions), (&mut self.checkpoints, &CHECKPOINTS, &plan.checkpoints)]
         {
@@ -271,7 +272,7 @@ impl Gone {
         }
         let _noting = interrupt::note(Asked::Stops);
         for of in plan.snapshots {
-            interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
+            interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
             match of.carry_out(call) {
                 Ok((of, kept)) => {
                     let unswept = |why: String| Skipped { what: of.directory.to_string(), why: snapshot::unswept(&why) };
@@ -327,7 +328,7 @@ impl OfDir {
     fn carry_out(self, call: &Call) -> Result<(Self, Option<String>), Skipped> {
         let skipped = |error: crate::error::Error| Skipped { what: self.directory.to_string(), why: error.to_string() };
         let lock = self.series.lock(&call.fs).map_err(skipped)?;
-        let not_told = |problem: Problem| Skipped { what: self.directory.to_string(), why: problem.message };
+        let not_told = |problem: Error| Skipped { what: self.directory.to_string(), why: problem.message().to_owned() };
         let mut gone = snapshot::chosen(call, &self.series, &limits(call)).map_err(not_told)?;
         gone.retain(|n| self.pruned.contains(n));
         let pruned = snapshots::prune(&call.fs, &self.series, &lock, &gone).map_err(skipped)?;

@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::args;
 use super::collect::{self, TakenIn};
 use super::cut_runs::{self, CutRun};
-use super::problem::Problem;
 use super::which::Want;
 use super::{Call, Ended, text};
 use crate::diff::shown::cut;
@@ -14,7 +13,7 @@ use crate::engine::job::Verb;
 use crate::engine::ready::{self, way_on};
 use crate::engine::recover::{self, Choice, Finding, Outcome, Recovered};
 use crate::engine::report::Left;
-use crate::error::{Kind, command};
+use crate::error::{Error, Kind, command};
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::Store;
@@ -45,7 +44,7 @@ struct Recovery<'a> {
     recovered: Vec<Row<'a>>,
 }
 
-pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
+pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Error> {
     let (mut runs, mut held) = (Vec::new(), Vec::new());
     call.collected.replace(Some(Vec::new()));
     let recovered = match (&args.id, call.store()?) {
@@ -86,7 +85,7 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
     say(call, &recovered, &runs, held)
 }
 
-fn say(call: &Call, recovered: &[Recovered], runs: &[CutRun], mut held: Vec<TakenIn>) -> Result<Ended, Problem> {
+fn say(call: &Call, recovered: &[Recovered], runs: &[CutRun], mut held: Vec<TakenIn>) -> Result<Ended, Error> {
     // Those that were collected as the session was looked for are said already.
     let before = call.collected.take().unwrap_or_default();
     if call.out.is_text() {
@@ -112,7 +111,7 @@ fn say(call: &Call, recovered: &[Recovered], runs: &[CutRun], mut held: Vec<Take
         _ if !one.strays.is_empty() => Some(Kind::LeftOut),
         _ => None,
     });
-    let failed = held.iter().filter_map(|(_, held)| held.as_ref().err().map(|problem| problem.kind));
+    let failed = held.iter().filter_map(|(_, held)| held.as_ref().err().map(|problem| problem.kind()));
     Ok(worst.chain(runs.iter().filter_map(CutRun::kind)).chain(failed).max().map_or(Ended::Done, Ended::With))
 }
 
@@ -123,7 +122,8 @@ fn row_of_held((id, held): &TakenIn) -> Row<'_> {
         Ok(collected) if collected.is_lost => row.notes = std::slice::from_ref(&collected.said),
         Ok(_) => {}
         Err(problem) => {
-            (row.result, row.why, row.remedy) = ("failed", Some(problem.message.clone()), problem.remedy.clone());
+            (row.result, row.why, row.remedy) =
+                ("failed", Some(problem.message().to_owned()), problem.remedy().map(str::to_owned));
         }
     }
     row
@@ -133,8 +133,8 @@ fn line_of_held((id, held): &TakenIn) -> String {
     match held {
         Ok(collected) => collected.said.clone(),
         Err(problem) => {
-            let remedy = problem.remedy.as_ref().map_or(String::new(), |remedy| format!("\n{remedy}"));
-            format!("the run of session {id} was cut off; what it had changed cannot be collected: {}{remedy}", problem.message)
+            let remedy = problem.remedy().map_or(String::new(), |remedy| format!("\n{remedy}"));
+            format!("the run of session {id} was cut off; what it had changed cannot be collected: {}{remedy}", problem.message())
         }
     }
 }
@@ -142,7 +142,8 @@ fn line_of_held((id, held): &TakenIn) -> String {
 fn row_of_run(run: &CutRun) -> Row<'_> {
     let left = run.left().iter().map(|(path, why)| LeftRow { path, why }).collect();
     let (result, problem) = (run.result(), run.problem());
-    let (why, remedy) = (problem.map(|problem| problem.message.clone()), problem.and_then(|problem| problem.remedy.clone()));
+    let (why, remedy) =
+        (problem.map(|problem| problem.message().to_owned()), problem.and_then(|problem| problem.remedy().map(str::to_owned)));
     Row { session: &run.id, verb: Some("run"), result, left, notes: &[], why, remedy }
 }
 

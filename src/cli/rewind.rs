@@ -3,11 +3,10 @@
 use serde::Serialize;
 
 use super::args;
-use super::problem::Problem;
 use super::which::Want;
 use super::{Call, Ended, go_on, text};
 use crate::capture::fork::fill;
-use crate::error::{Kind, command};
+use crate::error::{Error, command};
 use crate::fs::interrupt::{self, Asked};
 use crate::session::before;
 use crate::session::change::Changes;
@@ -40,14 +39,14 @@ struct Forked {
 }
 
 /// Makes a session stand at another of its steps.
-pub fn rewind(call: &Call, args: &args::Rewind) -> Result<Ended, Problem> {
+pub fn rewind(call: &Call, args: &args::Rewind) -> Result<Ended, Error> {
     let (store, mut session, _) = pending(call, &args.id, Want::Rewind)?;
     let (list, was) = (session.steps()?, session.header.head());
     let step = args.step;
     list.check(&session.header, step)?;
     let changes = list.net(&session, step)?.list.len() as u64;
     if !args.dry_run {
-        interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
+        interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
         let _noting = interrupt::note(Asked::GoesOn);
         go_on::open_again(call, &mut session)?;
         session.for_reason(args.message.as_deref());
@@ -71,9 +70,9 @@ pub fn rewind(call: &Call, args: &args::Rewind) -> Result<Ended, Problem> {
 }
 
 /// Begins a session as another one is at one of its steps.
-pub fn fork(call: &Call, args: &args::Fork) -> Result<Ended, Problem> {
+pub fn fork(call: &Call, args: &args::Fork) -> Result<Ended, Error> {
     if let Some(name) = &args.name {
-        id::check_name(name).map_err(|why| Problem::new(Kind::Usage, format!("{name:?}: no name for a session: {why}")))?;
+        id::check_name(name).map_err(|why| Error::usage(format!("{name:?}: no name for a session: {why}")))?;
     }
     let (store, mut session, run) = pending(call, &args.id, Want::Fork)?;
     let list = session.steps()?;
@@ -83,12 +82,12 @@ pub fn fork(call: &Call, args: &args::Fork) -> Result<Ended, Problem> {
     if changes.list.is_empty() {
         let begins = command("run --session NAME -- COMMAND");
         let held = format!("step {step} of session {} holds nothing that a session could begin with", session.id());
-        return Err(Problem::refused(held).remedy(format!("{begins} begins one")));
+        return Err(Error::refused(held).with_remedy(format!("{begins} begins one")));
     }
     let count = changes.list.len() as u64;
     let mut forked = Forked { session: None, of: session.id().clone(), step, changes: count, dry_run: args.dry_run };
     if !args.dry_run {
-        interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
+        interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
         let _noting = interrupt::note(Asked::GoesOn);
         go_on::open_again(call, &mut session)?;
         forked.session = Some(made(call, store, (&session, &list, &run), changes, (step, args.name.as_deref()))?);
@@ -113,11 +112,11 @@ fn say(call: &Call, forked: &Forked, name: Option<&str>) {
 }
 
 /// A pending session whose steps can be gone back to, locked, with its record.
-fn pending<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Store, Locked, Run), Problem> {
+fn pending<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Store, Locked, Run), Error> {
     let (store, session) = call.locked(key, want)?;
     let run = session.run()?;
     go_on::refuse(&session.header, run.as_ref().is_some_and(|run| run.in_memory), want)?;
-    let run = run.ok_or_else(|| Problem::refused(format!("session {} has no steps", session.id())))?;
+    let run = run.ok_or_else(|| Error::refused(format!("session {} has no steps", session.id())))?;
     Ok((store, session, run))
 }
 
@@ -128,7 +127,7 @@ fn made(
     (of, list, run): (&Locked, &StepList, &Run),
     mut changes: Changes,
     (step, name): (u32, Option<&str>),
-) -> Result<Id, Problem> {
+) -> Result<Id, Error> {
     let (fs, chain) = (&call.fs, list.chain(step));
     if let Some(name) = name {
         store.refuse_taken(name)?;
@@ -165,7 +164,7 @@ fn made(
         Err(error) => {
             // The first error is the one that counts.
             drop(store.turn_away(fs, arriving));
-            return Err(error.into());
+            return Err(error);
         }
     };
     let (session, taken) = store.welcome(fs, arriving, header)?;

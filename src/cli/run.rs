@@ -14,10 +14,8 @@ use super::go_on::{self, Aim, Begun};
 use super::guest::Guest;
 use super::history::History;
 use super::out::Out;
-use super::problem::Problem;
 use super::{Call, Ended, apply, hints, place, since, text};
 use crate::agent::known::Agent;
-use crate::capture::cause::Cause;
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::hold::{Held, hold, start_of};
 use crate::capture::inside::inside;
@@ -74,16 +72,16 @@ struct Beyond<'a> {
 }
 
 /// Runs a command with its file changes held, and exits as it does.
-pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
+pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Error> {
     with(call, args, None)
 }
 
 /// Runs an agent with all that [`Guest`] gives it.
-pub fn held_agent(call: &Call, args: &args::Run, agent: Agent) -> Result<Ended, Problem> {
+pub fn held_agent(call: &Call, args: &args::Run, agent: Agent) -> Result<Ended, Error> {
     with(call, args, Some(agent))
 }
 
-fn with(call: &Call, args: &args::Run, agent: Option<Agent>) -> Result<Ended, Problem> {
+fn with(call: &Call, args: &args::Run, agent: Option<Agent>) -> Result<Ended, Error> {
     if let Some(id) = inside() {
         call.out.note(format_args!("this runs inside the run of session {id} already, which holds its changes"));
         return exec(&args.command);
@@ -103,11 +101,11 @@ fn with(call: &Call, args: &args::Run, agent: Option<Agent>) -> Result<Ended, Pr
 }
 
 /// Has this process asked to end as soon as `parent`, which has started it, ends: killed by SIGKILL, too.
-fn end_with(parent: i32) -> Result<(), Problem> {
+fn end_with(parent: i32) -> Result<(), Error> {
     let own = || rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
     // Its end may have come before: then it is not the parent any more.
     if rustix::process::set_parent_process_death_signal(Some(Signal::TERM)).is_err() || own() != Some(parent) {
-        return Err(Problem::refused(format!("process {parent} has ended, or is not the one that started this")));
+        return Err(Error::refused(format!("process {parent} has ended, or is not the one that started this")));
     }
     Ok(())
 }
@@ -128,7 +126,7 @@ enum Prompt {
     Session,
 }
 
-fn outcome(call: &Call, attempted: Result<Ended, NotHeld>) -> Result<Ended, Problem> {
+fn outcome(call: &Call, attempted: Result<Ended, NotHeld>) -> Result<Ended, Error> {
     match attempted {
         Ok(ended) => Ok(ended),
         Err(NotHeld { problem, ran: true }) => Err(*problem),
@@ -138,16 +136,17 @@ fn outcome(call: &Call, attempted: Result<Ended, NotHeld>) -> Result<Ended, Prob
 
 /// Reports why the command was not started, and ends with 125 (126, 127 if that is not executable, not found), so that scripts can
 /// tell recant's failure from the command's status (docs/ARCHITECTURE.md, A run).
-pub fn not_started(out: &Out, mut problem: Problem) -> Ended {
-    if !problem.state.as_ref().is_some_and(|state| state.contains("not started")) {
-        let rest = problem.state.map(|state| format!("; {state}")).unwrap_or_default();
-        problem.state = Some(format!("the command was not started{rest}"));
-    }
-    out.problem(&problem);
-    Ended::With(match problem.kind {
-        kind @ (Kind::NotFound | Kind::NotExecutable) => kind,
-        _ => Kind::NoCapture,
-    })
+pub fn not_started(out: &Out, error: Error) -> Ended {
+    let (error, kind) = match error.kind() {
+        // These say it.
+        kind @ (Kind::NotFound | Kind::NotExecutable | Kind::NoCapture) => (error, kind),
+        _ => {
+            let rest = error.state().map(|state| format!("; {state}")).unwrap_or_default();
+            (error.with_state(format!("the command was not started{rest}")), Kind::NoCapture)
+        }
+    };
+    out.problem(&error);
+    Ended::With(kind)
 }
 
 fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
@@ -184,7 +183,7 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
         Ok(held) => held,
         Err(not_held) => {
             if begun.fresh && !not_held.ran {
-                store.remove_session(&call.fs, begun.session).map_err(Problem::from)?;
+                store.remove_session(&call.fs, begun.session)?;
                 call.clear_away(&store);
             }
             return Err(not_held);
@@ -231,7 +230,7 @@ fn finish(
 }
 
 /// Merges steps of which there are too many by the settings. Says so the first time that one can no longer be gone back to.
-fn merge_oldest(call: &Call, session: &mut Locked) -> Result<(), Problem> {
+fn merge_oldest(call: &Call, session: &mut Locked) -> Result<(), Error> {
     let is_first = session.header.steps.as_ref().is_some_and(|steps| steps.floor == 0);
     let (steps, bytes) = (call.config.steps_keep.value, call.config.steps_max_size.value);
     let merged = session.merge_oldest(&call.fs, Keep { steps, bytes })?;
@@ -257,16 +256,16 @@ fn start(
     for warning in plan.warnings() {
         call.out.warn(warning);
     }
-    let cwd = working_directory().map_err(Problem::from)?;
+    let cwd = working_directory()?;
     for notice in plan.notices() {
-        hints::once(call, store, &cwd, &notice.about, &notice.text).map_err(Problem::from)?;
+        hints::once(call, store, &cwd, &notice.about, &notice.text)?;
     }
     let linger = if args.no_wait { Linger::Kill } else { args.parent.map_or(Linger::Wait, Linger::WaitWith) };
     let (argv, env) = match (asked.prompt, args.command.first()) {
         (Prompt::Session, Some(shell)) => hints::prompt(shell, session.id(), history.is_real()),
         _ => (args.command.clone(), guest.map(|guest| guest.env(store)).unwrap_or_default()),
     };
-    let own = own_store::of(store, session).map_err(Problem::from)?;
+    let own = own_store::of(store, session)?;
     let door = own.map(|own| Door::open(&call.fs, store, session.id(), &own)).transpose()?;
     if let Some(guest) = guest {
         guest.greet(call, session, plan.coverage());
@@ -310,7 +309,7 @@ fn start(
     drop(door);
     held.map_err(|error| {
         let ran = error.reason() == Some(&Reason::Uncollected);
-        NotHeld { problem: Box::new(error.into()), ran }
+        NotHeld { problem: Box::new(error), ran }
     })
 }
 
@@ -320,21 +319,21 @@ fn network(args: &args::Run) -> Network {
 
 /// The error of a run that was not collected.
 struct NotHeld {
-    problem: Box<Problem>,
+    problem: Box<Error>,
     /// True if the command ran: its changes lie in the session.
     ran: bool,
 }
 
-impl From<Problem> for NotHeld {
-    fn from(problem: Problem) -> Self {
+impl From<Error> for NotHeld {
+    fn from(problem: Error) -> Self {
         Self { problem: Box::new(problem), ran: false }
     }
 }
 
 /// A problem after the command's end.
-struct Ran(Problem);
+struct Ran(Error);
 
-impl<E: Into<Problem>> From<E> for Ran {
+impl<E: Into<Error>> From<E> for Ran {
     fn from(problem: E) -> Self {
         Self(problem.into())
     }
@@ -347,7 +346,7 @@ impl From<Ran> for NotHeld {
 }
 
 /// Runs the user's shell in a session.
-pub fn shell(call: &Call, args: &args::Shell) -> Result<Ended, Problem> {
+pub fn shell(call: &Call, args: &args::Shell) -> Result<Ended, Error> {
     let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
     let run_args = nothing(vec![shell]);
     if inside().is_some() {
@@ -391,43 +390,23 @@ pub struct Tried {
     /// True if what the command writes lies in memory until it ends, as the store's file system can't hold it.
     pub in_memory: bool,
     /// The error that kept it from working.
-    pub failed: Option<Failed>,
+    pub failed: Option<Error>,
 }
 
 impl Tried {
-    pub fn failed(problem: Problem) -> Self {
-        Self { coverage: Vec::new(), no_groups: None, in_memory: false, failed: Some(problem.into()) }
-    }
-}
-
-/// The error that kept a trial from working.
-pub struct Failed {
-    /// The error.
-    pub problem: Box<Problem>,
-    /// Its cause, where that is known.
-    pub cause: Option<Cause>,
-}
-
-impl From<Error> for Failed {
-    fn from(error: Error) -> Self {
-        Self { cause: error.detail::<Cause>().cloned(), problem: Box::new(error.into()) }
-    }
-}
-
-impl From<Problem> for Failed {
-    fn from(problem: Problem) -> Self {
-        Self { problem: Box::new(problem), cause: None }
+    pub fn failed(problem: Error) -> Self {
+        Self { coverage: Vec::new(), no_groups: None, in_memory: false, failed: Some(problem) }
     }
 }
 
 /// Sets up a run from here and runs `true` in it, in a session of the store that is removed again.
-pub fn attempt_nothing(call: &Call, store: &Store) -> Result<Tried, Problem> {
+pub fn attempt_nothing(call: &Call, store: &Store) -> Result<Tried, Error> {
     let since = crate::fs::exact_now();
     let command = vec![OsString::from("true")];
     let mut session = store.begin(&call.fs, Origin::Captured, None, Some(start_of(&command)))?;
     let mut tried = Tried { coverage: Vec::new(), no_groups: None, in_memory: false, failed: None };
     match plan(call, store, &session, (&nothing(command.clone()), &History::default(), None), since) {
-        Err(problem) => tried.failed = Some(problem.into()),
+        Err(problem) => tried.failed = Some(problem),
         Ok(plan) => {
             tried.coverage = plan.coverage().to_vec();
             let ran = hold_nothing(call, store, &mut session, plan, &mut |event| match event {
@@ -441,7 +420,7 @@ pub fn attempt_nothing(call: &Call, store: &Store) -> Result<Tried, Problem> {
             });
             // One that is not there, or not to be executed, means that it got as far as the command.
             let is_about_true = |error: &Error| matches!(error.kind(), Kind::NotFound | Kind::NotExecutable);
-            tried.failed = ran.err().filter(|error| !is_about_true(error)).map(Failed::from);
+            tried.failed = ran.err().filter(|error| !is_about_true(error));
         }
     }
     store.remove_session(&call.fs, session)?;
@@ -469,12 +448,12 @@ fn hold_nothing(
 }
 
 /// Runs the command alone: a run inside a run is already held.
-fn exec(command: &[OsString]) -> Result<Ended, Problem> {
+fn exec(command: &[OsString]) -> Result<Ended, Error> {
     use std::os::unix::process::CommandExt;
     let Some((program, args)) = command.split_first() else { return Ok(Ended::Done) };
     let error = std::process::Command::new(program).args(args).exec();
     let kind = if error.kind() == std::io::ErrorKind::NotFound { Kind::NotFound } else { Kind::NotExecutable };
-    Err(Problem::new(kind, format!("{}: {}", program.to_string_lossy(), crate::error::reason(&error))))
+    Err(Error::new(kind, format!("{}: {}", program.to_string_lossy(), crate::error::reason(&error))).without_state())
 }
 
 fn plan(
@@ -483,7 +462,7 @@ fn plan(
     session: &Session,
     (args, history, guest): (&args::Run, &History, Option<&Guest>),
     since: Time,
-) -> Result<Plan, Problem> {
+) -> Result<Plan, Error> {
     let absolute = |path: &PathBuf| super::cwd().map(|cwd| cwd.join(path));
     let mut passes = Vec::new();
     for path in &args.pass {
@@ -510,11 +489,11 @@ fn plan(
         tag: session.id().to_string(),
         since,
     };
-    Ok(Plan::make(&request)?)
+    Plan::make(&request)
 }
 
 /// The places whose changes are dropped. A link means also the place it leads to, as a `target` on another disk.
-fn scratch(paths: &[PathBuf]) -> Result<Vec<AbsPath>, Problem> {
+fn scratch(paths: &[PathBuf]) -> Result<Vec<AbsPath>, Error> {
     let mut places = Vec::new();
     for path in paths {
         let place = place::named(path, &Changes::default())?;
@@ -547,7 +526,7 @@ fn end(
     begun: Begun,
     held: &Held,
     (args, guest): (&args::Run, Option<&Guest>),
-) -> Result<Ended, Problem> {
+) -> Result<Ended, Error> {
     let Begun { mut session, fresh, told } = begun;
     let exit = status_of(held.exit);
     // A command that wrote too much and ended well before that was noticed gets the status of one that was ended for it: the session is
@@ -597,9 +576,10 @@ fn end(
                 ("committed", if ended == Ended::Done { Ended::Command(0) } else { ended })
             }
             Err(problem) => {
-                let result = if problem.kind == Kind::Conflict { "conflict" } else { "pending" };
-                call.out.problem(&still_held(problem.clone(), &id));
-                (result, Ended::by(&problem))
+                let result = if problem.kind() == Kind::Conflict { "conflict" } else { "pending" };
+                let ended = Ended::by(&problem);
+                call.out.problem(&still_held(problem, &id));
+                (result, ended)
             }
         }
     } else {
@@ -629,7 +609,7 @@ fn end(
 }
 
 /// Goes back from the step that a command became, which stays beside the others; returns the number of the one that it stands on.
-fn set_aside(call: &Call, session: &mut Locked, step: u32) -> Result<u32, Problem> {
+fn set_aside(call: &Call, session: &mut Locked, step: u32) -> Result<u32, Error> {
     let list = session.steps()?;
     let on = list.get(&session.header, step)?.on;
     session.rewind(&call.fs, &list, on)?;
@@ -652,9 +632,9 @@ fn document(call: &Call, held: &Held, args: &args::Run, session: Option<&Id>, re
 }
 
 /// The error of the commit after a run, with the ways to go on.
-fn still_held(problem: Problem, id: &Id) -> Problem {
+fn still_held(problem: Error, id: &Id) -> Error {
     let remedy = || format!("what it changed is held: {}", ways(id));
-    Problem { remedy: problem.remedy.or_else(|| Some(remedy())), ..problem }
+    if problem.remedy().is_some() { problem } else { problem.with_remedy(remedy()) }
 }
 
 /// Says that the changes are held, and what to do next, in lines of at most 80 characters.

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use std::io::ErrorKind;
 
 use super::Call;
-use super::problem::Problem;
-use crate::error::command;
+use crate::error::{Error, command};
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::store::Store;
@@ -23,12 +22,12 @@ impl Scope {
     /// The scope of a call: the project of the working directory; everywhere if it comes from another machine, with no such directory here.
     ///
     /// Errors: the working directory is gone.
-    pub fn of(call: &Call) -> Result<Self, Problem> {
+    pub fn of(call: &Call) -> Result<Self, Error> {
         if call.is_far { Ok(Self::everywhere()) } else { Self::here() }
     }
 
     /// The project of the working directory. Errors: the directory is gone.
-    pub fn here() -> Result<Self, Problem> {
+    pub fn here() -> Result<Self, Error> {
         let dir = crate::capture::plan::working_directory().map_err(|_| unknown())?;
         Ok(Self { project: Some(project(&dir)), ..Self::everywhere() })
     }
@@ -63,12 +62,12 @@ impl Scope {
 }
 
 /// The error if there is no working directory to tell the project by.
-fn unknown() -> Problem {
+fn unknown() -> Error {
     let there = std::env::current_dir().and_then(|dir| dir.join(".").metadata());
     let is_closed = there.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
     let why = if is_closed { "you may not enter the working directory" } else { "the working directory is gone" };
-    Problem::refused(format!("cannot tell which project this is: {why}"))
-        .remedy(format!("cd into the project, or name a session by its ID ({})", command("list --all")))
+    Error::refused(format!("cannot tell which project this is: {why}"))
+        .with_remedy(format!("cd into the project, or name a session by its ID ({})", command("list --all")))
 }
 
 fn project(dir: &AbsPath) -> AbsPath {

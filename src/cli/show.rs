@@ -5,14 +5,13 @@ use serde::Serialize;
 use super::chosen::chosen;
 use super::list::{SessionRow, shown};
 use super::out::Each;
-use super::problem::Problem;
 use super::text::{self, Flexible, Side as Column};
 use super::{Call, Ended, Standing};
 use super::{apply, args, coverage, since};
 use crate::diff::renames::Renames;
 use crate::diff::shown::{cut, cut_off, shortened};
 use crate::diff::sources::Sources;
-use crate::error::{command, shell_word};
+use crate::error::{Error, command, shell_word};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::by::By;
 use crate::session::change::{Change, Sort};
@@ -83,7 +82,7 @@ pub fn side_word(side: Side) -> &'static str {
     }
 }
 
-pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
+pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Error> {
     let (store, session) = call.looked_at(args.id.as_deref())?;
     if args.paths.is_empty() {
         since::looked(call, store, &session);
@@ -117,7 +116,7 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
 }
 
 /// The record of the command at the head: a session that was rewound stands at an earlier one than the last.
-pub fn at_head(session: &Session, run: Option<Run>) -> Result<Option<Run>, Problem> {
+pub fn at_head(session: &Session, run: Option<Run>) -> Result<Option<Run>, Error> {
     let head = session.header.head();
     let is_rewound = session.header.steps.as_ref().is_some_and(|steps| steps.last != head);
     if !is_rewound || session.is_so_far() {

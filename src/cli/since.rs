@@ -1,10 +1,9 @@
 //! News of what others did: told to an agent once, before its next command; asked about at a person's commit.
 
 use super::list::shown;
-use super::problem::Problem;
 use super::scope::Scope;
 use super::{Call, text};
-use crate::error::command;
+use crate::error::{Error, command};
 use crate::session::header::Header;
 use crate::session::log::{self, Entry};
 use crate::session::opened::Session;
@@ -18,7 +17,7 @@ const NAMED: usize = 5;
 ///
 /// # Errors
 /// The sessions or the log cannot be read.
-pub fn tell(call: &Call, store: &Store, session: &Session, is_new: bool) -> Result<(), Problem> {
+pub fn tell(call: &Call, store: &Store, session: &Session, is_new: bool) -> Result<(), Error> {
     if store.by.is_none() || call.out.is_quiet() {
         return Ok(());
     }
@@ -96,7 +95,7 @@ pub fn looked(call: &Call, store: &Store, session: &Session) {
 ///
 /// # Errors
 /// The answer is no; the steps cannot be read.
-pub fn ask(call: &Call, store: &Store, session: &Session) -> Result<(), Problem> {
+pub fn ask(call: &Call, store: &Store, session: &Session) -> Result<(), Error> {
     if call.yes || !call.can_ask || store.by.is_some() {
         return Ok(());
     }

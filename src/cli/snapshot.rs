@@ -9,12 +9,10 @@ use serde::Serialize;
 use super::args::{SnapshotCreate, SnapshotList, SnapshotShow};
 use super::list::{shown, who};
 use super::place::{absolute, whole};
-use super::problem::Problem;
 use super::text::{self, Flexible, Side};
 use super::{Call, Ended, asked, by, cwd};
 use crate::diff::shown::cut;
-use crate::error::Error;
-use crate::error::{Kind, command, recant};
+use crate::error::{Error, Kind, command, recant};
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
 use crate::session::by::By;
@@ -130,14 +128,14 @@ struct RulesRow<'a> {
     repositories: Vec<AbsPath>,
 }
 
-pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
+pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Error> {
     let directory = directory(args.of.named())?;
     if let Some(label) = &args.label {
-        check_name(label).map_err(|why| Problem::refused(format!("{label:?} can be no label: {why}")))?;
+        check_name(label).map_err(|why| Error::refused(format!("{label:?} can be no label: {why}")))?;
     }
     if args.once.as_deref() == Some("") {
         let remedy = "name the turn or task that it is for; without --once each call takes one";
-        return Err(Problem::refused("\"\" can be no key: it is empty, and every later call would find it").remedy(remedy));
+        return Err(Error::refused("\"\" can be no key: it is empty, and every later call would find it").with_remedy(remedy));
     }
     let path = call.store_path()?;
     place::check(&directory, &path, home().as_ref())?;
@@ -179,7 +177,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
 
 /// Takes a snapshot of one small file with all that a snapshot writes, and reads it back. Both lie in a session of their own, on the store's
 /// file system, which is removed again.
-pub fn attempt_one(call: &Call, store: &Store) -> Result<(), Problem> {
+pub fn attempt_one(call: &Call, store: &Store) -> Result<(), Error> {
     let session = store.begin_own(&call.fs, "doctor".into())?;
     let tried = attempt_in(call, &session.dir);
     store.remove_session(&call.fs, session)?;
@@ -187,7 +185,7 @@ pub fn attempt_one(call: &Call, store: &Store) -> Result<(), Problem> {
     tried
 }
 
-fn attempt_in(call: &Call, dir: &Dir) -> Result<(), Problem> {
+fn attempt_in(call: &Call, dir: &Dir) -> Result<(), Error> {
     let tree = dir.at(b"tree");
     call.fs.mkdir(tree, 0o700)?;
     call.fs.replace(tree.open_dir()?.at(b"file"), b"content")?;
@@ -196,7 +194,7 @@ fn attempt_in(call: &Call, dir: &Dir) -> Result<(), Problem> {
     let series = Series::create(&call.fs, &store, &at("tree")?)?;
     let made = take(&call.fs, &store.path, &series, &series.lock(&call.fs)?, &Asked::default())?;
     let counted = series.summary(made.n)?.tail.counts.files;
-    if counted == 1 { Ok(()) } else { Err(Problem::new(Kind::Damaged, format!("of one file, the snapshot has {counted}"))) }
+    if counted == 1 { Ok(()) } else { Err(Error::new(Kind::Damaged, format!("of one file, the snapshot has {counted}"))) }
 }
 
 /// Says that a label which an older snapshot has, too, now means the newest.
@@ -219,16 +217,16 @@ fn say_older(call: &Call, series: &Series, label: &str, n: u64) {
 }
 
 /// The snapshots that retention dropped. An error is a warning: the new snapshot is made, and the next one drops the old ones.
-pub fn said(call: &Call, series: &Series, pruned: Result<Vec<u64>, Problem>) -> Vec<u64> {
+pub fn said(call: &Call, series: &Series, pruned: Result<Vec<u64>, Error>) -> Vec<u64> {
     pruned.unwrap_or_else(|problem| {
-        call.out.warn(format_args!("{}: old snapshots were not pruned: {}", series.directory, problem.message));
+        call.out.warn(format_args!("{}: old snapshots were not pruned: {}", series.directory, problem.message()));
         Vec::new()
     })
 }
 
 /// Retention: keeps what the settings or `keep` of this call say, and those that are `spared`; an agent's call drops agents' snapshots alone.
 /// Returns what it dropped.
-pub fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>, spared: &[u64]) -> Result<Vec<u64>, Problem> {
+pub fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>, spared: &[u64]) -> Result<Vec<u64>, Error> {
     let limits = |keep| Conditions { keep: Some(keep), before: None, max_size: Some(call.config.snapshot_max_size.value) };
     let which = match keep {
         Some(keep) => Which::Any(limits(keep)),
@@ -250,7 +248,7 @@ pub fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>, 
 }
 
 /// Chooses what is to go, but never a snapshot from which the session of a `run --in` is yet to be made.
-pub fn chosen(call: &Call, series: &Series, which: &Which) -> Result<Vec<u64>, Problem> {
+pub fn chosen(call: &Call, series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
     let mut chosen = prune::choose(series, which)?;
     let needed = needed(call, &series.directory)?;
     if let (Which::Named(_), Some(n)) = (which, chosen.iter().find(|n| needed.contains(n))) {
@@ -261,15 +259,15 @@ pub fn chosen(call: &Call, series: &Series, which: &Which) -> Result<Vec<u64>, P
 }
 
 /// The snapshots that sessions of `run --in` are yet to be made from.
-pub fn needed(call: &Call, directory: &AbsPath) -> Result<Vec<u64>, Problem> {
-    Ok(call.store()?.map_or(Ok(Vec::new()), |store| running::needed(store, directory))?)
+pub fn needed(call: &Call, directory: &AbsPath) -> Result<Vec<u64>, Error> {
+    call.store()?.map_or(Ok(Vec::new()), |store| running::needed(store, directory))
 }
 
 /// The error that a snapshot is still needed.
-pub fn is_needed(directory: &AbsPath, n: u64) -> Problem {
+pub fn is_needed(directory: &AbsPath, n: u64) -> Error {
     let why = format!("{directory}: the session of a command on the real tree is to be made from snapshot {n}");
     let remedy = format!("let the command end first; of one that was cut off {} makes it", command("recover"));
-    Problem::refused(why).path(directory).remedy(remedy)
+    Error::refused(why).with_path(directory).with_remedy(remedy)
 }
 
 /// The message that no content was freed because of an unreadable file.
@@ -292,7 +290,7 @@ fn unkept(args: &SnapshotCreate, how: How) -> String {
     }
 }
 
-fn say_created(call: &Call, args: &SnapshotCreate, directory: &AbsPath, made: &Made, pruned: Vec<u64>) -> Result<Ended, Problem> {
+fn say_created(call: &Call, args: &SnapshotCreate, directory: &AbsPath, made: &Made, pruned: Vec<u64>) -> Result<Ended, Error> {
     let result = match made.how {
         How::New => "created",
         How::Unchanged => "unchanged",
@@ -378,7 +376,7 @@ pub fn say_damaged(call: &Call, made: &Made) {
     }
 }
 
-pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Problem> {
+pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Error> {
     if args.all {
         return list_directories(call);
     }
@@ -437,7 +435,7 @@ fn print_list(call: &Call, directory: &AbsPath, summaries: &[Summary]) {
     }
 }
 
-fn list_directories(call: &Call) -> Result<Ended, Problem> {
+fn list_directories(call: &Call) -> Result<Ended, Error> {
     let (all, damaged) = match call.store()? {
         Some(store) => Series::all(store)?,
         None => Default::default(),
@@ -478,7 +476,7 @@ fn list_directories(call: &Call) -> Result<Ended, Problem> {
     Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
 
-pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Problem> {
+pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Error> {
     let (_, series) = series(call, args.dir.as_deref())?;
     let n = of_key(&series, &args.key, &format!("{recant} snapshot show last -v{}", dir(&series.directory), recant = recant()))?;
     let summary = series.summary(n)?;
@@ -578,7 +576,7 @@ fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], p
 }
 
 /// The directory or file that a call means.
-pub fn directory(given: Option<&Path>) -> Result<AbsPath, Problem> {
+pub fn directory(given: Option<&Path>) -> Result<AbsPath, Error> {
     match given {
         // A path below something that is no directory now may have existed before.
         Some(path) => match path.symlink_metadata() {
@@ -601,7 +599,7 @@ pub fn home() -> Option<AbsPath> {
 }
 
 /// The series of a directory that has to have one.
-pub fn series<'c>(call: &'c Call, dir: Option<&Path>) -> Result<(&'c Store, Series), Problem> {
+pub fn series<'c>(call: &'c Call, dir: Option<&Path>) -> Result<(&'c Store, Series), Error> {
     let (directory, series) = found(call, dir)?;
     let none = || error::none(&directory);
     Ok((call.store()?.ok_or_else(none)?, series.ok_or_else(none)?))
@@ -609,7 +607,7 @@ pub fn series<'c>(call: &'c Call, dir: Option<&Path>) -> Result<(&'c Store, Seri
 
 /// The series for a verb with paths: that of `dir`, else of the project. If a single path is given that has snapshots of its own, and
 /// the project's snapshot `key` does not hold it, its own series; says so then.
-pub fn series_of<'c>(call: &'c Call, dir: Option<&Path>, key: &str, paths: &[PathBuf]) -> Result<(&'c Store, Series), Problem> {
+pub fn series_of<'c>(call: &'c Call, dir: Option<&Path>, key: &str, paths: &[PathBuf]) -> Result<(&'c Store, Series), Error> {
     if let ([path], None) = (paths, dir)
         // A path whose directory is gone has no series of its own.
         && let Ok((_, Some(own))) = found(call, Some(path))
@@ -622,7 +620,7 @@ pub fn series_of<'c>(call: &'c Call, dir: Option<&Path>, key: &str, paths: &[Pat
 }
 
 /// True if the snapshot of that key holds all of these paths.
-fn holds(series: &Option<Series>, key: &str, paths: &[PathBuf]) -> Result<bool, Problem> {
+fn holds(series: &Option<Series>, key: &str, paths: &[PathBuf]) -> Result<bool, Error> {
     let Some(series) = series else { return Ok(false) };
     let (Ok(n), Ok(mut left)) = (series.find(key), inner(&series.directory, paths)) else { return Ok(false) };
     let mut there = Merged::open(&series.dir, n)?;
@@ -633,7 +631,7 @@ fn holds(series: &Option<Series>, key: &str, paths: &[PathBuf]) -> Result<bool, 
 }
 
 /// A directory, and its series if it has one: by its real path, else by the given path, where a link may have replaced the directory.
-fn found(call: &Call, dir: Option<&Path>) -> Result<(AbsPath, Option<Series>), Problem> {
+fn found(call: &Call, dir: Option<&Path>) -> Result<(AbsPath, Option<Series>), Error> {
     found_by(call, dir, Series::open)
 }
 
@@ -642,7 +640,7 @@ pub fn found_by(
     call: &Call,
     dir: Option<&Path>,
     open: fn(&Store, &AbsPath) -> Result<Option<Series>, Error>,
-) -> Result<(AbsPath, Option<Series>), Problem> {
+) -> Result<(AbsPath, Option<Series>), Error> {
     let real = directory(dir);
     if let Some(store) = call.store()? {
         let named = dir.map(as_named).transpose()?.unwrap_or_default();
@@ -656,34 +654,34 @@ pub fn found_by(
 }
 
 /// A path with its last component not resolved, then one with no component resolved.
-fn as_named(path: &Path) -> Result<Vec<AbsPath>, Problem> {
+fn as_named(path: &Path) -> Result<Vec<AbsPath>, Error> {
     let plain: PathBuf = whole(path)?.components().collect();
     let above = plain.parent().zip(plain.file_name()).and_then(|(above, name)| absolute(above).ok()?.join(name.as_bytes()).ok());
     Ok(above.into_iter().chain(AbsPath::parse(plain.as_os_str().as_bytes()).ok()).collect())
 }
 
 /// The number of the snapshot that `key` means. If `key` is a path, the remedy suggests `so`.
-pub fn of_key(series: &Series, key: &str, so: &str) -> Result<u64, Problem> {
+pub fn of_key(series: &Series, key: &str, so: &str) -> Result<u64, Error> {
     let is_path = || key.contains('/') || Path::new(key).symlink_metadata().is_ok();
     series.find(key).map_err(|error| match error {
         error if error.is_unknown() && is_path() => {
-            Problem::from(error).remedy(format!("a number, a label or 'last' comes first; for the path: {so}"))
+            error.with_remedy(format!("a number, a label or 'last' comes first; for the path: {so}"))
         }
-        error => error.into(),
+        error => error,
     })
 }
 
 /// Given paths as paths of a snapshot of `directory`. Components below `directory` are taken literally: the snapshot tells which are
 /// directories, whatever became of them since.
-pub fn inner(directory: &AbsPath, paths: &[PathBuf]) -> Result<Vec<AbsPath>, Problem> {
+pub fn inner(directory: &AbsPath, paths: &[PathBuf]) -> Result<Vec<AbsPath>, Error> {
     let one = |path: &PathBuf| {
         let named = reached(directory, &whole(path)?)?;
         match named.below(directory) {
             Some([]) => Ok(compare::root()),
-            Some(below) => Ok(AbsPath::parse([b"/", below].concat()).map_err(|error| Problem::refused(error.to_string()))?),
+            Some(below) => Ok(AbsPath::parse([b"/", below].concat()).map_err(|error| Error::refused(error.to_string()))?),
             None => {
-                let problem = Problem::refused(format!("{named}: it does not lie in {directory}")).path(&named);
-                Err(problem.remedy("--dir DIR names another directory's snapshots"))
+                let problem = Error::refused(format!("{named}: it does not lie in {directory}")).with_path(&named);
+                Err(problem.with_remedy("--dir DIR names another directory's snapshots"))
             }
         }
     };
@@ -691,7 +689,7 @@ pub fn inner(directory: &AbsPath, paths: &[PathBuf]) -> Result<Vec<AbsPath>, Pro
 }
 
 /// The place that a path leads to. Links are followed up to `directory`, not below it. The last component is not followed.
-fn reached(directory: &AbsPath, path: &Path) -> Result<AbsPath, Problem> {
+fn reached(directory: &AbsPath, path: &Path) -> Result<AbsPath, Error> {
     let mut at = PathBuf::new();
     let mut left = path.components();
     while let Some(component) = left.next() {
@@ -705,5 +703,5 @@ fn reached(directory: &AbsPath, path: &Path) -> Result<AbsPath, Problem> {
         }
     }
     let shown = || crate::fs::path::Shown(path.as_os_str().as_bytes()).to_string();
-    AbsPath::parse(at.as_os_str().as_bytes()).map_err(|error| Problem::refused(format!("{}: {error}", shown())).path(shown()))
+    AbsPath::parse(at.as_os_str().as_bytes()).map_err(|error| Error::refused(format!("{}: {error}", shown())).with_path(shown()))
 }

@@ -5,12 +5,10 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 
 use super::begun::filled;
-use super::problem::Problem;
 use super::snapshot::{retain, said, say_damaged, with_by};
 use super::{Call, text};
 use crate::capture::hold::start_of;
-use crate::error::Error;
-use crate::error::{Reason, command};
+use crate::error::{Error, Reason, command};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
@@ -70,7 +68,7 @@ pub fn take(
 }
 
 /// Makes the session of the command's changes, and ends the run. If it fails, the run's record stays, and a recovery makes the session.
-pub fn collect(call: &Call, store: &Store, watched: &[Watched], run: Ran<'_>) -> Result<Collected, Problem> {
+pub fn collect(call: &Call, store: &Store, watched: &[Watched], run: Ran<'_>) -> Result<Collected, Error> {
     regain(call, store, watched, &run.held)?;
     let (mut steps, mut spared, mut left) = (Vec::new(), Vec::new(), Vec::new());
     for Watched { series, before, elsewhere } in watched {
@@ -105,7 +103,7 @@ pub fn collect(call: &Call, store: &Store, watched: &[Watched], run: Ran<'_>) ->
     };
     end(call, store, run.held);
     for (Watched { series, .. }, spared) in watched.iter().zip(&spared) {
-        let pruned = series.lock(&call.fs).map_err(Problem::from).and_then(|lock| retain(call, series, &lock, None, spared));
+        let pruned = series.lock(&call.fs).and_then(|lock| retain(call, series, &lock, None, spared));
         let gone = said(call, series, pruned);
         if !gone.is_empty() {
             let count = text::count(gone.len() as u64, "old snapshot");
@@ -135,7 +133,7 @@ pub fn end(call: &Call, store: &Store, held: Held) {
 }
 
 /// Gives the owner's rights to the store back. Landlock does not stop chmod: the command may have taken them away.
-fn regain(call: &Call, store: &Store, watched: &[Watched], held: &Held) -> Result<(), Problem> {
+fn regain(call: &Call, store: &Store, watched: &[Watched], held: &Held) -> Result<(), Error> {
     let mut missing = store.regain(&call.fs)?;
     missing |= held.regain(&call.fs)?;
     for Watched { series, .. } in watched {
@@ -149,7 +147,7 @@ fn regain(call: &Call, store: &Store, watched: &[Watched], held: &Held) -> Resul
 }
 
 /// Begins the session; without its name if another session has that by now.
-fn begin(call: &Call, store: &Store, run: &Ran<'_>) -> Result<Locked, Problem> {
+fn begin(call: &Call, store: &Store, run: &Ran<'_>) -> Result<Locked, Error> {
     let begin = |name| store.begin_of_run(&call.fs, &run.held.id, name, start_of(run.argv));
     match begin(run.name) {
         Err(error) if matches!(error.reason(), Some(Reason::Taken { .. } | Reason::IsId)) => {

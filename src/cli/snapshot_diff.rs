@@ -10,14 +10,12 @@ use super::diff::about;
 use super::diff::html::Of;
 use super::diff::showing::{self, Showing};
 use super::diff::{self, Between};
-use super::problem::Problem;
 use super::snapshot::{Left, dir, inner, of_key, series_of};
 use super::{Call, Ended, text};
 use crate::diff::html::page::About;
 use crate::diff::patch::{Form, counts};
 use crate::diff::view::{TEXT_LIMIT, View};
-use crate::error::Error;
-use crate::error::{At as _, command, recant};
+use crate::error::{At as _, Error, command, recant};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Before, Change, Marks};
 use crate::snapshot::compare::{self, Compared, Difference, Terms};
@@ -46,12 +44,12 @@ pub struct Row<'a> {
     deletions: Option<usize>,
 }
 
-pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Problem> {
+pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Error> {
     diff_of(call, args, None)
 }
 
 /// Shows the differences. A page of them is of `turn`, if that is given, as to its title, facts and notes.
-pub fn diff_of(call: &Call, args: &SnapshotDiff, turn: Option<About>) -> Result<Ended, Problem> {
+pub fn diff_of(call: &Call, args: &SnapshotDiff, turn: Option<About>) -> Result<Ended, Error> {
     showing::check(call, &args.much)?;
     let (store, series) = series_of(call, args.dir.as_deref(), &args.key, &args.paths)?;
     let meant = |key: &str| {
@@ -75,14 +73,14 @@ pub fn diff_of(call: &Call, args: &SnapshotDiff, turn: Option<About>) -> Result<
     print(call, args, (&series, n, m), &compared, turn)
 }
 
-pub fn known(series: &Series, paths: &[AbsPath], compared: &Compared) -> Result<(), Problem> {
+pub fn known(series: &Series, paths: &[AbsPath], compared: &Compared) -> Result<(), Error> {
     match paths.iter().zip(&compared.found).find(|(_, found)| !**found) {
         None => Ok(()),
         Some((path, _)) => {
             let path = whole(&series.directory, path)?;
-            let problem = Problem::refused(format!("{path}: neither the snapshot nor the directory has it")).path(&path);
+            let problem = Error::refused(format!("{path}: neither the snapshot nor the directory has it")).with_path(&path);
             let dir = dir(&series.directory);
-            Err(problem.remedy(format!("{recant} snapshot show N -v{dir} lists what is in a snapshot", recant = recant())))
+            Err(problem.with_remedy(format!("{recant} snapshot show N -v{dir} lists what is in a snapshot", recant = recant())))
         }
     }
 }
@@ -93,7 +91,7 @@ fn print(
     (series, n, m): (&Series, u64, Option<u64>),
     compared: &Compared,
     turn: Option<About>,
-) -> Result<Ended, Problem> {
+) -> Result<Ended, Error> {
     let mut changes = Vec::with_capacity(compared.differences.len());
     for difference in &compared.differences {
         changes.push((change(series, difference)?, difference));
@@ -146,7 +144,7 @@ fn print(
 }
 
 /// The subject of a page of them.
-fn page_of(series: &Series, (n, m): (u64, Option<u64>), turn: Option<About>) -> Result<Of, Problem> {
+fn page_of(series: &Series, (n, m): (u64, Option<u64>), turn: Option<About>) -> Result<Of, Error> {
     let of = &series.directory;
     let now = m.map_or_else(|| "the directory now".to_owned(), |m| format!("snapshot {m}"));
     let sides = match turn {
@@ -174,7 +172,7 @@ fn again(args: &SnapshotDiff, series: &Series, n: u64, m: Option<u64>, options: 
 }
 
 /// The change from the snapshot to what is there now: the reverse of a restore.
-pub fn change(series: &Series, difference: &Difference) -> Result<Change, Problem> {
+pub fn change(series: &Series, difference: &Difference) -> Result<Change, Error> {
     let marks = Marks { same_content: difference.is_metadata(), ..Marks::default() };
     Ok(Change {
         n: 0,
@@ -188,7 +186,7 @@ pub fn change(series: &Series, difference: &Difference) -> Result<Change, Proble
 }
 
 /// The view of a difference to a snapshot.
-pub fn view<'c>(series: &Series, kept: &mut Kept<'_>, change: &'c Change, difference: &Difference) -> Result<View<'c>, Problem> {
+pub fn view<'c>(series: &Series, kept: &mut Kept<'_>, change: &'c Change, difference: &Difference) -> Result<View<'c>, Error> {
     let is_small = |object: &Object| match object {
         Some(State { what: What::File { size, .. }, .. }) => *size <= TEXT_LIMIT,
         _ => false,
@@ -216,7 +214,7 @@ fn content(
     difference: &Difference,
     state: &Object,
     at: Option<At>,
-) -> Result<Vec<u8>, Problem> {
+) -> Result<Vec<u8>, Error> {
     let entry = Entry::of(difference.path.clone(), state.clone(), at);
     Ok(match kept.content(&entry)? {
         Content::Small(bytes) => bytes,
@@ -224,14 +222,14 @@ fn content(
     })
 }
 
-fn on_tree(series: &Series, difference: &Difference) -> Result<Vec<u8>, Problem> {
+fn on_tree(series: &Series, difference: &Difference) -> Result<Vec<u8>, Error> {
     let path = whole(&series.directory, &difference.path)?;
     let parent = path.parent().unwrap_or_else(compare::root);
     let dir = crate::fs::dir::Dir::open(parent.as_path())?;
     all(&dir.at(path.name()).open_file()?, &path)
 }
 
-fn all(file: &std::fs::File, path: &AbsPath) -> Result<Vec<u8>, Problem> {
+fn all(file: &std::fs::File, path: &AbsPath) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     file.take(TEXT_LIMIT + 1).read_to_end(&mut bytes).at("read", path).map_err(Error::from)?;
     Ok(bytes)

@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 use serde::Serialize;
 
 use super::Call;
-use super::problem::Problem;
 use crate::error::At as _;
 use crate::error::Error;
 use crate::fs::dir::Dir;
@@ -38,7 +37,7 @@ pub struct Moved {
 
 /// The HEADs that a restore of these differences moves, if they are at a commit now. Looks only at directories named `.git`. If refs are
 /// not kept in files, it finds nothing.
-pub fn moved(series: &Series, compared: &Compared) -> Result<Vec<Moved>, Problem> {
+pub fn moved(series: &Series, compared: &Compared) -> Result<Vec<Moved>, Error> {
     let repositories: BTreeSet<AbsPath> = compared.differences.iter().filter_map(|d| repository_of(&d.path)).collect();
     let mut kept = Kept::of(&series.dir, &series.directory);
     let mut moved = Vec::new();
@@ -75,10 +74,7 @@ fn repository_of(path: &AbsPath) -> Option<AbsPath> {
     (below == b"HEAD" || below == b"packed-refs" || below.starts_with(b"refs/")).then_some(git)
 }
 
-fn commit_of(
-    git: &AbsPath,
-    mut read: impl FnMut(&AbsPath) -> Result<Option<Vec<u8>>, Problem>,
-) -> Result<Option<String>, Problem> {
+fn commit_of(git: &AbsPath, mut read: impl FnMut(&AbsPath) -> Result<Option<Vec<u8>>, Error>) -> Result<Option<String>, Error> {
     let head = Head::of(|name| match name.split('/').try_fold(git.clone(), |at, part| at.join(part.as_bytes())) {
         Ok(path) => read(&path),
         Err(_) => Ok(None),
@@ -86,7 +82,7 @@ fn commit_of(
     Ok(head?.and_then(|head| head.commit))
 }
 
-fn on_tree(series: &Series, path: &AbsPath) -> Result<Option<Vec<u8>>, Problem> {
+fn on_tree(series: &Series, path: &AbsPath) -> Result<Option<Vec<u8>>, Error> {
     let path = whole(&series.directory, path)?;
     let parent = path.parent().unwrap_or_else(|| path.clone());
     // An unreadable file counts as none; the restore itself names it.
@@ -95,7 +91,7 @@ fn on_tree(series: &Series, path: &AbsPath) -> Result<Option<Vec<u8>>, Problem> 
 }
 
 /// The content of a path in the snapshot: from a difference, else from the tree.
-fn in_snapshot(series: &Series, compared: &Compared, kept: &mut Kept<'_>, path: &AbsPath) -> Result<Option<Vec<u8>>, Problem> {
+fn in_snapshot(series: &Series, compared: &Compared, kept: &mut Kept<'_>, path: &AbsPath) -> Result<Option<Vec<u8>>, Error> {
     let Ok(at) = compared.differences.binary_search_by(|d| d.path.cmp(path)) else { return on_tree(series, path) };
     let d = &compared.differences[at];
     if !d.then.as_ref().is_some_and(State::is_file) {
@@ -108,7 +104,7 @@ fn in_snapshot(series: &Series, compared: &Compared, kept: &mut Kept<'_>, path: 
     }))
 }
 
-fn content(file: &std::fs::File, path: &AbsPath) -> Result<Vec<u8>, Problem> {
+fn content(file: &std::fs::File, path: &AbsPath) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     file.take(MOST).read_to_end(&mut bytes).at("read", path).map_err(Error::from)?;
     Ok(bytes)

@@ -5,10 +5,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::args::Prune;
-use super::problem::Problem;
 use super::{Call, Ended, asked, snapshot, text};
 use crate::config::From;
-use crate::error::{Kind, recant};
+use crate::error::{Error, Kind, recant};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::snapshot::error;
@@ -24,7 +23,7 @@ struct Whole<'a> {
     kept: Option<&'a str>,
 }
 
-pub fn prune(call: &Call, args: &Prune) -> Result<Ended, Problem> {
+pub fn prune(call: &Call, args: &Prune) -> Result<Ended, Error> {
     if args.all {
         return drop_all(call, args);
     }
@@ -50,19 +49,19 @@ pub fn prune(call: &Call, args: &Prune) -> Result<Ended, Problem> {
     }
     let act = || {
         if args.dry_run {
-            return Ok(prune::would(&series, &chosen)?);
+            return prune::would(&series, &chosen);
         }
         let lock = series.lock(&call.fs)?;
         // Chosen again under the lock. Snapshots that have come to fit since were not asked about.
         let mut gone = snapshot::chosen(call, &series, &which)?;
         gone.retain(|n| chosen.contains(n));
-        Ok(prune::prune(&call.fs, &series, &lock, &gone)?)
+        prune::prune(&call.fs, &series, &lock, &gone)
     };
     asked::finished(call, act, |pruned| Ok(say(call, &series.directory, args.dry_run, &pruned)))
 }
 
 /// Asks, at a terminal, before snapshots are lost for good. Names the first of them.
-fn ask(call: &Call, series: &Series, chosen: &[u64]) -> Result<(), Problem> {
+fn ask(call: &Call, series: &Series, chosen: &[u64]) -> Result<(), Error> {
     const NAMED: usize = 5;
     let numbers: Vec<String> = chosen.iter().take(NAMED).map(u64::to_string).collect();
     let more = chosen.len().saturating_sub(NAMED) as u64;
@@ -72,10 +71,10 @@ fn ask(call: &Call, series: &Series, chosen: &[u64]) -> Result<(), Problem> {
 }
 
 /// Drops the whole series of a directory, also if it cannot be read.
-fn drop_all(call: &Call, args: &Prune) -> Result<Ended, Problem> {
+fn drop_all(call: &Call, args: &Prune) -> Result<Ended, Error> {
     if args.of.is_empty() {
-        let problem = Problem::new(Kind::Usage, "--all drops every snapshot of a directory, which is to be named");
-        return Err(problem.remedy(format!("{recant} prune --snapshots --all DIR", recant = recant())));
+        let problem = Error::usage("--all drops every snapshot of a directory, which is to be named");
+        return Err(problem.with_remedy(format!("{recant} prune --snapshots --all DIR", recant = recant())));
     }
     let (directory, series) = snapshot::found_by(call, directory(args)?, Series::unread)?;
     let none = || error::none(&directory);
@@ -96,8 +95,8 @@ fn drop_all(call: &Call, args: &Prune) -> Result<Ended, Problem> {
         }
         if series.numbers()? != done.gone {
             let problem =
-                Problem::refused(format!("{directory}: its snapshots are others than were asked about")).path(&directory);
-            return Err(problem.remedy("try again"));
+                Error::refused(format!("{directory}: its snapshots are others than were asked about")).with_path(&directory);
+            return Err(problem.with_remedy("try again"));
         }
         series.remove(&call.fs, store, &lock)?;
         drop(lock);
@@ -108,11 +107,11 @@ fn drop_all(call: &Call, args: &Prune) -> Result<Ended, Problem> {
 }
 
 /// The directory that is named; `None`: the project.
-fn directory(args: &Prune) -> Result<Option<&Path>, Problem> {
+fn directory(args: &Prune) -> Result<Option<&Path>, Error> {
     match &args.of[..] {
         [] => Ok(None),
         [one] => Ok(Some(Path::new(one))),
-        _ => Err(Problem::new(Kind::Usage, "one directory at a time")),
+        _ => Err(Error::usage("one directory at a time")),
     }
 }
 

@@ -7,13 +7,12 @@ use serde::Serialize;
 use super::apply::Restoring;
 use super::args::SnapshotRestore;
 use super::begun::{filled, take_away};
-use super::problem::Problem;
 use super::snapshot::{Left, dir, inner, of_key, series_of};
 use super::snapshot_diff::known;
 use super::snapshot_heads::{self, Moved};
 use super::{Call, Ended, apply, text};
 use crate::engine::report::Report;
-use crate::error::{Kind, command, recant, shell_word};
+use crate::error::{Error, Kind, command, recant, shell_word};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
@@ -42,7 +41,7 @@ pub struct Row {
     pub done: &'static str,
 }
 
-pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
+pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Error> {
     let (store, series) = series_of(call, args.dir.as_deref(), &args.key, &args.paths)?;
     restore::refuse_elsewhere(&series.directory)?;
     let _lock = if args.dry_run {
@@ -84,7 +83,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
 }
 
 /// Compares the snapshot that is asked for with the tree: its number, the paths that were named, and the differences.
-fn compared(args: &SnapshotRestore, store: &Store, series: &Series) -> Result<(u64, Vec<AbsPath>, Compared), Problem> {
+fn compared(args: &SnapshotRestore, store: &Store, series: &Series) -> Result<(u64, Vec<AbsPath>, Compared), Error> {
     let n = of_key(
         series,
         &args.key,
@@ -126,7 +125,7 @@ fn put_back(
     compared: &Compared,
     putting: &Putting<'_>,
     restoring: &Restoring<'_>,
-) -> Result<(Locked, Report), Problem> {
+) -> Result<(Locked, Report), Error> {
     let mut writing_out = None;
     let fill = |session: &mut Locked| restore::fill(&call.fs, series, compared, session).map(|writing| writing_out = writing);
     let mut session = filled(call, store, store.begin_own(&call.fs, putting.recorded.clone())?, fill)?;
@@ -139,10 +138,10 @@ fn put_back(
             *call.out.session.borrow_mut() = Some(session.id().clone());
             Ok((session, report))
         }
-        Err(mut problem) => {
-            say_whose(&mut problem, series, putting.n);
+        Err(problem) => {
+            let problem = of_snapshot(problem, series, putting.n);
             // Nothing was changed, and the snapshot still has the content. If the engine is stuck, the session stays.
-            if !matches!(problem.kind, Kind::Stuck) {
+            if !matches!(problem.kind(), Kind::Stuck) {
                 take_away(call, store, session);
             }
             Err(problem)
@@ -157,7 +156,7 @@ pub fn put_back_what_can(
     series: &Series,
     compared: &mut Compared,
     putting: &Putting<'_>,
-) -> Result<(Locked, Report), Problem> {
+) -> Result<(Locked, Report), Error> {
     loop {
         let restoring = Restoring::new(putting.act);
         match put_back(call, store, series, compared, putting, &restoring) {
@@ -174,7 +173,7 @@ pub fn would_what_can(
     series: &Series,
     compared: &mut Compared,
     recorded: (String, &str, u64),
-) -> Result<Report, Problem> {
+) -> Result<Report, Error> {
     let (recorded, act, n) = recorded;
     loop {
         let restoring = Restoring::new(act);
@@ -201,7 +200,7 @@ fn act(series: &Series, n: u64) -> String {
 }
 
 /// Refuses --with-vcs for a snapshot without version control.
-fn refuse_without_vcs(series: &Series, n: u64) -> Result<(), Problem> {
+fn refuse_without_vcs(series: &Series, n: u64) -> Result<(), Error> {
     if !manifest::rules(&series.dir, n)?.leaves_vcs() {
         return Ok(());
     }
@@ -209,11 +208,11 @@ fn refuse_without_vcs(series: &Series, n: u64) -> Result<(), Problem> {
         "snapshot {n} of {} has none of version control's directories: it was taken without --with-vcs",
         series.directory
     );
-    Err(Problem::refused(why).path(&series.directory).remedy("restore without --with-vcs: they stay as they are"))
+    Err(Error::refused(why).with_path(&series.directory).with_remedy("restore without --with-vcs: they stay as they are"))
 }
 
 /// Names the repositories in the snapshot that a restore leaves as they are.
-fn say_repositories(call: &Call, series: &Series, n: u64, paths: &[AbsPath], compared: &Compared) -> Result<(), Problem> {
+fn say_repositories(call: &Call, series: &Series, n: u64, paths: &[AbsPath], compared: &Compared) -> Result<(), Error> {
     let asked = |path: &&AbsPath| paths.is_empty() || paths.iter().any(|asked| path.is_under(asked));
     let mut stay = compared.repositories.iter().filter(asked);
     let Some(first) = stay.next() else { return Ok(()) };
@@ -227,7 +226,7 @@ fn say_repositories(call: &Call, series: &Series, n: u64, paths: &[AbsPath], com
 }
 
 /// Warns of removed names whose files have other names on the tree: a rollback would join them again.
-fn say_shared(call: &Call, series: &Series, compared: &Compared) -> Result<(), Problem> {
+fn say_shared(call: &Call, series: &Series, compared: &Compared) -> Result<(), Error> {
     let mut paths = compared.leaving_names();
     let Some(first) = paths.next() else { return Ok(()) };
     let more = match paths.count() {
@@ -252,15 +251,12 @@ fn would(
     series: &Series,
     compared: &Compared,
     (recorded, restoring, n): (String, &Restoring<'_>, u64),
-) -> Result<Report, Problem> {
+) -> Result<Report, Error> {
     let fill = |session: &mut Locked| restore::fill_to_ask(&call.fs, series, compared, session);
     let mut session = filled(call, store, store.begin_own(&call.fs, recorded)?, fill)?;
     let done = apply::would_restore(call, store, &mut session, restoring);
     take_away(call, store, session);
-    let (report, _) = done.map_err(|mut problem| {
-        say_whose(&mut problem, series, n);
-        problem
-    })?;
+    let (report, _) = done.map_err(|problem| of_snapshot(problem, series, n))?;
     report.notes.iter().for_each(|note| call.out.warn(note));
     Ok(report)
 }
@@ -272,13 +268,13 @@ pub fn and_of(mut left: Vec<Left>, report: &Report) -> Vec<Left> {
 }
 
 /// Rewords the damage that the engine finds when it hashes large files: its message names a session that is removed by then.
-fn say_whose(problem: &mut Problem, series: &Series, n: u64) {
-    if !matches!(problem.kind, Kind::Damaged) {
-        return;
+fn of_snapshot(problem: Error, series: &Series, n: u64) -> Error {
+    if problem.kind() != Kind::Damaged {
+        return problem;
     }
-    let path = problem.path.clone().unwrap_or_else(|| series.directory.to_string());
-    problem.message = format!("cannot restore snapshot {n}: the content that it keeps of {path} is damaged");
-    problem.remedy = Some(heal());
+    let path = problem.path().map_or_else(|| series.directory.to_string(), str::to_owned);
+    let message = format!("cannot restore snapshot {n}: the content that it keeps of {path} is damaged");
+    problem.with_message(message).with_remedy(heal())
 }
 
 pub fn ended(left: &[Left]) -> Ended {
@@ -286,7 +282,7 @@ pub fn ended(left: &[Left]) -> Ended {
 }
 
 /// Reduces the differences to those that are asked for.
-fn narrow(args: &SnapshotRestore, series: &Series, n: u64, paths: &[AbsPath], compared: &mut Compared) -> Result<(), Problem> {
+fn narrow(args: &SnapshotRestore, series: &Series, n: u64, paths: &[AbsPath], compared: &mut Compared) -> Result<(), Error> {
     if !paths.is_empty() {
         compared.only(paths);
     }
@@ -301,7 +297,7 @@ fn narrow(args: &SnapshotRestore, series: &Series, n: u64, paths: &[AbsPath], co
     Ok(())
 }
 
-pub fn rows(series: &Series, compared: &Compared) -> Result<Vec<Row>, Problem> {
+pub fn rows(series: &Series, compared: &Compared) -> Result<Vec<Row>, Error> {
     let row = |d: &compare::Difference| {
         let done = match (&d.now, &d.then) {
             (None, _) => "recreated",
@@ -315,7 +311,7 @@ pub fn rows(series: &Series, compared: &Compared) -> Result<Vec<Row>, Problem> {
     compared.differences.iter().map(row).collect()
 }
 
-pub fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Problem> {
+pub fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Error> {
     let row = |(path, why): &(AbsPath, String)| {
         let path = whole(&series.directory, path)?;
         // The owner or one of his commands took the rights away: --force does not help.
@@ -331,7 +327,7 @@ pub fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Problem> 
 const LISTED: usize = 20;
 
 /// Lists, at a terminal, what is removed and what is overwritten, and asks.
-fn ask(call: &Call, args: &SnapshotRestore, rows: &[Row], heads: &[Moved]) -> Result<(), Problem> {
+fn ask(call: &Call, args: &SnapshotRestore, rows: &[Row], heads: &[Moved]) -> Result<(), Error> {
     let of = |done: &'static str| rows.iter().filter(move |row| row.done == done);
     let (removed, overwritten) = (of("removed").count(), of("restored").count());
     if args.force || call.yes || !call.can_ask || removed + overwritten == 0 && heads.is_empty() {

@@ -7,8 +7,7 @@ use std::path::PathBuf;
 
 use super::args::Run;
 use super::caches::Caches;
-use super::problem::Problem;
-use super::run::{Failed, RunDocument, not_started, status_of};
+use super::run::{RunDocument, not_started, status_of};
 use super::snapshot::directory;
 use super::snapshot_collect::{Collected, Ran, Watched, collect, end, is_gone, take};
 use super::{Call, Ended, text};
@@ -31,7 +30,7 @@ use crate::snapshot::series::Series;
 use crate::snapshot::source::Source;
 
 /// Runs the command, and exits with its status.
-pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
+pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Error> {
     refuse_what_holds(args)?;
     let (directories, store) = match directories(args).and_then(|directories| Ok((directories, call.store_path()?))) {
         Ok(found) => found,
@@ -47,7 +46,7 @@ pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
 }
 
 /// Runs the command with the caches open.
-fn run_beside(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Caches) -> Result<Ended, Problem> {
+fn run_beside(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Caches) -> Result<Ended, Error> {
     let begun = begin(call, args, directories, caches);
     let Begun { store, watched, unread, confinement, held, noting } = match begun {
         Ok(begun) => begun,
@@ -79,8 +78,8 @@ fn run_beside(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Cache
         Err(error) => {
             end(call, &store, held);
             return match error.kind() {
-                Kind::NotFound | Kind::NotExecutable => Err(error.into()),
-                _ => Ok(not_started(&call.out, call.with_remedy(error.into()))),
+                Kind::NotFound | Kind::NotExecutable => Err(error),
+                _ => Ok(not_started(&call.out, call.with_remedy(error))),
             };
         }
     };
@@ -117,8 +116,8 @@ fn run_beside(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Cache
 }
 
 /// Runs `true` on the real tree as [`run_in`] would, confined to the working directory. Returns the error that kept it from working.
-pub fn attempt_nothing() -> Option<Failed> {
-    let confinement = super::cwd().map_err(Failed::from).and_then(|cwd| Ok(Confinement::make(&[cwd], &[], Network::Open)?));
+pub fn attempt_nothing() -> Option<Error> {
+    let confinement = super::cwd().and_then(|cwd| Confinement::make(&[cwd], &[], Network::Open));
     let confinement = match confinement {
         Ok(confinement) => confinement,
         Err(failed) => return Some(failed),
@@ -130,12 +129,12 @@ pub fn attempt_nothing() -> Option<Failed> {
         // It got as far as the command.
         Ok(_) => None,
         Err(error) if matches!(error.kind(), Kind::NotFound | Kind::NotExecutable) => None,
-        Err(error) => Some(error.into()),
+        Err(error) => Some(error),
     }
 }
 
 /// Refuses options of a run that holds its changes, with the reason and the alternative.
-fn refuse_what_holds(args: &Run) -> Result<(), Problem> {
+fn refuse_what_holds(args: &Run) -> Result<(), Error> {
     let refused = [
         (args.session.is_some(), "--session", "nothing is held that it could go on from", "it makes a session of its own"),
         (args.commit, "--commit", "what it changes is on the tree at once", "leave it away: its session is committed already"),
@@ -157,9 +156,8 @@ fn refuse_what_holds(args: &Run) -> Result<(), Problem> {
     match refused.into_iter().find(|(is_asked, ..)| *is_asked) {
         None => Ok(()),
         Some((_, option, why, remedy)) => {
-            let mut problem = Problem::new(Kind::Usage, format!("{option} does not work with --in: {why}"));
-            problem.state = Some("the command was not started; nothing was changed".into());
-            problem.remedy = Some(remedy.into());
+            let problem = Error::new(Kind::Usage, format!("{option} does not work with --in: {why}"));
+            let problem = problem.with_remedy(remedy);
             Err(problem)
         }
     }
@@ -170,13 +168,13 @@ fn network(args: &Run) -> Network {
 }
 
 /// Adds that the session can still be made, and that the snapshots have what was there before in any case.
-fn with_way_back(problem: Problem, id: &Id, watched: &[Watched]) -> Problem {
+fn with_way_back(problem: Error, id: &Id, watched: &[Watched]) -> Error {
     let ways = watched.iter().map(|one| {
         format!("{recant} snapshot restore {} --with-vcs --dir {}", one.before, one.series.directory, recant = recant())
     });
     let state = "the command has run on the real tree; no session was made of what it changed".to_owned();
     let tries = command(format_args!("recover {id} tries again; else"));
-    Problem { state: Some(state), remedy: Some(format!("{tries} {}", ways.collect::<Vec<_>>().join("; "))), ..problem }
+    problem.with_state(state).with_remedy(format!("{tries} {}", ways.collect::<Vec<_>>().join("; ")))
 }
 
 /// A `run --in` that is ready to start.
@@ -192,7 +190,7 @@ struct Begun {
 }
 
 /// The directories that are snapshotted, in path order.
-fn directories(args: &Run) -> Result<Vec<AbsPath>, Problem> {
+fn directories(args: &Run) -> Result<Vec<AbsPath>, Error> {
     let mut directories = args.inside.iter().map(|dir| directory(Some(dir))).collect::<Result<Vec<_>, _>>()?;
     directories.sort();
     // A directory below another one is in that one's snapshots.
@@ -203,16 +201,16 @@ fn directories(args: &Run) -> Result<Vec<AbsPath>, Problem> {
 }
 
 /// Refuses a `--pass` path that is missing. It is not made, as it may mean a file or a directory.
-fn refuse_missing(passes: &[PathBuf]) -> Result<(), Problem> {
+fn refuse_missing(passes: &[PathBuf]) -> Result<(), Error> {
     let missing = |path: &&PathBuf| matches!(path.symlink_metadata(), Err(error) if is_gone(&error));
     let Some(missing) = passes.iter().find(missing) else { return Ok(()) };
     let (path, word) = (missing.display(), shell_word(missing.as_os_str().as_bytes()));
-    let problem = Problem::refused(format!("--pass {path}: nothing is there that could be written to"));
+    let problem = Error::refused(format!("--pass {path}: nothing is there that could be written to"));
     let remedy = format!("make the directory first: mkdir -p {word}");
-    Err(problem.path(path).remedy(remedy))
+    Err(problem.with_path(path).with_remedy(remedy))
 }
 
-fn begin(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Caches) -> Result<Begun, Problem> {
+fn begin(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Caches) -> Result<Begun, Error> {
     refuse_missing(&args.pass)?;
     let dirs: Vec<_> = directories.iter().map(|directory| directory.as_path().to_path_buf()).collect();
     let passes = [&args.pass[..], &caches.paths[..]].concat();
@@ -238,10 +236,10 @@ fn begin(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Caches) ->
         call.out.note(format_args!("--no-network: {what}"));
     }
     call.out.note(text::filled(&format!("not denied elsewhere: {}", text::list(&confinement.not_denied()))));
-    let of = |watched: &Watched| -> Result<Directory, Problem> {
+    let of = |watched: &Watched| -> Result<Directory, Error> {
         let Watched { series, before, elsewhere } = watched;
         let taken = series.summary(*before)?.head.time;
-        Ok(Directory::new(&series.directory, *before, taken, elsewhere)?)
+        Directory::new(&series.directory, *before, taken, elsewhere)
     };
     let directories = watched.iter().map(of).collect::<Result<_, _>>()?;
     let argv = args.command.iter().map(|word| Arg(word.as_bytes().to_vec())).collect();
@@ -267,7 +265,7 @@ fn say_where(call: &Call, args: &Run, watched: &[Watched], caches: &Caches) {
 }
 
 /// Names the rule files that keep something out of the session. No rollback takes such changes back.
-fn say_ignored(call: &Call, watched: &[Watched]) -> Result<(), Problem> {
+fn say_ignored(call: &Call, watched: &[Watched]) -> Result<(), Error> {
     for Watched { series, before, .. } in watched {
         let rules = manifest::rules(&series.dir, *before)?;
         let mut files = rules.files.iter().filter(|file| file.name == RECANTIGNORE);
@@ -283,26 +281,26 @@ fn say_ignored(call: &Call, watched: &[Watched]) -> Result<(), Problem> {
 }
 
 /// Adds the setting of the limit: a run has no option for it.
-fn with_limit(error: Error, limit: Option<u64>) -> Problem {
+fn with_limit(error: Error, limit: Option<u64>) -> Error {
     let is_limit = error.reason() == Some(&Reason::TooMany);
-    let problem = Problem::from(error);
+    let problem = error;
     match limit.filter(|_| is_limit) {
         None => problem,
-        Some(limit) => problem.remedy(format!("a higher limit is max_files under [snapshot] in the settings (now {limit}); {recant} config names the file; or name a directory further down", recant = recant())),
+        Some(limit) => problem.with_remedy(format!("a higher limit is max_files under [snapshot] in the settings (now {limit}); {recant} config names the file; or name a directory further down", recant = recant())),
     }
 }
 
 /// Refuses a store that the command could write to: Landlock cannot exempt a place below a writable directory.
-fn refuse_open_store(store: &AbsPath, confinement: &Confinement) -> Result<(), Problem> {
+fn refuse_open_store(store: &AbsPath, confinement: &Confinement) -> Result<(), Error> {
     let Some(place) = confinement.opens(store) else { return Ok(()) };
-    let problem = Problem::refused(format!("the store, {store}, lies where the command may write: {place}")).path(store);
-    Err(problem.remedy("use another store: --store DIR, RECANT_STORE"))
+    let problem = Error::refused(format!("the store, {store}, lies where the command may write: {place}")).with_path(store);
+    Err(problem.with_remedy("use another store: --store DIR, RECANT_STORE"))
 }
 
 /// Names what the snapshot could not read. Returns the paths.
-fn say_unread(call: &Call, directory: &AbsPath, made: &Made) -> Result<Vec<AbsPath>, Problem> {
-    let paths = made.unread.iter().map(|(path, _)| Ok(crate::snapshot::whole(directory, path)?));
-    let paths = paths.collect::<Result<Vec<_>, Problem>>()?;
+fn say_unread(call: &Call, directory: &AbsPath, made: &Made) -> Result<Vec<AbsPath>, Error> {
+    let paths = made.unread.iter().map(|(path, _)| crate::snapshot::whole(directory, path));
+    let paths = paths.collect::<Result<Vec<_>, Error>>()?;
     let line = |(path, (_, why)): (&AbsPath, &(AbsPath, String))| format!("{path}: not in the snapshot: {why}");
     call.out.warn_each(paths.iter().zip(&made.unread).map(line));
     if !paths.is_empty() {

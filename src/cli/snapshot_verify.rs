@@ -4,12 +4,11 @@ use serde::Serialize;
 
 use super::args::SnapshotVerify;
 use super::bar::Bar;
-use super::problem::Problem;
 use super::snapshot::{Left, series};
 use super::text::{self, Side};
 use super::{Call, Ended};
 use crate::engine::Progress;
-use crate::error::{Kind, recant};
+use crate::error::{Error, Kind, recant};
 use crate::fs::path::AbsPath;
 use crate::snapshot::verify::{Verdict, Verifying, doubt};
 
@@ -35,7 +34,7 @@ impl From<Verdict> for Row {
 }
 
 /// Reads all that one snapshot needs, or all of them.
-pub fn verify(call: &Call, args: &SnapshotVerify) -> Result<Ended, Problem> {
+pub fn verify(call: &Call, args: &SnapshotVerify) -> Result<Ended, Error> {
     let (_, series) = series(call, args.dir.as_deref())?;
     let numbers = match &args.key {
         Some(key) => vec![series.find(key)?],

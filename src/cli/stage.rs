@@ -7,10 +7,9 @@ use serde::Serialize;
 
 use super::args;
 use super::asked;
-use super::problem::Problem;
 use super::which::Want;
 use super::{Call, Ended};
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::interrupt::Input;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::Sort;
@@ -33,7 +32,7 @@ struct Staged<'a> {
 }
 
 /// Begins a session; prints its id alone.
-pub fn new(call: &Call, args: &args::New) -> Result<Ended, Problem> {
+pub fn new(call: &Call, args: &args::New) -> Result<Ended, Error> {
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
     let begin = || {
@@ -51,7 +50,7 @@ pub fn new(call: &Call, args: &args::New) -> Result<Ended, Problem> {
     })
 }
 
-pub fn write(call: &Call, args: &args::Write) -> Result<Ended, Problem> {
+pub fn write(call: &Call, args: &args::Write) -> Result<Ended, Error> {
     let source = match &args.from {
         Some(path) => Shown(path.as_os_str().as_bytes()).to_string(),
         None => "standard input".into(),
@@ -63,31 +62,31 @@ pub fn write(call: &Call, args: &args::Write) -> Result<Ended, Problem> {
     };
     at_desk(call, &args.id, args.place.parents, |desk| {
         let write = Write { content: &mut content, source: &source, mode: args.mode, over_directory: args.place.recursive };
-        Ok(desk.write(&args.path, &cwd_for(&args.path)?, write)?)
+        desk.write(&args.path, &cwd_for(&args.path)?, write)
     })
 }
 
-pub fn delete(call: &Call, args: &args::Delete) -> Result<Ended, Problem> {
-    at_desk(call, &args.id, false, |desk| Ok(desk.delete(&args.path, &cwd_for(&args.path)?, args.recursive)?))
+pub fn delete(call: &Call, args: &args::Delete) -> Result<Ended, Error> {
+    at_desk(call, &args.id, false, |desk| desk.delete(&args.path, &cwd_for(&args.path)?, args.recursive))
 }
 
-pub fn mkdir(call: &Call, args: &args::Mkdir) -> Result<Ended, Problem> {
-    at_desk(call, &args.id, args.parents, |desk| Ok(desk.mkdir(&args.path, &cwd_for(&args.path)?, args.mode)?))
+pub fn mkdir(call: &Call, args: &args::Mkdir) -> Result<Ended, Error> {
+    at_desk(call, &args.id, args.parents, |desk| desk.mkdir(&args.path, &cwd_for(&args.path)?, args.mode))
 }
 
-pub fn symlink(call: &Call, args: &args::Symlink) -> Result<Ended, Problem> {
+pub fn symlink(call: &Call, args: &args::Symlink) -> Result<Ended, Error> {
     let target = args.target.as_bytes();
     at_desk(call, &args.id, args.place.parents, |desk| {
-        Ok(desk.symlink(target, &args.path, &cwd_for(&args.path)?, args.place.recursive)?)
+        desk.symlink(target, &args.path, &cwd_for(&args.path)?, args.place.recursive)
     })
 }
 
-pub fn chmod(call: &Call, args: &args::Chmod) -> Result<Ended, Problem> {
-    at_desk(call, &args.id, false, |desk| Ok(desk.chmod(args.mode, &args.path, &cwd_for(&args.path)?)?))
+pub fn chmod(call: &Call, args: &args::Chmod) -> Result<Ended, Error> {
+    at_desk(call, &args.id, false, |desk| desk.chmod(args.mode, &args.path, &cwd_for(&args.path)?))
 }
 
 /// Gives a session another name, or none.
-pub fn rename(call: &Call, args: &args::Rename) -> Result<Ended, Problem> {
+pub fn rename(call: &Call, args: &args::Rename) -> Result<Ended, Error> {
     let (store, mut session) = call.locked(&args.id, Want::Tend)?;
     let rename = || {
         store.rename(&call.fs, &mut session, args.name.as_deref())?;
@@ -103,7 +102,7 @@ pub fn rename(call: &Call, args: &args::Rename) -> Result<Ended, Problem> {
 }
 
 /// The directory that a path is relative to. An absolute path needs no working directory.
-fn cwd_for(path: &Path) -> Result<PathBuf, Problem> {
+fn cwd_for(path: &Path) -> Result<PathBuf, Error> {
     if path.is_absolute() { Ok(PathBuf::from("/")) } else { super::cwd() }
 }
 
@@ -111,8 +110,8 @@ fn at_desk(
     call: &Call,
     key: &str,
     parents: bool,
-    stage: impl FnOnce(&mut Desk<'_>) -> Result<AbsPath, Problem>,
-) -> Result<Ended, Problem> {
+    stage: impl FnOnce(&mut Desk<'_>) -> Result<AbsPath, Error>,
+) -> Result<Ended, Error> {
     let (store, mut session) = call.locked(key, Want::Stage)?;
     let act = || {
         let mut desk = Desk::open(&call.fs, store, &mut session, parents)?;

@@ -6,11 +6,10 @@ use serde::Serialize;
 use super::brief::{self, List, Place, is_default};
 use super::confirm::{self, Waiting};
 use super::list::Damaged;
-use super::problem::Problem;
 use super::snapshot::Left;
 use super::{Call, Ended, Standing, args, cut_off, cut_runs, recover, text};
 use crate::diff::shown::{cut, cut_off as cut_text};
-use crate::error::{Kind, command};
+use crate::error::{Error, Kind, command};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
@@ -220,7 +219,7 @@ fn print_old(call: &Call, old: &[&Header]) {
     }
 }
 
-pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Problem> {
+pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Error> {
     let path = call.store_path()?;
     let store = call.store()?;
     let (headers, broken, journaled) = match store {
@@ -301,7 +300,7 @@ pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Problem> {
 }
 
 /// The room that the snapshots take, by names and stats; and those that are unreadable, by their heads and tails.
-fn snapshots(store: &Store) -> Result<Snapshots, Problem> {
+fn snapshots(store: &Store) -> Result<Snapshots, Error> {
     let (all, broken) = Series::all(store)?;
     let mut sum = Snapshots { directories: all.len(), ..Snapshots::default() };
     for series in &all {
@@ -328,7 +327,7 @@ fn is_ended_elsewhere(store: &Store, header: &Header) -> bool {
     Standing::of(store, header, &[]).is_ok_and(|standing| standing.word == "pending")
 }
 
-fn prunable(store: &Store, headers: &[Header]) -> Result<Prunable, Problem> {
+fn prunable(store: &Store, headers: &[Header]) -> Result<Prunable, Error> {
     let mut sum = Prunable::default();
     for header in headers {
         let bytes = prune::used(store, &header.id)?;

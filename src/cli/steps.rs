@@ -7,12 +7,11 @@ use serde::Serialize;
 use super::brief::{self, List, Place, is_default};
 use super::graph::{self, Row as Line};
 use super::list::{SessionRow, who};
-use super::problem::Problem;
 use super::text::{self, Flexible, Side};
 use super::which::Want;
 use super::{Call, Ended, Standing, args, collect, is_held};
 use crate::diff::shown::{cut, cut_off};
-use crate::error::command;
+use crate::error::{Error, command};
 use crate::fs::dir::Time;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::by::By;
@@ -132,7 +131,7 @@ struct Found {
     imported: bool,
 }
 
-pub fn steps(call: &Call, args: &args::Steps) -> Result<Ended, Problem> {
+pub fn steps(call: &Call, args: &args::Steps) -> Result<Ended, Error> {
     let (store, session) = session(call, args.id.as_deref())?;
     let header = &session.header;
     let running = if header.uncollected { running(&session)? } else { None };
@@ -160,7 +159,7 @@ pub fn steps(call: &Call, args: &args::Steps) -> Result<Ended, Problem> {
     Ok(Ended::Done)
 }
 
-fn print_brief(call: &Call, args: &args::Steps, header: &Header, status: &'static str, found: &Found) -> Result<(), Problem> {
+fn print_brief(call: &Call, args: &args::Steps, header: &Header, status: &'static str, found: &Found) -> Result<(), Error> {
     let running = found.running.as_ref().map(|(n, run)| BriefRunning { n: *n, command: brief_words(&run.argv) });
     let head = Brief { session: &header.id, status, head: found.head, running };
     let of = vec![&b"steps"[..], header.id.as_str().as_bytes()];
@@ -175,7 +174,7 @@ fn brief_words(argv: &[Arg]) -> String {
 }
 
 /// Opens a session to read what its ended commands did: another may run in it.
-pub fn session<'c>(call: &'c Call, key: Option<&str>) -> Result<(&'c Store, Session), Problem> {
+pub fn session<'c>(call: &'c Call, key: Option<&str>) -> Result<(&'c Store, Session), Error> {
     let store = call.store_with(key.unwrap_or("last"))?;
     let id = call.find(store, key, Want::Look)?;
     let mut session = store.session(&id)?;
@@ -190,18 +189,18 @@ pub fn session<'c>(call: &'c Call, key: Option<&str>) -> Result<(&'c Store, Sess
 ///
 /// # Errors
 /// It has none: its changes were not held in a run.
-pub fn of(session: &Session) -> Result<StepList, Problem> {
+pub fn of(session: &Session) -> Result<StepList, Error> {
     let list = session.steps()?;
     if !list.steps.is_empty() || session.header.steps.is_some() {
         return Ok(list);
     }
     let id = session.id();
-    let problem = Problem::refused(format!("session {id} has no steps: its changes were not held in a run"));
-    Err(problem.remedy(format!("{} shows what it holds", command(format_args!("show {}", id.tail())))))
+    let problem = Error::refused(format!("session {id} has no steps: its changes were not held in a run"));
+    Err(problem.with_remedy(format!("{} shows what it holds", command(format_args!("show {}", id.tail())))))
 }
 
 /// The command that runs in a session, with the number that its step will have.
-fn running(session: &Session) -> Result<Option<(u32, Run)>, Problem> {
+fn running(session: &Session) -> Result<Option<(u32, Run)>, Error> {
     let header = &session.header;
     let run = if header.lines > 0 { session.going_on()? } else { session.run()? };
     Ok(run.map(|run| (header.next_step(), run)))

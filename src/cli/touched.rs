@@ -8,14 +8,13 @@ use serde::Serialize;
 
 use super::list::{Damaged, shown, who};
 use super::log_filter::{Filter, again};
-use super::problem::Problem;
 use super::snapshot::{by_of, dir};
 use super::text::{self, Flexible, Side};
 use super::{Call, Ended, args, cwd, place};
 use crate::agent::touched as turns;
 use crate::agent::turn::Head as Turn;
 use crate::diff::shown::{columns, cut};
-use crate::error::{Kind, command, shell_word};
+use crate::error::{Error, Kind, command, shell_word};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::by::By;
@@ -73,7 +72,7 @@ impl Asked<'_> {
 }
 
 /// Shows what changed the paths. `unknown`: the only one could be a session, but is none.
-pub fn touched(call: &Call, args: &args::Log, unknown: Option<Problem>) -> Result<Ended, Problem> {
+pub fn touched(call: &Call, args: &args::Log, unknown: Option<Error>) -> Result<Ended, Error> {
     let paths = args.what.iter().map(|path| place::named(path, &Changes::default())).collect::<Result<Vec<_>, _>>()?;
     let asked = Asked { words: &args.what, mentions: paths.iter().map(Mention::of).collect() };
     let (mut rows, mut broken) = (Vec::new(), Vec::new());
@@ -105,7 +104,7 @@ fn of_sessions(
     asked: &Asked<'_>,
     filter: &Filter<'_>,
     rows: &mut Vec<Row>,
-) -> Result<Vec<crate::session::store::Broken>, Problem> {
+) -> Result<Vec<crate::session::store::Broken>, Error> {
     let (touched, broken) = sessions::touched(store, &asked.mentions)?;
     for found in touched.into_iter().filter(|found| filter.has_session(&found.header)) {
         let key = found.header.id.tail();
@@ -143,7 +142,7 @@ fn of_sessions(
     Ok(broken)
 }
 
-fn of_turns(store: &Store, asked: &Asked<'_>, filter: &Filter<'_>, rows: &mut Vec<Row>) -> Result<(), Problem> {
+fn of_turns(store: &Store, asked: &Asked<'_>, filter: &Filter<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
     let here = cwd().ok().and_then(|cwd| place::absolute(&cwd).ok()).map(|cwd| project_of(&cwd, dirs::home_dir().as_deref()));
     for found in turns::touched(&store.dir, &asked.mentions)? {
         let Turn { n, agent, session, directory, prompt, time, .. } = found.head;
@@ -177,7 +176,7 @@ fn of_turns(store: &Store, asked: &Asked<'_>, filter: &Filter<'_>, rows: &mut Ve
     Ok(())
 }
 
-fn of_snapshots(store: &Store, asked: &Asked<'_>, filter: &Filter<'_>, rows: &mut Vec<Row>) -> Result<(), Problem> {
+fn of_snapshots(store: &Store, asked: &Asked<'_>, filter: &Filter<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
     let (all, _) = Series::all(store)?;
     for series in all.iter().filter(|series| filter.has_place(&series.directory)) {
         let of_series = rows.len();

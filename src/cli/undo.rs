@@ -4,14 +4,13 @@ use super::apply;
 use super::args;
 use super::discard;
 use super::guard;
-use super::problem::Problem;
 use super::scope::Scope;
 use super::which::Want;
 use super::{Call, Ended, agents, parts, text};
 use crate::engine::job::Verb;
 use crate::engine::ready;
 use crate::engine::report::Report;
-use crate::error::{Kind, command};
+use crate::error::{Error, Kind, command};
 use crate::session::act::TakesBack;
 use crate::session::header::{Checkpoint, Header, Status};
 use crate::session::id::Id;
@@ -26,7 +25,7 @@ const SHOWN: usize = 10;
 ///
 /// # Errors
 /// There is no such act, or it is not the caller's to take back unasked; all that stands against the act's inverse.
-pub fn undo(call: &Call, args: &args::Undo) -> Result<Ended, Problem> {
+pub fn undo(call: &Call, args: &args::Undo) -> Result<Ended, Error> {
     let store = call.store()?.ok_or_else(|| nothing("undo"))?;
     let deed = match &args.id {
         Some(key) => of_session(call, store, key),
@@ -51,7 +50,7 @@ pub fn undo(call: &Call, args: &args::Undo) -> Result<Ended, Problem> {
 ///
 /// # Errors
 /// The newest act is no undo; all that stands against the act's inverse.
-pub fn redo(call: &Call, args: &args::Redo) -> Result<Ended, Problem> {
+pub fn redo(call: &Call, args: &args::Redo) -> Result<Ended, Error> {
     if let Some(id) = &args.id {
         let what = args::What {
             id: id.clone(),
@@ -85,7 +84,7 @@ struct How {
 }
 
 /// Carries out the inverse of an act. An undo asks before that.
-fn carry_out(call: &Call, store: &Store, deed: &Deed, takes_back: TakesBack, how: How) -> Result<Ended, Problem> {
+fn carry_out(call: &Call, store: &Store, deed: &Deed, takes_back: TakesBack, how: How) -> Result<Ended, Error> {
     let How { dry_run, merge, force } = how;
     let what = args::What {
         id: deed.session.to_string(),
@@ -126,7 +125,7 @@ fn carry_out(call: &Call, store: &Store, deed: &Deed, takes_back: TakesBack, how
 }
 
 /// Notes that an act is taken back whose inverse found all as it is to be: no operation says so, and the next undo would meet it again.
-fn note_done(call: &Call, store: &Store, id: &Id, verb: Verb, what: &args::What) -> Result<(), Problem> {
+fn note_done(call: &Call, store: &Store, id: &Id, verb: Verb, what: &args::What) -> Result<(), Error> {
     let Some(takes_back) = what.takes_back.filter(|_| !what.dry_run) else { return Ok(()) };
     let is_it = |entry: &log::Entry| entry.purpose.takes_back == Some(takes_back);
     if log::read(store)?.entries.iter().rev().any(is_it) {
@@ -142,7 +141,7 @@ fn note_done(call: &Call, store: &Store, id: &Id, verb: Verb, what: &args::What)
 }
 
 /// The acts in this project.
-fn acts(call: &Call, store: &Store) -> Result<Acts, Problem> {
+fn acts(call: &Call, store: &Store) -> Result<Acts, Error> {
     let (scope, entries) = (Scope::of(call)?, log::read(store)?.entries);
     let (headers, _) = store.headers()?;
     let is_known = |id: &Id| headers.iter().any(|header| header.id == *id);
@@ -158,13 +157,13 @@ fn acts(call: &Call, store: &Store) -> Result<Acts, Problem> {
 }
 
 /// The error if the log lacks the newest act, which is on this session.
-fn lost(store: &Store, id: &Id, before: Option<&Deed>) -> Problem {
-    let problem = Problem::refused(format!("the log has no line of the newest act, on session {}", id.tail()));
+fn lost(store: &Store, id: &Id, before: Option<&Deed>) -> Error {
+    let problem = Error::refused(format!("the log has no line of the newest act, on session {}", id.tail()));
     let newest = store.session(id).ok().and_then(|session| Deed::of_newest(&session.header));
     match (newest, before) {
-        (Some(newest), _) if newest.inverse != Inverse::None => problem.remedy(format!("{} takes it back", of(&newest))),
-        (_, Some(before)) => problem.remedy(before_it(before)),
-        (_, None) => problem.remedy(command(format_args!("show {}", id.tail()))),
+        (Some(newest), _) if newest.inverse != Inverse::None => problem.with_remedy(format!("{} takes it back", of(&newest))),
+        (_, Some(before)) => problem.with_remedy(before_it(before)),
+        (_, None) => problem.with_remedy(command(format_args!("show {}", id.tail()))),
     }
 }
 
@@ -200,7 +199,7 @@ fn never(store: &Store, deed: &Deed) -> Option<&'static str> {
 }
 
 /// The newest act of the project that has an inverse and is not undone. What others did to held sessions is passed over, and said.
-fn newest(call: &Call, store: &Store, dry_run: bool) -> Result<Deed, Problem> {
+fn newest(call: &Call, store: &Store, dry_run: bool) -> Result<Deed, Error> {
     let acts = acts(call, store)?;
     let ours: Vec<&Deed> = acts.all.iter().filter(|deed| is_ours(store, deed)).collect();
     let mut standing = ours.iter().copied().filter(|deed| acts.stands(deed)).peekable();
@@ -216,8 +215,8 @@ fn newest(call: &Call, store: &Store, dry_run: bool) -> Result<Deed, Problem> {
     }
     let deed = deed.ok_or_else(|| nothing("undo"))?;
     if let Some(why) = never(store, deed) {
-        let problem = Problem::refused(format!("the newest act is on session {}, which {why}", deed.session.tail()));
-        return Err(Problem { remedy: before().map(before_it), ..problem });
+        let problem = Error::refused(format!("the newest act is on session {}, which {why}", deed.session.tail()));
+        return Err(problem.with_remedy_if(before().map(before_it)));
     }
     let others: Vec<&Deed> = acts.all.iter().filter(|other| other.n > deed.n && !is_ours(store, other)).collect();
     if let [newest, ..] = &others[..] {
@@ -228,16 +227,16 @@ fn newest(call: &Call, store: &Store, dry_run: bool) -> Result<Deed, Problem> {
 }
 
 /// Refuses to take back unasked what somebody else did.
-fn refuse_others(call: &Call, store: &Store, deed: &Deed) -> Result<(), Problem> {
+fn refuse_others(call: &Call, store: &Store, deed: &Deed) -> Result<(), Error> {
     if is_own(store, deed) || call.can_ask && !call.yes {
         return Ok(());
     }
-    let problem = Problem::refused(format!("the newest act here is not yours: {}", what(store, deed)));
-    Err(problem.remedy(of(deed)))
+    let problem = Error::refused(format!("the newest act here is not yours: {}", what(store, deed)));
+    Err(problem.with_remedy(of(deed)))
 }
 
 /// Names the caller's own newest act, which `undo` does not take back; refuses where nobody can be asked about the one before it.
-fn say_or_refuse(call: &Call, store: &Store, own: &Deed, before: Option<&Deed>, dry_run: bool) -> Result<(), Problem> {
+fn say_or_refuse(call: &Call, store: &Store, own: &Deed, before: Option<&Deed>, dry_run: bool) -> Result<(), Error> {
     let tail = own.session.tail();
     let newest = match own.verb.as_deref() {
         Some(FREED) => format!("the newest act is {FREED} of session {tail}: nothing takes it back"),
@@ -251,8 +250,8 @@ fn say_or_refuse(call: &Call, store: &Store, own: &Deed, before: Option<&Deed>, 
         call.out.note(newest);
         return Ok(());
     }
-    let problem = Problem::refused(newest);
-    Err(Problem { remedy: before.map(before_it), ..problem })
+    let problem = Error::refused(newest);
+    Err(problem.with_remedy_if(before.map(before_it)))
 }
 
 /// The step that the head of a session of several stands on.
@@ -273,7 +272,7 @@ fn of(deed: &Deed) -> String {
 }
 
 /// The newest act on the session of a call that has an inverse and is not undone; where the log lacks the newest, that one.
-fn of_session(call: &Call, store: &Store, key: &str) -> Result<Deed, Problem> {
+fn of_session(call: &Call, store: &Store, key: &str) -> Result<Deed, Error> {
     let id = call.find(store, Some(key), Want::Look)?;
     let header = store.session(&id)?.header;
     let entries = log::read(store)?.entries;
@@ -287,18 +286,18 @@ fn of_session(call: &Call, store: &Store, key: &str) -> Result<Deed, Problem> {
     };
     deed.ok_or_else(|| {
         let state = header.status().word().replace('_', " ");
-        let problem = Problem::refused(format!("session {} is {state}: nothing to undo", id.tail()));
+        let problem = Error::refused(format!("session {} is {state}: nothing to undo", id.tail()));
         let verb = match header.status() {
             Status::RolledBack => "redo",
             Status::Pending if header.steps.is_some() => "steps",
             _ => "show",
         };
-        problem.remedy(command(format_args!("{verb} {}", id.tail())))
+        problem.with_remedy(command(format_args!("{verb} {}", id.tail())))
     })
 }
 
 /// Shows what an act's inverse would do to the tree, and asks.
-fn ask(call: &Call, store: &Store, deed: &Deed, would: impl FnOnce() -> Result<Report, Problem>) -> Result<(), Problem> {
+fn ask(call: &Call, store: &Store, deed: &Deed, would: impl FnOnce() -> Result<Report, Error>) -> Result<(), Error> {
     if call.yes || !call.can_ask {
         return Ok(());
     }
@@ -333,7 +332,7 @@ fn what(store: &Store, deed: &Deed) -> String {
 }
 
 /// Brings a discarded session back.
-fn bring_back(call: &Call, store: &Store, deed: &Deed, takes_back: TakesBack, dry_run: bool) -> Result<Ended, Problem> {
+fn bring_back(call: &Call, store: &Store, deed: &Deed, takes_back: TakesBack, dry_run: bool) -> Result<Ended, Error> {
     let (id, tail) = (&deed.session, deed.session.tail());
     let header = store.session(id)?.header;
     let changes = text::count(header.counts.changes, "change");
@@ -377,26 +376,22 @@ fn say_turns(call: &Call, store: &Store, deed: &Deed) {
     }
 }
 
-fn nothing(verb: &str) -> Problem {
+fn nothing(verb: &str) -> Error {
     let why = if verb == "redo" { "the newest act here is no undo" } else { "no act of this project has an undo left" };
-    Problem::refused(format!("nothing to {verb}: {why}")).remedy(command("log lists what was done"))
+    Error::refused(format!("nothing to {verb}: {why}")).with_remedy(command("log lists what was done"))
 }
 
 /// The error that the newest act is no undo; it names the redo of a rollback that is the newest.
-fn no_undo(acts: &Acts) -> Problem {
+fn no_undo(acts: &Acts) -> Error {
     let problem = nothing("redo");
     match acts.all.first().filter(|deed| deed.inverse == Inverse::Redo) {
-        Some(deed) => problem.remedy(command(format_args!("redo {}", deed.session.tail()))),
+        Some(deed) => problem.with_remedy(command(format_args!("redo {}", deed.session.tail()))),
         None => problem,
     }
 }
 
 /// The error that nobody can be asked.
-fn unasked(deed: &Deed) -> Problem {
+fn unasked(deed: &Deed) -> Error {
     let yes = command(format_args!("undo {} -y", deed.session.tail()));
-    Problem {
-        state: Some("nothing was changed".into()),
-        ..Problem::new(Kind::Usage, "undo asks first, and there is no terminal")
-    }
-    .remedy(format!("{yes} asks nothing"))
+    Error::new(Kind::Usage, "undo asks first, and there is no terminal").with_remedy(format!("{yes} asks nothing"))
 }

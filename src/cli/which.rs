@@ -2,7 +2,6 @@
 //! it, or the only one that has it. No word reaches further back because a verb cannot act on what it means. A verb that only reads takes
 //! the store's newest if this project has none.
 
-use super::problem::Problem;
 use super::scope::{Scope, begun_in};
 use super::{Call, collect};
 use crate::engine::job::Verb;
@@ -111,7 +110,7 @@ impl Want {
 /// The session that `key` means. Says which session `last` is, and which one a name is if it is another project's.
 ///
 /// Errors: `key` means nothing; the verb cannot act on `last`, or somebody else acted on it; no session of this project; several elsewhere.
-pub fn find(call: &Call, store: &Store, key: &str, want: Want) -> Result<Id, Problem> {
+pub fn find(call: &Call, store: &Store, key: &str, want: Want) -> Result<Id, Error> {
     let id = find_to_look(call, store, key, want)?;
     if key == "last" {
         ask_of_others(call, store, want, &store.session(&id)?.header)?;
@@ -120,7 +119,7 @@ pub fn find(call: &Call, store: &Store, key: &str, want: Want) -> Result<Id, Pro
 }
 
 /// As [`find`], for a verb that only says what it would do.
-pub fn find_to_look(call: &Call, store: &Store, key: &str, want: Want) -> Result<Id, Problem> {
+pub fn find_to_look(call: &Call, store: &Store, key: &str, want: Want) -> Result<Id, Error> {
     if let Some((of, _)) = at_step(key) {
         let id = find_to_look(call, store, of, want)?;
         return refuse_gone_on(key, &store.session(&id)?.header).map(|()| id);
@@ -145,27 +144,27 @@ fn at_step(key: &str) -> Option<(&str, u32)> {
 }
 
 /// Refuses a session that went on since `key`, as `ID@N`, named its step. Under its lock nobody adds another.
-pub fn refuse_gone_on(key: &str, header: &Header) -> Result<(), Problem> {
+pub fn refuse_gone_on(key: &str, header: &Header) -> Result<(), Error> {
     let Some((_, step)) = at_step(key) else { return Ok(()) };
     let (head, tail) = (header.head(), header.id.tail());
     if head == step {
         return Ok(());
     }
-    let problem = Problem::refused(format!("session {tail} stands at step {head}, and not at {step}"));
-    Err(problem.remedy(match step < header.next_step() {
+    let problem = Error::refused(format!("session {tail} stands at step {head}, and not at {step}"));
+    Err(problem.with_remedy(match step < header.next_step() {
         true => format!("{} shows what came since", command(format_args!("diff {tail} --since {step}"))),
         false => command(format_args!("steps {tail}")),
     }))
 }
 
 /// The scope of a verb. One that only reads goes on without a working directory.
-fn scope(call: &Call, want: Want) -> Result<Scope, Problem> {
+fn scope(call: &Call, want: Want) -> Result<Scope, Error> {
     Scope::of(call).or_else(|problem| if want == Want::Look { Ok(Scope::everywhere()) } else { Err(problem) })
 }
 
 /// The session that a name means, among all that got it, the newest first: the newest of this project, else the only one. If several are of
 /// other projects, it is ambiguous.
-fn called(call: &Call, store: &Store, name: &str, want: Want, all: &[Header]) -> Result<Id, Problem> {
+fn called(call: &Call, store: &Store, name: &str, want: Want, all: &[Header]) -> Result<Id, Error> {
     let scope = scope(call, want)?;
     let here: Vec<&Header> = all.iter().filter(|header| scope.has(store, header)).collect();
     if let Some(meant) = newest_called(&here, want) {
@@ -197,12 +196,12 @@ fn newest_called<'h>(here: &[&'h Header], want: Want) -> Option<&'h Header> {
 }
 
 /// The error if several sessions have the name, all of other projects.
-fn which_of(store: &Store, name: &str, want: Want, fit: &Header) -> Problem {
-    Problem::refused(format!("no session of this project is named {name}")).remedy(newest_elsewhere(store, want, fit))
+fn which_of(store: &Store, name: &str, want: Want, fit: &Header) -> Error {
+    Error::refused(format!("no session of this project is named {name}")).with_remedy(newest_elsewhere(store, want, fit))
 }
 
 /// The session of the newest act in this project, and a note on it.
-fn last(call: &Call, store: &Store, want: Want) -> Result<(Id, Option<String>), Problem> {
+fn last(call: &Call, store: &Store, want: Want) -> Result<(Id, Option<String>), Error> {
     let scope = scope(call, want)?;
     let (mut headers, _) = store.headers()?;
     headers.retain(|header| !header.beside);
@@ -248,7 +247,7 @@ fn counts(want: Want, header: &Header) -> bool {
 }
 
 /// The header of a session after a run in it that was cut off is collected. `None` for one whose first run is under way, or left nothing.
-fn collected(call: &Call, store: &Store, header: Header) -> Result<Option<Header>, Problem> {
+fn collected(call: &Call, store: &Store, header: Header) -> Result<Option<Header>, Error> {
     if !header.uncollected || header.discarded.is_some() {
         return Ok(Some(header));
     }
@@ -269,15 +268,15 @@ fn collected(call: &Call, store: &Store, header: Header) -> Result<Option<Header
 }
 
 /// Asks before what somebody else did last is decided: it came in between.
-fn ask_of_others(call: &Call, store: &Store, want: Want, newest: &Header) -> Result<(), Problem> {
+fn ask_of_others(call: &Call, store: &Store, want: Want, newest: &Header) -> Result<(), Error> {
     let decides = matches!(want, Want::Commit | Want::RollBack | Want::Redo | Want::Discard);
     let Some(other) = newest.acted.as_ref().filter(|acted| decides && !acted.is_own(store.by.as_ref())) else { return Ok(()) };
     let (tail, whose) = (newest.id.tail(), whose(other));
     if call.can_ask {
         return call.ask(&format!("The newest act here is {whose}, on session {tail}: go on?"));
     }
-    let problem = Problem::refused(format!("last is {tail}, and the newest act on it is {whose}"));
-    Err(problem.remedy(want.command(&newest.id)))
+    let problem = Error::refused(format!("last is {tail}, and the newest act on it is {whose}"));
+    Err(problem.with_remedy(want.command(&newest.id)))
 }
 
 /// Whose an act was, for a person: `claude 7's`, `user 1000's`.
@@ -319,20 +318,20 @@ fn state_of(header: &Header) -> String {
 }
 
 /// The error if a verb cannot act on the session that a word means. It names the one before it, on which it can.
-fn does_not_fit(word: &str, want: Want, newest: &Header, before: Option<&Header>) -> Problem {
+fn does_not_fit(word: &str, want: Want, newest: &Header, before: Option<&Header>) -> Error {
     let (tail, state) = (newest.id.tail(), state_of(newest));
     let cannot = if newest.status().word() == want.done() { String::new() } else { format!(": it cannot be {}", want.done()) };
-    let problem = Problem::refused(format!("{word} is {tail}, which is {state}{cannot}"));
+    let problem = Error::refused(format!("{word} is {tail}, which is {state}{cannot}"));
     match before {
-        Some(before) => problem.remedy(format!("the one before it: {}", want.command(&before.id))),
-        None => problem.remedy(command(format_args!("show {tail}"))),
+        Some(before) => problem.with_remedy(format!("the one before it: {}", want.command(&before.id))),
+        None => problem.with_remedy(command(format_args!("show {tail}"))),
     }
 }
 
-fn none_here(store: &Store, here: &Scope, want: Want, elsewhere: Option<&Header>) -> Problem {
+fn none_here(store: &Store, here: &Scope, want: Want, elsewhere: Option<&Header>) -> Error {
     let project = here.project.as_ref().map(|project| format!(": {project}")).unwrap_or_default();
-    let problem = Problem::refused(format!("no session of this project can be {}{project}", want.done()));
-    problem.remedy(match elsewhere {
+    let problem = Error::refused(format!("no session of this project can be {}{project}", want.done()));
+    problem.with_remedy(match elsewhere {
         None => command("list --all shows all sessions"),
         Some(header) => newest_elsewhere(store, want, header),
     })
@@ -344,15 +343,15 @@ fn newest_elsewhere(store: &Store, want: Want, header: &Header) -> String {
 }
 
 /// Names the sessions that are pending in this project, if no name is similar.
-fn or_pending_here(call: &Call, store: &Store, error: Error) -> Problem {
+fn or_pending_here(call: &Call, store: &Store, error: Error) -> Error {
     let is_far_off = error.reason() == Some(&Reason::Unknown { near: false });
-    let problem = Problem::from(error);
+    let problem = error;
     let pending = if is_far_off { pending_here(call, store) } else { Vec::new() };
     if pending.is_empty() {
         return problem;
     }
     let list = command("list --all shows all sessions");
-    problem.remedy(format!("pending here: {}; {list}", pending.join(", ")))
+    problem.with_remedy(format!("pending here: {}; {list}", pending.join(", ")))
 }
 
 /// The newest three pending sessions, with their names.

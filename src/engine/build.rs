@@ -20,7 +20,7 @@ use super::step::{Act, DirectoryTime, RootRecord};
 use crate::checkpoint::limits::{Large, Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::config;
-use crate::error::{BY_ROOT, Error, shell_word};
+use crate::error::{Against, BY_ROOT, Error, shell_word};
 use crate::fs::dir::{Inode, Sort, Stat};
 use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
@@ -124,7 +124,7 @@ impl Draft<'_> {
         let loses = |directory: &Seen| !keeps_setgid(directory.state.meta.mode, directory.state.meta.gid);
         let why = format!("you are not in its group, so opening it for the work would clear its setgid bit; {BY_ROOT}");
         let refused: Vec<_> =
-            all.iter().filter(|(_, directory)| loses(directory)).map(|(path, _)| (path.to_string(), why.clone())).collect();
+            all.iter().filter(|(_, directory)| loses(directory)).map(|(path, _)| Against::new(path, &*why)).collect();
         if !refused.is_empty() {
             return Err(super::error::refused(refused));
         }

@@ -6,7 +6,7 @@ use std::iter::Peekable;
 use super::error::refused;
 use super::item::number;
 use super::job::Verb;
-use crate::error::{At, Error, recant};
+use crate::error::{Against, At, Error, recant};
 use crate::fs::device_number::Dev;
 use crate::fs::dir::{Inode, Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
@@ -124,7 +124,7 @@ pub fn choose(session: &Session, changes: &Changes, paths: &[AbsPath], rules: &R
     for path in paths {
         let under = changes.under(path);
         if under.is_empty() {
-            unknown.push((path.to_string(), not_in_session(changes, path)));
+            unknown.push(Against::new(path, not_in_session(changes, path)));
         }
         chosen.extend(under.filter(|i| (rules.may)(*i)));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::checkpoint::manifest::Manifest;
-use crate::error::{Error, Kind, Reason, recant};
+use crate::error::{Against, Error, Kind, Reason, recant};
 use crate::fs::dir::{Time, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -35,7 +35,7 @@ pub struct Hindrances {
     /// In path order, each path once.
     pub conflicts: Vec<Conflict>,
     /// All that cannot be done, and why: mostly paths and missing rights.
-    pub refused: Vec<(String, String)>,
+    pub refused: Vec<Against>,
 }
 
 impl Conflict {
@@ -96,7 +96,7 @@ impl Conflict {
 
 /// The error for conflicts; nothing is done.
 pub fn refused(conflicts: Vec<Conflict>) -> Error {
-    let rows = conflicts.iter().map(|conflict| (conflict.path.to_string(), conflict.why())).collect();
+    let rows = conflicts.iter().map(|conflict| Against::new(&conflict.path, conflict.why())).collect();
     Error::of_rows(Kind::Conflict, "conflicts", rows).with_remedy_if(remedy(&conflicts)).with_detail(conflicts)
 }
 

@@ -11,7 +11,7 @@ use super::look::{Looked, Verdict};
 use super::reach::Reach;
 use super::step::Act;
 use crate::config;
-use crate::error::Error;
+use crate::error::{Against, Error};
 use crate::fs::dir::{Inode, Sort};
 use crate::fs::path::AbsPath;
 use crate::session::opened::Session;
@@ -37,8 +37,8 @@ pub(super) struct Draft<'s> {
     pub conflicts: Vec<Conflict>,
     /// Paths in conflict at which no directory was expected: if there are others below, one is to come.
     coming: HashSet<AbsPath>,
-    pub refused: Vec<(String, String)>,
-    pub damaged: Vec<(String, String)>,
+    pub refused: Vec<Against>,
+    pub damaged: Vec<Against>,
     pub sides: Vec<Side>,
 }
 
@@ -83,8 +83,8 @@ impl<'s> Draft<'s> {
                 }
                 self.conflicts.push(conflict);
             }
-            Verdict::Refused(why) => self.refused.push((item.path.to_string(), why)),
-            Verdict::Damaged(why) => self.damaged.push((item.path.to_string(), why)),
+            Verdict::Refused(why) => self.refused.push(Against::new(&item.path, why)),
+            Verdict::Damaged(why) => self.damaged.push(Against::new(&item.path, why)),
         }
     }
 
@@ -105,7 +105,7 @@ impl<'s> Draft<'s> {
                 Err(error) if error.errno() == Some(libc::EACCES) => {
                     let why = "you may not list it, so that nobody can tell what else is in it: make it readable (chmod u+r) and go on \
                                with --force, or let root do it";
-                    self.refused.push((path.to_string(), why.into()));
+                    self.refused.push(Against::new(path, why));
                     continue;
                 }
                 names => names?,
@@ -176,7 +176,7 @@ impl<'s> Draft<'s> {
             let (Some(one), Some(two)) = (&other.to, &item.to) else { continue };
             if one.state.meta_difference(&two.state).is_some() {
                 let why = format!("it is a hard link to {}, for which the session has other metadata", other.path);
-                self.refused.push((item.path.to_string(), why));
+                self.refused.push(Against::new(&item.path, why));
             }
         }
         Ok(())
@@ -191,7 +191,7 @@ impl<'s> Draft<'s> {
         for point in self.session.header.mounts.iter().filter(|point| !is_mounted(point)) {
             if self.items.iter().any(|item| item.path != *point && item.path.is_under(point)) {
                 let why = "its file system is no longer mounted: mount it and try again (--force goes on without it)";
-                self.refused.push((point.to_string(), why.into()));
+                self.refused.push(Against::new(point, why));
             }
         }
     }
@@ -214,7 +214,7 @@ impl<'s> Draft<'s> {
                     "with mode {:04o} you could no longer read it, so it could not be rolled back: it needs {rights}; or name only the other paths",
                     to.meta.mode
                 );
-                self.refused.push((item.path.to_string(), why));
+                self.refused.push(Against::new(&item.path, why));
             }
         }
     }
@@ -310,7 +310,7 @@ impl<'s> Draft<'s> {
         let mut conflicts = each_once(std::mem::take(&mut self.conflicts));
         let refused = std::mem::take(&mut self.refused);
         // Refused and damaged paths were not sorted in, so that a directory that goes took them for somebody else's.
-        let other: HashSet<&str> = refused.iter().chain(&self.damaged).map(|(path, _)| &**path).collect();
+        let other: HashSet<&str> = refused.iter().chain(&self.damaged).map(|against| &*against.path).collect();
         conflicts.retain(|conflict| !other.contains(&*conflict.path.to_string()));
         Hindrances { conflicts, refused }
     }

@@ -4,27 +4,27 @@ use std::fmt::Display;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-use crate::error::{Error, Kind, Reason, command, shell_word};
+use crate::error::{Against, Error, Kind, Reason, command, shell_word};
 use crate::fs::path::AbsPath;
 
 /// The error for what cannot be done, seen before the first effect: paths and reasons.
-pub fn refused(rows: Vec<(String, String)>) -> Error {
+pub fn refused(rows: Vec<Against>) -> Error {
     Error::of_rows(Kind::Refused, "paths that prevent it", rows)
 }
 
 /// The error for one path that cannot be done, seen before the first effect.
 pub fn refused_at(path: impl Display, why: impl Display) -> Error {
-    refused(vec![(path.to_string(), why.to_string())])
+    refused(vec![Against::new(path, why.to_string())])
 }
 
 /// The error for what does not fit, seen before the first effect: paths and reasons.
-pub(super) fn no_room(rows: Vec<(String, String)>) -> Error {
+pub(super) fn no_room(rows: Vec<Against>) -> Error {
     let rows = Error::of_rows(Kind::Refused, "file systems that have no room for it", rows);
     rows.with_source(io::Error::from_raw_os_error(libc::ENOSPC))
 }
 
 /// The error for content in the store that is not what was put there: paths and reasons.
-pub fn damaged(rows: Vec<(String, String)>) -> Error {
+pub fn damaged(rows: Vec<Against>) -> Error {
     let remedy = "name the other paths alone, and they go without it";
     Error::of_rows(Kind::Damaged, "paths whose content is damaged in the store", rows).with_remedy(remedy)
 }

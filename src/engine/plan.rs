@@ -47,9 +47,7 @@ impl Plan {
             && let Err(error) = draft.build(limits.as_ref(), rest)
             && error.kind() == Kind::Refused
         {
-            let (_, rows) = error.rows();
-            let own = || vec![(error.path().unwrap_or_default().to_owned(), error.why().to_owned())];
-            found.refused = if rows.is_empty() { own() } else { rows.to_vec() };
+            found.refused = error.against();
         }
         Ok(found)
     }

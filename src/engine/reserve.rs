@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::error::no_room;
 use crate::config;
-use crate::error::{At, Error};
+use crate::error::{Against, At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Entry;
 use crate::session::opened::Session;
@@ -71,7 +71,7 @@ pub(super) fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
     let low = Free::of(session)?.is_low(needed);
     if is_btrfs(session)? {
         let why = format!("a rollback needs {} there, and less is free", config::bytes(needed));
-        return if low { Err(no_room(vec![(session.dir.path().display().to_string(), why)])) } else { Ok(()) };
+        return if low { Err(no_room(vec![Against::new(session.dir.path().display(), why)])) } else { Ok(()) };
     }
     drop_all(fs, session)?;
     if low {

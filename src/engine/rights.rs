@@ -13,7 +13,7 @@ use super::reach::{Named, parent_of};
 use super::step::Act;
 use crate::checkpoint::manifest::Kept;
 use crate::config;
-use crate::error::{At, BY_ROOT, Error, IoError};
+use crate::error::{Against, At, BY_ROOT, Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
 use crate::fs::path::AbsPath;
@@ -54,22 +54,22 @@ impl Draft<'_> {
     }
 
     /// The reason why names in a directory cannot be changed. The user's own directories can be opened for the work.
-    fn not_workable(&mut self, path: &AbsPath, dir: &Dir, stat: &Stat) -> Result<Option<(String, String)>, Error> {
+    fn not_workable(&mut self, path: &AbsPath, dir: &Dir, stat: &Stat) -> Result<Option<Against>, Error> {
         let root = self.reach.roots.root_of(path)?;
         if root.mount.read_only() {
-            return Ok(Some((path.to_string(), format!("the file system mounted at {} is read-only", root.mount.point))));
+            return Ok(Some(Against::new(path, format!("the file system mounted at {} is read-only", root.mount.point))));
         }
         if self.me.is_root() || stat.uid == self.me.as_raw() {
             return Ok(None);
         }
         let why = || format!("the directory is read-only for you (owner {}, mode {:04o})", stat.uid, stat.mode);
         let allowed = rustix::fs::accessat(dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
-        Ok(allowed.is_err().then(|| (path.to_string(), why())))
+        Ok(allowed.is_err().then(|| Against::new(path, why())))
     }
 
     /// Names that the caller may not remove: another user's in a sticky directory, and another user's directories without `w` for the
     /// caller, whose parent cannot change (rename(2)).
-    fn bound_names(&mut self, items: &[Item], directories: &BTreeMap<AbsPath, Stat>) -> Result<Vec<(String, String)>, Error> {
+    fn bound_names(&mut self, items: &[Item], directories: &BTreeMap<AbsPath, Stat>) -> Result<Vec<Against>, Error> {
         if self.me.is_root() {
             return Ok(Vec::new());
         }
@@ -82,7 +82,7 @@ impl Draft<'_> {
                 let foreign = || format!("only its owner (user {}) may change its metadata", meta.uid);
                 let lost = || item.to.as_ref().and_then(|to| lost_by_owner(meta, &to.state.meta));
                 let why = if meta.uid != me { Some(foreign()) } else { lost() };
-                refused.extend(why.map(|why| (path.to_string(), why)));
+                refused.extend(why.map(|why| Against::new(path, why)));
                 continue;
             }
             let Some((above, parent)) = path.parent().and_then(|above| directories.get_key_value(&above)) else { continue };
@@ -90,12 +90,12 @@ impl Draft<'_> {
                 continue;
             }
             if parent.mode & 0o1000 != 0 && meta.uid != me && parent.uid != me {
-                refused.push((path.to_string(), format!("it belongs to user {} and lies in a sticky directory", meta.uid)));
+                refused.push(Against::new(path, format!("it belongs to user {} and lies in a sticky directory", meta.uid)));
             } else if item.leaves_directory() && meta.uid != me {
                 let dir = self.reach.roots.directory(above)?;
                 if rustix::fs::accessat(&*dir, path.name(), Access::WRITE_OK, AtFlags::EACCESS).is_err() {
                     refused
-                        .push((path.to_string(), format!("the directory belongs to user {} and you may not move it", meta.uid)));
+                        .push(Against::new(path, format!("the directory belongs to user {} and you may not move it", meta.uid)));
                 }
             }
         }
@@ -140,7 +140,7 @@ impl Draft<'_> {
         }
         let mut short = Vec::new();
         let mut check = |dir: &Dir, what: String, need: u64| -> Result<(), Error> {
-            short.extend(lacks(dir, &what, need)?.map(|why| (what, why)));
+            short.extend(lacks(dir, &what, need)?.map(|why| Against::new(what, why)));
             Ok(())
         };
         for (point, need) in needed {

@@ -8,7 +8,7 @@ use super::reach::Reach;
 use super::report::Left;
 use super::undo::undo;
 use super::{item, records};
-use crate::error::{Error, Kind, Reason};
+use crate::error::{Against, Error, Kind, Reason};
 use crate::fs::Fs;
 use crate::fs::interrupt::{self, Asked};
 use crate::session::opened::Session;
@@ -58,13 +58,13 @@ fn undone(why: Error, strays: &[Left]) -> Error {
 fn left_behind(session: &Session, journal: &Journal, why: &Error, left: &[Left], strays: &[Left]) -> Error {
     let verb = journal.head.verb;
     let first = left.first().map(|left| &left.path);
-    let message = format!("{why}; undone except for:\n{}\n{}", shown(left), shown(strays));
-    let rows = left.iter().chain(strays).map(|left| (left.path.to_string(), left.why.clone())).collect();
+    let rows: Vec<Against> = left.iter().chain(strays).map(|left| Against::new(&left.path, &*left.why)).collect();
+    let message = format!("{why}; undone except for {} path{}", rows.len(), if rows.len() == 1 { "" } else { "s" });
     let state = format!("there the {} is done, and what was there before is kept; all else is as it was", verb.word());
     Error::new(Kind::LeftOut, message)
         .with_path(first.map(ToString::to_string).unwrap_or_default())
-        .with_rows("paths", rows)
-        .with_reason(Reason::LeftBehind { why: why.to_string() })
+        .with_rows(rows)
+        .with_reason(Reason::LeftBehind)
         .with_state(state)
         .with_remedy_if(first.map(|path| finish::how_to_go_on(verb.inward(), session.id().as_str(), path)))
 }

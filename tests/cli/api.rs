@@ -276,7 +276,7 @@ fn what_a_crash_left_is_recovered_before_anything_is_changed() {
 }
 
 /// The most public items that the face may have: what is public has to be kept.
-const MOST: usize = 81;
+const MOST: usize = 84;
 
 /// A program's author reads all of it. Counted are types, functions, methods, variants, and fields of structs; not what a trait gives, nor the
 /// fields of a variant.
@@ -291,6 +291,9 @@ fn the_face_is_small_and_all_of_it_is_documented() {
         let name = entry.expect("a file of it").file_name().into_string().expect("an ASCII name");
         items.extend(public_items(&read(&format!("api/{name}"))));
     }
+    // Of the crate's error those types that it shows.
+    let shown = ["Error", "Kind"];
+    items.extend(public_items(&read("error.rs")).into_iter().filter(|item| item.split("::").any(|part| shown.contains(&part))));
     items.sort();
     println!("{} public items: {}", items.len(), items.join(", "));
     assert!(items.len() <= MOST, "{} public items, more than {MOST}: {}", items.len(), items.join(", "));
@@ -298,12 +301,16 @@ fn the_face_is_small_and_all_of_it_is_documented() {
     // Nothing else is public, and every type of the face is.
     let lib = read("lib.rs");
     let named = lib.split_once("pub use api::{").and_then(|(_, rest)| rest.split_once('}')).expect("the face").0;
-    let mut named: Vec<&str> = named.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let mut named: Vec<&str> = named.split(',').map(str::trim).filter(|name| !name.is_empty()).chain(shown).collect();
     named.sort_unstable();
     let types: Vec<&str> = items.iter().filter(|item| !item.contains("::")).map(String::as_str).collect();
     assert_eq!(named, types);
-    let public: Vec<&str> = lib.lines().filter(|line| line.starts_with("pub ")).collect();
-    assert_eq!(public, ["pub use api::{", "pub fn main() -> ExitCode {", "pub mod internals {"]);
+    let public = lib.lines().filter(|line| line.starts_with("pub ")).filter_map(|line| line.split('{').next());
+    assert_eq!(
+        public.collect::<Vec<_>>(),
+        ["pub use api::", "pub use error::", "pub fn main() -> ExitCode ", "pub mod internals "]
+    );
+    assert!(lib.contains("\npub use error::{Error, Kind};\n"));
     let hidden = "#[cfg(feature = \"crash-points\")]\n#[doc(hidden)]\npub mod internals {";
     assert!(lib.contains(hidden) && lib.contains("#[doc(hidden)]\npub fn main()"));
 }

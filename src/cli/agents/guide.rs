@@ -1,12 +1,12 @@
 //! `agent guide`: a text for AGENTS.md or CLAUDE.md.
 
-use crate::cli::problem::Problem;
 use crate::cli::{Call, Ended};
+use crate::error::Error;
 
 /// At most 25 lines: each of them costs an agent in each of its turns.
 const GUIDE: &str = include_str!("guide.md");
 
-pub fn guide(call: &Call) -> Result<Ended, Problem> {
+pub fn guide(call: &Call) -> Result<Ended, Error> {
     if call.out.is_text() {
         call.out.bytes(GUIDE.as_bytes());
     } else {

@@ -18,7 +18,6 @@ use crate::agent::turns::Turns;
 use crate::capture::inside::capture;
 use crate::cli::args::{Hook, Take};
 use crate::cli::place::absolute;
-use crate::cli::problem::Problem;
 use crate::cli::snapshot::home;
 use crate::cli::{Call, Ended};
 use crate::error::{At, Error};
@@ -36,7 +35,7 @@ const BUDGET: Duration = Duration::from_secs(5);
 /// The most characters of a prompt that are kept.
 const PROMPT: usize = 200;
 
-pub fn hook(call: &Call, args: &Hook) -> Result<Ended, Problem> {
+pub fn hook(call: &Call, args: &Hook) -> Result<Ended, Error> {
     if args.take.is_some() {
         return take::take(call, args);
     }
@@ -55,7 +54,7 @@ pub fn hook(call: &Call, args: &Hook) -> Result<Ended, Problem> {
     if capture().is_some_and(|inside| inside.store.is_none()) || is_copilots {
         return Ok(Ended::Done);
     }
-    let event = Event::read(&text).map_err(|why| Problem::refused(format!("the event cannot be read: {why}")));
+    let event = Event::read(&text).map_err(|why| Error::refused(format!("the event cannot be read: {why}")));
     let said = event.and_then(|event| {
         let reacting = Reacting { call, agent: args.agent, event: &event, began };
         let said = reacting.react();
@@ -63,13 +62,13 @@ pub fn hook(call: &Call, args: &Hook) -> Result<Ended, Problem> {
         // A directory of which no snapshot may be taken is told at the session's start.
         let is_told = matches!(event.what, What::Prompt(_)) && reacting.directory().is_ok();
         match (said, noted) {
-            (Err(problem), _) if is_told => Ok(Some(format!("this turn cannot be undone: {}", problem.message))),
+            (Err(problem), _) if is_told => Ok(Some(format!("this turn cannot be undone: {}", problem.message()))),
             (said, Ok(())) | (said @ Err(_), _) => said,
             (Ok(_), Err(problem)) => Err(problem),
         }
     });
     let said = said.unwrap_or_else(|problem| {
-        call.out.warn(&problem.message);
+        call.out.warn(problem.message());
         None
     });
     answer(call, args.agent, said.as_deref());
@@ -77,21 +76,21 @@ pub fn hook(call: &Call, args: &Hook) -> Result<Ended, Problem> {
 }
 
 /// Appends an event as it came, and ends the line.
-fn record(call: &Call, file: &Path, text: &[u8]) -> Result<(), Problem> {
+fn record(call: &Call, file: &Path, text: &[u8]) -> Result<(), Error> {
     let file = absolute(&crate::cli::place::whole(file)?)?;
     let dir = Dir::open(file.parent().unwrap_or_else(|| file.clone()).as_path())?;
     let at = dir.at(file.name());
     let end: &[u8] = if text.ends_with(b"\n") { b"" } else { b"\n" };
     let open = call.fs.append(at).map_err(Error::from)?;
-    Ok(call.fs.write(&open, &[text, end].concat(), at).map_err(Error::from)?)
+    call.fs.write(&open, &[text, end].concat(), at).map_err(Error::from)
 }
 
-fn note_seen(call: &Call, agent: Agent, event: &Event, time: Time, error: Option<&Problem>) -> Result<(), Problem> {
+fn note_seen(call: &Call, agent: Agent, event: &Event, time: Time, error: Option<&Error>) -> Result<(), Error> {
     let directory = event.cwd.as_deref().and_then(|cwd| absolute(cwd).ok()).or_else(|| absolute(Path::new(".")).ok());
     let Some(directory) = directory else { return Ok(()) };
-    let error = error.map(|problem| problem.message.clone());
+    let error = error.map(|problem| problem.message().to_owned());
     let seen = Seen { time, event: event.name.clone(), directory, version: env!("CARGO_PKG_VERSION").into(), error };
-    Ok(seen.write(&call.fs, &call.made_store()?, agent)?)
+    seen.write(&call.fs, &call.made_store()?, agent)
 }
 
 /// Says what the agent shows its person, as that agent reads it. Where it wants JSON, nothing is `{}`.
@@ -115,7 +114,7 @@ struct Reacting<'a> {
 
 impl Reacting<'_> {
     /// Does what the event asks for. Returns what a person should know.
-    fn react(&self) -> Result<Option<String>, Problem> {
+    fn react(&self) -> Result<Option<String>, Error> {
         match &self.event.what {
             What::SessionStart => self.session_starts(),
             What::Prompt(prompt) => match self.present()? {
@@ -143,19 +142,19 @@ impl Reacting<'_> {
     }
 
     /// Prepares: a first snapshot, which the turns' own then only add to.
-    fn session_starts(&self) -> Result<Option<String>, Problem> {
+    fn session_starts(&self) -> Result<Option<String>, Error> {
         self.say_who()?;
         match self.directory() {
             Ok(directory) => {
                 Taking::start(self.call, self.agent, Take::Ready, &directory, 0)?;
                 Ok(None)
             }
-            Err(problem) => Ok(Some(format!("no turn can be undone here: {}", problem.message))),
+            Err(problem) => Ok(Some(format!("no turn can be undone here: {}", problem.message()))),
         }
     }
 
     /// Begins a turn, and has its snapshot taken.
-    fn begin(&self, prompt: &str) -> Result<((Turns, Head), Option<String>), Problem> {
+    fn begin(&self, prompt: &str) -> Result<((Turns, Head), Option<String>), Error> {
         let (call, event) = (self.call, self.event);
         let directory = self.directory()?;
         let store = call.made_store()?;
@@ -198,7 +197,7 @@ impl Reacting<'_> {
     }
 
     /// Notes a tool that may write, in a new turn if its agent began none.
-    fn before(&self, tool: &Tool) -> Result<Option<String>, Problem> {
+    fn before(&self, tool: &Tool) -> Result<Option<String>, Error> {
         let goes_on = |turn: &Turn| match (&self.event.turn, &turn.head.key) {
             _ if self.event.is_subagents => true,
             (Some(own), Some(key)) => own == key,
@@ -226,10 +225,10 @@ impl Reacting<'_> {
     }
 
     /// Notes what has changed in the directory since the last look, then the line.
-    fn look(&self, turns: &Turns, head: &Head, line: Line) -> Result<(), Problem> {
+    fn look(&self, turns: &Turns, head: &Head, line: Line) -> Result<(), Error> {
         let store = self.call.made_store()?;
         let look = |earlier: Option<&Look>| take::look(self.call, &store, &head.directory, turns.turn(head.n)?.as_ref(), earlier);
-        Ok(turns.look(&self.call.fs, head.n, look, vec![line])?)
+        turns.look(&self.call.fs, head.n, look, vec![line])
     }
 
     /// A named path, if it lies in the directory; with the one that it leads to, if it is a link.
@@ -254,7 +253,7 @@ impl Reacting<'_> {
     }
 
     /// The present turn of the agent's session.
-    fn present(&self) -> Result<Option<(Turns, Turn)>, Problem> {
+    fn present(&self) -> Result<Option<(Turns, Turn)>, Error> {
         let Some(store) = self.call.store()? else { return Ok(None) };
         let Some(pointer) = self.pointer(store) else { return Ok(None) };
         let Some(turns) = Turns::open(store, &pointer.directory)? else { return Ok(None) };
@@ -265,7 +264,7 @@ impl Reacting<'_> {
         Pointer::read(&store.dir, self.agent.word(), &self.event.session)
     }
 
-    fn end(&self, longest: Duration) -> Result<Option<String>, Problem> {
+    fn end(&self, longest: Duration) -> Result<Option<String>, Error> {
         if let Some((turns, turn)) = self.present()?
             && (turn.ended.is_none() || !turn.is_settled)
         {
@@ -279,7 +278,7 @@ impl Reacting<'_> {
     }
 
     /// Has the snapshot taken that shows what the present turn has done, if a tool may have written since the last one.
-    fn settle(&self, longest: Duration) -> Result<Option<String>, Problem> {
+    fn settle(&self, longest: Duration) -> Result<Option<String>, Error> {
         if let Some((_, turn)) = self.present()?
             && !turn.is_settled
         {
@@ -289,7 +288,7 @@ impl Reacting<'_> {
     }
 
     /// The project that the agent's session works in: the one that it began in, whatever directory it is in now.
-    fn directory(&self) -> Result<AbsPath, Problem> {
+    fn directory(&self) -> Result<AbsPath, Error> {
         if let Some(pointer) = self.call.store()?.and_then(|store| self.pointer(store)) {
             return Ok(pointer.directory);
         }
@@ -301,7 +300,7 @@ impl Reacting<'_> {
     }
 
     /// Sets the variables by which commands of the agent are told from a person's, where Claude Code has a file for that.
-    fn say_who(&self) -> Result<(), Problem> {
+    fn say_who(&self) -> Result<(), Error> {
         let Some(file) = std::env::var_os("CLAUDE_ENV_FILE").filter(|file| !file.is_empty() && self.agent == Agent::Claude)
         else {
             return Ok(());

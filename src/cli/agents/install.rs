@@ -18,7 +18,6 @@ use crate::cli::apply::{self, Restoring};
 use crate::cli::args::Install;
 use crate::cli::begun::{filled, take_away};
 use crate::cli::diff::patch;
-use crate::cli::problem::Problem;
 use crate::cli::{Call, Ended, text};
 use crate::diff::patch::{Form as Shape, Words};
 use crate::diff::sources::Sources;
@@ -96,7 +95,7 @@ impl<'a> Asked<'a> {
 }
 
 /// Adds recant's hooks to an agent's settings.
-pub fn install(call: &Call, args: &Install) -> Result<Ended, Problem> {
+pub fn install(call: &Call, args: &Install) -> Result<Ended, Error> {
     let asked = Asked::new(call, args, "install");
     let (agent, scope) = (asked.agent, asked.scope);
     let command = match scope {
@@ -124,7 +123,7 @@ pub fn install(call: &Call, args: &Install) -> Result<Ended, Problem> {
 }
 
 /// Removes recant's hooks from an agent's settings.
-pub fn uninstall(call: &Call, args: &Install) -> Result<Ended, Problem> {
+pub fn uninstall(call: &Call, args: &Install) -> Result<Ended, Error> {
     let asked = Asked::new(call, args, "uninstall");
     let files = files(&surroundings()?, asked.agent, asked.scope)?;
     let mut changes = Vec::new();
@@ -141,20 +140,21 @@ pub fn uninstall(call: &Call, args: &Install) -> Result<Ended, Problem> {
 }
 
 /// The path of this program that settings name: the one in PATH, which an update leaves as it is, if it is this program.
-fn own_path() -> Result<String, Problem> {
-    let refused = |why: &str| Problem::refused(format!("the settings cannot name this program: {why}"));
+fn own_path() -> Result<String, Error> {
+    let refused = |why: &str| Error::refused(format!("the settings cannot name this program: {why}"));
     let own = std::env::current_exe().map_err(|error| refused(&crate::error::reason(&error)))?;
-    let real = own.canonicalize().map_err(|_| refused("it was replaced or removed since it was started").remedy("try again"))?;
+    let real =
+        own.canonicalize().map_err(|_| refused("it was replaced or removed since it was started").with_remedy("try again"))?;
     let is_own = |path: &Path| path.is_absolute() && path.canonicalize().is_ok_and(|path| path == real);
     let path = super::programs::find("recant").filter(|path| is_own(path)).unwrap_or(own);
     if path.file_name().is_none_or(|name| name != "recant") {
-        return Err(refused("its name is not recant, by which hooks are found again").remedy("call it by that name"));
+        return Err(refused("its name is not recant, by which hooks are found again").with_remedy("call it by that name"));
     }
     path.into_os_string().into_string().map_err(|_| refused("its path is no text in UTF-8"))
 }
 
 /// The receipt of a file whose hooks are there, and the text before it, if the file was not written to since.
-fn known(call: &Call, file: &File) -> Result<(Option<Receipt>, Option<String>), Problem> {
+fn known(call: &Call, file: &File) -> Result<(Option<Receipt>, Option<String>), Error> {
     let (Some(store), Some(text), false) = (call.store()?, &file.text, file.hooks.is_empty()) else { return Ok((None, None)) };
     let receipt = Receipt::read(store, &file.path);
     let before = receipt.as_ref().and_then(|receipt| receipt.before(text));
@@ -162,7 +162,7 @@ fn known(call: &Call, file: &File) -> Result<(Option<Receipt>, Option<String>), 
 }
 
 /// The change that leaves a file with the hooks; `None` if it has them.
-fn added(call: &Call, agent: Agent, file: &File, command: &Command) -> Result<Option<Change>, Problem> {
+fn added(call: &Call, agent: Agent, file: &File, command: &Command) -> Result<Option<Change>, Error> {
     let wrong = |wrong| unparsed(&file.named, &wrong);
     let text = file.text.as_deref();
     if let Some(text) = text
@@ -194,7 +194,7 @@ fn added(call: &Call, agent: Agent, file: &File, command: &Command) -> Result<Op
 }
 
 /// The change that leaves a file without the hooks; `None` if it has none.
-fn removed(call: &Call, agent: Agent, file: &File) -> Result<Option<Change>, Problem> {
+fn removed(call: &Call, agent: Agent, file: &File) -> Result<Option<Change>, Error> {
     let Some(text) = file.text.as_deref().filter(|_| !file.hooks.is_empty()) else { return Ok(None) };
     let (receipt, before) = known(call, file)?;
     let left = match before {
@@ -259,7 +259,7 @@ fn say_other(asked: &Asked<'_>) {
 }
 
 /// Shows the edit, asks, and makes it. `question`: its words before the files.
-fn carry_out(asked: &Asked<'_>, changes: Vec<Change>, question: &str) -> Result<Ended, Problem> {
+fn carry_out(asked: &Asked<'_>, changes: Vec<Change>, question: &str) -> Result<Ended, Error> {
     let Asked { call, agent, verb, dry_run, .. } = *asked;
     if !dry_run {
         unasked(asked)?;
@@ -295,7 +295,7 @@ fn carry_out(asked: &Asked<'_>, changes: Vec<Change>, question: &str) -> Result<
     let (report, ended) = match done {
         Ok(done) => done,
         Err(problem) => {
-            if !matches!(problem.kind, Kind::Stuck) {
+            if !matches!(problem.kind(), Kind::Stuck) {
                 take_away(call, store, session);
             }
             return Err(problem);
@@ -309,14 +309,13 @@ fn carry_out(asked: &Asked<'_>, changes: Vec<Change>, question: &str) -> Result<
 }
 
 /// Refuses if nobody can be asked.
-fn unasked(asked: &Asked<'_>) -> Result<(), Problem> {
+fn unasked(asked: &Asked<'_>) -> Result<(), Error> {
     if asked.call.yes || asked.call.can_ask {
         return Ok(());
     }
-    let problem = Problem::new(Kind::Usage, format!("agent {} asks first, and there is no terminal", asked.verb));
-    let problem = Problem { state: Some("nothing was changed".into()), ..problem };
+    let problem = Error::new(Kind::Usage, format!("agent {} asks first, and there is no terminal", asked.verb));
     let [shows, goes] = ["--dry-run", "-y"].map(|option| command(format_args!("{} {option}", asked.words())));
-    Err(problem.remedy(format!("{shows} shows the edit; {goes} asks nothing")))
+    Err(problem.with_remedy(format!("{shows} shows the edit; {goes} asks nothing")))
 }
 
 fn fill(call: &Call, store: &Store, session: &mut Locked, changes: &[Change]) -> Result<(), Error> {
@@ -358,7 +357,7 @@ fn fill(call: &Call, store: &Store, session: &mut Locked, changes: &[Change]) ->
     }
 }
 
-fn show(call: &Call, session: &Locked) -> Result<(), Problem> {
+fn show(call: &Call, session: &Locked) -> Result<(), Error> {
     if !call.out.is_text() {
         return Ok(());
     }

@@ -11,8 +11,7 @@ use crate::agent::settings::form::{Form, Found};
 use crate::agent::settings::places::{Place, Scope, Surroundings};
 use crate::cli::cwd;
 use crate::cli::place::absolute;
-use crate::cli::problem::Problem;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::path::{AbsPath, Shown};
 use crate::tree::project::project_of;
 
@@ -34,9 +33,9 @@ pub struct File {
 ///
 /// # Errors
 /// No home directory is known.
-pub fn surroundings() -> Result<Surroundings<'static>, Problem> {
+pub fn surroundings() -> Result<Surroundings<'static>, Error> {
     let home = dirs::home_dir().and_then(|home| AbsPath::parse(home.as_os_str().as_bytes()).ok());
-    let home = home.ok_or_else(|| Problem::refused("no home directory is known").remedy("set HOME"))?;
+    let home = home.ok_or_else(|| Error::refused("no home directory is known").with_remedy("set HOME"))?;
     let project = project_of(&absolute(&cwd()?)?, dirs::home_dir().as_deref());
     Ok(Surroundings { home, project, directory: &directory })
 }
@@ -50,11 +49,11 @@ fn directory(variable: &str) -> Option<AbsPath> {
 ///
 /// # Errors
 /// A file cannot be read or parsed.
-pub fn files(of: &Surroundings<'_>, agent: Agent, scope: Scope) -> Result<Vec<File>, Problem> {
+pub fn files(of: &Surroundings<'_>, agent: Agent, scope: Scope) -> Result<Vec<File>, Error> {
     of.places(agent, scope).into_iter().map(|place| file(agent, place)).collect()
 }
 
-fn file(agent: Agent, Place { path: named, form }: Place) -> Result<File, Problem> {
+fn file(agent: Agent, Place { path: named, form }: Place) -> Result<File, Error> {
     let path = real(&named)?;
     let text = read(&path)?;
     let hooks = text.as_deref().map_or(Ok(Vec::new()), |text| settings::find(agent, form, text));
@@ -63,16 +62,18 @@ fn file(agent: Agent, Place { path: named, form }: Place) -> Result<File, Proble
 }
 
 /// The problem of a file that cannot be edited as it is.
-pub fn unparsed(path: &AbsPath, wrong: &Wrong) -> Problem {
-    Problem::refused(format!("{path}: {wrong}")).path(path).remedy("put it right first; recant edits only what it understands")
+pub fn unparsed(path: &AbsPath, wrong: &Wrong) -> Error {
+    Error::refused(format!("{path}: {wrong}"))
+        .with_path(path)
+        .with_remedy("put it right first; recant edits only what it understands")
 }
 
 /// The text of a file; `None` if there is none.
 ///
 /// # Errors
 /// It cannot be read, is no file, or no text.
-pub fn read(path: &AbsPath) -> Result<Option<String>, Problem> {
-    let refused = |why: &str| Problem::refused(format!("{path}: {why}")).path(path);
+pub fn read(path: &AbsPath) -> Result<Option<String>, Error> {
+    let refused = |why: &str| Error::refused(format!("{path}: {why}")).with_path(path);
     // What is no file may make the open wait.
     match path.as_path().metadata() {
         Ok(found) if !found.is_file() => return Err(refused("it is no file")),
@@ -90,18 +91,18 @@ pub fn read(path: &AbsPath) -> Result<Option<String>, Problem> {
 const LINKS: usize = 40;
 
 /// The path of the file itself, where its name is a link: to what the link leads to, even if nothing is there yet.
-fn real(named: &AbsPath) -> Result<AbsPath, Problem> {
+fn real(named: &AbsPath) -> Result<AbsPath, Error> {
     let mut path = named.as_path().to_path_buf();
     for _ in 0..LINKS {
         let Ok(target) = path.read_link() else { return parent_resolved(&path) };
         path = path.parent().unwrap_or(Path::new("/")).join(target);
     }
     let named = Shown(named.as_bytes());
-    Err(Problem::refused(format!("{named}: its links lead in a circle")).path(named))
+    Err(Error::refused(format!("{named}: its links lead in a circle")).with_path(named))
 }
 
 /// A path whose last name stays, and the rest of which is without links.
-fn parent_resolved(path: &Path) -> Result<AbsPath, Problem> {
+fn parent_resolved(path: &Path) -> Result<AbsPath, Error> {
     let parent = path.parent().unwrap_or(Path::new("/"));
     let whole: PathBuf = absolute(parent)?.as_path().join(path.file_name().unwrap_or_default());
     absolute(&whole)
@@ -111,7 +112,7 @@ fn parent_resolved(path: &Path) -> Result<AbsPath, Problem> {
 ///
 /// # Errors
 /// No home directory is known.
-pub fn name_of(agent: Agent) -> Result<String, Problem> {
+pub fn name_of(agent: Agent) -> Result<String, Error> {
     let project = surroundings()?.project;
     let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
     let project: String = String::from_utf8_lossy(project.name()).chars().take(40).map(fits).collect();

@@ -14,11 +14,10 @@ use crate::agent::settings;
 use crate::agent::settings::command::Command;
 use crate::agent::settings::places::{Scope, Surroundings};
 use crate::cli::args::AgentStatus;
-use crate::cli::problem::Problem;
 use crate::cli::snapshot::home;
 use crate::cli::text::{self};
 use crate::cli::{Call, Ended};
-use crate::error::{Kind, command};
+use crate::error::{Error, Kind, command};
 use crate::fs::path::AbsPath;
 use crate::snapshot::rules::Why;
 use crate::snapshot::walk::{Met, Walk};
@@ -79,7 +78,7 @@ const NOT_COVERED: [&str; 4] = [
 const PLACES: usize = 10;
 
 /// Names what turns do not cover in this project though nobody chose that: other mounts, and what cannot be read.
-pub fn closed_places(call: &Call) -> Result<Vec<String>, Problem> {
+pub fn closed_places(call: &Call) -> Result<Vec<String>, Error> {
     let (project, store) = (surroundings()?.project, call.store_path()?);
     if place::check(&project, &store, home().as_ref()).is_err() {
         return Ok(Vec::new());
@@ -104,7 +103,7 @@ pub fn closed_places(call: &Call) -> Result<Vec<String>, Problem> {
 
 const UNSEEN: &str = "no event was ever seen";
 
-pub fn status(call: &Call, args: &AgentStatus) -> Result<Ended, Problem> {
+pub fn status(call: &Call, args: &AgentStatus) -> Result<Ended, Error> {
     let asked: Vec<Agent> = match args.agent {
         Some(agent) => vec![agent],
         None => with_hooks()?,
@@ -164,7 +163,7 @@ fn say(call: &Call, Judged { known, fires, problems }: &Judged<'_>) {
 }
 
 /// The agents whose hooks are installed here. A file that cannot be read counts as one that has them.
-fn with_hooks() -> Result<Vec<Agent>, Problem> {
+fn with_hooks() -> Result<Vec<Agent>, Error> {
     let around = surroundings()?;
     let has = |agent: &Agent| {
         Scope::BOTH.iter().any(|scope| match files(&around, *agent, *scope) {
@@ -176,7 +175,7 @@ fn with_hooks() -> Result<Vec<Agent>, Problem> {
 }
 
 /// Looks at agents. Their versions are found at the same time, by `version`.
-fn all(call: &Call, agents: &[Agent], version: fn(&Path) -> Option<String>) -> Result<Vec<Known>, Problem> {
+fn all(call: &Call, agents: &[Agent], version: fn(&Path) -> Option<String>) -> Result<Vec<Known>, Error> {
     let programs: Vec<_> = agents.iter().map(|agent| programs::find(agent.word())).collect();
     let versions: Vec<_> = std::thread::scope(|scope| {
         let ask = |program: &Option<PathBuf>| {
@@ -193,7 +192,7 @@ fn all(call: &Call, agents: &[Agent], version: fn(&Path) -> Option<String>) -> R
         for scope in Scope::BOTH {
             match files(&around, *agent, scope) {
                 Ok(files) => hooks.extend(files.iter().filter_map(|file| Hooks::of(*agent, scope, file))),
-                Err(problem) => unreadable.push(problem.message),
+                Err(problem) => unreadable.push(problem.message().to_owned()),
             }
         }
         let last = store.and_then(|store| Seen::read(store, *agent));
@@ -243,7 +242,7 @@ pub enum Glance {
 }
 
 /// The agents that are here, each with a glance at its hooks. Starts no program of theirs.
-pub fn glance(call: &Call) -> Result<Vec<(Agent, Glance)>, Problem> {
+pub fn glance(call: &Call) -> Result<Vec<(Agent, Glance)>, Error> {
     let around = surroundings()?;
     let known = all(call, &Agent::ALL, programs::version_of_package)?;
     let here = known.iter().filter(|known| known.program.is_some() || !known.hooks.is_empty());

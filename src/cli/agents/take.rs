@@ -15,7 +15,6 @@ use crate::agent::turn::{Head, Line, Turn, Wrote, mark};
 use crate::agent::turns::Turns;
 use crate::cli::args::{Hook, Take};
 use crate::cli::place::own_program;
-use crate::cli::problem::Problem;
 use crate::cli::snapshot::{home, needed};
 use crate::cli::{Call, Ended};
 use crate::error::{Error, Kind};
@@ -38,7 +37,7 @@ impl Taking {
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(call: &Call, agent: Agent, what: Take, directory: &AbsPath, turn: u64) -> Result<Self, Problem> {
+    pub fn start(call: &Call, agent: Agent, what: Take, directory: &AbsPath, turn: u64) -> Result<Self, Error> {
         let mut command = Command::new(own_program()?);
         command.arg("--store").arg(call.store_path()?.as_path()).args(["hook", agent.word(), "--take", what.word(), "--turn"]);
         command.arg(turn.to_string()).arg("--dir").arg(directory.as_path());
@@ -82,7 +81,7 @@ pub fn is_taken(turns: &Turns, n: u64, longest: Duration) -> Result<bool, Error>
     Ok(false)
 }
 
-pub fn take(call: &Call, args: &Hook) -> Result<Ended, Problem> {
+pub fn take(call: &Call, args: &Hook) -> Result<Ended, Error> {
     let (Some(what), Some(directory)) = (args.take, &args.dir) else { return Ok(Ended::Done) };
     let directory = crate::cli::place::absolute(directory)?;
     let store = call.made_store()?;
@@ -91,12 +90,12 @@ pub fn take(call: &Call, args: &Hook) -> Result<Ended, Problem> {
     if let Err(problem) = &done
         && what != Take::Ready
     {
-        turns.add(&call.fs, args.turn, &[Line::Failed { why: problem.message.clone() }])?;
+        turns.add(&call.fs, args.turn, &[Line::Failed { why: problem.message().to_owned() }])?;
     }
     done.map(|()| Ended::Done)
 }
 
-fn taken(call: &Call, store: &Store, turns: &Turns, directory: &AbsPath, what: Take, n: u64) -> Result<(), Problem> {
+fn taken(call: &Call, store: &Store, turns: &Turns, directory: &AbsPath, what: Take, n: u64) -> Result<(), Error> {
     let series = Series::create(&call.fs, store, directory)?;
     let lock = lock(call, &series)?;
     if what == Take::Ready {
@@ -124,7 +123,7 @@ fn taken(call: &Call, store: &Store, turns: &Turns, directory: &AbsPath, what: T
 }
 
 /// Takes the snapshot that shows what a turn has done so far, and notes what has changed since its last tool, and the paths.
-pub fn settle(call: &Call, store: &Store, turns: &Turns, series: &Series, lock: &Locked, turn: &Turn) -> Result<(), Problem> {
+pub fn settle(call: &Call, store: &Store, turns: &Turns, series: &Series, lock: &Locked, turn: &Turn) -> Result<(), Error> {
     let Some((before, _)) = turn.before else { return Ok(()) };
     let rules = Source::of(series, before)?;
     let mut seen = None;
@@ -143,7 +142,7 @@ pub fn settle(call: &Call, store: &Store, turns: &Turns, series: &Series, lock: 
 }
 
 /// Notes what a turn has done between two snapshots; `look` was taken with the second one.
-fn note(call: &Call, turns: &Turns, series: &Series, n: u64, of: (u64, u64), look: &Look) -> Result<(), Problem> {
+fn note(call: &Call, turns: &Turns, series: &Series, n: u64, of: (u64, u64), look: &Look) -> Result<(), Error> {
     let (before, after) = of;
     let Some(turn) = turns.turn(n)? else { return Ok(()) };
     let mut lines = vec![Line::After { snapshot: after, time: crate::fs::now() }];
@@ -170,7 +169,7 @@ fn note(call: &Call, turns: &Turns, series: &Series, n: u64, of: (u64, u64), loo
             lines.push(Line::Left { path: path.clone(), why });
         }
     }
-    Ok(turns.add(&call.fs, n, &lines)?)
+    turns.add(&call.fs, n, &lines)
 }
 
 /// Looks at a directory as the snapshot before a turn did.
@@ -189,14 +188,14 @@ fn is_changed(series: &Series, turn: &Turn, path: &AbsPath, was_there: bool) -> 
 }
 
 /// A first snapshot may take longer than anybody waits for a lock.
-fn lock(call: &Call, series: &Series) -> Result<Locked, Problem> {
+fn lock(call: &Call, series: &Series) -> Result<Locked, Error> {
     for _ in 0..60 {
         match series.lock(&call.fs) {
             Err(error) if error.kind() == Kind::Busy => {}
-            lock => return Ok(lock?),
+            lock => return lock,
         }
     }
-    Ok(series.lock(&call.fs)?)
+    series.lock(&call.fs)
 }
 
 /// Takes a snapshot, and looks at the same time.
@@ -254,7 +253,7 @@ fn going_on(call: &Call, series: &Series, earlier: Option<&Turn>) -> Result<Sour
 const EARLIER: usize = 20;
 
 /// The turn before in the same session. Its agent may not have told its end: the person interrupted it, or the model failed.
-fn earlier(turns: &Turns, head: &Head) -> Result<Option<Turn>, Problem> {
+fn earlier(turns: &Turns, head: &Head) -> Result<Option<Turn>, Error> {
     for n in turns.numbers()?.range(..head.n).rev().take(EARLIER) {
         let Some(turn) = turns.turn(*n)? else { continue };
         if (turn.head.agent, &turn.head.session) == (head.agent, &head.session) {
@@ -265,7 +264,7 @@ fn earlier(turns: &Turns, head: &Head) -> Result<Option<Turn>, Problem> {
 }
 
 /// Removes the oldest turns beyond the number and the bytes of the settings, with the snapshots that only they need.
-fn retain(call: &Call, turns: &Turns, series: &Series, lock: &Locked) -> Result<(), Problem> {
+fn retain(call: &Call, turns: &Turns, series: &Series, lock: &Locked) -> Result<(), Error> {
     let (keep, max_size) = (call.config.agent_keep.value.max(1), call.config.snapshot_max_size.value);
     let numbers: Vec<u64> = turns.numbers()?.into_iter().collect();
     let mut go = numbers.len().saturating_sub(keep);
@@ -282,7 +281,7 @@ fn retain(call: &Call, turns: &Turns, series: &Series, lock: &Locked) -> Result<
     }
 }
 
-fn drop_turns(call: &Call, turns: &Turns, series: &Series, lock: &Locked, gone: &[u64]) -> Result<(), Problem> {
+fn drop_turns(call: &Call, turns: &Turns, series: &Series, lock: &Locked, gone: &[u64]) -> Result<(), Error> {
     let oldest = turns.numbers()?.into_iter().find(|n| !gone.contains(n));
     // The snapshots of later turns have higher numbers.
     let from = oldest.map(|n| turns.turn(n)).transpose()?.flatten().and_then(|turn| turn.before).map_or(u64::MAX, |(n, _)| n);
@@ -297,5 +296,5 @@ fn drop_turns(call: &Call, turns: &Turns, series: &Series, lock: &Locked, gone: 
     if !snapshots.is_empty() {
         prune::prune(&call.fs, series, lock, &snapshots)?;
     }
-    Ok(turns.remove(&call.fs, gone)?)
+    turns.remove(&call.fs, gone)
 }

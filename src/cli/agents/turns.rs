@@ -16,14 +16,13 @@ use crate::cli::args::{self, SnapshotDiff, TurnDiff, turn_and_paths};
 use crate::cli::brief::{self, List};
 use crate::cli::list::shown;
 use crate::cli::place::absolute;
-use crate::cli::problem::Problem;
 use crate::cli::scope::Scope;
 use crate::cli::snapshot::inner;
 use crate::cli::text::{self, Flexible, Side};
 use crate::cli::{Call, Ended, cwd, snapshot_diff};
 use crate::diff::html::page::About;
 use crate::diff::shown::{cut, cut_off};
-use crate::error::{Kind, command, shell_word};
+use crate::error::{Error, Kind, command, shell_word};
 use crate::fs::dir::Time;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::header::Status;
@@ -47,7 +46,7 @@ impl<'c> Here<'c> {
     ///
     /// # Errors
     /// No agent's turn was ever noted here.
-    pub fn find(call: &'c Call) -> Result<Self, Problem> {
+    pub fn find(call: &'c Call) -> Result<Self, Error> {
         let cwd = absolute(&cwd()?)?;
         let directory = project_of(&cwd, dirs::home_dir().as_deref());
         // Without a repository an agent may have been started in a directory above.
@@ -65,10 +64,10 @@ impl<'c> Here<'c> {
             if let Some(former) = former(call, &directory)? {
                 let why = format!("{directory}: its turns are those of {former}, from which it was moved");
                 let [from, to] = [&directory, &former].map(|path| shell_word(path.as_bytes()));
-                return Err(Problem::refused(why).remedy(format!("move it back to take them back: mv {from} {to}")));
+                return Err(Error::refused(why).with_remedy(format!("move it back to take them back: mv {from} {to}")));
             }
             let why = format!("{directory}: no turn of an agent is known here");
-            return Err(Problem::refused(why).remedy(of_held(call)?.unwrap_or_else(|| {
+            return Err(Error::refused(why).with_remedy(of_held(call)?.unwrap_or_else(|| {
                 format!(
                     "{} tells which agents have recant's hooks, and {} adds them",
                     command("agent status"),
@@ -83,8 +82,8 @@ impl<'c> Here<'c> {
     ///
     /// # Errors
     /// They are gone.
-    pub fn series(&self) -> Result<Series, Problem> {
-        let none = || Problem::refused(format!("{}: the snapshots of its turns are gone", self.directory));
+    pub fn series(&self) -> Result<Series, Error> {
+        let none = || Error::refused(format!("{}: the snapshots of its turns are gone", self.directory));
         Series::open(self.store, &self.directory)?.ok_or_else(none)
     }
 
@@ -92,7 +91,7 @@ impl<'c> Here<'c> {
     ///
     /// # Errors
     /// A turn cannot be read.
-    pub fn all(&self) -> Result<Vec<Turn>, Problem> {
+    pub fn all(&self) -> Result<Vec<Turn>, Error> {
         let place = Place::of(&self.directory);
         let mut turns = self.turns.all()?;
         turns.retain(|turn| turn.head.place.may_be(place));
@@ -103,7 +102,7 @@ impl<'c> Here<'c> {
     ///
     /// # Errors
     /// A turn cannot be read; a snapshot cannot be taken.
-    pub fn settled(&self, call: &Call, series: &Series, lock: &Locked, n: u64) -> Result<Vec<Turn>, Problem> {
+    pub fn settled(&self, call: &Call, series: &Series, lock: &Locked, n: u64) -> Result<Vec<Turn>, Error> {
         let turns = self.all()?;
         let open: Vec<&Turn> =
             turns.iter().filter(|turn| turn.head.n >= n && !turn.is_settled && turn.before.is_some()).collect();
@@ -120,14 +119,14 @@ impl<'c> Here<'c> {
     ///
     /// # Errors
     /// There is none.
-    pub fn meant(&self, turns: &[Turn], n: Option<u64>) -> Result<u64, Problem> {
+    pub fn meant(&self, turns: &[Turn], n: Option<u64>) -> Result<u64, Error> {
         let listed = || command("agent turns");
         if let Some(n) = n {
             let is_there = turns.iter().any(|turn| turn.head.n == n);
             let is_dropped = turns.first().is_some_and(|first| n < first.head.n) && n > 0;
             let keeps = "older turns are dropped: agent.keep and snapshot.max_size in the settings say how many are kept";
             let remedy = if is_dropped { keeps.to_owned() } else { format!("{} lists them", listed()) };
-            let none = || Problem::refused(format!("there is no turn {n} here")).remedy(remedy);
+            let none = || Error::refused(format!("there is no turn {n} here")).with_remedy(remedy);
             return if is_there { Ok(n) } else { Err(none()) };
         }
         let changed = |turn: &&Turn| !turn.wrote.is_empty() || !turn.is_settled;
@@ -138,8 +137,8 @@ impl<'c> Here<'c> {
         // One that changed only what is not covered has nothing to take back, but what it did is named.
         let named = |turn: &&Turn| !fates(&[turn], None).is_empty();
         newest.or_else(|| turns.iter().rev().filter(may).find(named)).map(|turn| turn.head.n).ok_or_else(|| {
-            Problem::refused("no turn here has changed something that is not taken back")
-                .remedy(format!("{} lists them", listed()))
+            Error::refused("no turn here has changed something that is not taken back")
+                .with_remedy(format!("{} lists them", listed()))
         })
     }
 
@@ -147,7 +146,7 @@ impl<'c> Here<'c> {
     ///
     /// # Errors
     /// A session cannot be read.
-    pub fn undone(&self, turns: &[Turn]) -> Result<Undone, Problem> {
+    pub fn undone(&self, turns: &[Turn]) -> Result<Undone, Error> {
         let mut undone = Undone::new();
         for turn in turns {
             for (id, same) in &turn.undone {
@@ -168,7 +167,7 @@ impl<'c> Here<'c> {
 }
 
 /// The path at which a directory was when turns were noted of it.
-fn former(call: &Call, directory: &AbsPath) -> Result<Option<AbsPath>, Problem> {
+fn former(call: &Call, directory: &AbsPath) -> Result<Option<AbsPath>, Error> {
     let (Some(store), place) = (call.store()?, Place::of(directory)) else { return Ok(None) };
     for turns in turns::Turns::everywhere(store)? {
         if let Some(first) = turns.first()?
@@ -214,11 +213,10 @@ pub fn newest_to_undo(call: &Call) -> Option<u64> {
 }
 
 /// The error of a second number, which is no path; `None` if the word is no number.
-pub fn one_number(verb: &str, n: u64, word: &Path) -> Option<Problem> {
+pub fn one_number(verb: &str, n: u64, word: &Path) -> Option<Error> {
     let word: u64 = word.to_str()?.parse().ok()?;
-    let problem = Problem::new(Kind::Usage, format!("agent {verb} takes one number, and {word} is no path here"));
-    let problem = Problem { state: Some("nothing was changed".into()), ..problem };
-    Some(problem.remedy(match verb {
+    let problem = Error::new(Kind::Usage, format!("agent {verb} takes one number, and {word} is no path here"));
+    Some(problem.with_remedy(match verb {
         "undo" => format!("turn {n} goes back with all later ones: {}", command(format_args!("agent undo {n}"))),
         _ => format!("{} shows turn {word}", command(format_args!("agent {verb} {word}"))),
     }))
@@ -270,7 +268,7 @@ struct BriefRow<'a> {
     undone: Option<&'a str>,
 }
 
-fn print_brief(call: &Call, args: &args::Turns, directory: &AbsPath, rows: &[Row<'_>]) -> Result<(), Problem> {
+fn print_brief(call: &Call, args: &args::Turns, directory: &AbsPath, rows: &[Row<'_>]) -> Result<(), Error> {
     let agent = rows.first().map(|row| row.agent);
     let only = args.agent.map_or("", Agent::word);
     let list = List { key: "turns", of: vec![b"turns", directory.as_bytes(), only.as_bytes()], count: rows.len() };
@@ -288,7 +286,7 @@ fn print_brief(call: &Call, args: &args::Turns, directory: &AbsPath, rows: &[Row
     brief::print(call, &list, args.page.after.as_deref(), &Brief { directory, agent }, |i| brief::Place::Number(rows[i].n), row)
 }
 
-pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Problem> {
+pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Error> {
     let here = Here::find(call)?;
     let mut turns = here.all()?;
     turns.retain(|turn| args.agent.is_none_or(|agent| turn.head.agent == agent));
@@ -355,7 +353,7 @@ fn print(call: &Call, rows: &[Row<'_>]) {
     }
 }
 
-pub fn diff(call: &Call, args: TurnDiff) -> Result<Ended, Problem> {
+pub fn diff(call: &Call, args: TurnDiff) -> Result<Ended, Error> {
     let here = Here::find(call)?;
     let turns = here.all()?;
     let (named, words) = turn_and_paths(&args.of);
@@ -402,7 +400,7 @@ pub fn diff(call: &Call, args: TurnDiff) -> Result<Ended, Problem> {
 }
 
 /// The paths that a turn wrote and that are not its alone, each with the reason, for a person and for a page.
-fn against(call: &Call, here: &Here<'_>, turn: &Turn, about: &mut About) -> Result<Vec<String>, Problem> {
+fn against(call: &Call, here: &Here<'_>, turn: &Turn, about: &mut About) -> Result<Vec<String>, Error> {
     let mut lines = Vec::new();
     for wrote in &turn.wrote {
         if let Some(why) = turn.against(&wrote.path) {
@@ -418,7 +416,7 @@ fn against(call: &Call, here: &Here<'_>, turn: &Turn, about: &mut About) -> Resu
 ///
 /// # Errors
 /// One of them neither the turn nor the project has.
-fn changed(here: &Here<'_>, turn: &Turn, words: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<AbsPath>), Problem> {
+fn changed(here: &Here<'_>, turn: &Turn, words: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<AbsPath>), Error> {
     let n = turn.head.n;
     let (mut changed, mut others) = (Vec::new(), Vec::new());
     for (path, word) in inner(&here.directory, words)?.iter().zip(words) {
@@ -429,8 +427,9 @@ fn changed(here: &Here<'_>, turn: &Turn, words: &[PathBuf]) -> Result<(Vec<PathB
         let path = whole(&here.directory, path)?;
         if path.as_path().symlink_metadata().is_err() {
             let shows = || format!("{} shows all that turn {n} changed", command(format_args!("agent diff {n}")));
-            let unknown =
-                || Problem::refused(format!("{path}: neither turn {n} nor the project has it")).path(&path).remedy(shows());
+            let unknown = || {
+                Error::refused(format!("{path}: neither turn {n} nor the project has it")).with_path(&path).with_remedy(shows())
+            };
             return Err(one_number("diff", n, word).unwrap_or_else(unknown));
         }
         others.push(path);
@@ -453,7 +452,7 @@ fn say_which(call: &Call, turn: &Turn) {
     call.out.note(format_args!("{which}{prompt}"));
 }
 
-fn say_undone(call: &Call, here: &Here<'_>, turn: &Turn, turns: &[Turn]) -> Result<(), Problem> {
+fn say_undone(call: &Call, here: &Here<'_>, turn: &Turn, turns: &[Turn]) -> Result<(), Error> {
     let by = undone_by(here.store, turn);
     if !by.is_empty() && turn.own().next().is_some() {
         let part = if is_back(turn, &here.undone(turns)?) { "" } else { " in part" };
@@ -508,18 +507,18 @@ fn outside(turn: &Turn) -> impl Iterator<Item = String> {
 }
 
 /// The error that nothing is known of what was there before a turn.
-pub fn not_covered(turn: &Turn) -> Problem {
+pub fn not_covered(turn: &Turn) -> Error {
     let n = turn.head.n;
     let why = turn.failed.as_deref().unwrap_or("it began before its snapshot was whole");
-    let problem = Problem::refused(format!("turn {n} is not covered: {why}"));
+    let problem = Error::refused(format!("turn {n} is not covered: {why}"));
     match turn.before {
-        Some(_) => problem.remedy(format!("{} shows what is known of it", command(format_args!("agent diff {n}")))),
+        Some(_) => problem.with_remedy(format!("{} shows what is known of it", command(format_args!("agent diff {n}")))),
         None => problem,
     }
 }
 
 /// The way to the turns of an agent that is held in this project, the newest one's; `None` if none is.
-fn of_held(call: &Call) -> Result<Option<String>, Problem> {
+fn of_held(call: &Call) -> Result<Option<String>, Error> {
     let (Some(store), None) = (call.store()?, capture()) else { return Ok(None) };
     let here = Scope::here()?;
     let (headers, _) = store.headers()?;

@@ -6,9 +6,8 @@ use crate::agent::look::Out;
 use crate::agent::repository::Part;
 use crate::agent::turn::Turn;
 use crate::agent::uncovered::{Became, Fate, fates};
-use crate::cli::problem::Problem;
 use crate::cli::{Call, text};
-use crate::error::shell_word;
+use crate::error::{Error, shell_word};
 use crate::fs::path::{AbsPath, Shown};
 use crate::snapshot::rules::Why;
 use crate::snapshot::whole;
@@ -44,11 +43,11 @@ pub struct Row {
 ///
 /// # Errors
 /// A path cannot be made.
-pub fn rows(call: &Call, directory: &AbsPath, fates: &[Fate], goes_back: &[AbsPath]) -> Result<Vec<Row>, Problem> {
+pub fn rows(call: &Call, directory: &AbsPath, fates: &[Fate], goes_back: &[AbsPath]) -> Result<Vec<Row>, Error> {
     fates.iter().map(|fate| row(call, directory, fate, goes_back)).collect()
 }
 
-fn row(call: &Call, directory: &AbsPath, fate: &Fate, goes_back: &[AbsPath]) -> Result<Row, Problem> {
+fn row(call: &Call, directory: &AbsPath, fate: &Fate, goes_back: &[AbsPath]) -> Result<Row, Error> {
     let Fate { path, became, out } = fate;
     let at = whole(directory, path)?;
     let to = if let Became::Moved(to) = became { Some(whole(directory, to)?) } else { None };
@@ -224,7 +223,7 @@ pub fn lines(rows: &[Row], all: bool) -> Vec<String> {
 }
 
 /// Says what a turn took away that is not covered, for a person who may know where else it is; `None` if it took nothing away.
-pub fn lost(call: &Call, directory: &AbsPath, turn: &Turn) -> Result<Option<String>, Problem> {
+pub fn lost(call: &Call, directory: &AbsPath, turn: &Turn) -> Result<Option<String>, Error> {
     let mut lost = fates(&[turn], None);
     lost.retain(|fate| fate.became.is_loss() && fate.out.why != Why::Byproduct);
     let lines = lines(&rows(call, directory, &lost, &[])?, false);

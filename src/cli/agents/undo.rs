@@ -13,12 +13,11 @@ use crate::agent::turns::Turns;
 use crate::agent::undo::{Asked, Chosen, Reach, Undo, undo as compare};
 use crate::cli::args::{TurnUndo, turn_and_paths};
 use crate::cli::list::shown;
-use crate::cli::problem::Problem;
 use crate::cli::snapshot::{Left, inner};
 use crate::cli::snapshot_restore::{Putting, Row, and_of, left, put_back_what_can, rows, would_what_can};
 use crate::cli::{Call, Ended, text};
 use crate::diff::shown::cut_off;
-use crate::error::{Kind, command, shell_word};
+use crate::error::{Error, Kind, command, shell_word};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
@@ -38,7 +37,7 @@ struct Whole<'a> {
     not_covered: &'a [uncovered::Row],
 }
 
-pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
+pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Error> {
     let here = Here::find(call)?;
     let (n, words_of_paths) = turn_and_paths(&args.of);
     let meant = here.meant(&here.all()?, n)?;
@@ -53,13 +52,13 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Problem> {
     let undone = here.undone(&turns)?;
     let near = Turns::near(here.store, &here.directory)?;
     let chosen = Chosen::from(&turns, &near, (meant, reach(args)), &undone);
-    let of_project = |problem: Problem| problem.remedy(format!("name paths of {}", here.directory));
+    let of_project = |problem: Error| problem.with_remedy(format!("name paths of {}", here.directory));
     let paths = inner(&here.directory, words_of_paths).map_err(of_project)?;
     refuse_pruned(&here, &series, &chosen)?;
     let asked = Asked { paths: &paths, force: args.force };
     let found = compare(&here.store.path, &series, &chosen, asked)?;
     let Some(Undo { mut compared, n: snapshot, same, fates, built, by_commands }) = found else {
-        return Err(chosen.back.first().map_or_else(|| Problem::refused("no turn is covered"), |turn| not_covered(turn)));
+        return Err(chosen.back.first().map_or_else(|| Error::refused("no turn is covered"), |turn| not_covered(turn)));
     };
     refuse_unknown(&here, &chosen, &compared, &paths, n.map(|n| (n, words_of_paths)))?;
     // The first one is named whatever it did: it was asked for.
@@ -135,7 +134,7 @@ fn note_undone(
     chosen: &Chosen<'_>,
     undone: &Undone,
     (id, same, compared): (&Id, &[AbsPath], &Compared),
-) -> Result<(), Problem> {
+) -> Result<(), Error> {
     for turn in &chosen.back {
         let before = undone.get(&turn.head.n);
         let is_its = |path: &&AbsPath| {
@@ -165,7 +164,7 @@ fn say_conversation(call: &Call, here: &Here<'_>, turns: &[u64]) {
 }
 
 /// Tells the turns that run just now which paths were put back: an agent that is held undoes in a turn.
-fn tell_running(call: &Call, here: &Here<'_>, turns: &[Turn], compared: &Compared) -> Result<(), Problem> {
+fn tell_running(call: &Call, here: &Here<'_>, turns: &[Turn], compared: &Compared) -> Result<(), Error> {
     let back: Vec<AbsPath> = compared.differences.iter().map(|difference| difference.path.clone()).collect();
     for turn in turns.iter().filter(|turn| turn.ended.is_none()) {
         here.turns.add(&call.fs, turn.head.n, &[Line::Back(back.clone())])?;
@@ -173,13 +172,13 @@ fn tell_running(call: &Call, here: &Here<'_>, turns: &[Turn], compared: &Compare
     Ok(())
 }
 
-fn refuse_pruned(here: &Here<'_>, series: &Series, chosen: &Chosen<'_>) -> Result<(), Problem> {
+fn refuse_pruned(here: &Here<'_>, series: &Series, chosen: &Chosen<'_>) -> Result<(), Error> {
     for turn in &chosen.back {
         if let Some((n, _)) = turn.before.filter(|_| turn.covered)
             && !series.is_there(n)?
         {
             let why = format!("turn {} cannot be taken back: snapshot {n}, from before it, was pruned", turn.head.n);
-            return Err(Problem::refused(why).path(&here.directory));
+            return Err(Error::refused(why).with_path(&here.directory));
         }
     }
     Ok(())
@@ -192,7 +191,7 @@ fn refuse_unknown(
     compared: &Compared,
     paths: &[AbsPath],
     named: Option<(u64, &[PathBuf])>,
-) -> Result<(), Problem> {
+) -> Result<(), Error> {
     let wrote = |path: &AbsPath| chosen.back.iter().flat_map(|turn| &turn.wrote).any(|wrote| wrote.path.is_under(path));
     match paths.iter().zip(&compared.found).enumerate().find(|(_, (path, found))| !**found && !wrote(path)) {
         None => Ok(()),
@@ -201,26 +200,25 @@ fn refuse_unknown(
                 return Err(problem);
             }
             let path = whole(&here.directory, path)?;
-            let problem = Problem::refused(format!("{path}: neither the turns nor the project has it")).path(&path);
-            Err(problem.remedy(format!("{} lists what would go back", command("agent undo --dry-run -v"))))
+            let problem = Error::refused(format!("{path}: neither the turns nor the project has it")).with_path(&path);
+            Err(problem.with_remedy(format!("{} lists what would go back", command("agent undo --dry-run -v"))))
         }
     }
 }
 
 /// Refuses if nobody can be asked.
-fn unasked(call: &Call, n: u64) -> Result<(), Problem> {
+fn unasked(call: &Call, n: u64) -> Result<(), Error> {
     if call.yes || call.can_ask {
         return Ok(());
     }
-    let problem = Problem::new(Kind::Usage, "agent undo asks first, and there is no terminal");
-    let problem = Problem { state: Some("nothing was changed".into()), ..problem };
-    Err(problem.remedy(format!("{} asks nothing", command(format_args!("agent undo {n} -y")))))
+    let problem = Error::new(Kind::Usage, "agent undo asks first, and there is no terminal");
+    Err(problem.with_remedy(format!("{} asks nothing", command(format_args!("agent undo {n} -y")))))
 }
 
 /// The most paths of each sort that are listed before the question.
 const LISTED: usize = 10;
 
-fn ask(call: &Call, turns: &[u64], rows: &[Row], kept: &[Left], not_covered: &[uncovered::Row]) -> Result<(), Problem> {
+fn ask(call: &Call, turns: &[u64], rows: &[Row], kept: &[Left], not_covered: &[uncovered::Row]) -> Result<(), Error> {
     if call.yes {
         return Ok(());
     }

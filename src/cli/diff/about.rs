@@ -2,7 +2,7 @@
 
 use super::super::show::{self, agent_text};
 use super::super::{Call, Standing, coverage, cut_off, text};
-use super::Problem;
+use super::Error;
 use super::html::Of;
 use crate::diff::html::file::Common;
 use crate::diff::html::page::About;
@@ -15,7 +15,7 @@ use crate::session::run::{Arg, Run};
 use crate::session::steps::Step;
 use crate::session::store::Store;
 
-pub fn session(call: &Call, store: &Store, session: &Session) -> Result<Of, Problem> {
+pub fn session(call: &Call, store: &Store, session: &Session) -> Result<Of, Error> {
     let header = &session.header;
     let standing = Standing::of(store, header, &cut_off(store, store.journaled()?))?;
     let run = show::at_head(session, session.run()?)?;
@@ -50,7 +50,7 @@ fn noted(about: &mut About, run: Option<&Run>) {
 }
 
 /// A step, or what came after one: `title` tells which. `options` are those of the call.
-pub fn step(call: &Call, store: &Store, at: &Session, title: String, options: &str, step: Option<&Step>) -> Result<Of, Problem> {
+pub fn step(call: &Call, store: &Store, at: &Session, title: String, options: &str, step: Option<&Step>) -> Result<Of, Error> {
     let mut of = session(call, store, at)?;
     of.about.title = title;
     of.common.whole = command(format_args!("diff {}{options}", at.id().tail()));
@@ -74,7 +74,7 @@ fn who(fact: &mut impl FnMut(&str, String), by: Option<&By>, uid: u32) {
     fact("by", user(uid));
 }
 
-pub fn two(call: &Call, store: &Store, [old, new]: [&Session; 2]) -> Result<Of, Problem> {
+pub fn two(call: &Call, store: &Store, [old, new]: [&Session; 2]) -> Result<Of, Error> {
     let [one, other] = [session(call, store, old)?, session(call, store, new)?];
     let tails = [old, new].map(|session| session.id().tail().to_owned());
     let mut about = About { title: format!("Session {} against session {}", tails[0], tails[1]), ..About::default() };
@@ -86,7 +86,7 @@ pub fn two(call: &Call, store: &Store, [old, new]: [&Session; 2]) -> Result<Of, 
     Ok(Of { about, common: common(one.common.base, sides, format!("diff {} --with {}", tails[0], tails[1])) })
 }
 
-pub fn conflicts(call: &Call, store: &Store, of: &Session) -> Result<Of, Problem> {
+pub fn conflicts(call: &Call, store: &Store, of: &Session) -> Result<Of, Error> {
     let id = of.id().tail();
     let mut page = session(call, store, of)?;
     page.about.title = format!("Conflicts of session {id}");

@@ -3,9 +3,9 @@
 use serde::{Serialize, Serializer};
 
 use super::super::brief::{self, List, Place, is_default};
-use super::super::problem::Problem;
 use super::super::{Call, args};
 use super::{Lines, Source};
+use crate::error::Error;
 use crate::fs::dir::Sort as Kind;
 use crate::fs::path::{AbsPath, bytes};
 use crate::session::change::{Change, Sort};
@@ -59,7 +59,7 @@ pub fn print<'c>(
     changes: &'c [Change],
     wanted: &[usize],
     source: &mut dyn Source<'c>,
-) -> Result<(), Problem> {
+) -> Result<(), Error> {
     let listed: Vec<usize> = wanted.iter().copied().filter(|i| args.much.lists(&changes[*i])).collect();
     let listed_paths = listed.iter().map(|i| &changes[*i].path);
     let base = listed_paths.fold(None, common);

@@ -9,7 +9,6 @@ use std::rc::Rc;
 use serde::Serialize;
 
 use super::super::chosen::not_in_session;
-use super::super::problem::Problem;
 use super::super::{Call, Ended, args, place, text};
 use super::showing::{self, Showing};
 use super::{Lines, Names, about, patch};
@@ -21,6 +20,7 @@ use crate::engine;
 use crate::engine::conflict::{self, Conflict};
 use crate::engine::job::{OnConflict, Verb};
 use crate::engine::left_out::Aside;
+use crate::error::{Against, Error};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, Changes, Marks};
 use crate::session::id::Id;
@@ -77,7 +77,7 @@ struct Clash<'c> {
     from_base: Option<[Change; 2]>,
 }
 
-pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> Result<Ended, Problem> {
+pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> Result<Ended, Error> {
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
     let mut sources = Sources::of(session)?;
@@ -120,13 +120,13 @@ pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) ->
 type Found = (Vec<(Verb, Conflict)>, Vec<Refused>);
 
 /// All that stands against a commit of all that is out, and a rollback of all that is in. Conflicts in path order.
-fn hindrances(store: &Store, session: &Session) -> Result<Found, Problem> {
+fn hindrances(store: &Store, session: &Session) -> Result<Found, Error> {
     let counts = session.header.counts;
     let (mut found, mut refused) = (Vec::new(), Vec::new());
-    let mut add = |verb: Verb, job| -> Result<(), Problem> {
+    let mut add = |verb: Verb, job| -> Result<(), Error> {
         let met = engine::hindrances(session, job)?;
         found.extend(met.conflicts.into_iter().map(|conflict| (verb, conflict)));
-        refused.extend(met.refused.into_iter().map(|(path, why)| Refused { path, verb: verb.word(), why }));
+        refused.extend(met.refused.into_iter().map(|Against { path, why }| Refused { path, verb: verb.word(), why }));
         Ok(())
     };
     if counts.inside < counts.changes {
@@ -151,7 +151,7 @@ fn hindrances(store: &Store, session: &Session) -> Result<Found, Problem> {
 }
 
 /// All that was found at and below the paths that are named, refusals also above them; all if none is.
-fn asked_for(session: &Session, changes: &Changes, args: &args::Diff, (mut found, mut refused): Found) -> Result<Found, Problem> {
+fn asked_for(session: &Session, changes: &Changes, args: &args::Diff, (mut found, mut refused): Found) -> Result<Found, Error> {
     if args.paths.is_empty() {
         return Ok((found, refused));
     }
@@ -177,7 +177,7 @@ impl<'c> Clash<'c> {
         changes: &'c Changes,
         sides: &[Side],
         sources: &mut Sources<'_>,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, Error> {
         let at = changes.list.binary_search_by(|change| change.path.cmp(&conflict.path)).ok();
         let change = at.map(|i| (&changes.list[i], sides[i]));
         let now = sources.now(&conflict.path)?;
@@ -208,7 +208,7 @@ impl<'c> Clash<'c> {
     }
 
     /// The views that a person reads: what became of the original on the tree and in the session; without it, one against the other.
-    fn views(&self, id: &Id, sources: &mut Sources<'_>) -> Result<Vec<View<'_>>, Problem> {
+    fn views(&self, id: &Id, sources: &mut Sources<'_>) -> Result<Vec<View<'_>>, Error> {
         let (Some([on_tree, held]), Some((change, side))) = (&self.from_base, self.change) else {
             return Ok(vec![self.view(id, sources)?]);
         };
@@ -223,13 +223,13 @@ impl<'c> Clash<'c> {
     }
 
     /// The view of a conflict as one change, its contents read.
-    fn view(&self, id: &Id, sources: &mut Sources<'_>) -> Result<View<'_>, Problem> {
+    fn view(&self, id: &Id, sources: &mut Sources<'_>) -> Result<View<'_>, Error> {
         let wanted = match self.verb {
             Verb::Rollback => format!("before the commit of {}", id.tail()),
             _ => format!("held in {}", id.tail()),
         };
         let why = self.conflict.why();
-        Ok(View::of_two(
+        View::of_two(
             &self.shown,
             (NOW, &wanted),
             &why,
@@ -240,7 +240,7 @@ impl<'c> Clash<'c> {
                 Some((change, side)) => sources.held(change, side),
                 None => Ok(Content::Gone(String::new())),
             },
-        )?)
+        )
     }
 
     fn row(&self, lines: Option<Lines>) -> Row<'_> {

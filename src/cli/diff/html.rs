@@ -6,13 +6,12 @@
 use std::io::BufRead;
 
 use super::super::Call;
-use super::super::problem::Problem;
 use super::spool::Spool;
 use crate::diff::html::file::{self, Common, Entry};
 use crate::diff::html::page::{self, About};
 use crate::diff::patch::Form;
 use crate::diff::view::View;
-use crate::error::{At, Kind, command};
+use crate::error::{At, Error, command};
 
 /// The subject of a page, and what its files have in common.
 #[derive(Default)]
@@ -35,7 +34,7 @@ impl<'c> Page<'c> {
         Self { call, of, files: Spool::new(&call.fs), entries: Vec::new() }
     }
 
-    pub fn add(&mut self, view: &View<'_>) -> Result<(), Problem> {
+    pub fn add(&mut self, view: &View<'_>) -> Result<(), Error> {
         let mut part = String::new();
         self.entries.push(file::write(&mut part, &self.of.common, view, self.entries.len() + 1));
         self.files.add(part.as_bytes())
@@ -46,7 +45,7 @@ impl<'c> Page<'c> {
         self.of.about.notes.push((word.into(), text));
     }
 
-    pub fn end(self) -> Result<(), Problem> {
+    pub fn end(self) -> Result<(), Error> {
         let Self { call, of, files, entries } = self;
         let (head, foot) = (page::head(&of.about, &entries), page::foot(&of.about, entries.is_empty()));
         call.out.bytes(head.as_bytes());
@@ -60,7 +59,7 @@ impl<'c> Page<'c> {
 }
 
 /// Passes what was spooled to `take`, until that returns false.
-fn each_part(files: &Spool<'_>, take: &mut dyn FnMut(&[u8]) -> Result<bool, Problem>) -> Result<(), Problem> {
+fn each_part(files: &Spool<'_>, take: &mut dyn FnMut(&[u8]) -> Result<bool, Error>) -> Result<(), Error> {
     let mut reader = files.read();
     loop {
         let part = reader.fill_buf().at("read", "the page")?;
@@ -73,8 +72,8 @@ fn each_part(files: &Spool<'_>, take: &mut dyn FnMut(&[u8]) -> Result<bool, Prob
 }
 
 /// Refuses a call for which no page can be made.
-pub fn refuse(call: &Call) -> Result<(), Problem> {
-    let usage = |message: &str, remedy: String| Err(Problem::new(Kind::Usage, message).remedy(remedy));
+pub fn refuse(call: &Call) -> Result<(), Error> {
+    let usage = |message: &str, remedy: String| Err(Error::usage(message).with_remedy(remedy));
     if !call.out.is_text() {
         return usage("a page is no JSON", command("diff --json shows the changes"));
     }

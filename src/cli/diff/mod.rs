@@ -24,7 +24,6 @@ use serde::Serialize;
 use super::chosen::chosen;
 use super::list::SessionRow;
 use super::out::Each;
-use super::problem::Problem;
 use super::show::ChangeRow;
 use super::{Call, Ended, Standing, args, cut_off, parts, since, text};
 use crate::diff::patch::{Form, counts};
@@ -103,7 +102,7 @@ impl<'a> Between<'a> {
     }
 }
 
-pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Problem> {
+pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Error> {
     showing::check(call, &args.much)?;
     let of_steps = args.step.is_some() || args.since.is_some();
     let key = args.id.as_deref();
@@ -128,19 +127,19 @@ pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Problem> {
 }
 
 /// Shows what can be taken by itself.
-fn blocks(call: &Call, args: &args::Diff, session: &Session) -> Result<Ended, Problem> {
+fn blocks(call: &Call, args: &args::Diff, session: &Session) -> Result<Ended, Error> {
     let changes = session.changes()?;
     let wanted = chosen(session.id(), &changes, &args.paths)?;
     parts::show::blocks(call, session, &changes, &wanted, args.much.all)
 }
 
 /// Refuses a session whose content is gone.
-pub fn refuse_discarded(session: &Session) -> Result<(), Problem> {
-    let refused = || Problem::refused(format!("session {} is discarded: what it held is gone", session.id()));
+pub fn refuse_discarded(session: &Session) -> Result<(), Error> {
+    let refused = || Error::refused(format!("session {} is discarded: what it held is gone", session.id()));
     if session.header.freed { Err(refused()) } else { Ok(()) }
 }
 
-fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> Result<Ended, Problem> {
+fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> Result<Ended, Error> {
     let header = &session.header;
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
@@ -190,10 +189,10 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
 pub const UNSYNCED: &str = "the machine went down before the content was on the disk: files may be empty or cut";
 
 /// Says that `recant diff src` names a path, if no session has that name.
-fn or_a_path(problem: Problem, args: &args::Diff) -> Problem {
+fn or_a_path(problem: Error, args: &args::Diff) -> Error {
     match &args.id {
-        Some(key) if problem.kind == Kind::Refused && PathBuf::from(key).symlink_metadata().is_ok() => {
-            problem.remedy(format!("the first word is a session; for the path: {recant} diff last {key}", recant = recant()))
+        Some(key) if problem.kind() == Kind::Refused && PathBuf::from(key).symlink_metadata().is_ok() => {
+            problem.with_remedy(format!("the first word is a session; for the path: {recant} diff last {key}", recant = recant()))
         }
         _ => problem,
     }
@@ -213,7 +212,7 @@ pub fn names<'c>(call: &Call, listed: impl Iterator<Item = &'c Change>) -> Ended
 
 /// Changes, and what opens their contents. A change is named by its index.
 trait Source<'c> {
-    fn view(&mut self, i: usize) -> Result<View<'c>, Problem>;
+    fn view(&mut self, i: usize) -> Result<View<'c>, Error>;
     /// The content at an end of a change.
     fn open(&mut self, i: usize, end: End) -> Result<Content, Error>;
 }
@@ -225,8 +224,8 @@ struct OfSession<'c, 's> {
 }
 
 impl<'c> Source<'c> for OfSession<'c, '_> {
-    fn view(&mut self, i: usize) -> Result<View<'c>, Problem> {
-        Ok(View::of(&self.changes[i], self.sides[i], &mut self.sources, true)?)
+    fn view(&mut self, i: usize) -> Result<View<'c>, Error> {
+        View::of(&self.changes[i], self.sides[i], &mut self.sources, true)
     }
 
     fn open(&mut self, i: usize, end: End) -> Result<Content, Error> {
@@ -248,9 +247,9 @@ fn show<'c>(
     args: &args::Diff,
     (changes, wanted): (&'c [Change], &[usize]),
     source: &mut dyn Source<'c>,
-    of: &dyn Fn() -> Result<html::Of, Problem>,
+    of: &dyn Fn() -> Result<html::Of, Error>,
     again: &dyn Fn(&str) -> String,
-) -> Result<Said, Problem> {
+) -> Result<Said, Error> {
     let mut showing = Showing::begin(call, &args.much, of)?;
     let mut renames = match args.find_renames {
         Some(least) => alike(call, changes, least, source)?,
@@ -297,7 +296,7 @@ fn show<'c>(
 }
 
 /// The renames of files that are the same, or alike to `least` percent.
-fn alike<'c>(call: &Call, changes: &'c [Change], least: u8, source: &mut dyn Source<'c>) -> Result<Renames, Problem> {
+fn alike<'c>(call: &Call, changes: &'c [Change], least: u8, source: &mut dyn Source<'c>) -> Result<Renames, Error> {
     let mut open = |i, end| source.open(i, end);
     let mut renames = Renames::find_by(changes, &mut open)?;
     if !renames.find_alike(changes, least, &mut open)? {

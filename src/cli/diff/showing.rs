@@ -2,13 +2,13 @@
 
 use std::fmt::Display;
 
-use super::super::problem::Problem;
 use super::super::{Call, args, text};
 use super::html::{self, Of, Page};
 use super::tool::{self, Tool};
 use super::{patch, stat};
 use crate::diff::patch::{Form, Words, differs_in_space_alone};
 use crate::diff::view::View;
+use crate::error::Error;
 
 /// The place where changes are shown, and what is left to be told at the end.
 pub struct Showing<'c> {
@@ -27,7 +27,7 @@ pub struct Showing<'c> {
 
 impl<'c> Showing<'c> {
     /// Opens a pager, makes a directory for a tool, or begins a page; `of` tells what that is of.
-    pub fn begin(call: &'c Call, much: &'c args::Much, of: impl FnOnce() -> Result<Of, Problem>) -> Result<Self, Problem> {
+    pub fn begin(call: &'c Call, much: &'c args::Much, of: impl FnOnce() -> Result<Of, Error>) -> Result<Self, Error> {
         let args::Form { word_diff, unified, ignore_space, tool } = &much.form;
         let words = match word_diff {
             true => Words::Inline,
@@ -50,7 +50,7 @@ impl<'c> Showing<'c> {
         self.tool.is_none() && !self.much.stat
     }
 
-    pub fn add(&mut self, view: &View<'_>) -> Result<(), Problem> {
+    pub fn add(&mut self, view: &View<'_>) -> Result<(), Error> {
         self.conflicts += u64::from(view.conflict);
         if self.form.ignore_space && differs_in_space_alone(view) {
             self.spaces += 1;
@@ -77,7 +77,7 @@ impl<'c> Showing<'c> {
     }
 
     /// Shows what waited for the last change. `again` is this call with other options.
-    pub fn end(mut self, again: impl Fn(&str) -> String) -> Result<(), Problem> {
+    pub fn end(mut self, again: impl Fn(&str) -> String) -> Result<(), Error> {
         let differ = if self.spaces == 1 { "differs" } else { "differ" };
         let spaces = format!("{} {differ} in white space alone", text::count(self.spaces, "file"));
         if self.spaces > 0 {
@@ -98,7 +98,7 @@ impl<'c> Showing<'c> {
 }
 
 /// Refuses what cannot be shown as asked for.
-pub fn check(call: &Call, much: &args::Much) -> Result<(), Problem> {
+pub fn check(call: &Call, much: &args::Much) -> Result<(), Error> {
     if much.html {
         return html::refuse(call);
     }

@@ -5,8 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use crate::cli::problem::Problem;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::now;
@@ -27,7 +26,7 @@ impl<'f> Spool<'f> {
     }
 
     /// Adds bytes. Errors: there is no room.
-    pub fn add(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+    pub fn add(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let (first, bytes) = bytes.split_at(bytes.len().min(IN_MEMORY - self.head.len()));
         self.head.extend_from_slice(first);
         if bytes.is_empty() {
@@ -68,7 +67,7 @@ fn directory() -> PathBuf {
 }
 
 /// Makes a file without a name, which is removed however this process ends.
-fn unnamed(fs: &Fs) -> Result<File, Problem> {
+fn unnamed(fs: &Fs) -> Result<File, Error> {
     use rustix::io::Errno;
     let dir = Dir::open(&directory()).at("open the directory for temporary files", directory().display())?;
     let none = [Errno::OPNOTSUPP, Errno::ISDIR, Errno::NOENT].map(|errno| Some(errno.raw_os_error()));
@@ -79,7 +78,7 @@ fn unnamed(fs: &Fs) -> Result<File, Problem> {
 }
 
 /// Makes such a file if the file system cannot. Killed between the two calls, it leaves an empty file.
-fn named_for_a_moment(fs: &Fs, dir: &Dir) -> Result<File, Problem> {
+fn named_for_a_moment(fs: &Fs, dir: &Dir) -> Result<File, Error> {
     let name = format!(".recant-{}-{}", std::process::id(), now().ns).into_bytes();
     let at = dir.at(&name);
     // Never opens an existing file: in a directory of all users the name may be somebody's.

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::super::chosen::not_in_session;
-use super::super::problem::Problem;
 use super::super::{Call, Ended, args, place};
 use super::super::{steps, text};
 use super::html::Of;
@@ -66,7 +65,7 @@ struct Compared<'c, 's> {
 }
 
 /// Shows what a step changed, or what came after it: the changes so far of a command that runs included.
-pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> Result<Ended, Problem> {
+pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> Result<Ended, Error> {
     let so_far = call.so_far(store, session.id())?.map(|(so_far, _)| so_far);
     let shown = diff_of(call, args, store, (session, so_far.as_ref()));
     call.believed(store, so_far.as_ref().unwrap_or(session), shown)
@@ -77,7 +76,7 @@ fn diff_of(
     args: &args::Diff,
     store: &Store,
     (sealed, so_far): (&Session, Option<&Session>),
-) -> Result<Ended, Problem> {
+) -> Result<Ended, Error> {
     let latest = so_far.unwrap_or(sealed);
     // The first command of a session is told by what it has changed so far, a further one by a look at its own upper.
     let session = if sealed.header.lines == 0 { latest } else { sealed };
@@ -129,13 +128,13 @@ fn diff_of(
 }
 
 /// Refuses step 0, which no command made.
-fn refuse_0(session: &Session, n: u32) -> Result<(), Problem> {
+fn refuse_0(session: &Session, n: u32) -> Result<(), Error> {
     if n > 0 {
         return Ok(());
     }
     let id = session.id();
-    let problem = Problem::refused(format!("session {id}: step 0 is the tree as it was: it changed nothing"));
-    Err(problem.remedy(format!("{} shows what came after it", command(format_args!("diff {} --since 0", id.tail())))))
+    let problem = Error::refused(format!("session {id}: step 0 is the tree as it was: it changed nothing"));
+    Err(problem.with_remedy(format!("{} shows what came after it", command(format_args!("diff {} --since 0", id.tail())))))
 }
 
 fn at(session: &Session, step: u32) -> Point<'_> {
@@ -149,14 +148,14 @@ pub fn say_running(call: &Call, session: &Session) {
 }
 
 /// Shows in what the heads of two sessions differ.
-pub fn between(call: &Call, args: &args::Diff, session: &Session, other: &str) -> Result<Ended, Problem> {
+pub fn between(call: &Call, args: &args::Diff, session: &Session, other: &str) -> Result<Ended, Error> {
     let (store, other) = call.looked_at(Some(other))?;
     refuse_discarded(&other)?;
     let shown = between_two(call, args, store, [session, &other]);
     call.believed(store, &other, shown)
 }
 
-fn between_two(call: &Call, args: &args::Diff, store: &Store, [old, new]: [&Session; 2]) -> Result<Ended, Problem> {
+fn between_two(call: &Call, args: &args::Diff, store: &Store, [old, new]: [&Session; 2]) -> Result<Ended, Error> {
     say_unsynced(call, old.header.unsynced || new.header.unsynced);
     let (changes, others) = (old.changes()?, new.changes()?);
     let mut states = States::of([(old, &changes), (new, &others)])?;
@@ -175,7 +174,7 @@ fn say_unsynced(call: &Call, unsynced: bool) {
 }
 
 /// Prints the differences at and below the paths that are named. `known` are lists in which a path may be.
-fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: Compared<'_, '_>) -> Result<Ended, Problem> {
+fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: Compared<'_, '_>) -> Result<Ended, Error> {
     let Compared { from, to, mut states, differences, sides, none, of } = compared;
     let (states, differences) = (&mut states, &differences);
     let changes = &differences.changes.list;
@@ -228,7 +227,7 @@ fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: Compare
 
 /// The indexes of the differences at and below the paths that are named, of all if none is. A path in which the two states do not differ
 /// may be in `known`.
-fn chosen(args: &args::Diff, id: &Id, known: [&Changes; 2], differing: &Changes) -> Result<Vec<usize>, Problem> {
+fn chosen(args: &args::Diff, id: &Id, known: [&Changes; 2], differing: &Changes) -> Result<Vec<usize>, Error> {
     let mut chosen = Vec::new();
     for path in &args.paths {
         // A path is resolved by what a list has, unless it is in none.
@@ -256,7 +255,7 @@ struct OfStates<'d, 's, 'c> {
 }
 
 impl<'d> Source<'d> for OfStates<'d, '_, '_> {
-    fn view(&mut self, i: usize) -> Result<View<'d>, Problem> {
+    fn view(&mut self, i: usize) -> Result<View<'d>, Error> {
         view(self.states, self.differences, i)
     }
 
@@ -266,8 +265,8 @@ impl<'d> Source<'d> for OfStates<'d, '_, '_> {
 }
 
 /// The view of a difference between two states.
-pub fn view<'d>(states: &mut States<'_>, differences: &'d Differences<'_>, i: usize) -> Result<View<'d>, Problem> {
+pub fn view<'d>(states: &mut States<'_>, differences: &'d Differences<'_>, i: usize) -> Result<View<'d>, Error> {
     let old = |states: &mut States<'_>| states.open(differences, i, End::Before);
     let new = |states: &mut States<'_>| states.open(differences, i, End::After);
-    Ok(View::of_states(&differences.changes.list[i], states, old, new)?)
+    View::of_states(&differences.changes.list[i], states, old, new)
 }

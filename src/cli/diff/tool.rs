@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
-use super::super::problem::Problem;
 use super::super::{Call, text};
 use crate::diff::view::{Half, View};
-use crate::error::{At, IoError, Kind, command};
+use crate::error::{At, Error, IoError, command};
 use crate::fs::dir::{Dir, Entry};
 use crate::fs::interrupt::{self, Asked, Noting};
 use crate::fs::path::AbsPath;
@@ -70,7 +69,7 @@ pub struct Tool<'c> {
 
 impl<'c> Tool<'c> {
     /// Makes the directories. `name` is the one of the call; else it is that of the settings.
-    pub fn begin(call: &'c Call, name: Option<&str>) -> Result<Self, Problem> {
+    pub fn begin(call: &'c Call, name: Option<&str>) -> Result<Self, Error> {
         let name = named(call, name).to_owned();
         let known = KNOWN.iter().find(|known| known.name == name);
         let command = known.map_or(&*name, |known| known.command).to_owned();
@@ -81,7 +80,7 @@ impl<'c> Tool<'c> {
         Ok(Self { call, name, command, by_file, copies, files: Vec::new(), copied: 0, left: 0, _noting: noting })
     }
 
-    pub fn add(&mut self, view: &View<'_>) -> Result<(), Problem> {
+    pub fn add(&mut self, view: &View<'_>) -> Result<(), Error> {
         go_on()?;
         let halves = [(Side::Old, &view.old), (Side::New, &view.new)];
         let has_content = |half: &Half| half.mode().is_some() && half.bytes().is_some();
@@ -104,7 +103,7 @@ impl<'c> Tool<'c> {
     }
 
     /// Runs the program on the copies. The command `patch` shows what it cannot.
-    pub fn run(self, patch: &str) -> Result<(), Problem> {
+    pub fn run(self, patch: &str) -> Result<(), Error> {
         if self.left > 0 {
             let paths = text::count(self.left, "path");
             self.call.out.note(format_args!("{paths} with no content that a tool could show: see {patch}"));
@@ -128,7 +127,7 @@ impl<'c> Tool<'c> {
     }
 
     /// Runs the program once. Errors: it cannot be run; recant was asked to end.
-    fn compare(&self, old: &Path, new: &Path) -> Result<ExitStatus, Problem> {
+    fn compare(&self, old: &Path, new: &Path) -> Result<ExitStatus, Error> {
         let names_them = ["$OLD", "${OLD", "$NEW", "${NEW"].iter().any(|name| self.command.contains(name));
         let line = if names_them { self.command.clone() } else { format!("{} \"$OLD\" \"$NEW\"", self.command) };
         self.call.out.flush();
@@ -137,8 +136,8 @@ impl<'c> Tool<'c> {
         go_on()?;
         match status.code() {
             Some(126 | 127) => {
-                let problem = Problem::refused(format!("{}: the tool cannot be run", self.name));
-                Err(problem.remedy("install it, or name another: --tool NAME, or diff.tool in the settings"))
+                let problem = Error::refused(format!("{}: the tool cannot be run", self.name));
+                Err(problem.with_remedy("install it, or name another: --tool NAME, or diff.tool in the settings"))
             }
             _ => Ok(status),
         }
@@ -151,8 +150,8 @@ fn named<'n>(call: &'n Call, name: Option<&'n str>) -> &'n str {
 }
 
 /// Refuses a call for which no program can be run.
-pub fn refuse(call: &Call, name: Option<&str>) -> Result<(), Problem> {
-    let usage = |message: &str, remedy: String| Err(Problem::new(Kind::Usage, message).remedy(remedy));
+pub fn refuse(call: &Call, name: Option<&str>) -> Result<(), Error> {
+    let usage = |message: &str, remedy: String| Err(Error::usage(message).with_remedy(remedy));
     if !call.out.is_text() {
         return usage("a tool shows no JSON", command("diff --json shows the changes"));
     }
@@ -173,9 +172,9 @@ fn is_link(half: &Half) -> bool {
 }
 
 /// Ends the call once a signal asked for it. Ctrl-C is the program's.
-fn go_on() -> Result<(), Problem> {
+fn go_on() -> Result<(), Error> {
     match interrupt::came().filter(|signal| *signal != "SIGINT") {
-        Some(signal) => Err(Problem::refused(format!("stopped by {signal}"))),
+        Some(signal) => Err(Error::refused(format!("stopped by {signal}"))),
         None => Ok(()),
     }
 }
@@ -206,7 +205,7 @@ struct Copies<'c> {
 }
 
 impl<'c> Copies<'c> {
-    fn begin(call: &'c Call) -> Result<Self, Problem> {
+    fn begin(call: &'c Call) -> Result<Self, Error> {
         let temporary = std::env::var_os("TMPDIR").filter(|path| !path.is_empty()).map_or_else(|| "/tmp".into(), PathBuf::from);
         let path = std::path::absolute(&temporary).at("open the directory for temporary files", temporary.display())?;
         let above = Dir::open(&path)?;
@@ -247,7 +246,7 @@ impl<'c> Copies<'c> {
     }
 
     /// Copies a file or link, with the directories above it.
-    fn add(&self, side: Side, path: &AbsPath, mode: &str, bytes: &[u8]) -> Result<(), Problem> {
+    fn add(&self, side: Side, path: &AbsPath, mode: &str, bytes: &[u8]) -> Result<(), Error> {
         let mut dir = self.dir(side).again()?;
         let mut names = path.as_bytes()[1..].split(|byte| *byte == b'/').peekable();
         while let Some(name) = names.next() {

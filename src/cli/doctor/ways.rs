@@ -8,11 +8,10 @@ use crate::capture::cause::Cause;
 use crate::capture::probe;
 use crate::capture::scope;
 use crate::cli::agents::{self, Glance, programs};
-use crate::cli::problem::Problem;
 use crate::cli::remote::NearSide;
-use crate::cli::run::{Failed, Tried};
+use crate::cli::run::Tried;
 use crate::cli::{Call, snapshot};
-use crate::error::command;
+use crate::error::{Error, Kind, command};
 use crate::session::store::Store;
 
 /// A way, as it was tried.
@@ -61,14 +60,16 @@ impl Way {
         Self { way: way.into(), verdict: Verdict::NotTried, why: Some(why.into()), remedy }
     }
 
+    fn failed(way: &str, error: &Error) -> Self {
+        Self::fails(way, error.message(), error.remedy().map(str::to_owned))
+    }
+
     /// The way that failed, by its cause where that is known.
-    fn of(way: &str, Failed { problem, cause }: &Failed) -> Self {
-        match cause {
+    fn of(way: &str, error: &Error) -> Self {
+        match error.detail::<Cause>() {
             Some(cause) => Self::fails(way, cause.why(), Some(cause.remedy())),
-            None => {
-                let why = problem.message.strip_prefix("cannot set up the capture: ").unwrap_or(&problem.message);
-                Self::fails(way, why, problem.remedy.clone())
-            }
+            None if error.kind() == Kind::NoCapture => Self::fails(way, error.why(), error.remedy().map(str::to_owned)),
+            None => Self::failed(way, error),
         }
     }
 
@@ -78,11 +79,11 @@ impl Way {
 }
 
 /// Tries all ways but the two runs, which were tried.
-pub fn all(call: &Call, store: Result<Store, Problem>, tried: &Tried, in_place: Option<&Failed>) -> Result<Vec<Way>, Problem> {
+pub fn all(call: &Call, store: Option<Store>, tried: &Tried, in_place: Option<&Error>) -> Result<Vec<Way>, Error> {
     let run = run(call, tried);
     let run_in = in_place.map_or_else(|| Way::works("run --in", Some(IN_PLACE.into())), |failed| Way::of("run --in", failed));
     let agents = agents(call, tried)?;
-    Ok([run, run_in, take_snapshot(call, store), remote(call)].into_iter().chain(agents).collect())
+    Ok([run, run_in, take_snapshot(call, store, tried), remote(call)].into_iter().chain(agents).collect())
 }
 
 const OPEN_SOCKETS: &str = "but abstract sockets stay open, such as X11's: Linux 6.12 closes them";
@@ -95,20 +96,19 @@ fn run(call: &Call, tried: &Tried) -> Way {
             Way::works("run", Some(note.into())).with_remedy(stores::other(call))
         }
         None => Way::works("run", Some(OPEN_SOCKETS.into()).filter(|_: &String| !scope::is_there())),
-        Some(failed @ Failed { cause: Some(Cause::NoUpper), .. }) => {
+        Some(failed) if failed.detail() == Some(&Cause::NoUpper) => {
             Way::of("run", failed).with_remedy(Some(stores::other(call).unwrap_or_else(stores::volume)))
         }
         Some(failed) => Way::of("run", failed),
     }
 }
 
-fn take_snapshot(call: &Call, store: Result<Store, Problem>) -> Way {
-    match store.and_then(|store| snapshot::attempt_one(call, &store)) {
-        Ok(()) => Way::works("snapshot", None),
-        Err(problem) => {
-            let problem = call.with_remedy(problem);
-            Way::fails("snapshot", problem.message, problem.remedy)
-        }
+/// `store`: `None` if there is none, for the reason for which no run could be tried.
+fn take_snapshot(call: &Call, store: Option<Store>, tried: &Tried) -> Way {
+    match (store.map(|store| snapshot::attempt_one(call, &store)), &tried.failed) {
+        (Some(Err(error)), _) => Way::failed("snapshot", &call.with_remedy(error)),
+        (None, Some(error)) => Way::failed("snapshot", error),
+        (Some(Ok(())) | None, _) => Way::works("snapshot", None),
     }
 }
 
@@ -151,7 +151,7 @@ fn as_root(command: &str) -> String {
 }
 
 /// `agent run`, and the hooks of each agent that is here.
-fn agents(call: &Call, tried: &Tried) -> Result<Vec<Way>, Problem> {
+fn agents(call: &Call, tried: &Tried) -> Result<Vec<Way>, Error> {
     let found = agents::glance(call)?;
     let there: Vec<_> = found.iter().filter(|(agent, _)| programs::find(agent.word()).is_some()).collect();
     let words = |agents: &[&str]| agents.join(", ");

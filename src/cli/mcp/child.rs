@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use crate::cli::Call;
 use crate::cli::place::own_program;
-use crate::cli::problem::Problem;
 use crate::config::From;
+use crate::error::Error;
 use crate::mcp::carrier::{Outcome, Told};
 
 /// The program to start, and the options that each call gets.
@@ -28,7 +28,7 @@ pub struct Program {
 
 impl Program {
     /// This program, with the store of this call.
-    pub fn of(call: &Call) -> Result<Self, Problem> {
+    pub fn of(call: &Call) -> Result<Self, Error> {
         let path = own_program()?;
         let mut options = vec!["--color=never".into()];
         if let From::Option(_) = call.place.from {

@@ -12,10 +12,9 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use super::problem::Problem;
 use super::{Call, Ended, by};
 use crate::agent::known::Agent;
-use crate::error::{At, Kind};
+use crate::error::{At, Error, Kind};
 use crate::fs::interrupt;
 use crate::fs::signal_pipe;
 use crate::mcp::carrier::{Asked, Carrier, Stop, Told};
@@ -27,10 +26,10 @@ use child::{Child, Program};
 ///
 /// # Errors
 /// There is no random number to name its sessions by.
-pub fn mcp(call: &Call) -> Result<Ended, Problem> {
+pub fn mcp(call: &Call) -> Result<Ended, Error> {
     let mut random = [0; 2];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).map_err(|error| {
-        Problem::new(Kind::Refused, format!("no random number can be had: {}", crate::error::reason(&error.into())))
+        Error::new(Kind::Refused, format!("no random number can be had: {}", crate::error::reason(&error.into())))
     })?;
     let tag = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut server = Recant { program: Program::of(call)?, tag };

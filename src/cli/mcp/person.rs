@@ -10,8 +10,7 @@ use super::child::{Child, failed, not_started};
 use super::look;
 use crate::capture::inside::inside;
 use crate::cli::place;
-use crate::cli::problem::Problem;
-use crate::error::{command, shell_word};
+use crate::error::{Error, command, shell_word};
 use crate::fs::path::AbsPath;
 use crate::mcp::carrier::{Asked, Outcome, Told};
 use crate::mcp::tools::Name;
@@ -36,7 +35,7 @@ pub fn decide(child: &Child, asked: &Asked, told: &Told) -> Outcome {
     }
     let typed = match typed(&would, &paths) {
         Ok(typed) => typed,
-        Err(problem) => return Outcome::refused("refused", problem.message),
+        Err(problem) => return Outcome::refused("refused", problem.message()),
     };
     look::count(&mut would, &["paths", "skipped", "notes", "heads"]);
     Outcome::refused("refused", "a person decides what becomes real")
@@ -63,19 +62,19 @@ fn words(asked: &Asked, paths: &[PathBuf]) -> Vec<OsString> {
 
 /// The act that a dry run has looked at, for a shell in any directory: with the session's id or the snapshot's number, as 'last' may be
 /// another one by then.
-fn typed(would: &Value, paths: &[PathBuf]) -> Result<String, Problem> {
+fn typed(would: &Value, paths: &[PathBuf]) -> Result<String, Error> {
     let of = |key: &str| would[key].as_str().unwrap_or_default();
     let paths = quoted(paths)?;
     if let Ok(directory) = serde_json::from_value::<AbsPath>(would["directory"].clone()) {
         let (n, directory) = (&would["n"], shell_word(directory.as_bytes()));
         return Ok(command(format_args!("snapshot restore {n} --dir {directory}{paths}")));
     }
-    let id = Id::parse(of("session")).ok_or_else(|| Problem::refused("the dry run names no session"))?;
+    let id = Id::parse(of("session")).ok_or_else(|| Error::refused("the dry run names no session"))?;
     Ok(command(format_args!("{} {}{paths}", of("verb"), id.tail())))
 }
 
 /// The paths, each with a blank before it.
-fn quoted(paths: &[PathBuf]) -> Result<String, Problem> {
+fn quoted(paths: &[PathBuf]) -> Result<String, Error> {
     let mut text = String::new();
     for path in paths {
         let plain: PathBuf = place::whole(path)?.components().collect();

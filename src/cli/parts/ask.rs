@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Call;
-use super::super::problem::Problem;
 use super::edit;
 use super::select::{CHANGED, Selection};
 use super::show;
@@ -12,7 +11,7 @@ use crate::blocks::block::Block;
 use crate::blocks::choice::{Choice, Part};
 use crate::diff::entries::{Entries, Taken, Text};
 use crate::diff::sources::Sources;
-use crate::error::Kind;
+use crate::error::{Error, Kind};
 use crate::session::change::{Change, Changes};
 use crate::session::sides::Side;
 
@@ -59,11 +58,10 @@ pub fn ask(
     (changes, sides): (&Changes, &[Side]),
     wanted: &[usize],
     sources: &mut Sources<'_>,
-) -> Result<Selection, Problem> {
+) -> Result<Selection, Error> {
     if !call.can_ask || !call.out.is_text() {
-        let problem = Problem::new(Kind::Usage, "--patch asks, and there is no terminal to ask at");
-        let problem = Problem { state: Some("nothing was changed".into()), ..problem };
-        return Err(problem.remedy("name the blocks: PATH:2,5-7 (diff --blocks shows them)"));
+        let problem = Error::new(Kind::Usage, "--patch asks, and there is no terminal to ask at");
+        return Err(problem.with_remedy("name the blocks: PATH:2,5-7 (diff --blocks shows them)"));
     }
     let mut asking = Asking { call, verb, here: None, quit: false };
     let mut selection = Selection::new();
@@ -93,7 +91,7 @@ impl Asking<'_> {
         matches!(self.answer(&path, ""), Answer::Yes | Answer::AllHere)
     }
 
-    fn text(&mut self, change: &Change, text: &Text) -> Result<Option<Taken>, Problem> {
+    fn text(&mut self, change: &Change, text: &Text) -> Result<Option<Taken>, Error> {
         let path = self.call.out.shown(&change.path);
         let blocks = text.blocks();
         let count = blocks.list().len();
@@ -119,7 +117,7 @@ impl Asking<'_> {
         Ok(text.taken(Choice::from_iter(parts), meta))
     }
 
-    fn block(&mut self, what: &str, blocks: &Blocks<'_>, block: &Block) -> Result<Option<Part>, Problem> {
+    fn block(&mut self, what: &str, blocks: &Blocks<'_>, block: &Block) -> Result<Option<Part>, Error> {
         loop {
             let lines = match self.answer(what, ",s,e") {
                 Answer::Yes | Answer::AllHere => return Ok(Some(Part::All)),

@@ -6,7 +6,6 @@ use super::super::args;
 use super::super::chosen::chosen;
 use super::super::merge;
 use super::super::picks;
-use super::super::problem::Problem;
 use super::super::since;
 use super::super::which::Want;
 use super::super::{Call, Ended};
@@ -35,7 +34,7 @@ use crate::tree::state::{Object, State};
 ///
 /// # Errors
 /// The words name what the session does not hold; all that stands against a commit.
-pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
+pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Error> {
     call.collected.replace(Some(Vec::new()));
     match part(call, args)? {
         Some(ended) => Ok(ended),
@@ -44,7 +43,7 @@ pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
 }
 
 /// Commits a part of a session, if the call asks for one. `None` if it asks for all, or for whole paths that go by the session's own commit.
-fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem> {
+fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Error> {
     let what = &args.what;
     if !args.patch && what.picked.is_none() && what.paths.is_empty() {
         return Ok(None);
@@ -105,7 +104,7 @@ fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Problem> {
 }
 
 /// Asks what a person is asked before a commit, unless the screen has asked.
-fn ask_before(call: &Call, store: &Store, session: &Locked, what: &args::What) -> Result<(), Problem> {
+fn ask_before(call: &Call, store: &Store, session: &Locked, what: &args::What) -> Result<(), Error> {
     if what.beside {
         return Ok(());
     }
@@ -122,15 +121,15 @@ fn nothing(call: &Call, session: &Locked) -> Ended {
 }
 
 /// Refuses what takes no part, before anything is done.
-fn refuse(args: &args::Commit, session: &Locked) -> Result<(), Problem> {
+fn refuse(args: &args::Commit, session: &Locked) -> Result<(), Error> {
     if args.merge {
-        let problem = Problem::new(Kind::Usage, "--merge takes whole paths");
-        return Err(problem.remedy("name them without numbers, or commit the blocks without --merge"));
+        let problem = Error::usage("--merge takes whole paths");
+        return Err(problem.with_remedy("name them without numbers, or commit the blocks without --merge"));
     }
-    Ok(commit::refuse_unsynced(session, args.accept_unsynced)?)
+    commit::refuse_unsynced(session, args.accept_unsynced)
 }
 
-fn selected(call: &Call, args: &args::Commit, session: &Locked, changes: &Changes) -> Result<Selection, Problem> {
+fn selected(call: &Call, args: &args::Commit, session: &Locked, changes: &Changes) -> Result<Selection, Error> {
     if let Some(picked) = &args.what.picked {
         return picks::selection(picked, session, changes);
     }
@@ -149,7 +148,7 @@ fn commit_part(
     (store, session): (&Store, &mut Locked),
     changes: &Changes,
     (selection, notes): (&Selection, Vec<String>),
-) -> Result<Ended, Problem> {
+) -> Result<Ended, Error> {
     if !args.what.dry_run && !args.merge {
         ask_before(call, store, session, &args.what)?;
     }
@@ -157,7 +156,7 @@ fn commit_part(
     let mut sources = Sources::of(session)?;
     let taken = |(i, taken): (&usize, &Taken)| take(run.as_ref(), &changes.list[*i], taken, &mut sources);
     let (pieces, rests): (Vec<Piece>, Vec<Option<Object>>) =
-        selection.iter().map(taken).collect::<Result<Vec<_>, Problem>>()?.into_iter().unzip();
+        selection.iter().map(taken).collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
     let of = session.id().clone();
     let words = match args.what.beside {
         true => ["agent", "run:", "own", "files", "of", of.tail()].map(str::to_owned).to_vec(),
@@ -215,12 +214,7 @@ fn parting_of(
 }
 
 /// The piece that is taken of a change, and the object that the rest of it leads to; `None` if there is no rest.
-fn take(
-    run: Option<&Run>,
-    change: &Change,
-    taken: &Taken,
-    sources: &mut Sources<'_>,
-) -> Result<(Piece, Option<Object>), Problem> {
+fn take(run: Option<&Run>, change: &Change, taken: &Taken, sources: &mut Sources<'_>) -> Result<(Piece, Option<Object>), Error> {
     let path = &change.path;
     match taken {
         Taken::Whole => {
@@ -233,10 +227,10 @@ fn take(
         }
         Taken::Part { .. } if change.marks.linked => {
             let why = format!("{path}: it has several names, which leave together");
-            Err(Problem::refused(why).path(path).remedy("name it without blocks: all of them go along"))
+            Err(Error::refused(why).with_path(path).with_remedy("name it without blocks: all of them go along"))
         }
         Taken::Part { blocks, meta } => {
-            let gone = || Problem::refused(format!("{path}: it was changed meanwhile")).path(path).remedy("try again");
+            let gone = || Error::refused(format!("{path}: it was changed meanwhile")).with_path(path).with_remedy("try again");
             let Entries::Text(text) = Entries::of(change, Side::Never, sources)? else { return Err(gone()) };
             let (state, content) = part_of(change, &text, blocks, *meta).ok_or_else(gone)?;
             let content = if text.is_old(&content) { Bytes::None } else { Bytes::Made(content) };

@@ -6,7 +6,6 @@ use super::super::args;
 use super::super::chosen::chosen;
 use super::super::discard_paths::{Out, take_out};
 use super::super::picks;
-use super::super::problem::Problem;
 use super::super::which::Want;
 use super::super::{Call, Ended};
 use super::ask::ask;
@@ -16,7 +15,7 @@ use crate::capture::choice::may_choose;
 use crate::capture::chosen::Choice;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::sources::Sources;
-use crate::error::{command, shell_word};
+use crate::error::{Error, command, shell_word};
 use crate::session::change::{Change, Changes};
 use crate::session::opened::Locked;
 use crate::session::sides::Side;
@@ -25,7 +24,7 @@ use crate::session::sides::Side;
 ///
 /// # Errors
 /// The words name what the session does not hold; no choice can be made in it.
-pub fn asked(call: &Call, key: &str, args: &args::Discard) -> Result<Option<Ended>, Problem> {
+pub fn asked(call: &Call, key: &str, args: &args::Discard) -> Result<Option<Ended>, Error> {
     let in_parts = args.patch || args.picked.is_some();
     if !in_parts && !args.paths.iter().any(|word| select::may_name_blocks(word)) {
         return Ok(None);
@@ -58,7 +57,7 @@ pub fn asked(call: &Call, key: &str, args: &args::Discard) -> Result<Option<Ende
     take_out(call, store, &mut session, Out { choices, left, notes, words, args }).map(Some)
 }
 
-fn selected(call: &Call, args: &args::Discard, session: &Locked, changes: &Changes) -> Result<Selection, Problem> {
+fn selected(call: &Call, args: &args::Discard, session: &Locked, changes: &Changes) -> Result<Selection, Error> {
     if let Some(picked) = &args.picked {
         return picks::selection(picked, session, changes);
     }
@@ -72,14 +71,14 @@ fn selected(call: &Call, args: &args::Discard, session: &Locked, changes: &Chang
 }
 
 /// The file that a session holds at a path once blocks of its change have left it.
-fn out(session: &Locked, change: &Change, (blocks, meta): (&Blocks, bool), sources: &mut Sources<'_>) -> Result<Choice, Problem> {
+fn out(session: &Locked, change: &Change, (blocks, meta): (&Blocks, bool), sources: &mut Sources<'_>) -> Result<Choice, Error> {
     let path = &change.path;
     if change.marks.linked || change.marks.link_broken {
         let alone = command(format_args!("discard {} {}", session.id().tail(), shell_word(path.as_bytes())));
-        let problem = Problem::refused(format!("{path}: it has several names, which leave together")).path(path);
-        return Err(problem.remedy(format!("{alone} takes all of them out")));
+        let problem = Error::refused(format!("{path}: it has several names, which leave together")).with_path(path);
+        return Err(problem.with_remedy(format!("{alone} takes all of them out")));
     }
-    let gone = || Problem::refused(format!("{path}: it was changed meanwhile")).path(path).remedy("try again");
+    let gone = || Error::refused(format!("{path}: it was changed meanwhile")).with_path(path).with_remedy("try again");
     let Entries::Text(text) = Entries::of(change, Side::Never, sources)? else { return Err(gone()) };
     let (after, content) = text.without(change, blocks, meta).ok_or_else(gone)?;
     Ok(Choice { path: path.clone(), before: change.before.clone(), after, content })

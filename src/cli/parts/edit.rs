@@ -5,10 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use super::super::Call;
-use super::super::problem::Problem;
 use crate::blocks::between::Blocks;
 use crate::blocks::block::Block;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::dir::Dir;
 
 const HELP: &str = "# To leave out a line with '-', make its sign a blank; to leave out one with '+', delete it.
@@ -20,13 +19,13 @@ const HELP: &str = "# To leave out a line with '-', make its sign a blank; to le
 ///
 /// # Errors
 /// The file for the editor cannot be made, read or removed.
-pub fn lines(call: &Call, blocks: &Blocks<'_>, block: &Block) -> Result<Result<BTreeSet<usize>, String>, Problem> {
+pub fn lines(call: &Call, blocks: &Blocks<'_>, block: &Block) -> Result<Result<BTreeSet<usize>, String>, Error> {
     let all: Vec<Vec<u8>> = signed(blocks, block).collect();
     let directory = Dir::open(&std::env::temp_dir())?;
     let name = format!("recant-{}-{}.diff", std::process::id(), crate::fs::now().ns).into_bytes();
     let at = directory.at(&name);
     let file = call.fs.create(at, 0o600)?;
-    let edited = call.fs.write(&file, &[&all.concat(), HELP.as_bytes()].concat(), at).map_err(Problem::from).and_then(|()| {
+    let edited = call.fs.write(&file, &[&all.concat(), HELP.as_bytes()].concat(), at).map_err(Error::from).and_then(|()| {
         let path = std::env::temp_dir().join(String::from_utf8_lossy(&name).as_ref());
         match edit(&path) {
             Err(why) => Ok(Err(why)),

@@ -8,7 +8,6 @@ use super::super::Call;
 use super::super::apply::{self, Terms};
 use super::super::begun::{filled, take_away};
 use super::super::confirm::{self, Waiting};
-use super::super::problem::Problem;
 use crate::engine::Effect;
 use crate::engine::job::Verb;
 use crate::engine::report::Report;
@@ -64,7 +63,7 @@ pub fn commit(
     (pieces, words): (&[Piece], &[String]),
     (terms, dry_run): (&Terms<'_>, bool),
     ready: impl FnOnce(&Id, &[Object]) -> Result<(), Error>,
-) -> Result<Committed, Problem> {
+) -> Result<Committed, Error> {
     let mut put = Vec::new();
     let words = words.join(" ");
     let begun = match terms.verb {
@@ -83,10 +82,10 @@ pub fn commit(
             let done = apply::commit_part(call, store, &mut session, terms, effect);
             done.map(|report| (report, within.and_then(|seconds| confirm::begin(call, store, &mut session, seconds))))
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     };
     // If the engine is stuck, the session stays.
-    if dry_run || done.as_ref().is_err_and(|problem| !matches!(problem.kind, Kind::Stuck)) {
+    if dry_run || done.as_ref().is_err_and(|problem| !matches!(problem.kind(), Kind::Stuck)) {
         take_away(call, store, session);
     }
     done.map(|(report, waiting)| Committed { id, report, waiting })

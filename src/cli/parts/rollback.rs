@@ -6,7 +6,6 @@ use super::super::args;
 use super::super::chosen::chosen;
 use super::super::merge;
 use super::super::picks;
-use super::super::problem::{Against, Problem};
 use super::super::which::Want;
 use super::super::{Call, Ended};
 use super::ask::ask;
@@ -16,7 +15,7 @@ use crate::diff::entries::{Entries, Taken};
 use crate::diff::merge::{Both, Onto, out_of};
 use crate::diff::sources::Sources;
 use crate::engine::job::Verb;
-use crate::error::{Kind, command, shell_word};
+use crate::error::{Against, Error, Kind, command, shell_word};
 use crate::session::change::{Before, Change, Changes, Marks};
 use crate::session::error::not_now;
 use crate::session::opened::Locked;
@@ -27,7 +26,7 @@ use crate::tree::state::State;
 ///
 /// # Errors
 /// The words name what the session did not put on the tree, or what somebody has changed since; all that stands against it.
-pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
+pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Error> {
     match part(call, args)? {
         Some(ended) => Ok(ended),
         None => apply::rollback(call, args),
@@ -35,7 +34,7 @@ pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
 }
 
 /// Takes back a part of a session, if the call asks for one. `None` if it names whole paths alone.
-fn part(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
+fn part(call: &Call, args: &args::Back) -> Result<Option<Ended>, Error> {
     let what = &args.what;
     if !args.patch && !args.merge && what.picked.is_none() && !what.paths.iter().any(|word| select::may_name_blocks(word)) {
         return Ok(None);
@@ -51,8 +50,8 @@ fn part(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
         return Ok(None);
     }
     if in_blocks && args.force {
-        let problem = Problem::new(Kind::Usage, "--force overwrites whole files, and blocks are taken out of what is there");
-        return Err(problem.remedy("name whole paths, or leave --force out"));
+        let problem = Error::usage("--force overwrites whole files, and blocks are taken out of what is there");
+        return Err(problem.with_remedy("name whole paths, or leave --force out"));
     }
     let sides = session.sides(changes.list.len())?;
     refuse_nothing(&session, &sides)?;
@@ -105,20 +104,15 @@ fn part(call: &Call, args: &args::Back) -> Result<Option<Ended>, Problem> {
 }
 
 /// Refuses a session of which nothing is on the tree.
-fn refuse_nothing(session: &Locked, sides: &[Side]) -> Result<(), Problem> {
+fn refuse_nothing(session: &Locked, sides: &[Side]) -> Result<(), Error> {
     if sides.iter().any(|side| side.is_in()) {
         return Ok(());
     }
     let remedy = command(format_args!("show {}", session.id().tail()));
-    Err(not_now(session.id(), "nothing of it is on the tree").with_remedy(remedy).into())
+    Err(not_now(session.id(), "nothing of it is on the tree").with_remedy(remedy))
 }
 
-fn selected(
-    call: &Call,
-    args: &args::Back,
-    session: &Locked,
-    (changes, sides): (&Changes, &[Side]),
-) -> Result<Selection, Problem> {
+fn selected(call: &Call, args: &args::Back, session: &Locked, (changes, sides): (&Changes, &[Side])) -> Result<Selection, Error> {
     let words = &args.what.paths;
     if let Some(picked) = &args.what.picked {
         return picks::selection(picked, session, changes);
@@ -151,14 +145,14 @@ enum Back {
 }
 
 /// The change that takes back what is taken of another one.
-fn back(session: &Locked, (change, side): (&Change, Side), taken: &Taken, sources: &mut Sources<'_>) -> Result<Back, Problem> {
+fn back(session: &Locked, (change, side): (&Change, Side), taken: &Taken, sources: &mut Sources<'_>) -> Result<Back, Error> {
     let path = &change.path;
     if change.marks.linked || change.marks.link_broken {
         let why = format!("{path}: it has, or had, several names, which would be files of their own");
         let whole = command(format_args!("rollback {} --force {}", session.id().tail(), shell_word(path.as_bytes())));
         // Edited since, it would be a conflict without.
         let remedy = format!("{whole} takes it back, and keeps a copy of what is there now");
-        return Err(Problem::refused(why).path(path).remedy(remedy));
+        return Err(Error::refused(why).with_path(path).with_remedy(remedy));
     }
     let (after, content) = match taken {
         Taken::Whole => match out_of(change, sources, None)? {
@@ -170,14 +164,14 @@ fn back(session: &Locked, (change, side): (&Change, Side), taken: &Taken, source
                     false if !kept.as_ref().is_some_and(State::is_file) => Bytes::None,
                     false => match sources.original_at(change)? {
                         Ok((place, _)) => Bytes::Kept(place),
-                        Err(why) => return Err(Problem::refused(format!("{path}: {why}")).path(path)),
+                        Err(why) => return Err(Error::refused(format!("{path}: {why}")).with_path(path)),
                     },
                 };
                 (kept, content)
             }
         },
         Taken::Part { blocks, meta } => {
-            let gone = || Problem::refused(format!("{path}: it was changed meanwhile")).path(path).remedy("try again");
+            let gone = || Error::refused(format!("{path}: it was changed meanwhile")).with_path(path).with_remedy("try again");
             let Entries::Text(text) = Entries::of(change, side, sources)? else { return Err(gone()) };
             let (state, content) = text.without(change, blocks, *meta).ok_or_else(gone)?;
             if let Some(onto) = out_of(change, sources, Some((&state, &content)))? {

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 
 use super::super::chosen::not_in_session;
 use super::super::place;
-use super::super::problem::Problem;
 use crate::blocks::choice::Choice;
 use crate::blocks::numbers;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::sources::Sources;
 use crate::engine::choose::{self, Rules};
-use crate::error::{Kind, command, shell_word};
+use crate::error::{Error, Kind, command, shell_word};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, Sort};
 use crate::session::id::Id;
@@ -36,7 +35,7 @@ struct Word {
 impl Word {
     /// Reads a word. A path that really ends like a list of blocks wins, unless there is a change with such blocks as well: a command may
     /// have made the one so that somebody takes it for the other.
-    fn read(word: &Path, changes: &Changes) -> Result<Self, Problem> {
+    fn read(word: &Path, changes: &Changes) -> Result<Self, Error> {
         let path = place::named(word, changes)?;
         let Some((of, numbers)) = split(word) else { return Ok(Self { path, numbers: None }) };
         let of = place::named(of, changes)?;
@@ -67,7 +66,7 @@ pub fn may_name_blocks(word: &Path) -> bool {
 ///
 /// # Errors
 /// Those of a path that cannot be resolved.
-pub fn names_blocks(words: &[PathBuf], changes: &Changes) -> Result<bool, Problem> {
+pub fn names_blocks(words: &[PathBuf], changes: &Changes) -> Result<bool, Error> {
     for word in words {
         if Word::read(word, changes)?.numbers.is_some() {
             return Ok(true);
@@ -85,7 +84,7 @@ pub fn named(
     (changes, sides): (&Changes, &[Side]),
     words: &[PathBuf],
     sources: &mut Sources<'_>,
-) -> Result<Selection, Problem> {
+) -> Result<Selection, Error> {
     let mut selection = Selection::new();
     let mut parts: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
     for word in words {
@@ -152,7 +151,7 @@ pub fn settle(changes: &Changes, way: Way, may: impl Fn(usize) -> bool, selectio
 ///
 /// # Errors
 /// What the session holds, or the tree has, cannot be looked at.
-pub fn with_names(session: &Session, changes: &Changes, selection: &mut Selection) -> Result<Vec<String>, Problem> {
+pub fn with_names(session: &Session, changes: &Changes, selection: &mut Selection) -> Result<Vec<String>, Error> {
     let run = session.run()?;
     let lies = |i: usize| Session::held_at(&changes.list[i], Side::Never, run.as_ref());
     let whole = selection.iter().filter(|(_, taken)| **taken == Taken::Whole).map(|(i, _)| *i).collect();
@@ -168,12 +167,12 @@ fn of_blocks(
     (change, side): (&Change, Side),
     words: &BTreeSet<String>,
     sources: &mut Sources<'_>,
-) -> Result<Option<Taken>, Problem> {
+) -> Result<Option<Taken>, Error> {
     let path = &change.path;
     let wrong = |why: String| {
         let shows = command(format_args!("diff {} --blocks {}", id.tail(), shell_word(path.as_bytes())));
-        let problem = Problem::new(Kind::Usage, format!("{path}: {why}")).path(path);
-        Problem { state: Some("nothing was changed".into()), ..problem }.remedy(format!("{shows} shows what can be taken of it"))
+        let problem = Error::new(Kind::Usage, format!("{path}: {why}")).with_path(path);
+        problem.with_remedy(format!("{shows} shows what can be taken of it"))
     };
     let text = match Entries::of(change, side, sources)? {
         Entries::Text(text) => text,
@@ -197,31 +196,32 @@ fn of_blocks(
 }
 
 /// The error for a word that is a path and blocks of another one.
-fn two_meanings(path: &AbsPath, of: &AbsPath) -> Problem {
+fn two_meanings(path: &AbsPath, of: &AbsPath) -> Error {
     let problem =
-        Problem::new(Kind::Usage, format!("{path}: a changed file is called that, and {of} has changes, too")).path(path);
+        Error::new(Kind::Usage, format!("{path}: a changed file is called that, and {of} has changes, too")).with_path(path);
     let review = command("review");
-    Problem { state: Some("nothing was changed".into()), ..problem }.remedy(format!("{review} shows both, and takes either"))
+    problem.with_remedy(format!("{review} shows both, and takes either"))
 }
 
 /// The error for a directory that only has changes below it.
-fn no_blocks(id: &Id, path: &AbsPath) -> Problem {
+fn no_blocks(id: &Id, path: &AbsPath) -> Error {
     let shows = command(format_args!("diff {} --blocks {}", id.tail(), shell_word(path.as_bytes())));
-    let problem = Problem::new(Kind::Usage, format!("{path}: it has no blocks: what changed lies below it")).path(path);
-    Problem { state: Some("nothing was changed".into()), ..problem }.remedy(format!("{shows} shows what can be taken there"))
+    let problem = Error::new(Kind::Usage, format!("{path}: it has no blocks: what changed lies below it")).with_path(path);
+    problem.with_remedy(format!("{shows} shows what can be taken there"))
 }
 
 /// The error for a file whose blocks nothing tells any more.
-fn changed(id: &Id, change: &Change, side: Side) -> Problem {
+fn changed(id: &Id, change: &Change, side: Side) -> Error {
     let (path, tail) = (&change.path, id.tail());
-    let problem = Problem::new(Kind::Conflict, format!("{path}: {CHANGED}")).path(path);
-    let problem = Problem { state: Some("nothing was changed".into()), ..problem };
+    let problem = Error::new(Kind::Conflict, format!("{path}: {CHANGED}")).with_path(path);
     let shows = command(format_args!("diff {tail} --conflicts {}", shell_word(path.as_bytes())));
     if side.is_in() {
-        return problem.remedy(format!("{shows} shows both sides"));
+        return problem.with_remedy(format!("{shows} shows both sides"));
     }
-    problem
-        .remedy(format!("{shows} shows both sides; {} puts one onto the other", command(format_args!("commit {tail} --merge"))))
+    problem.with_remedy(format!(
+        "{shows} shows both sides; {} puts one onto the other",
+        command(format_args!("commit {tail} --merge"))
+    ))
 }
 
 /// Why a change has no blocks if somebody has changed the file.

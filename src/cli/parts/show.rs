@@ -3,7 +3,6 @@
 use anstyle::Style;
 use serde::Serialize;
 
-use super::super::problem::Problem;
 use super::super::{Call, Ended};
 use super::select::{CHANGED, META};
 use crate::blocks::between::Blocks;
@@ -12,7 +11,7 @@ use crate::cli::diff::patch;
 use crate::diff::entries::{Entries, Text};
 use crate::diff::sources::Sources;
 use crate::diff::span::Part;
-use crate::error::command;
+use crate::error::{Error, command};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, Sort};
 use crate::session::id::Id;
@@ -53,14 +52,14 @@ struct Span {
 }
 
 /// Shows the blocks of these changes.
-pub fn blocks(call: &Call, session: &Session, changes: &Changes, wanted: &[usize], all: bool) -> Result<Ended, Problem> {
+pub fn blocks(call: &Call, session: &Session, changes: &Changes, wanted: &[usize], all: bool) -> Result<Ended, Error> {
     let mut sources = Sources::of(session)?;
     let sides = session.sides(changes.list.len())?;
     let listed = wanted.iter().map(|i| (&changes.list[*i], sides[*i]));
     let listed = listed.filter(|(change, _)| all || change.sort() != Sort::Times);
     if !call.out.is_text() {
         let rows = listed.map(|(change, side)| Ok(Row::of(change, &Entries::of(change, side, &mut sources)?)));
-        let rows = rows.collect::<Result<Vec<_>, Problem>>()?;
+        let rows = rows.collect::<Result<Vec<_>, Error>>()?;
         call.out.document(&Whole { session: session.id(), changes: &rows });
         return Ok(Ended::Done);
     }

@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::far::Far;
 use crate::cli::Ended;
-use crate::cli::problem::Problem;
+use crate::error::Error;
 use crate::remote::PROTOCOL;
 use crate::remote::install::Program;
 use crate::remote::streams::Stream;
 
 impl Far<'_> {
     /// Reports on this side, then prints the far side's report.
-    pub fn doctor(&self) -> Result<Ended, Problem> {
+    pub fn doctor(&self) -> Result<Ended, Error> {
         let out = &self.call.out;
         let near = NearSide::look(&self.link.ssh.words);
         let mut printed = Vec::new();

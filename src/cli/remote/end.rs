@@ -3,19 +3,18 @@
 
 use crate::cli::args::Verb;
 use crate::cli::out::Out;
-use crate::cli::problem::Problem;
 use crate::cli::{self, Ended, effects};
-use crate::error::Kind;
+use crate::error::{Error, Kind};
 
 /// Ends the call: writes out what was printed, and reports errors.
-pub fn finish(out: &Out, ended: Result<Ended, Problem>, verb: &Verb) -> Ended {
+pub fn finish(out: &Out, ended: Result<Ended, Error>, verb: &Verb) -> Ended {
     let is_command = verb.is_run();
     match ended {
         Ok(Ended::Command(0)) if !is_command => cli::finish(out, Ok(Ended::Done), effects(verb)),
         Ok(Ended::Command(status)) => {
             let Err(unprinted) = out.finish() else { return Ended::Command(status) };
             let state = is_command.then(|| format!("it ended with {status} there, and what it printed is cut off here"));
-            out.problem(&Problem { state, ..unprinted });
+            out.problem(&unprinted.with_state_if(state));
             if status == 0 { Ended::With(Kind::Refused) } else { Ended::Command(status) }
         }
         ended => cli::finish(out, ended, effects(verb)),

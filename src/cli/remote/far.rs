@@ -4,7 +4,6 @@ use std::ffi::OsString;
 
 use super::link::{link, request};
 use crate::cli::args::Cli;
-use crate::cli::problem::Problem;
 use crate::cli::{Call, Ended};
 use crate::error::{Error, Reason};
 use crate::remote::host::Target;
@@ -22,13 +21,13 @@ pub struct Far<'a> {
 
 impl<'a> Far<'a> {
     /// Makes the request. From here on signals are for the machine.
-    pub fn of(call: &'a Call, cli: &Cli, words: &[OsString], target: Target) -> Result<Self, Problem> {
+    pub fn of(call: &'a Call, cli: &Cli, words: &[OsString], target: Target) -> Result<Self, Error> {
         let request = request(call, cli, words, &target);
         Ok(Self { call, link: link(call, &cli.global, target)?, request })
     }
 
     /// Carries out the request with this call's own streams.
-    pub fn alone(&self) -> Result<Ended, Problem> {
+    pub fn alone(&self) -> Result<Ended, Error> {
         let input = self.request.input.then(|| Box::new(std::io::stdin()) as Input);
         let out = &self.call.out;
         let mut sink = |stream, bytes: &[u8]| match stream {
@@ -39,20 +38,20 @@ impl<'a> Far<'a> {
     }
 
     /// Carries out the request with this call's terminal as the machine's own.
-    pub fn on_terminal(&self) -> Result<Ended, Problem> {
+    pub fn on_terminal(&self) -> Result<Ended, Error> {
         self.ended(self.link.on_terminal(&self.request))
     }
 
     /// The end of the call by the status of the machine's verb.
-    pub fn ended(&self, ended: Result<u8, Error>) -> Result<Ended, Problem> {
+    pub fn ended(&self, ended: Result<u8, Error>) -> Result<Ended, Error> {
         match ended {
             Ok(status) => Ok(Ended::Command(status)),
             Err(error) => match error.reason() {
                 Some(&Reason::Asked { signal }) => {
-                    self.call.out.problem(&error.into());
+                    self.call.out.problem(&error);
                     Ok(Ended::Command(128_u8.saturating_add(signal)))
                 }
-                _ => Err(error.into()),
+                _ => Err(error),
             },
         }
     }

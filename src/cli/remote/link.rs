@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use crate::cli::args::{Cli, Global, SessionVerb, Verb};
 use crate::cli::out::note_line;
-use crate::cli::problem::Problem;
 use crate::cli::{Call, far};
-use crate::error::{At, shell_word};
+use crate::error::{At, Error, shell_word};
 use crate::fs::signal_pipe;
 use crate::remote::PROTOCOL;
 use crate::remote::host::Target;
@@ -55,7 +54,7 @@ pub fn request(call: &Call, cli: &Cli, words: &[OsString], target: &Target) -> R
 }
 
 /// The way to the machine, by the settings. From here on signals are for the machine.
-pub fn link(call: &Call, global: &Global, target: Target) -> Result<Link, Problem> {
+pub fn link(call: &Call, global: &Global, target: Target) -> Result<Link, Error> {
     let words = call.config.ssh.value.iter().map(OsString::from).collect();
     let heard = signal_pipe::listen().at("listen to signals by", "a pipe")?;
     Ok(Link {

@@ -13,9 +13,8 @@ use far::Far;
 
 use super::args::{Cli, Global, SnapshotVerb, Verb};
 use super::far::terminals;
-use super::problem::Problem;
 use super::{Call, Ended};
-use crate::error::Kind;
+use crate::error::Error;
 use crate::remote::host::Target;
 
 /// The machine that a call names; `None` if it is for this one. An empty `-H` counts as named: whoever typed it meant another machine.
@@ -27,7 +26,7 @@ pub fn asked_for(global: &Global) -> Option<String> {
 }
 
 /// Carries out the call on the machine that `host` names. `words`: its arguments, without the program's name.
-pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], host: &str) -> Result<Ended, Problem> {
+pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], host: &str) -> Result<Ended, Error> {
     let far = Far::of(call, cli, words, target(call, host)?)?;
     match cli.verb() {
         verb if (verb.is_run() || matches!(verb, Verb::Review(_))) && terminals().len() == 3 => far.on_terminal(),
@@ -43,16 +42,16 @@ pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], host: &str) -> Resu
 }
 
 /// Reads the value of `-H`. A list of machines is refused, before anything is done on one of them.
-fn target(call: &Call, host: &str) -> Result<Target, Problem> {
+fn target(call: &Call, host: &str) -> Result<Target, Error> {
     if host.is_empty() {
-        let problem = Problem::new(Kind::Usage, "-H names no machine: it is empty");
-        return Err(problem.remedy("an unset variable? -H local is this machine"));
+        let problem = Error::usage("-H names no machine: it is empty");
+        return Err(problem.with_remedy("an unset variable? -H local is this machine"));
     }
     if host.contains(',') || host.starts_with('@') {
         let one = format!("-H {host}: one machine at a time; docs/ansible.md has a playbook for several");
-        return Err(Problem::new(Kind::Usage, one));
+        return Err(Error::usage(one));
     }
-    Ok(Target::parse(host, &call.config.remotes)?)
+    Target::parse(host, &call.config.remotes)
 }
 
 /// Tells whether a verb's output may be long.

@@ -6,12 +6,12 @@ use std::ffi::OsString;
 use super::{lines_of, snapshot};
 use crate::cli::args::Verb;
 use crate::cli::out::Form;
-use crate::cli::problem::{Against, Problem};
 use crate::cli::which::Want;
 use crate::cli::{Call, guard, help, merge, picks, text};
 use crate::diff::entries::Taken;
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::Sources;
+use crate::error::{Against, Error};
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::review::facts::{Act, Ended};
@@ -112,7 +112,7 @@ impl<'c> Acts<'c> {
                 Ok(said) => lines.extend(said),
                 // A step that cannot be gone back to stands in the way of nothing else.
                 Err(problem) if matches!(back, Undo::Rewind { .. }) => {
-                    lines.push(format!("the session stays at its step: {}", problem.message));
+                    lines.push(format!("the session stays at its step: {}", problem.message()));
                 }
                 Err(problem) => {
                     let back = done.back[n..].to_vec();
@@ -139,7 +139,7 @@ impl<'c> Acts<'c> {
         })
     }
 
-    fn take_back(&self, back: &Undo) -> Result<Vec<String>, Problem> {
+    fn take_back(&self, back: &Undo) -> Result<Vec<String>, Error> {
         let words = back.words();
         let picked = match back {
             Undo::RollBack(id, paths) | Undo::Redo(id, paths) if !paths.is_empty() => Some(self.picked(id, paths)?),
@@ -154,7 +154,7 @@ impl<'c> Acts<'c> {
     }
 
     /// Whole changes of a session, as they stand now.
-    fn picked(&self, id: &Id, paths: &[AbsPath]) -> Result<Picked, Problem> {
+    fn picked(&self, id: &Id, paths: &[AbsPath]) -> Result<Picked, Error> {
         let session = self.call.store_with(id.as_str())?.session(id)?;
         let changes = session.changes()?;
         let sides = session.sides(changes.list.len())?;
@@ -272,7 +272,7 @@ impl<'c> Acts<'c> {
     /// Puts held changes onto what is on the tree by now; they stay held.
     fn merge(&mut self, id: &Id, before: &Stand, picked: &Picked) -> Ended {
         let call = self.call.for_screen();
-        let merged = || -> Result<(), Problem> {
+        let merged = || -> Result<(), Error> {
             let (store, mut session) = call.locked(id.as_str(), Want::Commit)?;
             picks::refuse_changed(Some(picked), &session)?;
             let mut paths: Vec<AbsPath> = picked.0.iter().map(|pick| pick.path.clone()).collect();
@@ -287,7 +287,7 @@ impl<'c> Acts<'c> {
     }
 
     /// Notes that the person's editor changed what is held. No lines: it changed nothing.
-    pub fn edited(&mut self, id: &Id, before: &Stand, done: Result<Vec<String>, Problem>) -> Ended {
+    pub fn edited(&mut self, id: &Id, before: &Stand, done: Result<Vec<String>, Error>) -> Ended {
         match done {
             Ok(lines) if lines.is_empty() => Ended::Done(vec!["nothing was edited".into()]),
             done => self.ended(done.map(|lines| (lines, None)), "edit".into(), |acts, _| acts.back_to(id, before)),
@@ -334,15 +334,15 @@ impl<'c> Acts<'c> {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn stand(&self, id: &Id) -> Result<Stand, Problem> {
+    pub fn stand(&self, id: &Id) -> Result<Stand, Error> {
         let session = self.call.store_with(id.as_str())?.session(id)?;
         let header = &session.header;
         Ok(Stand { status: header.status(), head: header.head(), has_steps: header.origin == Origin::Captured })
     }
 
     /// Carries out a call with all that it prints kept. `with` changes the verb that the words give.
-    fn call_by(&self, words: &[OsString], with: impl FnOnce(&mut Verb)) -> Result<(Vec<String>, Option<Id>), Problem> {
-        let mut verb = parsed(words).map_err(Problem::refused)?;
+    fn call_by(&self, words: &[OsString], with: impl FnOnce(&mut Verb)) -> Result<(Vec<String>, Option<Id>), Error> {
+        let mut verb = parsed(words).map_err(Error::refused)?;
         with(&mut verb);
         guard::refuse(self.call, &verb, words, false)?;
         let call = self.call.for_screen();
@@ -354,7 +354,7 @@ impl<'c> Acts<'c> {
     /// The end of a deed. `back`: how it is undone, by the session that it made, if it made one.
     fn ended(
         &mut self,
-        done: Result<(Vec<String>, Option<Id>), Problem>,
+        done: Result<(Vec<String>, Option<Id>), Error>,
         what: String,
         back: impl FnOnce(&Self, Option<Id>) -> Vec<Undo>,
     ) -> Ended {
@@ -367,9 +367,9 @@ impl<'c> Acts<'c> {
                 }
                 Ended::Done(lines.into_iter().filter(|line| !is_row(line)).collect())
             }
-            Err(problem) if problem.message == picks::STALE => {
-                let line = |against: &Against| self.call.out.sentence(&format!("{}: {}", against.path, against.why));
-                Ended::Changed(problem.paths.iter().map(line).collect())
+            Err(problem) if problem.message() == picks::STALE => {
+                let line = |against: &Against| self.call.out.sentence(&against.to_string());
+                Ended::Changed(problem.rows().iter().map(line).collect())
             }
             Err(problem) => Ended::Refused(lines_of(&problem).iter().map(|line| self.call.out.sentence(line)).collect()),
         }

@@ -10,10 +10,9 @@ use crate::capture::choice::{choose, may_choose};
 use crate::capture::chosen::Choice;
 use crate::cli::Call;
 use crate::cli::parts::edit::edit;
-use crate::cli::problem::Problem;
 use crate::cli::which::Want;
 use crate::diff::sources::{Content, OnTree, Sources};
-use crate::error::{At, shell_word};
+use crate::error::{At, Error, shell_word};
 use crate::fs::dir::Dir;
 use crate::fs::interrupt::{self, Asked};
 use crate::review::facts::Ended;
@@ -39,14 +38,14 @@ impl Acts<'_> {
     }
 
     /// The lines are empty if nothing was changed.
-    fn try_edit(&self, id: &Id, shown: &Change) -> Result<Vec<String>, Problem> {
+    fn try_edit(&self, id: &Id, shown: &Change) -> Result<Vec<String>, Error> {
         let call = self.call();
         let path = &shown.path;
         let Some(after) = shown.after.as_ref().filter(|after| after.is_file()) else {
-            return Err(Problem::refused(format!("{path}: no file is held there that could be edited")));
+            return Err(Error::refused(format!("{path}: no file is held there that could be edited")));
         };
         if after.size() > MOST {
-            return Err(Problem::refused(format!("{path}: it is too large to be edited here")));
+            return Err(Error::refused(format!("{path}: it is too large to be edited here")));
         }
         let old = self.held(id, shown)?;
         let draft = Draft::make(call, path.name(), &old)?;
@@ -68,22 +67,22 @@ impl Acts<'_> {
             }
             // What somebody wrote is not thrown away.
             Err(problem) => {
-                Err(problem.remedy(format!("what you wrote is kept: {}", shell_word(draft.path.as_os_str().as_bytes()))))
+                Err(problem.with_remedy(format!("what you wrote is kept: {}", shell_word(draft.path.as_os_str().as_bytes()))))
             }
         }
     }
 
     /// Makes a session hold what was written. Returns what a person is told.
-    fn take(&self, id: &Id, shown: &Change, after: &State, new: Vec<u8>) -> Result<String, Problem> {
+    fn take(&self, id: &Id, shown: &Change, after: &State, new: Vec<u8>) -> Result<String, Error> {
         let (call, path) = (self.call(), &shown.path);
         let (store, mut session) = call.locked(id.as_str(), Want::Discard)?;
         may_choose(&session)?;
         let changes = session.changes()?;
         let change = changes.list.iter().find(|change| change.path == *path).filter(|change| change.after == shown.after);
         let Some(change) = change else {
-            return Err(Problem::refused(format!("{path}: the session changed meanwhile, so it does not hold the edit")));
+            return Err(Error::refused(format!("{path}: the session changed meanwhile, so it does not hold the edit")));
         };
-        interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
+        interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
         let _noting = interrupt::note(Asked::GoesOn);
         let what = What::File { size: new.len() as u64, hash: Some(Hash::of(&new)), index: None };
         let state = State { what, meta: Meta { mtime: crate::fs::now(), ..after.meta.clone() } };
@@ -93,12 +92,12 @@ impl Acts<'_> {
         Ok(format!("session {} holds the edited {}", id.tail(), call.out.shown(path)))
     }
 
-    fn held(&self, id: &Id, change: &Change) -> Result<Vec<u8>, Problem> {
+    fn held(&self, id: &Id, change: &Change) -> Result<Vec<u8>, Error> {
         let session = self.call().store_with(id.as_str())?.session(id)?;
         let mut bytes = Vec::new();
         match Sources::of(&session)?.after(change, Side::Never, &OnTree::AsRecorded)? {
             Content::File(file) => file.take(MOST).read_to_end(&mut bytes).at("read", &change.path)?,
-            Content::Gone(why) => return Err(Problem::refused(format!("{}: {why}", change.path))),
+            Content::Gone(why) => return Err(Error::refused(format!("{}: {why}", change.path))),
         };
         Ok(bytes)
     }
@@ -113,7 +112,7 @@ struct Draft {
 }
 
 impl Draft {
-    fn make(call: &Call, name: &[u8], content: &[u8]) -> Result<Self, Problem> {
+    fn make(call: &Call, name: &[u8], content: &[u8]) -> Result<Self, Error> {
         let at = std::env::temp_dir();
         let own = format!("recant-{}-{}", std::process::id(), crate::fs::now().ns).into_bytes();
         let top = Dir::open(&at)?;
@@ -127,9 +126,9 @@ impl Draft {
     }
 
     /// Its content after the editor has ended.
-    fn edited(&self) -> Result<Vec<u8>, Problem> {
-        edit(&self.path).map_err(Problem::refused)?;
-        std::fs::read(&self.path).at("read", self.path.display()).map_err(Problem::from)
+    fn edited(&self) -> Result<Vec<u8>, Error> {
+        edit(&self.path).map_err(Error::refused)?;
+        std::fs::read(&self.path).at("read", self.path.display()).map_err(Error::from)
     }
 
     /// Removes it, with the copies that an editor leaves beside it. If something stays, that is said once the screen has gone.

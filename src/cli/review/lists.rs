@@ -3,8 +3,8 @@
 use super::said;
 use super::session::opened;
 use crate::cli::agents::turns;
-use crate::cli::problem::Problem;
 use crate::cli::{Call, steps, text};
+use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::review::facts::Row;
 use crate::session::id::Id;
@@ -14,7 +14,7 @@ type Table = (Vec<String>, Vec<Row>);
 
 /// The steps of a session that can be gone back to, the newest first, with step 0.
 pub fn steps(store: &AbsPath, id: &Id) -> Result<Table, String> {
-    let read = || -> Result<Table, Problem> {
+    let read = || -> Result<Table, Error> {
         let session = opened(store)?.session(id)?;
         let (header, list) = (&session.header, steps::of(&session)?);
         let kept = list.kept(header);
@@ -36,7 +36,7 @@ pub fn steps(store: &AbsPath, id: &Id) -> Result<Table, String> {
 
 /// The turns of the project, the newest first.
 pub fn turns(call: &Call) -> Result<Table, String> {
-    let read = || -> Result<Table, Problem> {
+    let read = || -> Result<Table, Error> {
         let here = turns::Here::find(call)?;
         let turns = here.all()?;
         let undone = here.undone(&turns)?;

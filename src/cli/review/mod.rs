@@ -10,11 +10,10 @@ mod snapshot;
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use super::problem::Problem;
 use super::which::{self, Want};
 use super::{Call, Ended, agents, args, picks};
 use crate::diff::entries::Taken;
-use crate::error::Kind;
+use crate::error::Error;
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::review::facts::{self, Act, Deed, Look, Place, Planned, Program, Row, Seen, World};
@@ -44,7 +43,7 @@ struct Reviewed<'c> {
 ///
 /// # Errors
 /// There is no terminal, or a small one (2); what is to be shown cannot be read.
-pub fn review(call: &Call, args: &args::Review) -> Result<Ended, Problem> {
+pub fn review(call: &Call, args: &args::Review) -> Result<Ended, Error> {
     refuse_without_terminal(call)?;
     let subject = subject(call, args)?;
     let store = call.store_path()?;
@@ -52,7 +51,7 @@ pub fn review(call: &Call, args: &args::Review) -> Result<Ended, Problem> {
     let names = call.out.names();
     let mut reviewed = Reviewed { call, store, subject, acts: Acts::new(call), has_turns };
     let show = Box::new(move |path: &AbsPath| names.show(path));
-    crate::review::show(&mut reviewed, show, call.out.is_colored()).map_err(Problem::refused)?;
+    crate::review::show(&mut reviewed, show, call.out.is_colored()).map_err(Error::refused)?;
     reviewed.acts.said().iter().for_each(|line| call.out.say(line));
     Ok(interrupt::status().map_or(Ended::Done, Ended::Asked))
 }
@@ -60,30 +59,32 @@ pub fn review(call: &Call, args: &args::Review) -> Result<Ended, Problem> {
 /// The smallest window: the screen's own words say the same while it is resized.
 const SMALLEST: (u16, u16) = (80, 24);
 
-fn refuse_without_terminal(call: &Call) -> Result<(), Problem> {
-    let usage = |why: String| Problem::new(Kind::Usage, why);
+fn refuse_without_terminal(call: &Call) -> Result<(), Error> {
+    let usage = |why: String| Error::usage(why);
     if !call.out.is_text() {
-        return Err(usage("review is a screen for people: it prints no JSON".into()).remedy("recant diff --json is for programs"));
+        return Err(
+            usage("review is a screen for people: it prints no JSON".into()).with_remedy("recant diff --json is for programs")
+        );
     }
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-        return Err(usage("review is a screen, and there is no terminal".into()).remedy("recant diff prints the changes"));
+        return Err(usage("review is a screen, and there is no terminal".into()).with_remedy("recant diff prints the changes"));
     }
     if std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty()) {
         return Err(usage("review needs a terminal that can draw: TERM is unset, or dumb".into())
-            .remedy("recant diff prints the changes"));
+            .with_remedy("recant diff prints the changes"));
     }
     let (width, height) = SMALLEST;
     match rustix::termios::tcgetwinsize(std::io::stdout()) {
         Ok(size) if size.ws_col > 0 && (size.ws_col < width || size.ws_row < height) => {
             let why =
                 format!("the window has {} columns and {} rows, and review needs {width} and {height}", size.ws_col, size.ws_row);
-            Err(usage(why).remedy("make it larger; recant diff prints the changes in any window"))
+            Err(usage(why).with_remedy("make it larger; recant diff prints the changes in any window"))
         }
         _ => Ok(()),
     }
 }
 
-fn subject(call: &Call, args: &args::Review) -> Result<Subject, Problem> {
+fn subject(call: &Call, args: &args::Review) -> Result<Subject, Error> {
     if let Some(key) = &args.snapshot {
         let (directory, n) = snapshot::meant(call, args.dir.as_deref(), key)?;
         return Ok(Subject::Snapshot(directory, n));
@@ -193,18 +194,18 @@ impl World for Reviewed<'_> {
 }
 
 /// An error as the screen shows it.
-fn said(problem: impl Into<Problem>) -> String {
+fn said(problem: impl Into<Error>) -> String {
     lines_of(&problem.into()).join("; ")
 }
 
 /// The lines of an error, with every path in its way.
-fn lines_of(problem: &Problem) -> Vec<String> {
-    let paths = problem.paths.iter().map(|against| format!("{}: {}", against.path, against.why));
-    let rest = [problem.state.clone(), problem.remedy.clone()].into_iter().flatten();
-    [problem.message.clone()].into_iter().chain(paths).chain(rest).collect()
+fn lines_of(problem: &Error) -> Vec<String> {
+    let paths = problem.rows().iter().map(ToString::to_string);
+    let rest = [problem.state().map(str::to_owned), problem.remedy().map(str::to_owned)].into_iter().flatten();
+    [problem.message().to_owned()].into_iter().chain(paths).chain(rest).collect()
 }
 
 /// Makes a look of a function that makes [`Seen`] unless nothing differs from a mark.
-fn look(find: impl Fn(Option<crate::tree::hash::Hash>) -> Result<Option<Seen>, Problem> + Send + Sync + 'static) -> Look {
+fn look(find: impl Fn(Option<crate::tree::hash::Hash>) -> Result<Option<Seen>, Error> + Send + Sync + 'static) -> Look {
     Arc::new(move |mark| find(mark).map_err(said))
 }

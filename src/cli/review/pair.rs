@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::session::{OfStates, opened};
 use super::{look as look_by, said};
-use crate::cli::problem::Problem;
 use crate::diff::steps::States;
+use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::review::facts::{Look, May, Open, Seen};
 use crate::session::id::Id;
@@ -41,7 +41,7 @@ pub fn look(store: AbsPath, old: Id, new: Id) -> Look {
 
 fn contents(store: AbsPath, old: Id, new: Id) -> Open {
     Arc::new(move |serve| {
-        let mut served = || -> Result<(), Problem> {
+        let mut served = || -> Result<(), Error> {
             let opened = opened(&store)?;
             let (first, second) = (opened.session(&old)?, opened.session(&new)?);
             let (changes, others) = (first.changes()?, second.changes()?);

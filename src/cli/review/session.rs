@@ -7,7 +7,6 @@ use crate::capture;
 use crate::capture::choice::may_choose;
 use crate::cli::list::shown;
 use crate::cli::parts::select::{Selection, Way, settle};
-use crate::cli::problem::Problem;
 use crate::cli::text;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::picked::{Pick, Picked, seen};
@@ -293,7 +292,7 @@ pub fn of_step(store: AbsPath, id: Id, n: u32) -> Look {
 
 fn contents_of_step(store: AbsPath, id: Id, n: u32) -> Open {
     Arc::new(move |serve| {
-        let mut served = || -> Result<(), Problem> {
+        let mut served = || -> Result<(), Error> {
             let session = opened(&store)?.session(&id)?;
             let (head, own) = (session.changes()?, session.steps()?.own(&session, n)?);
             let differences = Differences::of_step(&own);

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::session::opened;
 use super::{look as look_by, said};
 use crate::cli::agents::turns::Here;
-use crate::cli::problem::Problem;
 use crate::cli::snapshot::{of_key, series_of};
 use crate::cli::{Call, agents, snapshot_diff};
 use crate::diff::entries::Taken;
@@ -23,7 +22,7 @@ use crate::snapshot::series::Series;
 use crate::tree::hash::Hash;
 
 /// The directory and the number of the snapshot that is meant.
-pub fn meant(call: &Call, dir: Option<&Path>, key: &str) -> Result<(AbsPath, u64), Problem> {
+pub fn meant(call: &Call, dir: Option<&Path>, key: &str) -> Result<(AbsPath, u64), Error> {
     let (_, series) = series_of(call, dir, key, &[])?;
     let n = of_key(&series, key, "recant review --snapshot N --dir DIR")?;
     Ok((series.directory.clone(), n))
@@ -44,7 +43,7 @@ impl Pair {
         series.ok_or_else(|| Error::at(Kind::Refused, &self.directory, "its snapshots are gone"))
     }
 
-    fn compared(&self, series: &Series) -> Result<(Compared, Vec<Change>), Problem> {
+    fn compared(&self, series: &Series) -> Result<(Compared, Vec<Change>), Error> {
         let compared = match self.m {
             Some(_) => compare::between(series, self.n, self.m, &[], false)?,
             None => compare::with_tree(&self.store, series, self.n, Terms::default())?,
@@ -54,7 +53,7 @@ impl Pair {
         Ok((compared, changes))
     }
 
-    fn seen(self, title: String, state: String, may: May) -> Result<Seen, Problem> {
+    fn seen(self, title: String, state: String, may: May) -> Result<Seen, Error> {
         let series = self.series()?;
         let (compared, changes) = self.compared(&series)?;
         let notes = compared.left.iter().map(|(path, why)| format!("{path}: not compared: {why}")).collect();
@@ -109,11 +108,11 @@ pub fn of_turn(call: &Call, n: u64) -> Look {
     })
 }
 
-fn turn(call: &Call, n: u64) -> Result<(Pair, String), Problem> {
+fn turn(call: &Call, n: u64) -> Result<(Pair, String), Error> {
     let here = Here::find(call)?;
     let turns = here.all()?;
     let n = here.meant(&turns, Some(n))?;
-    let turn = turns.iter().find(|turn| turn.head.n == n).ok_or_else(|| Problem::refused(format!("there is no turn {n}")))?;
+    let turn = turns.iter().find(|turn| turn.head.n == n).ok_or_else(|| Error::refused(format!("there is no turn {n}")))?;
     let (before, _) = turn.before.ok_or_else(|| agents::turns::not_covered(turn))?;
     let after = turn.after.filter(|_| turn.is_settled);
     let pair = Pair { store: call.store_path()?, directory: here.directory.clone(), n: before, m: after };
@@ -129,7 +128,7 @@ struct OfSnapshot<'s> {
 impl Contents for OfSnapshot<'_> {
     fn sheet(&mut self, i: usize) -> Sheet {
         let difference = &self.differences[i];
-        let mut read = || -> Result<Sheet, Problem> {
+        let mut read = || -> Result<Sheet, Error> {
             let change = snapshot_diff::change(self.series, difference)?;
             let view = snapshot_diff::view(self.series, &mut self.kept, &change, difference)?;
             Ok(Sheet::whole(&view, "a snapshot gives files back whole"))
@@ -149,7 +148,7 @@ fn mark_of(change: &Change) -> Hash {
 }
 
 /// The picks at which something else stands by now, each with what that is.
-pub fn changed(store: &AbsPath, directory: &AbsPath, n: u64, picked: &Picked) -> Result<Vec<String>, Problem> {
+pub fn changed(store: &AbsPath, directory: &AbsPath, n: u64, picked: &Picked) -> Result<Vec<String>, Error> {
     let pair = Pair { store: store.clone(), directory: directory.clone(), n, m: None };
     let (_, changes) = pair.compared(&pair.series()?)?;
     let differs = |pick: &&Pick| {
