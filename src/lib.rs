@@ -140,7 +140,7 @@ pub use error::{Error, Kind};
 /// The program: carries out the call that the process was started with. For `main.rs` alone.
 #[doc(hidden)]
 pub fn main() -> ExitCode {
-    cli::exit::main()
+    cli::main()
 }
 
 /// Inner parts for recant's own tests: readers of the store's files, and the capture room.

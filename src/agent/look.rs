@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::repository::{self, Found, Part};
+use super::sign::short;
 use crate::error::Error;
 use crate::fs::dir::{Dir, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
@@ -173,12 +174,6 @@ pub fn id(stat: &Stat) -> u64 {
 
 fn of_time(time: Time) -> u64 {
     short([time.s.cast_unsigned(), u64::from(time.ns), 0])
-}
-
-/// FNV-1a of the numbers' bytes: <http://www.isthe.com/chongo/tech/comp/fnv>. Nobody is to be kept from making two that are the same.
-pub fn short(numbers: [u64; 3]) -> u64 {
-    let bytes = numbers.into_iter().flat_map(u64::to_le_bytes);
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// A path that differs between two looks. Paths have the directory as `/`.

@@ -12,6 +12,7 @@ pub mod receipt;
 pub mod repository;
 pub mod seen;
 pub mod settings;
+mod sign;
 pub mod state;
 pub mod touched;
 pub mod turn;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::look::short;
+use super::sign::short;
 use crate::fs::dir::{Dir, Sort, Stat, Time};
 use crate::snapshot::cover::read_below;
 use crate::tree::git_head::commit;

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::id::SessionId;
 use super::session::{Change, ChangeKind};
-use super::{SessionId, Store, absolute, path_of};
+use super::store::{Store, absolute, path_of};
 use crate::capture::rejoin;
 use crate::checkpoint::limits::Limits;
 use crate::commit::{self, Request};

@@ -1,13 +1,12 @@
 //! Sessions: begun, filled by hand, listed, and shown by their changes.
 
-use std::fmt;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::SystemTime;
 
-use super::{Store, absolute, path_of};
+use super::id::SessionId;
+use super::store::{Store, absolute, path_of};
 use crate::diff::patch::{self, Form};
 use crate::diff::renames::Renames;
 use crate::diff::sources::Sources;
@@ -16,43 +15,10 @@ use crate::error::{At, Error};
 use crate::fs::dir::Time;
 use crate::session::change::Sort;
 use crate::session::header::{self, Header, Origin};
-use crate::session::id::Id;
 use crate::session::log;
 use crate::session::opened;
 use crate::session::stage::{self, Desk};
 use crate::session::store;
-
-/// The permanent id of a session: `YYYYMMDD-HHMMSS-xxxx`, by local time. Parsed from that text, and written as it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionId(Id);
-
-impl SessionId {
-    pub(super) fn inner(&self) -> &Id {
-        &self.0
-    }
-}
-
-#[doc(hidden)]
-impl From<Id> for SessionId {
-    fn from(id: Id) -> Self {
-        Self(id)
-    }
-}
-
-impl fmt::Display for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl FromStr for SessionId {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let none = || Error::refused(format!("{text:?} is no session's id: it is not YYYYMMDD-HHMMSS-xxxx"));
-        Id::parse(text).map(Self).ok_or_else(none)
-    }
-}
 
 /// A session in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]

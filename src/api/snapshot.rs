@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use super::plan::{Report, Verb};
 use super::session::moment;
-use super::{Store, absolute, path_of};
+use super::store::{Store, absolute, path_of};
 use crate::engine::Effect;
 use crate::engine::job::OnConflict;
 use crate::error::{Error, Kind};

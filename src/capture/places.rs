@@ -6,51 +6,25 @@
 //! in place.
 
 mod files;
+mod making;
 mod sockets;
 mod split;
 
+pub use making::Notice;
+use making::{DEV, Making, OWN, PSEUDO, Wanted, is_below, is_own, real};
+pub(super) use making::{Places, may_write, stat};
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rustix::fs::Access;
-
-use super::covers::Cover;
 use super::error::{deleted_mount, store_in_private};
 use super::ids::Ids;
 use super::layout::{Need, Request, Route, Target};
-use crate::error::{At, Error, IoError, recant};
-use crate::fs::dir::{Dir, Sort, Stat};
+use crate::error::{At, Error, recant};
+use crate::fs::dir::{Sort, Stat};
 use crate::fs::mounts::{self, Mount};
 use crate::fs::path::AbsPath;
 use crate::session::run::{Coverage, How};
 use crate::tree::project::project_of;
-
-/// File systems that get no overlay: their files are the kernel's.
-const PSEUDO: &[&str] = &[
-    "proc",
-    "sysfs",
-    "cgroup",
-    "cgroup2",
-    "devtmpfs",
-    "devpts",
-    "debugfs",
-    "tracefs",
-    "securityfs",
-    "pstore",
-    "bpf",
-    "configfs",
-    "mqueue",
-    "autofs",
-    "hugetlbfs",
-    "efivarfs",
-    "fusectl",
-    "binfmt_misc",
-    "nsfs",
-    "rpc_pipefs",
-    "nfsd",
-    "selinuxfs",
-];
 
 /// The number of mounts in root's tree that are captured unasked, those next to `/` first. Each costs about 0.3 ms; a container host has
 /// hundreds.
@@ -58,38 +32,6 @@ const MOUNTS: usize = 16;
 
 /// The number of mounts left out that are named before a command starts.
 const NAMED: usize = 3;
-
-/// The places where a run has mounts of its own.
-const OWN: &[&str] = &["/proc", DEV];
-
-/// The private /dev; in it, /dev/shm alone can hold a wanted place.
-const DEV: &str = "/dev";
-
-#[derive(Debug, Default)]
-pub(super) struct Places {
-    /// The captured places in path order: each after those that it lies in.
-    pub targets: Vec<Target>,
-    pub passes: Vec<AbsPath>,
-    pub hidden: Vec<AbsPath>,
-    /// Sockets that somebody listens at: dead in an overlay, masked elsewhere.
-    pub sockets: Vec<AbsPath>,
-    /// Directories in which all sockets and FIFOs of others are dead, in path order (an ordinary user's run).
-    pub covers: Vec<Cover>,
-    /// The coverage table: each place and what becomes of changes there, in path order.
-    pub coverage: Vec<Coverage>,
-    /// Warnings for a person before the command starts.
-    pub warnings: Vec<String>,
-    /// Warnings that stay the same from run to run: once is enough.
-    pub notices: Vec<Notice>,
-}
-
-/// A message that is given once per project.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
-    /// The subject: a later notice of the same subject is not given.
-    pub about: String,
-    pub text: String,
-}
 
 impl Places {
     pub fn choose(request: &Request, route: Route, ids: &Ids, mounts: &[Mount]) -> Result<Self, Error> {
@@ -139,61 +81,6 @@ fn refuse_private(store: &AbsPath) -> Result<(), Error> {
     match OWN.iter().find(|place| is_below(store, place)) {
         Some(place) => Err(store_in_private(store, place)),
         None => Ok(()),
-    }
-}
-
-struct Wanted {
-    path: AbsPath,
-    why: String,
-    need: Need,
-    /// True if it gets an overlay of its own even where another one covers it.
-    apart: bool,
-    /// A directory; or a file that is mounted, or was when an earlier run of the session held it.
-    sort: Sort,
-}
-
-impl Wanted {
-    fn new(path: AbsPath, why: impl Into<String>) -> Self {
-        Self { path, why: why.into(), need: Need::Must, apart: false, sort: Sort::Directory }
-    }
-}
-
-struct Making<'a> {
-    request: &'a Request,
-    route: Route,
-    ids: &'a Ids,
-    mounts: &'a [Mount],
-    places: Places,
-    wanted: Vec<AbsPath>,
-    /// The number of overlays that directories of split ones may still get.
-    overlays_left: usize,
-    /// The bytes of files in split directories that may still be copied.
-    copies_left: u64,
-    /// The wanted mounted files, in path order.
-    files: Vec<AbsPath>,
-    /// Mounts that could be written without recant, and are not captured.
-    uncovered: Vec<AbsPath>,
-    /// A mount that would have to be moved into an overlay, and whose directory or file was deleted.
-    deleted: Option<(AbsPath, Sort)>,
-    /// The objects at mount points, each looked at once, and the parent of the last one: a container host has hundreds in one directory.
-    looked: RefCell<Looked>,
-}
-
-/// The cache of [`Making::point`].
-#[derive(Default)]
-struct Looked {
-    found: HashMap<AbsPath, Option<Stat>>,
-    parent: Option<(AbsPath, Dir)>,
-}
-
-impl Looked {
-    /// Looks at a path as [`stat`] does, from the held parent.
-    fn look(&mut self, path: &AbsPath) -> Option<Stat> {
-        let Some((parent, name)) = path.parent().zip(path.split().map(|(_, name)| name)) else { return stat(path) };
-        if self.parent.as_ref().is_none_or(|(held, _)| *held != parent) {
-            self.parent = Some((parent.clone(), Dir::open(parent.as_path()).ok()?));
-        }
-        self.parent.as_ref()?.1.at(name).stat().ok()?
     }
 }
 
@@ -516,36 +403,3 @@ impl Making<'_> {
 }
 
 const ALSO: &str = "capture.also";
-
-/// Tells whether a path lies in a mount of the run's own.
-fn is_own(path: &AbsPath) -> bool {
-    OWN.iter().any(|own| is_below(path, own))
-}
-
-fn is_below(path: &AbsPath, top: &str) -> bool {
-    AbsPath::parse(top).is_ok_and(|top| path.is_under(&top))
-}
-
-/// Tells whether the caller may write in a directory; a read-only mount counts as no: access(2).
-pub(super) fn may_write(path: &AbsPath) -> bool {
-    rustix::fs::access(path.as_path(), Access::WRITE_OK | Access::EXEC_OK).is_ok()
-}
-
-/// The real path of a directory that was asked for. `None` if there is none.
-fn real(path: &Path) -> Option<AbsPath> {
-    let path: PathBuf = std::fs::canonicalize(path).ok()?;
-    AbsPath::parse(path.as_os_str().as_encoded_bytes()).ok()
-}
-
-/// Looks at a path without following a link at its last name. `None` also where it cannot be looked at: the caller then gives it no overlay
-/// of its own, and the mounts are compared with the plan before the command starts.
-pub(super) fn stat(path: &AbsPath) -> Option<Stat> {
-    stat_at(path).ok().flatten()
-}
-
-fn stat_at(path: &AbsPath) -> Result<Option<Stat>, IoError> {
-    match path.parent().zip(path.split()) {
-        Some((parent, (_, name))) => Dir::open(parent.as_path())?.at(name).stat(),
-        None => Dir::open(path.as_path())?.stat().map(Some),
-    }
-}

@@ -11,13 +11,14 @@ mod check;
 mod cover;
 mod devices;
 mod mounting;
+mod overlay;
 mod shm;
 mod split;
 mod terminals;
 
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::fs::{AtFlags, Mode, OFlags, StatxAttributes, StatxFlags};
@@ -25,7 +26,6 @@ use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags};
 use rustix::thread::CapabilitySet;
 
-use super::inside::MARK;
 use super::layout::{Attached, Layer, Need, Route, Target};
 use super::plan::{Laid, Plan};
 use super::rights::{drop_lead_out, drop_rights};
@@ -37,6 +37,7 @@ use crate::fs::path::AbsPath;
 use check::verify;
 use devices::Devices;
 use mounting::{Unbuilt, at_path, attach, attach_to, clone_at, clone_of, directory_at, make_in_dev};
+use overlay::{Layers, Uncovered, closed_tmpfs, opened_here, overlay_of};
 pub(super) use shm::part as part_shm;
 use split::Ready;
 
@@ -132,9 +133,6 @@ fn with_memory<T>(laid: &Laid, act: impl FnOnce() -> Result<T, IoError>) -> Resu
     Ok(done)
 }
 
-/// A place that could not be captured, and the reason.
-pub(super) type Uncovered = (AbsPath, String);
-
 /// An overlay that is not mounted yet.
 struct Detached<'a> {
     target: &'a Target,
@@ -161,13 +159,6 @@ fn overlays(laid: &Laid) -> Result<(Vec<Detached<'_>>, Vec<Uncovered>), IoError>
         }
     }
     Ok((made, uncovered))
-}
-
-/// The directories of an overlay.
-struct Layers {
-    lowers: Vec<OwnedFd>,
-    upper: OwnedFd,
-    work: OwnedFd,
 }
 
 /// The overlay of one target, not mounted yet, with those of its pieces.
@@ -203,133 +194,6 @@ fn overlay<'a>(
     let overlay = overlay_of(plan, target, path, &layers)?;
     let overlay = if target.sort == Sort::File { the_file_alone(plan, &overlay, path)? } else { overlay };
     Ok(Detached { target, overlay, pieces })
-}
-
-/// A directory of the store, opened by its path in this namespace's mounts.
-fn opened_here(held: &Dir) -> io::Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let fd = rustix::fs::open(held.path(), flags, Mode::empty())?;
-    let (a, b) = (stat_of(held)?, stat_of(&fd)?);
-    if (a.dev, a.ino) == (b.dev, b.ino) { Ok(fd) } else { Err(Errno::STALE.into()) }
-}
-
-/// An overlay of `path`, which is the target's or lies in it, not mounted yet.
-fn overlay_of(plan: &Plan, target: &Target, path: &AbsPath, layers: &Layers) -> Result<OwnedFd, IoError> {
-    if !overlap(plan, path, &layers.lowers)? {
-        return overlay_on(plan, target, path, (&layers.lowers, layers));
-    }
-    // The kernel takes no lower that lies in another one (ovl_check_layer in fs/overlayfs/super.c), as the sealed uppers do in a directory
-    // that holds the store. So the real directory is shown by a read-only overlay of its own, which nothing lies in. Only a mount of this
-    // namespace can be a lower: for a moment it is on the store.
-    let (Some(store), Some((real, sealed))) = (plan.hidden.first(), layers.lowers.split_last()) else {
-        return Err(Errno::LOOP).at("make the overlay: lower, upper", path);
-    };
-    let empty = closed_tmpfs(store, &plan.request.tag)?;
-    let view = on_store(&empty, store, |empty| view_of(plan, path, real, &empty))?;
-    on_store(&view, store, |view| {
-        let mut lowers = Vec::with_capacity(layers.lowers.len());
-        for sealed in sealed {
-            lowers.push(sealed.try_clone().at("take a sealed upper of", path)?);
-        }
-        lowers.push(view);
-        overlay_on(plan, target, path, (&lowers, layers))
-    })
-}
-
-/// Tells whether the kernel takes these lowers for one that lies in another. Tried without an upper: the work directory of an overlay that
-/// was not made may not be used again.
-fn overlap(plan: &Plan, path: &AbsPath, lowers: &[OwnedFd]) -> Result<bool, IoError> {
-    if lowers.len() < 2 {
-        return Ok(false);
-    }
-    if plan.hidden.first().is_some_and(|store| store.is_under(path)) {
-        return Ok(true);
-    }
-    // The store may lie in it by another path.
-    let making = Making::begin(plan, path)?;
-    making.lower(lowers)?;
-    match rustix::mount::fsconfig_create(&making.fd) {
-        Err(Errno::LOOP) => Ok(true),
-        // Another error comes again, with a name.
-        _ => Ok(false),
-    }
-}
-
-/// Calls `act` with the top of a mount while that is on the store.
-fn on_store<T>(mount: &OwnedFd, store: &AbsPath, act: impl FnOnce(OwnedFd) -> Result<T, IoError>) -> Result<T, IoError> {
-    attach(mount, store).at("put a mount on", store)?;
-    let done = directory_at(store).at("open the mount on", store).and_then(act);
-    rustix::mount::unmount(store.as_path(), UnmountFlags::DETACH).at("unmount what was put on", store)?;
-    done
-}
-
-/// A read-only overlay that shows a directory as it is, not mounted yet. It takes two lowers at least, so the other one is empty.
-fn view_of(plan: &Plan, path: &AbsPath, real: &OwnedFd, empty: &OwnedFd) -> Result<OwnedFd, IoError> {
-    let making = Making::begin(plan, path)?;
-    making.set("lowerdir", &format!("{}:{}", real.as_raw_fd(), empty.as_raw_fd()), "take the directory as lower of a view")?;
-    making.set("redirect_dir", "nofollow", "set an option of the view")?;
-    making.finish(MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_RDONLY)
-}
-
-/// An overlay with these lowers, not mounted yet.
-fn overlay_on(
-    plan: &Plan,
-    target: &Target,
-    path: &AbsPath,
-    (lowers, Layers { upper, work, .. }): (&[OwnedFd], &Layers),
-) -> Result<OwnedFd, IoError> {
-    let making = Making::begin(plan, path)?;
-    making.lower(lowers)?;
-    making.set("upperdir", &upper.as_raw_fd().to_string(), "take the directory as upper of an overlay of")?;
-    making.set("workdir", &work.as_raw_fd().to_string(), "take the directory as work directory of an overlay of")?;
-    // Renaming a directory that existed before: root's overlay can, a user's fails with EXDEV whatever is set.
-    let redirect = if plan.route == Route::Root { "on" } else { "nofollow" };
-    making.set("redirect_dir", redirect, "set redirect_dir of the overlay")?;
-    // Over a view there are two file systems, and xino would set the highest bit of inode numbers, which JavaScript rounds then.
-    making.set("xino", "off", "set xino=off of the overlay")?;
-    // Saves a flush for each copied-up file; recant syncs the upper itself before it calls the session complete.
-    rustix::mount::fsconfig_set_flag(&making.fd, "volatile").at("set volatile of the overlay", path)?;
-    let mut attributes = MountAttrFlags::MOUNT_ATTR_NODEV;
-    attributes.set(MountAttrFlags::MOUNT_ATTR_NOSUID, target.nosuid);
-    attributes.set(MountAttrFlags::MOUNT_ATTR_NOEXEC, target.noexec);
-    making.finish(attributes)
-}
-
-/// An overlay that is being made. Options are explicit, since their defaults depend on the distribution. Paths go in as numbers in
-/// /proc/self/fd: no escaping, and all lowers in the 255 bytes that an option may have.
-struct Making<'a> {
-    fd: OwnedFd,
-    path: &'a AbsPath,
-}
-
-impl<'a> Making<'a> {
-    fn begin(plan: &Plan, path: &'a AbsPath) -> Result<Self, IoError> {
-        let fd = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).at("open an overlay", path)?;
-        let making = Self { fd, path };
-        making.set("source", &format!("{MARK}{}", plan.request.tag), "name the overlay")?;
-        for key in ["index", "metacopy"] {
-            making.set(key, "off", "set an option of the overlay")?;
-        }
-        if plan.route == Route::User {
-            // Without it the mount succeeds, but renaming any directory fails with EXDEV.
-            rustix::mount::fsconfig_set_flag(&making.fd, "userxattr").at("set userxattr of the overlay", path)?;
-        }
-        Ok(making)
-    }
-
-    fn set(&self, key: &str, value: &str, act: &'static str) -> Result<(), IoError> {
-        rustix::mount::fsconfig_set_string(&self.fd, key, value).at(act, self.path)
-    }
-
-    fn lower(&self, lowers: &[OwnedFd]) -> Result<(), IoError> {
-        let numbers: Vec<String> = lowers.iter().map(|held| held.as_raw_fd().to_string()).collect();
-        self.set("lowerdir", &numbers.join(":"), "take the directory as lower of an overlay")
-    }
-
-    fn finish(self, attributes: MountAttrFlags) -> Result<OwnedFd, IoError> {
-        rustix::mount::fsconfig_create(&self.fd).at("make the overlay: lower, upper", self.path)?;
-        rustix::mount::fsmount(&self.fd, FsMountFlags::FSMOUNT_CLOEXEC, attributes).at("mount the overlay", self.path)
-    }
 }
 
 /// The one file of an overlay, to be put over the file that is mounted at `path`. Only a mounted file can be cloned (before Linux 6.15):
@@ -525,15 +389,4 @@ fn hide_files(paths: &[&AbsPath], store: &AbsPath, tag: &str) -> Result<(), IoEr
         attach(&clone, path).at("hide the file", path)?;
     }
     rustix::mount::unmount(store.as_path(), UnmountFlags::DETACH).at("unmount the tmpfs from", store)
-}
-
-/// A writable tmpfs for `path` whose top directory is closed (mode 0), not mounted yet.
-fn closed_tmpfs(path: &AbsPath, tag: &str) -> Result<OwnedFd, IoError> {
-    let making = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).at("open a tmpfs", path)?;
-    for (key, value) in [("source", format!("{MARK}{tag}")), ("size", "4k".into()), ("mode", "0".into())] {
-        rustix::mount::fsconfig_set_string(&making, key, &value).at("set an option of a tmpfs", path)?;
-    }
-    rustix::mount::fsconfig_create(&making).at("make a tmpfs", path)?;
-    let closed = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    rustix::mount::fsmount(&making, FsMountFlags::FSMOUNT_CLOEXEC, closed).at("mount a tmpfs", path)
 }

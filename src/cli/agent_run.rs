@@ -1,8 +1,10 @@
 //! `agent run`: a whole agent, held.
 
 use super::args::{self, AgentRun};
+use super::call::Call;
+use super::ended::Ended;
+use super::guest;
 use super::run::{held_agent, not_started, nothing};
-use super::{Call, Ended, guest};
 use crate::capture::inside::inside;
 use crate::error::Error;
 

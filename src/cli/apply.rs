@@ -8,9 +8,11 @@ use serde::Serialize;
 
 use super::args;
 use super::bar::Bar;
+use super::call::Call;
 use super::confirm::{self, Waiting};
+use super::ended::Ended;
 use super::which::{self, Want};
-use super::{Call, Ended, collect, merge, picks, place, recover, since, text};
+use super::{collect, merge, picks, place, recovered, since, text};
 use crate::capture::rejoin::{self, Rest};
 use crate::checkpoint::limits::{self, Large, Limits};
 use crate::commit::{self, Request};
@@ -535,7 +537,7 @@ pub fn to_look_at<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Stor
     let id = which::find_to_look(call, store, key, want)?;
     // A recant at work holds the lock: its journal does not mean an interruption.
     let locked = store.lock_session(&call.fs, &id);
-    if let (false, Some(what)) = (matches!(&locked, Err(error) if error.kind() == Kind::Busy), recover::would(store, &id)) {
+    if let (false, Some(what)) = (matches!(&locked, Err(error) if error.kind() == Kind::Busy), recovered::would(store, &id)) {
         call.out.warn(format_args!("session {id}: {what}"));
     }
     let mut locked = locked?;

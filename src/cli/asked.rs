@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 
-use super::{Call, Ended};
+use super::call::Call;
+use super::ended::Ended;
 use crate::error::{At, Error};
 use crate::fs::interrupt::{self, Asked, Input};
 

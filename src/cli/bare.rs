@@ -3,10 +3,13 @@
 
 use serde::Serialize;
 
+use super::call::Call;
 use super::confirm::{self, Waiting};
+use super::ended::Ended;
 use super::list::shown;
 use super::scope::Scope;
-use super::{Call, Ended, Standing, agents, snapshot, text};
+use super::standing::Standing;
+use super::{agents, snapshot, text};
 use crate::diff::shown::{columns, cut_off, padded};
 use crate::error::{Error, command};
 use crate::fs::path::AbsPath;
@@ -77,7 +80,7 @@ pub fn here(call: &Call) -> Result<Ended, Error> {
     let here = Scope::of(call)?;
     let Some(store) = call.store()? else { return say(call, &here, &[], &Interrupted::default(), &[], 0, true) };
     let (headers, broken) = store.headers()?;
-    let operations = super::cut_off(store, crate::engine::recover::interrupted(store)?);
+    let operations = super::standing::cut_off(store, crate::engine::recover::interrupted(store)?);
     let interrupted = Interrupted { operations, runs: running::cut_off(store)? };
     let unconfirmed = confirm::waiting(store)?;
     let is_here = |header: &&Header| here.has(store, header);
@@ -240,7 +243,7 @@ impl Row {
             "rolled_back" => {
                 format!("{} of {} never committed", text::grouped(self.counts.never_in()), text::count(self.changes, "change"))
             }
-            _ => format!("{}{}", text::count(self.changes, "change"), super::but(self.counts)),
+            _ => format!("{}{}", text::count(self.changes, "change"), super::standing::but(self.counts)),
         };
         let failed = self.failed.map(|failed| format!(", {}", failed.text())).unwrap_or_default();
         format!("{}  {held}{failed}{of}", self.id.tail())

@@ -1,6 +1,6 @@
 //! Sessions that a verb begins for itself and fills at once. One that comes to nothing is removed, and nobody sees it.
 
-use super::Call;
+use super::call::Call;
 use crate::error::{Error, recant};
 use crate::session::opened::Locked;
 use crate::session::store::Store;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::Call;
 use super::by;
+use super::call::Call;
 use crate::error::Error;
 use crate::fs::dir::Time;
 use crate::tree::hash::Hash;

@@ -3,8 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::call::Call;
 use super::made::Made;
-use super::{Call, text};
+use super::text;
 use crate::config::{CACHES, Cache};
 use crate::fs::path::AbsPath;
 

@@ -3,9 +3,10 @@
 use std::io::{BufRead, BufReader, Read};
 
 use super::args;
+use super::call::Call;
 use super::chosen::not_in_session;
+use super::ended::Ended;
 use super::place;
-use super::{Call, Ended};
 use crate::diff::sources::{Content, Sources};
 use crate::error::{At, Error};
 use crate::fs::path::AbsPath;

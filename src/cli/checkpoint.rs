@@ -6,11 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use super::args;
 use super::bar::Bar;
+use super::call::Call;
+use super::ended::Ended;
 use super::list::Damaged;
 use super::out::Each;
+use super::standing::{at_work, is_held};
 use super::text::{self, Flexible, Side};
-use super::{Call, Ended, args, at_work, is_held};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::checkpoint::verify::{Verdict, verify};
 use crate::diff::shown::cut;

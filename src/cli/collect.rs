@@ -1,6 +1,7 @@
 //! Collects the changes of a run whose recant was killed into its session, when that is next named.
 
-use super::{Call, text};
+use super::call::{Call, Collected};
+use super::text;
 use crate::capture::hold::collect_ended as collect_into;
 use crate::error::{Error, Kind, command};
 use crate::session::error::not_now;
@@ -35,14 +36,6 @@ pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Er
         all.push(collected);
     }
     Ok(())
-}
-
-/// A run that was cut off, and is collected.
-pub struct Collected {
-    pub id: Id,
-    pub said: String,
-    /// True if something is lost that it had changed.
-    pub is_lost: bool,
 }
 
 /// Collects the run of a session whose lock is held, and says nothing.

@@ -14,10 +14,12 @@ use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
 
 use super::args::{self, Cli};
+use super::call::Call;
+use super::ended::Ended;
 use super::place::{self, Place};
 use super::scope::Scope;
 use super::which::{self, Want};
-use super::{Call, Ended, snapshot, steps, text};
+use super::{snapshot, steps, text};
 use crate::agent::turns::Turns;
 use crate::config::From as Origin;
 use crate::error::{Error, shell_word};

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Call, Ended, text};
+use super::call::Call;
+use super::ended::Ended;
+use super::text;
 use crate::config::{From, OfAgent, Remote, Set};
 use crate::diff::shown::{columns, padded};
 use crate::error::Error;

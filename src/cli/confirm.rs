@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::call::Call;
+use super::ended::Ended;
 use super::which::Want;
-use super::{Call, Ended, args, text};
+use super::{args, text};
 use crate::engine::report::Report;
 use crate::error::{Error, Kind, command};
 use crate::fs::dir::Time;
@@ -123,18 +125,6 @@ pub fn say(call: &Call, waiting: &Waiting) {
         Some(by) => call.out.note(format_args!("{by} does it; after a restart the next recant that changes something")),
         None => call.out.note("no watcher could be started: the next recant that changes something does it"),
     }
-}
-
-/// Refuses what would take away the deadline, or the checkpoint that it needs.
-pub fn refuse(header: &Header, act: &str) -> Result<(), Error> {
-    let Some(waiting) = Waiting::of(header) else { return Ok(()) };
-    let (id, until) = (&header.id, waiting.until());
-    let remedy = format!(
-        "{} lets it stay, {} takes it back",
-        command(format_args!("confirm {id}")),
-        command(format_args!("rollback {id}"))
-    );
-    Err(Error::refused(format!("cannot {act} {id}: it waits to be confirmed until {until}")).with_remedy(remedy))
 }
 
 /// Rolls back all commits that were not confirmed in time, before a verb that changes something.

@@ -7,10 +7,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use super::args;
+use super::call::Call;
 use super::list::shown;
 use super::made::Made;
 use super::snapshot_collect::{Collected, Ran, Watched, collect, end};
-use super::{Call, text};
+use super::text;
 use crate::capture::hold::start_of;
 use crate::diff::shown::cut_off;
 use crate::error::{Error, Kind, command};

@@ -3,13 +3,14 @@
 use serde::Serialize;
 
 use super::args;
-use super::confirm;
+use super::call::Call;
 use super::discard_paths;
+use super::ended::Ended;
 use super::guard;
 use super::list::heads;
 use super::scope::Scope;
 use super::which::{self, Want};
-use super::{Call, Ended, parts, text};
+use super::{parts, text};
 use crate::checkpoint::manifest;
 use crate::engine::ready;
 use crate::error::{Error, Kind, command};
@@ -136,7 +137,7 @@ fn named(call: &Call, keys: &[String], args: &args::Discard) -> Result<Ended, Er
 /// Locks a session to discard it as it lies: nothing of a run that was cut off is collected for that.
 fn locked(call: &Call, store: &Store, id: &Id) -> Result<Locked, Error> {
     let session = ready::lock(&call.fs, store, id, |_| Ok(()), || call.prepare_to_change(store))?;
-    confirm::refuse(&session.header, "discard")?;
+    guard::refuse_waiting(&session.header, "discard")?;
     guard::refuse_a_persons(call, &session)?;
     Ok(session)
 }

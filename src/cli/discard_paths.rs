@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::call::Call;
+use super::ended::Ended;
 use super::which::Want;
-use super::{Call, Ended, args, place, text};
+use super::{args, place, text};
 use crate::capture::choice::{choose, may_choose};
 use crate::capture::chosen::Choice;
 use crate::engine::choose::{self, Rules};

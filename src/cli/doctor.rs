@@ -6,8 +6,10 @@ mod ways;
 
 use serde::Serialize;
 
+use super::call::Call;
+use super::ended::Ended;
 use super::run::Tried;
-use super::{Call, Ended, args, coverage, run, snapshot_run, text};
+use super::{args, coverage, run, snapshot_run, text};
 use crate::capture::inside::capture;
 use crate::capture::probe::{self, Finding, Here};
 use crate::error::{Error, Kind, command};
@@ -79,7 +81,7 @@ pub fn doctor(call: &Call, args: &args::Doctor) -> Result<Ended, Error> {
         return Ok(Ended::Done);
     }
     if let Some(inside) = capture() {
-        return Err(super::is_inside(inside));
+        return Err(super::call::is_inside(inside));
     }
     let found = look(call)?;
     if call.out.is_text() {
@@ -165,7 +167,7 @@ impl Found {
 
     fn print_coverage(&self, call: &Call, all: bool) {
         let (out, rows) = (&call.out, &self.tried.coverage);
-        let cwd = super::cwd().ok().and_then(|cwd| super::place::absolute(&cwd).ok());
+        let cwd = super::place::cwd().ok().and_then(|cwd| super::place::absolute(&cwd).ok());
         let from = cwd.map_or_else(|| "here".into(), |cwd| out.place(&cwd));
         out.line(format_args!("what a run from {from} would hold:"));
         if all {

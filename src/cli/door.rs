@@ -16,8 +16,8 @@ use anyhow::Context as _;
 use clap::Parser;
 use rustix::process::Signal;
 
-use super::Ended;
 use super::args::{self, Cli, Global, Verb};
+use super::ended::Ended;
 use super::place::own_program;
 use crate::diff::shown::Names;
 use crate::error::{Error, Kind};

@@ -1,8 +1,9 @@
 //! `far`: the program that ssh starts on the other machine, and what a verb that it starts knows of the near side.
 
 use super::errors;
+use super::near::{self, Near};
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
@@ -10,7 +11,9 @@ use std::time::Duration;
 use clap::Parser;
 
 use super::args::{self, Cli, SessionVerb, Verb};
-use super::{Effects, Ended, door, effects};
+use super::door;
+use super::ended::Ended;
+use super::table::{Effects, effects};
 use crate::diff::shown::Names;
 use crate::error::{Error, Kind, Reason};
 use crate::remote::far::{self, Cut, Input};
@@ -113,20 +116,12 @@ fn command(request: &Request) -> Result<(Command, Option<Verb>), Error> {
     command.env_remove("RECANT_HOST");
     command.envs(request.store.iter().map(|store| ("RECANT_STORE", store)));
     let env = request.env.iter().filter_map(|(name, value)| Some((name.to_os()?, value.to_os()?)));
-    command.envs(env.filter(|(name, _)| is_recants_own(name)));
+    command.envs(env.filter(|(name, _)| near::is_recants_own(name)));
     // The command of a run would see COLUMNS, too.
     if !verb.as_ref().is_some_and(Verb::is_run) {
         command.envs(request.columns.map(|columns| ("COLUMNS", columns.to_string())));
     }
     Ok((command, verb))
-}
-
-/// True for a variable that is passed on: recant's own, but for those that name a store or a machine. RECANT_AGENT is not either: the near
-/// side decides about agents, by the settings of its user.
-pub fn is_recants_own(name: &std::ffi::OsStr) -> bool {
-    let name = name.as_encoded_bytes();
-    name == b"NO_COLOR"
-        || name.starts_with(b"RECANT_") && ![&b"RECANT_STORE"[..], b"RECANT_HOST", b"RECANT_AGENT"].contains(&name)
 }
 
 /// How a verb ends when the connection is cut. One that only reads ends at once, as do the command of a run and content that is cut
@@ -148,62 +143,4 @@ fn unstarted(error: &std::io::Error) -> Error {
 fn refused(problem: &Error) -> Ended {
     let _gone = writeln!(std::io::stderr(), "{}", errors::text(problem, false, &Names::from_afar(), usize::MAX, false));
     Ended::With(problem.kind())
-}
-
-/// Facts about the near side for a verb: the descriptors on which colour is wanted, those that are terminals, and how it reaches this
-/// machine.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Near {
-    color: Vec<u8>,
-    terminals: Vec<u8>,
-    /// The options with which it reaches this machine.
-    reached: String,
-}
-
-impl Near {
-    fn of(request: &Request) -> Self {
-        Self {
-            color: request.color.clone(),
-            terminals: request.terminals.clone(),
-            reached: request.reached.clone().unwrap_or_default(),
-        }
-    }
-
-    fn word(&self) -> String {
-        let digits = |list: &[u8]| list.iter().map(u8::to_string).collect::<String>();
-        format!("{}:{}:{}", digits(&self.color), digits(&self.terminals), self.reached)
-    }
-
-    pub fn read(word: &str) -> Self {
-        let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0').collect();
-        let mut parts = word.splitn(3, ':');
-        let mut part = || parts.next().unwrap_or_default();
-        Self { color: digits(part()), terminals: digits(part()), reached: part().into() }
-    }
-
-    /// The options with which the near side reaches this machine: `-H web1`. Empty if it did not say.
-    pub fn reached(&self) -> &str {
-        &self.reached
-    }
-
-    /// True if colour is wanted on the near side's descriptor.
-    pub fn colors(&self, descriptor: u8) -> bool {
-        self.color.contains(&descriptor)
-    }
-
-    /// True if the near side's descriptor is a terminal.
-    pub fn has_terminal(&self, descriptor: u8) -> bool {
-        self.terminals.contains(&descriptor)
-    }
-
-    /// True if a person can be asked: the near side's standard input and standard error are terminals.
-    pub fn can_ask(&self) -> bool {
-        [0, 2].into_iter().all(|descriptor| self.has_terminal(descriptor))
-    }
-}
-
-/// The descriptors of this process that are terminals.
-pub fn terminals() -> Vec<u8> {
-    let all = [std::io::stdin().is_terminal(), std::io::stdout().is_terminal(), std::io::stderr().is_terminal()];
-    (0..).zip(all).filter(|(_, is)| *is).map(|(n, _)| n).collect()
 }

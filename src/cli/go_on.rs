@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::Call;
+use super::call::Call;
 use super::collect;
 use super::scope::Scope;
 use super::which::Want;

@@ -1,31 +1,15 @@
-//! Limits an agent that calls recant, by the variables that it sets for its commands. It may look, hold changes and drop held ones; a person
-//! decides what is committed and rolled back. A terminal is no proof of one: some agents give their shell a terminal. A guard rail, not a
-//! jail: whoever has a shell can type what a person can.
+//! Refuses acts on sessions that are not the caller's to decide: of an agent, by the variables that it sets for its commands, and on a
+//! session that waits to be confirmed. An agent may look, hold changes and drop held ones; a person decides what is committed and rolled
+//! back. A terminal is no proof of one: some agents give their shell a terminal. A guard rail, not a jail: whoever has a shell can type what
+//! a person can.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
-
-use super::Call;
-use super::agents;
-use super::args::{AgentVerb, SessionVerb, SnapshotVerb, Verb, turn_and_paths};
 use super::by;
-use super::which::{self, Want};
+use super::call::Call;
+use super::text;
 use crate::config::AgentCommit;
-use crate::error::{Error, command, shell_word};
-use crate::session::header::Origin;
-use crate::session::id::Id;
+use crate::error::{Error, command};
+use crate::session::header::{Header, Origin};
 use crate::session::opened::Session;
-
-/// Refuses what only a person may decide, if an agent calls. `words`: the arguments of the call, without the
-/// program's name. `elsewhere`: they are for another machine.
-pub fn refuse(call: &Call, verb: &Verb, words: &[OsString], elsewhere: bool) -> Result<(), Error> {
-    let (Some(variable), Some(session)) = (limited(call), decided(verb, elsewhere)) else { return Ok(()) };
-    // The sessions of another machine are not known here.
-    let session =
-        session.filter(|_| !elsewhere).and_then(|(key, want)| Some((key, exactly(call, &which::meant(call, key, want)?, want))));
-    let words = asking(verb, words, elsewhere, call);
-    Err(refused(variable, &typed(words, session)))
-}
 
 /// The variable that tells of an agent which may make nothing real. Inside a run nothing is.
 pub fn limited(call: &Call) -> Option<&'static str> {
@@ -70,72 +54,14 @@ pub fn refuse_in_a_persons(call: &Call, session: &Session) -> Result<(), Error> 
     Err(Error::refused(message).with_remedy(remedy))
 }
 
-/// For a verb that only a person may call: the word that names its session, if one does. `None` for any other verb. A person's verbs change
-/// real files, or end the way back.
-fn decided(verb: &Verb, elsewhere: bool) -> Option<Option<(&str, Want)>> {
-    match verb {
-        Verb::Commit(args) if !args.what.dry_run => Some(Some((&args.what.id, Want::Commit))),
-        Verb::Rollback(args) if !args.what.dry_run => Some(Some((&args.what.id, Want::RollBack))),
-        // Here it refuses by itself: an agent may take back what it did to its own held sessions.
-        Verb::Undo(args) if !args.dry_run && elsewhere => Some(None),
-        Verb::Redo(args) if !args.dry_run => Some(args.id.as_deref().map(|id| (id, Want::Redo))),
-        Verb::Confirm(args) if !args.watch => Some(Some((&args.id, Want::Confirm))),
-        Verb::Snapshot { verb: SnapshotVerb::Restore(args) } if !args.dry_run => Some(None),
-        Verb::Agent { verb: AgentVerb::Undo(args) } if !args.dry_run => Some(None),
-        Verb::Agent { verb: AgentVerb::Install(args) | AgentVerb::Uninstall(args) } if !args.dry_run => Some(None),
-        Verb::Snapshot { verb: SnapshotVerb::Create(args) } if args.keep.is_some() => Some(None),
-        Verb::Prune(args) if !args.dry_run => Some(None),
-        // One that it names has to be its own: [`refuse_a_persons`].
-        Verb::Discard(args) if args.all || args.now => Some(None),
-        // Alone it ends what was begun; these options decide about what somebody did since.
-        Verb::Recover(args) if args.undo || args.finish || args.give_up_unmounted => Some(None),
-        Verb::Run(args) if args.commit => Some(None),
-        // Here the stream tells whether its session is committed already.
-        Verb::Session { verb: SessionVerb::Import(_) } if elsewhere => Some(None),
-        _ => None,
-    }
-}
-
-/// The words without the agent's own `-y`: it is the person who is asked. With the number of the turn: by then another may be the newest.
-fn asking(verb: &Verb, words: &[OsString], elsewhere: bool, call: &Call) -> Vec<OsString> {
-    let mut words = words.to_vec();
-    // A run's words may be its command's.
-    if !matches!(verb, Verb::Run(_)) {
-        words.retain(|word| word != "-y" && word != "--yes");
-    }
-    if let Verb::Agent { verb: AgentVerb::Undo(args) } = verb
-        && !elsewhere
-        && turn_and_paths(&args.of).0.is_none()
-        && let Some(at) = words.iter().position(|word| word == "undo")
-        && let Some(n) = agents::turns::newest_to_undo(call)
-    {
-        words.insert(at + 1, n.to_string().into());
-    }
-    words
-}
-
-/// The word for a session that a person is to type: to commit it, with the step at which it stands now, as an agent may add another.
-fn exactly(call: &Call, id: &Id, want: Want) -> String {
-    let session = call.store().ok().flatten().and_then(|store| store.session(id).ok());
-    match session.filter(|session| want == Want::Commit && session.header.origin == Origin::Captured) {
-        Some(session) => format!("{}@{}", id.tail(), session.header.head()),
-        None => id.tail().to_owned(),
-    }
-}
-
-/// The call as a person would type it, with the session's id: by then the word that names it may mean another session.
-fn typed(mut words: Vec<OsString>, session: Option<(&str, String)>) -> String {
-    // `--far` and its value come from the near side, not from the person.
-    if let Some(at) = words.iter().position(|word| word == "--far") {
-        words.drain(at..words.len().min(at + 2));
-    }
-    if let Some((key, id)) = session {
-        match words.iter_mut().find(|word| *word == key) {
-            Some(word) => *word = id.into(),
-            // `undo` alone.
-            None => words.push(id.into()),
-        }
-    }
-    let line: Vec<_> = words.iter().map(|word| shell_word(word.as_bytes())).collect();
-    format!("recant {}", line.join(" "))
+/// Refuses what would take away the deadline, or the checkpoint that it needs.
+pub fn refuse_waiting(header: &Header, act: &str) -> Result<(), Error> {
+    let Some(deadline) = header.waits() else { return Ok(()) };
+    let (id, until) = (&header.id, text::time(deadline.due, true));
+    let remedy = format!(
+        "{} lets it stay, {} takes it back",
+        command(format_args!("confirm {id}")),
+        command(format_args!("rollback {id}"))
+    );
+    Err(Error::refused(format!("cannot {act} {id}: it waits to be confirmed until {until}")).with_remedy(remedy))
 }

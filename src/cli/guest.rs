@@ -8,8 +8,11 @@ use globset::{GlobSet, GlobSetBuilder};
 
 use super::agents::settings::{name_of, surroundings};
 use super::args::Verb;
+use super::call::Call;
+use super::ended::Ended;
+use super::place::cwd;
 use super::place::{absolute, whole};
-use super::{Call, Ended, cwd, guard, help, parts, text};
+use super::{guard, help, parts, text};
 use crate::agent::known::Agent;
 use crate::agent::state::{State as Kept, obeyed_change};
 use crate::capture::layout::Pass;

@@ -3,7 +3,8 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::{Call, history, text};
+use super::call::Call;
+use super::{history, text};
 use crate::capture::command::Network;
 use crate::capture::hold::Held;
 use crate::diff::sources::{OnTree, Sources};

@@ -7,7 +7,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::Call;
+use super::call::Call;
 use super::made::Made;
 use crate::capture::layout::Pass;
 use crate::fs::path::AbsPath;

@@ -5,9 +5,12 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::call::Call;
+use super::ended::Ended;
 use super::scope::Scope;
+use super::standing::{Standing, cut_off};
 use super::text::{self, Flexible, Side};
-use super::{Call, Ended, Standing, args, cut_off, place};
+use super::{args, place};
 use crate::diff::shown::cut;
 use crate::error::{Error, Kind, command};
 use crate::fs::dir::Time;

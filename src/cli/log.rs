@@ -6,12 +6,13 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::args;
+use super::call::Call;
+use super::ended::Ended;
 use super::list::{shown, who};
 use super::log_filter::{Filter, again};
 use super::text::{self, Flexible, Side};
 use super::touched;
 use super::which::Want;
-use super::{Call, Ended};
 use crate::diff::shown::cut;
 use crate::error::{Error, Kind, command};
 use crate::fs::dir::Time;

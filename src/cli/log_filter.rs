@@ -1,7 +1,7 @@
 //! The conditions of `log`: time, project, agent.
 
-use super::Call;
 use super::args;
+use super::call::Call;
 use super::scope::Scope;
 use crate::error::{command, shell_word};
 use crate::fs::dir::Time;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Call;
+use super::call::Call;
 use crate::error::IoError;
 use crate::fs::dir::Dir;
 

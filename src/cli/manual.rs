@@ -6,8 +6,9 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use super::args;
+use super::call::Call;
+use super::ended::Ended;
 use super::help;
-use super::{Call, Ended};
 use crate::error::{At, Error};
 use crate::fs::dir::Dir;
 

@@ -1,7 +1,7 @@
 //! `commit --merge`: changes whose path somebody has edited since are put onto what is there now, before the session is committed. In the
 //! session that is a person's choice: a step.
 
-use super::Call;
+use super::call::Call;
 use crate::capture::choice::{choose, may_choose};
 use crate::capture::chosen::Choice;
 use crate::diff::merge::{Both, Onto, onto};

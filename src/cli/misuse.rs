@@ -5,8 +5,11 @@ use std::os::unix::ffi::OsStrExt;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::caches;
+use super::ended::Ended;
+use super::finish::finish;
 use super::out::{Form, Out};
-use super::{Effects, Ended, caches, finish};
+use super::table::Effects;
 use crate::config::Color;
 use crate::error::{Error, Kind, command, set_call, shell_word};
 

@@ -6,9 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde::Serialize;
 
+use super::call::Call;
+use super::ended::Ended;
 use super::out::Out;
 use super::which::Want;
-use super::{Call, Ended, args, asked, guard, text};
+use super::{args, asked, guard, text};
 use crate::engine::conflict;
 use crate::error::{Against, Error, Kind, command, recant};
 use crate::fs::path::{AbsPath, Shown};

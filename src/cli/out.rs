@@ -14,7 +14,7 @@ use std::rc::Rc;
 use anstyle::Style;
 use serde::{Serialize, Serializer};
 
-use super::far::Near;
+use super::near::Near;
 use super::text;
 use crate::config::Color;
 use crate::diff::shown::{Names, cut};

@@ -5,8 +5,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
 use super::args::{Cli, Verb};
+use super::call::Call;
 use super::door::NAME;
-use super::{Call, Ended, far};
+use super::ended::Ended;
+use super::near;
 use crate::capture::inside::Inside;
 use crate::error::{At, Error, IoError, Kind};
 use crate::fs::dir::Dir;
@@ -70,7 +72,7 @@ pub fn ask(call: &Call, words: &[OsString], store: &AbsPath) -> Result<Ended, Er
         color: call.out.colors(),
         columns: size.ok().map(|size| size.ws_col).filter(|columns| *columns > 0),
         input: false,
-        terminals: far::terminals(),
+        terminals: near::terminals(),
         env: Vec::new(),
         silence: None,
         store: None,

@@ -62,7 +62,7 @@ impl Place {
 
 /// An absolute path as it is; a relative one below the working directory.
 pub fn whole(path: &Path) -> Result<PathBuf, Error> {
-    if path.is_absolute() { Ok(path.to_path_buf()) } else { Ok(super::cwd()?.join(path)) }
+    if path.is_absolute() { Ok(path.to_path_buf()) } else { Ok(super::place::cwd()?.join(path)) }
 }
 
 /// An absolute path without links, `.` and `..`.
@@ -78,4 +78,15 @@ pub fn named(path: &Path, changes: &Changes) -> Result<AbsPath, Error> {
 /// The program of this process.
 pub fn own_program() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot find recant's own program")
+}
+
+/// The working directory.
+///
+/// # Errors
+/// It is gone.
+pub fn cwd() -> Result<PathBuf, Error> {
+    std::env::current_dir().map_err(|error| {
+        let problem = Error::refused(format!("cannot find the working directory: {}", crate::error::reason(&error)));
+        problem.with_remedy("go to a directory that is there, or give absolute paths")
+    })
 }

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::confirm;
+use super::call::Call;
 use super::discard::{is_done, note_in_log};
+use super::ended::Ended;
+use super::guard;
 use super::list::{Damaged, heads};
+use super::text;
 use super::which::Want;
-use super::{Call, Ended, text};
 use crate::checkpoint::manifest::{Manifest, keeps_overwritten as keeps};
 use crate::config::{age_word, size_word};
 use crate::error::{Error, Kind, command};
@@ -176,7 +178,7 @@ pub fn prune(call: &Call, args: &Wanted, target: &Target) -> Result<Ended, Error
     }
     // Refused before the question.
     for header in pruning.chosen()?.iter().filter(|_| pruning.is_named()) {
-        confirm::refuse(header, "prune")?;
+        guard::refuse_waiting(header, "prune")?;
     }
     if args.dry_run {
         pruning.tell(&mut done)?;

@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
+use super::call::Call;
+use super::ended::Ended;
 use super::list::heads;
 use super::prune::{self, CHECKPOINTS, DISCARDED, Pruning, SESSIONS, Wanted};
-use super::{Call, Ended, args, snapshot, snapshot_prune, text};
+use super::{args, snapshot, snapshot_prune, text};
 use crate::error::{Error, Kind, command};
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;

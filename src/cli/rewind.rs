@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use super::args;
+use super::call::Call;
+use super::ended::Ended;
 use super::which::Want;
-use super::{Call, Ended, go_on, text};
+use super::{go_on, text};
 use crate::capture::fork::fill;
 use crate::error::{Error, command};
 use crate::fs::interrupt::{self, Asked};

@@ -8,13 +8,15 @@ use rustix::process::Signal;
 use serde::Serialize;
 
 use super::args;
+use super::call::Call;
 use super::discard;
 use super::door::Door;
+use super::ended::Ended;
 use super::go_on::{self, Aim, Begun};
 use super::guest::Guest;
 use super::history::History;
 use super::out::Out;
-use super::{Call, Ended, apply, hints, place, since, text};
+use super::{apply, hints, place, since, text};
 use crate::agent::known::Agent;
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::hold::{Held, hold, start_of};
@@ -463,7 +465,7 @@ fn plan(
     (args, history, guest): (&args::Run, &History, Option<&Guest>),
     since: Time,
 ) -> Result<Plan, Error> {
-    let absolute = |path: &PathBuf| super::cwd().map(|cwd| cwd.join(path));
+    let absolute = |path: &PathBuf| super::place::cwd().map(|cwd| cwd.join(path));
     let mut passes = Vec::new();
     for path in &args.pass {
         passes.push(Pass { path: absolute(path)?, why: "--pass".into() });

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 
-use super::Call;
+use super::call::Call;
 use crate::error::{Error, command};
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;

@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 
+use super::call::Call;
 use super::chosen::chosen;
+use super::ended::Ended;
 use super::list::{SessionRow, shown};
 use super::out::Each;
+use super::standing::Standing;
 use super::text::{self, Flexible, Side as Column};
-use super::{Call, Ended, Standing};
 use super::{apply, args, coverage, since};
 use crate::diff::renames::Renames;
 use crate::diff::shown::{cut, cut_off, shortened};
@@ -88,7 +90,7 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Error> {
         since::looked(call, store, &session);
     }
     let header = &session.header;
-    let standing = Standing::of(store, header, &super::cut_off(store, store.journaled()?))?;
+    let standing = Standing::of(store, header, &super::standing::cut_off(store, store.journaled()?))?;
     let run = at_head(&session, session.run()?)?;
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;

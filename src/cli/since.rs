@@ -1,8 +1,9 @@
 //! News of what others did: told to an agent once, before its next command; asked about at a person's commit.
 
+use super::call::Call;
 use super::list::shown;
 use super::scope::Scope;
-use super::{Call, text};
+use super::text;
 use crate::error::{Error, command};
 use crate::session::header::Header;
 use crate::session::log::{self, Entry};

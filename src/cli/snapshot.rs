@@ -7,10 +7,13 @@ use std::path::{Component, Path, PathBuf};
 use serde::Serialize;
 
 use super::args::{SnapshotCreate, SnapshotList, SnapshotShow};
+use super::call::Call;
+use super::ended::Ended;
 use super::list::{shown, who};
+use super::place::cwd;
 use super::place::{absolute, whole};
 use super::text::{self, Flexible, Side};
-use super::{Call, Ended, asked, by, cwd};
+use super::{asked, by};
 use crate::diff::shown::cut;
 use crate::error::{Error, Kind, command, recant};
 use crate::fs::dir::{Dir, Time};

@@ -5,8 +5,9 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 
 use super::begun::filled;
+use super::call::Call;
 use super::snapshot::{retain, said, say_damaged, with_by};
-use super::{Call, text};
+use super::text;
 use crate::capture::hold::start_of;
 use crate::error::{Error, Reason, command};
 use crate::fs::path::AbsPath;

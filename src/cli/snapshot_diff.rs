@@ -6,12 +6,14 @@ use std::os::unix::ffi::OsStrExt;
 use serde::Serialize;
 
 use super::args::SnapshotDiff;
+use super::call::Call;
 use super::diff::about;
 use super::diff::html::Of;
 use super::diff::showing::{self, Showing};
 use super::diff::{self, Between};
+use super::ended::Ended;
 use super::snapshot::{Left, dir, inner, of_key, series_of};
-use super::{Call, Ended, text};
+use super::text;
 use crate::diff::html::page::About;
 use crate::diff::patch::{Form, counts};
 use crate::diff::view::{TEXT_LIMIT, View};

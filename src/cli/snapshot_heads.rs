@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde::Serialize;
 
-use super::Call;
+use super::call::Call;
 use crate::error::At as _;
 use crate::error::Error;
 use crate::fs::dir::Dir;

@@ -5,7 +5,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::args::Prune;
-use super::{Call, Ended, asked, snapshot, text};
+use super::call::Call;
+use super::ended::Ended;
+use super::{asked, snapshot, text};
 use crate::config::From;
 use crate::error::{Error, Kind, recant};
 use crate::fs::dir::Time;

@@ -7,10 +7,12 @@ use std::path::PathBuf;
 
 use super::args::Run;
 use super::caches::Caches;
+use super::call::Call;
+use super::ended::Ended;
 use super::run::{RunDocument, not_started, status_of};
 use super::snapshot::directory;
 use super::snapshot_collect::{Collected, Ran, Watched, collect, end, is_gone, take};
-use super::{Call, Ended, text};
+use super::text;
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::confine::Confinement;
 use crate::capture::ground::Ground;
@@ -117,7 +119,7 @@ fn run_beside(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Cache
 
 /// Runs `true` on the real tree as [`run_in`] would, confined to the working directory. Returns the error that kept it from working.
 pub fn attempt_nothing() -> Option<Error> {
-    let confinement = super::cwd().and_then(|cwd| Confinement::make(&[cwd], &[], Network::Open));
+    let confinement = super::place::cwd().and_then(|cwd| Confinement::make(&[cwd], &[], Network::Open));
     let confinement = match confinement {
         Ok(confinement) => confinement,
         Err(failed) => return Some(failed),

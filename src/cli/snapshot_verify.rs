@@ -4,9 +4,10 @@ use serde::Serialize;
 
 use super::args::SnapshotVerify;
 use super::bar::Bar;
+use super::call::Call;
+use super::ended::Ended;
 use super::snapshot::{Left, series};
 use super::text::{self, Side};
-use super::{Call, Ended};
 use crate::engine::Progress;
 use crate::error::{Error, Kind, recant};
 use crate::fs::path::AbsPath;

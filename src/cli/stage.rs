@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use super::args;
 use super::asked;
+use super::call::Call;
+use super::ended::Ended;
 use super::which::Want;
-use super::{Call, Ended};
 use crate::error::{At, Error};
 use crate::fs::interrupt::Input;
 use crate::fs::path::{AbsPath, Shown};
@@ -103,7 +104,7 @@ pub fn rename(call: &Call, args: &args::Rename) -> Result<Ended, Error> {
 
 /// The directory that a path is relative to. An absolute path needs no working directory.
 fn cwd_for(path: &Path) -> Result<PathBuf, Error> {
-    if path.is_absolute() { Ok(PathBuf::from("/")) } else { super::cwd() }
+    if path.is_absolute() { Ok(PathBuf::from("/")) } else { super::place::cwd() }
 }
 
 fn at_desk(

@@ -4,10 +4,13 @@
 use serde::Serialize;
 
 use super::brief::{self, List, Place, is_default};
+use super::call::Call;
 use super::confirm::{self, Waiting};
+use super::ended::Ended;
 use super::list::Damaged;
 use super::snapshot::Left;
-use super::{Call, Ended, Standing, args, cut_off, cut_runs, recover, text};
+use super::standing::{Standing, cut_off};
+use super::{args, cut_runs, recovered, text};
 use crate::diff::shown::{cut, cut_off as cut_text};
 use crate::error::{Error, Kind, command};
 use crate::fs::path::AbsPath;
@@ -385,10 +388,10 @@ fn print(
     running.iter().for_each(|running| running.print(call));
     print_old(call, old);
     for id in journaled {
-        let what = opened.and_then(|store| cut_runs::would(store, id).or_else(|| recover::would(store, id)));
+        let what = opened.and_then(|store| cut_runs::would(store, id).or_else(|| recovered::would(store, id)));
         call.out.line(format_args!("interrupted  {id}: {}", what.unwrap_or_default()));
     }
-    for (what, how) in left.iter().filter_map(|header| recover::left_of(header)) {
+    for (what, how) in left.iter().filter_map(|header| recovered::left_of(header)) {
         call.out.line(format_args!("left         {what}"));
         call.out.line(format_args!("             {how}"));
     }

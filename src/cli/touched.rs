@@ -6,11 +6,14 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::call::Call;
+use super::ended::Ended;
 use super::list::{Damaged, shown, who};
 use super::log_filter::{Filter, again};
+use super::place::cwd;
 use super::snapshot::{by_of, dir};
 use super::text::{self, Flexible, Side};
-use super::{Call, Ended, args, cwd, place};
+use super::{args, place};
 use crate::agent::touched as turns;
 use crate::agent::turn::Head as Turn;
 use crate::diff::shown::{columns, cut};

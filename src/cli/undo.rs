@@ -2,11 +2,13 @@
 
 use super::apply;
 use super::args;
+use super::call::Call;
 use super::discard;
+use super::ended::Ended;
 use super::guard;
 use super::scope::Scope;
 use super::which::Want;
-use super::{Call, Ended, agents, parts, text};
+use super::{agents, parts, text};
 use crate::engine::job::Verb;
 use crate::engine::ready;
 use crate::engine::report::Report;

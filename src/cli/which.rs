@@ -2,8 +2,9 @@
 //! it, or the only one that has it. No word reaches further back because a verb cannot act on what it means. A verb that only reads takes
 //! the store's newest if this project has none.
 
+use super::call::Call;
+use super::collect;
 use super::scope::{Scope, begun_in};
-use super::{Call, collect};
 use crate::engine::job::Verb;
 use crate::error::{Error, Kind, Reason, command};
 use crate::session::act::Acted;
@@ -314,7 +315,7 @@ pub fn newest(store: &Store, here: &Scope) -> Option<Header> {
 /// The state of a session, for a message.
 fn state_of(header: &Header) -> String {
     let pruned = if header.checkpoint == Checkpoint::Pruned { ", its checkpoint pruned" } else { "" };
-    format!("{}{}{pruned}", header.status().word().replace('_', " "), super::but(header.counts))
+    format!("{}{}{pruned}", header.status().word().replace('_', " "), super::standing::but(header.counts))
 }
 
 /// The error if a verb cannot act on the session that a word means. It names the one before it, on which it can.

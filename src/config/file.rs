@@ -7,9 +7,9 @@ use serde::Deserialize;
 
 use super::glob::{MINOR, glob};
 use super::keys::check_keys;
+use super::settings::{AgentCommit, BYPRODUCTS, CACHES, Color, Config, OUTPUT_PATHS, OfAgent, OnLimit, Remote, Set};
 use super::units::{age, silence, size};
 use super::wrong::{self, refused};
-use super::{AgentCommit, BYPRODUCTS, CACHES, Color, Config, OUTPUT_PATHS, OfAgent, OnLimit, Remote, Set};
 use crate::error::Error;
 
 #[derive(Deserialize, Default)]

@@ -1,6 +1,5 @@
 //! The phases that change the tree: apply, seal, settle. A failure before the seal undoes all that was done.
 
-use super::Progress;
 use super::error::stuck;
 use super::item::Turn;
 use super::job::Verb;
@@ -8,6 +7,7 @@ use super::journal::Journal;
 use super::perform::{check_time, perform};
 use super::plan::Told;
 use super::prepare::Intended;
+use super::progress::Progress;
 use super::reach::Reach;
 use super::report::Report;
 use super::seal::{make_seal_last, rename_header, write_facts};

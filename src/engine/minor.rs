@@ -4,8 +4,9 @@
 use super::conflict::{self, Conflict};
 use super::job::{Job, Verb};
 use super::left_out::{Aside, Denied};
+use super::operation::{Effect, carry_out};
+use super::progress::Progress;
 use super::report::Report;
-use super::{Effect, Progress, carry_out};
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;

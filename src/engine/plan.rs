@@ -1,12 +1,12 @@
 //! Plans an operation: looks at everything and changes nothing. Finds all conflicts, refusals and damage, not only the first. The result
 //! is the journal to be.
 
-use super::Progress;
 use super::conflict::Hindrances;
 use super::draft::Draft;
 use super::job::{Job, Rest};
 use super::journal::Journal;
 use super::look::look_at_all;
+use super::progress::Progress;
 use super::reach::Reach;
 use super::report::{Report, Row};
 use super::step::Act;

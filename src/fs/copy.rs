@@ -8,8 +8,8 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::dir::Entry;
+use super::door::{Fs, tried};
 use super::watch::On;
-use super::{Fs, tried};
 use crate::error::{At, IoError};
 
 /// The way that content was copied.

@@ -492,3 +492,9 @@ fn list_by(fd: impl AsFd, most: usize) -> Result<Option<Vec<NameAndSort>>, Errno
     }
     Ok(Some(names))
 }
+
+/// A path to an open object: /proc/self/fd/N.
+pub(super) fn of_fd(fd: std::os::fd::BorrowedFd<'_>) -> String {
+    use std::os::fd::AsRawFd;
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}

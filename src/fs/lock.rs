@@ -12,8 +12,8 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid};
 
-use super::Fs;
 use super::dir::{Dir, Entry};
+use super::door::Fs;
 use super::interrupt;
 use crate::error::{At, IoError};
 

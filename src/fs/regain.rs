@@ -4,9 +4,10 @@ use std::os::fd::AsFd;
 
 use rustix::fs::Mode;
 
+use super::dir::of_fd;
 use super::dir::{Dir, Sort};
+use super::door::{Fs, tried};
 use super::watch::On;
-use super::{Fs, of_fd, tried};
 use crate::error::IoError;
 
 impl Fs {

@@ -4,8 +4,8 @@ use std::io;
 
 use rustix::io::Errno;
 
-use super::Fs;
 use super::dir::{Dir, Entry, Inode, Sort, Stat};
+use super::door::Fs;
 use crate::error::{At, IoError};
 
 /// The rest of the work in a directory on the way down.

@@ -12,43 +12,10 @@
 //! "Before step n", for every n up to the end, is every kill point there is: after a step is before the next.
 
 #[cfg(feature = "crash-points")]
-use std::fmt;
-#[cfg(feature = "crash-points")]
 use std::io;
-use std::os::fd::BorrowedFd;
-
-use super::dir::Entry;
-
-/// One change that is about to be made; as a log line: `call directory/name [directory/name]`.
+pub use step::On;
 #[cfg(feature = "crash-points")]
-pub struct Step<'a> {
-    /// The system call's name, or that of a short run of calls that belong together.
-    pub call: &'static str,
-    pub on: On<'a>,
-    /// The line outside this room that asked for it: it tells one sync from another.
-    pub site: &'static std::panic::Location<'static>,
-}
-
-/// The target of a step.
-#[cfg_attr(not(feature = "crash-points"), expect(dead_code, reason = "nobody looks at what no test watches"))]
-pub enum On<'a> {
-    /// One name in a directory.
-    One(Entry<'a>),
-    Two(Entry<'a>, Entry<'a>),
-    /// An open object, and the path of its directory when it was opened: for messages only.
-    Open(BorrowedFd<'a>, &'a std::path::Path),
-}
-
-#[cfg(feature = "crash-points")]
-impl fmt::Display for Step<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.on {
-            On::One(a) => write!(f, "{} {a}", self.call),
-            On::Two(a, b) => write!(f, "{} {a} {b}", self.call),
-            On::Open(_, path) => write!(f, "{} {}", self.call, path.display()),
-        }
-    }
-}
+pub use step::Step;
 
 /// Sees each step right before it is made; an error is returned to the caller in place of the step.
 #[cfg(feature = "crash-points")]
@@ -58,6 +25,7 @@ pub trait Watch: Send + Sync {
 
 #[cfg(feature = "crash-points")]
 mod record;
+mod step;
 
 #[cfg(feature = "crash-points")]
 pub use scripted::Scripted;

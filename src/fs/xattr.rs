@@ -139,8 +139,8 @@ mod tests {
     use std::os::fd::AsFd;
 
     use super::*;
-    use crate::fs::Fs;
     use crate::fs::dir::Dir;
+    use crate::fs::door::Fs;
 
     #[test]
     fn both_kinds_of_calls_tell_the_same() {

@@ -1,12 +1,13 @@
 //! Carries out a verb on the far side, and first installs recant there if it has none.
 
 use super::error::{lost, missing};
+use super::far;
 use super::install;
 use super::link::{Answers, Install, Link, on_terminal};
+use super::protocol::MISSING;
 use super::request::Request;
 use super::signals::Wire;
 use super::streams::{Input, Sink};
-use super::{MISSING, far};
 use crate::error::{Error, Reason};
 
 impl Link {

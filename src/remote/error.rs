@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::time::Duration;
 
-use super::PROTOCOL;
+use super::protocol::PROTOCOL;
 use crate::error::{Error, Kind, Reason, reason};
 
 /// Some words name no valid host.

@@ -122,7 +122,7 @@ fn receive(from: &mut impl Read) -> io::Result<Option<(u8, Vec<u8>)>> {
 fn unknown(kind: u8) -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        format!("a frame that is none of protocol {}: {}", super::PROTOCOL, kind.escape_ascii()),
+        format!("a frame that is none of protocol {}: {}", super::protocol::PROTOCOL, kind.escape_ascii()),
     )
 }
 

@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use super::PROTOCOL;
 use super::error::{mute, not_installed};
 use super::link::Link;
 use super::opened::Opened;
 use super::place::{PLACE, VERSION};
+use super::protocol::PROTOCOL;
 use super::signals::Wire;
 use crate::error::{Error, Reason, shell_word};
 

@@ -14,11 +14,11 @@ use super::frame::{Down, LIMIT, Up, WINDOW};
 use super::host::Target;
 use super::opened::Opened;
 use super::place::{PLACE, VERSION};
+use super::protocol::{MISSING, PROTOCOL};
 use super::request::Request;
 use super::signals::{Signals, Wire};
 use super::streams::{Input, Sink, Stream};
 use super::upwards::{Credit, Upwards, feed};
-use super::{MISSING, PROTOCOL};
 use crate::error::{Error, Reason};
 
 /// The way to start this side's ssh.

@@ -18,14 +18,11 @@ pub mod install;
 pub mod link;
 mod opened;
 pub mod place;
+mod protocol;
 pub mod request;
 pub mod signals;
 mod silence;
 pub mod streams;
 mod upwards;
 
-/// The version of the protocol, which docs/remote.md describes.
-pub const PROTOCOL: u32 = 3;
-
-/// The exit status of a far side without a recant of this protocol. A verb may end with it, too: then the far side is asked.
-pub const MISSING: u8 = 213;
+pub use protocol::{MISSING, PROTOCOL};

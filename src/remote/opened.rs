@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 
 use super::error::{asked, lacks_sudo, missing, mute, no_sudo, noise, unreached};
+use super::far;
 use super::frame::LIMIT;
+use super::protocol::PROTOCOL;
 use super::request::Line;
 use super::silence::{Patience, Patient};
 use super::streams::{Sink, Stream};
-use super::{PROTOCOL, far};
 use crate::error::Error;
 
 /// The output in place of a hello.

@@ -7,8 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
-use super::PROTOCOL;
 use super::error::{garbled, other_protocol, too_long};
+use super::protocol::PROTOCOL;
 use crate::error::Error;
 
 /// The most bytes of a request on a command line: Linux takes 128 KiB an argument, which also has the shell's text.

@@ -15,6 +15,7 @@ mod deeds;
 mod draw;
 pub mod facts;
 mod keys;
+mod life;
 mod list;
 mod loader;
 mod moves;
@@ -26,7 +27,7 @@ pub mod sheet;
 mod terminal;
 mod theme;
 
-pub use screen::show;
+pub use life::show;
 
 #[cfg(test)]
 mod tests;

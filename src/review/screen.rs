@@ -1,26 +1,18 @@
 //! The screen: what it holds, and what keys do to it.
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use crossterm::event::{Event, KeyEventKind};
-use ratatui::crossterm;
+use std::time::Instant;
 
 use super::ask::Ask;
 use super::choice::{Chosens, Much};
-use super::draw;
 use super::facts::{Deed, Place, Program, Seen, World};
-use super::keys::{self, Command};
 use super::list::List;
 use super::loader::{EACH, Loader, Told, Watcher};
 use super::outline::{Order, Outline, size};
 use super::rows::{self, Row};
 use super::sheet::Sheet;
-use super::terminal::{self, Terminal};
 use super::theme::Theme;
-use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::session::change::Sort;
 
@@ -34,10 +26,6 @@ const COUNTED: usize = 2_000;
 
 /// The most differences that are kept to be shown again.
 const KEPT: usize = 64;
-
-/// The longest wait for a key while something is read, and else.
-const SOON: Duration = Duration::from_millis(15);
-const LATER: Duration = Duration::from_millis(200);
 
 /// The side of the screen that has the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,19 +130,6 @@ pub struct Screen<'w> {
     pub(super) ends: bool,
 }
 
-/// Shows the screen until the person leaves, or a signal asks to end. `show` prints a path as people read it.
-///
-/// # Errors
-/// The terminal cannot be used; what is to be shown cannot be read.
-pub fn show(world: &mut dyn World, show: Box<dyn Fn(&AbsPath) -> String>, is_colored: bool) -> Result<(), String> {
-    // crossterm reads NO_COLOR by itself, and --color goes before that.
-    crossterm::style::force_color_output(is_colored);
-    let mut screen = Screen::open(world, show, Theme::new(is_colored))?;
-    let _noting = interrupt::note(interrupt::Asked::GoesOn);
-    let mut terminal = Terminal::take().map_err(|error| format!("the terminal cannot be used: {error}"))?;
-    screen.run(&mut terminal).map_err(|error| format!("the terminal is gone: {error}"))
-}
-
 impl<'w> Screen<'w> {
     /// Opens the screen; nothing is drawn yet.
     ///
@@ -207,61 +182,6 @@ impl<'w> Screen<'w> {
         screen.list();
         screen.begin();
         Ok(screen)
-    }
-
-    pub(super) fn run(&mut self, terminal: &mut Terminal) -> io::Result<()> {
-        while !self.ends && interrupt::came().is_none() && !terminal::panicked() {
-            terminal.draw(|frame| draw::screen(self, frame))?;
-            let wait = if self.waiting.is_some() { SOON } else { LATER };
-            terminal::wait(wait)?;
-            // What a person types ahead is drawn once.
-            while !self.ends
-                && let Some(event) = terminal::typed()?
-            {
-                let was_asking = matches!(self.mode, Mode::Asking(_));
-                self.take(event, terminal)?;
-                if matches!(self.mode, Mode::Asking(_)) && !was_asking {
-                    // A question is answered once it is seen: what was typed ahead is no answer.
-                    terminal::drop_typed()?;
-                    break;
-                }
-            }
-            self.hear();
-        }
-        Ok(())
-    }
-
-    pub(super) fn take(&mut self, event: Event, terminal: &mut Terminal) -> io::Result<()> {
-        let Event::Key(key) = event else { return Ok(()) };
-        if key.kind == KeyEventKind::Release {
-            return Ok(());
-        }
-        if self.is_small {
-            // Nothing is seen of the rest: the one way is out.
-            self.ends = matches!(keys::command(key), Some(Command::Quit | Command::Leave));
-            return Ok(());
-        }
-        match self.key(key) {
-            Wish::Nothing => Ok(()),
-            Wish::Stop => terminal.stop(),
-            Wish::Redraw => terminal.clear(),
-            Wish::Do(deed) => {
-                self.message = Some((false, "working …".into()));
-                terminal.draw(|frame| draw::screen(self, frame))?;
-                self.message = None;
-                self.carry_out(deed);
-                if matches!(self.mode, Mode::Asking(_)) {
-                    terminal::drop_typed()?;
-                }
-                Ok(())
-            }
-            Wish::Open(i, program) => {
-                let ended = terminal.lend(|| self.world.open(&self.seen, i, program))?;
-                self.tell("Not done", ended, None);
-                self.look_again();
-                Ok(())
-            }
-        }
     }
 
     pub fn hear(&mut self) {
@@ -421,7 +341,7 @@ impl<'w> Screen<'w> {
 
 /// A request of a key for something beyond the screen.
 #[derive(Debug)]
-pub(super) enum Wish {
+pub enum Wish {
     Nothing,
     Stop,
     Redraw,

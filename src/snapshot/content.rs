@@ -18,7 +18,7 @@ pub use super::check::{BLOBS, PACKED, pack_name};
 use super::check::{Fault, Sound};
 use super::error::damaged;
 use super::manifest::{At, Entry};
-use super::whole;
+use super::paths::whole;
 use crate::error::At as _;
 use crate::error::{Error, IoError};
 use crate::fs::Fs;

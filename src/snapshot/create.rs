@@ -1,16 +1,17 @@
 //! Create: walk → compare with the index → read and hash new content (`reading`) → store → one sync → the manifest gets its name.
 
 mod reading;
+mod taking;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::before::{self, Peeked};
+use super::before::{self};
 use super::check::Fault;
 use super::content::{Keeping, PACKED};
 use super::error::{refused, unswept};
 use super::hashing::Hashing;
 use super::index::{Index, Known, Making, has_content};
-use super::manifest::{self, At, Closing, Counts, Entry, Head, Merged, PathLine, Reading, Writing};
+use super::manifest::{self, Closing, Counts, Entry, Head, Merged, Reading, Writing};
 use super::place;
 use super::prune;
 use super::rules::{Why, vcs_above};
@@ -24,7 +25,7 @@ use crate::fs::device_number::Dev;
 use crate::fs::dir::{Sort, Stat, Time};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
-use crate::tree::hash::Hash;
+use taking::{Content, First, Seen, Taking, has_several_names};
 
 /// The request for a snapshot.
 #[derive(Debug, Clone, Default)]
@@ -269,74 +270,6 @@ fn nothing_there(series: &Series) -> Error {
     refused(&series.directory, "there is nothing there").with_remedy("name a directory or file that is there")
 }
 
-/// A snapshot in the making.
-struct Taking<'a> {
-    series: &'a Series,
-    index: Option<&'a Index>,
-    last: Option<u64>,
-    /// The objects that the snapshot before saw.
-    old: Peeked<'a, Known>,
-    /// The differences of the snapshot before from the base.
-    own: Peeked<'a, PathLine>,
-    writing: Writing<'a>,
-    making: Making,
-    keeping: Keeping<'a>,
-    hashing: Hashing,
-    /// The time when the snapshot before began: most older content is known from it.
-    read_before: Option<Time>,
-    /// The time until when all that existed at the snapshot before was born.
-    existed: Option<Time>,
-    tells_moves: bool,
-    learned: bool,
-    has_base: bool,
-    /// The first name of each inode that has several.
-    links: HashMap<(Dev, u64), First>,
-    /// A directory of the walk that was gone, or unreadable, when it was looked at.
-    unknown: Option<AbsPath>,
-    counts: Counts,
-    changed: bool,
-    unread: Vec<(AbsPath, String)>,
-    left: Vec<(AbsPath, Why)>,
-    leaves_vcs: bool,
-    buffer: Vec<u8>,
-}
-
-/// The first name of an inode.
-#[derive(Clone)]
-struct First {
-    path: AbsPath,
-    content: Content,
-    /// The number of names met so far.
-    names: u32,
-}
-
-/// Content that need not be read, as long as the file has this stat.
-#[derive(Clone, Copy)]
-struct Content {
-    stat: Stat,
-    hash: Option<Hash>,
-    at: Option<At>,
-    written: bool,
-}
-
-impl Content {
-    fn of(known: &Known, stat: &Stat) -> Self {
-        Self { stat: *stat, hash: known.hash, at: known.at, written: known.written }
-    }
-}
-
-/// The result of a look at an object.
-enum Seen {
-    Whole {
-        entry: Box<Entry>,
-        stat: Stat,
-        written: bool,
-    },
-    /// It could not be read, for this reason.
-    Unread(String),
-    Gone,
-}
-
 impl Taking<'_> {
     /// Lets a coming file be hashed early: a new large one, where blocks are shared and it is only read.
     fn foresee(&mut self, met: &Met) {
@@ -579,10 +512,6 @@ impl Taking<'_> {
 
 fn damaged(keeping: Keeping<'_>) -> Vec<String> {
     keeping.into_faults().map(|Fault { path, why }| format!("{path}: {why}")).collect()
-}
-
-fn has_several_names(stat: &Stat) -> bool {
-    stat.nlink > 1 && stat.sort != Sort::Directory
 }
 
 fn nothing() -> Stat {

@@ -3,8 +3,8 @@
 use super::compare::{Compared, Difference};
 use super::content::{Content, Kept};
 use super::manifest::{At, Entry};
+use super::paths::whole;
 use super::series::Series;
-use super::whole;
 use crate::error::At as _;
 use crate::error::Error;
 use crate::fs::dir::stat_of;

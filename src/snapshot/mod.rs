@@ -41,6 +41,7 @@ pub mod index;
 mod indexes;
 pub mod manifest;
 mod narrow;
+mod paths;
 pub mod place;
 pub mod prune;
 pub mod restore;
@@ -51,17 +52,4 @@ pub mod touched;
 pub mod verify;
 pub mod walk;
 
-use crate::error::{Error, Kind};
-use crate::fs::path::AbsPath;
-
-/// The real path of a path in a snapshot of `directory`.
-///
-/// # Errors
-/// Fails if the result is no path.
-pub fn whole(directory: &AbsPath, path: &AbsPath) -> Result<AbsPath, Error> {
-    if path.depth() == 0 {
-        return Ok(directory.clone());
-    }
-    let bytes = [directory.as_bytes(), path.as_bytes()].concat();
-    AbsPath::parse(bytes).map_err(|error| Error::at(Kind::Refused, path, error))
-}
+pub use paths::whole;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::compare::{Compared, Difference, OLDER, Shared};
 use super::manifest::Merged;
+use super::paths::whole;
 use super::series::Series;
-use super::whole;
 use crate::error::Error;
 use crate::fs::device_number::Dev;
 use crate::fs::path::{AbsPath, Shown};

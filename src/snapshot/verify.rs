@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use super::check::Sound;
+use super::index;
 use super::manifest::{At, Entry, Merged};
+use super::paths::whole;
 use super::series::{Locked, Series};
-use super::{index, whole};
 use crate::error::{Error, Kind};
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;

@@ -9,9 +9,9 @@ use std::thread::JoinHandle;
 
 use super::cover::{self, Area, Covering};
 use super::error::{of_ours, refused, too_broad};
+use super::paths::whole;
 use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Why, is_vcs};
 use super::source::{Before, Earlier, Source};
-use super::whole;
 use crate::error::{At as _, Error, reason};
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::{AbsPath, LENGTH_MAX, PathError};

@@ -147,7 +147,7 @@ fn module(file: &str) -> String {
 }
 
 /// The files of its room that a file uses, by `super::` or by the room's own name.
-fn used_by(source: &Source, known: &BTreeSet<String>) -> BTreeSet<String> {
+fn used_by(source: &Source, known: &BTreeMap<String, &str>) -> BTreeSet<String> {
     let own = module(&source.file);
     let named = format!("crate::{}::", source.room);
     // A directory's own file names those in it.
@@ -171,30 +171,44 @@ fn used_by(source: &Source, known: &BTreeSet<String>) -> BTreeSet<String> {
             }
         };
         // Each with its path, and then again without.
-        for path in imported(rest).step_by(2) {
+        for path in imported(rest).step_by(2).filter(|path| !path.is_empty()) {
             let parts: Vec<&str> = path.split("::").collect();
             let longest = (1..=parts.len()).rev().map(|n| format!("{above}/{}", parts[..n].join("/")));
-            found.extend(longest.into_iter().find(|name| known.contains(name)).filter(|name| *name != own));
+            let named = longest.into_iter().find(|name| known.contains_key(name));
+            // What a directory's own file gives by its own name.
+            let given = || known.get(&above).filter(|text| gives(text, parts[0])).map(|_| above.clone());
+            found.extend(named.or_else(given).filter(|name| *name != own));
         }
     }
     found
+}
+
+/// True if a file declares a name, or gives it on.
+fn gives(text: &str, name: &str) -> bool {
+    let is_word = |text: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
+    let declares = |line: &str| {
+        let before = ["fn", "struct", "enum", "trait", "type", "const", "static", "macro_rules!"];
+        line.split(['(', '<', ':', '=', '{', ';']).next().is_some_and(|head| {
+            let mut words = head.split_whitespace().rev();
+            words.next() == Some(name) && words.next().is_some_and(|word| before.contains(&word))
+        })
+    };
+    text.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next()).any(is_word) || text.lines().any(declares)
 }
 
 #[test]
 fn no_file_of_these_rooms_is_used_by_one_that_it_uses() {
     let sources = sources();
     assert!(used_in(&sources, "cli")["src/cli/remote"].contains("src/cli/remote/far"));
-    let rooms = "api blocks cli capture checkpoint diff engine fs mcp moving remote session snapshot tree";
+    let rooms = "agent api blocks cli capture checkpoint config diff engine fs mcp moving remote review session snapshot tree";
     let circles: Vec<String> = rooms.split(' ').flat_map(|room| circles(&used_in(&sources, room))).collect();
     assert!(circles.is_empty(), "{}", circles.join("\n"));
 }
 
 /// The files of a room, each with those of the room that it uses.
 fn used_in(sources: &[Source], room: &str) -> BTreeMap<String, BTreeSet<String>> {
-    // What all of a room share stands in its `mod.rs`, which knows them all.
-    let own = format!("src/{room}/mod.rs");
-    let files = || sources.iter().filter(|source| source.room == room && source.file != own);
-    let known: BTreeSet<String> = files().map(|source| module(&source.file)).collect();
+    let files = || sources.iter().filter(|source| source.room == room);
+    let known: BTreeMap<String, &str> = files().map(|source| (module(&source.file), &*source.text)).collect();
     files().map(|source| (module(&source.file), used_by(source, &known))).collect()
 }
 

@@ -1,8 +1,8 @@
 //! Compares the copy of a mounted file with the original.
 
-use super::Found;
 use super::below::Old;
 use super::facts::upper_of;
+use super::found::Found;
 use super::judge::{change, is_equal, with_hash};
 use super::same::same_content;
 use crate::capture::file::is;

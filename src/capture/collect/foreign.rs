@@ -1,23 +1,13 @@
 //! Finds what somebody else changed on the tree during the run: a conflict at commit, whatever the run did there.
 
-use super::Found;
 use super::below::Old;
+use super::found::{Found, Gone};
 use crate::error::IoError;
 use crate::fs::Sign;
 use crate::fs::dir::{Dir, Entry, Sort, Time};
-use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Marks};
-use crate::tree::hash::Hash;
 use crate::tree::look;
 use crate::tree::state::State;
-
-/// An object of the upper, copied up from one that is gone.
-pub(super) struct Gone {
-    pub path: AbsPath,
-    /// The state in the upper, with a file's content if it can be read.
-    pub state: State,
-    pub hash: Option<Hash>,
-}
 
 impl Found<'_> {
     /// Marks copied-up objects that somebody removed from the tree. If the original is gone, either the run renamed it, which leaves a

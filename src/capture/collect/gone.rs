@@ -1,7 +1,7 @@
 //! Mounts in a directory that the command renamed or removed. On the real tree that directory cannot go while something is mounted in it.
 //! So changes in the mount and the directory's own change exclude each other.
 
-use super::Found;
+use super::found::Found;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::fits_under;
 use crate::session::run::Place;

@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use super::below::{Below, HELD, Old};
 use super::facts::full_path;
-use super::foreign::{Gone, marks_of};
+use super::foreign::marks_of;
+use super::found::{Found, Gone, Linked};
 use super::same::same_content;
-use super::{Found, Linked};
 use crate::capture::layout::Route;
 use crate::error::{At, Error, IoError, shell_word};
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};

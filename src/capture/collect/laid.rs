@@ -1,19 +1,12 @@
 //! Uppers that were made before the command started, for the directories of a split one (`capture::split`, P3).
 
-use super::Found;
+use super::found::Found;
 use crate::capture::pieces::{LAID, laid_time, parted};
 use crate::error::{Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::tree::state::Meta;
-
-/// An upper that was found.
-pub(super) struct LaidUpper {
-    pub path: AbsPath,
-    /// Its path below the session's `held` directory.
-    pub upper: Vec<u8>,
-}
 
 impl Found<'_> {
     /// The time that the upper was given, if it was made before the command started.

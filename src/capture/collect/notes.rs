@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::Found;
+use super::found::Found;
 use crate::capture::layout::Route;
 use crate::capture::redirect;
 use crate::error::IoError;

@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use super::Found;
 use super::below::Below;
 use super::facts::full_path;
+use super::found::Found;
+use super::found::LaidUpper;
 use super::judge::{Down, Hiding};
-use super::laid::LaidUpper;
 use crate::capture::layout::{is_opaque, is_whiteout};
 use crate::error::{At, Error, IoError};
 use crate::fs::dir::{Dir, Stat, leads_nowhere};

@@ -1,7 +1,7 @@
 //! Files that are themselves mounted, as /etc/hosts is in a container. An overlay takes directories only, so the command gets a copy in
 //! their place. That takes time and room before it starts, hence the limits.
 
-use super::{Making, PSEUDO, Wanted, is_below, is_own, may_write};
+use super::making::{Making, PSEUDO, Wanted, is_below, is_own, may_write};
 use crate::capture::layout::{Need, Route};
 use crate::fs::dir::{Sort, Stat};
 use crate::fs::mounts::Mount;

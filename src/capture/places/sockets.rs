@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::Access;
 
-use super::{Making, Notice, PSEUDO, is_own, real, stat_at};
+use super::making::{Making, Notice, PSEUDO, is_own, real, stat_at};
 use crate::capture::covers::{Cover, Lid, Part};
 use crate::capture::layout::Route;
 use crate::error::{At, Error, IoError, recant};

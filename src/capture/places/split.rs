@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
 
 use super::files::SIZE;
-use super::{Making, Notice, may_write};
+use super::making::{Making, Notice, may_write};
 use crate::capture::collect::facts::full_path;
 use crate::capture::layout::Need;
 use crate::capture::pieces::{As, Piece, Split};

@@ -8,8 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, OpenTreeFlags, UnmountFlags};
 
-use super::Uncovered;
 use super::mounting::{attach, attach_as, directory_at, make_file};
+use super::overlay::Uncovered;
 use crate::capture::collect::facts::full_path;
 use crate::capture::covers::{Cover, Lid, Part};
 use crate::capture::sys;

@@ -7,7 +7,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::mount::OpenTreeFlags;
 
 use super::mounting::{attach_as, directory_at};
-use super::{Layers, Uncovered, opened_here, overlay_of};
+use super::overlay::{Layers, Uncovered, opened_here, overlay_of};
 use crate::capture::collect::facts::full_path;
 use crate::capture::layout::{Attached, Need, Target};
 use crate::capture::pieces::{As, LaidPiece, LaidSplit, Piece};

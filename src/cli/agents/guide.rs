@@ -1,6 +1,7 @@
 //! `agent guide`: a text for AGENTS.md or CLAUDE.md.
 
-use crate::cli::{Call, Ended};
+use crate::cli::call::Call;
+use crate::cli::ended::Ended;
 use crate::error::Error;
 
 /// At most 25 lines: each of them costs an agent in each of its turns.

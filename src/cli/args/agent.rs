@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::Much;
+use super::look::Much;
 use super::look::Page;
 use crate::agent::known::Agent;
 

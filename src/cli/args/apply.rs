@@ -73,7 +73,7 @@ pub struct What {
     #[arg(long)]
     pub dry_run: bool,
     /// The reason, for the log; an agent that works in the session is told
-    #[arg(long, short, value_name = "REASON", value_parser = super::reason)]
+    #[arg(long, short, value_name = "REASON", value_parser = super::words::reason)]
     pub message: Option<String>,
     /// The picks of a person on a screen, in place of paths
     #[arg(skip)]

@@ -98,10 +98,10 @@ pub struct Diff {
     #[arg(long, group = "sides")]
     pub conflicts: bool,
     /// Only what this step changed
-    #[arg(long, value_name = "N", group = "sides", value_parser = super::number::<u32>)]
+    #[arg(long, value_name = "N", group = "sides", value_parser = super::words::number::<u32>)]
     pub step: Option<u32>,
     /// Only what came after this step, up to the head; 0 is the tree as it was
-    #[arg(long, value_name = "N", group = "sides", value_parser = super::number::<u32>)]
+    #[arg(long, value_name = "N", group = "sides", value_parser = super::words::number::<u32>)]
     pub since: Option<u32>,
     /// Compare two sessions: '-' is ID, '+' is this one; what one of them does not change is compared with what was there before
     #[arg(long, value_name = "OTHER", group = "sides")]
@@ -158,7 +158,7 @@ pub struct Form {
     #[arg(long, conflicts_with_all = ["stat", "name_only"])]
     pub word_diff: bool,
     /// Show N lines around each change; else 3
-    #[arg(short = 'U', long, value_name = "N", value_parser = super::number::<u32>, conflicts_with_all = ["stat", "name_only"])]
+    #[arg(short = 'U', long, value_name = "N", value_parser = super::words::number::<u32>, conflicts_with_all = ["stat", "name_only"])]
     pub unified: Option<u32>,
     /// Do not count white space: show no change of that alone
     #[arg(short = 'w', long, conflicts_with = "name_only")]
@@ -211,11 +211,11 @@ pub struct Log {
     #[arg(value_name = "ID|PATH", value_hint = clap::ValueHint::AnyPath)]
     pub what: Vec<PathBuf>,
     /// The newest N lines; else output.paths (20), and with --json all
-    #[arg(short = 'n', long, value_name = "N", value_parser = super::number::<usize>)]
+    #[arg(short = 'n', long, value_name = "N", value_parser = super::words::number::<usize>)]
     pub lines: Option<usize>,
     /// Only what was done since TIME: an age (2d: a number and s, m, h, d or w), or a date (2026-03-01)
-    #[arg(long, value_name = "TIME", value_parser = super::session::since)]
-    pub since: Option<super::session::Since>,
+    #[arg(long, value_name = "TIME", value_parser = super::words::since)]
+    pub since: Option<super::words::Since>,
     /// Of all projects; else of the one that you are in, unless an ID or a PATH is given
     #[arg(long)]
     pub all: bool,

@@ -161,13 +161,13 @@ pub struct List {
     #[arg(long, value_name = "STATUS", value_delimiter = ',', hide_possible_values = true)]
     pub status: Vec<StatusWord>,
     /// Only those that changed since TIME: an age (2d: a number and s, m, h, d or w), or a date (2026-03-01)
-    #[arg(long, value_name = "TIME", value_parser = since)]
-    pub since: Option<Since>,
+    #[arg(long, value_name = "TIME", value_parser = super::words::since)]
+    pub since: Option<super::words::Since>,
     /// Only those that change PATH, or something below it
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub path: Option<PathBuf>,
     /// The newest N; 0 for all; else output.paths (20), and with --json all
-    #[arg(long, value_name = "N", value_parser = super::number::<usize>)]
+    #[arg(long, value_name = "N", value_parser = super::words::number::<usize>)]
     pub limit: Option<usize>,
 }
 
@@ -198,15 +198,6 @@ impl StatusWord {
             Self::Discarded => "discarded",
         }
     }
-}
-
-/// A point in time, and the text that gave it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Since {
-    /// Seconds since 1970.
-    pub s: i64,
-    /// The text that gave it.
-    pub text: String,
 }
 
 /// `show`.
@@ -263,7 +254,7 @@ pub struct Discard {
     #[arg(long, conflicts_with = "all")]
     pub dry_run: bool,
     /// The reason, for the log; an agent that works in the session is told
-    #[arg(long, short, value_name = "REASON", value_parser = super::reason)]
+    #[arg(long, short, value_name = "REASON", value_parser = super::words::reason)]
     pub message: Option<String>,
     /// The picks of a person on a screen, in place of paths
     #[arg(skip)]
@@ -285,13 +276,13 @@ pub struct Rewind {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
     /// The number of the step; 0 is the tree as it was
-    #[arg(value_name = "STEP", value_parser = super::number::<u32>)]
+    #[arg(value_name = "STEP", value_parser = super::words::number::<u32>)]
     pub step: u32,
     /// Only tell what would be done
     #[arg(long)]
     pub dry_run: bool,
     /// The reason, for the log; an agent that works in the session is told
-    #[arg(long, short, value_name = "REASON", value_parser = super::reason)]
+    #[arg(long, short, value_name = "REASON", value_parser = super::words::reason)]
     pub message: Option<String>,
 }
 
@@ -308,7 +299,7 @@ pub struct Fork {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
     /// The number of the step; else the one at which the session stands
-    #[arg(value_name = "STEP", value_parser = super::number::<u32>)]
+    #[arg(value_name = "STEP", value_parser = super::words::number::<u32>)]
     pub step: Option<u32>,
     /// The name of the new session
     #[arg(short, long, value_name = "NAME")]
@@ -407,7 +398,7 @@ pub struct Prune {
     #[arg(long, value_name = "AGE", value_parser = age, requires = "kind")]
     pub older_than: Option<i64>,
     /// All but the newest N
-    #[arg(long, value_name = "N", value_parser = super::number::<usize>, allow_negative_numbers = true, requires = "kind")]
+    #[arg(long, value_name = "N", value_parser = super::words::number::<usize>, allow_negative_numbers = true, requires = "kind")]
     pub keep: Option<usize>,
     /// The oldest, until the rest take no more than this, as in 500M or 2GiB
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "kind")]
@@ -416,7 +407,7 @@ pub struct Prune {
     #[arg(long, requires = "kind", conflicts_with = "snapshots")]
     pub committed: bool,
     /// This snapshot, a damaged one too
-    #[arg(long, value_name = "N", value_parser = super::number::<u64>, requires = "snapshots", conflicts_with_all = CONDITIONS)]
+    #[arg(long, value_name = "N", value_parser = super::words::number::<u64>, requires = "snapshots", conflicts_with_all = CONDITIONS)]
     pub number: Vec<u64>,
     /// All snapshots of the directory that is named, the newest and damaged ones too
     #[arg(long, requires = "snapshots", conflicts_with_all = CONDITIONS, conflicts_with = "number")]
@@ -473,20 +464,4 @@ fn age(text: &str) -> Result<i64, String> {
 
 fn size(text: &str) -> Result<u64, String> {
     config::size(text)
-}
-
-/// Parses an age before now, or a date: the beginning of that day here.
-pub fn since(text: &str) -> Result<Since, String> {
-    use chrono::{Local, NaiveDate, NaiveTime};
-    let now = crate::fs::now().s;
-    let day = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_local_timezone(Local).earliest().map(|time| time.timestamp());
-    let s = match NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(day) {
-        Some(s) => s,
-        None => {
-            let age =
-                config::age(text).map_err(|_| format!("{text:?} is no time: an age as in 2d, or a date as in 2026-03-01"))?;
-            now.saturating_sub(age)
-        }
-    };
-    Ok(Since { s, text: text.into() })
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::Much;
-use super::number;
+use super::look::Much;
+use super::words::number;
 
 /// The verbs under `snapshot`.
 #[derive(Debug, Subcommand)]

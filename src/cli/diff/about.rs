@@ -1,11 +1,14 @@
 //! The head of a page: the facts of a session, a step or a comparison, and what has to be minded of it.
 
+use super::super::call::Call;
 use super::super::show::{self, agent_text};
-use super::super::{Call, Standing, coverage, cut_off, text};
-use super::Error;
+use super::super::standing::{Standing, cut_off};
+use super::super::{coverage, text};
 use super::html::Of;
+use super::shown::UNSYNCED;
 use crate::diff::html::file::Common;
 use crate::diff::html::page::About;
+use crate::error::Error;
 use crate::error::command;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::by::By;
@@ -36,7 +39,7 @@ pub fn session(call: &Call, store: &Store, session: &Session) -> Result<Of, Erro
         about.notes.push(("running".into(), "a command runs in the session: this is what it has changed so far".into()));
     }
     if header.unsynced {
-        about.notes.push(("unsynced".into(), super::UNSYNCED.into()));
+        about.notes.push(("unsynced".into(), UNSYNCED.into()));
     }
     let base = run.map(|run| run.cwd).or_else(|| header.cwd.clone());
     Ok(Of { about, common: common(base, ["before".into(), "after".into()], format!("diff {}", header.id.tail())) })

@@ -2,9 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
+use super::super::args;
 use super::super::brief::{self, List, Place, is_default};
-use super::super::{Call, args};
-use super::{Lines, Source};
+use super::super::call::Call;
+use super::shown::{Lines, Source};
 use crate::error::Error;
 use crate::fs::dir::Sort as Kind;
 use crate::fs::path::{AbsPath, bytes};

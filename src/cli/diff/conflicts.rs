@@ -8,10 +8,13 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
+use super::super::call::Call;
 use super::super::chosen::not_in_session;
-use super::super::{Call, Ended, args, place, text};
+use super::super::ended::Ended;
+use super::super::{args, place, text};
 use super::showing::{self, Showing};
-use super::{Lines, Names, about, patch};
+use super::shown::{Lines, Names, again};
+use super::{about, patch};
 use crate::checkpoint::limits::{Limits, OnLimit};
 use crate::commit::{self, Request};
 use crate::diff::sources::{Content, Sources};
@@ -108,7 +111,7 @@ pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) ->
             let views = if is_patch { clash.views(id, &mut sources)? } else { vec![clash.view(id, &mut sources)?] };
             views.iter().try_for_each(|view| showing.add(view))?;
         }
-        showing.end(|options| super::again(args, session.id().tail(), options))?;
+        showing.end(|options| again(args, session.id().tail(), options))?;
     }
     let remarked = refused.iter().filter(|_| !args.much.html);
     remarked.for_each(|Refused { path, why, .. }| patch::remark(call, &format!("{path}: refused: {why}")));

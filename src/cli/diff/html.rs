@@ -5,7 +5,7 @@
 
 use std::io::BufRead;
 
-use super::super::Call;
+use super::super::call::Call;
 use super::spool::Spool;
 use crate::diff::html::file::{self, Common, Entry};
 use crate::diff::html::page::{self, About};

@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::super::Call;
+use super::super::call::Call;
 use crate::diff::patch::{self, Form};
 use crate::diff::span::{Part, Span};
 use crate::diff::view::View;

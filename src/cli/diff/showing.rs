@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-use super::super::{Call, args, text};
+use super::super::call::Call;
+use super::super::{args, text};
 use super::html::{self, Of, Page};
 use super::tool::{self, Tool};
 use super::{patch, stat};

@@ -2,7 +2,8 @@
 
 use anstyle::AnsiColor;
 
-use super::super::{Call, text};
+use super::super::call::Call;
+use super::super::text;
 use crate::diff::patch::{Form, counts};
 use crate::diff::shown::{columns, cut, padded, shortened};
 use crate::diff::view::View;

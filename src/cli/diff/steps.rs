@@ -2,11 +2,14 @@
 
 use serde::Serialize;
 
+use super::super::call::Call;
 use super::super::chosen::not_in_session;
-use super::super::{Call, Ended, args, place};
+use super::super::ended::Ended;
+use super::super::{args, place};
 use super::super::{steps, text};
 use super::html::Of;
-use super::{Between, Lines, Said, Source, about, brief, refuse_discarded, showing};
+use super::shown::{self, Between, Lines, Said, Source, refuse_discarded};
+use super::{about, brief, showing};
 use crate::diff::renames::Renames;
 use crate::diff::sources::{Content, End};
 use crate::diff::steps::{Differences, States};
@@ -84,7 +87,7 @@ fn diff_of(
     let running = so_far.filter(|_| sealed.header.lines > 0).map(|_| header.next_step());
     let last = running.unwrap_or(header.head());
     if so_far.is_some() && args.step.is_none_or(|n| n == last) {
-        say_running(call, session);
+        call.say_running(session);
     }
     let mut states = States::of([(latest, &head)])?;
     let page = |title: String, options: &str, step: Option<&Step>| match args.much.html {
@@ -141,12 +144,6 @@ fn at(session: &Session, step: u32) -> Point<'_> {
     Point { session: session.id(), step }
 }
 
-/// Says that what is shown is not the last word.
-pub fn say_running(call: &Call, session: &Session) {
-    let id = session.id().tail();
-    call.out.note(format_args!("a command runs in session {id}: this is what it has changed so far"));
-}
-
 /// Shows in what the heads of two sessions differ.
 pub fn between(call: &Call, args: &args::Diff, session: &Session, other: &str) -> Result<Ended, Error> {
     let (store, other) = call.looked_at(Some(other))?;
@@ -169,7 +166,7 @@ fn between_two(call: &Call, args: &args::Diff, store: &Store, [old, new]: [&Sess
 
 fn say_unsynced(call: &Call, unsynced: bool) {
     if unsynced {
-        call.out.warn(super::UNSYNCED);
+        call.out.warn(shown::UNSYNCED);
     }
 }
 
@@ -180,7 +177,7 @@ fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: Compare
     let changes = &differences.changes.list;
     let chosen = chosen(args, from.session, known, &differences.changes)?;
     if args.much.name_only {
-        return Ok(super::names(call, chosen.iter().map(|i| &changes[*i]).filter(|change| args.much.lists(change))));
+        return Ok(shown::names(call, chosen.iter().map(|i| &changes[*i]).filter(|change| args.much.lists(change))));
     }
     if args.brief {
         let of = Points { from, to };
@@ -207,11 +204,11 @@ fn print(call: &Call, args: &args::Diff, known: [&Changes; 2], compared: Compare
     } else {
         let of = std::cell::Cell::new(of);
         let of = || Ok(of.take().unwrap_or_default());
-        let again = |options: &str| super::again(args, from.session.tail(), options);
-        shown = super::show(call, args, (changes, &chosen), &mut source, &of, &again)?;
+        let again = |options: &str| shown::again(args, from.session.tail(), options);
+        shown = shown::show(call, args, (changes, &chosen), &mut source, &of, &again)?;
     }
     if shown.times > 0 {
-        call.out.note(super::times_folded(shown.times));
+        call.out.note(shown::times_folded(shown.times));
     }
     match sides {
         _ if changes.is_empty() => call.out.note(none),

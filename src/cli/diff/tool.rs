@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
-use super::super::{Call, text};
+use super::super::call::Call;
+use super::super::text;
 use crate::diff::view::{Half, View};
 use crate::error::{At, Error, IoError, command};
 use crate::fs::dir::{Dir, Entry};

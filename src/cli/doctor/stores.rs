@@ -3,7 +3,8 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::cli::{Call, run};
+use crate::cli::call::Call;
+use crate::cli::run;
 use crate::error::{Error, shell_word};
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::cli::Call;
+use crate::cli::call::Call;
 use crate::cli::place::own_program;
 use crate::config::From;
 use crate::error::Error;

@@ -12,7 +12,9 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use super::{Call, Ended, by};
+use super::by;
+use super::call::Call;
+use super::ended::Ended;
 use crate::agent::known::Agent;
 use crate::error::{At, Error, Kind};
 use crate::fs::interrupt;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::Call;
+use super::super::call::Call;
 use super::edit;
 use super::select::{CHANGED, Selection};
 use super::show;

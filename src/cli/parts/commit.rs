@@ -3,12 +3,13 @@
 
 use super::super::apply::{self, Terms, Whole};
 use super::super::args;
+use super::super::call::Call;
 use super::super::chosen::chosen;
+use super::super::ended::Ended;
 use super::super::merge;
 use super::super::picks;
 use super::super::since;
 use super::super::which::Want;
-use super::super::{Call, Ended};
 use super::ask::ask;
 use super::piece::{self, Bytes, Committed, Piece};
 use super::select::{self, Selection, Way};

@@ -3,11 +3,12 @@
 use std::os::unix::ffi::OsStrExt;
 
 use super::super::args;
+use super::super::call::Call;
 use super::super::chosen::chosen;
 use super::super::discard_paths::{Out, take_out};
+use super::super::ended::Ended;
 use super::super::picks;
 use super::super::which::Want;
-use super::super::{Call, Ended};
 use super::ask::ask;
 use super::select::{self, Selection, Way};
 use crate::blocks::choice::Choice as Blocks;

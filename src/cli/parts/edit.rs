@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use super::super::Call;
+use super::super::call::Call;
 use crate::blocks::between::Blocks;
 use crate::blocks::block::Block;
 use crate::error::{At, Error};

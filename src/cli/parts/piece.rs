@@ -4,9 +4,9 @@ use std::io::{Cursor, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::super::Call;
 use super::super::apply::{self, Terms};
 use super::super::begun::{filled, take_away};
+use super::super::call::Call;
 use super::super::confirm::{self, Waiting};
 use crate::engine::Effect;
 use crate::engine::job::Verb;

@@ -3,7 +3,8 @@
 use anstyle::Style;
 use serde::Serialize;
 
-use super::super::{Call, Ended};
+use super::super::call::Call;
+use super::super::ended::Ended;
 use super::select::{CHANGED, META};
 use crate::blocks::between::Blocks;
 use crate::blocks::block::Block;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::far::Far;
-use crate::cli::Ended;
+use crate::cli::ended::Ended;
 use crate::error::Error;
 use crate::remote::PROTOCOL;
 use crate::remote::install::Program;

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 
 use super::link::{link, request};
 use crate::cli::args::Cli;
-use crate::cli::{Call, Ended};
+use crate::cli::call::Call;
+use crate::cli::ended::Ended;
 use crate::error::{Error, Reason};
 use crate::remote::host::Target;
 use crate::remote::link::Link;

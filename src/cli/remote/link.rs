@@ -5,8 +5,9 @@ use std::io::Write;
 use std::time::Duration;
 
 use crate::cli::args::{Cli, Global, SessionVerb, Verb};
+use crate::cli::call::Call;
+use crate::cli::near;
 use crate::cli::out::note_line;
-use crate::cli::{Call, far};
 use crate::error::{At, Error, shell_word};
 use crate::fs::signal_pipe;
 use crate::remote::PROTOCOL;
@@ -36,9 +37,9 @@ fn reads_input(call: &Call, verb: &Verb) -> bool {
 
 /// The request of the call to the machine.
 pub fn request(call: &Call, cli: &Cli, words: &[OsString], target: &Target) -> Request {
-    let terminals = far::terminals();
+    let terminals = near::terminals();
     let size = rustix::termios::tcgetwinsize(std::io::stdout());
-    let env = std::env::vars_os().filter(|(name, _)| far::is_recants_own(name));
+    let env = std::env::vars_os().filter(|(name, _)| near::is_recants_own(name));
     Request {
         protocol: PROTOCOL,
         argv: words.iter().map(|word| Word::from(word.as_os_str())).collect(),

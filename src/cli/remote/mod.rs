@@ -12,8 +12,9 @@ pub use end::finish;
 use far::Far;
 
 use super::args::{Cli, Global, SnapshotVerb, Verb};
-use super::far::terminals;
-use super::{Call, Ended};
+use super::call::Call;
+use super::ended::Ended;
+use super::near::terminals;
 use crate::error::Error;
 use crate::remote::host::Target;
 

@@ -1,24 +1,26 @@
 //! The acts of the screen: verbs as a person types them, with what was picked in place of paths. Each knows the calls that undo it.
 
-use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
 
-use super::{lines_of, snapshot};
+use super::snapshot;
+use super::words::lines_of;
 use crate::cli::args::Verb;
-use crate::cli::out::Form;
+use crate::cli::call::Call;
 use crate::cli::which::Want;
-use crate::cli::{Call, guard, help, merge, picks, text};
+use crate::cli::{help, merge, persons, picks, text};
 use crate::diff::entries::Taken;
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::Sources;
 use crate::error::{Against, Error};
-use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::review::facts::{Act, Ended};
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
 
 type Words = Vec<OsString>;
+
+/// Carries out a verb.
+pub type CarryOut = fn(&Call, Verb) -> Result<crate::cli::ended::Ended, Error>;
 
 /// A deed of this screen that can be undone: what it was, and how, the first one first.
 struct Done {
@@ -73,6 +75,7 @@ impl Undo {
 /// The acts, and what was done with them.
 pub struct Acts<'c> {
     call: &'c Call,
+    carry_out: CarryOut,
     done: Vec<Done>,
     said: Vec<String>,
 }
@@ -84,8 +87,8 @@ pub struct Stand {
 }
 
 impl<'c> Acts<'c> {
-    pub fn new(call: &'c Call) -> Self {
-        Self { call, done: Vec::new(), said: Vec::new() }
+    pub fn new(call: &'c Call, carry_out: CarryOut) -> Self {
+        Self { call, carry_out, done: Vec::new(), said: Vec::new() }
     }
 
     /// A line for each deed, for the terminal once the screen has gone.
@@ -314,7 +317,7 @@ impl<'c> Acts<'c> {
             Err(why) => return Ended::Refused(vec![why]),
         };
         let call = self.call.again();
-        match call.carry_out(verb).and_then(|_| call.out.finish()) {
+        match (self.carry_out)(&call, verb).and_then(|_| call.out.finish()) {
             Ok(()) => Ended::Done(Vec::new()),
             Err(problem) => Ended::Refused(lines_of(&problem)),
         }
@@ -344,9 +347,9 @@ impl<'c> Acts<'c> {
     fn call_by(&self, words: &[OsString], with: impl FnOnce(&mut Verb)) -> Result<(Vec<String>, Option<Id>), Error> {
         let mut verb = parsed(words).map_err(Error::refused)?;
         with(&mut verb);
-        guard::refuse(self.call, &verb, words, false)?;
+        persons::refuse(self.call, &verb, words, false)?;
         let call = self.call.for_screen();
-        call.carry_out(verb)?;
+        (self.carry_out)(&call, verb)?;
         call.out.finish()?;
         Ok((call.out.kept(), call.out.session.take()))
     }
@@ -399,32 +402,4 @@ fn parsed(words: &[OsString]) -> Result<Verb, String> {
     let all: Words = [OsString::from("recant")].into_iter().chain(words.iter().cloned()).collect();
     let cli = help::parse(&all).map_err(|error| error.to_string())?;
     cli.verb.ok_or_else(|| "no verb".into())
-}
-
-impl Call {
-    /// A call for an act of the screen, which was asked for there: what it prints is kept.
-    pub(in crate::cli) fn for_screen(&self) -> Self {
-        self.kept_as(Form::Text)
-    }
-
-    /// A call for an act that was asked for elsewhere than on a terminal: what it prints is kept, in this form.
-    pub(in crate::cli) fn kept_as(&self, form: Form) -> Self {
-        Self { out: self.out.keeping(form), yes: true, can_ask: false, ..self.again() }
-    }
-
-    fn again(&self) -> Self {
-        Self {
-            fs: Fs::new(),
-            config: self.config.clone(),
-            place: self.place.clone(),
-            out: self.out.again(),
-            yes: self.yes,
-            can_ask: self.can_ask,
-            is_far: self.is_far,
-            store: OnceCell::new(),
-            last: RefCell::default(),
-            recovered: RefCell::default(),
-            collected: RefCell::default(),
-        }
-    }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::acts::Acts;
 use crate::capture::choice::{choose, may_choose};
 use crate::capture::chosen::Choice;
-use crate::cli::Call;
+use crate::cli::call::Call;
 use crate::cli::parts::edit::edit;
 use crate::cli::which::Want;
 use crate::diff::sources::{Content, OnTree, Sources};
@@ -31,7 +31,7 @@ impl Acts<'_> {
     pub fn edit(&mut self, id: &Id, change: &Change) -> Ended {
         let before = match self.stand(id) {
             Ok(before) => before,
-            Err(problem) => return Ended::Refused(super::lines_of(&problem)),
+            Err(problem) => return Ended::Refused(super::words::lines_of(&problem)),
         };
         let done = self.try_edit(id, change);
         self.edited(id, &before, done)

@@ -1,9 +1,10 @@
 //! The lists that the screen lays over itself: steps and turns.
 
-use super::said;
 use super::session::opened;
+use super::words::said;
 use crate::cli::agents::turns;
-use crate::cli::{Call, steps, text};
+use crate::cli::call::Call;
+use crate::cli::{steps, text};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::review::facts::Row;

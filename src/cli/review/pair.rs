@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::session::{OfStates, opened};
-use super::{look as look_by, said};
+use super::words::{look as look_by, said};
 use crate::diff::steps::States;
 use crate::error::Error;
 use crate::fs::path::AbsPath;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{look as look_by, said};
+use super::words::{look as look_by, said};
 use crate::capture;
 use crate::capture::choice::may_choose;
 use crate::cli::list::shown;
@@ -100,7 +100,7 @@ fn title(header: &Header) -> String {
 
 fn state(header: &Header) -> String {
     let failed = header.failed.map(|failed| format!(", {}", failed.text())).unwrap_or_default();
-    format!("{}{}{failed}", header.status().word().replace('_', " "), crate::cli::but(header.counts))
+    format!("{}{}{failed}", header.status().word().replace('_', " "), crate::cli::standing::but(header.counts))
 }
 
 fn may(session: &Session, has_turns: bool) -> May {

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::session::opened;
-use super::{look as look_by, said};
+use super::words::{look as look_by, said};
 use crate::cli::agents::turns::Here;
+use crate::cli::call::Call;
 use crate::cli::snapshot::{of_key, series_of};
-use crate::cli::{Call, agents, snapshot_diff};
+use crate::cli::{agents, snapshot_diff};
 use crate::diff::entries::Taken;
 use crate::diff::picked::{Pick, Picked};
 use crate::error::{Error, Kind};

@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use serde_json::{Value, json};
 
-use super::{On, Step};
+use super::step::{On, Step};
 use crate::fs::dir::Entry;
 
 /// Writes the record into directories, one on each file system; the first has the lines.
@@ -131,7 +131,7 @@ fn xattrs(directory: &OwnedFd, name: &[u8]) -> io::Result<Vec<(String, Vec<u8>)>
     if FileType::from_raw_mode(rustix::fs::fstat(&held)?.st_mode) == FileType::Symlink {
         return Ok(Vec::new());
     }
-    let path = crate::fs::of_fd(held.as_fd());
+    let path = crate::fs::dir::of_fd(held.as_fd());
     let mut names = vec![0; 64 << 10];
     let length = match rustix::fs::listxattr(&path, &mut names) {
         Err(Errno::NOTSUP) => 0,

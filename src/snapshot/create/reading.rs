@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::{Content, Seen, Taking, has_several_names};
+use super::taking::{Content, Seen, Taking, has_several_names};
 use crate::error::{At as _, Error, reason};
 use crate::fs::dir::{Sort, Stat, stat_of, xattrs_of};
 use crate::fs::lease::{Writers, writers};
@@ -16,8 +16,8 @@ use crate::snapshot::content::{PACKED, Still, is_same};
 use crate::snapshot::error::of_ours;
 use crate::snapshot::index::Known;
 use crate::snapshot::manifest::{At, Entry, Merged};
+use crate::snapshot::paths::whole;
 use crate::snapshot::walk::Object;
-use crate::snapshot::whole;
 use crate::tree::hash::Hash;
 use crate::tree::look;
 use crate::tree::state::{Meta, State, What};

@@ -1,0 +1,384 @@
+//! The call as a whole: the options of all verbs, and the verbs.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::agent::{AgentVerb, Hook};
+use super::apply::{Back, Commit, Confirm, Recover, Redo, Undo};
+use super::look::{Cat, Diff, Log, Page, Review, Steps};
+use super::run::{Doctor, Run, Shell};
+use super::session::{CheckpointVerb, Discard, Fork, List, Prune, Rewind, SessionVerb, Show};
+use super::snapshot::SnapshotVerb;
+use crate::config;
+
+/// Holds the file changes of commands, shows them, commits them with a checkpoint, and takes them back exactly.
+#[derive(Debug, Parser)]
+#[command(
+    name = "recant",
+    version,
+    disable_help_flag = true,
+    disable_version_flag = true,
+    disable_help_subcommand = true,
+    propagate_version = false,
+    after_help = "Examples:
+  recant run -- make install      every file change is held
+  recant diff                     look at it
+  recant commit last              make it real, with a checkpoint
+  recant rollback last            exactly as before
+  recant list                     the sessions of this project
+  recant status                   how things stand, and what to do about it
+  recant -H web1 run -- make install; recant -H web1 commit last
+                                  the same on another machine, over ssh
+
+Exit status:
+  0 done, 1 refused or failed: nothing changed, 2 usage, 3 conflict:
+  nothing changed, 4 done, but something named was left out, 5 the store
+  is damaged, 6 busy: another recant holds it, 7 stuck: an operation can be
+  neither finished nor undone now; run: 125 not set up, 126 not executable,
+  127 not found, 128+n ended or undone by signal n, else as the command"
+)]
+pub struct Cli {
+    /// Options of all verbs.
+    #[command(flatten)]
+    pub global: Global,
+    /// The verb; none reports how things stand here.
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+}
+
+impl Cli {
+    /// The verb that was given, or [`Verb::Here`].
+    pub fn verb(&self) -> &Verb {
+        self.verb.as_ref().unwrap_or(&Verb::Here)
+    }
+}
+
+/// Options before or after any verb.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of all verbs")]
+pub struct Global {
+    /// The store; else $RECANT_STORE, store.path, $XDG_DATA_HOME/recant
+    #[arg(long, global = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub store: Option<PathBuf>,
+    /// Print one JSON document; stderr has JSON objects alone
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// When to colour: auto (on a terminal), always, never
+    #[arg(long, global = true, value_name = "WHEN", hide_possible_values = true)]
+    pub color: Option<When>,
+    /// Say only what must not be missed
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// Skip questions
+    #[arg(short, long, global = true)]
+    pub yes: bool,
+    /// Carry it out on another machine, over ssh: HOST, USER@HOST:PORT, a name of ssh's settings; 'local' for none; else
+    /// $RECANT_HOST. Paths are those of the machine, relative ones start at the home directory
+    #[arg(short = 'H', long, global = true, value_name = "HOST", value_hint = clap::ValueHint::Hostname)]
+    pub host: Option<String>,
+    /// With -H: never put recant on a machine that has none
+    #[arg(long, global = true)]
+    pub no_install: bool,
+    /// Print help
+    #[arg(short = 'h', long, global = true, action = clap::ArgAction::Help)]
+    pub help: Option<bool>,
+    /// Print the version
+    #[arg(short = 'V', long, action = clap::ArgAction::Version)]
+    pub version: Option<bool>,
+    /// The far side's own: what the near side's descriptors are
+    #[arg(long, global = true, hide = true, value_name = "COLOR:TERMINALS:OPTIONS")]
+    pub far: Option<String>,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl From<When> for config::Color {
+    fn from(when: When) -> Self {
+        match when {
+            When::Auto => Self::Auto,
+            When::Always => Self::Always,
+            When::Never => Self::Never,
+        }
+    }
+}
+
+const CONFIG: &str = "Examples:
+  recant config
+  recant config --json | jq -r .file
+
+Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.config:
+  [store]
+  path = '/srv/recant'         the store; --store and $RECANT_STORE go first
+  warn_size = '5G'             status warns when it is larger
+  [capture]
+  also = ['/srv/www']          directories that run holds beside the usual
+  pass = ['~/.cache']          paths that stay real in a run
+  hide = ['~/.ssh']            paths that a run cannot see
+  caches = ['~/.cache']        download caches that run --in may write to
+  keep_before = true           run keeps the originals of up to 500 files
+  [checkpoint]
+  max_files = 100              a deleted directory with more files is large
+  max_size = '50M'             so is one with more bytes
+  on_limit = 'full'            of a large one: full or partial
+  [commit]
+  deny = ['*.key', '/etc/']    never committed; globs as in .gitignore
+  minor = ['~/.cache']         left out where they conflict; globs likewise
+  [agent]
+  commit = 'allow'             agents may commit and roll back
+  keep = 200                   turns in a directory that can be undone
+  byproducts = ['*.o']         ignored files that turns do not cover; globs
+  [retention]
+  keep = 50                    a prune without conditions keeps the newest 50
+  older_than = '30d'           and takes what is older than that
+  discarded = '3d'             so long undo brings a discarded session back
+  [snapshot]
+  keep = 50                    kept of a directory, those of run --in too
+  max_size = '5G'              bytes that they may take; the oldest go first
+  max_files = 50000            larger directories are refused without --all
+  [steps]
+  keep = 200                   steps of a session that can be gone back to
+  max_size = '2G'              bytes that they may hold; older ones are merged
+  [remote]
+  ssh = 'ssh -F ~/.ssh/other'  the program of -H, and its first arguments
+  timeout = '1m'               how long it may be silent; '0s' for ever
+  [remotes.web]                recant -H web ...
+  store = '/srv/recant'        the store there
+  sudo = true                  run by sudo -n there
+  [output]
+  paths = 20                   lines of a listing; -v lists everything
+  [diff]
+  pager = 'delta'              of differences alone; else as pager below
+  tool = 'meld'                the program of diff --tool
+At the top, before the first table:
+  color = 'auto'               auto, always, never
+  pager = 'less'               '' for none; else $PAGER
+
+Sizes are bytes, or a number and K, M or G, which are KiB, MiB and GiB.";
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Run a command, and hold what it changes in files
+    Run(Run),
+    /// Your shell, with what it changes in files held
+    Shell(Shell),
+    /// Stage changes by hand, and look after sessions
+    #[command(after_help = "Examples:
+  id=$(recant session new)
+  echo 'port = 80' | recant session write $id app.conf
+  recant session delete $id old.conf
+  recant diff $id && recant commit $id")]
+    Session {
+        /// The verb under `session`.
+        #[command(subcommand)]
+        verb: SessionVerb,
+    },
+    /// List sessions, the newest first: those of this project, or of all
+    #[command(visible_alias = "ls")]
+    List(List),
+    /// Show a session and its changes
+    Show(Show),
+    /// Drop what a session holds
+    Discard(Discard),
+    /// Show the steps of a session: which command changed how much
+    Steps(Steps),
+    /// Show a session's changes as a patch
+    Diff(Diff),
+    /// Look at changes on a screen, choose among them, and decide
+    Review(Review),
+    /// Make a session stand at another of its steps, earlier or later
+    Rewind(Rewind),
+    /// Begin a further session as one is at a step
+    Fork(Fork),
+    /// Make a session's changes real, with a checkpoint to go back to
+    Commit(Commit),
+    /// Let a commit that was made with --confirm-within stay
+    Confirm(Confirm),
+    /// Take back what was committed: everything as it was before
+    #[command(after_help = "Examples:
+  recant rollback last --dry-run
+  recant rollback last
+  recant rollback k3fa src/main.rs:2     this block alone (diff k3fa --blocks)
+  recant rollback k3fa --merge           out of what was edited since
+  recant rollback k3fa etc/app.conf      this path alone
+
+What somebody has changed since the commit is a conflict: nothing is done, and
+every such path is named. --force goes on, and keeps what it overwrites:
+recant cat ID PATH --displaced.")]
+    Rollback(Back),
+    /// Take back the newest act here; shows it, and asks
+    #[command(after_help = "Examples:
+  recant undo                            shows the newest act, and asks
+  recant undo                            once more: the one before it
+  recant undo k3fa                       the newest act on this session
+  recant undo -y                         your own newest act, unasked
+  recant redo                            what the newest undo took back
+
+Acts are commits, redos, rollbacks, discards, run --in and what else makes a
+session: each is taken back by its inverse. What somebody has changed since is a
+conflict: nothing is done, and no act is passed over for it. Without a terminal
+undo wants -y. A run that is held has nothing to take back: discard drops it.")]
+    Undo(Undo),
+    /// Commit again what was rolled back, or what undo took back
+    #[command(after_help = "Examples:
+  recant redo                            right after an undo
+  recant redo last --dry-run
+  recant redo k3fa etc/app.conf          this path alone")]
+    Redo(Redo),
+    /// Look after checkpoints: what commits took off the tree
+    #[command(after_help = "Examples:
+  recant checkpoint list
+  recant checkpoint verify               are all originals as they were taken?
+  recant prune --checkpoints k3fa           ends its rollback, frees its bytes")]
+    Checkpoint {
+        /// The verb under `checkpoint`.
+        #[command(subcommand)]
+        verb: CheckpointVerb,
+    },
+    /// Numbered copies of a directory: take, compare, go back to one
+    #[command(after_help = "Examples:
+  recant snapshot create -m 'before the upgrade'
+  recant snapshot diff last
+  recant snapshot restore last")]
+    Snapshot {
+        /// The verb under `snapshot`.
+        #[command(subcommand)]
+        verb: SnapshotVerb,
+    },
+    /// Take back what coding agents did to the real tree, turn by turn
+    #[command(after_help = "Examples:
+  recant agent install claude        once; shows the edit, and asks
+  recant agent status                do the hooks fire?
+  recant agent turns
+  recant agent diff 7
+  recant agent undo 7                turn 7 and the later ones
+
+Before a turn changes something, and at its end, a snapshot of the project is taken.")]
+    Agent {
+        /// The verb under `agent`.
+        #[command(subcommand)]
+        verb: AgentVerb,
+    },
+    /// Be the hook that an agent calls at each event
+    Hook(Hook),
+    /// Be a server of the Model Context Protocol, for any agent
+    #[command(after_help = "Examples:
+  claude mcp add -s user recant -- recant mcp
+  codex mcp add recant -- recant mcp
+  gemini mcp add -s user recant recant mcp
+
+An agent's program starts it, and talks to it on standard input and output. Its tools
+hold commands and look; commit, rollback, redo and restore give the command for you to
+type.")]
+    Mcp,
+    /// Undo or settle what was interrupted
+    Recover(Recover),
+    /// Let go what the settings say: sessions, checkpoints, snapshots
+    Prune(Prune),
+    /// Print the content of a path as a session has it
+    Cat(Cat),
+    /// Show how things stand: sessions, damage, size, what to do
+    #[command(after_help = "Examples:
+  recant status
+  recant status --json | jq .store.bytes
+  recant status --brief                  for agents: at most 2 KiB of JSON")]
+    Status(Page),
+    /// Show what was done: commits, rollbacks, prunes
+    Log(Log),
+    /// Try what works here, and tell what to set where it does not
+    Doctor(Doctor),
+    /// Print the settings in force, and where each comes from
+    #[command(after_help = CONFIG)]
+    Config,
+    /// Print a shell's completions
+    Completions(Completions),
+    /// Print a manual page as roff, or write all of them
+    Man(Man),
+    /// Say how things stand here: no verb at all
+    #[command(skip)]
+    Here,
+    /// Be the far side of another machine's recant -H
+    #[command(hide = true)]
+    Far(Far),
+}
+
+impl Verb {
+    /// True if it runs a command with its changes held, in the place of recant: terminal, input and exit status are the command's.
+    pub fn is_run(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Shell(_) | Self::Agent { verb: AgentVerb::Run(_) })
+    }
+
+    /// True if JSON in pages is asked for.
+    pub fn is_brief(&self) -> bool {
+        match self {
+            Self::Status(page) => page.brief,
+            Self::Steps(args) => args.page.brief,
+            Self::Diff(args) => args.brief,
+            Self::Agent { verb: AgentVerb::Turns(args) } => args.page.brief,
+            _ => false,
+        }
+    }
+}
+
+/// `far`: what ssh starts.
+#[derive(Debug, Args)]
+pub struct Far {
+    /// Carry out this request on the terminal that there is
+    #[arg(long, value_name = "BASE64")]
+    pub request: Option<String>,
+    /// Tell this shell by SIGUSR1, before anything is done, that recant was started
+    #[arg(long, value_name = "PID", requires = "request")]
+    pub tells: Option<i32>,
+    /// Only say why sudo, which ended with this status, has not started recant
+    #[arg(long, value_name = "STATUS", conflicts_with = "request")]
+    pub unstarted: Option<u8>,
+    /// Answer what processes in the run of this session ask about it, by the socket that standard input is
+    #[arg(long, value_name = "ID", conflicts_with = "request")]
+    pub door: Option<String>,
+    /// The process that this one ends with
+    #[arg(long, value_name = "PID", requires = "door")]
+    pub parent: Option<i32>,
+    /// Carry out only what shows this session
+    #[arg(long, value_name = "ID", conflicts_with = "request")]
+    pub held: Option<String>,
+    /// Only tell by the exit status whether this is the protocol
+    #[arg(long, value_name = "N")]
+    pub speaks: Option<u32>,
+}
+
+/// `completions`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant completions bash \\
+    > ~/.local/share/bash-completion/completions/recant
+  recant completions fish > ~/.config/fish/completions/recant.fish")]
+pub struct Completions {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+/// `man`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant man session write | man -l -
+  recant man --dir ~/.local/share/man/man1")]
+pub struct Man {
+    /// The verb; else recant itself
+    pub verb: Vec<String>,
+    /// Write the pages of all verbs into DIR
+    #[arg(long, value_name = "DIR", conflicts_with = "verb", value_hint = clap::ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+}

@@ -1,0 +1,45 @@
+//! Words that options of several verbs take: a number, a time, a reason.
+
+use crate::config;
+use crate::session::act::REASON;
+
+/// Parses the reason for an act.
+pub fn reason(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("it is empty".into()),
+        _ if text.len() > REASON => Err(format!("it has more than {REASON} bytes")),
+        _ if text.contains(char::is_control) => Err("it has a control character".into()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+/// Parses a number; the error is in words for people.
+pub fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    let why = if text.parse::<u64>().is_ok() { "it is too small or too large" } else { "a whole number is wanted" };
+    text.parse().map_err(|_| why.to_owned())
+}
+
+/// A point in time, and the text that gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Since {
+    /// Seconds since 1970.
+    pub s: i64,
+    /// The text that gave it.
+    pub text: String,
+}
+
+/// Parses an age before now, or a date: the beginning of that day here.
+pub fn since(text: &str) -> Result<Since, String> {
+    use chrono::{Local, NaiveDate, NaiveTime};
+    let now = crate::fs::now().s;
+    let day = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_local_timezone(Local).earliest().map(|time| time.timestamp());
+    let s = match NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(day) {
+        Some(s) => s,
+        None => {
+            let age =
+                config::age(text).map_err(|_| format!("{text:?} is no time: an age as in 2d, or a date as in 2026-03-01"))?;
+            now.saturating_sub(age)
+        }
+    };
+    Ok(Since { s, text: text.into() })
+}

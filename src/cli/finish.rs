@@ -1,0 +1,29 @@
+//! The end of a call: what was printed is written out, and an error is reported.
+
+use super::ended::Ended;
+use super::out::Out;
+use super::table::Effects;
+use crate::error::{Error, Kind, recant};
+
+/// Ends a call with these effects.
+pub fn finish(out: &Out, ended: Result<Ended, Error>, effects: Effects) -> Ended {
+    // Results come before messages about the end.
+    let ended = match (out.finish(), ended) {
+        (Ok(()), ended) | (Err(_), ended @ Err(_)) => ended,
+        // The result of a run is its command's.
+        (Err(_), Ok(Ended::Command(status))) => Ok(Ended::Command(status)),
+        (Err(unprinted), Ok(_)) if effects == Effects::None => Err(unprinted),
+        (Err(unprinted), Ok(ended)) => {
+            let (kind, done) = match ended {
+                Ended::With(kind) => (kind, "not all that was asked for is done; the report of it is lost"),
+                _ => (Kind::LeftOut, "what was asked for is done; only the report is lost"),
+            };
+            let remedy = Some(format!("{recant} status and {recant} show ID tell how things stand", recant = recant()));
+            Err(unprinted.with_kind(kind).with_state(done).with_remedy_if(remedy))
+        }
+    };
+    ended.unwrap_or_else(|problem| {
+        out.problem(&problem);
+        Ended::by(&problem)
+    })
+}

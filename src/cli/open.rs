@@ -1,0 +1,147 @@
+//! The sessions that a call opens: to look at, to change, and after what a crash left is settled.
+
+use super::call::Call;
+use super::collect;
+use super::ended::Ended;
+use super::guard;
+use super::recovered;
+use super::standing::at_work;
+use super::which::{self, Want};
+use crate::engine::ready::{self, Settled};
+use crate::engine::recover::Recovered;
+use crate::error::Error;
+use crate::fs::lock::Lock;
+use crate::session::header::Header;
+use crate::session::id::Id;
+use crate::session::opened::{Locked, Session};
+use crate::session::store::Store;
+
+impl Call {
+    /// The id of the session that `key` means to a verb; without a key, of `last`. Says which session `last` is.
+    pub fn find(&self, store: &Store, key: Option<&str>, want: Want) -> Result<Id, Error> {
+        which::find(self, store, key.unwrap_or("last"), want)
+    }
+
+    pub fn session(&self, key: Option<&str>) -> Result<(&Store, Session), Error> {
+        let store = self.store_with(key.unwrap_or("last"))?;
+        let id = self.find(store, key, Want::Look)?;
+        let mut session = store.session(&id)?;
+        if session.header.uncollected {
+            collect::collect_ended(self, store, &id)?;
+            session = store.session(&id)?;
+        }
+        Ok((store, session))
+    }
+
+    /// Opens a session to look at. If a command runs in it, with what that has changed so far.
+    pub fn looked_at(&self, key: Option<&str>) -> Result<(&Store, Session), Error> {
+        let store = self.store_with(key.unwrap_or("last"))?;
+        let id = self.find(store, key, Want::Look)?;
+        let Some((session, warnings)) = self.so_far(store, &id)? else { return self.session(Some(id.as_str())) };
+        self.say_running(&session);
+        warnings.iter().for_each(|warning| self.out.warn(warning));
+        Ok((store, session))
+    }
+
+    /// Says that what is shown is not all that a command changes.
+    pub fn say_running(&self, session: &Session) {
+        let id = session.id().tail();
+        self.out.note(format_args!("a command runs in session {id}: this is what it has changed so far"));
+    }
+
+    /// A session as the command that runs in it has it so far, with warnings; `None` if none runs in it.
+    pub fn so_far(&self, store: &Store, id: &Id) -> Result<Option<(Session, Vec<String>)>, Error> {
+        let session = store.session(id)?;
+        if !session.header.uncollected || !session.is_held()? {
+            return Ok(None);
+        }
+        Ok(Some(crate::capture::hold::look(&self.fs, store, session)?))
+    }
+
+    /// A session as [`Self::so_far`] has it, for a list of many: it warns of an error, and the session stays as it was before its command.
+    pub fn listed_so_far(&self, store: &Store, header: &Header) -> Option<Session> {
+        if !header.uncollected || header.discarded.is_some() {
+            return None;
+        }
+        let so_far = self.so_far(store, &header.id).unwrap_or_else(|problem| {
+            let id = &header.id;
+            self.out.warn(format_args!(
+                "session {id}: the changes of the command that runs in it are not counted: {}",
+                problem.message()
+            ));
+            None
+        });
+        so_far.map(|(session, _)| session)
+    }
+
+    /// Opens a session to change, and locks it; what crashes left is settled first (V2).
+    pub fn locked(&self, key: &str, want: Want) -> Result<(&Store, Locked), Error> {
+        let store = self.store_with(key)?;
+        let id = self.find(store, Some(key), want)?;
+        let collect = |locked: &mut Locked| collect::collect(self, store, locked);
+        let recover = || {
+            let mut recovered = self.recovered.take();
+            recovered.extend(self.prepare_to_change(store)?);
+            Ok::<_, Error>(recovered)
+        };
+        let locked = ready::lock(&self.fs, store, &id, collect, recover)?;
+        which::refuse_gone_on(key, &locked.header)?;
+        match want {
+            Want::Commit | Want::Redo if locked.header.is_in_part() => guard::refuse_waiting(&locked.header, "commit more of")?,
+            Want::Discard => {
+                guard::refuse_waiting(&locked.header, "discard")?;
+                guard::refuse_a_persons(self, &locked)?;
+            }
+            Want::Stage | Want::Rewind | Want::Tend => guard::refuse_in_a_persons(self, &locked)?,
+            _ => {}
+        }
+        if want == Want::Commit {
+            collect::refuse_unseen(self, &locked)?;
+        }
+        Ok((store, locked))
+    }
+
+    /// Judges what a reader of a session found. If another recant was at work meanwhile, an error is no damage: to a reader, an object on
+    /// its way lies at neither of its two places.
+    pub fn believed(&self, store: &Store, session: &Session, found: Result<Ended, Error>) -> Result<Ended, Error> {
+        if session.is_so_far() {
+            return found;
+        }
+        if !store.is_at_work(session) {
+            if found.is_err() {
+                // What an interrupted operation left half done is no damage.
+                ready::refuse_interrupted(store, session.id())?;
+            }
+            return found;
+        }
+        if found.is_err() {
+            return Err(at_work(session.id()));
+        }
+        self.out.warn(format_args!("another recant was at work in session {} meanwhile: this may mix old and new", session.id()));
+        found
+    }
+
+    /// Undoes or settles what crashes left, before anything is changed. Reports each in a line, and returns them.
+    pub fn prepare_to_change(&self, store: &Store) -> Result<Vec<Recovered>, Error> {
+        match ready::recover_any(&self.fs, store, || self.say_waiting(store))? {
+            None => Ok(Vec::new()),
+            Some(settled) => self.say_settled(settled),
+        }
+    }
+
+    /// Undoes or settles what crashes left, like [`Self::prepare_to_change`]; the caller holds the store's lock.
+    pub fn recover_under(&self, store: &Store, lock: &Lock) -> Result<Vec<Recovered>, Error> {
+        self.say_settled(ready::recover_all(&self.fs, store, lock)?)
+    }
+
+    pub fn say_settled(&self, settled: Settled) -> Result<Vec<Recovered>, Error> {
+        self.say_unswept(settled.unswept);
+        for recovered in &settled.recovered {
+            self.out.warn(recovered::line(self, recovered));
+            recovered::say_strays(self, recovered);
+            recovered.notes.iter().for_each(|note| self.out.warn(note));
+        }
+        self.go_on("what had been interrupted is recovered as said; nothing else was changed")?;
+        Ok(settled.recovered)
+    }
+}

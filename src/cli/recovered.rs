@@ -1,0 +1,90 @@
+//! Words for what was recovered.
+
+use super::call::Call;
+use super::text;
+use crate::diff::shown::cut;
+use crate::engine::finish::how_to_go_on;
+use crate::engine::job::Verb;
+use crate::engine::ready::way_on;
+use crate::engine::recover::{self, Finding, Outcome, Recovered};
+use crate::engine::report::Left;
+use crate::error::command;
+use crate::session::header::Header;
+use crate::session::id::Id;
+use crate::session::store::Store;
+
+/// Warns of objects that may lie where nobody looks for them.
+pub fn say_strays(call: &Call, one: &Recovered) {
+    // The log says nothing of an operation that had not begun.
+    let (shown, more) = first(call, &one.strays, one.verb.is_none());
+    shown.iter().for_each(|left| call.out.warn(format_args!("{}: {}", left.path, left.why)));
+    if let Some(more) = more {
+        call.out.warn(more_of(one, more));
+    }
+}
+
+/// The first of many paths, as other lists have them, and how many more there are.
+pub fn first<'a>(call: &Call, left: &'a [Left], all: bool) -> (&'a [Left], Option<usize>) {
+    let (shown, more) = cut(left.len(), if all || !call.out.is_text() { usize::MAX } else { call.out.limit() });
+    (&left[..shown], Some(more).filter(|more| *more > 0))
+}
+
+pub fn more_of(one: &Recovered, more: usize) -> String {
+    text::more(more, &command(format_args!("log {}", one.id.tail())))
+}
+
+/// The paths that an interrupted operation left of a session, in a line, and the command that goes on with them.
+pub fn left_of(header: &Header) -> Option<(String, String)> {
+    let left = header.left.first()?;
+    let more = match header.left.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let what = format!("{}  {}{more}: somebody had changed it", header.id.tail(), left.path);
+    Some((what, how_to_go_on(left.is_in, header.id.tail(), &left.path)))
+}
+
+/// The outcome of one interrupted operation, in a line, or with a line for each of several paths.
+pub fn line(call: &Call, one: &Recovered) -> String {
+    let verb = one.verb.map_or("operation", Verb::word);
+    match &one.outcome {
+        Outcome::Cleaned => {
+            format!("an interrupted operation of session {} had changed nothing yet; what it left is removed", one.id)
+        }
+        Outcome::Undone => format!("the interrupted {verb} of session {} was undone: the tree is as before it", one.id),
+        Outcome::Settled => format!("the interrupted {verb} of session {} was done; it is settled now", one.id),
+        Outcome::Left(left) => {
+            let (shown, more) = first(call, left, false);
+            let shown = shown.iter().map(|left| format!("{} ({})", left.path, left.why));
+            let rest = more.map(|more| more_of(one, more)).into_iter().chain(way_on(one, left));
+            let lines: Vec<String> = shown.chain(rest).collect();
+            let apart = if left.len() > 1 { "\n" } else { " " };
+            format!("the interrupted {verb} of session {} was undone except for{apart}{}", one.id, lines.join("\n"))
+        }
+        Outcome::Failed(error) => {
+            let remedy = error.remedy().map_or(String::new(), |remedy| format!("\n{remedy}"));
+            format!("the interrupted {verb} of session {} cannot be recovered now: {error}{remedy}", one.id)
+        }
+    }
+}
+
+/// Describes what recovery would do, for verbs that only read.
+pub fn would(store: &Store, id: &Id) -> Option<String> {
+    match recover::finding(store, id) {
+        Ok(None) => None,
+        Ok(Some(Finding::Draft)) => {
+            Some("interrupted before anything was changed; the next verb that changes something tidies up".into())
+        }
+        Ok(Some(Finding::ToUndo)) => Some("interrupted; the next verb that changes something undoes it".into()),
+        Ok(Some(Finding::ToSettle)) => {
+            Some("interrupted after it was done; the next verb that changes something settles it".into())
+        }
+        Ok(Some(Finding::ToFinish)) => Some(
+            "interrupted, and undone except for what somebody has changed; the next verb that changes something ends it".into(),
+        ),
+        Err(error) => {
+            let remedy = error.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
+            Some(format!("interrupted, and its journal cannot be used: {error}{remedy}"))
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! `review`: what the screen looks at, and what its acts do. Each act is the verb that a person could type, carried out by the same code.
+
+use std::io::IsTerminal;
+
+use super::acts::{Acts, CarryOut};
+use super::words::said;
+use super::{lists, pair, session, snapshot};
+use crate::cli::call::Call;
+use crate::cli::ended::Ended;
+use crate::cli::which::{self, Want};
+use crate::cli::{agents, args, picks};
+use crate::diff::entries::Taken;
+use crate::error::Error;
+use crate::fs::interrupt;
+use crate::fs::path::AbsPath;
+use crate::review::facts::{self, Act, Deed, Look, Place, Planned, Program, Row, Seen, World};
+use crate::session::id::Id;
+
+/// The subject that the screen was opened for.
+enum Subject {
+    Session(Id),
+    /// The heads of two sessions.
+    Pair(Id, Id),
+    /// A snapshot of a directory against what is there now.
+    Snapshot(AbsPath, u64),
+}
+
+/// The subject and the acts on it.
+struct Reviewed<'c> {
+    call: &'c Call,
+    store: AbsPath,
+    subject: Subject,
+    acts: Acts<'c>,
+    /// True if the project has turns of agents.
+    has_turns: bool,
+}
+
+/// Shows the screen, which acts by `carry_out`.
+///
+/// # Errors
+/// There is no terminal, or a small one (2); what is to be shown cannot be read.
+pub fn review(call: &Call, args: &args::Review, carry_out: CarryOut) -> Result<Ended, Error> {
+    refuse_without_terminal(call)?;
+    let subject = subject(call, args)?;
+    let store = call.store_path()?;
+    let has_turns = agents::turns::Here::find(call).is_ok_and(|here| here.all().is_ok_and(|turns| !turns.is_empty()));
+    let names = call.out.names();
+    let mut reviewed = Reviewed { call, store, subject, acts: Acts::new(call, carry_out), has_turns };
+    let show = Box::new(move |path: &AbsPath| names.show(path));
+    crate::review::show(&mut reviewed, show, call.out.is_colored()).map_err(Error::refused)?;
+    reviewed.acts.said().iter().for_each(|line| call.out.say(line));
+    Ok(interrupt::status().map_or(Ended::Done, Ended::Asked))
+}
+
+/// The smallest window: the screen's own words say the same while it is resized.
+const SMALLEST: (u16, u16) = (80, 24);
+
+fn refuse_without_terminal(call: &Call) -> Result<(), Error> {
+    let usage = |why: String| Error::usage(why);
+    if !call.out.is_text() {
+        return Err(
+            usage("review is a screen for people: it prints no JSON".into()).with_remedy("recant diff --json is for programs")
+        );
+    }
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        return Err(usage("review is a screen, and there is no terminal".into()).with_remedy("recant diff prints the changes"));
+    }
+    if std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty()) {
+        return Err(usage("review needs a terminal that can draw: TERM is unset, or dumb".into())
+            .with_remedy("recant diff prints the changes"));
+    }
+    let (width, height) = SMALLEST;
+    match rustix::termios::tcgetwinsize(std::io::stdout()) {
+        Ok(size) if size.ws_col > 0 && (size.ws_col < width || size.ws_row < height) => {
+            let why =
+                format!("the window has {} columns and {} rows, and review needs {width} and {height}", size.ws_col, size.ws_row);
+            Err(usage(why).with_remedy("make it larger; recant diff prints the changes in any window"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn subject(call: &Call, args: &args::Review) -> Result<Subject, Error> {
+    if let Some(key) = &args.snapshot {
+        let (directory, n) = snapshot::meant(call, args.dir.as_deref(), key)?;
+        return Ok(Subject::Snapshot(directory, n));
+    }
+    // Who names none wants to decide: the newest that still holds something goes before one that is committed.
+    let held = match (&args.id, call.store()?) {
+        (None, Some(store)) => which::find(call, store, "last", Want::Commit).ok(),
+        _ => None,
+    };
+    let key = held.as_ref().map(Id::as_str).or(args.id.as_deref());
+    let (store, session) = call.looked_at(key)?;
+    let id = session.id().clone();
+    crate::cli::diff::refuse_discarded(&session)?;
+    crate::cli::since::looked(call, store, &session);
+    match &args.with {
+        None => Ok(Subject::Session(id)),
+        Some(other) => {
+            let (_, other) = call.looked_at(Some(other))?;
+            crate::cli::diff::refuse_discarded(&other)?;
+            Ok(Subject::Pair(id, other.id().clone()))
+        }
+    }
+}
+
+impl Reviewed<'_> {
+    fn session(&self) -> Option<&Id> {
+        match &self.subject {
+            Subject::Session(id) => Some(id),
+            Subject::Pair(..) | Subject::Snapshot(..) => None,
+        }
+    }
+}
+
+impl World for Reviewed<'_> {
+    fn look(&mut self, place: &Place) -> Look {
+        let store = self.store.clone();
+        let has_turns = self.has_turns;
+        match (place, &self.subject) {
+            (Place::Turn(n), _) => snapshot::of_turn(self.call, *n),
+            (Place::Step(n), Subject::Session(id)) => session::of_step(store, id.clone(), *n),
+            (_, Subject::Session(id)) => session::look(store, id.clone(), has_turns),
+            (_, Subject::Pair(old, new)) => pair::look(store, old.clone(), new.clone()),
+            (_, Subject::Snapshot(directory, n)) => snapshot::look(store, directory.clone(), *n, has_turns),
+        }
+    }
+
+    fn pick(&mut self, seen: &Seen, act: Act, parts: Vec<(usize, Taken)>) -> Result<Planned, String> {
+        // These take paths, with all that lies below them.
+        if matches!(act, Act::Restore | Act::Merge) || act == Act::Commit && seen.may.redo {
+            picks::refuse_open(&seen.changes, &parts).map_err(|problem| self.call.out.sentence(&said(problem)))?;
+        }
+        match &self.subject {
+            Subject::Session(id) => {
+                let planned = session::pick(&self.store, id, seen, act, parts)?;
+                let notes = planned.notes.iter().map(|note| self.call.out.sentence(note)).collect();
+                Ok(Planned { notes, ..planned })
+            }
+            Subject::Pair(..) | Subject::Snapshot(..) => Ok(snapshot::pick(seen, parts)),
+        }
+    }
+
+    fn carry_out(&mut self, deed: Deed) -> facts::Ended {
+        match (&self.subject, deed) {
+            (_, Deed::Undo) => self.acts.undo(),
+            (_, Deed::UndoTurn(n)) => self.acts.undo_turn(n),
+            (Subject::Session(id), Deed::Picked(act, picked)) => self.acts.on_session(&id.clone(), act, picked),
+            (Subject::Session(id), Deed::Rewind(n)) => self.acts.rewind(&id.clone(), n),
+            (Subject::Snapshot(directory, n), Deed::Picked(_, picked)) => {
+                self.acts.restore(&self.store.clone(), &directory.clone(), *n, &picked)
+            }
+            (_, Deed::Picked(..) | Deed::Rewind(_)) => facts::Ended::Refused(vec!["this can only be looked at".into()]),
+        }
+    }
+
+    fn last(&self) -> Option<String> {
+        self.acts.last()
+    }
+
+    fn steps(&mut self) -> Result<(Vec<String>, Vec<Row>), String> {
+        match self.session() {
+            Some(id) => lists::steps(&self.store, id),
+            None => Err("there are no steps here".into()),
+        }
+    }
+
+    fn turns(&mut self) -> Result<(Vec<String>, Vec<Row>), String> {
+        lists::turns(self.call)
+    }
+
+    fn open(&mut self, seen: &Seen, i: usize, with: Program) -> facts::Ended {
+        match (with, self.session().cloned()) {
+            (Program::Editor, Some(id)) => self.acts.edit(&id, &seen.changes[i]),
+            (Program::Tool, Some(id)) => self.acts.tool(&["diff", id.as_str()], &seen.changes[i].path),
+            (Program::Tool, None) => match &self.subject {
+                Subject::Pair(old, new) => {
+                    self.acts.tool(&["diff", &old.to_string(), "--with", &new.to_string()], &seen.changes[i].path)
+                }
+                Subject::Snapshot(directory, n) => {
+                    let directory = directory.as_path().display().to_string();
+                    self.acts.tool(&["snapshot", "diff", &n.to_string(), "--dir", &directory, "--"], &seen.changes[i].path)
+                }
+                Subject::Session(_) => facts::Ended::Done(Vec::new()),
+            },
+            (Program::Editor, None) => facts::Ended::Refused(vec!["nothing is held here that could be edited".into()]),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! How a session stands: its status, with its conditions.
+
+use super::text;
+use crate::error::{Error, Kind};
+use crate::session::header::{Counts, Header, Status};
+use crate::session::id::Id;
+use crate::session::opened::Session;
+use crate::session::run::Failed;
+use crate::session::store::Store;
+
+/// The sessions among those with a journal whose operation was cut off. While an operation runs, its lock is held.
+pub fn cut_off(store: &Store, mut journaled: Vec<Id>) -> Vec<Id> {
+    journaled.retain(|id| !store.session(id).is_ok_and(|session| is_held(&session)));
+    journaled
+}
+
+/// True if another recant has the session's lock.
+pub fn is_held(session: &Session) -> bool {
+    session.is_held().is_ok_and(|held| held)
+}
+
+pub fn at_work(id: &Id) -> Error {
+    let error = Error::new(Kind::Busy, format!("another recant was at work in session {id} meanwhile"));
+    error.with_state("nothing was changed; try again when it has ended")
+}
+
+/// The facts about a session that a listing shows beside its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    pub word: &'static str,
+    pub imported: bool,
+    /// Its run has ended and waits to be collected.
+    pub ended: bool,
+    pub failed: Option<Failed>,
+    /// Its content may not have reached the disk.
+    pub unsynced: bool,
+    pub interrupted: bool,
+    /// The number of paths where an interrupted operation could not be taken back.
+    pub left: usize,
+    pub counts: Counts,
+}
+
+impl Standing {
+    pub fn of(store: &Store, header: &Header, cut_off: &[Id]) -> Result<Self, Error> {
+        let interrupted = cut_off.contains(&header.id);
+        let (word, imported) = (header.status().word(), header.imported.is_some());
+        let (unsynced, left) = (header.unsynced, header.left.len());
+        let failed = header.failed.filter(|_| header.status() == Status::Pending);
+        let counts = header.counts;
+        let mut standing = Self { word, imported, ended: false, failed, unsynced, interrupted, left, counts };
+        if header.uncollected && header.discarded.is_none() {
+            let session = store.session(&header.id)?;
+            if !session.is_held()? {
+                (standing.word, standing.ended) = ("pending", true);
+                standing.failed = Failed::of(None);
+                standing.unsynced |= session.of_another_boot()?;
+            }
+        }
+        Ok(standing)
+    }
+
+    /// The status for people, with its conditions.
+    pub fn text(self) -> String {
+        let mut text = self.word.replace('_', " ");
+        let left = format!("{} left", self.left);
+        let failed = self.failed.map(Failed::text).unwrap_or_default();
+        let conditions = [
+            (self.failed.is_some(), &*failed),
+            (self.imported, "imported"),
+            (self.unsynced, "unsynced"),
+            (self.interrupted, "interrupted"),
+            (self.left > 0, &*left),
+        ];
+        for (on, word) in conditions {
+            if on {
+                text.push_str(", ");
+                text.push_str(word);
+            }
+        }
+        text + &but(self.counts)
+    }
+}
+
+/// The number of changes of a committed session that are not on the tree, after its status: `, 2 of 30 taken back`; empty where all are.
+pub fn but(counts: Counts) -> String {
+    if counts.inside == 0 {
+        return String::new();
+    }
+    let rest = [(counts.taken_back(), "taken back"), (counts.never_in(), "still held")].into_iter().filter(|(n, _)| *n > 0);
+    let all = text::grouped(counts.changes);
+    rest.map(|(n, what)| format!(", {} of {all} {what}", text::grouped(n))).collect()
+}

@@ -1,0 +1,135 @@
+//! The call of a process: from its words to the verb, here or on another machine.
+
+use std::cell::{OnceCell, RefCell};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::args::Verb;
+use super::call::Call;
+use super::dispatch::{self, not_begun};
+use super::ended::Ended;
+use super::finish::finish;
+use super::near::Near;
+use super::out::{Form, Out};
+use super::place::{self, Place};
+use super::table::{Effects, effects};
+use super::{complete, exit, far, help, misuse, outside, persons, remote};
+use crate::capture::inside::capture;
+use crate::config::{Color, From as Origin};
+use crate::error::{Error, shell_word};
+use crate::fs::Fs;
+
+/// Carries out the call of this process.
+pub fn main() -> ExitCode {
+    crate::fs::memory::tell_when_short();
+    crate::fs::lease::ignore_what_would_end_it();
+    if complete::is_answered() {
+        return ExitCode::SUCCESS;
+    }
+    match run(std::env::args_os()) {
+        Ended::Done => ExitCode::SUCCESS,
+        Ended::With(kind) => exit::status(kind).into(),
+        Ended::Command(status) => status.into(),
+        Ended::Asked(status) => {
+            // A shell ends a loop at Ctrl-C only if the program died of it.
+            if status == 130 {
+                crate::fs::interrupt::end_by(2);
+            }
+            status.into()
+        }
+    }
+}
+
+/// Carries out one call. All reports are written when it returns. An agent's hook always ends well: to Claude Code and others, 2 means that
+/// what the agent is about to do is forbidden.
+fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let is_hook = args.iter().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-")).is_some_and(|word| word == "hook");
+    let ended = carry_out(args);
+    if is_hook { Ended::Done } else { ended }
+}
+
+fn carry_out(args: Vec<OsString>) -> Ended {
+    let cli = match help::parse(&args) {
+        Ok(cli) => cli,
+        Err(error) => return misuse::misused(error, &args),
+    };
+    let global = &cli.global;
+    if let Verb::Far(args) = cli.verb() {
+        return far::far(args);
+    }
+    let near = global.far.as_deref().map(Near::read);
+    crate::error::set_call(call_options(near.as_ref(), global.store.as_deref()));
+    let form = if global.json || cli.verb().is_brief() { Form::Json } else { Form::Text };
+    let early = |color| {
+        let out = Out::new(form, color, global.quiet, global.verbose);
+        if let Some(near) = &near { out.for_near(near) } else { out }
+    };
+    let (config, place) = match place::settings() {
+        Ok(found) => found,
+        // These two need no settings, and run even if the settings are wrong.
+        Err(_) if matches!(cli.verb(), Verb::Completions(_) | Verb::Man(_)) => place::nowhere(),
+        Err(problem) => {
+            let out = early(Color::Auto);
+            return finish(&out, not_begun(&out, cli.verb(), problem), Effects::None);
+        }
+    };
+    let color = match global.color {
+        Some(color) => color.into(),
+        // The environment goes before the file: https://no-color.org.
+        None if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) => Color::Auto,
+        None => config.color.value,
+    };
+    // An agent's hook and server are about this machine, whatever $RECANT_HOST says.
+    let is_here = near.is_some() || matches!(cli.verb(), Verb::Hook(_) | Verb::Mcp);
+    let host = if is_here { None } else { remote::asked_for(global) };
+    let place = match &global.store {
+        // With -H, --store names the far side's.
+        Some(dir) if host.is_none() => Place { path: dir.clone(), from: Origin::Option("--store") },
+        _ => place,
+    };
+    let call = Call {
+        fs: Fs::new(),
+        place,
+        out: early(color).most(config.output_paths.value),
+        config,
+        yes: global.yes,
+        can_ask: near.as_ref().map_or_else(|| std::io::stdin().is_terminal() && std::io::stderr().is_terminal(), Near::can_ask),
+        is_far: near.is_some(),
+        store: OnceCell::new(),
+        last: RefCell::default(),
+        recovered: RefCell::default(),
+        collected: RefCell::default(),
+    };
+    if matches!(cli.verb(), Verb::Mcp) && cli.global.host.as_deref().is_some_and(|host| host != "local") {
+        let problem = Error::usage("recant mcp serves this machine alone");
+        return finish(&call.out, Err(problem.with_remedy("a client can start it there: ssh HOST recant mcp")), Effects::None);
+    }
+    if let Err(problem) = persons::refuse(&call, cli.verb(), &args[1..], host.is_some()) {
+        return finish(&call.out, not_begun(&call.out, cli.verb(), problem), Effects::None);
+    }
+    let effects = effects(cli.verb());
+    if let Some(inside) = capture()
+        && let Some(store) = &inside.store
+        && let Some(words) = outside::words(&cli, &args[1..], inside)
+    {
+        let ended = outside::ask(&call, &words, store).map_err(|problem| call.with_remedy(problem));
+        return finish(&call.out, ended, Effects::None);
+    }
+    if let Some(host) = host {
+        let ended = remote::carry_out(&call, &cli, &args[1..], &host);
+        return remote::finish(&call.out, ended, cli.verb());
+    }
+    let ended = dispatch::carry_out(&call, cli.verb.unwrap_or(Verb::Here)).map_err(|problem| call.with_remedy(problem));
+    finish(&call.out, ended, effects)
+}
+
+/// The options that commands in messages repeat, quoted for a shell.
+fn call_options(near: Option<&Near>, store: Option<&Path>) -> String {
+    let reached = near.map(Near::reached).filter(|options| !options.is_empty()).map(str::to_owned);
+    let store = store.map(|store| format!("--store {}", shell_word(store.as_os_str().as_bytes())));
+    [reached, store].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}

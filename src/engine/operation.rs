@@ -1,0 +1,102 @@
+//! One operation on a session: commit, rollback or redo.
+
+use super::conflict::Hindrances;
+use super::job::{self, Job};
+use super::plan::Plan;
+use super::progress::{Progress, Unwatched};
+use super::report::Report;
+use super::{error, recover, reserve};
+use crate::error::{Error, Kind, Reason};
+use crate::fs::Fs;
+use crate::fs::interrupt::{self, Asked};
+use crate::session::opened::Locked;
+use crate::session::opened::Session;
+use crate::session::store::Store;
+
+/// How far a job goes.
+#[derive(Clone, Copy)]
+pub enum Effect {
+    Apply,
+    /// Only says what would be done.
+    Print,
+}
+
+/// Carries a job out, from planning to the report. The caller holds the session's and the store's lock, and has recovered
+/// what was interrupted.
+pub fn carry_out(
+    fs: &Fs,
+    store: &Store,
+    session: &mut Locked,
+    ask: &dyn Fn(&Locked) -> Result<Job, Error>,
+    effect: Effect,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
+    let mut tried = once(fs, store, session, ask, effect, progress);
+    keep_reserve_again(fs, session, effect, &mut tried);
+    tried.map_err(|error| match error.io().and_then(std::io::Error::raw_os_error) {
+        Some(libc::EXDEV) => error.with_remedy("with RECANT_STORE on another file system than the path, recant copies instead"),
+        _ => error,
+    })
+}
+
+/// All that carrying a job out would meet now, but for damage. Needs no lock and changes nothing.
+pub fn hindrances(session: &Session, job: Job) -> Result<Hindrances, Error> {
+    Plan::hindrances(session, job, &Unwatched)
+}
+
+/// Keeps the reserve again that a rollback freed, for what is still in.
+fn keep_reserve_again(fs: &Fs, session: &Session, effect: Effect, tried: &mut Result<Report, Error>) {
+    let freed = match tried {
+        Ok(report) => !matches!(effect, Effect::Print) && report.verb == job::Verb::Rollback,
+        Err(error) => error.reason() == Some(&Reason::Undone),
+    };
+    if let Err(error) = if freed { reserve::keep_again(fs, session) } else { Ok(()) }
+        && let Ok(report) = tried
+    {
+        // Beside an error this one matters less.
+        report.notes.push(format!("could not reserve room for the rollback of what is still on the tree: {error}"));
+    }
+}
+
+fn once(
+    fs: &Fs,
+    store: &Store,
+    session: &mut Locked,
+    ask: &dyn Fn(&Locked) -> Result<Job, Error>,
+    effect: Effect,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
+    let mut plan = Plan::look(session, ask(session)?, progress)?;
+    refuse_held(store, session, &plan)?;
+    if matches!(effect, Effect::Print) || plan.is_nothing() {
+        let road = plan.portable();
+        let mut report = plan.report();
+        report.notes.extend(road);
+        return Ok(report);
+    }
+    // From the first effect on, a signal no longer ends recant on the spot.
+    let _noting = interrupt::note(Asked::Stops);
+    interrupt::check().map_err(|asked| Error::new(Kind::Refused, asked.to_string()))?;
+    if !plan.is_inward() {
+        reserve::free(fs, session)?;
+    }
+    plan.acts(session.act(fs)?);
+    let prepared = plan.prepare(fs, store, session)?;
+    let intended = prepared.intend(fs, store, session)?; // E1: from here to the seal a crash is undone
+    let applied = intended.apply(fs, store, session, progress)?; // a failure has undone itself
+    let _settling = interrupt::note(Asked::GoesOn);
+    let sealed = applied.seal(fs, store, session)?; // E4
+    let mut report = sealed.settle(fs, store, session)?;
+    report.notes.extend(interrupt::came().map(|signal| format!("{signal} came when all was done: it is finished")));
+    Ok(report)
+}
+
+/// Refuses a plan with a path that another session's interrupted operation holds. It is left alone until that is recovered.
+fn refuse_held(store: &Store, session: &Locked, plan: &Plan) -> Result<(), Error> {
+    if store.journaled()?.iter().all(|id| id == session.id()) {
+        return Ok(());
+    }
+    let paths: Vec<_> = plan.paths().collect();
+    let held = recover::holds_any(store, session.id(), &paths)?;
+    held.map_or(Ok(()), |(by, path)| Err(error::held(path, by)))
+}
