@@ -46,6 +46,8 @@ struct Facts {
     message: String,
     /// The offset in the message at which the bare reason begins.
     why: usize,
+    /// True if the message begins with the session.
+    of_session: bool,
     reason: Option<Reason>,
     path: Option<String>,
     state: Option<String>,
@@ -121,6 +123,7 @@ impl Error {
             kind,
             message,
             why: 0,
+            of_session: false,
             reason: None,
             path: None,
             state,
@@ -188,9 +191,16 @@ impl Error {
         self
     }
 
+    /// Makes an error after which nothing was changed: "session ID: WHY". [`Error::in_session`] is without the session.
+    pub(crate) fn of_session(kind: Kind, id: impl Display, why: impl Display) -> Self {
+        let mut error = Self::led(kind, &format!("session {id}"), why);
+        error.0.of_session = true;
+        error
+    }
+
     /// Sets another message. The path and the paths in the way stay.
     pub(crate) fn with_message(mut self, message: impl Into<String>) -> Self {
-        (self.0.message, self.0.why) = (message.into(), 0);
+        (self.0.message, self.0.why, self.0.of_session) = (message.into(), 0, false);
         self
     }
 
@@ -281,6 +291,11 @@ impl Error {
     /// The act and the reason; of several paths in the way, their number.
     pub(crate) fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// The message, for whoever has named the session: without it.
+    pub(crate) fn in_session(&self) -> &str {
+        if self.0.of_session { self.why() } else { self.message() }
     }
 
     /// The message without the path, and without the name of what is damaged.

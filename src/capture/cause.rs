@@ -49,22 +49,42 @@ pub enum Call {
     Landlock,
 }
 
+/// The calls of a set-up whose errors have causes that are known, as infinitives.
+pub(super) mod acts {
+    pub const USER_NAMESPACE: &str = "make a user namespace";
+    pub const INNER_NAMESPACE: &str = "make the inner user namespace";
+    pub const MOUNT_NAMESPACE: &str = "make a mount namespace";
+    pub const NETWORK_NAMESPACE: &str = "make a network namespace";
+    pub const NAMESPACES: [&str; 4] = [USER_NAMESPACE, INNER_NAMESPACE, MOUNT_NAMESPACE, NETWORK_NAMESPACE];
+
+    /// The first calls that need a right in the new namespace.
+    pub const DENY_SETGROUPS: &str = "deny setgroups for the map";
+    pub const MAP_USER: &str = "map the user";
+    pub const MAP_GROUP: &str = "map the group";
+    pub const PRIVATE: &str = "make the mounts private";
+    pub const RIGHTS: [&str; 4] = [DENY_SETGROUPS, MAP_USER, MAP_GROUP, PRIVATE];
+
+    pub const OVERLAY: &str = "open an overlay";
+    pub const LOWER: &str = "take the directory as lower of an overlay";
+    pub const UPPER: &str = "take the directory as upper of an overlay of";
+    pub const MAKE: &str = "make the overlay: lower, upper";
+}
+
 impl Cause {
-    /// The cause for an error number of a set-up call, where it is known. `act` is the infinitive in the error.
+    /// The cause for an error number of a set-up call, where it is known. `act` is the infinitive in the error: one of [`acts`], or
+    /// another.
     pub(super) fn of(act: &str, errno: Option<i32>, user: bool) -> Option<Self> {
-        let namespaces = act.contains("namespace");
+        let namespaces = acts::NAMESPACES.contains(&act);
         match errno? {
             libc::EPERM | libc::EACCES if namespaces => Some(Self::of_refused_namespaces(user)),
-            libc::EPERM | libc::EACCES if user && (act.contains("map") || act.contains("private")) => {
-                Some(Self::of_refused_rights())
-            }
+            libc::EPERM | libc::EACCES if user && acts::RIGHTS.contains(&act) => Some(Self::of_refused_rights()),
             libc::ENOSPC if namespaces => Some(none_allowed().map_or(Self::LimitReached, Self::NoneAllowed)),
             libc::EINVAL if namespaces => Some(Self::NoUserNamespaces),
-            libc::ENODEV if act.contains("overlay") => Some(Self::NoOverlays),
+            libc::ENODEV if act == acts::OVERLAY => Some(Self::NoOverlays),
             libc::ENOSYS if kernel().1 < OLDEST => Some(Self::OldKernel),
             libc::ENOSYS => Some(Self::Filtered(if namespaces { Call::Namespaces } else { Call::Mounts })),
-            libc::EINVAL if act.contains("upper") => Some(Self::NoUpper),
-            libc::EINVAL if act.contains("lower") && user => Some(Self::NoLower),
+            libc::EINVAL if [acts::UPPER, acts::MAKE].contains(&act) => Some(Self::NoUpper),
+            libc::EINVAL if act == acts::LOWER && user => Some(Self::NoLower),
             _ => None,
         }
     }

@@ -21,6 +21,7 @@ use super::rights::drop_lead_out;
 use super::scope::SCOPES;
 use super::space::part_shm;
 use super::{filter, sys};
+use crate::capture::cause::acts;
 use crate::error::{At, Error, IoError};
 use crate::fs::path::AbsPath;
 
@@ -129,7 +130,7 @@ impl Confinement {
         if self.network != Reach::Loopback {
             return Ok(());
         }
-        sys::unshare_network().at("make a network namespace", "unshare")?;
+        sys::unshare_network().at(acts::NETWORK_NAMESPACE, "unshare")?;
         sys::loopback_up().at("switch the loopback on", "lo")
     }
 

@@ -568,8 +568,7 @@ fn note_without_step(fs: &Fs, session: &Locked, record: &Run) -> Result<(), Erro
     let Some(earlier) = session.run()? else { return Ok(()) };
     let is_passed = |row: &&Coverage| row.how == How::Passed;
     let known = |row: &Coverage| earlier.coverage.iter().filter(is_passed).any(|known| known.path == row.path);
-    let is_told = |note: &String| earlier.notes.iter().any(|known| note.ends_with(known.as_str()));
-    if record.coverage.iter().filter(is_passed).all(known) && record.notes.iter().all(is_told) {
+    if record.coverage.iter().filter(is_passed).all(known) && record.notes.iter().all(|note| earlier.has_noted(note)) {
         return Ok(());
     }
     let told = Run { coverage: record.coverage.clone(), notes: record.notes.clone(), ..earlier };

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use super::layout::Route;
 use super::messages::{Word, say};
 use super::sys;
+use crate::capture::cause::acts;
 use crate::error::{At, IoError, reason, recant};
 
 /// The program that maps further groups: newgidmap(1), of the package uidmap.
@@ -69,7 +70,7 @@ impl Ids {
     /// Enters the inner user namespace of a run, with a copy of the mounts; there the ids are as outside. `mapped` are the further groups
     /// of the outer one.
     pub(super) fn enter_inner(&self, mapped: &[u32]) -> Result<(), IoError> {
-        let enter = || sys::unshare_user_and_mounts().at("make the inner user namespace", "unshare");
+        let enter = || sys::unshare_user_and_mounts().at(acts::INNER_NAMESPACE, "unshare");
         if mapped.is_empty() {
             enter()?;
             return map_own((self.uid, 0), (self.gid, 0));
@@ -168,15 +169,15 @@ fn map_own(uid: (u32, u32), gid: (u32, u32)) -> Result<(), IoError> {
 }
 
 fn deny_setgroups() -> Result<(), IoError> {
-    tell("/proc/self/setgroups", "deny").at("deny setgroups for the map", "/proc/self/setgroups")
+    tell("/proc/self/setgroups", "deny").at(acts::DENY_SETGROUPS, "/proc/self/setgroups")
 }
 
 fn map_user((inside, outside): (u32, u32)) -> Result<(), IoError> {
-    tell("/proc/self/uid_map", &format!("{inside} {outside} 1")).at("map the user", "/proc/self/uid_map")
+    tell("/proc/self/uid_map", &format!("{inside} {outside} 1")).at(acts::MAP_USER, "/proc/self/uid_map")
 }
 
 fn map_group((inside, outside): (u32, u32)) -> Result<(), IoError> {
-    tell("/proc/self/gid_map", &format!("{inside} {outside} 1")).at("map the group", "/proc/self/gid_map")
+    tell("/proc/self/gid_map", &format!("{inside} {outside} 1")).at(acts::MAP_GROUP, "/proc/self/gid_map")
 }
 
 /// Writes a text to a file of /proc in one call, as the kernel expects.

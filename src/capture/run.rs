@@ -30,6 +30,7 @@ use super::phase::{Heard, Means, Phase};
 use super::plan::Laid;
 use super::sys::{self, New, Signals};
 use super::terminal::Terminal;
+use crate::capture::cause::acts;
 use crate::error::{self, At, Error, reason};
 use crate::fs;
 use crate::fs::path::{AbsPath, Shown};
@@ -233,7 +234,7 @@ impl Running<'_> {
         let pipes = Pipes::of(orders.inherited, self.ground.laid().is_some())?;
         let forked = if self.ground.laid().is_some() { sys::fork_into(new) } else { sys::fork() };
         let forked = forked.map_err(|source| {
-            let act = if user { "make a user namespace" } else { "make a mount namespace" };
+            let act = if user { acts::USER_NAMESPACE } else { acts::MOUNT_NAMESPACE };
             let cause = Cause::of(act, source.raw_os_error(), user);
             set_up("clone", act, source, cause)
         })?;

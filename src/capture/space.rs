@@ -31,6 +31,7 @@ use super::plan::{Laid, Plan};
 use super::rights::{drop_lead_out, drop_rights};
 use super::scope::close_to_others;
 use super::{filter, sys};
+use crate::capture::cause::acts;
 use crate::error::{At, IoError, reason};
 use crate::fs::dir::{Dir, Sort, leads_nowhere, stat_of};
 use crate::fs::path::AbsPath;
@@ -50,7 +51,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
     let plan = &laid.plan;
     let mapped = if plan.route == Route::User { plan.ids.map_outer(recant)? } else { Vec::new() };
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    rustix::mount::mount_change("/", private).at("make the mounts private", "/")?;
+    rustix::mount::mount_change("/", private).at(acts::PRIVATE, "/")?;
 
     // First, as it may be refused, and a made overlay leaves its mark in the work directory.
     let proc = if own_pids { Some(new_proc(plan.route)?) } else { None };

@@ -550,7 +550,6 @@ pub fn to_look_at<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Stor
 
 /// An error with all the paths in its way, a line each.
 fn refused(subject: Subject<'_>, session: &Session, error: Error) -> Error {
-    let id = session.id();
     let mut missing = String::new();
     let mut remedy = error.remedy().map(str::to_owned);
     if let Some(conflicts) = conflict::of(&error) {
@@ -574,10 +573,7 @@ fn refused(subject: Subject<'_>, session: &Session, error: Error) -> Error {
     let why = match error.reason() {
         Some(Reason::LeftBehind) => error.message().to_owned(),
         _ if rows > 0 => format!("{} {}{missing}", text::grouped(rows), error.called()),
-        _ => {
-            let message = error.message();
-            format!("{}{missing}", message.strip_prefix(&*format!("session {id}: ")).unwrap_or(message))
-        }
+        _ => format!("{}{missing}", error.in_session()),
     };
     // What the settings forbid is not left out, and a conflict is a person's to decide.
     if let Subject::Restore(restoring) = subject

@@ -282,9 +282,7 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Error>
                         Kind::Stuck | Kind::Busy => halted = halted.max(Some(problem.kind())),
                         _ => damaged = true,
                     }
-                    let named = format!("session {}: ", header.id);
-                    let why = problem.message().strip_prefix(&named).unwrap_or(problem.message());
-                    call.out.warn(format_args!("{named}{why}"));
+                    call.out.warn(format_args!("session {}: {}", header.id, problem.in_session()));
                 }
             }
         }

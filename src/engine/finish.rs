@@ -325,9 +325,7 @@ pub(super) fn give_up(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &BTre
         let kept_at = Spot::Session([&*displaced_below(journal), b"/", item.n.to_string().as_bytes()].concat());
         let mut why = why.clone();
         if keep_copy(fs, reach, journal, item, &kept_at)? {
-            let is_said = why.ends_with("is kept") || why.ends_with("has a copy");
-            let and = if is_said { "" } else { "; a copy of what was there before is kept" };
-            why.push_str(&format!("{and}: {kept_at}"));
+            why.push_str(&format!("; a copy of what was there before: {kept_at}"));
             kept.push(item);
         } else if !reach.roots.is_lost(&item.path) {
             continue;

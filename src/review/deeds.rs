@@ -191,8 +191,9 @@ impl Screen<'_> {
         match ended {
             Ended::Done(lines) if lines.is_empty() => {}
             Ended::Done(lines) => self.mode = Mode::Reading { title: "Done".into(), lines, top: 0 },
-            Ended::Refused(mut lines) => {
-                if again == Some(Act::Commit) && self.seen.may.choose && lines.iter().any(|line| line.contains("--merge")) {
+            Ended::Refused(lines) => self.mode = Mode::Reading { title: title.into(), lines, top: 0 },
+            Ended::Conflict(mut lines) => {
+                if again == Some(Act::Commit) && self.seen.may.choose {
                     lines.push("In this screen: m puts a held change onto what is on the tree by now.".into());
                 }
                 self.mode = Mode::Reading { title: title.into(), lines, top: 0 };

@@ -122,6 +122,8 @@ pub enum Ended {
     Done(Vec<String>),
     /// Nothing was changed, for these reasons.
     Refused(Vec<String>),
+    /// Nothing was changed, as the tree does not hold what was expected.
+    Conflict(Vec<String>),
     /// Nothing was changed, as something else stands there than was shown: each path with what that is.
     Changed(Vec<String>),
 }

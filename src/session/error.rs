@@ -88,7 +88,7 @@ pub(super) fn running(id: impl Display) -> Error {
 
 /// The error for a session that is not in a state for this.
 pub fn not_now(id: impl Display, why: impl Display) -> Error {
-    Error::new(Kind::Refused, format!("session {id}: {why}"))
+    Error::of_session(Kind::Refused, id, why)
 }
 
 /// The error if something is given up, as `given_up` says, and not all of it could be removed.

@@ -195,6 +195,12 @@ impl Run {
         self.coverage.sort_by(|a, b| a.path.cmp(&b.path));
     }
 
+    /// True if it has this note, of its own or of an earlier run.
+    pub fn has_noted(&self, note: &str) -> bool {
+        let bare = |note: &'_ str| note.strip_prefix(EARLIER).unwrap_or(note).to_owned();
+        self.notes.iter().any(|known| bare(known) == bare(note))
+    }
+
     /// Notes what was found. Drops an earlier run's note that is still true.
     pub fn note(&mut self, found: &[String]) {
         self.notes.retain(|note| note.strip_prefix(EARLIER).is_none_or(|note| !found.iter().any(|found| found == note)));

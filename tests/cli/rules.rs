@@ -297,3 +297,84 @@ fn each_test_that_the_table_of_faults_names_is_there() {
     assert!(named > 40, "only {named} tests are named");
     assert!(wrong.is_empty() && missing.is_empty(), "no such test: {wrong:#?}\nno such file: {missing:#?}");
 }
+
+/// Calls that look into a text.
+const LOOKS: [&str; 8] =
+    ["contains", "starts_with", "ends_with", "strip_prefix", "strip_suffix", "find", "split_once", "trim_start_matches"];
+
+/// Names of what holds a text for people.
+const TEXTS: [&str; 8] = ["message", "why", "state", "remedy", "said", "reason", "remark", "note"];
+
+/// Looks into texts for people, or that seem to be, each with the file, a piece of the line, and why it is right.
+const RIGHT_LOOKS: [(&str, &str, &str); 19] = [
+    ("src/agent/settings/command.rs", " hook ", "a command, as it stands in an agent's settings"),
+    ("src/cli/complete.rs", "snapshot ", "a verb's name"),
+    ("src/snapshot/cover.rs", "gitdir: ", "git's"),
+    ("src/tree/git_head.rs", "ref: ", "git's"),
+    ("src/cli/misuse.rs", "error: ", "clap's words"),
+    ("src/cli/misuse.rs", "starts_with(\"--\")", "an option, as it was typed"),
+    ("src/config/wrong.rs", "expected", "serde's words"),
+    ("src/error.rs", " (os error", "the words of the standard library"),
+    ("src/remote/install.rs", "recant-install ", "a word of the protocol"),
+    ("src/remote/install.rs", "recant-refused ", "a word of the protocol"),
+    ("src/session/run.rs", "EARLIER", "a mark in a stored note"),
+    ("src/cli/undo.rs", "agent install ", "the words of a command"),
+    // Until the verbs of the screen, of snapshots and of differences return values.
+    ("src/cli/out.rs", "recant: ", "the screen's"),
+    ("src/cli/review/acts.rs", "session ", "the screen's"),
+    ("src/cli/review/acts.rs", "… and ", "the screen's"),
+    ("src/cli/review/session.rs", ", not shown", "remarks of a difference"),
+    ("src/review/sheet.rs", "conflict", "remarks of a difference"),
+    ("src/diff/html/file.rs", "mode ", "remarks of a difference"),
+    ("src/cli/snapshot_restore.rs", "it cannot be", "what a comparison left"),
+];
+
+/// A look: the value that is looked into, and the argument.
+fn looks(line: &str) -> Vec<(&str, &str)> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let of = |call: &&str| {
+        let pattern = format!(".{call}(");
+        let at: Vec<usize> = line.match_indices(&pattern).map(|(at, _)| at).collect();
+        at.into_iter().map(move |at| (at, at + pattern.len()))
+    };
+    let found = LOOKS.iter().flat_map(of);
+    found
+        .map(|(at, end)| {
+            let before = line[..at].trim_end_matches("()");
+            (before.rsplit(|c| !is_name(c)).next().unwrap_or_default(), &line[end..])
+        })
+        .collect()
+}
+
+/// The text in quotes with which an argument begins.
+fn quoted(argument: &str) -> Option<&str> {
+    argument.strip_prefix('"')?.split('"').next()
+}
+
+#[test]
+fn no_code_looks_into_a_text_that_recant_made() {
+    let mut wrong = Vec::new();
+    let mut unused: BTreeSet<usize> = (0..RIGHT_LOOKS.len()).collect();
+    for file in code().into_iter().filter(|file| file.starts_with("src/") && !file.ends_with("tests.rs")) {
+        let text = read(&file);
+        let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        for (n, line) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+            let is_wrong = looks(line).into_iter().any(|(of, argument)| {
+                let words = quoted(argument).is_some_and(|text| text.len() > 3 && text.contains(' ') || text.starts_with("--"));
+                let is_known = argument.starts_with(|c: char| c.is_ascii_uppercase()) || argument.contains("format!");
+                let is_text = TEXTS.contains(&of) && quoted(argument).map_or(is_known, |text| text.len() > 3);
+                words || is_text
+            });
+            if !is_wrong {
+                continue;
+            }
+            match RIGHT_LOOKS.iter().position(|(known, piece, _)| *known == file && line.contains(piece)) {
+                Some(right) => drop(unused.remove(&right)),
+                None => wrong.push(format!("{file}:{}: {}", n + 1, line.trim())),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "callers branch on kinds and fields, never on a text:\n{}", wrong.join("\n"));
+    let unused: Vec<_> = unused.into_iter().map(|n| RIGHT_LOOKS[n]).collect();
+    assert!(unused.is_empty(), "no such look is there any more: {unused:?}");
+}

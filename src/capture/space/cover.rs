@@ -10,6 +10,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, OpenTreeFlags, Un
 
 use super::mounting::{attach, attach_as, directory_at, make_file};
 use super::overlay::Uncovered;
+use crate::capture::cause::acts;
 use crate::capture::collect::facts::full_path;
 use crate::capture::covers::{Cover, Lid, Part};
 use crate::capture::sys;
@@ -51,7 +52,7 @@ pub(super) fn cover_all(covers: &[Cover]) -> Result<(Vec<u64>, Vec<Uncovered>), 
 
 /// Puts a read-only overlay of a directory at its path. Returns its mount.
 fn overlay(real: &OwnedFd, empty: &OwnedFd, path: &AbsPath) -> Result<u64, IoError> {
-    let making = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).at("open an overlay", path)?;
+    let making = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).at(acts::OVERLAY, path)?;
     let lowers = format!("{}:{}", sys::held_path(real), sys::held_path(empty));
     rustix::mount::fsconfig_set_string(&making, "lowerdir", &lowers).at("take it as lower of an overlay", path)?;
     rustix::mount::fsconfig_set_flag(&making, "userxattr").at("set userxattr of the overlay", path)?;

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, UnmountFlags};
 
 use super::mounting::{attach, directory_at};
+use crate::capture::cause::acts;
 use crate::capture::inside::MARK;
 use crate::capture::layout::{Route, Target};
 use crate::capture::plan::Plan;
@@ -42,7 +43,7 @@ pub(super) fn overlay_of(plan: &Plan, target: &Target, path: &AbsPath, layers: &
     // that holds the store. So the real directory is shown by a read-only overlay of its own, which nothing lies in. Only a mount of this
     // namespace can be a lower: for a moment it is on the store.
     let (Some(store), Some((real, sealed))) = (plan.hidden.first(), layers.lowers.split_last()) else {
-        return Err(Errno::LOOP).at("make the overlay: lower, upper", path);
+        return Err(Errno::LOOP).at(acts::MAKE, path);
     };
     let empty = closed_tmpfs(store, &plan.request.tag)?;
     let view = on_store(&empty, store, |empty| view_of(plan, path, real, &empty))?;
@@ -104,7 +105,7 @@ pub(super) fn overlay_on(
 ) -> Result<OwnedFd, IoError> {
     let making = Making::begin(plan, path)?;
     making.lower(lowers)?;
-    making.set("upperdir", &upper.as_raw_fd().to_string(), "take the directory as upper of an overlay of")?;
+    making.set("upperdir", &upper.as_raw_fd().to_string(), acts::UPPER)?;
     making.set("workdir", &work.as_raw_fd().to_string(), "take the directory as work directory of an overlay of")?;
     // Renaming a directory that existed before: root's overlay can, a user's fails with EXDEV whatever is set.
     let redirect = if plan.route == Route::Root { "on" } else { "nofollow" };
@@ -128,7 +129,7 @@ pub(super) struct Making<'a> {
 
 impl<'a> Making<'a> {
     fn begin(plan: &Plan, path: &'a AbsPath) -> Result<Self, IoError> {
-        let fd = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).at("open an overlay", path)?;
+        let fd = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).at(acts::OVERLAY, path)?;
         let making = Self { fd, path };
         making.set("source", &format!("{MARK}{}", plan.request.tag), "name the overlay")?;
         for key in ["index", "metacopy"] {
@@ -147,11 +148,11 @@ impl<'a> Making<'a> {
 
     fn lower(&self, lowers: &[OwnedFd]) -> Result<(), IoError> {
         let numbers: Vec<String> = lowers.iter().map(|held| held.as_raw_fd().to_string()).collect();
-        self.set("lowerdir", &numbers.join(":"), "take the directory as lower of an overlay")
+        self.set("lowerdir", &numbers.join(":"), acts::LOWER)
     }
 
     fn finish(self, attributes: MountAttrFlags) -> Result<OwnedFd, IoError> {
-        rustix::mount::fsconfig_create(&self.fd).at("make the overlay: lower, upper", self.path)?;
+        rustix::mount::fsconfig_create(&self.fd).at(acts::MAKE, self.path)?;
         rustix::mount::fsmount(&self.fd, FsMountFlags::FSMOUNT_CLOEXEC, attributes).at("mount the overlay", self.path)
     }
 }

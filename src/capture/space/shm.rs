@@ -7,6 +7,7 @@ use rustix::mount::{MountFlags, MountPropagationFlags};
 use rustix::thread::CapabilitySet;
 
 use super::mounting::{attach, clone_of, make_in_dev, mount_tmpfs};
+use crate::capture::cause::acts;
 use crate::capture::ids::Ids;
 use crate::capture::rights::drop_rights;
 use crate::capture::sys;
@@ -21,7 +22,7 @@ const SHM: &str = "/dev/shm";
 /// user namespace too, which maps the process itself and the further groups that it can. Paths in `kept`, below /dev/shm, stay real. Mounts
 /// made outside are seen inside, but not the other way round.
 pub(in crate::capture) fn part(kept: &[AbsPath], ids: &Ids, recant: &UnixStream) -> Result<(), IoError> {
-    let act = "make a mount namespace";
+    let act = acts::MOUNT_NAMESPACE;
     let in_user_namespace = match sys::unshare_mounts_and_ipc(false) {
         Ok(()) => false,
         // A root that may make no mount namespace would lose all other users in one that maps itself alone.

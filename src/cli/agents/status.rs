@@ -1,9 +1,10 @@
 //! `agent status`: which agents are here, and if their hooks fire.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::settings::{File, files, surroundings};
 use super::silenced::silenced;
@@ -40,7 +41,7 @@ struct Judged<'a> {
     /// True if its hooks are installed, nothing is known to keep them from being called, and an event came.
     fires: bool,
     /// Why not, and what else is to be done.
-    problems: &'a [String],
+    problems: &'a [Fault],
 }
 
 /// An agent, as far as it is known here.
@@ -102,8 +103,6 @@ pub fn closed_places(call: &Call) -> Result<Vec<String>, Error> {
     Ok(places)
 }
 
-const UNSEEN: &str = "no event was ever seen";
-
 pub fn status(call: &Call, args: &AgentStatus) -> Result<Ended, Error> {
     let asked: Vec<Agent> = match args.agent {
         Some(agent) => vec![agent],
@@ -140,7 +139,7 @@ fn say(call: &Call, Judged { known, fires, problems }: &Judged<'_>) {
     let version = known.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
     let verdict = match problems {
         _ if *fires => "hooks fire",
-        [one] if known.last.is_none() && one.starts_with(UNSEEN) => "hooks have not fired yet",
+        [Fault { of: Of::NoEvent, .. }] => "hooks have not fired yet",
         _ => "hooks do not fire",
     };
     out.line(format_args!("{}{version}: {verdict}", known.name));
@@ -160,7 +159,7 @@ fn say(call: &Call, Judged { known, fires, problems }: &Judged<'_>) {
         }
         None => line("last", "none"),
     }
-    problems.iter().for_each(|problem| out.line(text::filled_after("  !", &out.sentence(problem), 4)));
+    problems.iter().for_each(|problem| out.line(text::filled_after("  !", &out.sentence(&problem.to_string()), 4)));
 }
 
 /// The agents whose hooks are installed here. A file that cannot be read counts as one that has them.
@@ -212,22 +211,67 @@ impl Hooks {
     }
 
     /// Why these hooks do not call this recant.
-    fn problem(&self, agent: Agent) -> Option<String> {
+    fn problem(&self, agent: Agent) -> Option<Fault> {
         let found = if self.calls.starts_with('/') { Some(PathBuf::from(&self.calls)) } else { programs::find(&self.calls) };
         let again = command(format_args!("agent install {}{}", agent.word(), self.scope.option()));
         let real = |path: &Path| path.canonicalize().ok();
         match found {
-            None => Some(format!("{} is not in PATH: the hooks of {} call nothing", self.calls, self.path)),
+            None => Some(Fault::new(format!("{} is not in PATH: the hooks of {} call nothing", self.calls, self.path))),
             Some(found) if !programs::is_program(&found) => {
-                Some(format!("{} cannot be started: {again} names this recant instead", self.calls))
+                let fault = Fault::new(format!("{} cannot be started", self.calls));
+                Some(Fault { remedy: Some((again, " names this recant instead")), ..fault })
             }
             Some(found) => {
                 let own = std::env::current_exe().ok().and_then(|own| real(&own));
-                let another =
-                    (real(&found) != own).then(|| format!("the hooks of {} call another recant, {}", self.path, self.calls));
-                another.or_else(|| (!self.complete).then(|| format!("the hooks of {} are not all there: {again}", self.path)))
+                let another = || Fault {
+                    of: Of::Another,
+                    ..Fault::new(format!("the hooks of {} call another recant, {}", self.path, self.calls))
+                };
+                let parts =
+                    || Fault { remedy: Some((again, "")), ..Fault::new(format!("the hooks of {} are not all there", self.path)) };
+                (real(&found) != own).then(another).or_else(|| (!self.complete).then(parts))
             }
         }
+    }
+}
+
+/// A reason why hooks do not fire, or what else is to be known of them.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    pub why: String,
+    /// The command that helps, and what it does.
+    pub remedy: Option<(String, &'static str)>,
+    of: Of,
+}
+
+/// The faults that are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// No event ever came.
+    NoEvent,
+    /// Hooks call another recant.
+    Another,
+    Other,
+}
+
+impl Fault {
+    fn new(why: impl ToString) -> Self {
+        Self { why: why.to_string(), remedy: None, of: Of::Other }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.remedy {
+            Some((command, tail)) => write!(f, "{}: {command}{tail}", self.why),
+            None => f.write_str(&self.why),
+        }
+    }
+}
+
+impl Serialize for Fault {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -239,7 +283,7 @@ pub enum Glance {
     /// Nothing is known to keep them from firing, and no event came.
     Unseen,
     /// They do not fire, for this reason.
-    Fails(String),
+    Fails(Fault),
 }
 
 /// The agents that are here, each with a glance at its hooks. Starts no program of theirs.
@@ -251,9 +295,8 @@ pub fn glance(call: &Call) -> Result<Vec<(Agent, Glance)>, Error> {
         (_, true) => Glance::Fires,
         _ if known.hooks.is_empty() && known.unreadable.is_empty() => Glance::NotInstalled,
         (problems, _) => match &problems[..] {
-            [first, ..] if first.starts_with(UNSEEN) => Glance::Unseen,
+            [] | [Fault { of: Of::NoEvent, .. }, ..] => Glance::Unseen,
             [first, ..] => Glance::Fails(first.clone()),
-            [] => Glance::Unseen,
         },
     };
     Ok(here.map(|known| (known.agent, glance(known))).collect())
@@ -269,41 +312,46 @@ enum Ask {
 }
 
 /// The problems of an agent's hooks, those first that keep them from firing, and true if none does.
-fn problems(around: &Surroundings<'_>, known: &Known, ask: Ask) -> (Vec<String>, bool) {
+fn problems(around: &Surroundings<'_>, known: &Known, ask: Ask) -> (Vec<Fault>, bool) {
     let agent = known.agent;
-    let mut stops = known.unreadable.clone();
-    let mut notes = Vec::new();
+    let mut stops: Vec<Fault> = known.unreadable.iter().map(Fault::new).collect();
+    let mut notes: Vec<Fault> = Vec::new();
     if known.hooks.is_empty() && !stops.is_empty() {
         return (stops, false);
     }
     if known.hooks.is_empty() {
         let install = command(format_args!("agent install {}", agent.word()));
-        stops.push(format!("no hooks are in its settings: {install} adds them; those of a plugin are not seen here"));
+        let tail = " adds them; those of a plugin are not seen here";
+        stops.push(Fault { remedy: Some((install, tail)), ..Fault::new("no hooks are in its settings") });
         return (stops, false);
     }
     for hooks in &known.hooks {
         let problem = hooks.problem(agent);
         match hooks.complete {
-            true if problem.as_ref().is_some_and(|problem| problem.contains("another recant")) => notes.extend(problem),
+            true if problem.as_ref().is_some_and(|problem| problem.of == Of::Another) => notes.extend(problem),
             _ => stops.extend(problem),
         }
     }
-    stops.extend(too_old(known));
+    stops.extend(too_old(known).map(Fault::new));
     let scopes: Vec<_> = known.hooks.iter().map(|hooks| hooks.scope).collect();
-    stops.extend(silenced(around, agent, &scopes));
+    stops.extend(silenced(around, agent, &scopes).into_iter().map(Fault::new));
     if ask == Ask::Programs
         && agent == Agent::Codex
         && let Some(program) = &known.program
     {
-        stops.extend(untrusted(program, &around.project));
+        stops.extend(untrusted(program, &around.project).map(Fault::new));
     }
     if known.hooks.len() > 1 {
         let remove = command(format_args!("agent uninstall {}", agent.word()));
-        notes.push(format!("each event comes once for each file: {remove} removes your own, where the project's are enough"));
+        let tail = " removes your own, where the project's are enough";
+        notes.push(Fault { remedy: Some((remove, tail)), ..Fault::new("each event comes once for each file") });
     }
     match &known.last {
-        None => stops.push(format!("{UNSEEN}: start {}, and ask again", agent.name())),
-        Some(Seen { error: Some(_), .. }) => notes.push("the last event was not dealt with, as the error tells".into()),
+        None => {
+            let why = format!("no event was ever seen: start {}, and ask again", agent.name());
+            stops.push(Fault { of: Of::NoEvent, ..Fault::new(why) });
+        }
+        Some(Seen { error: Some(_), .. }) => notes.push(Fault::new("the last event was not dealt with, as the error tells")),
         Some(_) => {}
     }
     let fires = stops.is_empty();

@@ -178,21 +178,9 @@ fn hooks(agent: Agent, glance: &Glance) -> Way {
             let remedy = format!("start {}, and ask again", agent.name());
             Way::not_tried(&way, "its hooks are installed; no event has come yet", Some(remedy))
         }
-        Glance::Fails(why) => {
-            let (why, remedy) = parted(why);
-            Way::fails(&way, why, Some(remedy.unwrap_or_else(|| command(format_args!("agent status {word}")))))
-        }
-    }
-}
-
-/// A reason, and the command that installs the hooks anew where it names one: "…: recant agent install AGENT --SCOPE …".
-fn parted(why: &str) -> (&str, Option<String>) {
-    let install = command("agent install ");
-    match why.split_once(&format!(": {install}")) {
-        None => (why, None),
-        Some((why, rest)) => {
-            let of: Vec<_> = rest.split(' ').take(2).collect();
-            (why, Some(format!("{install}{}", of.join(" "))))
+        Glance::Fails(fault) => {
+            let remedy = fault.remedy.as_ref().map(|(command, _)| command.clone());
+            Way::fails(&way, &*fault.why, Some(remedy.unwrap_or_else(|| command(format_args!("agent status {word}")))))
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::cli::{help, merge, persons, picks, text};
 use crate::diff::entries::Taken;
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::Sources;
-use crate::error::{Against, Error};
+use crate::error::{Against, Error, Kind};
 use crate::fs::path::AbsPath;
 use crate::review::facts::{Act, Ended};
 use crate::session::header::{Origin, Status};
@@ -374,7 +374,10 @@ impl<'c> Acts<'c> {
                 let line = |against: &Against| self.call.out.sentence(&against.to_string());
                 Ended::Changed(problem.rows().iter().map(line).collect())
             }
-            Err(problem) => Ended::Refused(lines_of(&problem).iter().map(|line| self.call.out.sentence(line)).collect()),
+            Err(problem) => {
+                let lines = lines_of(&problem).iter().map(|line| self.call.out.sentence(line)).collect();
+                if problem.kind() == Kind::Conflict { Ended::Conflict(lines) } else { Ended::Refused(lines) }
+            }
         }
     }
 }
