@@ -131,6 +131,7 @@ mod rollback;
 mod session;
 mod snapshot;
 mod tree;
+mod verb;
 
 use std::process::ExitCode;
 

@@ -11,8 +11,7 @@ use super::bar::Bar;
 use super::call::Call;
 use super::confirm::{self, Waiting};
 use super::ended::Ended;
-use super::which::{self, Want};
-use super::{collect, merge, picks, place, recovered, since, text};
+use super::{merge, picks, place, recovered, since, text};
 use crate::capture::rejoin::{self, Rest};
 use crate::checkpoint::limits::{self, Large, Limits};
 use crate::commit::{self, Request};
@@ -39,6 +38,9 @@ use crate::session::store::Store;
 use crate::snapshot::restore;
 use crate::tree::danger::Danger;
 use crate::tree::project::project_of;
+use crate::verb::collect;
+use crate::verb::want::Want;
+use crate::verb::which;
 
 // /
 // `{"schema":2,"session":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"skipped":[…],"notes":[…],"kept_bytes":n,"displaced":[…]}`.

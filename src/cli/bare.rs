@@ -7,8 +7,6 @@ use super::call::Call;
 use super::confirm::{self, Waiting};
 use super::ended::Ended;
 use super::list::shown;
-use super::scope::Scope;
-use super::standing::Standing;
 use super::{agents, snapshot, text};
 use crate::diff::shown::{columns, cut_off, padded};
 use crate::error::{Error, command};
@@ -21,6 +19,8 @@ use crate::session::running;
 use crate::session::store::Store;
 use crate::snapshot::manifest::Head;
 use crate::snapshot::series::Series;
+use crate::verb::scope::Scope;
+use crate::verb::standing::Standing;
 
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -80,7 +80,7 @@ pub fn here(call: &Call) -> Result<Ended, Error> {
     let here = Scope::of(call)?;
     let Some(store) = call.store()? else { return say(call, &here, &[], &Interrupted::default(), &[], 0, true) };
     let (headers, broken) = store.headers()?;
-    let operations = super::standing::cut_off(store, crate::engine::recover::interrupted(store)?);
+    let operations = crate::verb::standing::cut_off(store, crate::engine::recover::interrupted(store)?);
     let interrupted = Interrupted { operations, runs: running::cut_off(store)? };
     let unconfirmed = confirm::waiting(store)?;
     let is_here = |header: &&Header| here.has(store, header);
@@ -243,7 +243,7 @@ impl Row {
             "rolled_back" => {
                 format!("{} of {} never committed", text::grouped(self.counts.never_in()), text::count(self.changes, "change"))
             }
-            _ => format!("{}{}", text::count(self.changes, "change"), super::standing::but(self.counts)),
+            _ => format!("{}{}", text::count(self.changes, "change"), crate::verb::error::but(self.counts)),
         };
         let failed = self.failed.map(|failed| format!(", {}", failed.text())).unwrap_or_default();
         format!("{}  {held}{failed}{of}", self.id.tail())

@@ -12,7 +12,6 @@ use super::call::Call;
 use super::ended::Ended;
 use super::list::Damaged;
 use super::out::Each;
-use super::standing::{at_work, is_held};
 use super::text::{self, Flexible, Side};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::checkpoint::verify::{Verdict, verify};
@@ -30,6 +29,8 @@ use crate::session::opened::Session;
 use crate::session::store::Store;
 use crate::tree::state::{Object, State, printed, sort_word};
 use crate::tree::time;
+use crate::verb::error::at_work;
+use crate::verb::standing::is_held;
 
 /// A checkpoint in a listing.
 #[derive(Serialize)]

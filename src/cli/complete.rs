@@ -17,8 +17,6 @@ use super::args::{self, Cli};
 use super::call::Call;
 use super::ended::Ended;
 use super::place::{self, Place};
-use super::scope::Scope;
-use super::which::{self, Want};
 use super::{snapshot, steps, text};
 use crate::agent::turns::Turns;
 use crate::config::From as Origin;
@@ -30,6 +28,9 @@ use crate::session::opened::Session;
 use crate::session::store::Store;
 use crate::snapshot::series::Series;
 use crate::tree::project::project_of;
+use crate::verb::scope::Scope;
+use crate::verb::want::Want;
+use crate::verb::which;
 
 const VARIABLE: &str = "RECANT_COMPLETE";
 /// The most offers. Nobody reads more.

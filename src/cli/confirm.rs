@@ -13,7 +13,6 @@ use serde::Serialize;
 
 use super::call::Call;
 use super::ended::Ended;
-use super::which::Want;
 use super::{args, text};
 use crate::engine::report::Report;
 use crate::error::{Error, Kind, command};
@@ -25,6 +24,7 @@ use crate::session::log;
 use crate::session::opened::Locked;
 use crate::session::store::Store;
 use crate::tree::time;
+use crate::verb::want::Want;
 
 const DIRECTORY: &[u8] = b"unconfirmed";
 /// The log's result of a commit that nobody confirmed.

@@ -6,10 +6,7 @@ use super::args;
 use super::call::Call;
 use super::discard_paths;
 use super::ended::Ended;
-use super::guard;
 use super::list::heads;
-use super::scope::Scope;
-use super::which::{self, Want};
 use super::{parts, text};
 use crate::checkpoint::manifest;
 use crate::engine::ready;
@@ -25,6 +22,10 @@ use crate::session::prune;
 use crate::session::store::Store;
 use crate::session::undo::FREED;
 use crate::tree::time;
+use crate::verb::guard;
+use crate::verb::scope::Scope;
+use crate::verb::want::Want;
+use crate::verb::which;
 
 #[derive(Serialize, Default)]
 struct Done {

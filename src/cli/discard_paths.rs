@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::call::Call;
 use super::ended::Ended;
-use super::which::Want;
 use super::{args, place, text};
 use crate::capture::choice::{choose, may_choose};
 use crate::capture::chosen::Choice;
@@ -23,6 +22,7 @@ use crate::session::run::Arg;
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::state::State;
+use crate::verb::want::Want;
 
 #[derive(Serialize)]
 struct Document<'a> {

@@ -81,7 +81,7 @@ pub fn doctor(call: &Call, args: &args::Doctor) -> Result<Ended, Error> {
         return Ok(Ended::Done);
     }
     if let Some(inside) = capture() {
-        return Err(super::call::is_inside(inside));
+        return Err(crate::verb::error::is_inside(inside));
     }
     let found = look(call)?;
     if call.out.is_text() {

@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use super::call::Call;
-use super::collect;
-use super::scope::Scope;
-use super::which::Want;
 use crate::error::{Error, Kind, Reason, command};
 use crate::fs::interrupt;
 use crate::session::header::{Header, Origin, Status};
 use crate::session::id::{self, Id};
 use crate::session::opened::Locked;
 use crate::session::store::Store;
+use crate::verb::collect;
+use crate::verb::scope::Scope;
+use crate::verb::want::Want;
 
 /// How a call names the session.
 #[derive(Debug, Clone, Copy)]
@@ -143,7 +143,7 @@ fn take_up(call: &Call, store: &Store, id: &Id, wait: Duration) -> Result<Begun,
     }
     let in_memory = session.run()?.is_some_and(|run| run.in_memory);
     refuse(&session.header, in_memory, Want::GoOn)?;
-    super::guard::refuse_in_a_persons(call, &session)?;
+    crate::verb::guard::refuse_in_a_persons(call, &session)?;
     open_again(call, &mut session)?;
     Ok(Begun { session, fresh: false, told: false })
 }

@@ -12,7 +12,7 @@ use super::call::Call;
 use super::ended::Ended;
 use super::place::cwd;
 use super::place::{absolute, whole};
-use super::{guard, help, parts, text};
+use super::{help, parts, text};
 use crate::agent::known::Agent;
 use crate::agent::state::{State as Kept, obeyed_change};
 use crate::capture::layout::Pass;
@@ -31,6 +31,7 @@ use crate::session::run::{Coverage, How};
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::state::State;
+use crate::verb::guard;
 
 /// The most bytes of a file of state that are read for what an agent obeys in it.
 const MOST: u64 = 16 << 20;

@@ -7,8 +7,7 @@ use serde::Serialize;
 
 use super::call::Call;
 use super::ended::Ended;
-use super::scope::Scope;
-use super::standing::{Standing, cut_off};
+use super::said;
 use super::text::{self, Flexible, Side};
 use super::{args, place};
 use crate::diff::shown::cut;
@@ -23,6 +22,8 @@ use crate::session::opened::Session;
 use crate::session::run::Failed;
 use crate::session::store::{Broken, Store};
 use crate::tree::time;
+use crate::verb::scope::Scope;
+use crate::verb::standing::{Standing, cut_off};
 
 /// A session as a listing shows it.
 #[derive(Debug, Serialize)]
@@ -306,7 +307,7 @@ fn print(call: &Call, listed: &[Listed], directories: bool) {
     let rows = listed.iter().map(|Listed { header, standing, project }| {
         [
             calls(&header.id),
-            standing.text(),
+            said::standing(*standing),
             text::grouped(header.counts.changes),
             text::bytes(header.sizes.all()),
             text::day(header.changed),

@@ -12,7 +12,6 @@ use super::list::{shown, who};
 use super::log_filter::{Filter, again};
 use super::text::{self, Flexible, Side};
 use super::touched;
-use super::which::Want;
 use crate::diff::shown::cut;
 use crate::error::{Error, Kind, command};
 use crate::fs::dir::Time;
@@ -23,6 +22,7 @@ use crate::session::log::{self, About, Entry, Log};
 use crate::session::store::Store;
 use crate::session::undo::{Acts, Deed};
 use crate::tree::time;
+use crate::verb::want::Want;
 
 /// An entry in JSON: docs/json.md.
 #[derive(Serialize)]

@@ -2,7 +2,6 @@
 
 use super::args;
 use super::call::Call;
-use super::scope::Scope;
 use crate::error::{command, shell_word};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
@@ -10,6 +9,7 @@ use crate::session::by::By;
 use crate::session::header::Header;
 use crate::session::log::{About, Entry};
 use crate::session::store::Store;
+use crate::verb::scope::Scope;
 
 /// The conditions of a call.
 pub struct Filter<'a> {

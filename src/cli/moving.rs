@@ -9,8 +9,7 @@ use serde::Serialize;
 use super::call::Call;
 use super::ended::Ended;
 use super::out::Out;
-use super::which::Want;
-use super::{args, asked, guard, text};
+use super::{args, asked, text};
 use crate::engine::conflict;
 use crate::error::{Against, Error, Kind, command, recant};
 use crate::fs::path::{AbsPath, Shown};
@@ -18,6 +17,8 @@ use crate::moving::{self, Arrived, Exported, Mapping, With};
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::store::Store;
+use crate::verb::guard;
+use crate::verb::want::Want;
 
 #[derive(Serialize)]
 struct Imported<'a> {
@@ -91,7 +92,7 @@ pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Error> {
 fn say_arrived(call: &Call, store: &Store, mapping: &Mapping, arrived: Arrived, variable: Option<&str>) -> Result<Ended, Error> {
     let locked = match arrived {
         Arrived::Refused => {
-            let refused = guard::refused(variable.unwrap_or_default(), &command("session import < FILE"));
+            let refused = crate::verb::error::refused(variable.unwrap_or_default(), &command("session import < FILE"));
             let message = format!("the stream's session is committed: {}", refused.message());
             return Err(refused.with_message(message));
         }

@@ -6,11 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 use super::agents;
 use super::args::{AgentVerb, SessionVerb, SnapshotVerb, Verb, turn_and_paths};
 use super::call::Call;
-use super::guard::{limited, refused};
-use super::which::{self, Want};
 use crate::error::{Error, shell_word};
 use crate::session::header::Origin;
 use crate::session::id::Id;
+use crate::verb::error::refused;
+use crate::verb::guard::limited;
+use crate::verb::want::Want;
+use crate::verb::which;
 
 /// Refuses what only a person may decide, if an agent calls. `words`: the arguments of the call, without the
 /// program's name. `elsewhere`: they are for another machine.

@@ -7,10 +7,8 @@ use serde::Serialize;
 use super::call::Call;
 use super::discard::{is_done, note_in_log};
 use super::ended::Ended;
-use super::guard;
 use super::list::{Damaged, heads};
 use super::text;
-use super::which::Want;
 use crate::checkpoint::manifest::{Manifest, keeps_overwritten as keeps};
 use crate::config::{age_word, size_word};
 use crate::error::{Error, Kind, command};
@@ -23,6 +21,8 @@ use crate::session::opened::Locked;
 use crate::session::prune::{self, Which, is_awaited};
 use crate::session::store::Store;
 use crate::session::unreadable::Remains;
+use crate::verb::guard;
+use crate::verb::want::Want;
 
 #[derive(Serialize)]
 pub struct Whole {

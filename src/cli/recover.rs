@@ -1,20 +1,23 @@
 //! `recover`: undo or settle what was interrupted.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::args;
 use super::call::Call;
-use super::collect::{self, TakenIn};
 use super::cut_runs::{self, CutRun};
 use super::ended::Ended;
 use super::recovered::{line, say_strays};
-use super::which::Want;
+use super::said;
 use crate::engine::job::Verb;
 use crate::engine::ready::{self, way_on};
 use crate::engine::recover::{self, Choice, Outcome, Recovered};
 use crate::engine::report::Left;
 use crate::error::{Error, Kind};
 use crate::session::id::Id;
+use crate::verb::collect::{self, TakenIn};
+use crate::verb::want::Want;
 
 /// `{"session":…,"verb":…,"result":…,"left":[{"path":…,"why":…}],"notes":[…]}`; with `"why"` if it failed, and `"remedy"` then or if
 /// something is left.
@@ -24,7 +27,7 @@ struct Row<'a> {
     verb: Option<&'static str>,
     result: &'static str,
     left: Vec<LeftRow<'a>>,
-    notes: &'a [String],
+    notes: Cow<'a, [String]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,8 +91,8 @@ fn say(call: &Call, recovered: &[Recovered], runs: &[CutRun], mut held: Vec<Take
     let before = call.collected.take().unwrap_or_default();
     if call.out.is_text() {
         for one in recovered {
-            call.out.line(line(call, one));
-            say_strays(call, one);
+            call.out.line(line(&call.out, one));
+            say_strays(&call.out, one);
             one.notes.iter().for_each(|note| call.out.warn(note));
         }
         runs.iter().for_each(|run| call.out.line(run.line()));
@@ -114,10 +117,17 @@ fn say(call: &Call, recovered: &[Recovered], runs: &[CutRun], mut held: Vec<Take
 }
 
 fn row_of_held((id, held): &TakenIn) -> Row<'_> {
-    let mut row =
-        Row { session: id, verb: Some("run"), result: "collected", left: Vec::new(), notes: &[], why: None, remedy: None };
+    let mut row = Row {
+        session: id,
+        verb: Some("run"),
+        result: "collected",
+        left: Vec::new(),
+        notes: Cow::default(),
+        why: None,
+        remedy: None,
+    };
     match held {
-        Ok(collected) if collected.is_lost => row.notes = std::slice::from_ref(&collected.said),
+        Ok(collected) if collected.lost.is_some() => row.notes = vec![said::collected(collected)].into(),
         Ok(_) => {}
         Err(problem) => {
             (row.result, row.why, row.remedy) =
@@ -129,7 +139,7 @@ fn row_of_held((id, held): &TakenIn) -> Row<'_> {
 
 fn line_of_held((id, held): &TakenIn) -> String {
     match held {
-        Ok(collected) => collected.said.clone(),
+        Ok(collected) => said::collected(collected),
         Err(problem) => {
             let remedy = problem.remedy().map_or(String::new(), |remedy| format!("\n{remedy}"));
             format!("the run of session {id} was cut off; what it had changed cannot be collected: {}{remedy}", problem.message())
@@ -142,7 +152,7 @@ fn row_of_run(run: &CutRun) -> Row<'_> {
     let (result, problem) = (run.result(), run.problem());
     let (why, remedy) =
         (problem.map(|problem| problem.message().to_owned()), problem.and_then(|problem| problem.remedy().map(str::to_owned)));
-    Row { session: &run.id, verb: Some("run"), result, left, notes: &[], why, remedy }
+    Row { session: &run.id, verb: Some("run"), result, left, notes: Cow::default(), why, remedy }
 }
 
 impl<'a> LeftRow<'a> {
@@ -157,7 +167,7 @@ fn choice(args: &args::Recover) -> Option<Choice> {
 }
 
 fn row(one: &Recovered) -> Row<'_> {
-    let (left, notes) = (Vec::new(), one.notes.as_slice());
+    let (left, notes) = (Vec::new(), Cow::Borrowed(one.notes.as_slice()));
     let mut row =
         Row { session: &one.id, verb: one.verb.map(Verb::word), result: "failed", left, notes, why: None, remedy: None };
     row.result = match &one.outcome {

@@ -1,6 +1,6 @@
 //! Words for what was recovered.
 
-use super::call::Call;
+use super::out::Out;
 use super::text;
 use crate::diff::shown::cut;
 use crate::engine::finish::how_to_go_on;
@@ -13,19 +13,26 @@ use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::Store;
 
+/// Tells what was recovered: the outcome, what may lie where nobody looks for it, and notes.
+pub fn say(out: &Out, one: &Recovered) {
+    out.warn(line(out, one));
+    say_strays(out, one);
+    one.notes.iter().for_each(|note| out.warn(note));
+}
+
 /// Warns of objects that may lie where nobody looks for them.
-pub fn say_strays(call: &Call, one: &Recovered) {
+pub fn say_strays(out: &Out, one: &Recovered) {
     // The log says nothing of an operation that had not begun.
-    let (shown, more) = first(call, &one.strays, one.verb.is_none());
-    shown.iter().for_each(|left| call.out.warn(format_args!("{}: {}", left.path, left.why)));
+    let (shown, more) = first(out, &one.strays, one.verb.is_none());
+    shown.iter().for_each(|left| out.warn(format_args!("{}: {}", left.path, left.why)));
     if let Some(more) = more {
-        call.out.warn(more_of(one, more));
+        out.warn(more_of(one, more));
     }
 }
 
 /// The first of many paths, as other lists have them, and how many more there are.
-pub fn first<'a>(call: &Call, left: &'a [Left], all: bool) -> (&'a [Left], Option<usize>) {
-    let (shown, more) = cut(left.len(), if all || !call.out.is_text() { usize::MAX } else { call.out.limit() });
+pub fn first<'a>(out: &Out, left: &'a [Left], all: bool) -> (&'a [Left], Option<usize>) {
+    let (shown, more) = cut(left.len(), if all || !out.is_text() { usize::MAX } else { out.limit() });
     (&left[..shown], Some(more).filter(|more| *more > 0))
 }
 
@@ -45,7 +52,7 @@ pub fn left_of(header: &Header) -> Option<(String, String)> {
 }
 
 /// The outcome of one interrupted operation, in a line, or with a line for each of several paths.
-pub fn line(call: &Call, one: &Recovered) -> String {
+pub fn line(out: &Out, one: &Recovered) -> String {
     let verb = one.verb.map_or("operation", Verb::word);
     match &one.outcome {
         Outcome::Cleaned => {
@@ -54,7 +61,7 @@ pub fn line(call: &Call, one: &Recovered) -> String {
         Outcome::Undone => format!("the interrupted {verb} of session {} was undone: the tree is as before it", one.id),
         Outcome::Settled => format!("the interrupted {verb} of session {} was done; it is settled now", one.id),
         Outcome::Left(left) => {
-            let (shown, more) = first(call, left, false);
+            let (shown, more) = first(out, left, false);
             let shown = shown.iter().map(|left| format!("{} ({})", left.path, left.why));
             let rest = more.map(|more| more_of(one, more)).into_iter().chain(way_on(one, left));
             let lines: Vec<String> = shown.chain(rest).collect();

@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::args;
 use super::call::Call;
 use super::ended::Ended;
-use super::which::Want;
 use super::{go_on, text};
 use crate::capture::fork::fill;
 use crate::error::{Error, command};
@@ -20,6 +19,7 @@ use crate::session::run::{Arg, Run, start_of};
 use crate::session::steps::{Step, StepList};
 use crate::session::store::Store;
 use crate::tree::state::State;
+use crate::verb::want::Want;
 
 #[derive(Serialize)]
 struct Rewound {

@@ -7,7 +7,7 @@ use super::chosen::chosen;
 use super::ended::Ended;
 use super::list::{SessionRow, shown};
 use super::out::Each;
-use super::standing::Standing;
+use super::said;
 use super::text::{self, Flexible, Side as Column};
 use super::{apply, args, coverage, since};
 use crate::diff::renames::Renames;
@@ -24,6 +24,7 @@ use crate::session::sides::Side;
 use crate::session::steps::Step;
 use crate::tree::danger::Danger;
 use crate::tree::state::{Object, printed, sort_word};
+use crate::verb::standing::Standing;
 
 /// A change in the JSON of `show` and `diff`.
 #[derive(Debug, Serialize)]
@@ -90,7 +91,7 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Error> {
         since::looked(call, store, &session);
     }
     let header = &session.header;
-    let standing = Standing::of(store, header, &super::standing::cut_off(store, store.journaled()?))?;
+    let standing = Standing::of(store, header, &crate::verb::standing::cut_off(store, store.journaled()?))?;
     let run = at_head(&session, session.run()?)?;
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
@@ -185,7 +186,7 @@ pub fn facts(call: &Call, session: &Session, standing: Standing, run: Option<&Ru
     let header = &session.header;
     let name = header.name.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
     let mut rows: Vec<(&'static str, String)> = vec![("session", format!("{}{name}", header.id))];
-    rows.push(("status", standing.text()));
+    rows.push(("status", said::standing(standing)));
     let ending = run.and_then(|run| run.ending).map(|ending| format!(", ended {}", ending_text(ending)));
     rows.push(("begun", format!("{}{}", text::time(header.created, true), ending.unwrap_or_default())));
     if let Some(run) = run {

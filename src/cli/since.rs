@@ -2,7 +2,6 @@
 
 use super::call::Call;
 use super::list::shown;
-use super::scope::Scope;
 use super::text;
 use crate::error::{Error, command};
 use crate::session::header::Header;
@@ -10,6 +9,7 @@ use crate::session::log::{self, Entry};
 use crate::session::opened::Session;
 use crate::session::store::Store;
 use crate::session::undo::{BROUGHT_BACK, FREED};
+use crate::verb::scope::Scope;
 
 /// The most steps that a question names.
 const NAMED: usize = 5;

@@ -9,7 +9,6 @@ use super::args;
 use super::asked;
 use super::call::Call;
 use super::ended::Ended;
-use super::which::Want;
 use crate::error::{At, Error};
 use crate::fs::interrupt::Input;
 use crate::fs::path::{AbsPath, Shown};
@@ -17,6 +16,7 @@ use crate::session::change::Sort;
 use crate::session::header::Origin;
 use crate::session::id::Id;
 use crate::session::stage::{Desk, Write};
+use crate::verb::want::Want;
 
 #[derive(Serialize)]
 struct Begun<'a> {

@@ -1,6 +1,5 @@
 //! The call of a process: from its words to the verb, here or on another machine.
 
-use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
@@ -20,7 +19,6 @@ use super::{complete, exit, far, help, misuse, outside, persons, remote};
 use crate::capture::inside::capture;
 use crate::config::{Color, From as Origin};
 use crate::error::{Error, shell_word};
-use crate::fs::Fs;
 
 /// Carries out the call of this process.
 pub fn main() -> ExitCode {
@@ -91,19 +89,9 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         Some(dir) if host.is_none() => Place { path: dir.clone(), from: Origin::Option("--store") },
         _ => place,
     };
-    let call = Call {
-        fs: Fs::new(),
-        place,
-        out: early(color).most(config.output_paths.value),
-        config,
-        yes: global.yes,
-        can_ask: near.as_ref().map_or_else(|| std::io::stdin().is_terminal() && std::io::stderr().is_terminal(), Near::can_ask),
-        is_far: near.is_some(),
-        store: OnceCell::new(),
-        last: RefCell::default(),
-        recovered: RefCell::default(),
-        collected: RefCell::default(),
-    };
+    let can_ask = near.as_ref().map_or_else(|| std::io::stdin().is_terminal() && std::io::stderr().is_terminal(), Near::can_ask);
+    let out = early(color).most(config.output_paths.value);
+    let call = Call::new(config, place, out, (global.yes, can_ask, near.is_some()));
     if matches!(cli.verb(), Verb::Mcp) && cli.global.host.as_deref().is_some_and(|host| host != "local") {
         let problem = Error::usage("recant mcp serves this machine alone");
         return finish(&call.out, Err(problem.with_remedy("a client can start it there: ssh HOST recant mcp")), Effects::None);

@@ -9,7 +9,6 @@ use super::confirm::{self, Waiting};
 use super::ended::Ended;
 use super::list::Damaged;
 use super::snapshot::Left;
-use super::standing::{Standing, cut_off};
 use super::{args, cut_runs, recovered, text};
 use crate::diff::shown::{cut, cut_off as cut_text};
 use crate::error::{Error, Kind, command};
@@ -22,6 +21,7 @@ use crate::session::running;
 use crate::session::store::Store;
 use crate::snapshot::prune::used;
 use crate::snapshot::series::{Broken, Series};
+use crate::verb::standing::{Standing, cut_off};
 
 #[derive(Serialize)]
 struct Whole<'a> {

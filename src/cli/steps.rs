@@ -4,15 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
+use super::args;
 use super::brief::{self, List, Place, is_default};
 use super::call::Call;
 use super::ended::Ended;
 use super::graph::{self, Row as Line};
 use super::list::{SessionRow, who};
-use super::standing::{Standing, is_held};
 use super::text::{self, Flexible, Side};
-use super::which::Want;
-use super::{args, collect};
 use crate::diff::shown::{cut, cut_off};
 use crate::error::{Error, command};
 use crate::fs::dir::Time;
@@ -26,6 +24,9 @@ use crate::session::run::{Arg, Ending, Run};
 use crate::session::steps::{Step, StepList};
 use crate::session::store::Store;
 use crate::tree::time;
+use crate::verb::collect;
+use crate::verb::standing::{Standing, is_held};
+use crate::verb::want::Want;
 
 #[derive(Serialize)]
 struct Row<'a> {
@@ -149,7 +150,7 @@ pub fn steps(call: &Call, args: &args::Steps) -> Result<Ended, Error> {
         print(call, &session, &found);
         return Ok(Ended::Done);
     }
-    let standing = Standing::of(store, header, &super::standing::cut_off(store, store.journaled()?))?;
+    let standing = Standing::of(store, header, &crate::verb::standing::cut_off(store, store.journaled()?))?;
     if args.page.brief {
         print_brief(call, args, header, standing.word, &found)?;
         return Ok(Ended::Done);

@@ -12,13 +12,9 @@ pub fn bytes(bytes: u64) -> String {
     crate::config::bytes(bytes)
 }
 
-/// Local time to the minute, or to the second.
+/// Local time to the minute, or to the second: [`crate::tree::time::local`].
 pub fn time(time: Time, seconds: bool) -> String {
-    let form = if seconds { "%Y-%m-%d %H:%M:%S" } else { "%Y-%m-%d %H:%M" };
-    match DateTime::<Utc>::from_timestamp(time.s, time.ns) {
-        Some(date) => date.with_timezone(&Local).format(form).to_string(),
-        None => crate::tree::time::to_text(time),
-    }
+    crate::tree::time::local(time, seconds)
 }
 
 /// `1 change`, `2,309 changes`, `3 directories`.

@@ -5,9 +5,6 @@ use super::args;
 use super::call::Call;
 use super::discard;
 use super::ended::Ended;
-use super::guard;
-use super::scope::Scope;
-use super::which::Want;
 use super::{agents, parts, text};
 use crate::engine::job::Verb;
 use crate::engine::ready;
@@ -19,6 +16,9 @@ use crate::session::id::Id;
 use crate::session::log;
 use crate::session::store::Store;
 use crate::session::undo::{Acts, BROUGHT_BACK, Deed, FREED, Inverse};
+use crate::verb::guard;
+use crate::verb::scope::Scope;
+use crate::verb::want::Want;
 
 /// The most paths that are shown before the question.
 const SHOWN: usize = 10;
@@ -36,7 +36,7 @@ pub fn undo(call: &Call, args: &args::Undo) -> Result<Ended, Error> {
     if let Some(variable) = guard::limited(call).filter(|_| !args.dry_run)
         && !deed.as_ref().is_ok_and(|deed| is_own(store, deed) && is_of_held(deed))
     {
-        return Err(deed.map_or_else(|nothing| nothing, |deed| guard::refused(variable, &of(&deed))));
+        return Err(deed.map_or_else(|nothing| nothing, |deed| crate::verb::error::refused(variable, &of(&deed))));
     }
     let deed = deed?;
     if args.id.is_none() && !args.dry_run {

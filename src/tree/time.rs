@@ -1,6 +1,6 @@
-//! Times in JSON: RFC 3339 with ns, in UTC.
+//! Times as text: in JSON RFC 3339 with ns, in UTC; for people local time.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Local, SecondsFormat, Utc};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serializer};
 
@@ -11,6 +11,15 @@ pub fn to_text(time: Time) -> String {
     match DateTime::<Utc>::from_timestamp(time.s, time.ns) {
         Some(date) => date.to_rfc3339_opts(SecondsFormat::Nanos, true),
         None => format!("@{}.{:09}", { time.s }, time.ns),
+    }
+}
+
+/// Local time to the minute, or to the second: `2026-03-01 10:15:00`.
+pub fn local(time: Time, seconds: bool) -> String {
+    let form = if seconds { "%Y-%m-%d %H:%M:%S" } else { "%Y-%m-%d %H:%M" };
+    match DateTime::<Utc>::from_timestamp(time.s, time.ns) {
+        Some(date) => date.with_timezone(&Local).format(form).to_string(),
+        None => to_text(time),
     }
 }
 

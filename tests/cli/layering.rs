@@ -22,7 +22,8 @@ const MAY_USE: &[(&str, &str)] = &[
     ("mcp", ""),
     ("diff", "checkpoint session tree blocks fs"),
     ("review", "diff session tree blocks fs"),
-    ("cli", "review agent remote mcp diff snapshot moving capture rollback commit engine checkpoint session tree blocks fs"),
+    ("verb", "capture engine checkpoint session tree fs"),
+    ("cli", "verb review agent remote mcp diff snapshot moving capture rollback commit engine checkpoint session tree blocks fs"),
     ("api", "snapshot diff capture rollback commit engine checkpoint session tree blocks fs"),
     ("config", ""),
     ("error", ""),
@@ -200,7 +201,8 @@ fn gives(text: &str, name: &str) -> bool {
 fn no_file_of_these_rooms_is_used_by_one_that_it_uses() {
     let sources = sources();
     assert!(used_in(&sources, "cli")["src/cli/remote"].contains("src/cli/remote/far"));
-    let rooms = "agent api blocks cli capture checkpoint config diff engine fs mcp moving remote review session snapshot tree";
+    let rooms =
+        "agent api blocks cli capture checkpoint config diff engine fs mcp moving remote review session snapshot tree verb";
     let circles: Vec<String> = rooms.split(' ').flat_map(|room| circles(&used_in(&sources, room))).collect();
     assert!(circles.is_empty(), "{}", circles.join("\n"));
 }
@@ -259,6 +261,20 @@ fn what_changes_files_stands_in_fs_alone() {
         }
     }
     assert!(broken.is_empty(), "only src/fs changes files:\n{}", broken.join("\n"));
+}
+
+/// What a verb has from its caller, or leaves to its face.
+const OF_FACES: [&str; 7] = ["clap", "std::env::var", "std::env::args", "println!", "io::stdout", "io::stderr", "io::stdin"];
+
+#[test]
+fn verbs_print_nothing_and_read_no_words_and_no_variables() {
+    let mut broken = Vec::new();
+    for source in sources().iter().filter(|source| source.room == "verb") {
+        for (n, line) in source.text.lines().enumerate().filter(|(_, line)| OF_FACES.iter().any(|word| line.contains(word))) {
+            broken.push(format!("{}:{}: {}", source.file, n + 1, line.trim()));
+        }
+    }
+    assert!(broken.is_empty(), "these are a face's:\n{}", broken.join("\n"));
 }
 
 #[test]

@@ -19,7 +19,6 @@ use crate::cli::ended::Ended;
 use crate::cli::list::shown;
 use crate::cli::place::absolute;
 use crate::cli::place::cwd;
-use crate::cli::scope::Scope;
 use crate::cli::snapshot::inner;
 use crate::cli::snapshot_diff;
 use crate::cli::text::{self, Flexible, Side};
@@ -36,6 +35,7 @@ use crate::snapshot::series::{Locked, Series};
 use crate::snapshot::whole;
 use crate::tree::project::project_of;
 use crate::tree::time;
+use crate::verb::scope::Scope;
 
 /// The turns of the project that a call is made in.
 pub struct Here<'c> {

@@ -2,7 +2,6 @@
 
 use super::super::call::Call;
 use super::super::show::{self, agent_text};
-use super::super::standing::{Standing, cut_off};
 use super::super::{coverage, text};
 use super::html::Of;
 use super::shown::UNSYNCED;
@@ -17,6 +16,7 @@ use crate::session::opened::Session;
 use crate::session::run::{Arg, Run};
 use crate::session::steps::Step;
 use crate::session::store::Store;
+use crate::verb::standing::{Standing, cut_off};
 
 pub fn session(call: &Call, store: &Store, session: &Session) -> Result<Of, Error> {
     let header = &session.header;

@@ -12,7 +12,6 @@ use crate::cli::ended::Ended;
 use crate::cli::list::SessionRow;
 use crate::cli::out::Each;
 use crate::cli::show::ChangeRow;
-use crate::cli::standing::{Standing, cut_off};
 use crate::cli::{args, parts, since, steps as of_steps, text};
 use crate::diff::renames::Renames;
 use crate::diff::sources::{Content, End, Sources};
@@ -23,6 +22,7 @@ use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::session::store::Store;
+use crate::verb::standing::{Standing, cut_off};
 
 /// A change in JSON: the row of `show`, and how the tree relates to it.
 #[derive(Serialize)]

@@ -9,7 +9,6 @@ use super::super::ended::Ended;
 use super::super::merge;
 use super::super::picks;
 use super::super::since;
-use super::super::which::Want;
 use super::ask::ask;
 use super::piece::{self, Bytes, Committed, Piece};
 use super::select::{self, Selection, Way};
@@ -30,6 +29,7 @@ use crate::session::run::Run;
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::state::{Object, State};
+use crate::verb::want::Want;
 
 /// Commits a session, or the part that the call asks for.
 ///

@@ -8,7 +8,6 @@ use super::super::chosen::chosen;
 use super::super::discard_paths::{Out, take_out};
 use super::super::ended::Ended;
 use super::super::picks;
-use super::super::which::Want;
 use super::ask::ask;
 use super::select::{self, Selection, Way};
 use crate::blocks::choice::Choice as Blocks;
@@ -20,6 +19,7 @@ use crate::error::{Error, command, shell_word};
 use crate::session::change::{Change, Changes};
 use crate::session::opened::Locked;
 use crate::session::sides::Side;
+use crate::verb::want::Want;
 
 /// Takes a part out of a session, if the call asks for one. `None` if it names whole paths, or sessions.
 ///

@@ -8,7 +8,6 @@ use super::super::chosen::chosen;
 use super::super::ended::Ended;
 use super::super::merge;
 use super::super::picks;
-use super::super::which::Want;
 use super::ask::ask;
 use super::piece::{self, Bytes, Committed, Piece};
 use super::select::{self, Selection, Way};
@@ -22,6 +21,7 @@ use crate::session::error::not_now;
 use crate::session::opened::Locked;
 use crate::session::sides::Side;
 use crate::tree::state::State;
+use crate::verb::want::Want;
 
 /// Rolls a session back, or the part that the call asks for.
 ///

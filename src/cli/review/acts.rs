@@ -6,7 +6,6 @@ use super::snapshot;
 use super::words::lines_of;
 use crate::cli::args::Verb;
 use crate::cli::call::Call;
-use crate::cli::which::Want;
 use crate::cli::{help, merge, persons, picks, text};
 use crate::diff::entries::Taken;
 use crate::diff::picked::{Pick, Picked, seen};
@@ -16,6 +15,7 @@ use crate::fs::path::AbsPath;
 use crate::review::facts::{Act, Ended};
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
+use crate::verb::want::Want;
 
 type Words = Vec<OsString>;
 

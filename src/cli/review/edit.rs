@@ -10,7 +10,6 @@ use crate::capture::choice::{choose, may_choose};
 use crate::capture::chosen::Choice;
 use crate::cli::call::Call;
 use crate::cli::parts::edit::edit;
-use crate::cli::which::Want;
 use crate::diff::sources::{Content, OnTree, Sources};
 use crate::error::{At, Error, shell_word};
 use crate::fs::dir::Dir;
@@ -22,6 +21,7 @@ use crate::session::run::Arg;
 use crate::session::sides::Side;
 use crate::tree::hash::Hash;
 use crate::tree::state::{Meta, State, What};
+use crate::verb::want::Want;
 
 /// The most bytes that are edited.
 const MOST: u64 = 64 << 20;

@@ -7,7 +7,6 @@ use super::words::said;
 use super::{lists, pair, session, snapshot};
 use crate::cli::call::Call;
 use crate::cli::ended::Ended;
-use crate::cli::which::{self, Want};
 use crate::cli::{agents, args, picks};
 use crate::diff::entries::Taken;
 use crate::error::Error;
@@ -15,6 +14,8 @@ use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::review::facts::{self, Act, Deed, Look, Place, Planned, Program, Row, Seen, World};
 use crate::session::id::Id;
+use crate::verb::want::Want;
+use crate::verb::which;
 
 /// The subject that the screen was opened for.
 enum Subject {

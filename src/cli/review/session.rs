@@ -100,7 +100,7 @@ fn title(header: &Header) -> String {
 
 fn state(header: &Header) -> String {
     let failed = header.failed.map(|failed| format!(", {}", failed.text())).unwrap_or_default();
-    format!("{}{}{failed}", header.status().word().replace('_', " "), crate::cli::standing::but(header.counts))
+    format!("{}{}{failed}", header.status().word().replace('_', " "), crate::verb::error::but(header.counts))
 }
 
 fn may(session: &Session, has_turns: bool) -> May {

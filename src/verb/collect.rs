@@ -1,7 +1,7 @@
 //! Collects the changes of a run whose recant was killed into its session, when that is next named.
 
-use super::call::{Call, Collected};
-use super::text;
+use super::desk::Desk;
+use super::said::{Collected, Lost, Said};
 use crate::capture::hold::collect_ended as collect_into;
 use crate::error::{Error, Kind, command};
 use crate::session::error::not_now;
@@ -10,8 +10,8 @@ use crate::session::opened::Locked;
 use crate::session::store::Store;
 
 /// Collects the run of a session whose recant was killed, if nothing holds it any more, and says so.
-pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Error> {
-    let mut locked = store.lock_session(&call.fs, id).map_err(|error| match error {
+pub fn collect_ended(desk: &Desk, store: &Store, id: &Id) -> Result<(), Error> {
+    let mut locked = store.lock_session(&desk.fs, id).map_err(|error| match error {
         error if error.kind() == Kind::Busy => {
             let why = "a run of it is under way; what it changes is known when it has ended";
             not_now(id, why)
@@ -19,69 +19,53 @@ pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Error> {
         error => error,
     })?;
     if locked.header.uncollected {
-        collect(call, store, &mut locked)?;
+        collect(desk, store, &mut locked)?;
     }
     Ok(())
 }
 
 /// Collects the run of a session whose lock is held, and says so.
-pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Error> {
-    let collected = take_in(call, store, locked)?;
-    if collected.is_lost {
-        call.out.warn(&collected.said);
-    } else {
-        call.out.note(&collected.said);
-    }
-    if let Some(all) = &mut *call.collected.borrow_mut() {
+pub fn collect(desk: &Desk, store: &Store, locked: &mut Locked) -> Result<(), Error> {
+    let collected = take_in(desk, store, locked)?;
+    desk.caller.tell(Said::Collected(&collected));
+    if let Some(all) = &mut *desk.collected.borrow_mut() {
         all.push(collected);
     }
     Ok(())
 }
 
 /// Collects the run of a session whose lock is held, and says nothing.
-fn take_in(call: &Call, store: &Store, locked: &mut Locked) -> Result<Collected, Error> {
+fn take_in(desk: &Desk, store: &Store, locked: &mut Locked) -> Result<Collected, Error> {
     // A power cut took the note of a command that went on in the session: nothing tells any more where that wrote.
     let is_dropped = locked.is_going_on()? && locked.going_on()?.is_none();
-    let changes = collect_into(&call.fs, store, locked)?;
+    let changes = collect_into(&desk.fs, store, locked)?;
     let id = locked.id();
     let lost = if is_dropped {
-        Some(format!(
-            "the machine went down while a command ran in session {id}: what that had changed is lost; the session stands at step {}",
-            locked.header.head()
-        ))
+        Some(Lost::Command { head: locked.header.head() })
     } else if locked.run()?.is_some_and(|run| run.is_lost()) {
-        Some(format!("the run of session {id} was cut off; what it had changed lay in memory and is lost"))
+        Some(Lost::Memory)
     } else if locked.header.unsynced && locked.run()?.is_none() {
-        let held = locked.dir.path().join("held/upper");
-        Some(format!(
-            "the machine went down in the run of session {id}, and its record with it: what it had changed lies unread in {}",
-            held.display()
-        ))
+        Some(Lost::Record(locked.dir.path().join("held/upper")))
     } else {
         None
     };
-    let is_lost = lost.is_some();
-    let said = lost.unwrap_or_else(|| {
-        let held = text::count(changes, "change");
-        format!("the run of session {id} was cut off; what it had changed is held: {held}")
-    });
-    Ok(Collected { id: id.clone(), said, is_lost })
+    Ok(Collected { id: id.clone(), changes, lost })
 }
 
 /// The session of a run that was cut off, and what became of that.
 pub type TakenIn = (Id, Result<Collected, Error>);
 
 /// Collects all runs whose recant was killed, without a word.
-pub fn take_in_all(call: &Call, store: &Store) -> Result<Vec<TakenIn>, Error> {
+pub fn take_in_all(desk: &Desk, store: &Store) -> Result<Vec<TakenIn>, Error> {
     let (headers, _) = store.headers()?;
     let cut_off = headers.iter().filter(|header| header.uncollected && header.discarded.is_none());
-    Ok(cut_off.filter_map(|header| take_in_one(call, store, &header.id)).collect())
+    Ok(cut_off.filter_map(|header| take_in_one(desk, store, &header.id)).collect())
 }
 
 /// Collects the run of one session as [`take_in_all`] does; `None` if none of it was cut off.
-pub fn take_in_one(call: &Call, store: &Store, id: &Id) -> Option<TakenIn> {
-    let collected = match store.lock_session(&call.fs, id) {
-        Ok(mut locked) if locked.header.uncollected => take_in(call, store, &mut locked),
+pub fn take_in_one(desk: &Desk, store: &Store, id: &Id) -> Option<TakenIn> {
+    let collected = match store.lock_session(&desk.fs, id) {
+        Ok(mut locked) if locked.header.uncollected => take_in(desk, store, &mut locked),
         Ok(_) => return None,
         // It is under way.
         Err(error) if error.kind() == Kind::Busy => return None,
@@ -92,9 +76,9 @@ pub fn take_in_one(call: &Call, store: &Store, id: &Id) -> Option<TakenIn> {
 
 /// Refuses to commit what this very commit has collected: nobody has seen it, and a command that was cut off may have done half its work.
 /// A restart that cut it off is asked about by itself.
-pub fn refuse_unseen(call: &Call, session: &Locked) -> Result<(), Error> {
+pub fn refuse_unseen(desk: &Desk, session: &Locked) -> Result<(), Error> {
     let (id, counts) = (session.id(), session.header.counts);
-    let is_new = call.collected.borrow().as_ref().is_some_and(|all| all.iter().any(|collected| collected.id == *id));
+    let is_new = desk.collected.borrow().as_ref().is_some_and(|all| all.iter().any(|collected| collected.id == *id));
     if !is_new || session.header.unsynced || counts.changes == 0 {
         return Ok(());
     }

@@ -1,7 +1,6 @@
 //! How a session stands: its status, with its conditions.
 
-use super::text;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::session::header::{Counts, Header, Status};
 use crate::session::id::Id;
 use crate::session::opened::Session;
@@ -17,11 +16,6 @@ pub fn cut_off(store: &Store, mut journaled: Vec<Id>) -> Vec<Id> {
 /// True if another recant has the session's lock.
 pub fn is_held(session: &Session) -> bool {
     session.is_held().is_ok_and(|held| held)
-}
-
-pub fn at_work(id: &Id) -> Error {
-    let error = Error::new(Kind::Busy, format!("another recant was at work in session {id} meanwhile"));
-    error.with_state("nothing was changed; try again when it has ended")
 }
 
 /// The facts about a session that a listing shows beside its header.
@@ -58,35 +52,4 @@ impl Standing {
         }
         Ok(standing)
     }
-
-    /// The status for people, with its conditions.
-    pub fn text(self) -> String {
-        let mut text = self.word.replace('_', " ");
-        let left = format!("{} left", self.left);
-        let failed = self.failed.map(Failed::text).unwrap_or_default();
-        let conditions = [
-            (self.failed.is_some(), &*failed),
-            (self.imported, "imported"),
-            (self.unsynced, "unsynced"),
-            (self.interrupted, "interrupted"),
-            (self.left > 0, &*left),
-        ];
-        for (on, word) in conditions {
-            if on {
-                text.push_str(", ");
-                text.push_str(word);
-            }
-        }
-        text + &but(self.counts)
-    }
-}
-
-/// The number of changes of a committed session that are not on the tree, after its status: `, 2 of 30 taken back`; empty where all are.
-pub fn but(counts: Counts) -> String {
-    if counts.inside == 0 {
-        return String::new();
-    }
-    let rest = [(counts.taken_back(), "taken back"), (counts.never_in(), "still held")].into_iter().filter(|(n, _)| *n > 0);
-    let all = text::grouped(counts.changes);
-    rest.map(|(n, what)| format!(", {} of {all} {what}", text::grouped(n))).collect()
 }

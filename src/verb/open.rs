@@ -1,12 +1,12 @@
 //! The sessions that a call opens: to look at, to change, and after what a crash left is settled.
 
-use super::call::Call;
 use super::collect;
-use super::ended::Ended;
+use super::desk::Desk;
+use super::error::at_work;
 use super::guard;
-use super::recovered;
-use super::standing::at_work;
-use super::which::{self, Want};
+use super::said::Said;
+use super::want::Want;
+use super::which;
 use crate::engine::ready::{self, Settled};
 use crate::engine::recover::Recovered;
 use crate::error::Error;
@@ -16,7 +16,7 @@ use crate::session::id::Id;
 use crate::session::opened::{Locked, Session};
 use crate::session::store::Store;
 
-impl Call {
+impl Desk {
     /// The id of the session that `key` means to a verb; without a key, of `last`. Says which session `last` is.
     pub fn find(&self, store: &Store, key: Option<&str>, want: Want) -> Result<Id, Error> {
         which::find(self, store, key.unwrap_or("last"), want)
@@ -39,14 +39,13 @@ impl Call {
         let id = self.find(store, key, Want::Look)?;
         let Some((session, warnings)) = self.so_far(store, &id)? else { return self.session(Some(id.as_str())) };
         self.say_running(&session);
-        warnings.iter().for_each(|warning| self.out.warn(warning));
+        warnings.iter().for_each(|warning| self.caller.tell(Said::Warning(warning)));
         Ok((store, session))
     }
 
     /// Says that what is shown is not all that a command changes.
     pub fn say_running(&self, session: &Session) {
-        let id = session.id().tail();
-        self.out.note(format_args!("a command runs in session {id}: this is what it has changed so far"));
+        self.caller.tell(Said::Running(session.id()));
     }
 
     /// A session as the command that runs in it has it so far, with warnings; `None` if none runs in it.
@@ -64,11 +63,7 @@ impl Call {
             return None;
         }
         let so_far = self.so_far(store, &header.id).unwrap_or_else(|problem| {
-            let id = &header.id;
-            self.out.warn(format_args!(
-                "session {id}: the changes of the command that runs in it are not counted: {}",
-                problem.message()
-            ));
+            self.caller.tell(Said::NotCounted { id: &header.id, why: &problem });
             None
         });
         so_far.map(|(session, _)| session)
@@ -103,7 +98,7 @@ impl Call {
 
     /// Judges what a reader of a session found. If another recant was at work meanwhile, an error is no damage: to a reader, an object on
     /// its way lies at neither of its two places.
-    pub fn believed(&self, store: &Store, session: &Session, found: Result<Ended, Error>) -> Result<Ended, Error> {
+    pub fn believed<T>(&self, store: &Store, session: &Session, found: Result<T, Error>) -> Result<T, Error> {
         if session.is_so_far() {
             return found;
         }
@@ -117,7 +112,7 @@ impl Call {
         if found.is_err() {
             return Err(at_work(session.id()));
         }
-        self.out.warn(format_args!("another recant was at work in session {} meanwhile: this may mix old and new", session.id()));
+        self.caller.tell(Said::Mixed(session.id()));
         found
     }
 
@@ -137,9 +132,7 @@ impl Call {
     pub fn say_settled(&self, settled: Settled) -> Result<Vec<Recovered>, Error> {
         self.say_unswept(settled.unswept);
         for recovered in &settled.recovered {
-            self.out.warn(recovered::line(self, recovered));
-            recovered::say_strays(self, recovered);
-            recovered.notes.iter().for_each(|note| self.out.warn(note));
+            self.caller.tell(Said::Recovered(recovered));
         }
         self.go_on("what had been interrupted is recovered as said; nothing else was changed")?;
         Ok(settled.recovered)

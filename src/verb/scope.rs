@@ -2,10 +2,10 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::io::ErrorKind;
 
-use super::call::Call;
-use crate::error::{Error, command};
+use super::desk::Desk;
+use super::error::no_project;
+use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::store::Store;
@@ -22,13 +22,13 @@ impl Scope {
     /// The scope of a call: the project of the working directory; everywhere if it comes from another machine, with no such directory here.
     ///
     /// Errors: the working directory is gone.
-    pub fn of(call: &Call) -> Result<Self, Error> {
-        if call.is_far { Ok(Self::everywhere()) } else { Self::here() }
+    pub fn of(desk: &Desk) -> Result<Self, Error> {
+        if desk.is_far { Ok(Self::everywhere()) } else { Self::here() }
     }
 
     /// The project of the working directory. Errors: the directory is gone.
     pub fn here() -> Result<Self, Error> {
-        let dir = crate::capture::plan::working_directory().map_err(|_| unknown())?;
+        let dir = crate::capture::plan::working_directory().map_err(|_| no_project())?;
         Ok(Self { project: Some(project(&dir)), ..Self::everywhere() })
     }
 
@@ -59,15 +59,6 @@ impl Scope {
         let dir = begun_in(store, header)?;
         Some(self.known.borrow_mut().entry(dir).or_insert_with_key(project).clone())
     }
-}
-
-/// The error if there is no working directory to tell the project by.
-fn unknown() -> Error {
-    let there = std::env::current_dir().and_then(|dir| dir.join(".").metadata());
-    let is_closed = there.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
-    let why = if is_closed { "you may not enter the working directory" } else { "the working directory is gone" };
-    Error::refused(format!("cannot tell which project this is: {why}"))
-        .with_remedy(format!("cd into the project, or name a session by its ID ({})", command("list --all")))
 }
 
 fn project(dir: &AbsPath) -> AbsPath {

@@ -1,0 +1,157 @@
+//! The desk of a verb: the store, the settings, and who calls. It knows no verb.
+
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+
+use super::error::{self, is_inside};
+use super::said::{Collected, Question, Said};
+use crate::capture::inside::{Inside, capture};
+use crate::config::Config;
+use crate::engine::recover::Recovered;
+use crate::error::Error;
+use crate::fs::Fs;
+use crate::fs::dir::Dir;
+use crate::fs::lock::Lock;
+use crate::fs::path::AbsPath;
+use crate::session::by::By;
+use crate::session::id::Id;
+use crate::session::store::Store;
+
+/// Who calls, by the environment, and how that one is spoken to.
+pub trait Caller {
+    /// The store's path, absolute.
+    ///
+    /// # Errors
+    /// None is known, or what names it is no path.
+    fn store_path(&self) -> Result<AbsPath, Error>;
+    /// The agent that calls, with its turn as the store knows it; `None` for a person.
+    fn by(&self, store: &Dir) -> Option<By>;
+    /// The variable that tells of an agent.
+    fn variable(&self) -> Option<&'static str>;
+    /// Tells a fact while the verb works.
+    fn tell(&self, said: Said<'_>);
+    /// Asks the person; true for yes. No answer counts as no.
+    fn ask(&self, question: Question<'_>) -> bool;
+}
+
+/// The desk of one call.
+pub struct Desk {
+    pub fs: Fs,
+    pub config: Config,
+    pub caller: Rc<dyn Caller>,
+    /// True if questions are to be skipped.
+    pub yes: bool,
+    /// True if a person sits at a terminal, here or on the near side.
+    pub can_ask: bool,
+    /// True if it is carried out for a person at another machine.
+    pub is_far: bool,
+    store: OnceCell<Option<Store>>,
+    /// The session that `last` was reported to be.
+    pub last: RefCell<Option<Id>>,
+    /// Operations that were recovered before the verb began.
+    pub recovered: RefCell<Vec<Recovered>>,
+    /// Runs that this call has collected; `None` as long as nobody asks.
+    pub collected: RefCell<Option<Vec<Collected>>>,
+}
+
+impl Desk {
+    /// A desk on which nothing lies yet.
+    pub fn new(config: Config, caller: Rc<dyn Caller>, (yes, can_ask, is_far): (bool, bool, bool)) -> Self {
+        Self {
+            fs: Fs::new(),
+            config,
+            caller,
+            yes,
+            can_ask,
+            is_far,
+            store: OnceCell::new(),
+            last: RefCell::default(),
+            recovered: RefCell::default(),
+            collected: RefCell::default(),
+        }
+    }
+
+    /// Appends a line to the log after an operation. Only warns if the log cannot be written.
+    pub fn note_in_log(&self, store: &Store, entry: &crate::session::log::Entry) {
+        if let Err(error) = crate::session::log::append(&self.fs, store, entry) {
+            self.caller.tell(Said::NotLogged(&error));
+        }
+    }
+
+    /// The store's path, made absolute.
+    pub fn store_path(&self) -> Result<AbsPath, Error> {
+        match capture().and_then(|inside| inside.store.clone()) {
+            Some(own) => Ok(own),
+            None => self.caller.store_path(),
+        }
+    }
+
+    /// The store; `None` if there is none yet.
+    pub fn store(&self) -> Result<Option<&Store>, Error> {
+        if let Some(store) = self.store.get() {
+            return Ok(store.as_ref());
+        }
+        refuse_without_store()?;
+        let mut store = Store::open(&self.store_path()?)?;
+        if let Some(store) = &mut store {
+            store.begins_in = crate::capture::plan::working_directory().ok();
+            store.by = self.caller.by(&store.dir);
+        }
+        Ok(self.store.get_or_init(|| store).as_ref())
+    }
+
+    /// The store, made if it is missing.
+    pub fn made_store(&self) -> Result<Store, Error> {
+        refuse_without_store()?;
+        let mut store = Store::create(&self.fs, &self.store_path()?)?;
+        store.begins_in = crate::capture::plan::working_directory().ok();
+        store.by = self.caller.by(&store.dir);
+        Ok(store)
+    }
+
+    /// The store, for a verb that needs an existing session.
+    pub fn store_with(&self, key: &str) -> Result<&Store, Error> {
+        match self.store()? {
+            Some(store) => Ok(store),
+            None if key == "last" => Err(error::no_session()),
+            None => Err(crate::session::error::unknown(key, &[])),
+        }
+    }
+
+    /// Removes what has lost its name in the store. Nobody waits for that: errors are warnings.
+    pub fn clear_away(&self, store: &Store) {
+        self.say_unswept(store.sweep_removed(&self.fs));
+    }
+
+    pub fn say_unswept(&self, errors: impl IntoIterator<Item = crate::error::Error>) {
+        for error in errors {
+            self.caller.tell(Said::Unswept(&error));
+        }
+    }
+
+    /// Ends here if a signal came during the work before the verb, which has been reported. Such a signal is not meant for the verb itself.
+    pub fn go_on(&self, state: &str) -> Result<(), Error> {
+        crate::fs::interrupt::give_back();
+        let Some(signal) = crate::fs::interrupt::came() else { return Ok(()) };
+        Err(error::stopped(signal, state))
+    }
+
+    /// Takes the store's lock: two operations of one store could undo each other.
+    pub fn store_lock(&self, store: &Store) -> Result<Lock, Error> {
+        store.lock(&self.fs, || self.say_waiting(store))
+    }
+
+    /// Says that another recant is at work in the store, and that this one waits.
+    pub fn say_waiting(&self, store: &Store) {
+        self.caller.tell(Said::Waiting(&store.path));
+    }
+}
+
+/// Refuses to work inside a run that has no store of its own: the other one is hidden there, and a command must not decide what is on the
+/// tree.
+fn refuse_without_store() -> Result<(), Error> {
+    match capture() {
+        Some(inside @ Inside { store: None, .. }) => Err(is_inside(inside)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,200 @@
+//! The errors of this room.
+
+use std::fmt::Display;
+use std::io::ErrorKind;
+
+use super::want::Want;
+use crate::capture::inside::Inside;
+use crate::error::{Error, Kind, command};
+use crate::fs::dir::Time;
+use crate::fs::path::AbsPath;
+use crate::session::act::Acted;
+use crate::session::header::{Checkpoint, Counts, Header, Origin};
+use crate::session::id::Id;
+use crate::tree::time;
+
+/// The error for `last` in a store without sessions.
+pub(super) fn no_session() -> Error {
+    Error::refused("there is no session yet").with_remedy("recant run -- COMMAND begins one")
+}
+
+/// The error if a signal came before the verb began. `state`: what is true then.
+pub(super) fn stopped(signal: impl Display, state: &str) -> Error {
+    Error::refused(format!("stopped by {signal}")).with_state(state)
+}
+
+/// The error if a question was answered with no.
+pub fn not_confirmed() -> Error {
+    Error::refused("not confirmed").with_remedy("-y skips the question")
+}
+
+/// The error for a reader, if another recant changed the session meanwhile.
+pub fn at_work(id: &Id) -> Error {
+    let error = Error::new(Kind::Busy, format!("another recant was at work in session {id} meanwhile"));
+    error.with_state("nothing was changed; try again when it has ended")
+}
+
+/// The error for what cannot be done inside a run.
+pub fn is_inside(inside: &Inside) -> Error {
+    let session = &inside.session;
+    Error::refused(format!("this is inside the run of session {session}, where only 'recant run' can be used"))
+        .with_remedy("do it outside, when the run has ended")
+}
+
+/// The error if there is no working directory to tell the project by.
+pub(super) fn no_project() -> Error {
+    let there = std::env::current_dir().and_then(|dir| dir.join(".").metadata());
+    let is_closed = there.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+    let why = if is_closed { "you may not enter the working directory" } else { "the working directory is gone" };
+    Error::refused(format!("cannot tell which project this is: {why}"))
+        .with_remedy(format!("cd into the project, or name a session by its ID ({})", command("list --all")))
+}
+
+/// The error for an agent, with the command for the person.
+pub fn refused(variable: &str, command: &str) -> Error {
+    let message = format!("an agent calls ({variable} is set): a person decides what becomes real");
+    Error::refused(message).with_remedy(format!("in a terminal of your own: {command}"))
+}
+
+/// The error for an agent that would drop a session in which a person made something.
+pub(super) fn a_persons(variable: &str, id: &Id) -> Error {
+    let (tail, typed) = (id.tail(), command(format_args!("discard {}", id.tail())));
+    let message = format!("an agent calls ({variable} is set): a person made some of session {tail}");
+    Error::refused(message).with_remedy(format!("in a terminal of your own: {typed}"))
+}
+
+/// The error for an agent that would go on in a session that a person began.
+pub(super) fn begun_by_a_person(variable: &str, header: &Header) -> Error {
+    let (tail, fork) = (header.id.tail(), command(format_args!("fork {}", header.id.tail())));
+    let message = format!("an agent calls ({variable} is set): a person began session {tail}");
+    let remedy = match header.origin {
+        Origin::Captured => format!("{fork} begins one of your own as it is"),
+        Origin::Staged => command("session new begins one of your own"),
+    };
+    Error::refused(message).with_remedy(remedy)
+}
+
+/// The error for a session that waits to be confirmed until `due`.
+pub(super) fn waits(header: &Header, due: Time, act: &str) -> Error {
+    let (id, until) = (&header.id, time::local(due, true));
+    let remedy = format!(
+        "{} lets it stay, {} takes it back",
+        command(format_args!("confirm {id}")),
+        command(format_args!("rollback {id}"))
+    );
+    Error::refused(format!("cannot {act} {id}: it waits to be confirmed until {until}")).with_remedy(remedy)
+}
+
+/// The error for `ID@N` if the session stands at another step.
+pub(super) fn gone_on(header: &Header, step: u32) -> Error {
+    let (head, tail) = (header.head(), header.id.tail());
+    let error = Error::refused(format!("session {tail} stands at step {head}, and not at {step}"));
+    error.with_remedy(match step < header.next_step() {
+        true => format!("{} shows what came since", command(format_args!("diff {tail} --since {step}"))),
+        false => command(format_args!("steps {tail}")),
+    })
+}
+
+/// The error for `last`, if somebody else acted last on the session.
+pub(super) fn of_others(want: Want, id: &Id, act: &Acted) -> Error {
+    let error = Error::refused(format!("last is {}, and the newest act on it is {}", id.tail(), whose(act)));
+    error.with_remedy(act_on(want, id))
+}
+
+/// Adds the sessions that are pending here to the error for an unknown one.
+pub(super) fn pending(error: Error, pending: &[Header]) -> Error {
+    let show = |header: &Header| {
+        let name = header.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+        format!("{}{name}", header.id.tail())
+    };
+    let pending: Vec<String> = pending.iter().map(show).collect();
+    error.with_remedy(format!("pending here: {}; {}", pending.join(", "), command("list --all shows all sessions")))
+}
+
+/// The error if several sessions have the name, all of other projects.
+pub(super) fn which_of(name: &str, want: Want, fit: &Header, begun_in: Option<&AbsPath>) -> Error {
+    Error::refused(format!("no session of this project is named {name}")).with_remedy(newest_elsewhere(want, fit, begun_in))
+}
+
+/// The state of a session, for a message.
+fn state_of(header: &Header) -> String {
+    let pruned = if header.checkpoint == Checkpoint::Pruned { ", its checkpoint pruned" } else { "" };
+    format!("{}{}{pruned}", header.status().word().replace('_', " "), but(header.counts))
+}
+
+/// The error if a verb cannot act on the session that a word means. It names the one before it, on which it can.
+pub(super) fn does_not_fit(word: &str, want: Want, newest: &Header, before: Option<&Header>) -> Error {
+    let (tail, state) = (newest.id.tail(), state_of(newest));
+    let cannot = if newest.status().word() == done(want) { String::new() } else { format!(": it cannot be {}", done(want)) };
+    let problem = Error::refused(format!("{word} is {tail}, which is {state}{cannot}"));
+    match before {
+        Some(before) => problem.with_remedy(format!("the one before it: {}", act_on(want, &before.id))),
+        None => problem.with_remedy(command(format_args!("show {tail}"))),
+    }
+}
+
+/// The error if no session of this project can be meant.
+pub(super) fn none_here(project: Option<&AbsPath>, want: Want, elsewhere: Option<(&Header, Option<&AbsPath>)>) -> Error {
+    let project = project.map(|project| format!(": {project}")).unwrap_or_default();
+    let problem = Error::refused(format!("no session of this project can be {}{project}", done(want)));
+    problem.with_remedy(match elsewhere {
+        None => command("list --all shows all sessions"),
+        Some((header, begun_in)) => newest_elsewhere(want, header, begun_in),
+    })
+}
+
+fn newest_elsewhere(want: Want, header: &Header, begun_in: Option<&AbsPath>) -> String {
+    let place = begun_in.map(|dir| format!(", begun in {dir}")).unwrap_or_default();
+    format!("the newest elsewhere{place}: {}", act_on(want, &header.id))
+}
+
+/// Whose an act was, for a person: `claude 7's`, `user 1000's`.
+pub fn whose(acted: &Acted) -> String {
+    match &acted.by {
+        Some(by) => format!("{by}'s"),
+        None => format!("user {}'s", acted.uid),
+    }
+}
+
+/// The participle of an act.
+fn done(want: Want) -> &'static str {
+    match want {
+        Want::Look => "shown",
+        Want::Commit => "committed",
+        Want::RollBack => "rolled back",
+        Want::Redo => "redone",
+        Want::Discard => "discarded",
+        Want::Confirm => "confirmed",
+        Want::Stage => "staged in",
+        Want::GoOn => "gone on in",
+        Want::Rewind => "rewound",
+        Want::Fork => "forked",
+        Want::Tend => "changed",
+    }
+}
+
+/// The command for an act on a session.
+fn act_on(want: Want, id: &Id) -> String {
+    command(match want {
+        Want::Commit => format!("commit {id}"),
+        Want::RollBack => format!("rollback {id}"),
+        Want::Redo => format!("redo {id}"),
+        Want::Discard => format!("discard {id}"),
+        Want::Confirm => format!("confirm {id}"),
+        Want::Stage => format!("session write {id} PATH"),
+        Want::GoOn => format!("run --session {id} -- COMMAND"),
+        Want::Rewind => format!("rewind {id} STEP"),
+        Want::Fork => format!("fork {id}"),
+        Want::Look | Want::Tend => format!("show {id}"),
+    })
+}
+
+/// The number of changes of a committed session that are not on the tree, after its status: `, 2 of 30 taken back`; empty where all are.
+pub fn but(counts: Counts) -> String {
+    if counts.inside == 0 {
+        return String::new();
+    }
+    let rest = [(counts.taken_back(), "taken back"), (counts.never_in(), "still held")].into_iter().filter(|(n, _)| *n > 0);
+    let all = crate::config::grouped(counts.changes);
+    rest.map(|(n, what)| format!(", {} of {all} {what}", crate::config::grouped(n))).collect()
+}

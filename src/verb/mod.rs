@@ -1,0 +1,15 @@
+//! The verbs as functions: plain arguments in, a value out. Prints nothing, reads no words and no environment.
+//!
+//! A face (`cli`) turns words into arguments, and values into text or JSON. What a verb needs of it is a [`Caller`](desk::Caller): who
+//! calls, what is said meanwhile ([`Said`](said::Said)), and the answer to a question.
+
+pub mod collect;
+pub mod desk;
+pub mod error;
+pub mod guard;
+pub mod open;
+pub mod said;
+pub mod scope;
+pub mod standing;
+pub mod want;
+pub mod which;
