@@ -10,7 +10,7 @@ use super::args;
 use super::bar::Bar;
 use super::call::Call;
 use super::ended::Ended;
-use super::list::Damaged;
+use super::list::say_damaged;
 use super::out::Each;
 use super::text::{self, Flexible, Side};
 use crate::checkpoint::manifest::{Kept, Reading};
@@ -26,7 +26,7 @@ use crate::session::header::{Checkpoint, Header};
 use crate::session::id::Id;
 use crate::session::lines::Reading as ReadingChanges;
 use crate::session::opened::Session;
-use crate::session::store::Store;
+use crate::session::store::{Broken, Store};
 use crate::tree::state::{Object, State, printed, sort_word};
 use crate::tree::time;
 use crate::verb::error::at_work;
@@ -62,7 +62,7 @@ impl<'a> Row<'a> {
 #[derive(Serialize)]
 struct List<'a> {
     checkpoints: &'a [Row<'a>],
-    damaged: &'a [Damaged<'a>],
+    damaged: &'a [Broken],
 }
 
 /// Lists the checkpoints, the newest first. Reads headers only.
@@ -73,15 +73,15 @@ pub fn list(call: &Call) -> Result<Ended, Error> {
     };
     headers.retain(|header| header.counts.ever_in > 0);
     headers.reverse();
-    let damaged = Damaged::say_all(call, &broken);
+    say_damaged(call, &broken);
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
         print_list(call, &headers);
     } else {
         let rows: Vec<Row> = headers.iter().map(Row::of).collect();
-        call.out.document(&List { checkpoints: &rows, damaged: &damaged });
+        call.out.document(&List { checkpoints: &rows, damaged: &broken });
     }
-    Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
+    Ok(if broken.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
 
 fn print_list(call: &Call, headers: &[Header]) {
@@ -273,7 +273,8 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Error>
         rows.push(row(session.id(), verified(store, session.id(), &seen)?));
     } else if let Some(store) = call.store()? {
         let (headers, broken) = store.headers()?;
-        damaged = !Damaged::say_all(call, &broken).is_empty();
+        say_damaged(call, &broken);
+        damaged = !broken.is_empty();
         let kept = |header: &&Header| header.counts.inside > 0 && header.checkpoint == Checkpoint::Kept;
         for header in headers.iter().filter(kept) {
             match verified(store, &header.id, &seen) {

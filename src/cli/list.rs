@@ -1,9 +1,6 @@
-//! `list`: sessions of this project or of all, the newest first, a line each. Reads headers, the changes of commands that
-//! run and, if a path is given, those of all.
+//! `list`: sessions, a line each.
 
 use std::collections::HashMap;
-
-use serde::Serialize;
 
 use super::call::Call;
 use super::ended::Ended;
@@ -12,105 +9,21 @@ use super::text::{self, Flexible, Side};
 use super::{args, place};
 use crate::diff::shown::cut;
 use crate::error::{Error, Kind, command};
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
 use crate::session::by::By;
 use crate::session::change::Changes;
-use crate::session::header::{Checkpoint, Header, Left, Origin};
+use crate::session::header::Header;
 use crate::session::id::Id;
-use crate::session::opened::Session;
-use crate::session::run::Failed;
-use crate::session::store::{Broken, Store};
-use crate::tree::time;
-use crate::verb::scope::Scope;
-use crate::verb::standing::{Standing, cut_off};
+use crate::session::store::Broken;
+use crate::verb::list::{self as verb, Listed, Row, Which};
 
-/// A session as a listing shows it.
-#[derive(Debug, Serialize)]
-pub struct SessionRow<'a> {
-    id: &'a Id,
-    name: Option<&'a str>,
-    status: &'static str,
-    imported: bool,
-    /// Its run has ended and waits to be collected.
-    ended: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failed: Option<Failed>,
-    /// Its content may not have reached the disk.
-    unsynced: bool,
-    interrupted: bool,
-    /// The paths where an interrupted operation could not be taken back.
-    left: &'a [Left],
-    origin: Origin,
-    #[serde(with = "time")]
-    created: Time,
-    #[serde(with = "time")]
-    changed: Time,
-    #[serde(with = "time::option")]
-    discarded: Option<Time>,
-    command: Option<&'a str>,
-    /// The agent that had the command run, or began the session.
-    by: Option<&'a By>,
-    changes: u64,
-    #[serde(rename = "in")]
-    inside: u64,
-    ever_in: u64,
-    generation: u64,
-    held_bytes: u64,
-    checkpoint: Checkpoint,
-    checkpoint_bytes: u64,
-    displaced_bytes: u64,
-}
-
-impl<'a> SessionRow<'a> {
-    /// Makes the row of a header and its standing.
-    pub fn new(header: &'a Header, standing: Standing) -> Self {
-        Self {
-            id: &header.id,
-            name: header.name.as_deref(),
-            status: standing.word,
-            imported: standing.imported,
-            ended: standing.ended,
-            failed: standing.failed,
-            unsynced: standing.unsynced,
-            interrupted: standing.interrupted,
-            left: &header.left,
-            origin: header.origin,
-            created: header.created,
-            changed: header.changed,
-            discarded: header.discarded,
-            command: header.command.as_deref(),
-            by: header.by.as_ref(),
-            changes: header.counts.changes,
-            inside: header.counts.inside,
-            ever_in: header.counts.ever_in,
-            generation: header.generation,
-            held_bytes: header.sizes.held,
-            checkpoint: header.checkpoint,
-            checkpoint_bytes: header.sizes.checkpoint,
-            displaced_bytes: header.sizes.displaced,
-        }
+/// Warns of sessions that cannot be read.
+pub fn say_damaged(call: &Call, broken: &[Broken]) {
+    for session in broken {
+        call.out.warn(format_args!("{}: the session is damaged: {}", shown(&session.name), session.why));
     }
-}
-
-/// A session that cannot be read.
-#[derive(Debug, Serialize)]
-pub struct Damaged<'a> {
-    pub id: &'a str,
-    pub why: &'a str,
-}
-
-impl<'a> Damaged<'a> {
-    /// Warns of each damaged session, and returns them all.
-    pub fn say_all(call: &Call, broken: &'a [Broken]) -> Vec<Self> {
-        for session in broken {
-            call.out.warn(format_args!("{}: the session is damaged: {}", shown(&session.name), session.why));
-        }
-        if broken.iter().any(|session| Id::parse(&session.name).is_some()) {
-            let prune = command("prune --sessions ID");
-            call.out.note(format_args!("{prune} drops a damaged session; with --dry-run it tells what is lost with it"));
-        }
-        broken.iter().map(|session| Self { id: &session.name, why: &session.why }).collect()
+    if broken.iter().any(|session| Id::parse(&session.name).is_some()) {
+        let prune = command("prune --sessions ID");
+        call.out.note(format_args!("{prune} drops a damaged session; with --dry-run it tells what is lost with it"));
     }
 }
 
@@ -119,116 +32,30 @@ pub fn shown(name: &str) -> String {
     crate::fs::path::Shown(name.as_bytes()).to_string()
 }
 
-#[derive(Serialize)]
-struct Whole<'a> {
-    /// The project of the sessions; `null` for those of all projects.
-    project: Option<&'a AbsPath>,
-    sessions: &'a [SessionRow<'a>],
-    /// The number that `--limit` left out.
-    more: usize,
-    /// The number of sessions of other projects that fit.
-    elsewhere: usize,
-    damaged: &'a [Damaged<'a>],
-}
-
-struct Listed {
-    header: Header,
-    standing: Standing,
-    project: Option<AbsPath>,
-}
-
-/// The result of a search.
-#[derive(Default)]
-struct Found {
-    listed: Vec<Listed>,
-    elsewhere: usize,
-    /// The number of sessions in the store, whatever was asked for.
-    all: usize,
-    broken: Vec<Broken>,
-}
-
 pub fn list(call: &Call, args: &args::List) -> Result<Ended, Error> {
-    let scope = scope(call, args)?;
-    let mut found = match call.store()? {
-        None => Found::default(),
-        Some(store) => find(call, store, args, &scope)?,
-    };
-    let damaged = Damaged::say_all(call, &found.broken);
     let limit = args.limit.unwrap_or(if call.out.is_text() { call.out.limit() } else { 0 });
-    let (shown, more) = if limit == 0 { (found.listed.len(), 0) } else { cut(found.listed.len(), limit) };
-    found.listed.truncate(shown);
+    let listed = verb::list(
+        call,
+        &Which {
+            all: args.all,
+            status: args.status.iter().map(|status| status.word()).collect(),
+            since: args.since.as_ref().map(|since| since.s),
+            path: args.path.as_deref().map(|path| place::named(path, &Changes::default())).transpose()?,
+            limit: Some(limit).filter(|limit| *limit > 0),
+        },
+    )?;
+    say_damaged(call, &listed.damaged);
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
-        print(call, &found.listed, scope.project.is_none());
-        if more > 0 {
-            call.out.line(text::more(more, &again(args)));
+        print(call, &listed.sessions, listed.project.is_none());
+        if listed.more > 0 {
+            call.out.line(text::more(listed.more, &again(args)));
         }
-        say(call, args, &scope, &found);
+        say(call, args, &listed);
     } else {
-        let rows: Vec<SessionRow> = found.listed.iter().map(|l| SessionRow::new(&l.header, l.standing)).collect();
-        let project = scope.project.as_ref();
-        let whole = Whole { project, sessions: &rows, more, elsewhere: found.elsewhere, damaged: &damaged };
-        call.out.document(&whole);
+        call.out.document(&listed);
     }
-    Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
-}
-
-/// The scope of the listing: this project, unless `--all` or a path asks for others.
-fn scope(call: &Call, args: &args::List) -> Result<Scope, Error> {
-    if args.all || args.path.is_some() {
-        return Ok(Scope::everywhere());
-    }
-    // The project is unknown: nothing is left out.
-    Ok(Scope::of(call).unwrap_or_else(|_| Scope::everywhere()))
-}
-
-/// Finds the sessions, newest first. Reads headers alone if no path is given, and the changes of commands that run.
-fn find(call: &Call, store: &Store, args: &args::List, scope: &Scope) -> Result<Found, Error> {
-    let (headers, broken) = store.headers()?;
-    let journaled = cut_off(store, store.journaled()?);
-    let path = args.path.as_deref().map(|path| place::named(path, &Changes::default())).transpose()?;
-    let mut found = Found { all: headers.len(), broken, ..Found::default() };
-    for header in headers.into_iter().rev() {
-        // What runs is as new as its command.
-        if args.since.as_ref().is_some_and(|since| header.changed.s < since.s) && !header.uncollected {
-            continue;
-        }
-        let standing = match Standing::of(store, &header, &journaled) {
-            Ok(standing) => standing,
-            Err(problem) => {
-                found.broken.push(Broken { name: header.id.to_string(), why: problem.message().to_owned() });
-                continue;
-            }
-        };
-        if !args.status.is_empty() && !args.status.iter().any(|status| status.word() == standing.word) {
-            continue;
-        }
-        let so_far = call.listed_so_far(store, &header);
-        let changed = so_far.as_ref().map_or(header.changed, |session| session.header.changed);
-        if args.since.as_ref().is_some_and(|since| changed.s < since.s) {
-            continue;
-        }
-        if let Some(path) = &path {
-            let opened = so_far.as_ref().map_or_else(|| store.session(&header.id)?.changes(), Session::changes);
-            match opened {
-                Ok(changes) if changes.under(path).is_empty() => continue,
-                Ok(_) => {}
-                Err(error) => {
-                    found.broken.push(Broken { name: header.id.to_string(), why: error.to_string() });
-                    continue;
-                }
-            }
-        }
-        // A session of an unknown directory may be of this project.
-        if scope.tells(store, &header) == Some(false) {
-            found.elsewhere += 1;
-            continue;
-        }
-        let project = if scope.project.is_none() { scope.project_of(store, &header) } else { None };
-        let header = so_far.map_or(header, |session| session.header);
-        found.listed.push(Listed { header, standing, project });
-    }
-    Ok(found)
+    Ok(if listed.damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
 
 fn again(args: &args::List) -> String {
@@ -254,10 +81,10 @@ fn filters(args: &args::List) -> String {
 }
 
 /// Says what the lines do not: that there are none, and the number elsewhere.
-fn say(call: &Call, args: &args::List, scope: &Scope, found: &Found) {
-    let Found { listed, elsewhere, all, broken } = found;
+fn say(call: &Call, args: &args::List, listed: &Listed) {
+    let Listed { project, sessions, elsewhere, in_store: all, damaged: broken, .. } = listed;
     let fits = if args.status.is_empty() && args.since.is_none() { "" } else { " that fit" };
-    match (&scope.project, listed.is_empty()) {
+    match (project, sessions.is_empty()) {
         (_, true) if *all == 0 && broken.is_empty() => call.out.note("no sessions"),
         (_, true) if *all == 0 => {}
         (Some(here), true) => {
@@ -285,7 +112,7 @@ fn say(call: &Call, args: &args::List, scope: &Scope, found: &Found) {
 }
 
 /// Prints the table; with directories if the sessions are of several projects.
-fn print(call: &Call, listed: &[Listed], directories: bool) {
+fn print(call: &Call, listed: &[Row], directories: bool) {
     if listed.is_empty() {
         return;
     }
@@ -304,7 +131,7 @@ fn print(call: &Call, listed: &[Listed], directories: bool) {
         "COMMAND".into(),
     ];
     let calls = calls(listed.iter().map(|l| &l.header.id));
-    let rows = listed.iter().map(|Listed { header, standing, project }| {
+    let rows = listed.iter().map(|Row { header, standing, project }| {
         [
             calls(&header.id),
             said::standing(*standing),

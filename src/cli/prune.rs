@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::call::Call;
 use super::discard::{is_done, note_in_log};
 use super::ended::Ended;
-use super::list::{Damaged, heads};
+use super::list::{heads, say_damaged};
 use super::text;
 use crate::checkpoint::manifest::{Manifest, keeps_overwritten as keeps};
 use crate::config::{age_word, size_word};
@@ -174,7 +174,7 @@ pub fn prune(call: &Call, args: &Wanted, target: &Target) -> Result<Ended, Error
     let pruning = Pruning::new(call, store, args, target);
     if !pruning.is_named() {
         pruning.refuse_unbounded()?;
-        drop(Damaged::say_all(call, &store.headers()?.1));
+        say_damaged(call, &store.headers()?.1);
     }
     // Refused before the question.
     for header in pruning.chosen()?.iter().filter(|_| pruning.is_named()) {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::call::Call;
 use super::chosen::chosen;
 use super::ended::Ended;
-use super::list::{SessionRow, shown};
+use super::list::shown;
 use super::out::Each;
 use super::said;
 use super::text::{self, Flexible, Side as Column};
@@ -24,6 +24,7 @@ use crate::session::sides::Side;
 use crate::session::steps::Step;
 use crate::tree::danger::Danger;
 use crate::tree::state::{Object, printed, sort_word};
+use crate::verb::list::SessionRow;
 use crate::verb::standing::Standing;
 
 /// A change in the JSON of `show` and `diff`.

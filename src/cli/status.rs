@@ -7,7 +7,7 @@ use super::brief::{self, List, Place, is_default};
 use super::call::Call;
 use super::confirm::{self, Waiting};
 use super::ended::Ended;
-use super::list::Damaged;
+use super::list::say_damaged;
 use super::snapshot::Left;
 use super::{args, cut_runs, recovered, text};
 use crate::diff::shown::{cut, cut_off as cut_text};
@@ -18,7 +18,7 @@ use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::prune;
 use crate::session::running;
-use crate::session::store::Store;
+use crate::session::store::{self, Store};
 use crate::snapshot::prune::used;
 use crate::snapshot::series::{Broken, Series};
 use crate::verb::standing::{Standing, cut_off};
@@ -34,7 +34,7 @@ struct Whole<'a> {
     /// Sessions with paths where an interrupted operation could not be taken back; `list` has the paths.
     left: Vec<&'a Id>,
     unconfirmed: &'a [Waiting],
-    damaged: &'a [Damaged<'a>],
+    damaged: &'a [store::Broken],
     prunable: Prunable,
     /// Pending sessions that were not changed for [`OLD`] seconds, the oldest first.
     old_pending: Vec<&'a Id>,
@@ -266,9 +266,10 @@ pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Error> {
         );
         snapshots.damaged.iter().for_each(|Left { path, why }| call.out.warn(format_args!("{path}: {why}")));
     }
-    let damaged = Damaged::say_all(call, &broken);
+    say_damaged(call, &broken);
     if page.brief {
-        let mut matters: Vec<Matter> = damaged.iter().map(|Damaged { id, why }| Matter::of("damaged", id).why(why)).collect();
+        let mut matters: Vec<Matter> =
+            broken.iter().map(|store::Broken { name, why }| Matter::of("damaged", name).why(why)).collect();
         matters.extend(snapshots.damaged.iter().map(|Left { path, why }| Matter::at("damaged", path).why(why)));
         matters.extend(journaled.iter().map(|id| Matter::of("interrupted", id.as_str())));
         matters.extend(unconfirmed.iter().map(Matter::unconfirmed));
@@ -292,13 +293,13 @@ pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Error> {
             interrupted: &journaled,
             left: left.iter().map(|header| &header.id).collect(),
             unconfirmed: &unconfirmed,
-            damaged: &damaged,
+            damaged: &broken,
             prunable,
             old_pending: old.iter().map(|header| &header.id).collect(),
         });
         brief::offer(call, "status --brief");
     }
-    let whole = damaged.is_empty() && snapshots.damaged.is_empty();
+    let whole = broken.is_empty() && snapshots.damaged.is_empty();
     Ok(if whole { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
 

@@ -9,7 +9,7 @@ use super::brief::{self, List, Place, is_default};
 use super::call::Call;
 use super::ended::Ended;
 use super::graph::{self, Row as Line};
-use super::list::{SessionRow, who};
+use super::list::who;
 use super::text::{self, Flexible, Side};
 use crate::diff::shown::{cut, cut_off};
 use crate::error::{Error, command};
@@ -25,6 +25,7 @@ use crate::session::steps::{Step, StepList};
 use crate::session::store::Store;
 use crate::tree::time;
 use crate::verb::collect;
+use crate::verb::list::SessionRow;
 use crate::verb::standing::{Standing, is_held};
 use crate::verb::want::Want;
 

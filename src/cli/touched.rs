@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::call::Call;
 use super::ended::Ended;
-use super::list::{Damaged, shown, who};
+use super::list::{say_damaged, shown, who};
 use super::log_filter::{Filter, again};
 use super::place::cwd;
 use super::snapshot::{by_of, dir};
@@ -23,7 +23,7 @@ use crate::fs::path::AbsPath;
 use crate::session::by::By;
 use crate::session::change::{Changes, Sort};
 use crate::session::id::Id;
-use crate::session::store::Store;
+use crate::session::store::{Broken, Store};
 use crate::session::touched::{self as sessions, Standing};
 use crate::snapshot::series::Series;
 use crate::snapshot::touched as snapshots;
@@ -57,7 +57,7 @@ struct Row {
 struct Whole<'a> {
     paths: Vec<&'a AbsPath>,
     touched: &'a [Row],
-    damaged: Vec<Damaged<'a>>,
+    damaged: &'a [Broken],
 }
 
 /// The paths that are asked for.
@@ -93,11 +93,11 @@ pub fn touched(call: &Call, args: &args::Log, unknown: Option<Error>) -> Result<
     if let Some(lines) = args.lines {
         rows.truncate(lines);
     }
-    let damaged = Damaged::say_all(call, &broken);
+    say_damaged(call, &broken);
     if call.out.is_text() {
         print(call, args, &asked, &rows);
     } else {
-        call.out.document(&Whole { paths: paths.iter().collect(), touched: &rows, damaged });
+        call.out.document(&Whole { paths: paths.iter().collect(), touched: &rows, damaged: &broken });
     }
     Ok(if broken.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }

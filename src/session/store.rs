@@ -15,6 +15,8 @@ use super::opened::{Locked, Session, header_bytes, part, read_small};
 use super::opened::{
     RUN_DIRECTORIES, SESSION_DIRECTORIES, is_going_on, mkdir_if_missing, parse_header, read_header, split, write_header,
 };
+use serde::Serialize;
+
 use crate::config::edits;
 use crate::error::{At, Error, IoError, Kind, command, shell_word};
 use crate::fs::Fs;
@@ -39,9 +41,10 @@ pub struct Store {
 }
 
 /// A session that a listing came to but cannot read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Broken {
     /// The directory's name in `sessions/`.
+    #[serde(rename = "id")]
     pub name: String,
     /// The reason why it cannot be read.
     pub why: String,

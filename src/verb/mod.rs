@@ -7,6 +7,7 @@ pub mod collect;
 pub mod desk;
 pub mod error;
 pub mod guard;
+pub mod list;
 pub mod open;
 pub mod said;
 pub mod scope;

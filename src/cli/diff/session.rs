@@ -9,7 +9,6 @@ use super::{about, brief, conflicts, showing, steps};
 use crate::cli::call::Call;
 use crate::cli::chosen::chosen;
 use crate::cli::ended::Ended;
-use crate::cli::list::SessionRow;
 use crate::cli::out::Each;
 use crate::cli::show::ChangeRow;
 use crate::cli::{args, parts, since, steps as of_steps, text};
@@ -22,6 +21,7 @@ use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::session::store::Store;
+use crate::verb::list::SessionRow;
 use crate::verb::standing::{Standing, cut_off};
 
 /// A change in JSON: the row of `show`, and how the tree relates to it.

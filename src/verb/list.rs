@@ -1,0 +1,197 @@
+//! `list`: sessions of this project or of all, the newest first. Reads headers, the changes of commands that run and, if a path is given,
+//! those of all.
+
+use serde::{Serialize, Serializer};
+
+use super::desk::Desk;
+use super::scope::Scope;
+use super::standing::{Standing, cut_off};
+use crate::error::Error;
+use crate::fs::dir::Time;
+use crate::fs::path::AbsPath;
+use crate::session::by::By;
+use crate::session::header::{Checkpoint, Header, Left, Origin};
+use crate::session::id::Id;
+use crate::session::opened::Session;
+use crate::session::run::Failed;
+use crate::session::store::{Broken, Store};
+use crate::tree::time;
+
+/// The sessions that are asked for.
+#[derive(Debug, Default)]
+pub struct Which {
+    /// Those of all projects, not of this one alone. A path asks for all, too.
+    pub all: bool,
+    /// Those with one of these words as status; empty for any.
+    pub status: Vec<&'static str>,
+    /// Those that changed since: seconds since 1970.
+    pub since: Option<i64>,
+    /// Those that change this path, or something below it.
+    pub path: Option<AbsPath>,
+    /// The most that are returned: the newest.
+    pub limit: Option<usize>,
+}
+
+/// The sessions that were found, as JSON has them: docs/json.md.
+#[derive(Debug, Default, Serialize)]
+pub struct Listed {
+    /// The project of the sessions; `None` for those of all projects.
+    pub project: Option<AbsPath>,
+    pub sessions: Vec<Row>,
+    /// The number that the limit left out.
+    pub more: usize,
+    /// The number of sessions of other projects that fit.
+    pub elsewhere: usize,
+    /// The sessions that cannot be read.
+    pub damaged: Vec<Broken>,
+    /// The number of sessions in the store, whatever was asked for.
+    #[serde(skip)]
+    pub in_store: usize,
+}
+
+/// A session of a listing.
+#[derive(Debug)]
+pub struct Row {
+    pub header: Header,
+    pub standing: Standing,
+    /// Its project, in a listing of all projects.
+    pub project: Option<AbsPath>,
+}
+
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        SessionRow::new(&self.header, self.standing).serialize(serializer)
+    }
+}
+
+/// A session as a listing shows it.
+#[derive(Debug, Serialize)]
+pub struct SessionRow<'a> {
+    id: &'a Id,
+    name: Option<&'a str>,
+    status: &'static str,
+    imported: bool,
+    /// Its run has ended and waits to be collected.
+    ended: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<Failed>,
+    /// Its content may not have reached the disk.
+    unsynced: bool,
+    interrupted: bool,
+    /// The paths where an interrupted operation could not be taken back.
+    left: &'a [Left],
+    origin: Origin,
+    #[serde(with = "time")]
+    created: Time,
+    #[serde(with = "time")]
+    changed: Time,
+    #[serde(with = "time::option")]
+    discarded: Option<Time>,
+    command: Option<&'a str>,
+    /// The agent that had the command run, or began the session.
+    by: Option<&'a By>,
+    changes: u64,
+    #[serde(rename = "in")]
+    inside: u64,
+    ever_in: u64,
+    generation: u64,
+    held_bytes: u64,
+    checkpoint: Checkpoint,
+    checkpoint_bytes: u64,
+    displaced_bytes: u64,
+}
+
+impl<'a> SessionRow<'a> {
+    /// Makes the row of a header and its standing.
+    pub fn new(header: &'a Header, standing: Standing) -> Self {
+        Self {
+            id: &header.id,
+            name: header.name.as_deref(),
+            status: standing.word,
+            imported: standing.imported,
+            ended: standing.ended,
+            failed: standing.failed,
+            unsynced: standing.unsynced,
+            interrupted: standing.interrupted,
+            left: &header.left,
+            origin: header.origin,
+            created: header.created,
+            changed: header.changed,
+            discarded: header.discarded,
+            command: header.command.as_deref(),
+            by: header.by.as_ref(),
+            changes: header.counts.changes,
+            inside: header.counts.inside,
+            ever_in: header.counts.ever_in,
+            generation: header.generation,
+            held_bytes: header.sizes.held,
+            checkpoint: header.checkpoint,
+            checkpoint_bytes: header.sizes.checkpoint,
+            displaced_bytes: header.sizes.displaced,
+        }
+    }
+}
+
+/// Finds sessions, the newest first.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn list(desk: &Desk, which: &Which) -> Result<Listed, Error> {
+    // Without a working directory the project is unknown: nothing is left out.
+    let is_everywhere = which.all || which.path.is_some();
+    let scope = if is_everywhere { None } else { Scope::of(desk).ok() }.unwrap_or_else(Scope::everywhere);
+    let mut found = match desk.store()? {
+        None => Listed::default(),
+        Some(store) => find(desk, store, which, &scope)?,
+    };
+    found.more = which.limit.map_or(0, |limit| found.sessions.len().saturating_sub(limit));
+    found.sessions.truncate(found.sessions.len() - found.more);
+    Ok(Listed { project: scope.project, ..found })
+}
+
+fn find(desk: &Desk, store: &Store, which: &Which, scope: &Scope) -> Result<Listed, Error> {
+    let (headers, broken) = store.headers()?;
+    let journaled = cut_off(store, store.journaled()?);
+    let mut found = Listed { in_store: headers.len(), damaged: broken, ..Listed::default() };
+    for header in headers.into_iter().rev() {
+        // What runs is as new as its command.
+        if which.since.is_some_and(|since| header.changed.s < since) && !header.uncollected {
+            continue;
+        }
+        let standing = match Standing::of(store, &header, &journaled) {
+            Ok(standing) => standing,
+            Err(problem) => {
+                found.damaged.push(Broken { name: header.id.to_string(), why: problem.message().to_owned() });
+                continue;
+            }
+        };
+        if !which.status.is_empty() && !which.status.contains(&standing.word) {
+            continue;
+        }
+        let so_far = desk.listed_so_far(store, &header);
+        let changed = so_far.as_ref().map_or(header.changed, |session| session.header.changed);
+        if which.since.is_some_and(|since| changed.s < since) {
+            continue;
+        }
+        if let Some(path) = &which.path {
+            let opened = so_far.as_ref().map_or_else(|| store.session(&header.id)?.changes(), Session::changes);
+            match opened {
+                Ok(changes) if changes.under(path).is_empty() => continue,
+                Ok(_) => {}
+                Err(error) => {
+                    found.damaged.push(Broken { name: header.id.to_string(), why: error.to_string() });
+                    continue;
+                }
+            }
+        }
+        // A session of an unknown directory may be of this project.
+        if scope.tells(store, &header) == Some(false) {
+            found.elsewhere += 1;
+            continue;
+        }
+        let project = if scope.project.is_none() { scope.project_of(store, &header) } else { None };
+        let header = so_far.map_or(header, |session| session.header);
+        found.sessions.push(Row { header, standing, project });
+    }
+    Ok(found)
+}
