@@ -4,7 +4,6 @@ use std::io::{BufRead, BufReader, Read};
 
 use super::args;
 use super::call::Call;
-use super::chosen::not_in_session;
 use super::ended::Ended;
 use super::place;
 use crate::diff::sources::{Content, Sources};
@@ -12,6 +11,7 @@ use crate::error::{At, Error};
 use crate::fs::path::AbsPath;
 use crate::session::opened::Session;
 use crate::tree::state::{State, What, sort_word};
+use crate::verb::error::not_in_session;
 
 /// Prints the content before or after the session; of a symlink its target.
 pub fn cat(call: &Call, args: &args::Cat) -> Result<Ended, Error> {

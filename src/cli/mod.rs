@@ -2,7 +2,7 @@
 //!
 //! Prints ([`out`]); the screen alone draws by itself. What always holds:
 //! - **V1** Results go to standard output, everything said about them to standard error.
-//! - **V2** A verb that changes something calls [`prepare_to_change`](call::Call::prepare_to_change) first: it settles what a crash left.
+//! - **V2** A verb that changes something calls [`prepare_to_change`](crate::verb::desk::Desk::prepare_to_change) first.
 //! - **V3** An error ends as an [`Error`](crate::error::Error) with its [`Kind`](crate::error::Kind); [`exit`] alone knows exit statuses.
 
 mod agent_run;
@@ -19,7 +19,6 @@ mod caches;
 mod call;
 mod cat;
 mod checkpoint;
-mod chosen;
 mod complete;
 mod config;
 mod confirm;

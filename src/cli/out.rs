@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 
 use anstyle::Style;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::near::Near;
 use super::text;
@@ -485,15 +485,6 @@ impl Write for Kept {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// A list in a document. Its items are made one by one while they are written.
-pub struct Each<F>(pub F);
-
-impl<F: Fn() -> I, I: IntoIterator<Item: Serialize>> Serialize for Each<F> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq((self.0)())
     }
 }
 

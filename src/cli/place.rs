@@ -65,6 +65,11 @@ pub fn whole(path: &Path) -> Result<PathBuf, Error> {
     if path.is_absolute() { Ok(path.to_path_buf()) } else { Ok(super::place::cwd()?.join(path)) }
 }
 
+/// Each of these paths as [`whole`] has it.
+pub fn all_whole(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    paths.iter().map(|path| whole(path)).collect()
+}
+
 /// An absolute path without links, `.` and `..`.
 pub fn absolute(path: &Path) -> Result<AbsPath, Error> {
     resolve::absolute(path)

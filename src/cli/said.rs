@@ -37,6 +37,7 @@ pub fn tell(out: &Out, said: &Said<'_>) {
             out.warn(format_args!("{error}; nothing needs it, and the next verb that changes something tries again"))
         }
         Said::NotLogged(error) => out.warn(format_args!("the log could not be written: {error}")),
+        Said::NoRenames(error) => out.warn(format_args!("renamed files are shown as deleted and created: {error}")),
         Said::Warning(warning) => out.warn(warning),
     }
 }

@@ -1,140 +1,49 @@
 //! `show`: one session and its changes.
 
-use serde::Serialize;
-
 use super::call::Call;
-use super::chosen::chosen;
 use super::ended::Ended;
 use super::list::shown;
-use super::out::Each;
 use super::said;
 use super::text::{self, Flexible, Side as Column};
-use super::{apply, args, coverage, since};
+use super::{apply, args, coverage, place, since};
 use crate::diff::renames::Renames;
 use crate::diff::shown::{cut, cut_off, shortened};
-use crate::diff::sources::Sources;
 use crate::error::{Error, command, shell_word};
-use crate::fs::path::{AbsPath, Shown};
+use crate::fs::path::Shown;
 use crate::session::by::By;
 use crate::session::change::{Change, Sort};
-use crate::session::header::{Checkpoint, Header, Status};
+use crate::session::header::{Checkpoint, Header};
 use crate::session::opened::Session;
 use crate::session::run::{Ending, How, Run};
 use crate::session::sides::Side;
-use crate::session::steps::Step;
 use crate::tree::danger::Danger;
-use crate::tree::state::{Object, printed, sort_word};
-use crate::verb::list::SessionRow;
+use crate::tree::state::sort_word;
+use crate::verb::show::{self as verb, Shown as Value};
 use crate::verb::standing::Standing;
 
-/// A change in the JSON of `show` and `diff`.
-#[derive(Debug, Serialize)]
-pub struct ChangeRow<'a> {
-    pub path: &'a AbsPath,
-    pub change: Sort,
-    pub side: &'static str,
-    #[serde(serialize_with = "printed")]
-    pub before: &'a Object,
-    #[serde(serialize_with = "printed")]
-    pub after: &'a Object,
-    /// True if the original has other names, which keep the old content.
-    pub link_broken: bool,
-    /// True if the session gives the file several names: a later write to one of them changes all.
-    pub linked: bool,
-    /// True if somebody else changed the real tree here while the command ran.
-    pub foreign: bool,
-    /// The path at which what was created here was deleted.
-    pub renamed_from: Option<&'a AbsPath>,
-    /// The reason why a person should see it before the others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub danger: Option<Danger>,
-}
-
-impl<'a> ChangeRow<'a> {
-    /// Makes the row of a change, by its index, and its side.
-    pub fn new(changes: &'a [Change], i: usize, side: Side, renames: &Renames) -> Self {
-        let change = &changes[i];
-        Self {
-            renamed_from: renames.from(changes, i),
-            path: &change.path,
-            change: change.sort(),
-            side: side_word(side),
-            before: &change.before.object,
-            after: &change.after,
-            link_broken: change.marks.link_broken,
-            linked: change.marks.linked,
-            foreign: change.marks.foreign,
-            danger: change.danger(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Whole<'a, R: Serialize> {
-    session: SessionRow<'a>,
-    run: Option<&'a Run>,
-    directory_times: usize,
-    changes: R,
-}
-
-pub fn side_word(side: Side) -> &'static str {
-    match side {
-        Side::Never => "never",
-        Side::In => "in",
-        Side::Out => "out",
-        Side::Lost => "lost",
-    }
-}
-
 pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Error> {
-    let (store, session) = call.looked_at(args.id.as_deref())?;
+    let value = verb::show(call, args.id.as_deref(), &place::all_whole(&args.paths)?)?;
+    let Value { store, session, standing, run, changes, sides, renames, chosen } = &value;
     if args.paths.is_empty() {
-        since::looked(call, store, &session);
+        since::looked(call, store, session);
     }
-    let header = &session.header;
-    let standing = Standing::of(store, header, &crate::verb::standing::cut_off(store, store.journaled()?))?;
-    let run = at_head(&session, session.run()?)?;
-    let changes = session.changes()?;
-    let sides = session.sides(changes.list.len())?;
-    let renames = renames(call, &session, &changes.list, &sides);
-    let chosen = chosen(session.id(), &changes, &args.paths)?;
     if !call.out.is_text() {
-        let rows = || chosen.iter().map(|i| ChangeRow::new(&changes.list, *i, sides[*i], &renames));
-        let session = SessionRow::new(header, standing);
-        let whole = Whole { session, run: run.as_ref(), directory_times: changes.directory_times.len(), changes: Each(&rows) };
-        call.out.document(&whole);
+        call.out.document(&value);
         return Ok(Ended::Done);
     }
+    let header = &session.header;
     call.out.page(call.config.pager.value.as_deref());
-    print_head(call, &session, standing, run.as_ref());
+    print_head(call, session, *standing, run.as_ref());
     print_counts(call, chosen.iter().map(|i| &changes.list[*i]));
-    let listed = listed(&changes.list, &sides, &chosen, &renames, call.out.is_verbose());
+    let listed = listed(&changes.list, sides, chosen, renames, call.out.is_verbose());
     let is_marked = |i: usize| changes.list[i].danger().is_some();
-    print_changes(call, header, (&listed, is_marked), args, |i| row(call, header, &changes.list, &sides, &renames, i));
+    print_changes(call, header, (&listed, is_marked), args, |i| row(call, header, &changes.list, sides, renames, i));
     if call.out.is_verbose() {
         let times = changes.directory_times.iter().map(|time| call.out.shown(&time.path));
         times.for_each(|path| call.out.line(format_args!("times     directory  {path}")));
     }
     print_coverage(call, header, run.as_ref());
     Ok(Ended::Done)
-}
-
-/// The record of the command at the head: a session that was rewound stands at an earlier one than the last.
-pub fn at_head(session: &Session, run: Option<Run>) -> Result<Option<Run>, Error> {
-    let head = session.header.head();
-    let is_rewound = session.header.steps.as_ref().is_some_and(|steps| steps.last != head);
-    if !is_rewound || session.is_so_far() {
-        return Ok(run);
-    }
-    let Some(run) = run else { return Ok(None) };
-    let list = session.steps()?;
-    Ok(Some(match list.steps.into_iter().find(|step| step.n == head) {
-        Some(step) => {
-            let Step { argv, cwd, uid, by, started, took, ending, .. } = step;
-            Run { argv, cwd, uid, by, started, took, ending, ..run }
-        }
-        None => run,
-    }))
 }
 
 /// The indexes of the changes that are listed: not a renamed file under its old name and, unless `all` is set, none of the mtime alone.
@@ -169,17 +78,6 @@ fn print_changes(
         call.out.line(text::more(more, &command(format_args!("show {}{paths} -v", header.id.tail()))));
         apply::marked(call, listed[shown..].iter().filter(|i| is_marked(**i)).count());
     }
-}
-
-/// The renames, as far as the contents are there to tell. A damaged store is a warning, and the session is shown all the same.
-fn renames(call: &Call, session: &Session, changes: &[Change], sides: &[Side]) -> Renames {
-    if session.header.status() == Status::Discarded {
-        return Renames::default();
-    }
-    Sources::of(session).and_then(|mut sources| Renames::find(changes, sides, &mut sources)).unwrap_or_else(|error| {
-        call.out.warn(format_args!("renamed files are shown as deleted and created: {error}"));
-        Renames::default()
-    })
 }
 
 /// The facts of a session, each with its word.

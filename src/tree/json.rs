@@ -71,3 +71,12 @@ fn append(bytes: impl Write, value: &impl Serialize) {
     // is a struct or a map; and a Vec, or the program's own output, takes all that is written.
     serde_json::to_writer(bytes, value).expect("recant's own types can be written as JSON");
 }
+
+/// A list in a document. Its items are made one by one while they are written.
+pub struct Each<F>(pub F);
+
+impl<F: Fn() -> I, I: IntoIterator<Item: Serialize>> Serialize for Each<F> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}

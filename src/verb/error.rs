@@ -5,10 +5,12 @@ use std::io::ErrorKind;
 
 use super::want::Want;
 use crate::capture::inside::Inside;
-use crate::error::{Error, Kind, command};
+use crate::config::edits;
+use crate::error::{Error, Kind, command, recant};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::act::Acted;
+use crate::session::change::Changes;
 use crate::session::header::{Checkpoint, Counts, Header, Origin};
 use crate::session::id::Id;
 use crate::tree::time;
@@ -197,4 +199,20 @@ pub fn but(counts: Counts) -> String {
     let rest = [(counts.taken_back(), "taken back"), (counts.never_in(), "still held")].into_iter().filter(|(n, _)| *n > 0);
     let all = crate::config::grouped(counts.changes);
     rest.map(|(n, what)| format!(", {} of {all} {what}", crate::config::grouped(n))).collect()
+}
+
+/// The error for a path that is not in the session. It names the paths most like it.
+pub fn not_in_session(id: &Id, changes: &Changes, path: &AbsPath) -> Error {
+    let asked = path.to_string();
+    // In a long list the first few thousand do: nobody typed one of so many by mistake.
+    let mut near: Vec<(usize, String)> =
+        changes.list.iter().take(4000).map(|c| c.path.to_string()).map(|p| (edits(&p, &asked), p)).collect();
+    near.sort();
+    let near: Vec<String> = near.into_iter().take(3).map(|(_, path)| path).collect();
+    let nearest = if near.is_empty() { String::new() } else { format!("; the nearest: {}", near.join(", ")) };
+    Error::refused(format!("{path}: not in the session{nearest}")).with_path(path).with_remedy(format!(
+        "{recant} show {} lists what is in it",
+        id.tail(),
+        recant = recant()
+    ))
 }

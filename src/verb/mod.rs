@@ -3,6 +3,7 @@
 //! A face (`cli`) turns words into arguments, and values into text or JSON. What a verb needs of it is a [`Caller`](desk::Caller): who
 //! calls, what is said meanwhile ([`Said`](said::Said)), and the answer to a question.
 
+pub mod chosen;
 pub mod collect;
 pub mod desk;
 pub mod error;
@@ -11,6 +12,7 @@ pub mod list;
 pub mod open;
 pub mod said;
 pub mod scope;
+pub mod show;
 pub mod standing;
 pub mod want;
 pub mod which;

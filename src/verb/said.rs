@@ -30,6 +30,8 @@ pub enum Said<'a> {
     Unswept(&'a Error),
     /// The log could not be written.
     NotLogged(&'a Error),
+    /// Renames cannot be told: the files are shown as deleted and created.
+    NoRenames(&'a Error),
     /// A warning of a room below.
     Warning(&'a str),
 }

@@ -22,7 +22,7 @@ const MAY_USE: &[(&str, &str)] = &[
     ("mcp", ""),
     ("diff", "checkpoint session tree blocks fs"),
     ("review", "diff session tree blocks fs"),
-    ("verb", "capture engine checkpoint session tree fs"),
+    ("verb", "diff capture engine checkpoint session tree blocks fs"),
     ("cli", "verb review agent remote mcp diff snapshot moving capture rollback commit engine checkpoint session tree blocks fs"),
     ("api", "snapshot diff capture rollback commit engine checkpoint session tree blocks fs"),
     ("config", ""),

@@ -21,7 +21,7 @@ use crate::verb::standing::{Standing, cut_off};
 pub fn session(call: &Call, store: &Store, session: &Session) -> Result<Of, Error> {
     let header = &session.header;
     let standing = Standing::of(store, header, &cut_off(store, store.journaled()?))?;
-    let run = show::at_head(session, session.run()?)?;
+    let run = crate::verb::show::at_head(session, session.run()?)?;
     let name = header.name.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
     let mut about = About { title: format!("Changes of session {}{name}", header.id.tail()), ..About::default() };
     for (key, value) in show::facts(call, session, standing, run.as_ref()) {

@@ -9,7 +9,6 @@ use std::rc::Rc;
 use serde::Serialize;
 
 use super::super::call::Call;
-use super::super::chosen::not_in_session;
 use super::super::ended::Ended;
 use super::super::{args, place, text};
 use super::showing::{self, Showing};
@@ -31,6 +30,7 @@ use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::state::{Object, State, printed};
+use crate::verb::error::not_in_session;
 
 #[derive(Serialize)]
 struct Whole<'a> {

@@ -7,10 +7,8 @@ use serde::Serialize;
 use super::shown::{Lines, Source, UNSYNCED, again, names, refuse_discarded, show, times_folded};
 use super::{about, brief, conflicts, showing, steps};
 use crate::cli::call::Call;
-use crate::cli::chosen::chosen;
 use crate::cli::ended::Ended;
-use crate::cli::out::Each;
-use crate::cli::show::ChangeRow;
+use crate::cli::place::all_whole;
 use crate::cli::{args, parts, since, steps as of_steps, text};
 use crate::diff::renames::Renames;
 use crate::diff::sources::{Content, End, Sources};
@@ -21,7 +19,10 @@ use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::session::store::Store;
+use crate::tree::json::Each;
+use crate::verb::chosen::chosen;
 use crate::verb::list::SessionRow;
+use crate::verb::show::ChangeRow;
 use crate::verb::standing::{Standing, cut_off};
 
 /// A change in JSON: the row of `show`, and how the tree relates to it.
@@ -75,7 +76,7 @@ pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Error> {
 /// Shows what can be taken by itself.
 fn blocks(call: &Call, args: &args::Diff, session: &Session) -> Result<Ended, Error> {
     let changes = session.changes()?;
-    let wanted = chosen(session.id(), &changes, &args.paths)?;
+    let wanted = chosen(session.id(), &changes, &all_whole(&args.paths)?)?;
     parts::show::blocks(call, session, &changes, &wanted, args.much.all)
 }
 
@@ -83,7 +84,7 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
     let header = &session.header;
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
-    let wanted = chosen(session.id(), &changes, &args.paths)?;
+    let wanted = chosen(session.id(), &changes, &all_whole(&args.paths)?)?;
     if header.unsynced {
         call.out.warn(UNSYNCED);
     }

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::super::call::Call;
-use super::super::chosen::not_in_session;
 use super::super::ended::Ended;
 use super::super::{args, place};
 use super::super::{steps, text};
@@ -21,6 +20,7 @@ use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::steps::Step;
 use crate::session::store::Store;
+use crate::verb::error::not_in_session;
 
 #[derive(Serialize)]
 struct Whole<'a> {

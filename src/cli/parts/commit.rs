@@ -4,7 +4,6 @@
 use super::super::apply::{self, Terms, Whole};
 use super::super::args;
 use super::super::call::Call;
-use super::super::chosen::chosen;
 use super::super::ended::Ended;
 use super::super::merge;
 use super::super::picks;
@@ -13,6 +12,7 @@ use super::ask::ask;
 use super::piece::{self, Bytes, Committed, Piece};
 use super::select::{self, Selection, Way};
 use crate::capture::choice::may_choose;
+use crate::cli::place::all_whole;
 use crate::commit;
 use crate::diff::entries::{Entries, Taken, part_of};
 use crate::diff::sources::Sources;
@@ -29,6 +29,7 @@ use crate::session::run::Run;
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::state::{Object, State};
+use crate::verb::chosen::chosen;
 use crate::verb::want::Want;
 
 /// Commits a session, or the part that the call asks for.
@@ -65,7 +66,7 @@ fn part(call: &Call, args: &args::Commit) -> Result<Option<Ended>, Error> {
     let mut selection = if by_paths {
         commit::refuse_unsynced(&session, args.accept_unsynced)?;
         // What is not in it is refused there, with what the word may mean.
-        let Ok(mut wanted) = chosen(session.id(), &changes, &what.paths) else { return Ok(None) };
+        let Ok(mut wanted) = chosen(session.id(), &changes, &all_whole(&what.paths)?) else { return Ok(None) };
         if args.merge {
             let mut paths = wanted.iter().map(|i| changes.list[*i].path.clone()).collect();
             if !what.dry_run {

@@ -4,7 +4,6 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::super::args;
 use super::super::call::Call;
-use super::super::chosen::chosen;
 use super::super::discard_paths::{Out, take_out};
 use super::super::ended::Ended;
 use super::super::picks;
@@ -13,12 +12,14 @@ use super::select::{self, Selection, Way};
 use crate::blocks::choice::Choice as Blocks;
 use crate::capture::choice::may_choose;
 use crate::capture::chosen::Choice;
+use crate::cli::place::all_whole;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::sources::Sources;
 use crate::error::{Error, command, shell_word};
 use crate::session::change::{Change, Changes};
 use crate::session::opened::Locked;
 use crate::session::sides::Side;
+use crate::verb::chosen::chosen;
 use crate::verb::want::Want;
 
 /// Takes a part out of a session, if the call asks for one. `None` if it names whole paths, or sessions.
@@ -65,7 +66,7 @@ fn selected(call: &Call, args: &args::Discard, session: &Locked, changes: &Chang
     let (sides, words) = (session.sides(changes.list.len())?, &args.paths);
     let mut sources = Sources::of(session)?;
     if args.patch {
-        ask(call, "Discard", (changes, &sides), &chosen(session.id(), changes, words)?, &mut sources)
+        ask(call, "Discard", (changes, &sides), &chosen(session.id(), changes, &all_whole(words)?)?, &mut sources)
     } else {
         select::named(session.id(), (changes, &sides), words, &mut sources)
     }

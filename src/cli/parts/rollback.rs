@@ -4,13 +4,13 @@
 use super::super::apply::{self, Terms};
 use super::super::args;
 use super::super::call::Call;
-use super::super::chosen::chosen;
 use super::super::ended::Ended;
 use super::super::merge;
 use super::super::picks;
 use super::ask::ask;
 use super::piece::{self, Bytes, Committed, Piece};
 use super::select::{self, Selection, Way};
+use crate::cli::place::all_whole;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::merge::{Both, Onto, out_of};
 use crate::diff::sources::Sources;
@@ -21,6 +21,7 @@ use crate::session::error::not_now;
 use crate::session::opened::Locked;
 use crate::session::sides::Side;
 use crate::tree::state::State;
+use crate::verb::chosen::chosen;
 use crate::verb::want::Want;
 
 /// Rolls a session back, or the part that the call asks for.
@@ -120,7 +121,8 @@ fn selected(call: &Call, args: &args::Back, session: &Locked, (changes, sides): 
     }
     let mut sources = Sources::of(session)?;
     if args.patch {
-        let wanted: Vec<usize> = chosen(session.id(), changes, words)?.into_iter().filter(|i| sides[*i].is_in()).collect();
+        let wanted: Vec<usize> =
+            chosen(session.id(), changes, &all_whole(words)?)?.into_iter().filter(|i| sides[*i].is_in()).collect();
         return ask(call, "Take back", (changes, sides), &wanted, &mut sources);
     }
     if words.is_empty() {

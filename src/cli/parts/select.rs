@@ -5,7 +5,6 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::super::chosen::not_in_session;
 use super::super::place;
 use crate::blocks::choice::Choice;
 use crate::blocks::numbers;
@@ -19,6 +18,7 @@ use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::tree::state::{Object, State};
+use crate::verb::error::not_in_session;
 
 /// The word that stands for a file's metadata among the numbers of its blocks.
 pub const META: &str = "m";
