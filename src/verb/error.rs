@@ -216,3 +216,9 @@ pub fn not_in_session(id: &Id, changes: &Changes, path: &AbsPath) -> Error {
         recant = recant()
     ))
 }
+
+/// The error for the steps of a session that has none.
+pub(super) fn no_steps(id: &Id) -> Error {
+    let error = Error::refused(format!("session {id} has no steps: its changes were not held in a run"));
+    error.with_remedy(format!("{} shows what it holds", command(format_args!("show {}", id.tail()))))
+}

@@ -14,5 +14,6 @@ pub mod said;
 pub mod scope;
 pub mod show;
 pub mod standing;
+pub mod steps;
 pub mod want;
 pub mod which;

@@ -263,6 +263,20 @@ fn what_changes_files_stands_in_fs_alone() {
     assert!(broken.is_empty(), "only src/fs changes files:\n{}", broken.join("\n"));
 }
 
+/// The verbs that still print, below `cli`. The list only shrinks.
+const PRINT: [&str; 11] = ["cat", "commit", "diff", "discard", "fork", "log", "redo", "rewind", "rollback", "status", "undo"];
+
+/// The verbs through which all passes.
+const VERBS: [&str; 14] =
+    ["cat", "commit", "diff", "discard", "fork", "list", "log", "redo", "rewind", "rollback", "show", "status", "steps", "undo"];
+
+#[test]
+fn the_verbs_that_still_print_are_these() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/verb");
+    let prints = |verb: &&str| !top.join(format!("{verb}.rs")).exists();
+    assert_eq!(VERBS.into_iter().filter(prints).collect::<Vec<_>>(), PRINT);
+}
+
 /// What a verb has from its caller, or leaves to its face.
 const OF_FACES: [&str; 7] = ["clap", "std::env::var", "std::env::args", "println!", "io::stdout", "io::stderr", "io::stdin"];
 

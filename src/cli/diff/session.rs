@@ -9,7 +9,7 @@ use super::{about, brief, conflicts, showing, steps};
 use crate::cli::call::Call;
 use crate::cli::ended::Ended;
 use crate::cli::place::all_whole;
-use crate::cli::{args, parts, since, steps as of_steps, text};
+use crate::cli::{args, parts, since, text};
 use crate::diff::renames::Renames;
 use crate::diff::sources::{Content, End, Sources};
 use crate::diff::view::View;
@@ -53,7 +53,7 @@ pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Error> {
     showing::check(call, &args.much)?;
     let of_steps = args.step.is_some() || args.since.is_some();
     let key = args.id.as_deref();
-    let found = if of_steps { of_steps::session(call, key) } else { call.looked_at(key) };
+    let found = if of_steps { crate::verb::steps::session(call, key) } else { call.looked_at(key) };
     let (store, session) = found.map_err(|problem| or_a_path(problem, args))?;
     refuse_discarded(&session)?;
     if of_steps {

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::super::call::Call;
 use super::super::ended::Ended;
+use super::super::text;
 use super::super::{args, place};
-use super::super::{steps, text};
 use super::html::Of;
 use super::shown::{self, Between, Lines, Said, Source, refuse_discarded};
 use super::{about, brief, showing};
@@ -83,7 +83,7 @@ fn diff_of(
     let latest = so_far.unwrap_or(sealed);
     // The first command of a session is told by what it has changed so far, a further one by a look at its own upper.
     let session = if sealed.header.lines == 0 { latest } else { sealed };
-    let (header, list, head) = (&session.header, steps::of(session)?, latest.changes()?);
+    let (header, list, head) = (&session.header, crate::verb::steps::of(session)?, latest.changes()?);
     let running = so_far.filter(|_| sealed.header.lines > 0).map(|_| header.next_step());
     let last = running.unwrap_or(header.head());
     if so_far.is_some() && args.step.is_none_or(|n| n == last) {

@@ -17,7 +17,7 @@ type Table = (Vec<String>, Vec<Row>);
 pub fn steps(store: &AbsPath, id: &Id) -> Result<Table, String> {
     let read = || -> Result<Table, Error> {
         let session = opened(store)?.session(id)?;
-        let (header, list) = (&session.header, steps::of(&session)?);
+        let (header, list) = (&session.header, crate::verb::steps::of(&session)?);
         let kept = list.kept(header);
         let head = header.head();
         let steps = list.steps.iter().rev().filter(|step| kept.contains(&step.n));

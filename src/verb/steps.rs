@@ -1,0 +1,179 @@
+//! `steps`: the steps of a session. A command that runs in the session is shown, too.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
+use super::collect;
+use super::desk::Desk;
+use super::error;
+use super::list::SessionRow;
+use super::standing::{Standing, cut_off, is_held};
+use super::want::Want;
+use crate::error::Error;
+use crate::fs::dir::Time;
+use crate::fs::path::AbsPath;
+use crate::session::by::By;
+use crate::session::change::Sort;
+use crate::session::opened::Session;
+use crate::session::run::{Arg, Ending, Run};
+use crate::session::steps::{Step, StepList};
+use crate::session::store::Store;
+use crate::tree::time;
+
+/// The steps of a session, as JSON has them: docs/json.md.
+pub struct Steps {
+    pub session: Session,
+    pub standing: Standing,
+    /// Those that can be gone back to, the oldest first.
+    pub steps: Vec<Step>,
+    /// The number of those that cannot.
+    pub gone: usize,
+    /// The number of the step at which the session stands.
+    pub head: u32,
+    /// The command that runs in it, with the number that its step will have.
+    pub running: Option<(u32, Run)>,
+    /// True if it came from another store: what its steps stood on stayed there.
+    pub imported: bool,
+}
+
+impl Serialize for Steps {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Told<'a> {
+            session: SessionRow<'a>,
+            head: u32,
+            steps: Vec<Row<'a>>,
+            running: Option<Running<'a>>,
+        }
+        let told = Told {
+            session: SessionRow::new(&self.session.header, self.standing),
+            head: self.head,
+            steps: self.steps.iter().rev().map(|step| Row::new(step, self.head)).collect(),
+            running: self.running.as_ref().map(|(n, run)| Running::new(*n, self.head, run)),
+        };
+        told.serialize(serializer)
+    }
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    n: u32,
+    /// The step that it stands on; 0 is the tree as it was.
+    on: u32,
+    head: bool,
+    argv: &'a [Arg],
+    cwd: &'a AbsPath,
+    uid: u32,
+    by: Option<&'a By>,
+    #[serde(with = "time")]
+    started: Time,
+    took_ns: Option<u64>,
+    /// `null` if recant was killed before the end of the command.
+    ending: Option<Ending>,
+    unsynced: bool,
+    changes: BTreeMap<Sort, u64>,
+    /// The paths that left the session at it.
+    #[serde(skip_serializing_if = "is_zero")]
+    left: u64,
+    held_bytes: u64,
+}
+
+impl<'a> Row<'a> {
+    fn new(step: &'a Step, head: u32) -> Self {
+        let sorts = [Sort::Created, Sort::Modified, Sort::Deleted, Sort::Metadata, Sort::Times];
+        Self {
+            n: step.n,
+            on: step.on,
+            head: step.n == head,
+            argv: &step.argv,
+            cwd: &step.cwd,
+            uid: step.uid,
+            by: step.by.as_ref(),
+            started: step.started,
+            took_ns: step.took,
+            ending: step.ending,
+            unsynced: step.unsynced,
+            changes: sorts.into_iter().map(|sort| (sort, count(step, sort))).collect(),
+            left: step.left,
+            held_bytes: step.held,
+        }
+    }
+}
+
+/// True for a number that is left out of JSON.
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+pub fn count(step: &Step, sort: Sort) -> u64 {
+    step.sorts.get(&sort).copied().unwrap_or(0)
+}
+
+/// A command that runs in the session.
+#[derive(Serialize)]
+struct Running<'a> {
+    /// The number of the step that it makes if it changes something.
+    n: u32,
+    on: u32,
+    argv: &'a [Arg],
+    cwd: &'a AbsPath,
+    uid: u32,
+    by: Option<&'a By>,
+    #[serde(with = "time")]
+    started: Time,
+}
+
+impl<'a> Running<'a> {
+    fn new(n: u32, on: u32, run: &'a Run) -> Self {
+        Self { n, on, argv: &run.argv, cwd: &run.cwd, uid: run.uid, by: run.by.as_ref(), started: run.started }
+    }
+}
+
+/// Looks at the steps of a session: the one that `key` means, else `last`. Changes nothing.
+///
+/// # Errors
+/// No session is meant; it cannot be read; it has no steps.
+pub fn steps(desk: &Desk, key: Option<&str>) -> Result<Steps, Error> {
+    let (store, session) = session(desk, key)?;
+    let header = &session.header;
+    let running = if header.uncollected { running(&session)? } else { None };
+    let list = if running.is_some() { session.steps()? } else { of(&session)? };
+    let all = list.steps.len();
+    let kept = list.kept(header);
+    let steps: Vec<Step> = list.steps.into_iter().filter(|step| kept.contains(&step.n)).collect();
+    let standing = Standing::of(store, header, &cut_off(store, store.journaled()?))?;
+    let (gone, head, imported) = (all - steps.len(), header.head(), header.imported.is_some());
+    Ok(Steps { standing, steps, gone, head, running, imported, session })
+}
+
+/// Opens a session to read what its ended commands did: another may run in it.
+pub fn session<'d>(desk: &'d Desk, key: Option<&str>) -> Result<(&'d Store, Session), Error> {
+    let store = desk.store_with(key.unwrap_or("last"))?;
+    let id = desk.find(store, key, Want::Look)?;
+    let mut session = store.session(&id)?;
+    if session.header.uncollected && !is_held(&session) {
+        collect::collect_ended(desk, store, &id)?;
+        session = store.session(&id)?;
+    }
+    Ok((store, session))
+}
+
+/// The steps of a session.
+///
+/// # Errors
+/// It has none: its changes were not held in a run.
+pub fn of(session: &Session) -> Result<StepList, Error> {
+    let list = session.steps()?;
+    if !list.steps.is_empty() || session.header.steps.is_some() {
+        return Ok(list);
+    }
+    Err(error::no_steps(session.id()))
+}
+
+/// The command that runs in a session, with the number that its step will have.
+fn running(session: &Session) -> Result<Option<(u32, Run)>, Error> {
+    let header = &session.header;
+    let run = if header.lines > 0 { session.going_on()? } else { session.run()? };
+    Ok(run.map(|run| (header.next_step(), run)))
+}
