@@ -222,3 +222,32 @@ pub(super) fn no_steps(id: &Id) -> Error {
     let error = Error::refused(format!("session {id} has no steps: its changes were not held in a run"));
     error.with_remedy(format!("{} shows what it holds", command(format_args!("show {}", id.tail()))))
 }
+
+/// The error for a path that has nothing before or after the session.
+pub(super) fn nothing_there(id: &Id, path: &AbsPath, before: bool) -> Error {
+    let (when, other) = match before {
+        true => ("before", "without --before it shows what is to be there"),
+        false => ("after", "--before shows what was there"),
+    };
+    Error::refused(format!("{path}: there is nothing {when} session {id}")).with_path(path).with_remedy(other)
+}
+
+/// The error for a path at which no `--force` has overwritten anything.
+pub(super) fn not_overwritten(path: &AbsPath) -> Error {
+    unreadable(path, "no --force has overwritten a file there")
+}
+
+/// The error for an object without a content. `sort`: the word for what it is.
+pub(super) fn no_content(path: &AbsPath, sort: &str) -> Error {
+    unreadable(path, &format!("it is a {sort}, which has no content"))
+}
+
+/// The error for a content that cannot be had.
+pub(super) fn unreadable(path: &AbsPath, why: &str) -> Error {
+    Error::refused(format!("{path}: {why}")).with_path(path)
+}
+
+/// The error for a session whose content was freed.
+pub fn content_gone(id: &Id) -> Error {
+    Error::refused(format!("session {id} is discarded: what it held is gone"))
+}

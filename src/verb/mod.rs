@@ -3,6 +3,7 @@
 //! A face (`cli`) turns words into arguments, and values into text or JSON. What a verb needs of it is a [`Caller`](desk::Caller): who
 //! calls, what is said meanwhile ([`Said`](said::Said)), and the answer to a question.
 
+pub mod cat;
 pub mod chosen;
 pub mod collect;
 pub mod desk;

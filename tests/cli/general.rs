@@ -686,3 +686,64 @@ fn there_is_a_manual_page_for_every_verb() {
     assert_eq!(world.manifest().0[&b"man1/recant.1"[..]].mode, 0o644);
     world.recant("man --dir none").with(1);
 }
+
+/// Verbs beside those of [`VERBS`] that messages name.
+const FURTHER: [&str; 5] = ["steps", "rewind", "fork", "confirm", "review"];
+
+/// Options before or after any verb.
+const GLOBAL: [&str; 8] = ["--store", "--json", "--color", "--quiet", "--verbose", "--yes", "--host", "--help"];
+
+/// The texts in quotes of a line of code.
+fn texts_of(line: &str) -> impl Iterator<Item = &str> {
+    line.split('"').skip(1).step_by(2)
+}
+
+/// A remedy must be a line that would be accepted.
+#[test]
+fn commands_that_the_code_names_have_the_options_that_there_are() {
+    let world = World::new();
+    let known: Vec<(String, String)> = verbs()
+        .chain(FURTHER.map(str::to_owned))
+        .map(|verb| {
+            let help = world.call(format!("{verb} --help").split(' ')).run().ok().stdout();
+            (verb, help)
+        })
+        .collect();
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    let mut todo = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    while let Some(directory) = todo.pop() {
+        for entry in std::fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                todo.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+            for line in code {
+                let is_command = line.contains("command(");
+                for text in texts_of(line) {
+                    // `command("log -v")`, or "recant cat --before shows …": up to the next sentence.
+                    let called = text.split("recant ").skip(1).chain(is_command.then_some(text));
+                    for call in called {
+                        let call = call.split([';', ',', ':']).next().unwrap_or_default();
+                        let meant = known.iter().filter(|(verb, _)| call == verb || call.starts_with(&format!("{verb} ")));
+                        let Some((verb, help)) = meant.max_by_key(|(verb, _)| verb.len()) else { continue };
+                        for option in
+                            call.split([' ', '=', '\'', ')', '(', '{']).filter(|word| word.starts_with("--") && word.len() > 2)
+                        {
+                            seen += 1;
+                            let has = help.contains(&format!("{option} ")) || help.contains(&format!("{option}\n"));
+                            let has = has || help.contains(&format!("{option}=")) || help.contains(&format!("{option}["));
+                            if !has && !GLOBAL.contains(&option) {
+                                wrong.push(format!("{}: recant {verb} has no {option}: {text}", path.display()));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(seen > 30, "only {seen} options are named");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -18,6 +18,7 @@ use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
 use crate::session::opened::Session;
 use crate::tree::state::{Object, printed};
+use crate::verb::error::content_gone;
 
 /// The counts of `--stat`.
 #[derive(Clone, Copy, Serialize)]
@@ -59,8 +60,7 @@ impl<'a> Between<'a> {
 
 /// Refuses a session whose content is gone.
 pub fn refuse_discarded(session: &Session) -> Result<(), Error> {
-    let refused = || Error::refused(format!("session {} is discarded: what it held is gone", session.id()));
-    if session.header.freed { Err(refused()) } else { Ok(()) }
+    if session.header.freed { Err(content_gone(session.id())) } else { Ok(()) }
 }
 
 /// The words for a session that a power cut may have cost content.
