@@ -17,7 +17,7 @@ pub fn cat(call: &Call, args: &args::Cat) -> Result<Ended, Error> {
         args::Cat { before: true, .. } => When::Before,
         _ => When::After,
     };
-    let (path, contents) = verb::cat(call, &args.id, &place::whole(&args.path)?, when)?;
+    let (path, contents) = verb::cat(call, &args.id, &place::below(&args.path)?, when)?;
     match contents {
         Contents::File(file) => stream(call, file, &path)?,
         Contents::Target(target) => call.out.bytes(&[&call.out.foreign(&target), &b"\n"[..]].concat()),

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::resolve;
 use crate::session::change::Changes;
+use crate::verb::chosen::Whole;
 
 /// A store's path as it was given, and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,9 +66,15 @@ pub fn whole(path: &Path) -> Result<PathBuf, Error> {
     if path.is_absolute() { Ok(path.to_path_buf()) } else { Ok(super::place::cwd()?.join(path)) }
 }
 
-/// Each of these paths as [`whole`] has it.
-pub fn all_whole(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
-    paths.iter().map(|path| whole(path)).collect()
+/// A path, below the working directory.
+pub fn below(path: &Path) -> Result<Whole, Error> {
+    let cwd = if path.is_relative() { cwd()? } else { PathBuf::new() };
+    Ok(Whole::below(&cwd, path))
+}
+
+/// These paths, below the working directory.
+pub fn all_whole(paths: &[PathBuf]) -> Result<Vec<Whole>, Error> {
+    paths.iter().map(|path| below(path)).collect()
 }
 
 /// An absolute path without links, `.` and `..`.

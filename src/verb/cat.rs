@@ -1,8 +1,8 @@
 //! `cat`: the content of a path as a session has it.
 
 use std::fs::File;
-use std::path::Path;
 
+use super::chosen::Whole;
 use super::desk::Desk;
 use super::error::{self, not_in_session};
 use crate::diff::sources::{Content, Sources};
@@ -27,18 +27,18 @@ pub enum Contents {
     Target(Box<[u8]>),
 }
 
-/// Opens the content of a path, which is absolute, in the session that `key` means.
+/// Opens the content of a path in the session that `key` means.
 ///
 /// # Errors
 /// No session is meant; the path is not in it, or has no content then; the content is gone, or cannot be read.
-pub fn cat(desk: &Desk, key: &str, path: &Path, when: When) -> Result<(AbsPath, Contents), Error> {
+pub fn cat(desk: &Desk, key: &str, path: &Whole, when: When) -> Result<(AbsPath, Contents), Error> {
     let (store, session) = desk.looked_at(Some(key))?;
     desk.believed(store, &session, of(&session, path, when))
 }
 
-fn of(session: &Session, path: &Path, when: When) -> Result<(AbsPath, Contents), Error> {
+fn of(session: &Session, path: &Whole, when: When) -> Result<(AbsPath, Contents), Error> {
     let changes = session.changes()?;
-    let path = changes.named(path)?;
+    let path = changes.named(path.path())?;
     let change = changes.at(&path).ok_or_else(|| not_in_session(session.id(), &changes, &path))?;
     let sides = session.sides(changes.list.len())?;
     let side = changes.list.iter().position(|other| other.path == path).map_or(sides[0], |i| sides[i]);

@@ -1,20 +1,36 @@
 //! The changes of a session that a call means if it names paths.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::error::not_in_session;
 use crate::error::Error;
 use crate::session::change::Changes;
 use crate::session::id::Id;
 
-/// The indexes of the changes at and under `paths`, which are absolute, of all changes if `paths` is empty. In path order, each once.
-pub fn chosen(id: &Id, changes: &Changes, paths: &[PathBuf]) -> Result<Vec<usize>, Error> {
+/// A path as somebody gave it, below the working directory: absolute, with links and `..` as they were typed.
+#[derive(Debug, Clone)]
+pub struct Whole(PathBuf);
+
+impl Whole {
+    /// Puts `path` below `cwd`, unless it is absolute.
+    pub fn below(cwd: &Path, path: &Path) -> Self {
+        Self(cwd.join(path))
+    }
+
+    /// The path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+/// The indexes of the changes at and under `paths`, of all changes if `paths` is empty. In path order, each once.
+pub fn chosen(id: &Id, changes: &Changes, paths: &[Whole]) -> Result<Vec<usize>, Error> {
     if paths.is_empty() {
         return Ok((0..changes.list.len()).collect());
     }
     let mut chosen = Vec::new();
     for path in paths {
-        let path = changes.named(path)?;
+        let path = changes.named(&path.0)?;
         let under = changes.under(&path);
         if under.is_empty() {
             return Err(not_in_session(id, changes, &path));

@@ -1,10 +1,8 @@
 //! `show`: one session and its changes.
 
-use std::path::PathBuf;
-
 use serde::{Serialize, Serializer};
 
-use super::chosen::chosen;
+use super::chosen::{Whole, chosen};
 use super::desk::Desk;
 use super::list::SessionRow;
 use super::said::Said;
@@ -111,11 +109,11 @@ impl Serialize for Shown<'_> {
     }
 }
 
-/// Looks at a session: the one that `key` means, else `last`. Of its changes those at and below `paths`, which are absolute, or all.
+/// Looks at a session: the one that `key` means, else `last`. Of its changes those at and below `paths`, or all.
 ///
 /// # Errors
 /// No session is meant; it cannot be read; a path is not in it.
-pub fn show<'d>(desk: &'d Desk, key: Option<&str>, paths: &[PathBuf]) -> Result<Shown<'d>, Error> {
+pub fn show<'d>(desk: &'d Desk, key: Option<&str>, paths: &[Whole]) -> Result<Shown<'d>, Error> {
     let (store, session) = desk.looked_at(key)?;
     let standing = Standing::of(store, &session.header, &cut_off(store, store.journaled()?))?;
     let run = at_head(&session, session.run()?)?;

@@ -138,7 +138,7 @@ fn selected(call: &Call, args: &args::Commit, session: &Locked, changes: &Change
     let (sides, words) = (session.sides(changes.list.len())?, &args.what.paths);
     let mut sources = Sources::of(session)?;
     if args.patch {
-        ask(call, "Commit", (changes, &sides), &chosen(session.id(), changes, words)?, &mut sources)
+        ask(call, "Commit", (changes, &sides), &chosen(session.id(), changes, &all_whole(words)?)?, &mut sources)
     } else {
         select::named(session.id(), (changes, &sides), words, &mut sources)
     }
