@@ -35,7 +35,6 @@ mod errors;
 mod exit;
 mod far;
 mod finish;
-mod go_on;
 mod graph;
 mod guest;
 mod help;

@@ -12,7 +12,6 @@ use super::call::Call;
 use super::discard;
 use super::door::Door;
 use super::ended::Ended;
-use super::go_on::{self, Aim, Begun};
 use super::guest::Guest;
 use super::history::History;
 use super::out::Out;
@@ -38,6 +37,7 @@ use crate::session::own_store;
 use crate::session::prune;
 use crate::session::run::{Coverage, Ending, How};
 use crate::session::store::Store;
+use crate::verb::go_on::{self, Aim, Begun};
 
 /// `{"schema":2,"session":…,"result":…,"ending":{…},"changes":n,"warnings":[…]}`, the last line of standard error.
 #[derive(Serialize)]

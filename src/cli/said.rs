@@ -38,6 +38,15 @@ pub fn tell(out: &Out, said: &Said<'_>) {
         }
         Said::NotLogged(error) => out.warn(format_args!("the log could not be written: {error}")),
         Said::NoRenames(error) => out.warn(format_args!("renamed files are shown as deleted and created: {error}")),
+        Said::New { id, name, former } => {
+            let former = former.map(|id| format!("; {} of that name is rolled back, and not all of it is there", id.tail()));
+            out.note(format_args!("new session {}, named {name}{}", id.tail(), former.unwrap_or_default()));
+        }
+        Said::OpenAgain(id) => out.note(format_args!("session {} is open again: its commit was undone", id.tail())),
+        Said::WaitsForCommand(id) => out.note(format_args!("waiting for the command that runs in session {}", id.tail())),
+        Said::Unnamed { id, name } => {
+            out.warn(format_args!("another session got the name {name} meanwhile: session {} has none", id.tail()))
+        }
         Said::Warning(warning) => out.warn(warning),
     }
 }

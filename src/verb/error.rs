@@ -6,12 +6,12 @@ use std::io::ErrorKind;
 use super::want::Want;
 use crate::capture::inside::Inside;
 use crate::config::edits;
-use crate::error::{Error, Kind, command, recant};
+use crate::error::{Error, Kind, command, recant, shell_word};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::act::Acted;
 use crate::session::change::Changes;
-use crate::session::header::{Checkpoint, Counts, Header, Origin};
+use crate::session::header::{Checkpoint, Counts, Header, Origin, Status};
 use crate::session::id::Id;
 use crate::tree::time;
 
@@ -225,11 +225,13 @@ pub(super) fn no_steps(id: &Id) -> Error {
 
 /// The error for a path that has nothing before or after the session.
 pub(super) fn nothing_there(id: &Id, path: &AbsPath, before: bool) -> Error {
+    let path_word = shell_word(path.as_bytes());
     let (when, other) = match before {
-        true => ("before", "without --before it shows what is to be there"),
-        false => ("after", "--before shows what was there"),
+        true => ("before", " shows what is to be there"),
+        false => ("after", " --before shows what was there"),
     };
-    Error::refused(format!("{path}: there is nothing {when} session {id}")).with_path(path).with_remedy(other)
+    let remedy = command(format_args!("cat {} {path_word}{other}", id.tail()));
+    Error::refused(format!("{path}: there is nothing {when} session {id}")).with_path(path).with_remedy(remedy)
 }
 
 /// The error for a path at which no `--force` has overwritten anything.
@@ -250,4 +252,87 @@ pub(super) fn unreadable(path: &AbsPath, why: &str) -> Error {
 /// The error for a session whose content was freed.
 pub fn content_gone(id: &Id) -> Error {
     Error::refused(format!("session {id} is discarded: what it held is gone"))
+}
+
+/// The error for a word that means no session, and cannot be the name of a new one.
+pub(super) fn no_name(key: &str, why: &str) -> Error {
+    let message = format!("no session {key:?}, and a new one cannot have that name: {why}");
+    let rule = "a name begins with a letter; letters, digits, '.', '_' and '-' follow, 64 at most";
+    Error::usage(message).with_remedy(rule)
+}
+
+/// The error if a command runs in the session.
+pub(super) fn is_running(id: &Id) -> Error {
+    let message = format!("cannot go on in session {id}: a command is running in it");
+    Error::new(Kind::Busy, message).with_remedy("let that end first (--wait TIME waits for it), or name another session")
+}
+
+/// The reason why no command can go on in a session, and what to do instead.
+pub(super) fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str, String)> {
+    let tail = header.id.tail();
+    let another = || "name another session: --session NAME begins it".to_owned();
+    let first = || format!("{} makes it real first; or {}", command(format_args!("commit {tail}")), another());
+    match header.status() {
+        Status::RolledBack if header.origin == Origin::Captured && header.may_reopen() && !in_memory => None,
+        Status::Pending if header.imported.is_some() => Some(("it was imported", first())),
+        Status::Pending if header.origin == Origin::Staged => Some(("it was staged by hand", first())),
+        Status::Pending if in_memory => Some(("its run lay in memory, as the store's file system can hold none", first())),
+        Status::Pending => None,
+        Status::Committed => Some(("it is committed", another())),
+        Status::RolledBack => Some(("it is rolled back", another())),
+        Status::Discarded => {
+            let (why, remedy) = header.why_discarded();
+            Some((why, remedy.map_or_else(another, |remedy| format!("{remedy}; {}", another()))))
+        }
+        Status::Running => Some(("a command is running in it", another())),
+    }
+}
+
+/// The error for a session whose steps cannot be gone on from.
+pub(super) fn cannot_go_on(header: &Header, want: Want, why: &str, remedy: String) -> Error {
+    let (act, id) = (
+        match want {
+            Want::Rewind => "rewind",
+            Want::Fork => "fork",
+            _ => "go on in",
+        },
+        &header.id,
+    );
+    let problem = Error::refused(format!("cannot {act} session {id}: {why}"));
+    // Another session is no remedy for one that is to be rewound.
+    let shows = || format!("{} still shows what a step changed", command(format_args!("diff {} --step N", id.tail())));
+    let has_steps = matches!(header.status(), Status::Committed | Status::RolledBack);
+    match want {
+        Want::GoOn => problem.with_remedy(remedy),
+        _ if has_steps && header.origin == Origin::Captured => problem.with_remedy(shows()),
+        _ => problem,
+    }
+}
+
+/// Adds that a command can go on in the session which has the name.
+pub(super) fn or_go_on(error: Error, name: &str) -> Error {
+    let goes_on = command(format_args!("run --session {name} -- COMMAND"));
+    error.with_remedy(format!("{goes_on} goes on in it; or take another name"))
+}
+
+/// The error if a signal asked to stop before the first effect.
+pub(super) fn asked_to_stop(asked: impl Display) -> Error {
+    Error::refused(asked.to_string())
+}
+
+/// The error for a name that a session cannot have.
+pub(super) fn bad_name(name: &str, why: &str) -> Error {
+    Error::usage(format!("{name:?}: no name for a session: {why}"))
+}
+
+/// The error for a session without a record of its run.
+pub(super) fn has_no_steps(id: &Id) -> Error {
+    Error::refused(format!("session {id} has no steps"))
+}
+
+/// The error for a step that leaves nothing.
+pub(super) fn nothing_to_begin_with(id: &Id, step: u32) -> Error {
+    let begins = command("run --session NAME -- COMMAND");
+    let held = format!("step {step} of session {id} holds nothing that a session could begin with");
+    Error::refused(held).with_remedy(format!("{begins} begins one"))
 }

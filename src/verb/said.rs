@@ -32,6 +32,14 @@ pub enum Said<'a> {
     NotLogged(&'a Error),
     /// Renames cannot be told: the files are shown as deleted and created.
     NoRenames(&'a Error),
+    /// A new session got the name; the one that had it before is rolled back, and not all of it is there.
+    New { id: &'a Id, name: &'a str, former: Option<&'a Id> },
+    /// The session is open again: its commit was undone.
+    OpenAgain(&'a Id),
+    /// A command runs in the session, and this one waits for it.
+    WaitsForCommand(&'a Id),
+    /// Another session got the name meanwhile: this one has none.
+    Unnamed { id: &'a Id, name: &'a str },
     /// A warning of a room below.
     Warning(&'a str),
 }

@@ -264,7 +264,7 @@ fn what_changes_files_stands_in_fs_alone() {
 }
 
 /// The verbs that still print, below `cli`. The list only shrinks.
-const PRINT: [&str; 10] = ["commit", "diff", "discard", "fork", "log", "redo", "rewind", "rollback", "status", "undo"];
+const PRINT: [&str; 8] = ["commit", "diff", "discard", "log", "redo", "rollback", "status", "undo"];
 
 /// The verbs through which all passes.
 const VERBS: [&str; 14] =

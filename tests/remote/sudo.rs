@@ -319,8 +319,9 @@ fn a_sudo_that_wants_a_terminal_runs_on_one() {
     let (recant, srv, conf) = (common::recant(), scene.srv.display(), scene.conf());
     std::fs::write(&call, format!("{recant} -H web1 run --in {srv} -- sh -c 'echo new > {conf}; exit 1'\n")).unwrap();
     let script = format!("script -qec 'sh {}' /dev/null > {}", call.display(), shown.display());
-    let said = scene.world.program("sh", ["-c", &script]).run().with(1);
+    let said = scene.world.program("sh", ["-c", &script]).run();
     let text = std::fs::read_to_string(&shown).unwrap();
+    assert_eq!(said.status, 1, "{text}{said}");
     assert!(text.contains("1 change") && !text.contains("refused") && !text.contains("nothing was changed"), "{text}{said}");
     assert_eq!(std::fs::read_to_string(scene.conf()).unwrap(), "new\n", "{text}");
 }

@@ -337,7 +337,7 @@ fn cat_prints_links_too_and_says_what_has_no_content() {
     assert_snapshot!(on_stderr(&world.call(["cat", &id, "gone"]).run(), 1), @r#"
     recant: /world/tree/gone: there is nothing after session <id1>
             nothing was changed
-            recant cat --before shows what was there
+            recant cat <id1~> /world/tree/gone --before shows what was there
     "#);
     assert_snapshot!(on_stderr(&world.call(["cat", &id, "d", "--before"]).run(), 1), @r#"
     recant: /world/tree/d: it is a directory, which has no content
