@@ -116,9 +116,10 @@ pub enum Reason {
 }
 
 impl Error {
-    /// Makes an error after which nothing was changed. The message names the act and the reason.
+    /// Makes an error after which nothing was changed, but for what is done except for something: that has its own state. The message names
+    /// the act and the reason.
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        let (message, state) = (message.into(), Some(UNCHANGED.into()));
+        let (message, state) = (message.into(), (kind != Kind::LeftOut).then(|| UNCHANGED.into()));
         Self(Box::new(Facts {
             kind,
             message,
@@ -557,6 +558,12 @@ impl<T> At<T> for Result<T, IoError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_done_except_for_something_does_not_say_that_nothing_was_changed() {
+        assert_eq!(Error::new(Kind::LeftOut, "done, but not told").state(), None);
+        assert_eq!(Error::new(Kind::Busy, "busy").after("3 are done").state(), Some("3 are done; nothing else was changed"));
+    }
 
     #[test]
     fn a_shell_reads_a_word_back_as_it_was() {

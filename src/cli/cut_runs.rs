@@ -233,12 +233,13 @@ fn take_away_made(call: &Call, record: &Record) {
 fn watched(store: &Store, of: &Directory) -> Result<Watched, Error> {
     let Directory { directory, before, taken, mount, elsewhere } = of;
     if !of.is_mounted()? {
-        let problem = Error::new(Kind::Stuck, format!("{directory}: nothing is mounted at {mount}, as was when it began"));
+        let problem =
+            Error::new(Kind::Stuck, format!("{directory}: nothing is mounted at {mount}, as was when it began")).without_state();
         return Err(problem.with_path(directory).with_remedy("mount it"));
     }
     let gone = || {
         let why = format!("{directory}: its snapshot {before}, which was taken before the command, is gone");
-        Error::new(Kind::Stuck, why).with_path(directory)
+        Error::new(Kind::Stuck, why).without_state().with_path(directory)
     };
     let series = Series::open(store, directory)?.filter(|series| series.is_there(*before).is_ok_and(|there| there));
     let series = series.ok_or_else(gone)?;

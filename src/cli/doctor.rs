@@ -160,10 +160,9 @@ impl Found {
 
     /// True for a condition that is to be told unasked: a bad one of which neither the first line nor a way has told.
     fn is_of_note(&self, finding: &Finding) -> bool {
-        let is_told = |way: &Way| match &finding.remedy {
-            Some(_) => way.remedy.as_deref() == finding.remedy.as_deref(),
-            None => way.remedy.is_some(),
-        };
+        // Of a user's, the command comes behind `sudo`.
+        let remedy = finding.remedy.as_deref().unwrap_or_default();
+        let is_told = |way: &Way| way.remedy.as_ref().is_some_and(|told| told.contains(remedy));
         !finding.good && ![probe::LINUX, probe::APPARMOR].contains(&finding.name) && !self.ways.iter().any(is_told)
     }
 

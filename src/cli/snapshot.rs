@@ -197,7 +197,11 @@ fn attempt_in(call: &Call, dir: &Dir) -> Result<(), Error> {
     let series = Series::create(&call.fs, &store, &at("tree")?)?;
     let made = take(&call.fs, &store.path, &series, &series.lock(&call.fs)?, &Asked::default())?;
     let counted = series.summary(made.n)?.tail.counts.files;
-    if counted == 1 { Ok(()) } else { Err(Error::new(Kind::Damaged, format!("of one file, the snapshot has {counted}"))) }
+    if counted == 1 {
+        Ok(())
+    } else {
+        Err(Error::new(Kind::Damaged, format!("of one file, the snapshot has {counted}")).without_state())
+    }
 }
 
 /// Says that a label which an older snapshot has, too, now means the newest.

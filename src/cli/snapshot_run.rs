@@ -159,8 +159,7 @@ fn refuse_what_holds(args: &Run) -> Result<(), Error> {
         None => Ok(()),
         Some((_, option, why, remedy)) => {
             let problem = Error::new(Kind::Usage, format!("{option} does not work with --in: {why}"));
-            let problem = problem.with_remedy(remedy);
-            Err(problem)
+            Err(problem.with_state("the command was not started; nothing was changed").with_remedy(remedy))
         }
     }
 }

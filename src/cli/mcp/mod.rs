@@ -31,7 +31,7 @@ use child::{Child, Program};
 pub fn mcp(call: &Call) -> Result<Ended, Error> {
     let mut random = [0; 2];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).map_err(|error| {
-        Error::new(Kind::Refused, format!("no random number can be had: {}", crate::error::reason(&error.into())))
+        Error::new(Kind::Refused, format!("no random number can be had: {}", crate::error::reason(&error.into()))).without_state()
     })?;
     let tag = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut server = Recant { program: Program::of(call)?, tag };
