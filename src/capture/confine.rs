@@ -40,6 +40,9 @@ const KNOWN: ABI = ABI::V5;
 /// The places where a command may write.
 #[derive(Debug)]
 pub struct Confinement {
+    /// The paths that have to be there.
+    asked: Vec<AbsPath>,
+    /// All paths that may be written to.
     writable: Vec<AbsPath>,
     /// The paths of /dev/shm that were asked for by name; `None` if all of it was, or there is none.
     shm: Option<Vec<AbsPath>>,
@@ -61,20 +64,19 @@ enum Reach {
 const DENIES_TCP: i32 = 4;
 
 impl Confinement {
-    /// Allows writes below `dirs`, /tmp, the harmless nodes of /dev, and `passes`. Errors: a path that is not there, and a kernel without
-    /// Landlock or with one that can't deny what is asked for.
-    pub fn make(dirs: &[PathBuf], passes: &[PathBuf], network: Network) -> Result<Self, Error> {
+    /// Allows writes below `asked`, /tmp, the harmless nodes of /dev, and `usual`, which may be gone by then: another recant makes a cache for
+    /// its command, and removes it at the end if it is empty. Errors: a path of `asked` is not there; a kernel without Landlock, or with one
+    /// that can't deny what is asked for.
+    pub fn make(asked: &[PathBuf], usual: &[PathBuf], network: Network) -> Result<Self, Error> {
         let version = sys::landlock_version().map_err(|source| {
             let cause = Cause::of_landlock(source.raw_os_error());
             set_up("Landlock", "ask for its version", source, cause)
         })?;
-        let mut writable = Vec::new();
-        for path in dirs.iter().chain(passes) {
-            writable.push(real(path)?);
-        }
-        let usual = NODES.iter().map(|name| Path::new("/dev").join(name)).chain([PathBuf::from(TEMPORARY)]);
+        let asked = asked.iter().map(|path| real(path)).collect::<Result<Vec<_>, _>>()?;
+        let nodes = NODES.iter().map(|name| Path::new("/dev").join(name)).chain([PathBuf::from(TEMPORARY)]);
         // Not every machine has all of them.
-        writable.extend(usual.filter_map(|path| real(&path).ok()));
+        let mut writable: Vec<AbsPath> = nodes.chain(usual.iter().cloned()).filter_map(|path| real(&path).ok()).collect();
+        writable.extend(asked.iter().cloned());
         writable.sort();
         writable.dedup();
         let shm = real(Path::new(SHM)).ok().filter(|shm| shm.as_bytes() == SHM.as_bytes());
@@ -90,7 +92,7 @@ impl Confinement {
                 return Err(set_up("Landlock", "deny the network", source, None).with_remedy(remedy));
             }
         };
-        Ok(Self { writable, shm, ids: Ids::own(Route::here()), version, network })
+        Ok(Self { asked, writable, shm, ids: Ids::own(Route::here()), version, network })
     }
 
     /// The writable place in which `path`, a real one, lies, or which lies in it.
@@ -169,7 +171,10 @@ impl Confinement {
         let mut rules = rules.no_new_privs(!root);
         let own = AbsPath::parse(SHM).ok().filter(|_| own_shm && self.parts_shm());
         for path in self.writable.iter().chain(&own) {
-            let fd = PathFd::new(path.as_path()).map_err(|error| denied(&error)).at("open what may be written to", path)?;
+            let fd = match PathFd::new(path.as_path()) {
+                Err(_) if !self.asked.contains(path) && !path.as_path().exists() => continue,
+                fd => fd.map_err(|error| denied(&error)).at("open what may be written to", path)?,
+            };
             let is_dir = path.as_path().is_dir();
             let rule = PathBeneath::new(fd, rights(is_dir));
             rules = rules.add_rule(rule).map_err(|error| denied(&error)).at("allow writing to", path)?;

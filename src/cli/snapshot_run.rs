@@ -213,9 +213,9 @@ fn refuse_missing(passes: &[PathBuf]) -> Result<(), Error> {
 
 fn begin(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Caches) -> Result<Begun, Error> {
     refuse_missing(&args.pass)?;
-    let dirs: Vec<_> = directories.iter().map(|directory| directory.as_path().to_path_buf()).collect();
-    let passes = [&args.pass[..], &caches.paths[..]].concat();
-    let confinement = Confinement::make(&dirs, &passes, network(args))?;
+    let dirs = directories.iter().map(|directory| directory.as_path().to_path_buf());
+    let asked: Vec<PathBuf> = dirs.chain(args.pass.iter().cloned()).collect();
+    let confinement = Confinement::make(&asked, &caches.paths, network(args))?;
     refuse_open_store(&call.store_path()?, &confinement)?;
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;

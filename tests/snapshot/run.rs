@@ -235,6 +235,28 @@ fn caches_of_programs_in_path_are_made_for_a_run_on_the_real_tree_and_go_again_w
     assert!(world.root().join("disk/y").exists());
 }
 
+/// One makes a cache for its command and removes it at its end, while another looks what it may write to.
+#[test]
+fn runs_on_the_real_tree_beside_each_other_take_no_cache_for_one_that_stays() {
+    let Some(world) = world_with(&["npm"]) else { return };
+    let dirs: Vec<String> = (0..4).map(|n| format!("d{n}")).collect();
+    for dir in &dirs {
+        world.mkdir(dir);
+    }
+    let refused: Vec<String> = std::thread::scope(|scope| {
+        let runs = dirs.iter().map(|dir| {
+            let world = &world;
+            scope.spawn(move || {
+                let call = || world.call(["run", "-q", "--in", dir, "--", "ls"]).run();
+                (0..12).map(|_| call()).filter(|said| said.status != 0).map(|said| said.to_string()).collect::<Vec<_>>()
+            })
+        });
+        let runs: Vec<_> = runs.collect();
+        runs.into_iter().flat_map(|run| run.join().unwrap()).collect()
+    });
+    assert!(refused.is_empty(), "{} of 48: {}", refused.len(), refused[0]);
+}
+
 #[test]
 fn caches_of_a_run_on_the_real_tree_are_those_of_the_settings_and_never_the_store_s_place() {
     let Some(world) = world_with(&["npm"]) else { return };
