@@ -14,6 +14,7 @@ use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::by::By;
 use crate::verb::desk::{Caller, Desk};
+use crate::verb::error::not_confirmed;
 use crate::verb::said::{Question, Said};
 
 /// One call, with what all verbs need.
@@ -68,11 +69,6 @@ fn is_yes(out: &Out, question: &str) -> bool {
     out.ask(question);
     drop(std::io::stdin().read_line(&mut answer));
     matches!(answer.trim(), "y" | "Y" | "yes")
-}
-
-/// The error if a question was answered with no.
-pub fn not_confirmed() -> Error {
-    Error::refused("not confirmed").with_remedy("-y skips the question")
 }
 
 impl Call {
