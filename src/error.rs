@@ -95,6 +95,8 @@ pub enum Reason {
     Garbled,
     /// The settings forbid to change a path.
     Denied,
+    /// Something else stands there than was shown when it was picked.
+    Stale,
     /// More files and directories than the limit of a snapshot.
     TooMany,
     /// The connection to another machine was cut.

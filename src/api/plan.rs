@@ -87,7 +87,7 @@ impl Report {
         Self {
             session,
             changes: report.rows.iter().map(change).collect(),
-            skipped: report.left.iter().map(|(path, why)| (path_of(path), why.clone())).collect(),
+            skipped: report.left.iter().map(|left| (path_of(&left.path), left.why.clone())).collect(),
             notes: report.large.iter().map(large).chain(report.notes).collect(),
         }
     }
@@ -95,11 +95,11 @@ impl Report {
 
 fn kind_of(done: Done) -> ChangeKind {
     match done {
-        Done::Made => ChangeKind::Created,
-        Done::Replaced => ChangeKind::Modified,
-        Done::Removed => ChangeKind::Deleted,
+        Done::Created | Done::Recreated => ChangeKind::Created,
+        Done::Modified | Done::Restored => ChangeKind::Modified,
+        Done::Deleted | Done::Removed => ChangeKind::Deleted,
         Done::Metadata => ChangeKind::Metadata,
-        Done::AlreadySo => ChangeKind::Unchanged,
+        Done::Unchanged => ChangeKind::Unchanged,
     }
 }
 

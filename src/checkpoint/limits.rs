@@ -1,5 +1,7 @@
 //! Large deletions: how much of a deleted directory a checkpoint keeps.
 
+use serde::Serialize;
+
 use crate::fs::path::AbsPath;
 use crate::tree::state::State;
 
@@ -30,7 +32,7 @@ impl Default for Limits {
 }
 
 /// A topmost deleted directory that is over a limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Large {
     pub path: AbsPath,
     /// Objects in it that are no directories.

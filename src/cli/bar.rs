@@ -39,6 +39,12 @@ impl Bar {
     }
 }
 
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 impl Progress for Bar {
     fn at(&self, phase: &'static str, done: usize, of: usize) {
         let since = self.since.get_or_init(Instant::now);

@@ -4,7 +4,6 @@
 use serde::Serialize;
 
 use super::call::Call;
-use super::confirm::{self, Waiting};
 use super::ended::Ended;
 use super::list::shown;
 use super::{agents, snapshot, text};
@@ -19,8 +18,10 @@ use crate::session::running;
 use crate::session::store::Store;
 use crate::snapshot::manifest::Head;
 use crate::snapshot::series::Series;
+use crate::tree::time;
 use crate::verb::scope::Scope;
 use crate::verb::standing::Standing;
+use crate::verb::waiting::{Waiting, waiting};
 
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -82,7 +83,7 @@ pub fn here(call: &Call) -> Result<Ended, Error> {
     let (headers, broken) = store.headers()?;
     let operations = crate::verb::standing::cut_off(store, crate::engine::recover::interrupted(store)?);
     let interrupted = Interrupted { operations, runs: running::cut_off(store)? };
-    let unconfirmed = confirm::waiting(store)?;
+    let unconfirmed = waiting(store)?;
     let is_here = |header: &&Header| here.has(store, header);
     let of_use = |header: &&Header| {
         header.discarded.is_none() && (header.counts.changes > 0 || header.steps.is_some() || header.uncollected)
@@ -207,7 +208,7 @@ fn print(call: &Call, here: &Scope, rows: &[Row], interrupted: &Interrupted, unc
     }
     for waiting in unconfirmed.iter().take(MOST_URGENT) {
         let tail = waiting.session.tail();
-        line("unconfirmed", format!("{tail}  until {}", waiting.until()), &format!("confirm {tail}"));
+        line("unconfirmed", format!("{tail}  until {}", time::local(waiting.due, true)), &format!("confirm {tail}"));
     }
     for (status, most) in MOST {
         let of_it: Vec<&Row> = rows.iter().filter(|row| row.status == status).collect();

@@ -3,19 +3,30 @@
 use std::ops::Deref;
 use std::rc::Rc;
 
+use super::bar::Bar;
 use super::by;
 use super::errors;
-use super::out::{Form, Out};
+use super::out::Out;
+use super::parts::ask;
 use super::place::Place;
 use super::said;
+use super::watcher;
 use crate::config::Config;
+use crate::diff::sources::Sources;
+use crate::engine::Progress;
 use crate::error::{Error, Kind};
+use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::by::By;
+use crate::session::id::Id;
+use crate::session::opened::Session;
+use crate::session::store::Store;
 use crate::verb::desk::{Caller, Desk};
 use crate::verb::error::not_confirmed;
-use crate::verb::said::{Question, Said};
+use crate::verb::news;
+use crate::verb::parts::select::Selection;
+use crate::verb::said::{Choosing, Question, Said};
 
 /// One call, with what all verbs need.
 pub struct Call {
@@ -59,7 +70,19 @@ impl Caller for Process {
     }
 
     fn ask(&self, question: Question<'_>) -> bool {
-        is_yes(&self.out, &said::question(&question))
+        is_yes(&self.out, &said::question(&self.out, &question))
+    }
+
+    fn choose(&self, fs: &Fs, choosing: Choosing<'_>, sources: &mut Sources<'_>) -> Result<Selection, Error> {
+        ask::ask(&self.out, fs, &choosing, sources)
+    }
+
+    fn progress(&self) -> Box<dyn Progress> {
+        Box::new(Bar::of(&self.out))
+    }
+
+    fn watch(&self, store: &Store, id: &Id, seconds: i64) -> Option<String> {
+        watcher::start(store, id, seconds)
     }
 }
 
@@ -107,14 +130,16 @@ impl Call {
         if is_yes(&self.out, question) { Ok(()) } else { Err(not_confirmed()) }
     }
 
-    /// A call for an act of the screen, which was asked for there: what it prints is kept.
-    pub fn for_screen(&self) -> Self {
-        self.kept_as(Form::Text)
+    /// Notes that the person at the terminal has looked at what a session holds.
+    pub fn looked(&self, store: &Store, session: &Session) {
+        if self.out.is_for_people() {
+            news::looked(self, store, session);
+        }
     }
 
-    /// A call for an act that was asked for elsewhere than on a terminal: what it prints is kept, in this form.
-    pub fn kept_as(&self, form: Form) -> Self {
-        Self::new(self.config.clone(), self.place.clone(), self.out.keeping(form), (true, false, self.is_far))
+    /// A call for an act of the screen, which was asked for there: what it prints is kept, without rows.
+    pub fn for_screen(&self) -> Self {
+        Self::new(self.config.clone(), self.place.clone(), self.out.keeping(), (true, false, self.is_far))
     }
 
     /// This call once more.

@@ -6,14 +6,12 @@ use super::ended::Ended;
 use super::out::Out;
 use super::table::{Effects, effects, is_of_store};
 use super::{
-    agent_run, agents, apply, bare, cat, checkpoint, complete, config, confirm, cut_runs, diff, discard, doctor, far, list, log,
+    acts, agent_run, agents, bare, cat, checkpoint, complete, config, cut_runs, diff, discard, doctor, far, gate, list, log,
 };
-use super::{
-    manual, mcp, moving, parts, prune_all, recover, review, rewind, run, show, snapshot, snapshot_diff, snapshot_restore,
-};
-use super::{snapshot_run, snapshot_verify, stage, status, steps, undo};
-use crate::capture::inside::capture;
-use crate::error::{Error, command};
+use super::{manual, mcp, moving, prune_all, recover, review, rewind, run, show, snapshot, snapshot_diff, snapshot_restore};
+use super::{snapshot_run, snapshot_verify, stage, status, steps};
+use crate::error::Error;
+use crate::verb::confirm::take_back_overdue;
 
 pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
     refuse_outside(call, &verb)?;
@@ -44,11 +42,11 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
         Verb::Review(args) => review::review(call, &args, carry_out),
         Verb::Rewind(args) => rewind::rewind(call, &args),
         Verb::Fork(args) => rewind::fork(call, &args),
-        Verb::Commit(args) => parts::commit::commit(call, &args),
-        Verb::Confirm(args) => confirm::confirm(call, &args, apply::take_back),
-        Verb::Rollback(args) => parts::rollback::rollback(call, &args),
-        Verb::Undo(args) => undo::undo(call, &args),
-        Verb::Redo(args) => undo::redo(call, &args),
+        Verb::Commit(args) => acts::commit(call, &args),
+        Verb::Confirm(args) => acts::confirm(call, &args),
+        Verb::Rollback(args) => acts::rollback(call, &args),
+        Verb::Undo(args) => acts::undo(call, &args),
+        Verb::Redo(args) => acts::redo(call, &args),
         Verb::Checkpoint { verb } => match verb {
             CheckpointVerb::List => checkpoint::list(call),
             CheckpointVerb::Show(args) => checkpoint::show(call, &args),
@@ -88,47 +86,26 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
     }
 }
 
-/// Refuses, inside a run, what a person outside decides. What a held agent undid in its own store it may roll back there: that is held,
-/// too.
-pub fn refuse_outside(call: &Call, verb: &Verb) -> Result<(), Error> {
-    let Some(inside) = capture() else { return Ok(()) };
+/// Refuses, inside a run, what a person outside decides.
+fn refuse_outside(call: &Call, verb: &Verb) -> Result<(), Error> {
     let key = match verb {
         Verb::Commit(args::Commit { what, .. }) | Verb::Rollback(args::Back { what, .. }) => &*what.id,
         Verb::Undo(args::Undo { id, .. }) | Verb::Redo(args::Redo { id, .. }) => id.as_deref().unwrap_or("last"),
         _ => return Ok(()),
     };
-    let own = if inside.store.is_some() { call.store()? } else { None };
-    let is_own = |key: &str| match own {
-        Some(store) if key == "last" => store.headers().is_ok_and(|(headers, _)| !headers.is_empty()),
-        Some(store) => store.find(key, |_| true).is_ok(),
-        None => false,
-    };
-    if !matches!(verb, Verb::Commit(_)) && is_own(key) {
-        return Ok(());
-    }
-    let id = &inside.session;
-    let message = format!("this is inside the run of session {id}, where nothing reaches the real tree");
-    let tail = id.rsplit('-').next().unwrap_or(id);
-    let remedy = format!("the person outside does that: {}", command(format_args!("review {tail}")));
-    Err(Error::refused(message).with_remedy(remedy))
+    gate::refuse_outside(call, key, matches!(verb, Verb::Commit(_)))
 }
 
-/// Prepares for a verb. If it changes something, runs of `run --in` that were cut off get their sessions, and commits that nobody
-/// confirmed in time are rolled back. If it only reads, both are only reported.
-pub fn before(call: &Call, verb: &Verb) -> Result<(), Error> {
-    if effects(verb) == Effects::Some
-        && !matches!(verb, Verb::Confirm(args) if args.watch)
-        && crate::capture::inside::inside().is_none()
-    {
+/// Prepares for a verb. If it only reads, what was cut off is only reported.
+fn before(call: &Call, verb: &Verb) -> Result<(), Error> {
+    match verb {
         // `recover` makes these sessions itself, as its result.
-        if !matches!(verb, Verb::Recover(_)) {
-            cut_runs::recover_before(call)?;
-        }
-        confirm::take_back_overdue(call, apply::take_back)?;
-    } else if is_of_store(verb) {
-        cut_runs::say_all(call)?;
+        Verb::Recover(_) if crate::capture::inside::inside().is_none() => take_back_overdue(call),
+        Verb::Confirm(args) if args.watch => Ok(()),
+        _ if effects(verb) == Effects::Some => gate::before_changes(call),
+        _ if is_of_store(verb) => cut_runs::say_all(call),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// The end of a verb that could not begin. One that runs a command reports that the command was not started.

@@ -7,12 +7,11 @@ use std::path::PathBuf;
 use globset::{GlobSet, GlobSetBuilder};
 
 use super::agents::settings::{name_of, surroundings};
-use super::args::Verb;
 use super::call::Call;
 use super::ended::Ended;
 use super::place::cwd;
 use super::place::{absolute, whole};
-use super::{help, parts, text};
+use super::{acts, text};
 use crate::agent::known::Agent;
 use crate::agent::state::{State as Kept, obeyed_change};
 use crate::capture::layout::Pass;
@@ -31,7 +30,9 @@ use crate::session::run::{Coverage, How};
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::state::State;
+use crate::verb::commit::{Commit, commit as commit_part};
 use crate::verb::guard;
+use crate::verb::target::{Target, What};
 
 /// The most bytes of a file of state that are read for what an agent obeys in it.
 const MOST: u64 = 16 << 20;
@@ -322,13 +323,11 @@ fn set_of(globs: &[String]) -> Result<GlobSet, Error> {
 
 /// Commits picks of a session as one of its own; returns that, and how it ended. `None` if it came to nothing.
 fn commit(call: &Call, id: &Id, picked: Picked) -> Result<Option<(Id, Ended)>, Error> {
-    let words = [OsString::from("recant"), "commit".into(), id.as_str().into()];
-    let mut verb = help::parse(&words).map_err(|error| Error::refused(error.to_string()))?.verb;
-    let Some(Verb::Commit(args)) = &mut verb else { return Ok(None) };
-    (args.what.picked, args.what.beside) = (Some(picked), true);
     let within = call.for_screen();
-    let ended = parts::commit::commit(&within, args)?;
-    Ok(within.out.session.take().filter(|made| made != id).map(|made| (made, ended)))
+    let of = Target { what: What::Beside(picked), ..Target::all(id.as_str()) };
+    let Some(acted) = commit_part(&within, &Commit::of(of))? else { return Ok(None) };
+    let ended = acts::end(&within, Some(&acted))?;
+    Ok(Some((acted.session, ended)))
 }
 
 /// A name for a session: the agent's and the project's, with a number if it is taken, as it would be for a run of that name.

@@ -13,6 +13,7 @@ use std::rc::Rc;
 
 use anstyle::Style;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::near::Near;
 use super::text;
@@ -109,10 +110,10 @@ impl Out {
     }
 
     /// Keeps all that is printed, without colour, for a screen that shows it: [`Self::kept`].
-    pub fn keeping(&self, form: Form) -> Self {
+    pub fn keeping(&self) -> Self {
         let kept = Kept::default();
         let sink: Box<dyn Write> = Box::new(kept.clone());
-        let own = Self::new(form, Color::Never, false, false);
+        let own = Self::new(Form::Text, Color::Never, false, false);
         Self {
             names: self.names.clone(),
             terminals: Cell::new((false, false)),
@@ -266,9 +267,9 @@ impl Out {
     }
 
     /// Prints the first `output.paths` lines of a result, the number of the others, and the command that lists them. Prints nothing
-    /// with `-q`.
+    /// with `-q`, and where it is kept: a screen has rows of its own.
     pub fn listing(&self, lines: impl ExactSizeIterator<Item = String>, whole: &str) {
-        if !self.quiet {
+        if !self.quiet && !self.is_kept() {
             self.first_of(lines, whole);
         }
     }
@@ -500,6 +501,12 @@ impl Write for Sink<'_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// A document as a value, for a client that gets it in another one.
+pub fn document(body: &impl Serialize) -> Value {
+    // What is written as JSON can be read as such.
+    serde_json::from_slice(&json::printed(&Document { schema: SCHEMA, body })).unwrap_or_default()
 }
 
 fn json_line(body: &impl Serialize) -> Vec<u8> {

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::call::Call;
-use super::discard::{is_done, note_in_log};
 use super::ended::Ended;
-use super::list::{heads, say_damaged};
+use super::heads::heads;
+use super::list::say_damaged;
 use super::text;
 use crate::checkpoint::manifest::{Manifest, keeps_overwritten as keeps};
 use crate::config::{age_word, size_word};
@@ -21,6 +21,7 @@ use crate::session::opened::Locked;
 use crate::session::prune::{self, Which, is_awaited};
 use crate::session::store::Store;
 use crate::session::unreadable::Remains;
+use crate::verb::discard::is_done;
 use crate::verb::guard;
 use crate::verb::want::Want;
 
@@ -317,7 +318,8 @@ impl<'a> Pruning<'a> {
         let bytes = (target.size)(store, &header)?;
         let removed = (target.remove)(call, store, session);
         if is_done(&removed) {
-            note_in_log(call, store, target.verb, &header);
+            let entry = log::Entry::new(target.verb, &header.id, header.generation, "done", header.counts.changes);
+            call.note_in_log(store, &entry.of(&header));
         }
         removed?;
         done.bytes += bytes;
@@ -447,7 +449,7 @@ impl<'a> Pruning<'a> {
             let what = format!("{count}, {}", text::bytes(bytes));
             call.need_asking(&format!("prune drops {what}"), &whole)?;
             let shown: Vec<&Header> = chosen.iter().collect();
-            heads(call, &shown, call.out.limit(), &whole).into_iter().for_each(|line| call.out.say(line));
+            heads(&call.out, &shown, call.out.limit(), &whole).into_iter().for_each(|line| call.out.say(line));
             let redo = match (chosen.iter().filter(|header| prune::is_needed(header)).count(), target.what) {
                 (0, "session") => "; this also gives up redo".into(),
                 (0, _) => String::new(),

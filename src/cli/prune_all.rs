@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::call::Call;
 use super::ended::Ended;
-use super::list::heads;
+use super::heads::heads;
 use super::prune::{self, CHECKPOINTS, DISCARDED, Pruning, SESSIONS, Wanted};
 use super::{args, snapshot, snapshot_prune, text};
 use crate::error::{Error, Kind, command};
@@ -201,7 +201,7 @@ impl Plan {
         ] {
             if !headers.is_empty() {
                 line(format!("{}: {also}", text::count(headers.len() as u64, what)));
-                heads(call, &headers.iter().collect::<Vec<_>>(), most, &whole)
+                heads(&call.out, &headers.iter().collect::<Vec<_>>(), most, &whole)
                     .into_iter()
                     .for_each(|head| line(format!("  {head}")));
             }

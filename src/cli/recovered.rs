@@ -8,7 +8,7 @@ use crate::engine::job::Verb;
 use crate::engine::ready::way_on;
 use crate::engine::recover::{self, Finding, Outcome, Recovered};
 use crate::engine::report::Left;
-use crate::error::command;
+use crate::error::{Error, command};
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::Store;
@@ -78,20 +78,23 @@ pub fn line(out: &Out, one: &Recovered) -> String {
 /// Describes what recovery would do, for verbs that only read.
 pub fn would(store: &Store, id: &Id) -> Option<String> {
     match recover::finding(store, id) {
-        Ok(None) => None,
-        Ok(Some(Finding::Draft)) => {
-            Some("interrupted before anything was changed; the next verb that changes something tidies up".into())
+        Ok(found) => found.map(|found| interrupted(&Ok(found))),
+        Err(error) => Some(interrupted(&Err(&error))),
+    }
+}
+
+/// An interrupted operation, as far as a reader can tell.
+pub fn interrupted(found: &Result<Finding, &Error>) -> String {
+    match found {
+        Ok(Finding::Draft) => "interrupted before anything was changed; the next verb that changes something tidies up".into(),
+        Ok(Finding::ToUndo) => "interrupted; the next verb that changes something undoes it".into(),
+        Ok(Finding::ToSettle) => "interrupted after it was done; the next verb that changes something settles it".into(),
+        Ok(Finding::ToFinish) => {
+            "interrupted, and undone except for what somebody has changed; the next verb that changes something ends it".into()
         }
-        Ok(Some(Finding::ToUndo)) => Some("interrupted; the next verb that changes something undoes it".into()),
-        Ok(Some(Finding::ToSettle)) => {
-            Some("interrupted after it was done; the next verb that changes something settles it".into())
-        }
-        Ok(Some(Finding::ToFinish)) => Some(
-            "interrupted, and undone except for what somebody has changed; the next verb that changes something ends it".into(),
-        ),
         Err(error) => {
             let remedy = error.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
-            Some(format!("interrupted, and its journal cannot be used: {error}{remedy}"))
+            format!("interrupted, and its journal cannot be used: {error}{remedy}")
         }
     }
 }

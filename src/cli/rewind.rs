@@ -11,15 +11,20 @@ use crate::verb::rewind::{Rewound, rewind as rewound};
 /// Makes a session stand at another of its steps.
 pub fn rewind(call: &Call, args: &args::Rewind) -> Result<Ended, Error> {
     let value = rewound(call, &args.id, args.step, (args.message.as_deref(), args.dry_run))?;
-    if !call.out.is_text() {
+    if call.out.is_text() {
+        call.out.note(headline(&value));
+    } else {
         call.out.document(&value);
-        return Ok(Ended::Done);
     }
-    let Rewound { session, step, was, changes, dry_run } = value;
-    let [stands, stood] = if dry_run { ["would stand", "stands"] } else { ["stands", "stood"] };
-    let was = if was == step { String::new() } else { format!("; it {stood} at step {was}") };
-    call.out.note(format_args!("session {} {stands} at step {step}: {}{was}", session.tail(), text::count(changes, "change")));
     Ok(Ended::Done)
+}
+
+/// Says in a line where a session stands.
+pub fn headline(value: &Rewound) -> String {
+    let Rewound { session, step, was, changes, dry_run } = value;
+    let [stands, stood] = if *dry_run { ["would stand", "stands"] } else { ["stands", "stood"] };
+    let was = if was == step { String::new() } else { format!("; it {stood} at step {was}") };
+    format!("session {} {stands} at step {step}: {}{was}", session.tail(), text::count(*changes, "change"))
 }
 
 /// Begins a session as another one is at one of its steps.

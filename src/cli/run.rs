@@ -9,13 +9,12 @@ use serde::Serialize;
 
 use super::args;
 use super::call::Call;
-use super::discard;
 use super::door::Door;
 use super::ended::Ended;
 use super::guest::Guest;
 use super::history::History;
 use super::out::Out;
-use super::{apply, hints, place, since, text};
+use super::{acts, hints, place, text};
 use crate::agent::known::Agent;
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::hold::{Held, hold, start_of};
@@ -37,7 +36,10 @@ use crate::session::own_store;
 use crate::session::prune;
 use crate::session::run::{Coverage, Ending, How};
 use crate::session::store::Store;
+use crate::verb::commit::commit_run;
+use crate::verb::discard::free_overdue;
 use crate::verb::go_on::{self, Aim, Begun};
+use crate::verb::news;
 
 /// `{"schema":2,"session":…,"result":…,"ending":{…},"changes":n,"warnings":[…]}`, the last line of standard error.
 #[derive(Serialize)]
@@ -162,7 +164,9 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
     let since = crate::fs::exact_now();
     let noting = interrupt::note(interrupt::Asked::Stops);
     let mut begun = go_on::begin(call, &store, asked.aim, &start_of(&args.command))?;
-    since::tell(call, &store, &begun.session, begun.fresh)?;
+    if !call.out.is_quiet() {
+        news::tell(call, &store, &begun.session, begun.fresh)?;
+    }
     let history = match (asked.prompt, args.command.first()) {
         (Prompt::Session, Some(shell)) => {
             let history = History::open(call, shell, &begun.session);
@@ -572,9 +576,9 @@ fn end(
         note(format!("{} dropped{}", text::count(held.changes, "change"), exited(exit)));
         ("discarded", ended)
     } else if args.commit && exit == 0 && held.too_much.is_none() {
-        match apply::commit_run(call, store, &mut session) {
-            Ok((report, ended)) => {
-                apply::say(call, &id, &report, false, None);
+        match commit_run(call, store, &mut session) {
+            Ok(acted) => {
+                let ended = acts::end(call, Some(&acted))?;
                 ("committed", if ended == Ended::Done { Ended::Command(0) } else { ended })
             }
             Err(problem) => {
@@ -605,7 +609,7 @@ fn end(
         document(call, held, args, (!gone).then_some(&id), result);
     }
     if fresh && !gone {
-        discard::free_overdue(call, store);
+        free_overdue(call, store);
     }
     Ok(ended)
 }

@@ -1,11 +1,22 @@
 //! Words for what a verb says while it works, and what it asks.
 
+use super::heads::heads;
 use super::out::Out;
 use super::recovered;
 use super::text;
+use crate::capture::rejoin::Rest;
+use crate::engine::job::Verb;
+use crate::engine::report::Report;
+use crate::error::command;
+use crate::fs::path::Shown;
+use crate::session::header::Header;
+use crate::session::id::Id;
 use crate::session::run::Failed;
-use crate::verb::error::{but, whose};
-use crate::verb::said::{Collected, Lost, Question, Said};
+use crate::session::seen::Unseen;
+use crate::session::undo::{BROUGHT_BACK, FREED};
+use crate::verb::behind::Behind;
+use crate::verb::error::{all_of, but, whose};
+use crate::verb::said::{Collected, Lost, News, Question, Said};
 use crate::verb::standing::Standing;
 
 /// Says it: what must not be missed as a warning, the rest as a note.
@@ -48,15 +59,178 @@ pub fn tell(out: &Out, said: &Said<'_>) {
             out.warn(format_args!("another session got the name {name} meanwhile: session {} has none", id.tail()))
         }
         Said::Warning(warning) => out.warn(warning),
+        Said::Note(note) => out.note(note),
+        Said::News(news) => out.note(text::filled(&self::news(news))),
+        Said::NotKept(error) => out.warn(format_args!("what a rollback with --merge begins with is not kept: {error}")),
+        Said::Merged { path, dry_run } => {
+            let would = if *dry_run { "would be " } else { "" };
+            out.note(format_args!("{}: {would}merged with what was changed there since", out.shown(path)));
+        }
+        Said::NothingChosen(id) => {
+            out.note(format_args!("nothing of session {} was chosen, and nothing was changed", id.tail()));
+        }
+        Said::NothingOnTree(id) => {
+            let id = id.tail();
+            out.note(format_args!("the tree has nothing more of that part of session {id}, and nothing was changed"));
+        }
+        Said::LeavesBehind { id, behind } => {
+            let (count, fork) =
+                (text::count(behind.count, "step"), command(format_args!("fork {} {}", id.tail(), behind.newest)));
+            out.note(format_args!("a commit leaves {count} behind: {fork} first keeps one"));
+        }
+        Said::OwnStoreStays(error) => {
+            out.warn(format_args!("the store that its run had inside could not be removed: {error}"));
+        }
+        Said::OfNoUse { id, why } => {
+            let discard = command(format_args!("discard {id}"));
+            out.warn(format_args!("session {id} holds nothing of use and could not be removed: {why}; {discard}"));
+        }
+        Said::Interrupted { id, found } => out.warn(format_args!("session {id}: {}", recovered::interrupted(found))),
+        Said::NothingToConfirm(id) => {
+            out.warn(format_args!("session {id} is committed already: there is nothing to confirm"));
+        }
+        Said::EarlierTimeCounts(error) => {
+            out.warn(format_args!("{error}: the time that was noted before the commit counts"));
+        }
+        Said::NotConfirmed { id, due, taken_back } => {
+            let by = text::time(*due, true);
+            match taken_back {
+                Ok(count) => {
+                    out.warn(format_args!("session {id} was not confirmed by {by}: rolled back, {count} taken back"));
+                }
+                Err(why) => out.warn(format_args!("session {id} was not confirmed by {by}, and stays: {}", why.message())),
+            }
+        }
+        Said::NotSettled { id, why } => {
+            out.warn(format_args!("session {id} was not confirmed in time, and stays: {}", why.message()));
+        }
+        Said::Rest { of, part, rest } => self::rest(out, of, part, rest),
+        Said::Freed(ids) => {
+            let ids = ids.iter().map(Id::tail).collect::<Vec<_>>().join(", ");
+            out.note(text::filled(&format!("what was discarded before is freed (retention.discarded): {ids}")));
+        }
+        Said::NotFreed(error) => out.warn(format_args!("what was discarded before could not be freed: {error}")),
+        Said::Newest(newest) => out.note(newest),
+        Said::PassedOver { count, newest } => {
+            let (acts, newest) = (text::count(*count as u64, "act"), newest.tail());
+            out.note(format_args!("passed over: {acts} of others on held sessions, the newest on {newest}"));
+        }
+        Said::TakesHooksAway(install) => {
+            let undo = command("agent undo");
+            out.note(text::filled(&format!("the newest act is {install}; {undo} takes back what an agent's turn wrote")));
+        }
+        Said::NameTaken { id, name } => {
+            out.warn(format_args!("another session is named {name} by now: {} comes back without a name", id.tail()));
+        }
     }
 }
 
-/// A question.
-pub fn question(question: &Question<'_>) -> String {
+/// Says what became of the session that a part left, once the part is rolled back or redone.
+pub fn rest(out: &Out, of: &Id, part: &Id, rest: &Rest) {
+    let (of, redo) = (of.tail(), command(format_args!("redo {}", part.tail())));
+    match rest {
+        // What could not be told is an error.
+        Rest::None | Rest::Untold(_) => {}
+        Rest::Joined(changes) => out.note(format_args!("session {of} holds it again: {}", text::count(*changes, "change"))),
+        Rest::GoesOn(None) => out.note(format_args!("session {of} goes on without it: {redo} brings it back")),
+        Rest::GoesOn(Some(why)) => out.warn(format_args!("session {of} goes on without it: {why}; {redo} brings it back")),
+    }
+}
+
+/// Says that a commit left steps behind.
+pub fn left_behind(out: &Out, id: &Id, Behind { count, newest }: Behind) {
+    let (are, n, each) = if count == 1 { ("is", newest.to_string(), "it") } else { ("are", "N".into(), "each") };
+    let (count, shows) = (text::count(count, "step"), command(format_args!("diff {} --step {n}", id.tail())));
+    out.note(format_args!("{count} {are} left behind: {shows} still shows {each}"));
+}
+
+/// An act in words: `session s was discarded by a person: not the tests`.
+fn news(News { session, entry }: &News<'_>) -> String {
+    let tail = session.id.tail();
+    let name = session.name.as_deref().unwrap_or(tail);
+    let Some(entry) = entry else {
+        return format!("others went on in session {name}: {}", command(format_args!("steps {tail}")));
+    };
+    let what = match &session.of {
+        Some(_) => format!("a part of session {name}, {tail} ({}),", text::count(entry.paths, "path")),
+        None => format!("session {name}"),
+    };
+    let done = match entry.verb.split_once(' ') {
+        Some(("rewind", step)) => format!("was rewound to step {step}"),
+        Some(("discard", "paths")) => format!("had {} discarded", text::count(entry.paths, "change")),
+        _ => match &*entry.verb {
+            "commit" => "was committed".into(),
+            "rollback" => "was rolled back".into(),
+            "redo" => "was committed again".into(),
+            "discard" | FREED => "was discarded".into(),
+            BROUGHT_BACK => "was brought back".into(),
+            verb => format!("had a {verb}"),
+        },
+    };
+    let by = entry.about.by.as_ref().map_or_else(|| "a person".into(), ToString::to_string);
+    let reason = entry.purpose.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("{what} {done} by {by}{reason}")
+}
+
+/// The most steps, and the most paths, that a question names.
+const STEPS: usize = 5;
+const PATHS: usize = 10;
+
+/// The words of a question; what it is about is shown before.
+pub fn question(out: &Out, question: &Question<'_>) -> String {
     match question {
-        Question::Others { id, act } => {
-            format!("The newest act here is {}, on session {}: go on?", whose(act), id.tail())
+        Question::Others { id, act } => format!("The newest act here is {}, on session {}: go on?", whose(act), id.tail()),
+        Question::CommitAtStep { id, step } => format!("Commit session {} at step {step}?", id.tail()),
+        Question::CommitFailed { id, failed } => format!("Commit session {}, {}?", id.tail(), failed.text()),
+        Question::CommitUnseen { id, steps } => {
+            show_steps(out, id, steps);
+            let steps = text::count(steps.len() as u64, "step");
+            format!("Commit session {}, with {steps} that you have not looked at?", id.tail())
         }
+        Question::DiscardPaths { id, count, held } => {
+            format!("Discard {count} of {} of session {}?", text::count(*held, "held change"), id.tail())
+        }
+        Question::DiscardAll { sessions, held, everywhere } => {
+            let whole = command("list --status pending --limit 0");
+            let shown: Vec<&Header> = sessions.iter().collect();
+            heads(out, &shown, out.limit(), &whole).into_iter().for_each(|line| out.say(line));
+            format!("Discard {}?", all_of(sessions.len(), *held, *everywhere))
+        }
+        Question::Free { ids, held, overwritten } => {
+            let tails: Vec<&str> = ids.iter().map(|id| id.tail()).collect();
+            let of = format!("session{} {}", if tails.len() == 1 { "" } else { "s" }, tails.join(", "));
+            let overwritten = if *overwritten { ", with what --force overwrote" } else { "" };
+            format!("Free {} of {of}{overwritten}? Nothing brings that back.", text::count(*held, "held change"))
+        }
+        Question::Undo { act, would, id } => {
+            out.say(format_args!("recant: undo takes back: {act}"));
+            show_rows(out, would, id);
+            let (again, end) = if would.verb == Verb::Redo { ("Commit", "again") } else { ("Take", "back") };
+            format!("{again} {} {end}?", text::count(would.rows.len() as u64, "change"))
+        }
+        Question::BringBack { id, changes } => {
+            format!("Bring session {} back, {}?", id.tail(), text::count(*changes, "change"))
+        }
+    }
+}
+
+fn show_steps(out: &Out, id: &Id, steps: &[Unseen]) {
+    out.say("recant: since you looked:");
+    for step in steps.iter().rev().take(STEPS).rev() {
+        out.say(text::within(&format!("  step {}, by {}: {}", step.step, step.by, Shown(step.command.as_bytes())), 79));
+    }
+    if steps.len() > STEPS {
+        out.say(text::more(steps.len() - STEPS, &command(format_args!("steps {}", id.tail()))));
+    }
+}
+
+fn show_rows(out: &Out, would: &Report, id: &Id) {
+    for row in would.rows.iter().take(PATHS) {
+        out.say(format_args!("  {:<9} {}", row.done.word(), out.shown(&row.path)));
+    }
+    if let Some(more) = would.rows.len().checked_sub(PATHS).filter(|more| *more > 0) {
+        let all = command(format_args!("{} {} --dry-run -v", would.verb.word(), id.tail()));
+        out.say(format_args!("  … and {more} more: {all}"));
     }
 }
 

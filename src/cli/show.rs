@@ -5,7 +5,7 @@ use super::ended::Ended;
 use super::list::shown;
 use super::said;
 use super::text::{self, Flexible, Side as Column};
-use super::{apply, args, coverage, place, since};
+use super::{acts, args, coverage, place};
 use crate::diff::renames::Renames;
 use crate::diff::shown::{cut, cut_off, shortened};
 use crate::error::{Error, command, shell_word};
@@ -25,7 +25,7 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Error> {
     let value = verb::show(call, args.id.as_deref(), &place::all_whole(&args.paths)?)?;
     let Value { store, session, standing, run, changes, sides, renames, chosen } = &value;
     if args.paths.is_empty() {
-        since::looked(call, store, session);
+        call.looked(store, session);
     }
     if !call.out.is_text() {
         call.out.document(&value);
@@ -76,7 +76,7 @@ fn print_changes(
         let paths: String =
             args.paths.iter().map(|path| format!(" {}", shell_word(path.as_os_str().as_encoded_bytes()))).collect();
         call.out.line(text::more(more, &command(format_args!("show {}{paths} -v", header.id.tail()))));
-        apply::marked(call, listed[shown..].iter().filter(|i| is_marked(**i)).count());
+        acts::marked(&call.out, listed[shown..].iter().filter(|i| is_marked(**i)).count());
     }
 }
 

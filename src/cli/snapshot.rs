@@ -15,6 +15,7 @@ use super::place::{absolute, whole};
 use super::text::{self, Flexible, Side};
 use super::{asked, by};
 use crate::diff::shown::cut;
+use crate::engine::report::Left;
 use crate::error::{Error, Kind, command, recant};
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
@@ -31,13 +32,6 @@ use crate::snapshot::series::{Broken, Locked, Series, Summary};
 use crate::snapshot::source::Source;
 use crate::snapshot::{compare, error, place};
 use crate::tree::time;
-
-/// A path that was not read or not touched, and why.
-#[derive(Serialize)]
-pub struct Left {
-    pub path: AbsPath,
-    pub why: String,
-}
 
 #[derive(Serialize)]
 struct Created<'a> {

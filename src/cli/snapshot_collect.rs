@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
 
-use super::begun::filled;
 use super::call::Call;
 use super::snapshot::{retain, said, say_damaged, with_by};
 use super::text;
@@ -22,6 +21,7 @@ use crate::snapshot::create::{Asked, Made, create};
 use crate::snapshot::manifest;
 use crate::snapshot::series::Series;
 use crate::snapshot::source::Source;
+use crate::verb::begun::filled;
 
 /// A directory, and its snapshot from before the run.
 pub struct Watched {

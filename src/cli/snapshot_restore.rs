@@ -4,16 +4,15 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::apply::Restoring;
 use super::args::SnapshotRestore;
-use super::begun::{filled, take_away};
 use super::call::Call;
 use super::ended::Ended;
-use super::snapshot::{Left, dir, inner, of_key, series_of};
+use super::snapshot::{dir, inner, of_key, series_of};
 use super::snapshot_diff::known;
 use super::snapshot_heads::{self, Moved};
-use super::{apply, text};
-use crate::engine::report::Report;
+use super::{acts, text};
+use crate::engine::Effect;
+use crate::engine::report::{Left, Report};
 use crate::error::{Error, Kind, command, recant, shell_word};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -24,6 +23,8 @@ use crate::snapshot::compare::{self, Compared, Hashes, Terms};
 use crate::snapshot::error::heal;
 use crate::snapshot::series::Series;
 use crate::snapshot::{manifest, restore, whole};
+use crate::verb::act::{self, Conflicts};
+use crate::verb::begun::{filled, take_away};
 
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -126,17 +127,17 @@ fn put_back(
     series: &Series,
     compared: &Compared,
     putting: &Putting<'_>,
-    restoring: &Restoring<'_>,
 ) -> Result<(Locked, Report), Error> {
     let mut writing_out = None;
     let fill = |session: &mut Locked| restore::fill(&call.fs, series, compared, session).map(|writing| writing_out = writing);
     let mut session = filled(call, store, store.begin_own(&call.fs, putting.recorded.clone())?, fill)?;
-    let done = apply::commit_restore(call, store, &mut session, restoring, putting.force);
+    let terms = (Conflicts::forced(putting.force), Effect::Apply);
+    let done = act::restore(call, store, &mut session, putting.act, terms);
     drop(writing_out);
-    let counts = done.as_ref().ok().map(|(report, _)| (report.rows.len(), report.left.len()));
+    let counts = done.as_ref().ok().map(|report| (report.rows.len(), report.left.len()));
     call.note_in_log(store, &(putting.entry)(&session, counts));
     match done {
-        Ok((report, _)) => {
+        Ok(report) => {
             *call.out.session.borrow_mut() = Some(session.id().clone());
             Ok((session, report))
         }
@@ -160,9 +161,8 @@ pub fn put_back_what_can(
     putting: &Putting<'_>,
 ) -> Result<(Locked, Report), Error> {
     loop {
-        let restoring = Restoring::new(putting.act);
-        match put_back(call, store, series, compared, putting, &restoring) {
-            Err(_) if give_up(series, compared, &restoring) => {}
+        match put_back(call, store, series, compared, putting) {
+            Err(error) if give_up(series, compared, &error) => {}
             done => return done,
         }
     }
@@ -178,17 +178,16 @@ pub fn would_what_can(
 ) -> Result<Report, Error> {
     let (recorded, act, n) = recorded;
     loop {
-        let restoring = Restoring::new(act);
-        match would(call, store, series, compared, (recorded.clone(), &restoring, n)) {
-            Err(_) if give_up(series, compared, &restoring) => {}
+        match would(call, store, series, compared, (recorded.clone(), act, n)) {
+            Err(error) if give_up(series, compared, &error) => {}
             done => return done,
         }
     }
 }
 
 /// Leaves the paths that prevented an act. False if it was prevented by something else.
-fn give_up(series: &Series, compared: &mut Compared, restoring: &Restoring<'_>) -> bool {
-    let prevented_by = restoring.prevented_by.borrow();
+fn give_up(series: &Series, compared: &mut Compared, error: &Error) -> bool {
+    let prevented_by = act::prevented_by(error);
     let rows: HashMap<&str, &str> = prevented_by.iter().map(|row| (&*row.path, &*row.why)).collect();
     let why = |path: &AbsPath| {
         let mut above = std::iter::successors(Some(path.clone()), AbsPath::parent);
@@ -252,20 +251,20 @@ fn would(
     store: &Store,
     series: &Series,
     compared: &Compared,
-    (recorded, restoring, n): (String, &Restoring<'_>, u64),
+    (recorded, act, n): (String, &str, u64),
 ) -> Result<Report, Error> {
     let fill = |session: &mut Locked| restore::fill_to_ask(&call.fs, series, compared, session);
     let mut session = filled(call, store, store.begin_own(&call.fs, recorded)?, fill)?;
-    let done = apply::would_restore(call, store, &mut session, restoring);
+    let done = act::restore(call, store, &mut session, act, (Conflicts::Stop, Effect::Print));
     take_away(call, store, session);
-    let (report, _) = done.map_err(|problem| of_snapshot(problem, series, n))?;
+    let report = done.map_err(|problem| of_snapshot(problem, series, n))?;
     report.notes.iter().for_each(|note| call.out.warn(note));
     Ok(report)
 }
 
 /// The paths that the comparison left out, then those that the engine did.
 pub fn and_of(mut left: Vec<Left>, report: &Report) -> Vec<Left> {
-    left.extend(report.left.iter().map(|(path, why)| Left { path: path.clone(), why: why.clone() }));
+    left.extend(report.left.iter().cloned());
     left
 }
 
@@ -373,7 +372,7 @@ fn say(
         None => command(format_args!("snapshot restore {n} --dir {directory} --dry-run -v")),
     };
     out.listing(rows.iter().map(|row| format!("{:<9} {}", row.done, out.shown(&row.path))), &whole);
-    apply::say_skipped(call, left.iter().map(|Left { path, why }| (path, &**why)), &whole);
+    acts::say_skipped(&call.out, left, &whole);
     let count = text::count(rows.len() as u64, "path");
     let (skipped, directory) = (
         if left.is_empty() { String::new() } else { format!(", {} skipped", text::grouped(left.len() as u64)) },

@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use super::brief::{self, List, Place, is_default};
 use super::call::Call;
-use super::confirm::{self, Waiting};
 use super::ended::Ended;
 use super::list::say_damaged;
-use super::snapshot::Left;
+use super::waiting::lines;
 use super::{args, cut_runs, recovered, text};
 use crate::diff::shown::{cut, cut_off as cut_text};
+use crate::engine::report::Left;
 use crate::error::{Error, Kind, command};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
@@ -22,6 +22,7 @@ use crate::session::store::{self, Store};
 use crate::snapshot::prune::used;
 use crate::snapshot::series::{Broken, Series};
 use crate::verb::standing::{Standing, cut_off};
+use crate::verb::waiting::{Waiting, waiting};
 
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -248,7 +249,7 @@ pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Error> {
     let running = store.map(|store| Running::all(call, store, &headers)).unwrap_or_default();
     let old = old(&headers);
     let left: Vec<&Header> = headers.iter().filter(|header| !header.left.is_empty() && header.discarded.is_none()).collect();
-    let unconfirmed = store.map_or(Ok(Vec::new()), confirm::waiting)?;
+    let unconfirmed = store.map_or(Ok(Vec::new()), waiting)?;
     let prunable = store.map_or(Ok(Prunable::default()), |store| prunable(store, &headers))?;
     let snapshots = store.map_or(Ok(Snapshots::default()), snapshots)?;
     let bytes = snapshots.bytes + prunable.all_bytes;
@@ -396,7 +397,7 @@ fn print(
         call.out.line(format_args!("left         {what}"));
         call.out.line(format_args!("             {how}"));
     }
-    for line in unconfirmed.iter().flat_map(Waiting::lines) {
+    for line in unconfirmed.iter().flat_map(lines) {
         call.out.line(format_args!("unconfirmed  {line}"));
     }
     if store.too_large {

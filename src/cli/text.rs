@@ -2,8 +2,6 @@
 
 use std::borrow::{Borrow, Cow};
 
-use chrono::{DateTime, Datelike, Local, Utc};
-
 use crate::diff::shown::{columns, cut_off, shortened};
 use crate::fs::dir::Time;
 
@@ -31,12 +29,9 @@ pub fn grouped(n: u64) -> String {
     crate::config::grouped(n)
 }
 
-/// Local time for a listing, in 12 columns: `Mar 01 10:15`, or `Mar 01  2025` for another year.
+/// Local time for a listing, in 12 columns: [`crate::tree::time::day`].
 pub fn day(at: Time) -> String {
-    let Some(date) = DateTime::<Utc>::from_timestamp(at.s, at.ns) else { return crate::tree::time::to_text(at) };
-    let date = date.with_timezone(&Local);
-    let form = if date.year() == Local::now().year() { "%b %d %H:%M" } else { "%b %d  %Y" };
-    date.format(form).to_string()
+    crate::tree::time::day(at)
 }
 
 /// The line in place of `n` lines that are not printed; `command` prints them.

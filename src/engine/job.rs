@@ -125,3 +125,20 @@ pub struct Job {
     /// The sizes above which the report says that a deleted directory is kept in full.
     pub limits: Option<Limits>,
 }
+
+impl Job {
+    /// The job of a session that holds no content, as it was filled only to ask what would be done.
+    pub fn unheld(self) -> Self {
+        struct Unheld(Box<dyn Moves>);
+        impl Moves for Unheld {
+            fn next(&mut self) -> Result<Option<Move>, Error> {
+                Ok(self.0.next()?.map(|wanted| Move { to_at: None, ..wanted }))
+            }
+
+            fn rest(self: Box<Self>) -> Result<Rest, Error> {
+                self.0.rest()
+            }
+        }
+        Self { moves: Box::new(Unheld(self.moves)), ..self }
+    }
+}

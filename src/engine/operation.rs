@@ -72,6 +72,10 @@ fn once(
         let road = plan.portable();
         let mut report = plan.report();
         report.notes.extend(road);
+        if matches!(effect, Effect::Print) {
+            report.dry_run = true;
+            report.displaced.clear();
+        }
         return Ok(report);
     }
     // From the first effect on, a signal no longer ends recant on the spot.

@@ -8,7 +8,7 @@ use super::journal::Journal;
 use super::look::look_at_all;
 use super::progress::Progress;
 use super::reach::Reach;
-use super::report::{Report, Row};
+use super::report::{Left, Report, Row};
 use super::step::Act;
 use crate::checkpoint::limits::Large;
 use crate::checkpoint::manifest::Kept;
@@ -134,8 +134,9 @@ impl Told {
             displaced: displaced.collect(),
             verb: head.verb,
             uncovered: items.iter().any(|item| item.moves() && matches!(item.kept, Kept::Uncovered { .. })),
-            rows: items.into_iter().map(Row::of).collect(),
-            left: self.left,
+            rows: items.into_iter().map(|item| Row::of(head.verb, item)).collect(),
+            dry_run: false,
+            left: self.left.into_iter().map(|(path, why)| Left { path, why }).collect(),
             notes: self.notes,
             large: self.large,
             kept: self.kept_bytes,

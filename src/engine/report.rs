@@ -14,30 +14,68 @@ use crate::tree::danger::{Danger, danger};
 use crate::tree::look::Seen;
 use crate::tree::state::sort_word;
 
-/// The outcome for a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The outcome for a path: a rollback has words of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Done {
-    /// Something was put where nothing was.
-    Made,
-    /// Another object took its place.
-    Replaced,
-    /// Its object is gone from the tree.
+    /// A commit or redo put something where nothing was.
+    Created,
+    /// A commit or redo put another object in its place.
+    Modified,
+    /// A commit or redo took its object off the tree.
+    Deleted,
+    /// A rollback put back what had gone.
+    Recreated,
+    /// A rollback put back what had been there.
+    Restored,
+    /// A rollback took what had come off the tree.
     Removed,
     /// Mode, owner, times or xattrs were set.
     Metadata,
     /// It was as wanted already.
-    AlreadySo,
+    Unchanged,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+impl Done {
+    fn of(verb: Verb, act: Act) -> Self {
+        match (verb, act) {
+            (Verb::Rollback, Act::Place) => Self::Recreated,
+            (Verb::Rollback, Act::Replace) => Self::Restored,
+            (Verb::Rollback, Act::Remove) => Self::Removed,
+            (_, Act::Place) => Self::Created,
+            (_, Act::Replace) => Self::Modified,
+            (_, Act::Remove) => Self::Deleted,
+            (_, Act::SetMeta) => Self::Metadata,
+            (_, Act::Stay) => Self::Unchanged,
+        }
+    }
+
+    /// The word in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Modified => "modified",
+            Self::Deleted => "deleted",
+            Self::Recreated => "recreated",
+            Self::Restored => "restored",
+            Self::Removed => "removed",
+            Self::Metadata => "metadata",
+            Self::Unchanged => "unchanged",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
     pub path: AbsPath,
     pub done: Done,
     /// The kind of object that it holds now, or held if nothing is there now.
     pub kind: &'static str,
     /// True if force puts it over what was changed since.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub over: bool,
     /// The reason why a person should see it before the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub danger: Option<Danger>,
 }
 
@@ -65,37 +103,41 @@ pub(super) fn without_repeats(left: impl Iterator<Item = Left>) -> Vec<Left> {
     once
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The report of an operation, done or only planned, as JSON has it: docs/json.md.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     pub verb: Verb,
-    /// Its paths, in path order.
-    pub rows: Vec<Row>,
-    /// The paths that were left out, and why: exit 4.
-    pub left: Vec<(AbsPath, String)>,
-    pub notes: Vec<String>,
-    /// Large directories that went and are kept in full, each with its files and bytes.
-    pub large: Vec<Large>,
-    /// True if something that was taken off the tree is not kept, by policy.
-    pub uncovered: bool,
-    /// The paths where force overwrote something that is kept under `displaced/`.
-    pub displaced: Vec<AbsPath>,
-    /// Bytes that the checkpoint keeps for a rollback now.
-    pub kept: u64,
-    /// The number of changes in the session, and of those on the tree now, or then.
-    pub counts: Counts,
+    /// True if it only tells.
+    pub dry_run: bool,
     pub status: Status,
     pub generation: u64,
+    /// Its paths, in path order.
+    #[serde(rename = "paths")]
+    pub rows: Vec<Row>,
+    /// The paths that were left out, and why: exit 4.
+    #[serde(rename = "skipped")]
+    pub left: Vec<Left>,
+    pub notes: Vec<String>,
+    /// Large directories that went and are kept in full.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub large: Vec<Large>,
+    /// True if something that was taken off the tree is not kept, by policy.
+    #[serde(skip)]
+    pub uncovered: bool,
+    /// Bytes that the checkpoint keeps for a rollback now.
+    #[serde(rename = "kept_bytes")]
+    pub kept: u64,
+    /// The paths where force overwrote something that is kept under `displaced/`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub displaced: Vec<AbsPath>,
+    /// The number of changes in the session, and of those on the tree now, or then.
+    #[serde(skip)]
+    pub counts: Counts,
 }
 
 impl Row {
-    pub(super) fn of(item: Item) -> Self {
-        let done = match item.act {
-            Act::Place => Done::Made,
-            Act::Replace => Done::Replaced,
-            Act::Remove => Done::Removed,
-            Act::SetMeta => Done::Metadata,
-            Act::Stay => Done::AlreadySo,
-        };
+    pub(super) fn of(verb: Verb, item: Item) -> Self {
+        let done = Done::of(verb, item.act);
         let kept = if item.act == Act::Stay { None } else { item.from.as_ref() };
         let kind = item.to.as_ref().or(kept).map_or("nothing", |seen| sort_word(seen.state.sort()));
         let over = item.forced && item.moves() && item.from.is_some();

@@ -14,7 +14,6 @@ use super::manifest::Entry;
 use super::paths::whole;
 use super::series::Series;
 use crate::checkpoint::made;
-use crate::engine::job::{Job, Move, Moves, Rest};
 use crate::error::{Error, shell_word};
 use crate::fs::dir::Dir;
 use crate::fs::path::{AbsPath, Shown};
@@ -84,7 +83,7 @@ pub fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked)
     Ok(None)
 }
 
-/// Fills a temporary session for a dry run of the engine: compares content with its hash where it lies, and does not hold it. [`unheld`]
+/// Fills a temporary session for a dry run of the engine: compares content with its hash where it lies, and does not hold it. [`crate::engine::job::Job::unheld`]
 /// makes the job of it.
 pub fn fill_to_ask(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked) -> Result<(), Error> {
     let Filling { changes, wanted } = Filling::of(series, compared)?;
@@ -95,21 +94,6 @@ pub fn fill_to_ask(fs: &Fs, series: &Series, compared: &Compared, session: &mut 
     let header = header_of(&changes, 0, session);
     session.rewrite_later(fs, &changes, header.lines)?;
     session.save_later(fs, header)
-}
-
-/// The job of committing a session filled by [`fill_to_ask`]: its content is not held, so it can be planned, and no more.
-pub fn unheld(job: Job) -> Job {
-    struct Unheld(Box<dyn Moves>);
-    impl Moves for Unheld {
-        fn next(&mut self) -> Result<Option<Move>, Error> {
-            Ok(self.0.next()?.map(|wanted| Move { to_at: None, ..wanted }))
-        }
-
-        fn rest(self: Box<Self>) -> Result<Rest, Error> {
-            self.0.rest()
-        }
-    }
-    Job { moves: Box::new(Unheld(job.moves)), ..job }
 }
 
 /// The content of a restore's session.

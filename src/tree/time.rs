@@ -1,6 +1,6 @@
 //! Times as text: in JSON RFC 3339 with ns, in UTC; for people local time.
 
-use chrono::{DateTime, Local, SecondsFormat, Utc};
+use chrono::{DateTime, Datelike, Local, SecondsFormat, Utc};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serializer};
 
@@ -21,6 +21,14 @@ pub fn local(time: Time, seconds: bool) -> String {
         Some(date) => date.with_timezone(&Local).format(form).to_string(),
         None => to_text(time),
     }
+}
+
+/// Local time for a listing, in 12 columns: `Mar 01 10:15`, or `Mar 01  2025` for another year.
+pub fn day(time: Time) -> String {
+    let Some(date) = DateTime::<Utc>::from_timestamp(time.s, time.ns) else { return to_text(time) };
+    let date = date.with_timezone(&Local);
+    let form = if date.year() == Local::now().year() { "%b %d %H:%M" } else { "%b %d  %Y" };
+    date.format(form).to_string()
 }
 
 /// Parses what [`to_text`] writes; `None` for anything else.

@@ -9,17 +9,25 @@ use crate::session::id::Id;
 
 /// A path as somebody gave it, below the working directory: absolute, with links and `..` as they were typed.
 #[derive(Debug, Clone)]
-pub struct Whole(PathBuf);
+pub struct Whole {
+    typed: PathBuf,
+    path: PathBuf,
+}
 
 impl Whole {
     /// Puts `path` below `cwd`, unless it is absolute.
     pub fn below(cwd: &Path, path: &Path) -> Self {
-        Self(cwd.join(path))
+        Self { typed: path.to_path_buf(), path: cwd.join(path) }
     }
 
     /// The path.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    /// The word that was typed.
+    pub fn typed(&self) -> &Path {
+        &self.typed
     }
 }
 
@@ -30,7 +38,7 @@ pub fn chosen(id: &Id, changes: &Changes, paths: &[Whole]) -> Result<Vec<usize>,
     }
     let mut chosen = Vec::new();
     for path in paths {
-        let path = changes.named(&path.0)?;
+        let path = changes.named(path.path())?;
         let under = changes.under(&path);
         if under.is_empty() {
             return Err(not_in_session(id, changes, &path));

@@ -4,9 +4,12 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 use super::error::{self, is_inside};
-use super::said::{Collected, Question, Said};
+use super::parts::select::Selection;
+use super::said::{Choosing, Collected, Question, Said};
 use crate::capture::inside::{Inside, capture};
 use crate::config::Config;
+use crate::diff::sources::Sources;
+use crate::engine::Progress;
 use crate::engine::recover::Recovered;
 use crate::error::Error;
 use crate::fs::Fs;
@@ -32,6 +35,15 @@ pub trait Caller {
     fn tell(&self, said: Said<'_>);
     /// Asks the person; true for yes. No answer counts as no.
     fn ask(&self, question: Question<'_>) -> bool;
+    /// Asks the person what is taken.
+    ///
+    /// # Errors
+    /// Nobody can be asked; a content cannot be read.
+    fn choose(&self, fs: &Fs, choosing: Choosing<'_>, sources: &mut Sources<'_>) -> Result<Selection, Error>;
+    /// The one that sees how far an operation is, until it is dropped.
+    fn progress(&self) -> Box<dyn Progress>;
+    /// Starts a watcher that rolls a commit back in so many seconds unless it is confirmed, and names it; `None` if none can be.
+    fn watch(&self, store: &Store, id: &Id, seconds: i64) -> Option<String>;
 }
 
 /// The desk of one call.
@@ -76,6 +88,26 @@ impl Desk {
         if let Err(error) = crate::session::log::append(&self.fs, store, entry) {
             self.caller.tell(Said::NotLogged(&error));
         }
+    }
+
+    /// Asks the person at the terminal, unless `-y` was given. Without a terminal the verb alone is enough.
+    ///
+    /// # Errors
+    /// The answer is no.
+    pub fn confirm(&self, question: Question<'_>) -> Result<(), Error> {
+        let goes_on = self.yes || !self.can_ask || self.caller.ask(question);
+        if goes_on { Ok(()) } else { Err(error::not_confirmed()) }
+    }
+
+    /// Asks the person at the terminal what is taken.
+    ///
+    /// # Errors
+    /// There is no terminal (2); a content cannot be read.
+    pub fn choose(&self, choosing: Choosing<'_>, sources: &mut Sources<'_>) -> Result<Selection, Error> {
+        if !self.can_ask {
+            return Err(error::patch_unasked());
+        }
+        self.caller.choose(&self.fs, choosing, sources)
     }
 
     /// The store's path, made absolute.

@@ -3,21 +3,37 @@
 //! A face (`cli`) turns words into arguments, and values into text or JSON. What a verb needs of it is a [`Caller`](desk::Caller): who
 //! calls, what is said meanwhile ([`Said`](said::Said)), and the answer to a question.
 
+pub mod act;
+pub mod acted;
+pub mod begun;
+pub mod behind;
 pub mod cat;
 pub mod chosen;
 pub mod collect;
+pub mod commit;
+pub mod confirm;
 pub mod desk;
+pub mod discard;
 pub mod error;
 pub mod fork;
 pub mod go_on;
 pub mod guard;
 pub mod list;
+pub mod merge;
+pub mod news;
 pub mod open;
+pub mod parts;
+pub mod redo;
 pub mod rewind;
+pub mod rollback;
 pub mod said;
 pub mod scope;
 pub mod show;
 pub mod standing;
 pub mod steps;
+pub mod target;
+pub mod turns;
+pub mod undo;
+pub mod waiting;
 pub mod want;
 pub mod which;

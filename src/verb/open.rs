@@ -8,8 +8,8 @@ use super::said::Said;
 use super::want::Want;
 use super::which;
 use crate::engine::ready::{self, Settled};
-use crate::engine::recover::Recovered;
-use crate::error::Error;
+use crate::engine::recover::{self, Recovered};
+use crate::error::{Error, Kind};
 use crate::fs::lock::Lock;
 use crate::session::header::Header;
 use crate::session::id::Id;
@@ -94,6 +94,32 @@ impl Desk {
             collect::refuse_unseen(self, &locked)?;
         }
         Ok((store, locked))
+    }
+
+    /// Opens a session for a dry run. Takes its lock, so that nothing half done is reported, but recovers nothing.
+    pub fn to_look_at(&self, key: &str, want: Want) -> Result<(&Store, Locked), Error> {
+        let store = self.store_with(key)?;
+        let id = which::find_to_look(self, store, key, want)?;
+        // A recant at work holds the lock: its journal does not mean an interruption.
+        let locked = store.lock_session(&self.fs, &id);
+        if !matches!(&locked, Err(error) if error.kind() == Kind::Busy) {
+            self.say_interrupted(store, &id);
+        }
+        let mut locked = locked?;
+        if locked.header.uncollected {
+            collect::collect(self, store, &mut locked)?;
+        }
+        ready::refuse_interrupted(store, &id)?;
+        Ok((store, locked))
+    }
+
+    /// Tells that an operation on a session was interrupted, for a verb that recovers nothing.
+    fn say_interrupted(&self, store: &Store, id: &Id) {
+        match recover::finding(store, id) {
+            Ok(None) => {}
+            Ok(Some(found)) => self.caller.tell(Said::Interrupted { id, found: Ok(found) }),
+            Err(error) => self.caller.tell(Said::Interrupted { id, found: Err(&error) }),
+        }
     }
 
     /// Judges what a reader of a session found. If another recant was at work meanwhile, an error is no damage: to a reader, an object on

@@ -1,10 +1,22 @@
 //! The facts that a verb tells while it works, and its questions. A face has the words.
 
-use crate::engine::recover::Recovered;
+use super::behind::Behind;
+use super::chosen::{Whole, chosen};
+use super::want::Want;
+use crate::capture::rejoin::Rest;
+use crate::engine::recover::{Finding, Recovered};
+use crate::engine::report::Report;
 use crate::error::Error;
+use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::act::Acted;
+use crate::session::change::Changes;
+use crate::session::header::Header;
 use crate::session::id::Id;
+use crate::session::log::Entry;
+use crate::session::run::Failed;
+use crate::session::seen::Unseen;
+use crate::session::sides::Side;
 
 /// A fact that is told while a verb works.
 pub enum Said<'a> {
@@ -42,12 +54,97 @@ pub enum Said<'a> {
     Unnamed { id: &'a Id, name: &'a str },
     /// A warning of a room below.
     Warning(&'a str),
+    /// A note on what is chosen.
+    Note(&'a str),
+    /// Somebody else did this to a session in which an agent goes on.
+    News(News<'a>),
+    /// Content that a rollback with `--merge` begins with could not be kept.
+    NotKept(&'a Error),
+    /// A change is put onto what is on the tree by now, or would be.
+    Merged { path: &'a AbsPath, dry_run: bool },
+    /// Nothing of the session was chosen.
+    NothingChosen(&'a Id),
+    /// The tree has nothing more of the part that is to be taken back.
+    NothingOnTree(&'a Id),
+    /// A commit leaves steps behind, and one can still be kept.
+    LeavesBehind { id: &'a Id, behind: Behind },
+    /// The store that a run had inside could not be removed.
+    OwnStoreStays(&'a Error),
+    /// A session that was begun for the call holds nothing of use, and could not be removed.
+    OfNoUse { id: &'a Id, why: &'a Error },
+    /// The operation on the session was interrupted, as far as a reader can tell.
+    Interrupted { id: &'a Id, found: Result<Finding, &'a Error> },
+    /// All of the session is on the tree already: there is nothing to confirm.
+    NothingToConfirm(&'a Id),
+    /// The time that was noted before the commit counts.
+    EarlierTimeCounts(&'a Error),
+    /// A commit was not confirmed in time, and is rolled back: so many paths; or it stays.
+    NotConfirmed { id: &'a Id, due: Time, taken_back: Result<usize, &'a Error> },
+    /// The fate of the session that a part left, once that is rolled back.
+    Rest { of: &'a Id, part: &'a Id, rest: &'a Rest },
+    /// A commit was not confirmed in time, and nothing could be done about it.
+    NotSettled { id: &'a Id, why: &'a Error },
+    /// Sessions that were discarded before are freed.
+    Freed(&'a [Id]),
+    /// Sessions that were discarded before could not be freed.
+    NotFreed(&'a Error),
+    /// The caller's newest act is this one, which `undo` does not take back.
+    Newest(&'a str),
+    /// So many acts of others on held sessions are passed over; the newest is on this one.
+    PassedOver { count: usize, newest: &'a Id },
+    /// The act to be undone took an agent's hooks in, by this command, and the agent has turns.
+    TakesHooksAway(&'a str),
+    /// A session comes back without its name, which another one has by now.
+    NameTaken { id: &'a Id, name: &'a str },
+}
+
+/// An act of somebody else, for an agent.
+pub struct News<'a> {
+    pub session: &'a Header,
+    /// Its line in the log, if it has one.
+    pub entry: Option<&'a Entry>,
 }
 
 /// A question for the person at the terminal, to be answered with yes or no.
 pub enum Question<'a> {
     /// The newest act on the session is somebody else's.
     Others { id: &'a Id, act: &'a Acted },
+    /// A commit leaves steps behind.
+    CommitAtStep { id: &'a Id, step: u32 },
+    /// The newest command that changed something failed or was cut off.
+    CommitFailed { id: &'a Id, failed: Failed },
+    /// Agents made these steps since the person looked.
+    CommitUnseen { id: &'a Id, steps: &'a [Unseen] },
+    /// So many changes are to leave a session that holds so many.
+    DiscardPaths { id: &'a Id, count: usize, held: u64 },
+    /// All pending sessions of the project, or of all projects, are to be put aside, with so many changes.
+    DiscardAll { sessions: &'a [Header], held: u64, everywhere: bool },
+    /// These sessions are to be freed, with so many changes; with content that `--force` overwrote, perhaps.
+    Free { ids: &'a [&'a Id], held: u64, overwritten: bool },
+    /// An act is to be taken back.
+    Undo { act: &'a str, would: &'a Report, id: &'a Id },
+    /// A discarded session is to come back.
+    BringBack { id: &'a Id, changes: u64 },
+}
+
+/// The choice that `--patch` asks for: of each change, or of each of its blocks, whether it is taken.
+pub struct Choosing<'a> {
+    /// The act that is to be done with it.
+    pub want: Want,
+    pub changes: &'a Changes,
+    pub sides: &'a [Side],
+    /// The changes to ask about, by index.
+    pub wanted: Vec<usize>,
+}
+
+impl<'a> Choosing<'a> {
+    /// Of the changes at and under paths; of all, if there are none.
+    ///
+    /// # Errors
+    /// A path is not in the session.
+    pub fn of(want: Want, id: &Id, (changes, sides): (&'a Changes, &'a [Side]), paths: &[Whole]) -> Result<Self, Error> {
+        Ok(Self { want, changes, sides, wanted: chosen(id, changes, paths)? })
+    }
 }
 
 /// A run that was cut off, and is collected.

@@ -22,7 +22,7 @@ const MAY_USE: &[(&str, &str)] = &[
     ("mcp", ""),
     ("diff", "checkpoint session tree blocks fs"),
     ("review", "diff session tree blocks fs"),
-    ("verb", "diff capture engine checkpoint session tree blocks fs"),
+    ("verb", "agent diff capture rollback commit engine checkpoint session tree blocks fs"),
     ("cli", "verb review agent remote mcp diff snapshot moving capture rollback commit engine checkpoint session tree blocks fs"),
     ("api", "snapshot diff capture rollback commit engine checkpoint session tree blocks fs"),
     ("config", ""),
@@ -264,7 +264,7 @@ fn what_changes_files_stands_in_fs_alone() {
 }
 
 /// The verbs that still print, below `cli`. The list only shrinks.
-const PRINT: [&str; 8] = ["commit", "diff", "discard", "log", "redo", "rollback", "status", "undo"];
+const PRINT: [&str; 3] = ["diff", "log", "status"];
 
 /// The verbs through which all passes.
 const VERBS: [&str; 14] =
@@ -273,7 +273,7 @@ const VERBS: [&str; 14] =
 #[test]
 fn the_verbs_that_still_print_are_these() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/verb");
-    let prints = |verb: &&str| !top.join(format!("{verb}.rs")).exists();
+    let prints = |verb: &&str| !top.join(format!("{verb}.rs")).exists() && !top.join(verb).is_dir();
     assert_eq!(VERBS.into_iter().filter(prints).collect::<Vec<_>>(), PRINT);
 }
 

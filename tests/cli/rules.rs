@@ -306,7 +306,7 @@ const LOOKS: [&str; 8] =
 const TEXTS: [&str; 8] = ["message", "why", "state", "remedy", "said", "reason", "remark", "note"];
 
 /// Looks into texts for people, or that seem to be, each with the file, a piece of the line, and why it is right.
-const RIGHT_LOOKS: [(&str, &str, &str); 19] = [
+const RIGHT_LOOKS: [(&str, &str, &str); 17] = [
     ("src/agent/settings/command.rs", " hook ", "a command, as it stands in an agent's settings"),
     ("src/cli/complete.rs", "snapshot ", "a verb's name"),
     ("src/snapshot/cover.rs", "gitdir: ", "git's"),
@@ -318,11 +318,9 @@ const RIGHT_LOOKS: [(&str, &str, &str); 19] = [
     ("src/remote/install.rs", "recant-install ", "a word of the protocol"),
     ("src/remote/install.rs", "recant-refused ", "a word of the protocol"),
     ("src/session/run.rs", "EARLIER", "a mark in a stored note"),
-    ("src/cli/undo.rs", "agent install ", "the words of a command"),
+    ("src/verb/undo.rs", "agent install ", "the words of a command"),
     // Until the verbs of the screen, of snapshots and of differences return values.
     ("src/cli/out.rs", "recant: ", "the screen's"),
-    ("src/cli/review/acts.rs", "session ", "the screen's"),
-    ("src/cli/review/acts.rs", "… and ", "the screen's"),
     ("src/cli/review/session.rs", ", not shown", "remarks of a difference"),
     ("src/review/sheet.rs", "conflict", "remarks of a difference"),
     ("src/diff/html/file.rs", "mode ", "remarks of a difference"),

@@ -489,7 +489,7 @@ fn a_watch_or_a_verb_whose_note_fails_has_done_its_work_all_the_same() {
     close_log(&world);
     let said = world.recant("session new");
     assert!(said.stderr().contains("rolled back, 4 taken back") && !said.stderr().contains("and stays"), "{said}");
-    assert!(said.stderr().contains("cannot record this in the log") && said.stderr().contains("log.jsonl"), "{said}");
+    assert!(said.stderr().contains("the log could not be written") && said.stderr().contains("log.jsonl"), "{said}");
     before.assert_same(&world.manifest(), "rolled back by the next verb");
     for conflict in [false, true] {
         let (world, id, before) = late();

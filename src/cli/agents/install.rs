@@ -14,9 +14,7 @@ use crate::agent::settings::command::Command;
 use crate::agent::settings::edit::Edit;
 use crate::agent::settings::form::Form;
 use crate::agent::settings::places::{Place, Scope, chosen};
-use crate::cli::apply::{self, Restoring};
 use crate::cli::args::Install;
-use crate::cli::begun::{filled, take_away};
 use crate::cli::call::Call;
 use crate::cli::diff::patch;
 use crate::cli::ended::Ended;
@@ -24,6 +22,7 @@ use crate::cli::text;
 use crate::diff::patch::{Form as Shape, Words};
 use crate::diff::sources::Sources;
 use crate::diff::view::View;
+use crate::engine::Effect;
 use crate::error::{Error, Kind, command, shell_word};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -33,6 +32,8 @@ use crate::session::stage::{Desk, Write};
 use crate::session::store::Store;
 use crate::tree::hash::Hash;
 use crate::tree::state::State;
+use crate::verb::act::{self, Conflicts};
+use crate::verb::begun::{filled, take_away};
 
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -289,12 +290,12 @@ fn carry_out(asked: &Asked<'_>, changes: Vec<Change>, question: &str) -> Result<
         take_away(call, store, session);
         return Err(problem);
     }
-    let act = format!("{verb} the hooks for {}", agent.name());
-    let done = apply::commit_restore(call, store, &mut session, &Restoring::new(&act), false);
-    let (result, paths) = done.as_ref().map_or(("failed", 0), |(report, _)| ("done", report.rows.len()));
+    let named = format!("{verb} the hooks for {}", agent.name());
+    let done = act::restore(call, store, &mut session, &named, (Conflicts::Stop, Effect::Apply));
+    let (result, paths) = done.as_ref().map_or(("failed", 0), |report| ("done", report.rows.len()));
     let entry = log::Entry::new(asked.words(), session.id(), session.header.generation, result, paths as u64).of(&session.header);
     call.note_in_log(store, &entry);
-    let (report, ended) = match done {
+    let report = match done {
         Ok(done) => done,
         Err(problem) => {
             if !matches!(problem.kind(), Kind::Stuck) {
@@ -307,7 +308,7 @@ fn carry_out(asked: &Asked<'_>, changes: Vec<Change>, question: &str) -> Result<
     remember(call, store, &changes);
     tell(asked, Some(session.id()), &changes);
     say_done(asked, session.id(), &changes);
-    Ok(ended)
+    Ok(if report.left.is_empty() && !report.uncovered { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
 
 /// Refuses if nobody can be asked.
@@ -368,7 +369,7 @@ fn show(call: &Call, session: &Locked) -> Result<(), Error> {
     let mut sources = Sources::of(session)?;
     let words = if call.out.is_colored() { Words::Marked } else { Words::Unmarked };
     for (change, side) in changes.list.iter().zip(&sides) {
-        patch::print(call, &View::of(change, *side, &mut sources, true)?, Shape { words, ..Shape::default() });
+        patch::print(&call.out, &View::of(change, *side, &mut sources, true)?, Shape { words, ..Shape::default() });
     }
     call.out.flush();
     Ok(())

@@ -36,6 +36,7 @@ use crate::snapshot::whole;
 use crate::tree::project::project_of;
 use crate::tree::time;
 use crate::verb::scope::Scope;
+use crate::verb::turns::{Near, near};
 
 /// The turns of the project that a call is made in.
 pub struct Here<'c> {
@@ -52,18 +53,7 @@ impl<'c> Here<'c> {
     pub fn find(call: &'c Call) -> Result<Self, Error> {
         let cwd = absolute(&cwd()?)?;
         let directory = project_of(&cwd, dirs::home_dir().as_deref());
-        // Without a repository an agent may have been started in a directory above.
-        let here = [directory.clone()].into_iter().chain(std::iter::successors(Some(cwd), AbsPath::parent));
-        let mut found = None;
-        for (store, at) in call.store()?.into_iter().flat_map(|store| here.clone().map(move |at| (store, at))) {
-            if let Some(turns) = turns::Turns::open(store, &at)?
-                && turns.first()?.is_some()
-            {
-                found = Some((store, turns, at));
-                break;
-            }
-        }
-        let Some((store, turns, directory)) = found else {
+        let Some(Near { store, directory, turns }) = near(call, &cwd)? else {
             if let Some(former) = former(call, &directory)? {
                 let why = format!("{directory}: its turns are those of {former}, from which it was moved");
                 let [from, to] = [&directory, &former].map(|path| shell_word(path.as_bytes()));

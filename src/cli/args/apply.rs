@@ -4,9 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::diff::picked::Picked;
-use crate::session::act::{Part, TakesBack};
-
 /// `commit`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
@@ -75,18 +72,6 @@ pub struct What {
     /// The reason, for the log; an agent that works in the session is told
     #[arg(long, short, value_name = "REASON", value_parser = super::words::reason)]
     pub message: Option<String>,
-    /// The picks of a person on a screen, in place of paths
-    #[arg(skip)]
-    pub picked: Option<Picked>,
-    /// True if recant commits the picks by itself: as a session of their own beside this one, also where they are all of it
-    #[arg(skip)]
-    pub beside: bool,
-    /// The act that this one takes back
-    #[arg(skip)]
-    pub takes_back: Option<TakesBack>,
-    /// The changes that that act moved; all where missing
-    #[arg(skip)]
-    pub only: Option<Part>,
 }
 
 /// `rollback`.
@@ -136,9 +121,6 @@ pub struct Redo {
     /// Go on over conflicts; what is overwritten is kept (recant cat ID PATH --displaced)
     #[arg(long)]
     pub force: bool,
-    /// The picks of a person on a screen, in place of paths
-    #[arg(skip)]
-    pub picked: Option<Picked>,
 }
 
 /// `recover`.

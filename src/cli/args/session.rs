@@ -5,8 +5,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::diff::picked::Picked;
-
 use crate::config;
 
 /// The verbs under `session`.
@@ -256,9 +254,6 @@ pub struct Discard {
     /// The reason, for the log; an agent that works in the session is told
     #[arg(long, short, value_name = "REASON", value_parser = super::words::reason)]
     pub message: Option<String>,
-    /// The picks of a person on a screen, in place of paths
-    #[arg(skip)]
-    pub picked: Option<Picked>,
 }
 
 /// `rewind`.

@@ -114,7 +114,7 @@ pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) ->
         showing.end(|options| again(args, session.id().tail(), options))?;
     }
     let remarked = refused.iter().filter(|_| !args.much.html);
-    remarked.for_each(|Refused { path, why, .. }| patch::remark(call, &format!("{path}: refused: {why}")));
+    remarked.for_each(|Refused { path, why, .. }| patch::remark(&call.out, &format!("{path}: refused: {why}")));
     say_how_many(call, session.id(), &clashes, &refused, |clash| clash.from_base.is_some() && is_patch);
     Ok(Ended::Done)
 }

@@ -2,43 +2,43 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::super::call::Call;
+use super::super::out::Out;
 use crate::diff::patch::{self, Form};
 use crate::diff::span::{Part, Span};
 use crate::diff::view::View;
 use crate::diff::visible;
 
-pub fn print(call: &Call, view: &View, form: Form) {
+pub fn print(out: &Out, view: &View, form: Form) {
     patch::write(view, form, &mut |spans| {
-        let mut line: Vec<u8> = spans.iter().flat_map(|span| shown(call, span)).collect();
+        let mut line: Vec<u8> = spans.iter().flat_map(|span| shown(out, span)).collect();
         line.push(b'\n');
-        call.out.bytes(&line);
+        out.bytes(&line);
     });
 }
 
 /// Prints a line of content on one side, with its sign.
-pub fn line(call: &Call, part: Part, line: &[u8]) {
+pub fn line(out: &Out, part: Part, line: &[u8]) {
     let sign: &[u8] = if part == Part::Old { b"-" } else { b"+" };
-    let text = call.out.foreign(line.strip_suffix(b"\n").unwrap_or(line));
-    call.out.bytes(&[&*painted(call, style(part), &[sign, &text].concat()), b"\n"].concat());
+    let text = out.foreign(line.strip_suffix(b"\n").unwrap_or(line));
+    out.bytes(&[&*painted(out, style(part), &[sign, &text].concat()), b"\n"].concat());
     if !line.ends_with(b"\n") {
-        call.out.line("\\ No newline at end of file");
+        out.line("\\ No newline at end of file");
     }
 }
 
 /// Prints a remark that belongs to no patch.
-pub fn remark(call: &Call, text: &str) {
-    let line = painted(call, style(Part::Remark), format!("# {}", visible::message(text)).as_bytes());
-    call.out.bytes(&[&*line, b"\n"].concat());
+pub fn remark(out: &Out, text: &str) {
+    let line = painted(out, style(Part::Remark), format!("# {}", visible::message(text)).as_bytes());
+    out.bytes(&[&*line, b"\n"].concat());
 }
 
-fn shown(call: &Call, span: &Span) -> Vec<u8> {
+fn shown(out: &Out, span: &Span) -> Vec<u8> {
     let text = match span.part {
-        Part::Both | Part::Old | Part::New => call.out.foreign(&span.text),
+        Part::Both | Part::Old | Part::New => out.foreign(&span.text),
         Part::Remark | Part::Head | Part::Place | Part::Note => (&*span.text).into(),
     };
     let style = style(span.part);
-    painted(call, if span.marked { style.invert() } else { style }, &text)
+    painted(out, if span.marked { style.invert() } else { style }, &text)
 }
 
 fn style(part: Part) -> Style {
@@ -53,12 +53,12 @@ fn style(part: Part) -> Style {
 }
 
 /// Bytes in a style, if colour is wanted.
-fn painted(call: &Call, style: Style, bytes: &[u8]) -> Vec<u8> {
+fn painted(out: &Out, style: Style, bytes: &[u8]) -> Vec<u8> {
     if style == Style::new() {
         return bytes.to_vec();
     }
     // The escapes of the style go around the bytes, which need not be text.
-    let frame = call.out.paint(style, "\n");
+    let frame = out.paint(style, "\n");
     let (before, after) = frame.split_once('\n').unwrap_or_default();
     [before.as_bytes(), bytes, after.as_bytes()].concat()
 }

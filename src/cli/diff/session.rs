@@ -9,7 +9,7 @@ use super::{about, brief, conflicts, showing, steps};
 use crate::cli::call::Call;
 use crate::cli::ended::Ended;
 use crate::cli::place::all_whole;
-use crate::cli::{args, parts, since, text};
+use crate::cli::{args, parts, text};
 use crate::diff::renames::Renames;
 use crate::diff::sources::{Content, End, Sources};
 use crate::diff::view::View;
@@ -65,7 +65,7 @@ pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Error> {
         None if args.conflicts => conflicts::diff(call, args, store, &session),
         None => {
             if !args.much.stat && !args.much.name_only && !args.brief && args.paths.is_empty() {
-                since::looked(call, store, &session);
+                call.looked(store, &session);
             }
             diff_of(call, args, store, &session)
         }

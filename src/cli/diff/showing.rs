@@ -61,7 +61,7 @@ impl<'c> Showing<'c> {
             (Some(tool), _) => tool.add(view)?,
             (None, Some(page)) => return page.add(view),
             (None, None) if self.much.stat => self.rows.push(stat::row(self.call, view, self.form)),
-            (None, None) => patch::print(self.call, view, self.form),
+            (None, None) => patch::print(&self.call.out, view, self.form),
         }
         // The others may take a while.
         if !std::mem::replace(&mut self.has_begun, true) {

@@ -13,10 +13,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::cli::call::Call;
 use crate::cli::place::own_program;
-use crate::config::From;
 use crate::error::Error;
+use crate::fs::path::AbsPath;
 use crate::mcp::carrier::{Outcome, Told};
 
 /// The program to start, and the options that each call gets.
@@ -27,13 +26,11 @@ pub struct Program {
 }
 
 impl Program {
-    /// This program, with the store of this call.
-    pub fn of(call: &Call) -> Result<Self, Error> {
+    /// This program, with this store.
+    pub fn of(store: Option<&AbsPath>) -> Result<Self, Error> {
         let path = own_program()?;
         let mut options = vec!["--color=never".into()];
-        if let From::Option(_) = call.place.from {
-            options.push(named("--store", call.store_path()?.as_path()));
-        }
+        options.extend(store.map(|store| named("--store", store.as_path())));
         Ok(Self { path, options })
     }
 }

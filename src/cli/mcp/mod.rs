@@ -4,6 +4,7 @@
 //! decides is looked at by a dry run; no variable, option or setting lets more through (Q1).
 
 mod child;
+mod client;
 mod held;
 mod look;
 mod person;
@@ -16,8 +17,10 @@ use super::by;
 use super::call::Call;
 use super::ended::Ended;
 use crate::agent::known::Agent;
+use crate::config::From;
 use crate::error::{At, Error, Kind};
 use crate::fs::interrupt;
+use crate::fs::path::AbsPath;
 use crate::fs::signal_pipe;
 use crate::mcp::carrier::{Asked, Carrier, Stop, Told};
 use crate::mcp::serve::serve;
@@ -34,7 +37,8 @@ pub fn mcp(call: &Call) -> Result<Ended, Error> {
         Error::new(Kind::Refused, format!("no random number can be had: {}", crate::error::reason(&error.into()))).without_state()
     })?;
     let tag = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut server = Recant { program: Program::of(call)?, tag };
+    let store = matches!(call.place.from, From::Option(_)).then(|| call.store_path()).transpose()?;
+    let mut server = Recant { program: Program::of(store.as_ref())?, store, tag };
     call.out.detail("serves the Model Context Protocol on standard input and output");
     let mut signals = signal_pipe::listen().at("listen to signals by", "a pipe")?;
     let came = Arc::new(AtomicU8::new(0));
@@ -66,6 +70,8 @@ fn word(asked: &Asked) -> &str {
 /// recant, as what carries tools out.
 struct Recant {
     program: Program,
+    /// The store that the server was given.
+    store: Option<AbsPath>,
     /// The end of its sessions' names, which tells them from those of other servers.
     tag: String,
 }
@@ -86,11 +92,11 @@ impl Carrier for Recant {
     fn begin(&mut self, asked: &Asked, told: Told) -> Stop {
         let stop = Arc::new(AtomicBool::new(false));
         let child = Child { program: self.program.clone(), agent: Self::agent(asked), stop: Arc::clone(&stop) };
-        let (asked, own) = (asked.clone(), self.own_session(asked));
+        let (asked, own, store) = (asked.clone(), self.own_session(asked), self.store.clone());
         std::thread::spawn(move || {
             let outcome = match asked.tool.is {
                 Name::HoldRun => held::run(&child, &asked, &own, &told),
-                _ if asked.tool.effect == Effect::Decides => person::decide(&child, &asked, &told),
+                _ if asked.tool.effect == Effect::Decides => person::decide(&child, store.as_ref(), &asked, &told),
                 _ => look::look(&child, &asked, &told),
             };
             told.ends(outcome);

@@ -2,18 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::call::Call;
+use super::super::out::Out;
+use super::block;
 use super::edit;
-use super::select::{CHANGED, Selection};
-use super::show;
 use crate::blocks::between::Blocks;
 use crate::blocks::block::Block;
 use crate::blocks::choice::{Choice, Part};
 use crate::diff::entries::{Entries, Taken, Text};
 use crate::diff::sources::Sources;
-use crate::error::{Error, Kind};
-use crate::session::change::{Change, Changes};
-use crate::session::sides::Side;
+use crate::error::Error;
+use crate::fs::Fs;
+use crate::session::change::Change;
+use crate::verb::error::{CHANGED, patch_unasked};
+use crate::verb::parts::select::Selection;
+use crate::verb::said::Choosing;
+use crate::verb::want::Want;
 
 /// The keys, and what they do; the blocks' own ones last.
 const HELP: [(&str, &str); 8] = [
@@ -41,7 +44,8 @@ enum Answer {
 
 /// One who asks: what is answered for all that follows is remembered.
 struct Asking<'a> {
-    call: &'a Call,
+    out: &'a Out,
+    fs: &'a Fs,
     verb: &'static str,
     /// The answer for the rest of this file.
     here: Option<bool>,
@@ -52,18 +56,17 @@ struct Asking<'a> {
 ///
 /// # Errors
 /// There is no terminal (2); a content cannot be read.
-pub fn ask(
-    call: &Call,
-    verb: &'static str,
-    (changes, sides): (&Changes, &[Side]),
-    wanted: &[usize],
-    sources: &mut Sources<'_>,
-) -> Result<Selection, Error> {
-    if !call.can_ask || !call.out.is_text() {
-        let problem = Error::new(Kind::Usage, "--patch asks, and there is no terminal to ask at");
-        return Err(problem.with_remedy("name the blocks: PATH:2,5-7 (diff --blocks shows them)"));
+pub fn ask(out: &Out, fs: &Fs, choosing: &Choosing<'_>, sources: &mut Sources<'_>) -> Result<Selection, Error> {
+    if !out.is_text() {
+        return Err(patch_unasked());
     }
-    let mut asking = Asking { call, verb, here: None, quit: false };
+    let Choosing { want, changes, sides, wanted } = choosing;
+    let verb = match want {
+        Want::RollBack => "Take back",
+        Want::Discard => "Discard",
+        _ => "Commit",
+    };
+    let mut asking = Asking { out, fs, verb, here: None, quit: false };
     let mut selection = Selection::new();
     for i in wanted {
         if asking.quit {
@@ -74,7 +77,7 @@ pub fn ask(
         let taken = match Entries::of(change, sides[*i], sources)? {
             Entries::Whole(why) => asking.whole(change, why).then_some(Taken::Whole),
             Entries::Changed => {
-                asking.call.out.warn(format_args!("{}: {CHANGED}; it is passed over", change.path));
+                asking.out.warn(format_args!("{}: {CHANGED}; it is passed over", change.path));
                 None
             }
             Entries::Text(text) => asking.text(change, &text)?,
@@ -86,13 +89,13 @@ pub fn ask(
 
 impl Asking<'_> {
     fn whole(&mut self, change: &Change, why: &str) -> bool {
-        let path = self.call.out.shown(&change.path);
-        show::head(self.call, &path, &show::whole(change, why));
+        let path = self.out.shown(&change.path);
+        block::head(self.out, &path, &block::whole(change, why));
         matches!(self.answer(&path, ""), Answer::Yes | Answer::AllHere)
     }
 
     fn text(&mut self, change: &Change, text: &Text) -> Result<Option<Taken>, Error> {
-        let path = self.call.out.shown(&change.path);
+        let path = self.out.shown(&change.path);
         let blocks = text.blocks();
         let count = blocks.list().len();
         let mut parts = BTreeMap::new();
@@ -101,8 +104,8 @@ impl Asking<'_> {
                 break;
             }
             if self.here.is_none() {
-                show::head(self.call, &format!("{path}:{n}"), &show::place(block));
-                show::lines(self.call, &blocks, block);
+                block::head(self.out, &format!("{path}:{n}"), &block::place(block));
+                block::lines(self.out, &blocks, block);
             }
             let part = self.block(&format!("block {n} of {count} of {path}"), &blocks, block)?;
             parts.extend(part.map(|part| (n, part)));
@@ -110,7 +113,7 @@ impl Asking<'_> {
         let mut meta = false;
         if !self.quit && !text.meta.is_empty() {
             if self.here.is_none() {
-                show::metadata(self.call, &path, text);
+                block::metadata(self.out, &path, text);
             }
             meta = matches!(self.answer(&format!("the metadata of {path}"), ""), Answer::Yes | Answer::AllHere);
         }
@@ -123,10 +126,10 @@ impl Asking<'_> {
                 Answer::Yes | Answer::AllHere => return Ok(Some(Part::All)),
                 Answer::No | Answer::NoneHere | Answer::Quit => return Ok(None),
                 Answer::Lines => self.lines(blocks, block),
-                Answer::Edit => match edit::lines(self.call, blocks, block)? {
+                Answer::Edit => match edit::lines(self.fs, blocks, block)? {
                     Ok(lines) => lines,
                     Err(why) => {
-                        self.call.out.say(why);
+                        self.out.say(why);
                         continue;
                     }
                 },
@@ -144,7 +147,7 @@ impl Asking<'_> {
                 break;
             }
             if self.here.is_none() {
-                show::line(self.call, blocks, block, line);
+                block::line(self.out, blocks, block, line);
             }
             if matches!(self.answer(&format!("line {line} of {}", block.lines()), ""), Answer::Yes | Answer::AllHere) {
                 chosen.insert(line);
@@ -161,7 +164,7 @@ impl Asking<'_> {
             return if all { Answer::AllHere } else { Answer::NoneHere };
         }
         loop {
-            self.call.out.prompt(&format!("{} {what} [y,n,a,d,q{more},?]?", self.verb));
+            self.out.prompt(&format!("{} {what} [y,n,a,d,q{more},?]?", self.verb));
             let mut typed = String::new();
             // If the question or the answer is lost, nothing more is taken.
             let lost = std::io::stdin().read_line(&mut typed).is_ok_and(|read| read == 0);
@@ -176,7 +179,7 @@ impl Asking<'_> {
                 _ if lost => Answer::Quit,
                 _ => {
                     let keys = HELP.len() - if more.is_empty() { 2 } else { 0 };
-                    HELP[..keys].iter().for_each(|(key, what)| self.call.out.say(format_args!("{key}  {what}")));
+                    HELP[..keys].iter().for_each(|(key, what)| self.out.say(format_args!("{key}  {what}")));
                     continue;
                 }
             };

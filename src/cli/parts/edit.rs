@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use super::super::call::Call;
 use crate::blocks::between::Blocks;
 use crate::blocks::block::Block;
 use crate::error::{At, Error};
+use crate::fs::Fs;
 use crate::fs::dir::Dir;
 
 const HELP: &str = "# To leave out a line with '-', make its sign a blank; to leave out one with '+', delete it.
@@ -19,13 +19,13 @@ const HELP: &str = "# To leave out a line with '-', make its sign a blank; to le
 ///
 /// # Errors
 /// The file for the editor cannot be made, read or removed.
-pub fn lines(call: &Call, blocks: &Blocks<'_>, block: &Block) -> Result<Result<BTreeSet<usize>, String>, Error> {
+pub fn lines(fs: &Fs, blocks: &Blocks<'_>, block: &Block) -> Result<Result<BTreeSet<usize>, String>, Error> {
     let all: Vec<Vec<u8>> = signed(blocks, block).collect();
     let directory = Dir::open(&std::env::temp_dir())?;
     let name = format!("recant-{}-{}.diff", std::process::id(), crate::fs::now().ns).into_bytes();
     let at = directory.at(&name);
-    let file = call.fs.create(at, 0o600)?;
-    let edited = call.fs.write(&file, &[&all.concat(), HELP.as_bytes()].concat(), at).map_err(Error::from).and_then(|()| {
+    let file = fs.create(at, 0o600)?;
+    let edited = fs.write(&file, &[&all.concat(), HELP.as_bytes()].concat(), at).map_err(Error::from).and_then(|()| {
         let path = std::env::temp_dir().join(String::from_utf8_lossy(&name).as_ref());
         match edit(&path) {
             Err(why) => Ok(Err(why)),
@@ -33,7 +33,7 @@ pub fn lines(call: &Call, blocks: &Blocks<'_>, block: &Block) -> Result<Result<B
             Ok(()) => Ok(Ok(std::fs::read(&path).at("read", path.display())?)),
         }
     });
-    call.fs.unlink_if_there(at)?;
+    fs.unlink_if_there(at)?;
     Ok(edited?.and_then(|bytes| chosen(&all, block, &bytes)))
 }
 

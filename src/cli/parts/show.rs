@@ -1,22 +1,19 @@
 //! `diff --blocks`: what can be taken of each change by itself, headed by the word that takes it.
 
-use anstyle::Style;
 use serde::Serialize;
 
 use super::super::call::Call;
 use super::super::ended::Ended;
-use super::select::{CHANGED, META};
-use crate::blocks::between::Blocks;
+use super::block;
 use crate::blocks::block::Block;
-use crate::cli::diff::patch;
-use crate::diff::entries::{Entries, Text};
+use crate::diff::entries::Entries;
 use crate::diff::sources::Sources;
-use crate::diff::span::Part;
 use crate::error::{Error, command};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, Sort};
 use crate::session::id::Id;
 use crate::session::opened::Session;
+use crate::verb::error::CHANGED;
 
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -102,59 +99,15 @@ impl<'a> Row<'a> {
 fn print(call: &Call, change: &Change, entries: &Entries) {
     let path = call.out.shown(&change.path);
     match entries {
-        Entries::Whole(why) => head(call, &path, &whole(change, why)),
-        Entries::Changed => head(call, &path, &format!("{}: {CHANGED}", change.sort().word())),
+        Entries::Whole(why) => block::head(&call.out, &path, &block::whole(change, why)),
+        Entries::Changed => block::head(&call.out, &path, &format!("{}: {CHANGED}", change.sort().word())),
         Entries::Text(text) => {
             let blocks = text.blocks();
             for (n, block) in (1..).zip(blocks.list()) {
-                head(call, &format!("{path}:{n}"), &place(block));
-                lines(call, &blocks, block);
+                block::head(&call.out, &format!("{path}:{n}"), &block::place(block));
+                block::lines(&call.out, &blocks, block);
             }
-            metadata(call, &path, text);
+            block::metadata(&call.out, &path, text);
         }
-    }
-}
-
-/// The words for a change that is taken whole; of a modified file with the reason why it has no blocks.
-pub fn whole(change: &Change, why: &str) -> String {
-    match change.sort() {
-        sort @ Sort::Modified => format!("{}, whole: {why}", sort.word()),
-        sort => format!("{}, whole", sort.word()),
-    }
-}
-
-/// Prints what differs in a file's metadata.
-pub fn metadata(call: &Call, path: &str, text: &Text) {
-    if !text.meta.is_empty() {
-        head(call, &format!("{path}:{META}"), &text.meta.join("; "));
-    }
-}
-
-/// Prints the word that takes something, and what that is.
-pub fn head(call: &Call, word: &str, what: &str) {
-    call.out.line(format_args!("{}  {what}", call.out.paint(Style::new().bold(), word)));
-}
-
-/// The place of a block, as in the head of a hunk without context: `@@ -3,2 +3,3 @@`.
-pub fn place(block: &Block) -> String {
-    let range = |range: &std::ops::Range<usize>| match range.len() {
-        0 => format!("{},0", range.start),
-        1 => format!("{}", range.start + 1),
-        n => format!("{},{n}", range.start + 1),
-    };
-    format!("@@ -{} +{} @@", range(&block.old), range(&block.new))
-}
-
-/// Prints the lines of a block.
-pub fn lines(call: &Call, blocks: &Blocks<'_>, block: &Block) {
-    blocks.removed(block).iter().for_each(|line| patch::line(call, Part::Old, line));
-    blocks.added(block).iter().for_each(|line| patch::line(call, Part::New, line));
-}
-
-/// Prints one line of a block, by its number.
-pub fn line(call: &Call, blocks: &Blocks<'_>, block: &Block, number: usize) {
-    match number.checked_sub(block.old.len() + 1) {
-        None => patch::line(call, Part::Old, blocks.removed(block)[number - 1]),
-        Some(i) => patch::line(call, Part::New, blocks.added(block)[i]),
     }
 }

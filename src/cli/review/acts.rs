@@ -1,4 +1,4 @@
-//! The acts of the screen: verbs as a person types them, with what was picked in place of paths. Each knows the calls that undo it.
+//! The acts of the screen: verbs, with what was picked in place of paths. Each knows what undoes it.
 
 use std::ffi::OsString;
 
@@ -6,15 +6,25 @@ use super::snapshot;
 use super::words::lines_of;
 use crate::cli::args::Verb;
 use crate::cli::call::Call;
-use crate::cli::{help, merge, persons, picks, text};
+use crate::cli::{acts, discard, gate, help, persons, rewind, text};
 use crate::diff::entries::Taken;
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::Sources;
-use crate::error::{Against, Error, Kind};
+use crate::error::{Against, Error, Kind, Reason, command};
 use crate::fs::path::AbsPath;
 use crate::review::facts::{Act, Ended};
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
+use crate::verb::commit::{self, Commit};
+use crate::verb::discard::{self as discards, Discard, Discarded};
+use crate::verb::error::refused;
+use crate::verb::guard::limited;
+use crate::verb::merge;
+use crate::verb::parts::picks;
+use crate::verb::redo;
+use crate::verb::rewind as rewinds;
+use crate::verb::rollback::{self, Rollback};
+use crate::verb::target::{Target, What};
 use crate::verb::want::Want;
 
 type Words = Vec<OsString>;
@@ -39,36 +49,18 @@ enum Undo {
 }
 
 impl Undo {
-    /// The call that it is.
-    fn words(&self) -> Words {
-        match self {
-            Undo::RollBack(id, _) => words(["rollback", id.as_str()]),
-            Undo::Redo(id, _) => words(["redo", id.as_str()]),
-            Undo::Rewind { id, to, .. } => words(["rewind", id.as_str(), &to.to_string()]),
-        }
-    }
-
-    fn paths(&self) -> &[AbsPath] {
-        match self {
-            Undo::RollBack(_, paths) | Undo::Redo(_, paths) => paths,
-            Undo::Rewind { .. } => &[],
-        }
-    }
-
     /// The call as a person types it, its paths counted.
     fn typed(&self) -> String {
-        let words = self.words();
-        let short = |word: &OsString| {
-            let word = word.to_string_lossy();
-            Id::parse(&word).map_or_else(|| word.to_string(), |id| id.tail().to_owned())
+        let (line, paths) = match self {
+            Undo::RollBack(id, paths) => (format!("rollback {}", id.tail()), &paths[..]),
+            Undo::Redo(id, paths) => (format!("redo {}", id.tail()), &paths[..]),
+            Undo::Rewind { id, to, .. } => (format!("rewind {} {to}", id.tail()), &[][..]),
         };
-        let mut line = words.iter().map(short).collect::<Vec<_>>().join(" ");
-        match self.paths() {
-            [] => {}
-            [one] => line.push_str(&format!(" {one}")),
-            many => line.push_str(&format!(" and {} paths", many.len())),
+        match paths {
+            [] => command(line),
+            [one] => command(format_args!("{line} {one}")),
+            many => command(format_args!("{line} and {} paths", many.len())),
         }
-        crate::error::command(format_args!("{line}"))
     }
 }
 
@@ -125,7 +117,7 @@ impl<'c> Acts<'c> {
             }
         }
         self.said.push(lines[0].clone());
-        Ended::Done(lines.into_iter().filter(|line| !is_row(line)).collect())
+        Ended::Done(lines)
     }
 
     /// The words for a session that has gone on since the deed: a rewind would leave behind what somebody did.
@@ -143,17 +135,18 @@ impl<'c> Acts<'c> {
     }
 
     fn take_back(&self, back: &Undo) -> Result<Vec<String>, Error> {
-        let words = back.words();
-        let picked = match back {
-            Undo::RollBack(id, paths) | Undo::Redo(id, paths) if !paths.is_empty() => Some(self.picked(id, paths)?),
-            _ => None,
+        let done = match back {
+            Undo::RollBack(id, paths) => self.rolled_back(id, self.target(id, paths)?),
+            Undo::Redo(id, paths) => self.redone(id, self.target(id, paths)?),
+            Undo::Rewind { id, to, .. } => self.rewound(id, *to),
         };
-        let (said, _) = self.call_by(&words, |verb| match verb {
-            Verb::Rollback(args) => args.what.picked = picked,
-            Verb::Redo(args) => args.picked = picked,
-            _ => {}
-        })?;
-        Ok(said)
+        done.map(|deed| deed.lines)
+    }
+
+    /// These changes of a session, whole; all if there are none.
+    fn target(&self, id: &Id, paths: &[AbsPath]) -> Result<Target, Error> {
+        let what = if paths.is_empty() { What::All } else { What::Picked(self.picked(id, paths)?) };
+        Ok(Target { what, ..Target::all(id.as_str()) })
     }
 
     /// Whole changes of a session, as they stand now.
@@ -172,8 +165,8 @@ impl<'c> Acts<'c> {
     /// Undoes a turn of an agent and the later ones.
     pub fn undo_turn(&mut self, n: u64) -> Ended {
         let words = words(["agent", "undo", &n.to_string()]);
-        let done = self.call_by(&words, |_| {});
-        self.ended(done, format!("undo of turn {n}"), |_, id| id.map(|id| Undo::RollBack(id, Vec::new())).into_iter().collect())
+        let done = self.call_by(&words);
+        self.ended(done, format!("undo of turn {n}"), |_, made| rolls_back(made))
     }
 
     /// Makes a session stand at a step.
@@ -182,7 +175,7 @@ impl<'c> Acts<'c> {
             Ok(stand) => stand,
             Err(problem) => return Ended::Refused(lines_of(&problem)),
         };
-        let done = self.call_by(&words(["rewind", id.as_str(), &n.to_string()]), |_| {});
+        let done = self.rewound(id, n);
         self.ended(done, format!("rewind to step {n}"), |acts, _| acts.back_to(id, &before))
     }
 
@@ -197,10 +190,8 @@ impl<'c> Acts<'c> {
         words.push(directory.as_path().into());
         words.push("--".into());
         words.extend(picked.0.iter().map(|pick| pick.path.as_path().into()));
-        let done = self.call_by(&words, |_| {});
-        self.ended(done, format!("restore from snapshot {n}"), |_, id| {
-            id.map(|id| Undo::RollBack(id, Vec::new())).into_iter().collect()
-        })
+        let done = self.call_by(&words);
+        self.ended(done, format!("restore from snapshot {n}"), |_, made| rolls_back(made))
     }
 
     /// Acts on what is picked of a session.
@@ -221,17 +212,15 @@ impl<'c> Acts<'c> {
 
     fn commit(&mut self, id: &Id, picked: Picked) -> Ended {
         let (paths, what) = (paths(&picked), deed("commit", &picked));
-        let done = self.call_by(&words(["commit", id.as_str()]), |verb| {
-            if let Verb::Commit(args) = verb {
-                args.what.picked = Some(picked);
-            }
+        let done = self.verb(Some(("commit", id)), |call| {
+            let acted = commit::commit(call, &Commit::of(of_picks(id, picked)))?;
+            acts::end(call, acted.as_ref())?;
+            Ok(acted.map(|acted| (acts::headline(&acted), Some(acted.session))))
         });
         self.ended(done, what, |_, made| match made {
+            Some(made) if made == *id => vec![Undo::RollBack(made, paths)],
             // A part: the session that it left holds it again then.
-            Some(made) if made != *id => vec![Undo::RollBack(made, Vec::new())],
-            Some(_) => vec![Undo::RollBack(id.clone(), paths)],
-            // Nothing was done.
-            None => Vec::new(),
+            made => rolls_back(made),
         })
     }
 
@@ -240,51 +229,65 @@ impl<'c> Acts<'c> {
             return Ended::Refused(vec!["what was rolled back is committed again by whole files: a chooses all of one".into()]);
         }
         let (paths, what) = (paths(&picked), deed("redo", &picked));
-        let done = self.call_by(&words(["redo", id.as_str()]), |verb| {
-            if let Verb::Redo(args) = verb {
-                args.picked = Some(picked);
-            }
-        });
-        self.ended(done, what, |_, made| made.map(|_| Undo::RollBack(id.clone(), paths)).into_iter().collect())
+        let done = self.redone(id, of_picks(id, picked));
+        self.ended(done, what, |_, made| made.map(|made| Undo::RollBack(made, paths)).into_iter().collect())
+    }
+
+    fn redone(&self, id: &Id, of: Target) -> Result<Made, Error> {
+        self.verb(Some(("redo", id)), |call| {
+            let acted = redo::redo(call, &of, false)?;
+            acts::end(call, Some(&acted))?;
+            Ok(Some((acts::headline(&acted), Some(acted.session))))
+        })
     }
 
     fn roll_back(&mut self, id: &Id, picked: Picked) -> Ended {
         let (paths, what) = (paths(&picked), deed("rollback", &picked));
-        let done = self.call_by(&words(["rollback", id.as_str()]), |verb| {
-            if let Verb::Rollback(args) = verb {
-                args.what.picked = Some(picked);
-            }
-        });
+        let done = self.rolled_back(id, of_picks(id, picked));
         self.ended(done, what, |_, made| match made {
-            Some(made) if made != *id => vec![Undo::RollBack(made, Vec::new())],
-            Some(_) => vec![Undo::Redo(id.clone(), paths)],
-            None => Vec::new(),
+            Some(made) if made == *id => vec![Undo::Redo(made, paths)],
+            made => rolls_back(made),
+        })
+    }
+
+    fn rolled_back(&self, id: &Id, of: Target) -> Result<Made, Error> {
+        self.verb(Some(("rollback", id)), |call| {
+            let acted = rollback::rollback(call, &Rollback { of, force: false, merge: false })?;
+            acts::end(call, acted.as_ref())?;
+            Ok(acted.map(|acted| (acts::headline(&acted), Some(acted.session))))
+        })
+    }
+
+    fn rewound(&self, id: &Id, step: u32) -> Result<Made, Error> {
+        self.verb(None, |call| {
+            let headline = rewind::headline(&rewinds::rewind(call, id.as_str(), step, (None, false))?);
+            call.out.note(&headline);
+            Ok(Some((headline, None)))
         })
     }
 
     fn discard(&mut self, id: &Id, before: &Stand, picked: Picked) -> Ended {
         let what = deed("discard", &picked);
-        let done = self.call_by(&words(["discard", id.as_str()]), |verb| {
-            if let Verb::Discard(args) = verb {
-                args.picked = Some(picked);
+        let done = self.verb(None, |call| match discards::discard(call, &Discard { of: of_picks(id, picked), now: false })? {
+            Discarded::Part(Some(part)) => {
+                discard::say_part(&call.out, &part);
+                Ok(Some((discard::part_headline(&part), None)))
             }
+            Discarded::Part(None) | Discarded::Sessions(_) => Ok(None),
         });
         self.ended(done, what, |acts, _| acts.back_to(id, before))
     }
 
     /// Puts held changes onto what is on the tree by now; they stay held.
     fn merge(&mut self, id: &Id, before: &Stand, picked: &Picked) -> Ended {
-        let call = self.call.for_screen();
-        let merged = || -> Result<(), Error> {
+        let done = self.verb(None, |call| {
             let (store, mut session) = call.locked(id.as_str(), Want::Commit)?;
-            picks::refuse_changed(Some(picked), &session)?;
-            let mut paths: Vec<AbsPath> = picked.0.iter().map(|pick| pick.path.clone()).collect();
-            merge::merge(&call, store, &mut session, false, &mut paths).map(drop)
-        };
-        let done = merged().map(|()| (call.out.kept(), None));
-        let done = done.map(|(lines, id)| match lines.is_empty() {
-            true => (vec!["there was nothing to merge: the tree has what these changes were made of".into()], id),
-            false => (lines, id),
+            picks::refuse_changed(picked, &session)?;
+            merge::merge(call, store, &mut session, false, &mut paths(picked)).map(|_goes_on| None)
+        });
+        let done = done.map(|done| match done.lines.is_empty() {
+            true => Made::of(vec!["there was nothing to merge: the tree has what these changes were made of".into()]),
+            false => done,
         });
         self.ended(done, deed("merge", picked), |acts, _| acts.back_to(id, before))
     }
@@ -293,7 +296,7 @@ impl<'c> Acts<'c> {
     pub fn edited(&mut self, id: &Id, before: &Stand, done: Result<Vec<String>, Error>) -> Ended {
         match done {
             Ok(lines) if lines.is_empty() => Ended::Done(vec!["nothing was edited".into()]),
-            done => self.ended(done.map(|lines| (lines, None)), "edit".into(), |acts, _| acts.back_to(id, before)),
+            done => self.ended(done.map(Made::of), "edit".into(), |acts, _| acts.back_to(id, before)),
         }
     }
 
@@ -343,34 +346,47 @@ impl<'c> Acts<'c> {
         Ok(Stand { status: header.status(), head: header.head(), has_steps: header.origin == Origin::Captured })
     }
 
-    /// Carries out a call with all that it prints kept. `with` changes the verb that the words give.
-    fn call_by(&self, words: &[OsString], with: impl FnOnce(&mut Verb)) -> Result<(Vec<String>, Option<Id>), Error> {
-        let mut verb = parsed(words).map_err(Error::refused)?;
-        with(&mut verb);
+    /// Carries out a verb with all that is said kept. `decided`: its word, and its session, if a person decides about it. `act` returns the
+    /// line for the terminal, and the session that it made or changed.
+    fn verb(
+        &self,
+        decided: Option<(&str, &Id)>,
+        act: impl FnOnce(&Call) -> Result<Option<(String, Option<Id>)>, Error>,
+    ) -> Result<Made, Error> {
+        if let (Some((verb, id)), Some(variable)) = (decided, limited(self.call)) {
+            return Err(refused(variable, &command(format_args!("{verb} {}", id.tail()))));
+        }
+        let call = self.call.for_screen();
+        if let Some((verb, id)) = decided {
+            gate::refuse_outside(&call, id.as_str(), verb == "commit")?;
+        }
+        gate::before_changes(&call)?;
+        let (headline, id) = act(&call)?.map_or((None, None), |(headline, id)| (Some(headline), id));
+        Ok(Made { lines: call.out.kept(), headline, id })
+    }
+
+    /// Carries out a call by words with all that it prints kept.
+    fn call_by(&self, words: &[OsString]) -> Result<Made, Error> {
+        let verb = parsed(words).map_err(Error::refused)?;
         persons::refuse(self.call, &verb, words, false)?;
         let call = self.call.for_screen();
         (self.carry_out)(&call, verb)?;
         call.out.finish()?;
-        Ok((call.out.kept(), call.out.session.take()))
+        Ok(Made { lines: call.out.kept(), headline: None, id: call.out.session.take() })
     }
 
-    /// The end of a deed. `back`: how it is undone, by the session that it made, if it made one.
-    fn ended(
-        &mut self,
-        done: Result<(Vec<String>, Option<Id>), Error>,
-        what: String,
-        back: impl FnOnce(&Self, Option<Id>) -> Vec<Undo>,
-    ) -> Ended {
+    /// The end of a deed. `back`: how it is undone, by the session that it made or changed, if there is one.
+    fn ended(&mut self, done: Result<Made, Error>, what: String, back: impl FnOnce(&Self, Option<Id>) -> Vec<Undo>) -> Ended {
         match done {
-            Ok((lines, made)) => {
-                self.said.extend(lines.iter().filter(|line| line.starts_with("session ")).cloned());
-                let back = back(self, made);
+            Ok(Made { lines, headline, id }) => {
+                self.said.extend(headline);
+                let back = back(self, id);
                 if !back.is_empty() {
                     self.done.push(Done { what, back });
                 }
-                Ended::Done(lines.into_iter().filter(|line| !is_row(line)).collect())
+                Ended::Done(lines)
             }
-            Err(problem) if problem.message() == picks::STALE => {
+            Err(problem) if problem.reason() == Some(&Reason::Stale) => {
                 let line = |against: &Against| self.call.out.sentence(&against.to_string());
                 Ended::Changed(problem.rows().iter().map(line).collect())
             }
@@ -382,11 +398,28 @@ impl<'c> Acts<'c> {
     }
 }
 
-/// True for a row of a report that names a path which the question has named or counted.
-fn is_row(line: &str) -> bool {
-    const WORDS: [&str; 9] =
-        ["created", "modified", "deleted", "metadata", "unchanged", "restored", "removed", "recreated", "discarded"];
-    line.starts_with("… and ") || WORDS.iter().any(|word| line.split(' ').next() == Some(word))
+/// A deed that was done.
+struct Made {
+    /// The lines for the screen.
+    lines: Vec<String>,
+    /// The line for the terminal, once the screen has gone.
+    headline: Option<String>,
+    /// The session that it made or changed.
+    id: Option<Id>,
+}
+
+impl Made {
+    fn of(lines: Vec<String>) -> Self {
+        Self { lines, headline: None, id: None }
+    }
+}
+
+fn rolls_back(made: Option<Id>) -> Vec<Undo> {
+    made.map(|id| Undo::RollBack(id, Vec::new())).into_iter().collect()
+}
+
+fn of_picks(id: &Id, picked: Picked) -> Target {
+    Target { what: What::Picked(picked), ..Target::all(id.as_str()) }
 }
 
 fn deed(verb: &str, picked: &Picked) -> String {

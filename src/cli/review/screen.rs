@@ -7,13 +7,14 @@ use super::words::said;
 use super::{lists, pair, session, snapshot};
 use crate::cli::call::Call;
 use crate::cli::ended::Ended;
-use crate::cli::{agents, args, picks};
+use crate::cli::{agents, args};
 use crate::diff::entries::Taken;
 use crate::error::Error;
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::review::facts::{self, Act, Deed, Look, Place, Planned, Program, Row, Seen, World};
 use crate::session::id::Id;
+use crate::verb::parts::picks;
 use crate::verb::want::Want;
 use crate::verb::which;
 
@@ -95,7 +96,7 @@ fn subject(call: &Call, args: &args::Review) -> Result<Subject, Error> {
     let (store, session) = call.looked_at(key)?;
     let id = session.id().clone();
     crate::cli::diff::refuse_discarded(&session)?;
-    crate::cli::since::looked(call, store, &session);
+    call.looked(store, &session);
     match &args.with {
         None => Ok(Subject::Session(id)),
         Some(other) => {

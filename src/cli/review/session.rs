@@ -6,7 +6,6 @@ use super::words::{look as look_by, said};
 use crate::capture;
 use crate::capture::choice::may_choose;
 use crate::cli::list::shown;
-use crate::cli::parts::select::{Selection, Way, settle};
 use crate::cli::text;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::picked::{Pick, Picked, seen};
@@ -27,6 +26,7 @@ use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::hash::Hash;
 use crate::tree::state::Object;
+use crate::verb::parts::select::{Selection, Way, settle};
 
 /// Opens the store again: another thread has none of its own.
 pub fn opened(store: &AbsPath) -> Result<Store, Error> {

@@ -1,24 +1,21 @@
 //! Picks of a person on a screen, as verbs take them: in place of the paths and blocks that a call names.
 
-use super::parts::select::Selection;
+use super::select::Selection;
 use crate::diff::entries::Taken;
 use crate::diff::picked::Picked;
 use crate::diff::sources::Sources;
-use crate::error::{Against, Error, Kind};
+use crate::error::{Against, Error};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes};
 use crate::session::opened::Session;
 use crate::session::parting::may_part;
-
-/// The words of the error that something else stands there than was shown.
-pub const STALE: &str = "what was picked has changed since it was shown";
+use crate::verb::error;
 
 /// Refuses picks if something else stands there than was shown.
 ///
 /// # Errors
 /// It does; each path is named with the reason.
-pub fn refuse_changed(picked: Option<&Picked>, session: &Session) -> Result<(), Error> {
-    let Some(picked) = picked else { return Ok(()) };
+pub fn refuse_changed(picked: &Picked, session: &Session) -> Result<(), Error> {
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
     let changed = picked.changed(&changes, &sides, &mut Sources::of(session)?);
@@ -26,7 +23,7 @@ pub fn refuse_changed(picked: Option<&Picked>, session: &Session) -> Result<(), 
         return Ok(());
     }
     let rows = changed.into_iter().map(|(path, why)| Against::new(path, why));
-    Err(Error::new(Kind::Conflict, STALE).with_rows(rows.collect()))
+    Err(error::picked_anew(rows.collect()))
 }
 
 /// The picks in these changes.
@@ -34,7 +31,7 @@ pub fn refuse_changed(picked: Option<&Picked>, session: &Session) -> Result<(), 
 /// # Errors
 /// Something else stands there than was shown.
 pub fn selection(picked: &Picked, session: &Session, changes: &Changes) -> Result<Selection, Error> {
-    refuse_changed(Some(picked), session)?;
+    refuse_changed(picked, session)?;
     Ok(picked.at(changes).into_iter().collect())
 }
 
@@ -87,8 +84,7 @@ pub fn refuse_open(changes: &[Change], parts: &[(usize, Taken)]) -> Result<(), E
         let path = &changes[*i].path;
         let below = (i + 1..changes.len()).take_while(|k| changes[*k].path.is_under(path)).find(|k| !is_picked(*k));
         if let Some(below) = below {
-            let why = format!("{path}: {} below it is not chosen, and would go along", changes[below].path);
-            return Err(Error::refused(why).with_path(path).with_remedy("choose it too, or leave the directory out"));
+            return Err(error::would_go_along(path, &changes[below].path));
         }
     }
     Ok(())

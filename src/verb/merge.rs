@@ -1,17 +1,18 @@
 //! `commit --merge`: changes whose path somebody has edited since are put onto what is there now, before the session is committed. In the
 //! session that is a person's choice: a step.
 
-use super::call::Call;
+use super::desk::Desk;
+use super::error;
+use super::said::Said;
 use crate::capture::choice::{choose, may_choose};
 use crate::capture::chosen::Choice;
 use crate::diff::merge::{Both, Onto, onto};
 use crate::diff::sources::Sources;
-use crate::error::{Against, Error, Kind, command};
+use crate::error::{Against, Error};
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::before;
 use crate::session::change::Change;
-use crate::session::id::Id;
 use crate::session::opened::Locked;
 use crate::session::run::Arg;
 use crate::session::store::Store;
@@ -21,7 +22,7 @@ use crate::session::store::Store;
 ///
 /// # Errors
 /// A path does not merge (3): nothing is changed, and each such path is named with the reason.
-pub fn merge(call: &Call, store: &Store, session: &mut Locked, dry_run: bool, paths: &mut Vec<AbsPath>) -> Result<bool, Error> {
+pub fn merge(desk: &Desk, store: &Store, session: &mut Locked, dry_run: bool, paths: &mut Vec<AbsPath>) -> Result<bool, Error> {
     let changes = session.changes()?;
     let asked = |change: &&Change| paths.is_empty() || paths.iter().any(|path| change.path.is_under(path));
     let sides = session.sides(changes.list.len())?;
@@ -41,16 +42,13 @@ pub fn merge(call: &Call, store: &Store, session: &mut Locked, dry_run: bool, pa
     }
     drop(sources);
     if !against.is_empty() {
-        return Err(refused(session.id(), against));
+        return Err(error::do_not_merge(session.id(), against));
     }
     if choices.is_empty() {
         return Ok(true);
     }
     may_choose(session)?;
-    let would = if dry_run { "would be " } else { "" };
-    for choice in &choices {
-        call.out.note(format_args!("{}: {would}merged with what was changed there since", call.out.shown(&choice.path)));
-    }
+    choices.iter().for_each(|choice| desk.caller.tell(Said::Merged { path: &choice.path, dry_run }));
     if dry_run {
         *paths = rest;
         return Ok(!paths.is_empty());
@@ -58,22 +56,8 @@ pub fn merge(call: &Call, store: &Store, session: &mut Locked, dry_run: bool, pa
     interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
     let _noting = interrupt::note(Asked::GoesOn);
     // Of these a later merge begins.
-    nows.iter().try_for_each(|now| before::keep_bytes(&call.fs, &session.dir, now))?;
+    nows.iter().try_for_each(|now| before::keep_bytes(&desk.fs, &session.dir, now))?;
     let words = ["recant", "commit", session.id().tail(), "--merge"].map(|word| Arg(word.as_bytes().to_vec()));
-    choose(&call.fs, store, session, words.to_vec(), (choices, Vec::new()))?;
+    choose(&desk.fs, store, session, words.to_vec(), (choices, Vec::new()))?;
     Ok(true)
-}
-
-/// The error for changes that do not merge.
-pub fn refused(id: &Id, against: Vec<Against>) -> Error {
-    let tail = id.tail();
-    let shows = command(format_args!("diff {tail} --conflicts"));
-    let message = match &against[..] {
-        [one] => format!("cannot merge {tail}: {}: {}", one.path, one.why),
-        many => format!("cannot merge {tail}: {} paths do not merge", many.len()),
-    };
-    let paths = if against.len() > 1 { against } else { Vec::new() };
-    Error::new(Kind::Conflict, message)
-        .with_rows(paths)
-        .with_remedy(format!("{shows} shows both sides; name the other paths, or edit one side"))
 }

@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::super::place;
 use crate::blocks::choice::Choice;
 use crate::blocks::numbers;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::sources::Sources;
 use crate::engine::choose::{self, Rules};
-use crate::error::{Error, Kind, command, shell_word};
+use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, Sort};
 use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::tree::state::{Object, State};
-use crate::verb::error::not_in_session;
+use crate::verb::chosen::Whole;
+use crate::verb::error;
 
 /// The word that stands for a file's metadata among the numbers of its blocks.
 pub const META: &str = "m";
@@ -35,13 +35,13 @@ struct Word {
 impl Word {
     /// Reads a word. A path that really ends like a list of blocks wins, unless there is a change with such blocks as well: a command may
     /// have made the one so that somebody takes it for the other.
-    fn read(word: &Path, changes: &Changes) -> Result<Self, Error> {
-        let path = place::named(word, changes)?;
-        let Some((of, numbers)) = split(word) else { return Ok(Self { path, numbers: None }) };
-        let of = place::named(of, changes)?;
+    fn read(word: &Whole, changes: &Changes) -> Result<Self, Error> {
+        let path = changes.named(word.path())?;
+        let Some((of, numbers)) = split(word.path()) else { return Ok(Self { path, numbers: None }) };
+        let of = changes.named(of)?;
         let is_changed = |path: &AbsPath| !changes.under(path).is_empty();
         match (is_changed(&path), is_changed(&of)) {
-            (true, true) => Err(two_meanings(&path, &of)),
+            (true, true) => Err(error::two_meanings(&path, &of)),
             (false, _) if path.as_path().symlink_metadata().is_err() => Ok(Self { path: of, numbers: Some(numbers.to_owned()) }),
             _ => Ok(Self { path, numbers: None }),
         }
@@ -54,19 +54,20 @@ fn split(word: &Path) -> Option<(&Path, &str)> {
     let colon = bytes.iter().rposition(|byte| *byte == b':')?;
     let numbers = std::str::from_utf8(&bytes[colon + 1..]).ok()?;
     let is_list = !numbers.is_empty() && numbers.bytes().all(|byte| byte.is_ascii_digit() || b",-m".contains(&byte));
-    (colon > 0 && is_list).then(|| (Path::new(OsStr::from_bytes(&bytes[..colon])), numbers))
+    let is_named = colon > 0 && bytes[colon - 1] != b'/';
+    (is_named && is_list).then(|| (Path::new(OsStr::from_bytes(&bytes[..colon])), numbers))
 }
 
 /// True for a word that names blocks, unless it is a path that ends so.
-pub fn may_name_blocks(word: &Path) -> bool {
-    split(word).is_some()
+pub fn may_name_blocks(word: &Whole) -> bool {
+    split(word.path()).is_some()
 }
 
 /// True if one of the words names blocks.
 ///
 /// # Errors
 /// Those of a path that cannot be resolved.
-pub fn names_blocks(words: &[PathBuf], changes: &Changes) -> Result<bool, Error> {
+pub fn names_blocks(words: &[Whole], changes: &Changes) -> Result<bool, Error> {
     for word in words {
         if Word::read(word, changes)?.numbers.is_some() {
             return Ok(true);
@@ -82,7 +83,7 @@ pub fn names_blocks(words: &[PathBuf], changes: &Changes) -> Result<bool, Error>
 pub fn named(
     id: &Id,
     (changes, sides): (&Changes, &[Side]),
-    words: &[PathBuf],
+    words: &[Whole],
     sources: &mut Sources<'_>,
 ) -> Result<Selection, Error> {
     let mut selection = Selection::new();
@@ -91,11 +92,11 @@ pub fn named(
         let Word { path, numbers } = Word::read(word, changes)?;
         let under = changes.under(&path);
         if under.is_empty() {
-            return Err(not_in_session(id, changes, &path));
+            return Err(error::not_in_session(id, changes, &path));
         }
         match numbers {
             None => selection.extend(under.map(|i| (i, Taken::Whole))),
-            Some(_) if changes.list[under.start].path != path => return Err(no_blocks(id, &path)),
+            Some(_) if changes.list[under.start].path != path => return Err(error::no_blocks(id, &path)),
             Some(numbers) => parts.entry(under.start).or_default().extend(numbers.split(',').map(str::to_owned)),
         }
     }
@@ -133,14 +134,14 @@ pub fn settle(changes: &Changes, way: Way, may: impl Fn(usize) -> bool, selectio
         let path = &changes.list[i].path;
         let stays = changes.under(path).find(|k| *k != i && may(*k) && !selection.contains_key(k));
         if let Some(stays) = stays.filter(|_| selection.remove(&i).is_some()) {
-            notes.push(format!("{path}: stays as it is, as {} in it does", changes.list[stays].path));
+            notes.push(error::stays_with(path, &changes.list[stays].path));
         }
     }
     for i in selection.keys().copied().collect::<Vec<_>>() {
         for above in std::iter::successors(changes.list[i].path.parent(), AbsPath::parent) {
             let Ok(k) = changes.list.binary_search_by(|change| change.path.cmp(&above)) else { continue };
             if turns(k) == (false, true) && may(k) && selection.insert(k, Taken::Whole).is_none() {
-                notes.push(format!("{above}: comes along, as {} lies in it", changes.list[i].path));
+                notes.push(error::comes_with(&above, &changes.list[i].path));
             }
         }
     }
@@ -169,63 +170,26 @@ fn of_blocks(
     sources: &mut Sources<'_>,
 ) -> Result<Option<Taken>, Error> {
     let path = &change.path;
-    let wrong = |why: String| {
-        let shows = command(format_args!("diff {} --blocks {}", id.tail(), shell_word(path.as_bytes())));
-        let problem = Error::new(Kind::Usage, format!("{path}: {why}")).with_path(path);
-        problem.with_remedy(format!("{shows} shows what can be taken of it"))
-    };
     let text = match Entries::of(change, side, sources)? {
         Entries::Text(text) => text,
-        Entries::Changed => return Err(changed(id, change, side)),
+        Entries::Changed => return Err(error::blocks_changed(id, path, side.is_in())),
         Entries::Whole(_) if change.sort() == Sort::Metadata && words.iter().all(|word| word == META) => {
             return Ok(Some(Taken::Whole));
         }
-        Entries::Whole(why) => return Err(wrong(format!("it has no blocks: {why}; name it without numbers"))),
+        Entries::Whole(why) => return Err(error::is_whole(id, path, why)),
     };
     let meta = words.contains(META);
     if meta && text.meta.is_empty() {
-        return Err(wrong("its metadata does not change".into()));
+        return Err(error::has_metadata(id, path));
     }
     let list: Vec<&str> = words.iter().map(String::as_str).filter(|word| *word != META).collect();
     let count = text.blocks().list().len();
     let numbers = match &list[..] {
         [] => BTreeSet::new(),
-        list => numbers::parse(&list.join(","), count).map_err(|error| wrong(error.to_string()))?,
+        list => numbers::parse(&list.join(","), count).map_err(|error| error::takes_no_blocks(id, path, &error.to_string()))?,
     };
     Ok(text.taken(Choice::of_blocks(numbers), meta))
 }
-
-/// The error for a word that is a path and blocks of another one.
-fn two_meanings(path: &AbsPath, of: &AbsPath) -> Error {
-    let problem =
-        Error::new(Kind::Usage, format!("{path}: a changed file is called that, and {of} has changes, too")).with_path(path);
-    let review = command("review");
-    problem.with_remedy(format!("{review} shows both, and takes either"))
-}
-
-/// The error for a directory that only has changes below it.
-fn no_blocks(id: &Id, path: &AbsPath) -> Error {
-    let shows = command(format_args!("diff {} --blocks {}", id.tail(), shell_word(path.as_bytes())));
-    let problem = Error::new(Kind::Usage, format!("{path}: it has no blocks: what changed lies below it")).with_path(path);
-    problem.with_remedy(format!("{shows} shows what can be taken there"))
-}
-
-/// The error for a file whose blocks nothing tells any more.
-fn changed(id: &Id, change: &Change, side: Side) -> Error {
-    let (path, tail) = (&change.path, id.tail());
-    let problem = Error::new(Kind::Conflict, format!("{path}: {CHANGED}")).with_path(path);
-    let shows = command(format_args!("diff {tail} --conflicts {}", shell_word(path.as_bytes())));
-    if side.is_in() {
-        return problem.with_remedy(format!("{shows} shows both sides"));
-    }
-    problem.with_remedy(format!(
-        "{shows} shows both sides; {} puts one onto the other",
-        command(format_args!("commit {tail} --merge"))
-    ))
-}
-
-/// Why a change has no blocks if somebody has changed the file.
-pub const CHANGED: &str = "somebody has changed it since, so its blocks are not those of the session";
 
 #[cfg(test)]
 mod tests {
@@ -239,6 +203,7 @@ mod tests {
             ("a:2:3", Some(("a:2", "3"))),
             ("a:", None),
             (":2", None),
+            ("a/:2", None),
             ("a:x", None),
             ("a", None),
             ("C:m/x", None),

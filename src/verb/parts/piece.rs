@@ -2,13 +2,8 @@
 
 use std::io::{Cursor, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 
-use super::super::apply::{self, Terms};
-use super::super::begun::{filled, take_away};
-use super::super::call::Call;
-use super::super::confirm::{self, Waiting};
-use crate::engine::Effect;
+use crate::checkpoint::limits::OnLimit;
 use crate::engine::job::Verb;
 use crate::engine::report::Report;
 use crate::error::{Error, Kind};
@@ -22,6 +17,12 @@ use crate::session::run::Arg;
 use crate::session::stage::Desk;
 use crate::session::store::Store;
 use crate::tree::state::Object;
+use crate::verb::act::{Act, Conflicts, carry_out};
+use crate::verb::begun::{filled, take_away};
+use crate::verb::desk::Desk as Caller;
+use crate::verb::error::Subject;
+use crate::verb::target::{Target, What};
+use crate::verb::waiting::{self, Waiting};
 
 /// A change to be made: what a part takes of one of a session, forth or back.
 pub struct Piece {
@@ -51,50 +52,74 @@ pub struct Committed {
     pub waiting: Option<Waiting>,
 }
 
-/// Makes a session of pieces of session `of`, and commits it; `words`: its command, for listings. `ready` is told its id, and the objects
-/// that it will put, before anything is changed. Where that comes to nothing, no session is left.
+/// The terms of a part's commit.
+pub struct Terms<'a> {
+    /// The session that it is taken of.
+    pub of: &'a Session,
+    /// For messages: the verb that was called.
+    pub verb: Verb,
+    pub target: &'a Target,
+    /// Its command, for listings.
+    pub words: &'a [String],
+    pub force: bool,
+    /// Seconds after which it is rolled back unless somebody confirms it.
+    pub within: Option<i64>,
+}
+
+impl Terms<'_> {
+    fn begin(&self, desk: &Caller, store: &Store) -> Result<Locked, Error> {
+        let words = self.words.join(" ");
+        match (self.verb, &self.target.what) {
+            (_, What::Beside(_)) => store.begin_beside(&desk.fs, words),
+            (Verb::Commit, _) => store.begin_part(&desk.fs, &self.of.header, words),
+            (Verb::Rollback | Verb::Redo, _) => store.begin_own(&desk.fs, words),
+        }
+    }
+
+    fn act(&self, desk: &Caller) -> Act<'static> {
+        let act = Act { accept_unsynced: true, ..Act::new(desk, Verb::Commit, Conflicts::forced(self.force)) };
+        if self.verb == Verb::Commit { act } else { Act { on_limit: OnLimit::Full, ..act } }
+    }
+}
+
+/// Makes a session of pieces of another one, and commits it. `ready` is told its id, and the objects that it will put, before anything is
+/// changed. Where that comes to nothing, no session is left.
 ///
 /// # Errors
 /// All that stands against a commit.
 pub fn commit(
-    call: &Call,
+    desk: &Caller,
     store: &Store,
-    of: &Session,
-    (pieces, words): (&[Piece], &[String]),
-    (terms, dry_run): (&Terms<'_>, bool),
+    pieces: &[Piece],
+    terms: &Terms<'_>,
     ready: impl FnOnce(&Id, &[Object]) -> Result<(), Error>,
 ) -> Result<Committed, Error> {
-    let mut put = Vec::new();
-    let words = words.join(" ");
-    let begun = match terms.verb {
-        _ if terms.beside => store.begin_beside(&call.fs, words)?,
-        Verb::Commit => store.begin_part(&call.fs, &of.header, words)?,
-        Verb::Rollback | Verb::Redo => store.begin_own(&call.fs, words)?,
-    };
-    let mut session = filled(call, store, begun, |session| fill(call, store, session, (of, pieces)).map(|found| put = found))?;
-    let effect = if dry_run { Effect::Print } else { Effect::Apply };
+    let (mut put, dry_run) = (Vec::new(), terms.target.dry_run);
+    let fill_it = |session: &mut Locked| fill(desk, store, session, (terms.of, pieces)).map(|found| put = found);
+    let mut session = filled(desk, store, terms.begin(desk, store)?, fill_it)?;
     let id = session.id().clone();
     let readied = if dry_run { Ok(()) } else { ready(&id, &put) };
-    let done = match readied {
-        Ok(()) => {
-            let within = terms.within.filter(|_| !dry_run);
-            within.map_or(Ok(true), |seconds| confirm::arm(call, store, &mut session, seconds))?;
-            let done = apply::commit_part(call, store, &mut session, terms, effect);
-            done.map(|report| (report, within.and_then(|seconds| confirm::begin(call, store, &mut session, seconds))))
-        }
-        Err(error) => Err(error),
-    };
+    let done = readied.and_then(|()| committed(desk, store, &mut session, terms));
     // If the engine is stuck, the session stays.
     if dry_run || done.as_ref().is_err_and(|problem| !matches!(problem.kind(), Kind::Stuck)) {
-        take_away(call, store, session);
+        take_away(desk, store, session);
     }
     done.map(|(report, waiting)| Committed { id, report, waiting })
 }
 
+fn committed(desk: &Caller, store: &Store, session: &mut Locked, terms: &Terms<'_>) -> Result<(Report, Option<Waiting>), Error> {
+    let within = terms.within.filter(|_| !terms.target.dry_run);
+    within.map_or(Ok(true), |seconds| waiting::arm(desk, store, session, seconds))?;
+    terms.target.note_purpose(session);
+    let subject = Subject::Session(terms.verb, terms.of.id());
+    let report = carry_out(desk, store, session, &[], terms.target.effect(), &terms.act(desk), subject)?;
+    Ok((report, within.and_then(|seconds| waiting::begin(desk, store, session, seconds))))
+}
+
 /// Fills the session. Returns the objects as it holds them.
-fn fill(call: &Call, store: &Store, session: &mut Locked, (of, pieces): (&Session, &[Piece])) -> Result<Vec<Object>, Error> {
+fn fill(caller: &Caller, store: &Store, session: &mut Locked, (of, pieces): (&Session, &[Piece])) -> Result<Vec<Object>, Error> {
     let mut places = Opener::new(of);
-    let mut desk = Desk::open(&call.fs, store, session, false)?;
+    let mut desk = Desk::open(&caller.fs, store, session, false)?;
     let taken = pieces.iter().map(|Piece { change, after, content }| match content {
         Bytes::None => desk.take(change, after.clone(), None),
         Bytes::Held(place) => hold(&mut desk, change, places.at(place)?),
@@ -120,10 +145,10 @@ fn hold(desk: &mut Desk<'_>, change: &Change, from: Entry<'_>) -> Result<Object,
     }
 }
 
-/// The words of a call, for the record.
-pub fn words(verb: Verb, id: &Id, patch: bool, paths: &[PathBuf]) -> Vec<String> {
+/// The words of a call, for the record. `patch`: parts were chosen one by one.
+pub fn words(verb: Verb, id: &Id, patch: bool, what: &What) -> Vec<String> {
     let patch = patch.then(|| "--patch".to_owned());
-    let paths = paths.iter().map(|path| Shown(path.as_os_str().as_bytes()).to_string());
+    let paths = what.words().iter().map(|word| Shown(word.typed().as_os_str().as_bytes()).to_string());
     [verb.word().to_owned(), id.tail().to_owned()].into_iter().chain(patch).chain(paths).collect()
 }
 

@@ -1,9 +1,8 @@
-//! The errors of this room.
+//! Errors about the sessions that a call means.
 
 use std::fmt::Display;
 use std::io::ErrorKind;
 
-use super::want::Want;
 use crate::capture::inside::Inside;
 use crate::config::edits;
 use crate::error::{Error, Kind, command, recant, shell_word};
@@ -14,14 +13,15 @@ use crate::session::change::Changes;
 use crate::session::header::{Checkpoint, Counts, Header, Origin, Status};
 use crate::session::id::Id;
 use crate::tree::time;
+use crate::verb::want::Want;
 
 /// The error for `last` in a store without sessions.
-pub(super) fn no_session() -> Error {
+pub fn no_session() -> Error {
     Error::refused("there is no session yet").with_remedy("recant run -- COMMAND begins one")
 }
 
 /// The error if a signal came before the verb began. `state`: what is true then.
-pub(super) fn stopped(signal: impl Display, state: &str) -> Error {
+pub fn stopped(signal: impl Display, state: &str) -> Error {
     Error::refused(format!("stopped by {signal}")).with_state(state)
 }
 
@@ -44,7 +44,7 @@ pub fn is_inside(inside: &Inside) -> Error {
 }
 
 /// The error if there is no working directory to tell the project by.
-pub(super) fn no_project() -> Error {
+pub fn no_project() -> Error {
     let there = std::env::current_dir().and_then(|dir| dir.join(".").metadata());
     let is_closed = there.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
     let why = if is_closed { "you may not enter the working directory" } else { "the working directory is gone" };
@@ -59,14 +59,14 @@ pub fn refused(variable: &str, command: &str) -> Error {
 }
 
 /// The error for an agent that would drop a session in which a person made something.
-pub(super) fn a_persons(variable: &str, id: &Id) -> Error {
+pub fn a_persons(variable: &str, id: &Id) -> Error {
     let (tail, typed) = (id.tail(), command(format_args!("discard {}", id.tail())));
     let message = format!("an agent calls ({variable} is set): a person made some of session {tail}");
     Error::refused(message).with_remedy(format!("in a terminal of your own: {typed}"))
 }
 
 /// The error for an agent that would go on in a session that a person began.
-pub(super) fn begun_by_a_person(variable: &str, header: &Header) -> Error {
+pub fn begun_by_a_person(variable: &str, header: &Header) -> Error {
     let (tail, fork) = (header.id.tail(), command(format_args!("fork {}", header.id.tail())));
     let message = format!("an agent calls ({variable} is set): a person began session {tail}");
     let remedy = match header.origin {
@@ -77,7 +77,7 @@ pub(super) fn begun_by_a_person(variable: &str, header: &Header) -> Error {
 }
 
 /// The error for a session that waits to be confirmed until `due`.
-pub(super) fn waits(header: &Header, due: Time, act: &str) -> Error {
+pub fn waits(header: &Header, due: Time, act: &str) -> Error {
     let (id, until) = (&header.id, time::local(due, true));
     let remedy = format!(
         "{} lets it stay, {} takes it back",
@@ -88,7 +88,7 @@ pub(super) fn waits(header: &Header, due: Time, act: &str) -> Error {
 }
 
 /// The error for `ID@N` if the session stands at another step.
-pub(super) fn gone_on(header: &Header, step: u32) -> Error {
+pub fn gone_on(header: &Header, step: u32) -> Error {
     let (head, tail) = (header.head(), header.id.tail());
     let error = Error::refused(format!("session {tail} stands at step {head}, and not at {step}"));
     error.with_remedy(match step < header.next_step() {
@@ -98,13 +98,13 @@ pub(super) fn gone_on(header: &Header, step: u32) -> Error {
 }
 
 /// The error for `last`, if somebody else acted last on the session.
-pub(super) fn of_others(want: Want, id: &Id, act: &Acted) -> Error {
+pub fn of_others(want: Want, id: &Id, act: &Acted) -> Error {
     let error = Error::refused(format!("last is {}, and the newest act on it is {}", id.tail(), whose(act)));
     error.with_remedy(act_on(want, id))
 }
 
 /// Adds the sessions that are pending here to the error for an unknown one.
-pub(super) fn pending(error: Error, pending: &[Header]) -> Error {
+pub fn pending(error: Error, pending: &[Header]) -> Error {
     let show = |header: &Header| {
         let name = header.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
         format!("{}{name}", header.id.tail())
@@ -114,7 +114,7 @@ pub(super) fn pending(error: Error, pending: &[Header]) -> Error {
 }
 
 /// The error if several sessions have the name, all of other projects.
-pub(super) fn which_of(name: &str, want: Want, fit: &Header, begun_in: Option<&AbsPath>) -> Error {
+pub fn which_of(name: &str, want: Want, fit: &Header, begun_in: Option<&AbsPath>) -> Error {
     Error::refused(format!("no session of this project is named {name}")).with_remedy(newest_elsewhere(want, fit, begun_in))
 }
 
@@ -125,7 +125,7 @@ fn state_of(header: &Header) -> String {
 }
 
 /// The error if a verb cannot act on the session that a word means. It names the one before it, on which it can.
-pub(super) fn does_not_fit(word: &str, want: Want, newest: &Header, before: Option<&Header>) -> Error {
+pub fn does_not_fit(word: &str, want: Want, newest: &Header, before: Option<&Header>) -> Error {
     let (tail, state) = (newest.id.tail(), state_of(newest));
     let cannot = if newest.status().word() == done(want) { String::new() } else { format!(": it cannot be {}", done(want)) };
     let problem = Error::refused(format!("{word} is {tail}, which is {state}{cannot}"));
@@ -136,7 +136,7 @@ pub(super) fn does_not_fit(word: &str, want: Want, newest: &Header, before: Opti
 }
 
 /// The error if no session of this project can be meant.
-pub(super) fn none_here(project: Option<&AbsPath>, want: Want, elsewhere: Option<(&Header, Option<&AbsPath>)>) -> Error {
+pub fn none_here(project: Option<&AbsPath>, want: Want, elsewhere: Option<(&Header, Option<&AbsPath>)>) -> Error {
     let project = project.map(|project| format!(": {project}")).unwrap_or_default();
     let problem = Error::refused(format!("no session of this project can be {}{project}", done(want)));
     problem.with_remedy(match elsewhere {
@@ -218,13 +218,13 @@ pub fn not_in_session(id: &Id, changes: &Changes, path: &AbsPath) -> Error {
 }
 
 /// The error for the steps of a session that has none.
-pub(super) fn no_steps(id: &Id) -> Error {
+pub fn no_steps(id: &Id) -> Error {
     let error = Error::refused(format!("session {id} has no steps: its changes were not held in a run"));
     error.with_remedy(format!("{} shows what it holds", command(format_args!("show {}", id.tail()))))
 }
 
 /// The error for a path that has nothing before or after the session.
-pub(super) fn nothing_there(id: &Id, path: &AbsPath, before: bool) -> Error {
+pub fn nothing_there(id: &Id, path: &AbsPath, before: bool) -> Error {
     let path_word = shell_word(path.as_bytes());
     let (when, other) = match before {
         true => ("before", " shows what is to be there"),
@@ -235,17 +235,17 @@ pub(super) fn nothing_there(id: &Id, path: &AbsPath, before: bool) -> Error {
 }
 
 /// The error for a path at which no `--force` has overwritten anything.
-pub(super) fn not_overwritten(path: &AbsPath) -> Error {
+pub fn not_overwritten(path: &AbsPath) -> Error {
     unreadable(path, "no --force has overwritten a file there")
 }
 
 /// The error for an object without a content. `sort`: the word for what it is.
-pub(super) fn no_content(path: &AbsPath, sort: &str) -> Error {
+pub fn no_content(path: &AbsPath, sort: &str) -> Error {
     unreadable(path, &format!("it is a {sort}, which has no content"))
 }
 
 /// The error for a content that cannot be had.
-pub(super) fn unreadable(path: &AbsPath, why: &str) -> Error {
+pub fn unreadable(path: &AbsPath, why: &str) -> Error {
     Error::refused(format!("{path}: {why}")).with_path(path)
 }
 
@@ -255,20 +255,20 @@ pub fn content_gone(id: &Id) -> Error {
 }
 
 /// The error for a word that means no session, and cannot be the name of a new one.
-pub(super) fn no_name(key: &str, why: &str) -> Error {
+pub fn no_name(key: &str, why: &str) -> Error {
     let message = format!("no session {key:?}, and a new one cannot have that name: {why}");
     let rule = "a name begins with a letter; letters, digits, '.', '_' and '-' follow, 64 at most";
     Error::usage(message).with_remedy(rule)
 }
 
 /// The error if a command runs in the session.
-pub(super) fn is_running(id: &Id) -> Error {
+pub fn is_running(id: &Id) -> Error {
     let message = format!("cannot go on in session {id}: a command is running in it");
     Error::new(Kind::Busy, message).with_remedy("let that end first (--wait TIME waits for it), or name another session")
 }
 
 /// The reason why no command can go on in a session, and what to do instead.
-pub(super) fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str, String)> {
+pub fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str, String)> {
     let tail = header.id.tail();
     let another = || "name another session: --session NAME begins it".to_owned();
     let first = || format!("{} makes it real first; or {}", command(format_args!("commit {tail}")), another());
@@ -289,7 +289,7 @@ pub(super) fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str,
 }
 
 /// The error for a session whose steps cannot be gone on from.
-pub(super) fn cannot_go_on(header: &Header, want: Want, why: &str, remedy: String) -> Error {
+pub fn cannot_go_on(header: &Header, want: Want, why: &str, remedy: String) -> Error {
     let (act, id) = (
         match want {
             Want::Rewind => "rewind",
@@ -310,28 +310,28 @@ pub(super) fn cannot_go_on(header: &Header, want: Want, why: &str, remedy: Strin
 }
 
 /// Adds that a command can go on in the session which has the name.
-pub(super) fn or_go_on(error: Error, name: &str) -> Error {
+pub fn or_go_on(error: Error, name: &str) -> Error {
     let goes_on = command(format_args!("run --session {name} -- COMMAND"));
     error.with_remedy(format!("{goes_on} goes on in it; or take another name"))
 }
 
 /// The error if a signal asked to stop before the first effect.
-pub(super) fn asked_to_stop(asked: impl Display) -> Error {
+pub fn asked_to_stop(asked: impl Display) -> Error {
     Error::refused(asked.to_string())
 }
 
 /// The error for a name that a session cannot have.
-pub(super) fn bad_name(name: &str, why: &str) -> Error {
+pub fn bad_name(name: &str, why: &str) -> Error {
     Error::usage(format!("{name:?}: no name for a session: {why}"))
 }
 
 /// The error for a session without a record of its run.
-pub(super) fn has_no_steps(id: &Id) -> Error {
+pub fn has_no_steps(id: &Id) -> Error {
     Error::refused(format!("session {id} has no steps"))
 }
 
 /// The error for a step that leaves nothing.
-pub(super) fn nothing_to_begin_with(id: &Id, step: u32) -> Error {
+pub fn nothing_to_begin_with(id: &Id, step: u32) -> Error {
     let begins = command("run --session NAME -- COMMAND");
     let held = format!("step {step} of session {id} holds nothing that a session could begin with");
     Error::refused(held).with_remedy(format!("{begins} begins one"))

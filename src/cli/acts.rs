@@ -1,0 +1,305 @@
+//! `commit`, `rollback`, `redo`, `undo` and `confirm`, in words.
+
+use std::time::Duration;
+
+use super::args;
+use super::call::Call;
+use super::ended::Ended;
+use super::out::Out;
+use super::place::all_whole;
+use super::said;
+use super::{discard, text, waiting};
+use crate::capture::rejoin::Rest;
+use crate::checkpoint::limits::Large;
+use crate::diff::shown::cut;
+use crate::engine::job::Verb;
+use crate::engine::report::{Left, Report, Row};
+use crate::error::{Error, Kind, command};
+use crate::session::header::Status;
+use crate::session::id::Id;
+use crate::tree::danger::Danger;
+use crate::verb::acted::{Acted, PartOf};
+use crate::verb::commit::{self, Commit};
+use crate::verb::confirm;
+use crate::verb::error::untold;
+use crate::verb::redo;
+use crate::verb::rollback::{self, Rollback};
+use crate::verb::target::{Target, What};
+use crate::verb::undo::{self, BroughtBack, How, Undone};
+
+/// Commits a session, or a part of it.
+pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Error> {
+    let &args::Commit { force, merge, accept_unsynced, confirm_within: within, patch, .. } = args;
+    let of = target(&args.what, patch)?;
+    let acted = commit::commit(call, &Commit { of, force, merge, accept_unsynced, within })?;
+    end(call, acted.as_ref())
+}
+
+/// Rolls a session back, or a part of it.
+pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Error> {
+    let &args::Back { force, merge, patch, .. } = args;
+    let acted = rollback::rollback(call, &Rollback { of: target(&args.what, patch)?, force, merge })?;
+    end(call, acted.as_ref())
+}
+
+/// Commits a session again, or takes the newest undo back.
+pub fn redo(call: &Call, args: &args::Redo) -> Result<Ended, Error> {
+    let &args::Redo { dry_run, force, .. } = args;
+    let Some(id) = &args.id else {
+        return undone(call, undo::redo_newest(call, How { dry_run, merge: false, force })?);
+    };
+    let of = Target { what: What::named(all_whole(&args.paths)?), dry_run, ..Target::all(id) };
+    end(call, Some(&redo::redo(call, &of, force)?))
+}
+
+/// Takes the newest act back.
+pub fn undo(call: &Call, args: &args::Undo) -> Result<Ended, Error> {
+    let &args::Undo { dry_run, merge, force, .. } = args;
+    undone(call, undo::undo(call, args.id.as_deref(), How { dry_run, merge, force })?)
+}
+
+/// Lets a commit stay, or watches over one.
+pub fn confirm(call: &Call, args: &args::Confirm) -> Result<Ended, Error> {
+    if args.watch {
+        return watch(call, &args.id);
+    }
+    let value = confirm::confirm(call, &args.id)?;
+    if call.out.is_text() {
+        let (id, back) = (&value.session, command(format_args!("rollback {}", value.session.tail())));
+        call.out.note(format_args!("session {id} is confirmed: it stays; {back} takes it back"));
+    } else {
+        call.out.document(&value);
+    }
+    Ok(Ended::Done)
+}
+
+/// Waits until a commit is confirmed, or rolls it back at the deadline.
+fn watch(call: &Call, key: &str) -> Result<Ended, Error> {
+    let Some(id) = Id::parse(key) else { return Err(Error::refused(format!("{key:?} is no session's id"))) };
+    // The terminal of the commit may close.
+    let _refused_to_a_leader = rustix::process::setsid();
+    call.out.line("watching");
+    call.out.flush();
+    let store = call.store_with(key)?;
+    while let Some(deadline) = store.session(&id)?.header.waits() {
+        let left = deadline.left();
+        let left = Duration::new(u64::try_from(left.s).unwrap_or(0), left.ns);
+        if left.is_zero() && confirm::settle(call, store, &id)? {
+            break;
+        }
+        // The confirmation may come meanwhile.
+        std::thread::sleep(left.clamp(Duration::from_millis(100), Duration::from_millis(500)));
+    }
+    Ok(Ended::Done)
+}
+
+fn target(what: &args::What, patch: bool) -> Result<Target, Error> {
+    let words = all_whole(&what.paths)?;
+    let (dry_run, reason) = (what.dry_run, what.message.clone());
+    let what_of_it = if patch { What::Asked(words) } else { What::named(words) };
+    Ok(Target { what: what_of_it, dry_run, reason, ..Target::all(&what.id) })
+}
+
+fn undone(call: &Call, undone: Undone) -> Result<Ended, Error> {
+    match undone {
+        Undone::Acted(acted) => end(call, acted.as_deref()),
+        Undone::Discarded(sessions) => discard::sessions(call, sessions),
+        Undone::Back(back) => {
+            brought_back(&call.out, &back);
+            Ok(Ended::Done)
+        }
+    }
+}
+
+fn brought_back(out: &Out, back: &BroughtBack) {
+    let (tail, changes) = (back.session.tail(), text::count(back.changes, "change"));
+    let Some(status) = back.status else {
+        return out.note(format_args!("session {tail} would be brought back: {changes}"));
+    };
+    if !out.is_text() {
+        out.document(back);
+    }
+    let state = if back.uncollected { "a run that was cut off".to_owned() } else { status.word().replace('_', " ") };
+    out.note(format_args!("session {tail} is brought back: {changes}, {state}"));
+}
+
+/// Reports an act, and ends the call.
+///
+/// # Errors
+/// The session that a part left was not told of it yet.
+pub fn end(call: &Call, acted: Option<&Acted>) -> Result<Ended, Error> {
+    let Some(acted) = acted else { return Ok(Ended::Done) };
+    say(&call.out, acted);
+    if let Some((of, Rest::Untold(why))) = &acted.rest {
+        return Err(untold(why, of.tail(), acted.session.tail()));
+    }
+    Ok(if acted.is_whole() { Ended::Done } else { Ended::With(Kind::LeftOut) })
+}
+
+/// Reports an act.
+fn say(out: &Out, acted: &Acted) {
+    if !out.is_text() {
+        out.document(acted);
+    } else {
+        match (&acted.part_of, &acted.back_of) {
+            (Some(of), _) => say_part(out, acted, of),
+            (None, Some(of)) => say_back(out, acted, of),
+            (None, None) => say_text(out, acted),
+        }
+        acted.waiting.iter().for_each(|waiting| waiting::say(out, waiting));
+    }
+    if let (None, Some((of, rest))) = (&acted.part_of, &acted.rest) {
+        said::rest(out, of, &acted.session, rest);
+    }
+    if let Some(behind) = &acted.behind {
+        said::left_behind(out, &acted.session, *behind);
+    }
+}
+
+/// Reports that a part of session `of` was taken back by a session of its own.
+fn say_back(out: &Out, acted: &Acted, of: &Id) {
+    let (report, whole) = (&acted.report, of.tail());
+    list_rows(out, report, &command(format_args!("rollback {whole} … --dry-run -v")));
+    report.notes.iter().for_each(|note| out.warn(note));
+    out.note(headline(acted));
+    if !report.dry_run {
+        out.note(format_args!("to have it again: {}", command(format_args!("rollback {}", acted.session.tail()))));
+    }
+}
+
+/// Reports the commit of a part of a session.
+fn say_part(out: &Out, acted: &Acted, of: &PartOf) {
+    let (report, whole) = (&acted.report, of.session.tail());
+    if report.dry_run {
+        list_rows(out, report, &command(format_args!("commit {whole} … --dry-run -v")));
+        report.notes.iter().for_each(|note| out.warn(note));
+        out.note(headline(acted));
+        return;
+    }
+    say_text(out, acted);
+    let (part, rest) = (acted.session.tail(), text::count(of.changes, "change"));
+    out.note(format_args!("session {part} is a part of session {whole}, which holds the rest: {rest}"));
+}
+
+/// Says in a line what was done.
+pub fn headline(acted: &Acted) -> String {
+    let Acted { session, report, part_of, back_of, .. } = acted;
+    let paths = text::count(report.rows.len() as u64, "path");
+    match (part_of, back_of) {
+        (Some(of), _) if report.dry_run => format!("a part of session {}: {}", of.session.tail(), summary(report)),
+        (_, Some(of)) if report.dry_run => format!("a part of session {}: {paths} would be taken back", of.tail()),
+        (_, Some(of)) => {
+            format!("a part of session {} is taken back, by session {}: {paths}", of.tail(), session.tail())
+        }
+        _ => format!("session {}: {}", session.tail(), summary(report)),
+    }
+}
+
+fn list_rows(out: &Out, report: &Report, whole: &str) {
+    let row = |row: &Row| {
+        let over = if row.over && report.dry_run { ", over what was changed since" } else { "" };
+        let danger = row.danger.map_or_else(String::new, |danger| format!("  ({danger})"));
+        format!("{:<9} {}{over}{danger}", row.done.word(), out.shown(&row.path))
+    };
+    if out.is_kept() {
+        return;
+    }
+    let mut rows: Vec<&Row> = report.rows.iter().collect();
+    rows.sort_by_key(|row| Danger::place(row.danger));
+    // What gives rights must not be missed.
+    let rights = rows.iter().take_while(|row| Danger::place(row.danger) == 0).count();
+    let listed = if out.is_quiet() { &rows[..rights] } else { &rows[..] };
+    out.first_of(listed.iter().copied().map(row), whole);
+    let shown = cut(listed.len(), out.limit()).0;
+    marked(out, listed[shown..].iter().filter(|row| row.danger.is_some()).count());
+}
+
+/// Says that of the paths that are not listed some are marked.
+pub fn marked(out: &Out, count: usize) {
+    if count > 0 {
+        let those = text::count(count as u64, "path");
+        out.warn(format_args!("{those} that others run or obey, or that give rights, are not listed here"));
+    }
+}
+
+fn say_text(out: &Out, acted: &Acted) {
+    let (report, tail, dry_run) = (&acted.report, acted.session.tail(), acted.report.dry_run);
+    let whole = whole_list(report, tail);
+    list_rows(out, report, &whole);
+    say_skipped(out, &report.left, &whole);
+    report.large.iter().for_each(|large| out.note(said_of(large, &out.shown(&large.path))));
+    report.notes.iter().for_each(|note| out.warn(note));
+    let over = report.rows.iter().filter(|row| row.over).count();
+    if dry_run && over > 0 {
+        let paths = text::count(over as u64, "path");
+        out.warn(format_args!("{paths} changed since would be overwritten; what is there is kept"));
+    }
+    if let [path, rest @ ..] = &report.displaced[..] {
+        let others =
+            if rest.is_empty() { String::new() } else { format!(" (and {})", text::count(rest.len() as u64, "other path")) };
+        let cat = command(format_args!("cat {tail} {} --displaced", out.word(path)));
+        out.note(format_args!("what was overwritten is kept: {cat}{others}"));
+    }
+    if report.rows.is_empty() && report.left.is_empty() {
+        out.note(format_args!("session {tail}: nothing to {}", report.verb.infinitive()));
+        return;
+    }
+    out.note(headline(acted));
+    if report.verb == Verb::Commit && !dry_run && !report.rows.is_empty() {
+        let back = command(format_args!("rollback {tail}"));
+        match report.kept {
+            0 => out.note(format_args!("to take it back: {back}")),
+            kept => out.note(format_args!("to take it back: {back} ({} kept for it)", text::bytes(kept))),
+        }
+    }
+    if report.status == Status::Committed && report.counts.inside < report.counts.changes && !dry_run {
+        out.note(format_args!("{} lists what is committed and what is not", command(format_args!("show {tail}"))));
+    }
+}
+
+/// The line about a large directory that was deleted; `path` is as printed.
+fn said_of(large: &Large, path: &str) -> String {
+    format!("{path}: {}, {} deleted, all kept for a rollback", text::count(large.files, "file"), text::bytes(large.size))
+}
+
+/// The command that lists all of a report.
+fn whole_list(report: &Report, tail: &str) -> String {
+    let verb = report.verb.word();
+    if report.dry_run { command(format_args!("{verb} {tail} --dry-run -v")) } else { command(format_args!("show {tail} -v")) }
+}
+
+/// Prints the paths that were left out, each with the reason.
+pub fn say_skipped(out: &Out, rows: &[Left], whole: &str) {
+    const SKIPPED: &str = "skipped";
+    let row = |Left { path, why }: &Left| {
+        let row = format!("{}: {why}", out.shown(path));
+        if out.is_for_people() { text::filled_after(SKIPPED, &row, 10) } else { format!("{SKIPPED:<10}{row}") }
+    };
+    out.first_of(rows.iter().map(row), whole);
+}
+
+/// Counts the changes that were made and those that stay as they were: `26 of 71 changes committed, 45 still held`; and those among them
+/// that were skipped.
+fn summary(report: &Report) -> String {
+    let (done, all, inside) = (report.rows.len() as u64, report.counts.changes, report.counts.inside);
+    let skipped = report.left.len() as u64;
+    let (stay, where_they_are) = match report.verb {
+        Verb::Commit => (all - inside, "still held"),
+        Verb::Redo => (all - inside, "not on the tree"),
+        Verb::Rollback => (inside, "still on the tree"),
+    };
+    let would = if report.dry_run { "would be " } else { "" };
+    let past = report.verb.past();
+    let whole = || format!("{} {would}{past}", text::count(done, "change"));
+    let of_all = || format!("{} of {} {would}{past}", text::grouped(done), text::count(done + stay, "change"));
+    let stays = || format!("{} {where_they_are}", text::grouped(stay));
+    match (stay, skipped) {
+        (0, 0) => whole(),
+        (_, 0) => format!("{}, {}", of_all(), stays()),
+        (stay, skipped) if skipped == stay => format!("{}, {} (skipped)", of_all(), stays()),
+        (stay, skipped) if skipped < stay => format!("{}, {} ({} of them skipped)", of_all(), stays(), text::grouped(skipped)),
+        // A directory that is kept need not be a change.
+        (0, _) => format!("{}; {} skipped", whole(), text::count(skipped, "path")),
+        _ => format!("{}, {}; {} skipped", of_all(), stays(), text::count(skipped, "path")),
+    }
+}

@@ -1,0 +1,210 @@
+//! The job of a commit, rollback or redo, carried out on a session as the call and the settings say.
+
+use std::rc::Rc;
+
+use globset::GlobSetBuilder;
+
+use super::desk::Desk;
+use super::error::{self, Subject};
+use super::said::Said;
+use crate::capture::rejoin::{self, Rest};
+use crate::checkpoint::limits::{Limits, OnLimit};
+use crate::commit::{self, Request};
+use crate::config;
+use crate::engine::Effect;
+use crate::engine::conflict::{self, Conflict};
+use crate::engine::job::{Job, OnConflict, Verb};
+use crate::engine::left_out::{Aside, Denied};
+use crate::engine::minor::{self, Asked, Minor};
+use crate::engine::report::Report;
+use crate::error::{Against, Error, Kind, Reason};
+use crate::fs::dir::leads_nowhere;
+use crate::fs::path::AbsPath;
+use crate::rollback;
+use crate::session::act::Part;
+use crate::session::opened::{Locked, Session};
+use crate::session::store::Store;
+use crate::tree::project::project_of;
+
+/// The conflicts over which an act goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conflicts {
+    /// None: one stops it.
+    Stop,
+    /// Those at paths of `commit.minor`, which are left out.
+    LeaveMinor,
+    /// All that force can go over: what is found is kept.
+    Force,
+}
+
+impl Conflicts {
+    pub fn forced(force: bool) -> Self {
+        if force { Self::Force } else { Self::Stop }
+    }
+}
+
+/// An act on a session, and its terms.
+#[derive(Debug, Clone, Copy)]
+pub struct Act<'a> {
+    pub verb: Verb,
+    pub conflicts: Conflicts,
+    /// The changes that it is about; all where missing.
+    pub only: Option<&'a Part>,
+    /// True if it commits what a restart of the machine may have left incomplete, too.
+    pub accept_unsynced: bool,
+    /// The policy for large directories that go.
+    pub on_limit: OnLimit,
+    /// True for a session that holds no content, as it was filled to ask.
+    pub unheld: bool,
+}
+
+impl Act<'_> {
+    /// The act as the settings have it.
+    pub fn new(desk: &Desk, verb: Verb, conflicts: Conflicts) -> Self {
+        let on_limit = match desk.config.on_limit.value {
+            config::OnLimit::Full => OnLimit::Full,
+            config::OnLimit::Partial => OnLimit::Partial,
+        };
+        Self { verb, conflicts, only: None, accept_unsynced: verb == Verb::Redo, on_limit, unheld: false }
+    }
+
+    fn job(&self, session: &Locked, paths: &[AbsPath], aside: &Aside, (limits, denied): (Limits, &Denied)) -> Result<Job, Error> {
+        let on_conflict = if self.conflicts == Conflicts::Force { OnConflict::Keep } else { OnConflict::Stop };
+        if self.verb == Verb::Rollback {
+            return rollback::rollback(session, (paths, self.only), on_conflict, aside);
+        }
+        let (denied, accept_unsynced) = (denied.clone(), self.accept_unsynced);
+        let request = Request { paths, on_conflict, limits, denied, only: self.only, aside, accept_unsynced };
+        let job = match self.verb {
+            Verb::Redo => commit::redo(session, &request)?,
+            _ => commit::commit(session, &request)?,
+        };
+        Ok(if self.unheld { job.unheld() } else { job })
+    }
+}
+
+/// Carries an act out, or with [`Effect::Print`] only tells what it would do. `paths`: what of the session, all where empty.
+///
+/// # Errors
+/// All that stands against it, in the words of `subject`.
+pub fn carry_out(
+    desk: &Desk,
+    store: &Store,
+    session: &mut Locked,
+    paths: &[AbsPath],
+    effect: Effect,
+    act: &Act<'_>,
+    subject: Subject<'_>,
+) -> Result<Report, Error> {
+    // Two operations of one store could undo each other.
+    let _lock = if matches!(effect, Effect::Print) { None } else { Some(desk.store_lock(store)?) };
+    crate::fs::roots::open_many();
+    let (max_files, max_size) = (desk.config.max_files.value, desk.config.max_size.value);
+    let limits = Limits { max_files, max_size, on_limit: act.on_limit };
+    let denied = named_by("commit.deny", &desk.config.deny.value)?;
+    let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| act.job(session, paths, aside, (limits, &denied));
+    let of_no_weight = |session: &Locked| minor(desk, session);
+    let minor = match act.conflicts {
+        Conflicts::Stop => Minor::Stops,
+        Conflicts::LeaveMinor => Minor::LeftOut(&of_no_weight),
+        Conflicts::Force => Minor::Forced,
+    };
+    let progress = desk.caller.progress();
+    let asked = Asked { verb: act.verb, paths, minor, ask: &ask };
+    let done = minor::carry_out_but(&desk.fs, store, session, &asked, effect, &*progress);
+    drop(progress);
+    let report = done.map_err(|error| refused(subject, session, error))?;
+    let keeps = act.verb != Verb::Rollback && !report.dry_run && desk.config.keep_before.value;
+    if keeps && let Err(error) = commit::keep_committed(&desk.fs, session) {
+        desk.caller.tell(Said::NotKept(&error));
+    }
+    Ok(report)
+}
+
+/// Carries an act out on a session that may be a part of another one: that one holds it no more, or again.
+///
+/// # Errors
+/// Those of [`carry_out`].
+pub fn on_session(
+    desk: &Desk,
+    store: &Store,
+    session: &mut Locked,
+    paths: &[AbsPath],
+    effect: Effect,
+    act: &Act<'_>,
+) -> Result<(Report, Rest), Error> {
+    let id = session.id().clone();
+    let act_on = |session: &mut Locked| carry_out(desk, store, session, paths, effect, act, Subject::Session(act.verb, &id));
+    match effect {
+        Effect::Print => act_on(session).map(|report| (report, Rest::None)),
+        Effect::Apply => rejoin::around(&desk.fs, store, session, (act.verb != Verb::Rollback, paths), act_on),
+    }
+}
+
+/// Commits the session of a snapshot's restore, or only tells what that would do: then it was filled for this alone. `act`: its words after
+/// "cannot".
+///
+/// # Errors
+/// All that stands against a commit.
+pub fn restore(
+    desk: &Desk,
+    store: &Store,
+    session: &mut Locked,
+    act: &str,
+    (conflicts, effect): (Conflicts, Effect),
+) -> Result<Report, Error> {
+    let unheld = matches!(effect, Effect::Print);
+    let as_set = Act::new(desk, Verb::Commit, conflicts);
+    let terms = Act { accept_unsynced: unheld, on_limit: OnLimit::Full, unheld, ..as_set };
+    carry_out(desk, store, session, &[], effect, &terms, Subject::Restore(act))
+}
+
+/// The paths in the way of a restore, if the others can be put back without these. What the settings forbid is not left out, and a conflict
+/// is a person's to decide.
+pub fn prevented_by(error: &Error) -> Vec<Against> {
+    let is_theirs = error.kind() == Kind::Refused && !error.called().is_empty() && error.reason() != Some(&Reason::Denied);
+    if is_theirs { error.against() } else { Vec::new() }
+}
+
+/// The paths that the globs of a setting name, and all below them.
+fn named_by(key: &str, globs: &[String]) -> Result<Denied, Error> {
+    let broken = |error: globset::Error| crate::engine::error::refused_at(key, error);
+    let mut set = GlobSetBuilder::new();
+    for glob in globs {
+        set.add(config::path_glob(glob).map_err(broken)?);
+    }
+    let set = set.build().map_err(broken)?;
+    Ok(Rc::new(move |path: &AbsPath| !set.is_empty() && path.as_path().ancestors().any(|path| set.is_match(path))))
+}
+
+/// The paths where a conflict does not stop a commit: places of `commit.minor`, but not where the command was meant to work. `None` for
+/// staged changes: somebody named each of their paths.
+fn minor(desk: &Desk, session: &Locked) -> Result<Option<Denied>, Error> {
+    let Some(run) = session.run()? else { return Ok(None) };
+    let named = named_by("commit.minor", &desk.config.minor.value)?;
+    let project = project_of(&run.cwd, dirs::home_dir().as_deref());
+    let works_there = named(&project);
+    Ok(Some(Rc::new(move |path: &AbsPath| named(path) && !(works_there && path.is_under(&project)))))
+}
+
+/// The error with all the paths in the way.
+fn refused(subject: Subject<'_>, session: &Session, error: Error) -> Error {
+    let gone = conflict::of(&error).and_then(|conflicts| gone(session, conflicts));
+    error::cannot(subject, error, gone.as_ref())
+}
+
+/// The directory whose absence explains the conflicts, if there is one: that in which the session was begun, else the one that holds all
+/// the paths. If directories above it are gone too, the topmost of them.
+fn gone(session: &Session, conflicts: &[Conflict]) -> Option<AbsPath> {
+    let is_gone = |path: &AbsPath| path.as_path().symlink_metadata().is_err_and(|error| leads_nowhere(&error));
+    let mut common = conflicts.first()?.path.parent()?;
+    while !conflicts.iter().all(|conflict| conflict.path.is_under(&common)) {
+        common = common.parent()?;
+    }
+    let begun = session.header.cwd.clone().filter(|cwd| conflicts.iter().any(|conflict| conflict.path.is_under(cwd)));
+    let mut gone = begun.into_iter().chain([common]).find(is_gone)?;
+    while let Some(parent) = gone.parent().filter(is_gone) {
+        gone = parent;
+    }
+    Some(gone)
+}

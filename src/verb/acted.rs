@@ -1,0 +1,55 @@
+//! The value of a commit, rollback or redo.
+
+use serde::Serialize;
+
+use super::behind::Behind;
+use super::waiting::Waiting;
+use crate::capture::rejoin::Rest;
+use crate::engine::report::Report;
+use crate::session::id::Id;
+use crate::session::opened::Session;
+
+/// An act on the tree: what it did, or would do. JSON: docs/json.md.
+#[derive(Debug, Serialize)]
+pub struct Acted {
+    /// The session whose rollback takes it back; after a dry run of a part it is gone.
+    pub session: Id,
+    #[serde(flatten)]
+    pub report: Report,
+    /// With a time within which it is to be confirmed.
+    #[serde(rename = "confirm", skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
+    /// The session of which it committed a part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<PartOf>,
+    /// The session of which it took a part back, by a session of its own.
+    #[serde(skip)]
+    pub back_of: Option<Id>,
+    /// The steps that a commit left behind, if that is still to be said.
+    #[serde(skip)]
+    pub behind: Option<Behind>,
+    /// The fate of the session that a part left.
+    #[serde(skip)]
+    pub rest: Option<(Id, Rest)>,
+}
+
+/// The session that a part was taken of.
+#[derive(Debug, Serialize)]
+pub struct PartOf {
+    pub session: Id,
+    /// The number of changes that it holds then.
+    pub changes: u64,
+}
+
+impl Acted {
+    /// An act on a session itself.
+    pub fn of(session: &Session, report: Report, rest: Rest) -> Self {
+        let rest = session.header.of.clone().map(|of| (of, rest));
+        Self { session: session.id().clone(), report, waiting: None, part_of: None, back_of: None, behind: None, rest }
+    }
+
+    /// True if nothing was left out, and all that went is kept.
+    pub fn is_whole(&self) -> bool {
+        self.report.left.is_empty() && !self.report.uncovered
+    }
+}

@@ -1,0 +1,321 @@
+//! `commit`: what a session holds becomes real, all or a part. A part becomes a session of its own, committed at once; the rest goes on, made
+//! of what is on the tree then.
+
+use super::act::{Act, Conflicts, on_session};
+use super::acted::{Acted, PartOf};
+use super::behind::Behind;
+use super::desk::Desk;
+use super::error;
+use super::merge;
+use super::news;
+use super::parts::picks;
+use super::parts::piece::{self, Bytes, Committed, Piece, Terms};
+use super::parts::select::{self, Selection, Way};
+use super::said::{Choosing, Question, Said};
+use super::target::{Target, What};
+use super::waiting;
+use super::want::Want;
+use crate::capture::choice::may_choose;
+use crate::capture::rejoin::Rest;
+use crate::commit;
+use crate::diff::entries::{Entries, Taken, part_of};
+use crate::diff::picked::Picked;
+use crate::diff::sources::Sources;
+use crate::engine::Effect;
+use crate::engine::job::Verb;
+use crate::error::Error;
+use crate::fs::Fs;
+use crate::fs::interrupt::{self, Asked};
+use crate::fs::path::AbsPath;
+use crate::session::before;
+use crate::session::change::{Change, Changes};
+use crate::session::id::Id;
+use crate::session::opened::{Locked, Session};
+use crate::session::own_store;
+use crate::session::parting::{Parting, Stays, may_part};
+use crate::session::run::Run;
+use crate::session::sides::Side;
+use crate::session::store::Store;
+use crate::tree::state::{Object, State};
+
+/// A commit that is asked for.
+#[derive(Debug, Clone)]
+pub struct Commit {
+    pub of: Target,
+    /// True if it goes on over conflicts.
+    pub force: bool,
+    /// True if what somebody has changed since is merged with first.
+    pub merge: bool,
+    /// True if it takes what a restart of the machine may have left incomplete, too.
+    pub accept_unsynced: bool,
+    /// Seconds after which it is rolled back unless somebody confirms it.
+    pub within: Option<i64>,
+}
+
+impl Commit {
+    /// Commits this, without options.
+    pub fn of(of: Target) -> Self {
+        Self { of, force: false, merge: false, accept_unsynced: false, within: None }
+    }
+}
+
+/// The way in which a session is committed.
+enum Share {
+    /// By its own commit: these paths of it, all where empty.
+    Own(Vec<AbsPath>),
+    /// These of its changes, by a session of their own.
+    Part(Changes, Selection),
+}
+
+/// Commits a session, or the part that is asked for. `None`: there is nothing to do, as was told.
+///
+/// # Errors
+/// No session is meant; the session does not hold what is named; all that stands against a commit.
+pub fn commit(desk: &Desk, call: &Commit) -> Result<Option<Acted>, Error> {
+    desk.collected.replace(Some(Vec::new()));
+    let (store, mut session) = call.of.open(desk, Want::Commit)?;
+    match share(desk, call, store, &session)? {
+        Share::Own(paths) => {
+            ask_before(desk, store, &session, call)?;
+            own(desk, store, &mut session, call, paths)
+        }
+        Share::Part(changes, selection) => part(desk, store, &mut session, call, (changes, selection)),
+    }
+}
+
+fn share(desk: &Desk, call: &Commit, store: &Store, session: &Locked) -> Result<Share, Error> {
+    if matches!(call.of.what, What::All | What::Moved(_)) {
+        return Ok(Share::Own(Vec::new()));
+    }
+    if !matches!(call.of.what, What::Beside(_)) {
+        commit::refuse_unsynced(session, call.accept_unsynced)?;
+    }
+    let changes = session.changes()?;
+    let of_picks = |picked: &Picked| picks::selection(picked, session, &changes);
+    let selection = match &call.of.what {
+        What::Beside(picked) => of_picks(picked)?,
+        What::Picked(picked) if picks::is_part(picked, session, &changes)? => of_picks(picked)?,
+        What::Asked(_) => blocks(desk, call, session, &changes)?,
+        What::Named(words) if select::names_blocks(words, &changes)? => blocks(desk, call, session, &changes)?,
+        what => {
+            let paths = call.of.paths(store, session, Verb::Commit)?;
+            // What is not in the session is refused by its own commit.
+            let is_held = paths.iter().all(|path| !changes.under(path).is_empty());
+            if !may_part(&session.header) || !is_held || what.picked().is_some() {
+                return Ok(Share::Own(paths));
+            }
+            paths.iter().flat_map(|path| changes.under(path)).map(|i| (i, Taken::Whole)).collect()
+        }
+    };
+    Ok(Share::Part(changes, selection))
+}
+
+/// The blocks that are named, or that the person takes when asked.
+fn blocks(desk: &Desk, call: &Commit, session: &Locked, changes: &Changes) -> Result<Selection, Error> {
+    if call.merge {
+        return Err(error::merges_whole());
+    }
+    let sides = session.sides(changes.list.len())?;
+    let mut sources = Sources::of(session)?;
+    match &call.of.what {
+        What::Asked(words) => desk.choose(Choosing::of(Want::Commit, session.id(), (changes, &sides), words)?, &mut sources),
+        what => select::named(session.id(), (changes, &sides), what.words(), &mut sources),
+    }
+}
+
+/// Commits a session itself.
+fn own(desk: &Desk, store: &Store, session: &mut Locked, call: &Commit, mut paths: Vec<AbsPath>) -> Result<Option<Acted>, Error> {
+    let dry_run = call.of.dry_run;
+    call.of.note_purpose(session);
+    let behind = say_behind(desk, session, dry_run)?;
+    if call.merge && !merge::merge(desk, store, session, dry_run, &mut paths)? {
+        return Ok(None);
+    }
+    let within = match call.within {
+        Some(seconds) if waiting::arm(desk, store, session, seconds)? => Some(seconds),
+        _ => None,
+    };
+    let conflicts = if call.force { Conflicts::Force } else { Conflicts::LeaveMinor };
+    let act =
+        Act { accept_unsynced: call.accept_unsynced, only: call.of.what.moved(), ..Act::new(desk, Verb::Commit, conflicts) };
+    let done = on_session(desk, store, session, &paths, call.of.effect(), &act);
+    let waiting = within.and_then(|seconds| waiting::begin(desk, store, session, seconds));
+    let (report, rest) = done?;
+    if session.header.is_all_in() {
+        // Nothing runs in it any more.
+        if let Err(error) = own_store::remove(&desk.fs, &session.dir) {
+            desk.caller.tell(Said::OwnStoreStays(&error.into()));
+        }
+    }
+    let behind = behind.filter(|_| session.header.counts.ever_in > 0);
+    Ok(Some(Acted { waiting, behind, ..Acted::of(session, report, rest) }))
+}
+
+/// Commits a session that a run has just filled.
+///
+/// # Errors
+/// All that stands against a commit.
+pub fn commit_run(desk: &Desk, store: &Store, session: &mut Locked) -> Result<Acted, Error> {
+    let behind = Behind::of(session)?;
+    let act = Act::new(desk, Verb::Commit, Conflicts::LeaveMinor);
+    let (report, rest) = on_session(desk, store, session, &[], Effect::Apply, &act)?;
+    let behind = behind.filter(|_| session.header.counts.ever_in > 0);
+    Ok(Acted { behind, ..Acted::of(session, report, rest) })
+}
+
+/// Tells of the steps that the commit leaves behind while one can still be kept, and asks at a terminal; returns them where that is to be
+/// said after it.
+fn say_behind(desk: &Desk, session: &Session, dry_run: bool) -> Result<Option<Behind>, Error> {
+    let Some(behind) = Behind::of(session)? else { return Ok(None) };
+    if !dry_run && (desk.yes || !desk.can_ask) {
+        return Ok(Some(behind));
+    }
+    let id = session.id();
+    desk.caller.tell(Said::LeavesBehind { id, behind });
+    if !dry_run {
+        desk.confirm(Question::CommitAtStep { id, step: session.header.head() })?;
+    }
+    Ok(None)
+}
+
+/// Asks before a session is committed whose newest command that changed something failed or was cut off, as it may be half of what was meant,
+/// and before steps are that the person has not looked at.
+fn ask_before(desk: &Desk, store: &Store, session: &Session, call: &Commit) -> Result<(), Error> {
+    if call.of.dry_run || desk.yes {
+        return Ok(());
+    }
+    // `--accept-unsynced` answers for a run that a restart cut off.
+    if let Some(failed) = session.header.failed.filter(|_| !session.header.unsynced) {
+        if !desk.can_ask {
+            return Err(error::is_failed(session.id(), failed));
+        }
+        desk.confirm(Question::CommitFailed { id: session.id(), failed })?;
+    }
+    news::ask(desk, store, session)
+}
+
+/// Commits a part of a session.
+fn part(
+    desk: &Desk,
+    store: &Store,
+    session: &mut Locked,
+    call: &Commit,
+    (mut changes, mut selection): (Changes, Selection),
+) -> Result<Option<Acted>, Error> {
+    let chosen_none = |session: &Session| desk.caller.tell(Said::NothingChosen(session.id()));
+    if selection.is_empty() {
+        chosen_none(session);
+        return Ok(None);
+    }
+    ask_before(desk, store, session, call)?;
+    if call.merge {
+        let mut paths = selection.keys().map(|i| changes.list[*i].path.clone()).collect();
+        if !merge::merge(desk, store, session, call.of.dry_run, &mut paths)? {
+            return Ok(None);
+        }
+        changes = session.changes()?;
+        let index = |path: &AbsPath| changes.list.binary_search_by(|change| change.path.cmp(path)).ok();
+        selection = paths.iter().filter_map(index).map(|i| (i, Taken::Whole)).collect();
+    }
+    let mut notes = select::with_names(session, &changes, &mut selection)?;
+    notes.extend(select::settle(&changes, Way::Forth, |_| true, &mut selection));
+    if selection.is_empty() {
+        notes.iter().for_each(|note| desk.caller.tell(Said::Note(note)));
+        chosen_none(session);
+        return Ok(None);
+    }
+    let is_whole = |selection: &Selection| selection.values().all(|taken| *taken == Taken::Whole);
+    let is_beside = matches!(call.of.what, What::Beside(_));
+    if !is_beside && selection.len() == changes.list.len() && is_whole(&selection) {
+        // All there is: no part of it.
+        notes.iter().for_each(|note| desk.caller.tell(Said::Note(note)));
+        let call = Commit { merge: false, ..call.clone() };
+        return own(desk, store, session, &call, Vec::new());
+    }
+    if !may_part(&session.header) || !is_whole(&selection) {
+        may_choose(session)?;
+    }
+    let mut acted = commit_part(desk, store, session, call, (&changes, &selection))?;
+    acted.report.notes.splice(0..0, notes);
+    Ok(Some(acted))
+}
+
+/// Makes a session of a part, and commits it.
+fn commit_part(
+    desk: &Desk,
+    store: &Store,
+    session: &mut Locked,
+    call: &Commit,
+    (changes, selection): (&Changes, &Selection),
+) -> Result<Acted, Error> {
+    let run = session.run()?;
+    let mut sources = Sources::of(session)?;
+    let taken = |(i, taken): (&usize, &Taken)| take(run.as_ref(), &changes.list[*i], taken, &mut sources);
+    let (pieces, rests): (Vec<Piece>, Vec<Option<Object>>) =
+        selection.iter().map(taken).collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
+    let of = session.id().clone();
+    let words = match &call.of.what {
+        What::Beside(_) => ["agent", "run:", "own", "files", "of", of.tail()].map(str::to_owned).to_vec(),
+        what => piece::words(Verb::Commit, &of, matches!(what, What::Asked(_) | What::Picked(_)), what),
+    };
+    let terms =
+        Terms { of: session, verb: Verb::Commit, target: &call.of, words: &words, force: call.force, within: call.within };
+    let note = |part: &Id, put: &[Object]| {
+        let parting = parting_of(&desk.fs, session, part, (&pieces, put, rests), &words)?;
+        store.note_parting(&desk.fs, session.id(), &parting)
+    };
+    let done = piece::commit(desk, store, &pieces, &terms, note);
+    let _noting = interrupt::note(Asked::GoesOn);
+    // Where it came to nothing, what cannot be forgotten now is when the session is locked next.
+    let gone_on = session.settle_parting(&desk.fs, store);
+    let Committed { id, report, waiting } = done?;
+    let part_of = Some(PartOf { session: of.clone(), changes: session.header.counts.changes });
+    let rest = Some((of, gone_on.err().map_or(Rest::None, Rest::Untold)));
+    Ok(Acted { session: id, report, waiting, part_of, back_of: None, behind: None, rest })
+}
+
+/// The record of what leaves the session with these pieces. `rests`: what each change leads to then; `None` for one that leaves whole.
+fn parting_of(
+    fs: &Fs,
+    session: &Locked,
+    part: &Id,
+    (pieces, put, rests): (&[Piece], &[Object], Vec<Option<Object>>),
+    words: &[String],
+) -> Result<Parting, Error> {
+    let (mut left, mut stays) = (Vec::new(), Vec::new());
+    for ((piece, put), rest) in pieces.iter().zip(put).zip(rests) {
+        if let Bytes::Made(content) = &piece.content {
+            // A merge begins with it, where somebody edits the file now.
+            before::keep_bytes(fs, &session.dir, content)?;
+        }
+        let path = piece.change.path.clone();
+        match rest {
+            Some(after) => stays.push(Stays { path, before: put.clone(), after }),
+            None => left.push(path),
+        }
+    }
+    Ok(Parting { part: part.clone(), lines: session.header.lines, words: piece::argv(words), left, stays })
+}
+
+/// The piece that is taken of a change, and the object that the rest of it leads to; `None` if there is no rest.
+fn take(run: Option<&Run>, change: &Change, taken: &Taken, sources: &mut Sources<'_>) -> Result<(Piece, Option<Object>), Error> {
+    let path = &change.path;
+    match taken {
+        Taken::Whole => {
+            let after = change.after.clone();
+            let content = match Session::held_at(change, Side::Never, run) {
+                Some(at) if change.marks.linked || after.as_ref().is_some_and(State::is_file) => Bytes::Held(at),
+                _ => Bytes::None,
+            };
+            Ok((Piece { change: change.clone(), after, content }, None))
+        }
+        Taken::Part { .. } if change.marks.linked => Err(error::names_leave_together(path)),
+        Taken::Part { blocks, meta } => {
+            let gone = || error::changed_meanwhile(path);
+            let Entries::Text(text) = Entries::of(change, Side::Never, sources)? else { return Err(gone()) };
+            let (state, content) = part_of(change, &text, blocks, *meta).ok_or_else(gone)?;
+            let content = if text.is_old(&content) { Bytes::None } else { Bytes::Made(content) };
+            Ok((Piece { change: change.clone(), after: Some(state), content }, Some(text.rest(change))))
+        }
+    }
+}

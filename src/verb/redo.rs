@@ -1,0 +1,22 @@
+//! `redo`: what was rolled back of a session is committed again.
+
+use super::act::{Act, Conflicts, on_session};
+use super::acted::Acted;
+use super::desk::Desk;
+use super::target::Target;
+use super::want::Want;
+use crate::engine::job::Verb;
+use crate::error::Error;
+
+/// Commits again what was rolled back of a session, or of it what is asked for. `force`: it goes on over conflicts.
+///
+/// # Errors
+/// No session is meant; nothing of it was rolled back; all that stands against a commit.
+pub fn redo(desk: &Desk, of: &Target, force: bool) -> Result<Acted, Error> {
+    let (store, mut session) = of.open(desk, Want::Redo)?;
+    let paths = of.paths(store, &session, Verb::Redo)?;
+    of.note_purpose(&mut session);
+    let act = Act { only: of.what.moved(), ..Act::new(desk, Verb::Redo, Conflicts::forced(force)) };
+    let (report, rest) = on_session(desk, store, &mut session, &paths, of.effect(), &act)?;
+    Ok(Acted::of(&session, report, rest))
+}
