@@ -29,6 +29,7 @@ use crate::session::store::Store;
 use crate::snapshot::series::Series;
 use crate::tree::project::project_of;
 use crate::verb::scope::Scope;
+use crate::verb::table::find;
 use crate::verb::want::Want;
 use crate::verb::which;
 
@@ -280,19 +281,12 @@ fn about(header: &Header) -> String {
 
 /// Tells whether a verb can act on a session.
 fn is_for(verb: &str, header: &Header) -> bool {
-    let want = match verb {
-        "commit" => Want::Commit,
-        "discard" => Want::Discard,
-        "run" | "shell" => Want::GoOn,
-        "session export" => return header.status() == Status::Pending,
-        "rewind" => Want::Rewind,
-        "fork" => Want::Fork,
-        "rollback" | "undo" => Want::RollBack,
-        "confirm" => Want::Confirm,
-        "redo" => Want::Redo,
-        _ => return true,
-    };
-    want.fits(header)
+    match verb {
+        "session export" => header.status() == Status::Pending,
+        // What it takes back is most often a commit.
+        "undo" => Want::RollBack.fits(header),
+        _ => find(verb).wants.is_none_or(|want| want == Want::Look || want.fits(header)),
+    }
 }
 
 /// A path as a user types it: relative to the working directory, unless the word begins with a slash.

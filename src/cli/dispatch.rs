@@ -4,7 +4,7 @@ use super::args::{self, AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Ve
 use super::call::Call;
 use super::ended::Ended;
 use super::out::Out;
-use super::table::{Effects, effects, is_of_store};
+use super::table::effect;
 use super::{
     acts, agent_run, agents, bare, cat, checkpoint, complete, config, cut_runs, diff, discard, doctor, far, gate, list, log,
 };
@@ -12,6 +12,7 @@ use super::{manual, mcp, moving, prune_all, recover, review, rewind, run, show, 
 use super::{snapshot_run, snapshot_verify, stage, status, steps};
 use crate::error::Error;
 use crate::verb::confirm::take_back_overdue;
+use crate::verb::table::Effect;
 
 pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
     refuse_outside(call, &verb)?;
@@ -102,8 +103,8 @@ fn before(call: &Call, verb: &Verb) -> Result<(), Error> {
         // `recover` makes these sessions itself, as its result.
         Verb::Recover(_) if crate::capture::inside::inside().is_none() => take_back_overdue(call),
         Verb::Confirm(args) if args.watch => Ok(()),
-        _ if effects(verb) == Effects::Some => gate::before_changes(call),
-        _ if is_of_store(verb) => cut_runs::say_all(call),
+        _ if effect(verb) == Effect::Changes => gate::before_changes(call),
+        _ if effect(verb) == Effect::Shows => cut_runs::say_all(call),
         _ => Ok(()),
     }
 }

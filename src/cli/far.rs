@@ -13,13 +13,14 @@ use clap::Parser;
 use super::args::{self, Cli, SessionVerb, Verb};
 use super::door;
 use super::ended::Ended;
-use super::table::{Effects, effects};
+use super::table::effect;
 use crate::diff::shown::Names;
 use crate::error::{Error, Kind, Reason};
 use crate::remote::far::{self, Cut, Input};
 use crate::remote::frame::Up;
 use crate::remote::request::{self, Request};
 use crate::remote::{self, MISSING, PROTOCOL};
+use crate::verb::table::Effect;
 
 /// Carries out the request of the near side. Reads no settings: the verb that it starts reads them.
 pub fn far(args: &args::Far) -> Ended {
@@ -130,7 +131,7 @@ fn at_cut(verb: &Verb) -> Cut {
     match verb {
         verb if verb.is_run() => Cut::Ends,
         Verb::Session { verb: SessionVerb::Write(_) | SessionVerb::Import(_) } => Cut::Ends,
-        verb if effects(verb) == Effects::None => Cut::Ends,
+        verb if effect(verb) != Effect::Changes => Cut::Ends,
         _ => Cut::Settles,
     }
 }

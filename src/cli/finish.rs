@@ -2,17 +2,17 @@
 
 use super::ended::Ended;
 use super::out::Out;
-use super::table::Effects;
 use crate::error::{Error, Kind, recant};
+use crate::verb::table::Effect;
 
-/// Ends a call with these effects.
-pub fn finish(out: &Out, ended: Result<Ended, Error>, effects: Effects) -> Ended {
+/// Ends a call with this effect.
+pub fn finish(out: &Out, ended: Result<Ended, Error>, effect: Effect) -> Ended {
     // Results come before messages about the end.
     let ended = match (out.finish(), ended) {
         (Ok(()), ended) | (Err(_), ended @ Err(_)) => ended,
         // The result of a run is its command's.
         (Err(_), Ok(Ended::Command(status))) => Ok(Ended::Command(status)),
-        (Err(unprinted), Ok(_)) if effects == Effects::None => Err(unprinted),
+        (Err(unprinted), Ok(_)) if effect != Effect::Changes => Err(unprinted),
         (Err(unprinted), Ok(ended)) => {
             let (kind, done) = match ended {
                 Ended::With(kind) => (kind, "not all that was asked for is done; the report of it is lost"),

@@ -131,6 +131,10 @@ mod tests {
         called(&Cli::command(), "", &mut verbs, &mut options);
         println!("{}\n{}", verbs.join("\n"), options.join("\n"));
         assert_eq!((verbs.len(), options.len()), (52, 160));
+        verbs.sort_unstable();
+        let mut rows: Vec<String> = crate::verb::table::VERBS.iter().map(|row| format!("recant {}", row.name)).collect();
+        rows.sort_unstable();
+        assert_eq!(rows, verbs, "each verb has one row");
     }
 
     #[test]

@@ -9,9 +9,9 @@ use super::caches;
 use super::ended::Ended;
 use super::finish::finish;
 use super::out::{Form, Out};
-use super::table::Effects;
 use crate::config::Color;
 use crate::error::{Error, Kind, command, set_call, shell_word};
+use crate::verb::table::Effect;
 
 /// Prints clap's own answers: help and version to standard output, a misuse to standard error.
 pub fn misused(mut error: clap::Error, args: &[OsString]) -> Ended {
@@ -21,7 +21,7 @@ pub fn misused(mut error: clap::Error, args: &[OsString]) -> Ended {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let out = Out::new(Form::Text, color, false, false);
         out.rich(&error.render().ansi());
-        return finish(&out, Ok(Ended::Done), Effects::None);
+        return finish(&out, Ok(Ended::Done), Effect::None);
     }
     let tips = tips(&error, args);
     if !tips.is_empty() {

@@ -6,11 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 use super::agents;
 use super::args::{AgentVerb, SessionVerb, SnapshotVerb, Verb, turn_and_paths};
 use super::call::Call;
+use super::table::{only_tells, row};
 use crate::error::{Error, shell_word};
 use crate::session::header::Origin;
 use crate::session::id::Id;
 use crate::verb::error::refused;
 use crate::verb::guard::limited;
+use crate::verb::table::Decider;
 use crate::verb::want::Want;
 use crate::verb::which;
 
@@ -28,27 +30,28 @@ pub fn refuse(call: &Call, verb: &Verb, words: &[OsString], elsewhere: bool) -> 
 /// For a verb that only a person may call: the word that names its session, if one does. `None` for any other verb. A person's verbs change
 /// real files, or end the way back.
 fn decided(verb: &Verb, elsewhere: bool) -> Option<Option<(&str, Want)>> {
-    match verb {
-        Verb::Commit(args) if !args.what.dry_run => Some(Some((&args.what.id, Want::Commit))),
-        Verb::Rollback(args) if !args.what.dry_run => Some(Some((&args.what.id, Want::RollBack))),
+    let asks_a_person = match verb {
+        Verb::Confirm(args) => !args.watch,
         // Here it refuses by itself: an agent may take back what it did to its own held sessions.
-        Verb::Undo(args) if !args.dry_run && elsewhere => Some(None),
-        Verb::Redo(args) if !args.dry_run => Some(args.id.as_deref().map(|id| (id, Want::Redo))),
-        Verb::Confirm(args) if !args.watch => Some(Some((&args.id, Want::Confirm))),
-        Verb::Snapshot { verb: SnapshotVerb::Restore(args) } if !args.dry_run => Some(None),
-        Verb::Agent { verb: AgentVerb::Undo(args) } if !args.dry_run => Some(None),
-        Verb::Agent { verb: AgentVerb::Install(args) | AgentVerb::Uninstall(args) } if !args.dry_run => Some(None),
-        Verb::Snapshot { verb: SnapshotVerb::Create(args) } if args.keep.is_some() => Some(None),
-        Verb::Prune(args) if !args.dry_run => Some(None),
-        // One that it names has to be its own: [`refuse_a_persons`].
-        Verb::Discard(args) if args.all || args.now => Some(None),
+        Verb::Undo(_) => elsewhere,
+        Verb::Snapshot { verb: SnapshotVerb::Create(args) } => args.keep.is_some(),
+        // One that it names has to be its own: the verb refuses any other.
+        Verb::Discard(args) => args.all || args.now,
         // Alone it ends what was begun; these options decide about what somebody did since.
-        Verb::Recover(args) if args.undo || args.finish || args.give_up_unmounted => Some(None),
-        Verb::Run(args) if args.commit => Some(None),
+        Verb::Recover(args) => args.undo || args.finish || args.give_up_unmounted,
+        Verb::Run(args) => args.commit,
         // Here the stream tells whether its session is committed already.
-        Verb::Session { verb: SessionVerb::Import(_) } if elsewhere => Some(None),
+        Verb::Session { verb: SessionVerb::Import(_) } => elsewhere,
+        verb => row(verb).decider == Decider::Person,
+    };
+    let named = match verb {
+        Verb::Commit(args) => Some((&*args.what.id, Want::Commit)),
+        Verb::Rollback(args) => Some((&*args.what.id, Want::RollBack)),
+        Verb::Redo(args) => args.id.as_deref().map(|id| (id, Want::Redo)),
+        Verb::Confirm(args) => Some((&*args.id, Want::Confirm)),
         _ => None,
-    }
+    };
+    (asks_a_person && !only_tells(verb)).then_some(named)
 }
 
 /// The words without the agent's own `-y`: it is the person who is asked. With the number of the turn: by then another may be the newest.

@@ -14,11 +14,12 @@ use super::finish::finish;
 use super::near::Near;
 use super::out::{Form, Out};
 use super::place::{self, Place};
-use super::table::{Effects, effects};
+use super::table::effect;
 use super::{complete, exit, far, help, misuse, outside, persons, remote};
 use crate::capture::inside::capture;
 use crate::config::{Color, From as Origin};
 use crate::error::{Error, shell_word};
+use crate::verb::table::Effect;
 
 /// Carries out the call of this process.
 pub fn main() -> ExitCode {
@@ -72,7 +73,7 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         Err(_) if matches!(cli.verb(), Verb::Completions(_) | Verb::Man(_)) => place::nowhere(),
         Err(problem) => {
             let out = early(Color::Auto);
-            return finish(&out, not_begun(&out, cli.verb(), problem), Effects::None);
+            return finish(&out, not_begun(&out, cli.verb(), problem), Effect::None);
         }
     };
     let color = match global.color {
@@ -94,25 +95,25 @@ fn carry_out(args: Vec<OsString>) -> Ended {
     let call = Call::new(config, place, out, (global.yes, can_ask, near.is_some()));
     if matches!(cli.verb(), Verb::Mcp) && cli.global.host.as_deref().is_some_and(|host| host != "local") {
         let problem = Error::usage("recant mcp serves this machine alone");
-        return finish(&call.out, Err(problem.with_remedy("a client can start it there: ssh HOST recant mcp")), Effects::None);
+        return finish(&call.out, Err(problem.with_remedy("a client can start it there: ssh HOST recant mcp")), Effect::None);
     }
     if let Err(problem) = persons::refuse(&call, cli.verb(), &args[1..], host.is_some()) {
-        return finish(&call.out, not_begun(&call.out, cli.verb(), problem), Effects::None);
+        return finish(&call.out, not_begun(&call.out, cli.verb(), problem), Effect::None);
     }
-    let effects = effects(cli.verb());
+    let effect = effect(cli.verb());
     if let Some(inside) = capture()
         && let Some(store) = &inside.store
         && let Some(words) = outside::words(&cli, &args[1..], inside)
     {
         let ended = outside::ask(&call, &words, store).map_err(|problem| call.with_remedy(problem));
-        return finish(&call.out, ended, Effects::None);
+        return finish(&call.out, ended, Effect::None);
     }
     if let Some(host) = host {
         let ended = remote::carry_out(&call, &cli, &args[1..], &host);
         return remote::finish(&call.out, ended, cli.verb());
     }
     let ended = dispatch::carry_out(&call, cli.verb.unwrap_or(Verb::Here)).map_err(|problem| call.with_remedy(problem));
-    finish(&call.out, ended, effects)
+    finish(&call.out, ended, effect)
 }
 
 /// The options that commands in messages repeat, quoted for a shell.

@@ -1,51 +1,93 @@
-//! The facts about each verb.
+//! From a verb's arguments to its row.
 
-use super::args::{AgentVerb, SessionVerb, SnapshotVerb, Verb};
+use super::args::{AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
+use crate::verb::table::{Effect, Row, find};
 
-/// The effects of a verb that ended well, as far as its words tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effects {
-    None,
-    Some,
+/// The row of a verb.
+pub fn row(verb: &Verb) -> &'static Row {
+    find(match verb {
+        Verb::Run(_) => "run",
+        Verb::Shell(_) => "shell",
+        Verb::Session { verb } => match verb {
+            SessionVerb::New(_) => "session new",
+            SessionVerb::Write(_) => "session write",
+            SessionVerb::Delete(_) => "session delete",
+            SessionVerb::Mkdir(_) => "session mkdir",
+            SessionVerb::Symlink(_) => "session symlink",
+            SessionVerb::Chmod(_) => "session chmod",
+            SessionVerb::Rename(_) => "session rename",
+            SessionVerb::Export(_) => "session export",
+            SessionVerb::Import(_) => "session import",
+        },
+        Verb::List(_) => "list",
+        Verb::Show(_) => "show",
+        Verb::Discard(_) => "discard",
+        Verb::Steps(_) => "steps",
+        Verb::Diff(_) => "diff",
+        Verb::Review(_) => "review",
+        Verb::Rewind(_) => "rewind",
+        Verb::Fork(_) => "fork",
+        Verb::Commit(_) => "commit",
+        Verb::Confirm(_) => "confirm",
+        Verb::Rollback(_) => "rollback",
+        Verb::Undo(_) => "undo",
+        Verb::Redo(_) => "redo",
+        Verb::Checkpoint { verb } => match verb {
+            CheckpointVerb::List => "checkpoint list",
+            CheckpointVerb::Show(_) => "checkpoint show",
+            CheckpointVerb::Verify(_) => "checkpoint verify",
+        },
+        Verb::Snapshot { verb } => match verb {
+            SnapshotVerb::Create(_) => "snapshot create",
+            SnapshotVerb::List(_) => "snapshot list",
+            SnapshotVerb::Show(_) => "snapshot show",
+            SnapshotVerb::Diff(_) => "snapshot diff",
+            SnapshotVerb::Restore(_) => "snapshot restore",
+            SnapshotVerb::Verify(_) => "snapshot verify",
+        },
+        Verb::Agent { verb } => match verb {
+            AgentVerb::Install(_) => "agent install",
+            AgentVerb::Uninstall(_) => "agent uninstall",
+            AgentVerb::Status(_) => "agent status",
+            AgentVerb::Guide => "agent guide",
+            AgentVerb::Run(_) => "agent run",
+            AgentVerb::Turns(_) => "agent turns",
+            AgentVerb::Diff(_) => "agent diff",
+            AgentVerb::Undo(_) => "agent undo",
+        },
+        Verb::Hook(_) => "hook",
+        Verb::Mcp => "mcp",
+        Verb::Recover(_) => "recover",
+        Verb::Prune(_) => "prune",
+        Verb::Cat(_) => "cat",
+        Verb::Status(_) => "status",
+        Verb::Log(_) => "log",
+        Verb::Doctor(_) => "doctor",
+        Verb::Config => "config",
+        Verb::Completions(_) => "completions",
+        Verb::Man(_) => "man",
+        Verb::Here | Verb::Far(_) => "",
+    })
 }
 
-pub fn effects(verb: &Verb) -> Effects {
-    let only_reads = match verb {
+/// The effect of a call that ended well.
+pub fn effect(verb: &Verb) -> Effect {
+    if only_tells(verb) { Effect::None } else { row(verb).effect }
+}
+
+/// True for a dry run.
+pub fn only_tells(verb: &Verb) -> bool {
+    match verb {
         Verb::Commit(args) => args.what.dry_run,
-        Verb::Prune(args) => args.dry_run,
         Verb::Rollback(args) => args.what.dry_run,
         Verb::Undo(args) => args.dry_run,
         Verb::Redo(args) => args.dry_run,
-        Verb::Session { verb } => matches!(verb, SessionVerb::Export(_)),
-        Verb::Snapshot { verb } => match verb {
-            SnapshotVerb::Create(_) => false,
-            SnapshotVerb::List(_) | SnapshotVerb::Show(_) | SnapshotVerb::Diff(_) | SnapshotVerb::Verify(_) => true,
-            SnapshotVerb::Restore(args) => args.dry_run,
-        },
-        Verb::Agent { verb } => match verb {
-            AgentVerb::Turns(_) | AgentVerb::Diff(_) | AgentVerb::Status(_) | AgentVerb::Guide => true,
-            AgentVerb::Undo(args) => args.dry_run,
-            AgentVerb::Install(args) | AgentVerb::Uninstall(args) => args.dry_run,
-            AgentVerb::Run(_) => false,
-        },
-        // It recovers nothing: an agent waits for it. What a server does, its calls answer for.
-        Verb::Hook(_) | Verb::Mcp => true,
         Verb::Rewind(args) => args.dry_run,
         Verb::Fork(args) => args.dry_run,
-        Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) | Verb::Confirm(_) => false,
-        Verb::List(_) | Verb::Show(_) | Verb::Steps(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) => true,
-        Verb::Status(_) | Verb::Review(_) => true,
-        Verb::Here | Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
-        Verb::Far(_) => true,
-    };
-    if only_reads { Effects::None } else { Effects::Some }
-}
-
-/// True for a verb that only reads and shows what is in the store, but for `status`, which reports all by itself.
-pub fn is_of_store(verb: &Verb) -> bool {
-    let looks = matches!(
-        verb,
-        Verb::List(_) | Verb::Show(_) | Verb::Steps(_) | Verb::Diff(_) | Verb::Cat(_) | Verb::Log(_) | Verb::Review(_)
-    );
-    looks || matches!(verb, Verb::Checkpoint { .. })
+        Verb::Prune(args) => args.dry_run,
+        Verb::Snapshot { verb: SnapshotVerb::Restore(args) } => args.dry_run,
+        Verb::Agent { verb: AgentVerb::Undo(args) } => args.dry_run,
+        Verb::Agent { verb: AgentVerb::Install(args) | AgentVerb::Uninstall(args) } => args.dry_run,
+        _ => false,
+    }
 }

@@ -31,6 +31,7 @@ pub mod scope;
 pub mod show;
 pub mod standing;
 pub mod steps;
+pub mod table;
 pub mod target;
 pub mod turns;
 pub mod undo;

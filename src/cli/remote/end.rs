@@ -5,20 +5,20 @@ use crate::cli::args::Verb;
 use crate::cli::ended::Ended;
 use crate::cli::finish;
 use crate::cli::out::Out;
-use crate::cli::table::effects;
+use crate::cli::table::effect;
 use crate::error::{Error, Kind};
 
 /// Ends the call: writes out what was printed, and reports errors.
 pub fn finish(out: &Out, ended: Result<Ended, Error>, verb: &Verb) -> Ended {
     let is_command = verb.is_run();
     match ended {
-        Ok(Ended::Command(0)) if !is_command => finish::finish(out, Ok(Ended::Done), effects(verb)),
+        Ok(Ended::Command(0)) if !is_command => finish::finish(out, Ok(Ended::Done), effect(verb)),
         Ok(Ended::Command(status)) => {
             let Err(unprinted) = out.finish() else { return Ended::Command(status) };
             let state = is_command.then(|| format!("it ended with {status} there, and what it printed is cut off here"));
             out.problem(&unprinted.with_state_if(state));
             if status == 0 { Ended::With(Kind::Refused) } else { Ended::Command(status) }
         }
-        ended => finish::finish(out, ended, effects(verb)),
+        ended => finish::finish(out, ended, effect(verb)),
     }
 }
