@@ -18,7 +18,6 @@ use crate::session::running;
 use crate::session::store::Store;
 use crate::snapshot::manifest::Head;
 use crate::snapshot::series::Series;
-use crate::tree::time;
 use crate::verb::scope::Scope;
 use crate::verb::standing::Standing;
 use crate::verb::waiting::{Waiting, waiting};
@@ -208,7 +207,7 @@ fn print(call: &Call, here: &Scope, rows: &[Row], interrupted: &Interrupted, unc
     }
     for waiting in unconfirmed.iter().take(MOST_URGENT) {
         let tail = waiting.session.tail();
-        line("unconfirmed", format!("{tail}  until {}", time::local(waiting.due, true)), &format!("confirm {tail}"));
+        line("unconfirmed", format!("{tail}  until {}", text::time(waiting.due, true)), &format!("confirm {tail}"));
     }
     for (status, most) in MOST {
         let of_it: Vec<&Row> = rows.iter().filter(|row| row.status == status).collect();

@@ -9,12 +9,12 @@ use super::ended::Ended;
 use super::heads::heads;
 use super::list::say_damaged;
 use super::text;
-use crate::checkpoint::manifest::{Manifest, keeps_overwritten as keeps};
+use crate::checkpoint::manifest::Manifest;
 use crate::config::{age_word, size_word};
 use crate::error::{Error, Kind, command};
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
-use crate::session::header::{Header, Status};
+use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::opened::Locked;
@@ -23,6 +23,7 @@ use crate::session::store::Store;
 use crate::session::unreadable::Remains;
 use crate::verb::discard::is_done;
 use crate::verb::guard;
+use crate::verb::unneeded::{Committed, keeps_overwritten, may_go, may_lose_checkpoint};
 use crate::verb::want::Want;
 
 #[derive(Serialize)]
@@ -63,36 +64,6 @@ enum Loss {
 struct Skipped {
     id: Id,
     why: &'static str,
-}
-
-/// Tells whether nothing needs a session: no rollback, no commit that may still come, no work that `--force` overwrote.
-pub fn is_unneeded(store: &Store, header: &Header) -> Result<bool, Error> {
-    may_go(store, header, Committed::Stays)
-}
-
-fn may_go(store: &Store, header: &Header, committed: Committed) -> Result<bool, Error> {
-    Ok(!is_awaited(header) && may_lose_checkpoint(store, header, committed)?)
-}
-
-fn may_lose_checkpoint(store: &Store, header: &Header, committed: Committed) -> Result<bool, Error> {
-    let free = (committed == Committed::May || !prune::is_needed(header)) && header.status() != Status::Running;
-    Ok(free && !keeps_overwritten(store, header)?)
-}
-
-/// True if it keeps the only copy of what `--force` overwrote.
-fn keeps_overwritten(store: &Store, header: &Header) -> Result<bool, Error> {
-    // Nothing was overwritten before anything was committed.
-    if header.generation == 0 || header.discarded.is_some() {
-        return Ok(false);
-    }
-    keeps(&store.session(&header.id)?.dir)
-}
-
-/// The fate of committed sessions, which could be rolled back, under conditions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Committed {
-    Stays,
-    May,
 }
 
 /// The kind of what is pruned, and which sessions may lose it without being named.

@@ -9,30 +9,14 @@ use super::ended::Ended;
 use super::snapshot::series;
 use super::text::{self, Side};
 use crate::engine::Progress;
-use crate::engine::report::Left;
 use crate::error::{Error, Kind, recant};
 use crate::fs::path::AbsPath;
-use crate::snapshot::verify::{Verdict, Verifying, doubt};
+use crate::snapshot::verify::{Fault, Verdict, Verifying, doubt};
 
 #[derive(Serialize)]
 struct Whole<'a> {
     directory: &'a AbsPath,
-    snapshots: &'a [Row],
-}
-
-#[derive(Serialize)]
-struct Row {
-    n: u64,
-    files: u64,
-    bytes: u64,
-    faults: Vec<Left>,
-}
-
-impl From<Verdict> for Row {
-    fn from(verdict: Verdict) -> Self {
-        let Verdict { n, files, bytes, faults } = verdict;
-        Self { n, files, bytes, faults: faults.into_iter().map(|fault| Left { path: fault.path, why: fault.why }).collect() }
-    }
+    snapshots: &'a [Verdict],
 }
 
 /// Reads all that one snapshot needs, or all of them.
@@ -44,10 +28,10 @@ pub fn verify(call: &Call, args: &SnapshotVerify) -> Result<Ended, Error> {
     };
     let bar = Bar::of(&call.out);
     let mut verifying = Verifying::of(&series);
-    let mut rows: Vec<Row> = Vec::with_capacity(numbers.len());
+    let mut rows: Vec<Verdict> = Vec::with_capacity(numbers.len());
     for (i, n) in numbers.iter().enumerate() {
         bar.at("verifying", i, numbers.len());
-        rows.extend(verifying.at(*n)?.map(Row::from));
+        rows.extend(verifying.at(*n)?);
     }
     bar.end();
     let is_damaged = rows.iter().any(|row| !row.faults.is_empty());
@@ -65,8 +49,8 @@ pub fn verify(call: &Call, args: &SnapshotVerify) -> Result<Ended, Error> {
     Ok(if is_damaged { Ended::With(Kind::Damaged) } else { Ended::Done })
 }
 
-fn print(call: &Call, directory: &AbsPath, rows: &[Row]) {
-    let line = |row: &Row| {
+fn print(call: &Call, directory: &AbsPath, rows: &[Verdict]) {
+    let line = |row: &Verdict| {
         let faults = row.faults.len() as u64;
         let state = if faults == 0 { "whole".into() } else { text::count(faults, "fault") };
         [row.n.to_string(), text::count(row.files, "file"), text::bytes(row.bytes), state]
@@ -74,7 +58,7 @@ fn print(call: &Call, directory: &AbsPath, rows: &[Row]) {
     let lines: Vec<[String; 4]> = rows.iter().map(line).collect();
     text::table([Side::Right, Side::Right, Side::Right, Side::Left], &lines).for_each(|line| call.out.line(line));
     for row in rows {
-        row.faults.iter().for_each(|Left { path, why }| call.out.warn(format_args!("snapshot {}: {path}: {why}", row.n)));
+        row.faults.iter().for_each(|Fault { path, why }| call.out.warn(format_args!("snapshot {}: {path}: {why}", row.n)));
     }
     let hit: Vec<String> = rows.iter().filter(|row| !row.faults.is_empty()).map(|row| row.n.to_string()).collect();
     if !hit.is_empty() {

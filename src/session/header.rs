@@ -242,7 +242,7 @@ pub struct Header {
 }
 
 /// The status of a session. Computed, never set (S1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// A run is under way, or its changes are still to be collected.

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use super::check::Sound;
 use super::index;
 use super::manifest::{At, Entry, Merged};
@@ -13,7 +15,7 @@ use crate::fs::path::AbsPath;
 use crate::tree::hash::Hash;
 
 /// The findings about a snapshot.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
     pub n: u64,
     /// The number of files whose content is whole.
@@ -24,7 +26,7 @@ pub struct Verdict {
 }
 
 /// A path that cannot be restored: the directory itself, if the snapshot cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
     pub path: AbsPath,
     pub why: String,

@@ -4,6 +4,7 @@
 use super::act::{Act, Conflicts, on_session};
 use super::acted::{Acted, PartOf};
 use super::behind::Behind;
+use super::deadline;
 use super::desk::Desk;
 use super::error;
 use super::merge;
@@ -13,7 +14,6 @@ use super::parts::piece::{self, Bytes, Committed, Piece, Terms};
 use super::parts::select::{self, Selection, Way};
 use super::said::{Choosing, Question, Said};
 use super::target::{Target, What};
-use super::waiting;
 use super::want::Want;
 use crate::capture::choice::may_choose;
 use crate::capture::rejoin::Rest;
@@ -132,14 +132,14 @@ fn own(desk: &Desk, store: &Store, session: &mut Locked, call: &Commit, mut path
         return Ok(None);
     }
     let within = match call.within {
-        Some(seconds) if waiting::arm(desk, store, session, seconds)? => Some(seconds),
+        Some(seconds) if deadline::arm(desk, store, session, seconds)? => Some(seconds),
         _ => None,
     };
     let conflicts = if call.force { Conflicts::Force } else { Conflicts::LeaveMinor };
     let act =
         Act { accept_unsynced: call.accept_unsynced, only: call.of.what.moved(), ..Act::new(desk, Verb::Commit, conflicts) };
     let done = on_session(desk, store, session, &paths, call.of.effect(), &act);
-    let waiting = within.and_then(|seconds| waiting::begin(desk, store, session, seconds));
+    let waiting = within.and_then(|seconds| deadline::begin(desk, store, session, seconds));
     let (report, rest) = done?;
     if session.header.is_all_in() {
         // Nothing runs in it any more.

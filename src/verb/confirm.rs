@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
+use super::deadline::remove_mark;
 use super::desk::Desk;
 use super::error;
 use super::rollback::take_back;
 use super::said::Said;
-use super::waiting::{marked, remove_mark};
+use super::waiting::marked;
 use super::want::Want;
 use crate::error::{Error, Kind};
 use crate::session::deadline::Deadline;

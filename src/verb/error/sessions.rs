@@ -234,6 +234,16 @@ pub fn nothing_there(id: &Id, path: &AbsPath, before: bool) -> Error {
     Error::refused(format!("{path}: there is nothing {when} session {id}")).with_path(path).with_remedy(remedy)
 }
 
+/// The reason why a snapshot is damaged.
+pub fn snapshot_unread(n: u64, why: &str) -> String {
+    format!("of its snapshots, {n} cannot be read: {why}")
+}
+
+/// The reason why a directory of snapshots in the store is damaged.
+pub fn snapshots_of_unknown() -> String {
+    "the directory of these snapshots is unknown".into()
+}
+
 /// The error for a path at which no `--force` has overwritten anything.
 pub fn not_overwritten(path: &AbsPath) -> Error {
     unreadable(path, "no --force has overwritten a file there")

@@ -19,10 +19,11 @@ use crate::session::store::Store;
 use crate::tree::state::Object;
 use crate::verb::act::{Act, Conflicts, carry_out};
 use crate::verb::begun::{filled, take_away};
+use crate::verb::deadline;
 use crate::verb::desk::Desk as Caller;
 use crate::verb::error::Subject;
 use crate::verb::target::{Target, What};
-use crate::verb::waiting::{self, Waiting};
+use crate::verb::waiting::Waiting;
 
 /// A change to be made: what a part takes of one of a session, forth or back.
 pub struct Piece {
@@ -109,11 +110,11 @@ pub fn commit(
 
 fn committed(desk: &Caller, store: &Store, session: &mut Locked, terms: &Terms<'_>) -> Result<(Report, Option<Waiting>), Error> {
     let within = terms.within.filter(|_| !terms.target.dry_run);
-    within.map_or(Ok(true), |seconds| waiting::arm(desk, store, session, seconds))?;
+    within.map_or(Ok(true), |seconds| deadline::arm(desk, store, session, seconds))?;
     terms.target.note_purpose(session);
     let subject = Subject::Session(terms.verb, terms.of.id());
     let report = carry_out(desk, store, session, &[], terms.target.effect(), &terms.act(desk), subject)?;
-    Ok((report, within.and_then(|seconds| waiting::begin(desk, store, session, seconds))))
+    Ok((report, within.and_then(|seconds| deadline::begin(desk, store, session, seconds))))
 }
 
 /// Fills the session. Returns the objects as it holds them.
