@@ -41,7 +41,6 @@ mod hints;
 mod history;
 mod list;
 mod log;
-mod log_filter;
 mod made;
 mod manual;
 mod mcp;

@@ -25,7 +25,7 @@ use crate::session::running;
 use crate::session::store::Store;
 use crate::snapshot::create::{Asked, How, Made, create as take};
 use crate::snapshot::error::heal;
-use crate::snapshot::manifest::{Counts, Entry, Head, Merged, OF_AGENT};
+use crate::snapshot::manifest::{Counts, Entry, Merged, OF_AGENT, TURN};
 use crate::snapshot::prune::{self, Conditions, Maker, Which};
 use crate::snapshot::rules::{Rules, Vcs, meant};
 use crate::snapshot::series::{Broken, Locked, Series, Summary};
@@ -407,7 +407,7 @@ fn print_list(call: &Call, directory: &AbsPath, summaries: &[Summary]) {
         ));
         return;
     }
-    let agent = if summaries.iter().any(|summary| by_of(&summary.head).is_some()) { "AGENT" } else { "" };
+    let agent = if summaries.iter().any(|summary| summary.head.by().is_some()) { "AGENT" } else { "" };
     let head = ["N", "TIME", "LABEL", agent, "+", "~", "-", "SIZE", "STORED", "MESSAGE"].map(str::to_owned);
     let (first, more) = cut(summaries.len(), call.out.limit());
     let rows = summaries.iter().rev().take(first).map(|Summary { head, tail }| {
@@ -416,7 +416,7 @@ fn print_list(call: &Call, directory: &AbsPath, summaries: &[Summary]) {
             head.n.to_string(),
             text::day(head.time),
             head.label.clone().unwrap_or_default(),
-            who(by_of(head).as_ref()),
+            who(head.by().as_ref()),
             text::grouped(counts.added),
             text::grouped(counts.modified),
             text::grouped(counts.deleted),
@@ -521,15 +521,6 @@ pub fn with_by(mut meta: Vec<(String, String)>, by: Option<&By>) -> Vec<(String,
     meta.push((OF_AGENT.into(), agent.clone()));
     meta.extend(turn);
     meta
-}
-
-/// The meta key of the agent's turn.
-const TURN: &str = "turn";
-
-/// The agent and its turn, by a snapshot's meta.
-pub fn by_of(head: &Head) -> Option<By> {
-    let turn = head.meta.get(TURN).and_then(|turn| turn.parse().ok());
-    Some(By { agent: head.meta.get(OF_AGENT)?.clone(), session: None, turn })
 }
 
 fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], paths: &[AbsPath]) {

@@ -227,15 +227,20 @@ fn follows(file: &File, size: u64) -> std::io::Result<(Hash, bool)> {
     }
 }
 
-/// All that the file says.
-#[derive(Debug, Default)]
+/// All that the file says; as JSON, how well it can be read.
+#[derive(Debug, Default, Serialize)]
 pub struct Log {
+    #[serde(skip)]
+    pub file: String,
     /// The whole lines, the oldest first.
+    #[serde(skip)]
     pub entries: Vec<Entry>,
     pub lines: u64,
     /// The numbers of the lines that cannot be read, from 1 on.
+    #[serde(rename = "unreadable")]
     pub torn: Vec<u64>,
     /// The numbers of the lines whose `prev` is not the hash of what stands before them.
+    #[serde(skip)]
     pub unfit: Vec<u64>,
 }
 
@@ -246,7 +251,7 @@ pub fn read(store: &Store) -> Result<Log, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Log::default()),
         Err(error) => return Err(error.into()),
     };
-    let mut log = Log::default();
+    let mut log = Log { file: at.to_string(), ..Log::default() };
     // Of all since the last whole line.
     let mut before = Hasher::default();
     for line in BufReader::new(file).split(b'\n') {

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry as Name, Time};
 use crate::fs::path::AbsPath;
+use crate::session::by::By;
 use crate::tree::hash::Hash;
 use crate::tree::json;
 use crate::tree::sealed::{self, Records, Seal, Sealed};
@@ -51,11 +52,19 @@ pub struct Head {
 pub const OF_TURN: &str = "taken";
 /// The key of `meta` for the agent that took it, or for which it was taken.
 pub const OF_AGENT: &str = "agent";
+/// The key of `meta` for that agent's turn.
+pub const TURN: &str = "turn";
 
 impl Head {
     /// True if an agent took it, or it was taken for one.
     pub fn is_of_agent(&self) -> bool {
         self.meta.contains_key(OF_AGENT)
+    }
+
+    /// The agent that took it, or for which it was taken, and its turn.
+    pub fn by(&self) -> Option<By> {
+        let turn = self.meta.get(TURN).and_then(|turn| turn.parse().ok());
+        Some(By { agent: self.meta.get(OF_AGENT)?.clone(), session: None, turn })
     }
 
     /// True if it was taken before or after a turn of an agent.
