@@ -1,5 +1,7 @@
 //! Verifies that the originals of a checkpoint are whole.
 
+use serde::Serialize;
+
 use super::manifest::{Kept, Manifest, Original};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
@@ -8,7 +10,7 @@ use crate::session::opened::Session;
 use crate::tree::look;
 use crate::tree::state::{State, sort_word};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
     pub path: AbsPath,
     pub why: String,
@@ -17,7 +19,7 @@ pub struct Fault {
 }
 
 /// The result of a check.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Verdict {
     pub whole: u64,
     /// Bytes of content that were read.

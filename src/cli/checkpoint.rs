@@ -249,17 +249,8 @@ struct Verified<'a> {
 #[derive(Serialize)]
 struct VerifiedRow {
     session: Id,
-    whole: u64,
-    bytes: u64,
-    uncovered: u64,
-    faults: Vec<FaultRow>,
-}
-
-#[derive(Serialize)]
-struct FaultRow {
-    path: AbsPath,
-    why: String,
-    written_to: bool,
+    #[serde(flatten)]
+    verdict: Verdict,
 }
 
 /// Reads every original of one checkpoint, or of all.
@@ -270,7 +261,7 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Error>
     let seen = |done, of| bar.at("verifying", done, of);
     if let Some(key) = &args.id {
         let (store, session) = call.session(Some(key))?;
-        rows.push(row(session.id(), verified(store, session.id(), &seen)?));
+        rows.push(VerifiedRow { session: session.id().clone(), verdict: verified(store, session.id(), &seen)? });
     } else if let Some(store) = call.store()? {
         let (headers, broken) = store.headers()?;
         say_damaged(call, &broken);
@@ -278,7 +269,7 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Error>
         let kept = |header: &&Header| header.counts.inside > 0 && header.checkpoint == Checkpoint::Kept;
         for header in headers.iter().filter(kept) {
             match verified(store, &header.id, &seen) {
-                Ok(verdict) => rows.push(row(&header.id, verdict)),
+                Ok(verdict) => rows.push(VerifiedRow { session: header.id.clone(), verdict }),
                 Err(problem) => {
                     match problem.kind() {
                         Kind::Stuck | Kind::Busy => halted = halted.max(Some(problem.kind())),
@@ -291,10 +282,10 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Error>
     }
     bar.end();
     if call.out.is_text() {
-        let line = |row: &VerifiedRow| {
-            let faults = row.faults.len();
+        let line = |VerifiedRow { session, verdict }: &VerifiedRow| {
+            let faults = verdict.faults.len();
             let state = if faults == 0 { "whole".into() } else { text::count(faults as u64, "fault") };
-            [row.session.to_string(), text::count(row.whole, "original"), text::bytes(row.bytes), state]
+            [session.to_string(), text::count(verdict.whole, "original"), text::bytes(verdict.bytes), state]
         };
         let lines: Vec<[String; 4]> = rows.iter().map(line).collect();
         let lines: Vec<String> = text::table([Side::Left, Side::Right, Side::Right, Side::Left], &lines).collect();
@@ -302,13 +293,13 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Error>
         if rows.is_empty() && !damaged && halted.is_none() {
             call.out.note("no checkpoints to verify");
         }
-        for fault in rows.iter().flat_map(|row| &row.faults) {
+        for fault in rows.iter().flat_map(|row| &row.verdict.faults) {
             call.out.warn(format_args!("{}: {}", fault.path, fault.why));
         }
     } else {
         call.out.document(&Verified { checkpoints: &rows });
     }
-    let faults = || rows.iter().flat_map(|row| &row.faults);
+    let faults = || rows.iter().flat_map(|row| &row.verdict.faults);
     Ok(if damaged || faults().any(|fault| !fault.written_to) {
         Ended::With(Kind::Damaged)
     } else if let Some(kind) = halted {
@@ -340,17 +331,5 @@ fn verified(store: &Store, id: &Id, seen: &dyn Fn(usize, usize)) -> Result<Verdi
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-    }
-}
-
-fn row(id: &Id, verdict: Verdict) -> VerifiedRow {
-    let faults = verdict.faults.into_iter();
-    let faults = faults.map(|fault| FaultRow { path: fault.path, why: fault.why, written_to: fault.written_to });
-    VerifiedRow {
-        session: id.clone(),
-        whole: verdict.whole,
-        bytes: verdict.bytes,
-        uncovered: verdict.uncovered,
-        faults: faults.collect(),
     }
 }

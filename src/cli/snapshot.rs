@@ -82,13 +82,7 @@ impl<'a> Row<'a> {
 struct Listed<'a> {
     directory: &'a AbsPath,
     snapshots: &'a [Row<'a>],
-    damaged: Vec<Damaged<'a>>,
-}
-
-#[derive(Serialize)]
-struct Damaged<'a> {
-    n: u64,
-    why: &'a str,
+    damaged: &'a [Broken],
 }
 
 #[derive(Serialize)]
@@ -393,8 +387,7 @@ pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Error> {
             call.out.note(heal());
         }
     } else {
-        let damaged = broken.iter().map(|broken| Damaged { n: broken.n, why: &broken.why }).collect();
-        call.out.document(&Listed { directory: &directory, snapshots: &rows, damaged });
+        call.out.document(&Listed { directory: &directory, snapshots: &rows, damaged: &broken });
     }
     Ok(if broken.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }

@@ -45,7 +45,7 @@ pub struct Summary {
 }
 
 /// A snapshot that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Broken {
     pub n: u64,
     pub why: String,
