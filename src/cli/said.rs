@@ -19,6 +19,9 @@ use crate::verb::error::{all_of, but, whose};
 use crate::verb::said::{Collected, Lost, News, Question, Said};
 use crate::verb::standing::Standing;
 
+/// The words for a session that a power cut may have cost content.
+pub const UNSYNCED: &str = "the machine went down before the content was on the disk: files may be empty or cut";
+
 /// Says it: what must not be missed as a warning, the rest as a note.
 pub fn tell(out: &Out, said: &Said<'_>) {
     match said {
@@ -49,6 +52,11 @@ pub fn tell(out: &Out, said: &Said<'_>) {
         }
         Said::NotLogged(error) => out.warn(format_args!("the log could not be written: {error}")),
         Said::NoRenames(error) => out.warn(format_args!("renamed files are shown as deleted and created: {error}")),
+        Said::TooManyToCompare => {
+            out.note("too many files were created and deleted to compare them all: only those that are the same count as renamed")
+        }
+        Said::Unsynced => out.warn(UNSYNCED),
+        Said::NotBelow { step } => out.note(format_args!("step {step} is not below the head: it is compared with it")),
         Said::New { id, name, former } => {
             let former = former.map(|id| format!("; {} of that name is rolled back, and not all of it is there", id.tail()));
             out.note(format_args!("new session {}, named {name}{}", id.tail(), former.unwrap_or_default()));

@@ -4,6 +4,7 @@ use super::call::Call;
 use super::ended::Ended;
 use super::list::shown;
 use super::said;
+use super::steps::words;
 use super::text::{self, Flexible, Side as Column};
 use super::{acts, args, coverage, place};
 use crate::diff::renames::Renames;
@@ -89,8 +90,7 @@ pub fn facts(call: &Call, session: &Session, standing: Standing, run: Option<&Ru
     let ending = run.and_then(|run| run.ending).map(|ending| format!(", ended {}", ending_text(ending)));
     rows.push(("begun", format!("{}{}", text::time(header.created, true), ending.unwrap_or_default())));
     if let Some(run) = run {
-        let words: Vec<String> = run.argv.iter().map(|arg| Shown(&arg.0).to_string()).collect();
-        rows.push(("command", words.join(" ")));
+        rows.push(("command", words(&run.argv)));
         rows.push(("in", call.out.place(&run.cwd)));
     } else if let Some(command) = &header.command {
         rows.push(("command", shown(command)));

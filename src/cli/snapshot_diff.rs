@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::args::SnapshotDiff;
 use super::call::Call;
+use super::diff;
 use super::diff::about;
 use super::diff::html::Of;
 use super::diff::showing::{self, Showing};
-use super::diff::{self, Between};
 use super::ended::Ended;
 use super::snapshot::{dir, inner, of_key, series_of};
 use super::text;
@@ -27,6 +27,7 @@ use crate::snapshot::manifest::{At, Entry};
 use crate::snapshot::series::Series;
 use crate::snapshot::whole;
 use crate::tree::state::{Object, State, What};
+use crate::verb::diff::listed::Between;
 
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -107,7 +108,7 @@ fn print(
     let say_left = || left.iter().for_each(|Left { path, why }| call.out.note(format_args!("{path}: not compared: {why}")));
     if args.much.name_only {
         say_left();
-        return Ok(diff::names(call, listed.iter().map(|(change, _)| change)));
+        return Ok(diff::names(call, listed.iter().map(|(change, _)| &change.path).collect()));
     }
     let mut kept = Kept::of(&series.dir, &series.directory);
     if !call.out.is_text() {
@@ -129,7 +130,7 @@ fn print(
     say_left();
     left.iter().for_each(|Left { path, why }| showing.note("not compared", format_args!("{path}: {why}")));
     let times = changes.len() - listed.len();
-    let folded = format!("{} of the mtime alone (--all lists them)", text::count(times as u64, "change"));
+    let folded = diff::times_folded(times as u64);
     if times > 0 {
         showing.note("not listed", &folded);
     }

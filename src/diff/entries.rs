@@ -19,6 +19,9 @@ use crate::tree::state::{Meta, Object, State, What};
 /// The longest time that is spent on finding the blocks of one file.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// The words for a change that has no blocks because somebody has changed the file.
+pub const CHANGED: &str = "somebody has changed it since, so its blocks are not those of the session";
+
 /// A change, with what can be taken of it by itself.
 pub enum Entries {
     /// It is taken whole: the reason why it has no blocks.

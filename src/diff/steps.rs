@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 
 use super::sources::{Content, End, OnTree, Sources};
+use super::view::View;
 use crate::error::{At, Error};
 use crate::session::change::{Before, Change, Changes, Marks};
 use crate::session::opened::Session;
@@ -61,7 +62,8 @@ impl<'c> Place<'c> {
 pub struct Differences<'c> {
     /// The changes from the one to the other.
     pub changes: Changes,
-    ends: Vec<[Place<'c>; 2]>,
+    /// The two ends of each.
+    pub ends: Vec<[Place<'c>; 2]>,
 }
 
 impl<'c> Differences<'c> {
@@ -158,12 +160,19 @@ impl<'s> States<'s> {
         Ok(a?.0 == b?.0)
     }
 
-    /// The content of the file at an end of a difference, which is named by its index.
+    /// The view of a change between two ends.
+    ///
+    /// # Errors
+    /// A content cannot be read.
+    pub fn view<'d>(&mut self, change: &'d Change, [old, new]: [Place<'_>; 2]) -> Result<View<'d>, Error> {
+        View::of_states(change, self, |states| states.content(old), |states| states.content(new))
+    }
+
+    /// The content of the file at an end of a difference.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn open(&mut self, differences: &Differences<'_>, i: usize, end: End) -> Result<Content, Error> {
-        let [old, new] = differences.ends[i];
+    pub fn open(&mut self, [old, new]: [Place<'_>; 2], end: End) -> Result<Content, Error> {
         self.content(match end {
             End::Before => old,
             End::After => new,

@@ -217,6 +217,12 @@ impl<'c> View<'c> {
         Ok(view)
     }
 
+    /// Adds at which other path its file was before, and is now.
+    pub fn say_renamed(&mut self, from: Option<&AbsPath>, to: Option<&AbsPath>) {
+        self.remarks.extend(from.map(|from| format!("renamed from {from}")));
+        self.remarks.extend(to.map(|to| format!("renamed to {to}")));
+    }
+
     /// Adds a remark on the entries in which two git indexes differ, as a patch has no lines for them.
     fn remark_index(&mut self, labels: (&str, &str)) {
         let both = self.old.bytes().zip(self.new.bytes());

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::not_in_session;
 use crate::error::Error;
+use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::id::Id;
 
@@ -33,19 +34,29 @@ impl Whole {
 
 /// The indexes of the changes at and under `paths`, of all changes if `paths` is empty. In path order, each once.
 pub fn chosen(id: &Id, changes: &Changes, paths: &[Whole]) -> Result<Vec<usize>, Error> {
+    chosen_among(id, (changes, &[]), paths)
+}
+
+/// Chooses like [`chosen`]; a path in which nothing has changed may be in the other lists.
+pub fn chosen_among(id: &Id, (changes, others): (&Changes, &[&Changes]), paths: &[Whole]) -> Result<Vec<usize>, Error> {
     if paths.is_empty() {
         return Ok((0..changes.list.len()).collect());
     }
     let mut chosen = Vec::new();
     for path in paths {
-        let path = changes.named(path.path())?;
-        let under = changes.under(&path);
-        if under.is_empty() {
-            return Err(not_in_session(id, changes, &path));
-        }
-        chosen.extend(under);
+        chosen.extend(changes.under(&named(id, changes, others, path)?));
     }
     chosen.sort_unstable();
     chosen.dedup();
     Ok(chosen)
+}
+
+/// A path as the first list has it that holds something there.
+fn named(id: &Id, list: &Changes, others: &[&Changes], path: &Whole) -> Result<AbsPath, Error> {
+    let named_here = list.named(path.path())?;
+    match others {
+        _ if !list.under(&named_here).is_empty() => Ok(named_here),
+        [] => Err(not_in_session(id, list, &named_here)),
+        [next, others @ ..] => named(id, next, others, path),
+    }
 }

@@ -14,6 +14,7 @@ pub mod commit;
 pub mod confirm;
 pub mod deadline;
 pub mod desk;
+pub mod diff;
 pub mod discard;
 pub mod error;
 pub mod fork;

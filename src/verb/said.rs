@@ -44,6 +44,12 @@ pub enum Said<'a> {
     NotLogged(&'a Error),
     /// Renames cannot be told: the files are shown as deleted and created.
     NoRenames(&'a Error),
+    /// There are too many created and deleted files to compare them all: those that are the same count as renamed.
+    TooManyToCompare,
+    /// A power cut may have cost content of the session.
+    Unsynced,
+    /// The step is not below the head: it is compared with it all the same.
+    NotBelow { step: u32 },
     /// A new session got the name; the one that had it before is rolled back, and not all of it is there.
     New { id: &'a Id, name: &'a str, former: Option<&'a Id> },
     /// The session is open again: its commit was undone.

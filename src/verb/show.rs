@@ -6,7 +6,7 @@ use super::chosen::{Whole, chosen};
 use super::desk::Desk;
 use super::list::SessionRow;
 use super::said::Said;
-use super::standing::{Standing, cut_off};
+use super::standing::Standing;
 use crate::diff::renames::Renames;
 use crate::diff::sources::Sources;
 use crate::error::Error;
@@ -115,7 +115,7 @@ impl Serialize for Shown<'_> {
 /// No session is meant; it cannot be read; a path is not in it.
 pub fn show<'d>(desk: &'d Desk, key: Option<&str>, paths: &[Whole]) -> Result<Shown<'d>, Error> {
     let (store, session) = desk.looked_at(key)?;
-    let standing = Standing::of(store, &session.header, &cut_off(store, store.journaled()?))?;
+    let standing = Standing::now(store, &session.header)?;
     let run = at_head(&session, session.run()?)?;
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;

@@ -35,6 +35,11 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// Finds the standing of a session.
+    pub fn now(store: &Store, header: &Header) -> Result<Self, Error> {
+        Self::of(store, header, &cut_off(store, store.journaled()?))
+    }
+
     pub fn of(store: &Store, header: &Header, cut_off: &[Id]) -> Result<Self, Error> {
         let interrupted = cut_off.contains(&header.id);
         let (word, imported) = (header.status().word(), header.imported.is_some());

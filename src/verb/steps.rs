@@ -8,7 +8,7 @@ use super::collect;
 use super::desk::Desk;
 use super::error;
 use super::list::SessionRow;
-use super::standing::{Standing, cut_off, is_held};
+use super::standing::{Standing, is_held};
 use super::want::Want;
 use crate::error::Error;
 use crate::fs::dir::Time;
@@ -142,7 +142,7 @@ pub fn steps(desk: &Desk, key: Option<&str>) -> Result<Steps, Error> {
     let all = list.steps.len();
     let kept = list.kept(header);
     let steps: Vec<Step> = list.steps.into_iter().filter(|step| kept.contains(&step.n)).collect();
-    let standing = Standing::of(store, header, &cut_off(store, store.journaled()?))?;
+    let standing = Standing::now(store, header)?;
     let (gone, head, imported) = (all - steps.len(), header.head(), header.imported.is_some());
     Ok(Steps { standing, steps, gone, head, running, imported, session })
 }

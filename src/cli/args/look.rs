@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::session::change::{Change, Sort};
+use crate::session::change::Change;
+use crate::verb::diff::compared::is_listed;
 
 /// `steps`.
 #[derive(Debug, Args)]
@@ -147,7 +148,7 @@ pub struct Much {
 impl Much {
     /// True if a change is listed.
     pub fn lists(&self, change: &Change) -> bool {
-        self.all || change.sort() != Sort::Times
+        is_listed(change, self.all)
     }
 }
 

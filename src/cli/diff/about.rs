@@ -1,26 +1,25 @@
 //! The head of a page: the facts of a session, a step or a comparison, and what has to be minded of it.
 
 use super::super::call::Call;
+use super::super::said::UNSYNCED;
 use super::super::show::{self, agent_text};
+use super::super::steps::words;
 use super::super::{coverage, text};
 use super::html::Of;
-use super::shown::UNSYNCED;
 use crate::diff::html::file::Common;
 use crate::diff::html::page::About;
 use crate::error::Error;
 use crate::error::command;
-use crate::fs::path::{AbsPath, Shown};
-use crate::session::by::By;
+use crate::fs::path::AbsPath;
 use crate::session::header::Status;
 use crate::session::opened::Session;
-use crate::session::run::{Arg, Run};
-use crate::session::steps::Step;
 use crate::session::store::Store;
-use crate::verb::standing::{Standing, cut_off};
+use crate::verb::diff::compared::Pair;
+use crate::verb::standing::Standing;
 
-pub fn session(call: &Call, store: &Store, session: &Session) -> Result<Of, Error> {
+fn session(call: &Call, store: &Store, session: &Session) -> Result<Of, Error> {
     let header = &session.header;
-    let standing = Standing::of(store, header, &cut_off(store, store.journaled()?))?;
+    let standing = Standing::now(store, header)?;
     let run = crate::verb::show::at_head(session, session.run()?)?;
     let name = header.name.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
     let mut about = About { title: format!("Changes of session {}{name}", header.id.tail()), ..About::default() };
@@ -34,7 +33,10 @@ pub fn session(call: &Call, store: &Store, session: &Session) -> Result<Of, Erro
         about.facts.extend(run.as_ref().filter(|_| key == "in").map(|run| ("by".into(), user(run.uid))));
     }
     about.facts.extend(header.cwd.as_ref().filter(|_| run.is_none()).map(|cwd| ("in".into(), cwd.to_string())));
-    noted(&mut about, run.as_ref());
+    if let Some(run) = &run {
+        about.notes.extend(show::noted(run).into_iter().map(|(word, text)| (word.into(), text)));
+        about.places = run.coverage.iter().map(coverage::words).collect();
+    }
     if session.is_so_far() {
         about.notes.push(("running".into(), "a command runs in the session: this is what it has changed so far".into()));
     }
@@ -45,18 +47,19 @@ pub fn session(call: &Call, store: &Store, session: &Session) -> Result<Of, Erro
     Ok(Of { about, common: common(base, ["before".into(), "after".into()], format!("diff {}", header.id.tail())) })
 }
 
-/// Adds what a command could not do, or did beyond files, and where it could write.
-fn noted(about: &mut About, run: Option<&Run>) {
-    let Some(run) = run else { return };
-    about.notes.extend(show::noted(run).into_iter().map(|(word, text)| (word.into(), text)));
-    about.places = run.coverage.iter().map(coverage::words).collect();
-}
-
-/// A step, or what came after one: `title` tells which. `options` are those of the call.
-pub fn step(call: &Call, store: &Store, at: &Session, title: String, options: &str, step: Option<&Step>) -> Result<Of, Error> {
-    let mut of = session(call, store, at)?;
+/// The head of a page of two sides.
+pub fn pair(call: &Call, store: &Store, pair: Pair<'_>) -> Result<Of, Error> {
+    let id = pair.session().id().tail();
+    let (title, options, step) = match pair {
+        Pair::Session(of) => return session(call, store, of),
+        Pair::Two(sessions) => return two(call, store, sessions),
+        Pair::Step(_, step) => (format!("Step {} of session {id}", step.n), format!("--step {}", step.n), Some(step)),
+        Pair::Running(_, [_, n]) => (format!("Step {n} of session {id}, which runs"), format!("--step {n}"), None),
+        Pair::Since(_, [from, _]) => (format!("Session {id} after step {from}"), format!("--since {from}"), None),
+    };
+    let mut of = session(call, store, pair.session())?;
     of.about.title = title;
-    of.common.whole = command(format_args!("diff {}{options}", at.id().tail()));
+    of.common.whole = command(format_args!("diff {id} {options}"));
     let Some(step) = step else { return Ok(of) };
     // The facts are those of its command; the session's name and status stay.
     of.about.facts.retain(|(key, _)| matches!(&**key, "session" | "status"));
@@ -65,19 +68,15 @@ pub fn step(call: &Call, store: &Store, at: &Session, title: String, options: &s
     fact("begun", format!("{}{ending}", text::time(step.started, true)));
     fact("command", words(&step.argv));
     fact("in", step.cwd.to_string());
-    who(&mut fact, step.by.as_ref(), step.uid);
+    if let Some(by) = &step.by {
+        fact("agent", agent_text(by));
+    }
+    fact("by", user(step.uid));
     of.common.base = Some(step.cwd.clone());
     Ok(of)
 }
 
-fn who(fact: &mut impl FnMut(&str, String), by: Option<&By>, uid: u32) {
-    if let Some(by) = by {
-        fact("agent", agent_text(by));
-    }
-    fact("by", user(uid));
-}
-
-pub fn two(call: &Call, store: &Store, [old, new]: [&Session; 2]) -> Result<Of, Error> {
+fn two(call: &Call, store: &Store, [old, new]: [&Session; 2]) -> Result<Of, Error> {
     let [one, other] = [session(call, store, old)?, session(call, store, new)?];
     let tails = [old, new].map(|session| session.id().tail().to_owned());
     let mut about = About { title: format!("Session {} against session {}", tails[0], tails[1]), ..About::default() };
@@ -114,8 +113,4 @@ fn meaning(status: Status) -> &'static str {
 
 fn user(uid: u32) -> String {
     if uid == 0 { "root".into() } else { format!("user {uid}") }
-}
-
-fn words(argv: &[Arg]) -> String {
-    argv.iter().map(|arg| Shown(&arg.0).to_string()).collect::<Vec<_>>().join(" ")
 }

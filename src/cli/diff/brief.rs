@@ -5,12 +5,14 @@ use serde::{Serialize, Serializer};
 use super::super::args;
 use super::super::brief::{self, List, Place, is_default};
 use super::super::call::Call;
-use super::shown::{Lines, Source};
 use crate::error::Error;
 use crate::fs::dir::Sort as Kind;
 use crate::fs::path::{AbsPath, bytes};
-use crate::session::change::{Change, Sort};
+use crate::session::change::Sort;
+use crate::session::id::Id;
 use crate::tree::state::{Object, sort_word};
+use crate::verb::diff::compared::{Compared, Point, is_listed};
+use crate::verb::diff::listed::Lines;
 
 /// A change. What is usual is left out: a file, modified, without a conflict.
 #[derive(Serialize)]
@@ -41,9 +43,9 @@ impl Serialize for Below<'_> {
 }
 
 #[derive(Serialize)]
-struct Head<'a, H> {
+struct Head<'a> {
     #[serde(flatten)]
-    of: &'a H,
+    of: Of<'a>,
     /// The directory from which the paths of the changes start.
     #[serde(skip_serializing_if = "Option::is_none")]
     base: Option<AbsPath>,
@@ -52,27 +54,30 @@ struct Head<'a, H> {
     times: usize,
 }
 
-/// Prints a page of the changes at `wanted`. `of` begins the document, and `ids` tell the sessions and states that it is of.
-pub fn print<'c>(
-    call: &Call,
-    args: &args::Diff,
-    (of, ids): (&impl Serialize, &[String]),
-    changes: &'c [Change],
-    wanted: &[usize],
-    source: &mut dyn Source<'c>,
-) -> Result<(), Error> {
-    let listed: Vec<usize> = wanted.iter().copied().filter(|i| args.much.lists(&changes[*i])).collect();
+/// The sides that are compared.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Of<'a> {
+    Session { session: &'a Id, status: &'static str },
+    States { from: Point<'a>, to: Point<'a> },
+}
+
+/// Prints a page of the changes that were asked for.
+pub fn print(call: &Call, args: &args::Diff, compared: &mut Compared<'_>) -> Result<(), Error> {
+    let (of, ids) = of(compared)?;
+    let Compared { changes, chosen, contents, .. } = compared;
+    let listed: Vec<usize> = chosen.iter().copied().filter(|i| is_listed(&changes[*i], args.much.all)).collect();
     let listed_paths = listed.iter().map(|i| &changes[*i].path);
     let base = listed_paths.fold(None, common);
     let top = base.clone();
     let paths = args.paths.iter().map(|path| path.as_os_str().as_encoded_bytes());
     let of_list = [&b"diff"[..]].into_iter().chain(ids.iter().map(String::as_bytes)).chain(paths).collect();
     let list = List { key: "changes", of: of_list, count: listed.len() };
-    let head = Head { of, base, times: wanted.len() - listed.len() };
+    let head = Head { of, base, times: chosen.len() - listed.len() };
     let place = |i: usize| Place::Name(changes[listed[i]].path.as_bytes());
     brief::print(call, &list, args.after.as_deref(), &head, place, |i| {
         let change = &changes[listed[i]];
-        let view = source.view(listed[i])?;
+        let view = contents.view(changes, listed[i], true)?;
         let lines = Lines::of(&view);
         let object: &Object = if change.sort() == Sort::Deleted { &change.before.object } else { &change.after };
         let kind = object.as_ref().map(|state| state.sort());
@@ -86,6 +91,17 @@ pub fn print<'c>(
             conflict: view.conflict,
         })
     })
+}
+
+/// The sides, and the words that tell their list from others.
+fn of<'s>(compared: &Compared<'s>) -> Result<(Of<'s>, Vec<String>), Error> {
+    if let Some([from, to]) = compared.pair.points() {
+        let ids = [&from, &to].map(|point| format!("{}:{}", point.session, point.step));
+        return Ok((Of::States { from, to }, ids.into()));
+    }
+    let session = compared.pair.session().id();
+    let status = compared.standing()?.map_or("", |standing| standing.word);
+    Ok((Of::Session { session, status }, vec![session.to_string()]))
 }
 
 /// The deepest directory that holds `path` and what `so_far` holds.

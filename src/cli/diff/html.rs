@@ -49,36 +49,27 @@ impl<'c> Page<'c> {
         let Self { call, of, files, entries } = self;
         let (head, foot) = (page::head(&of.about, &entries), page::foot(&of.about, entries.is_empty()));
         call.out.bytes(head.as_bytes());
-        each_part(&files, &mut |part| {
+        let mut reader = files.read();
+        while !call.out.is_closed() {
+            let part = reader.fill_buf().at("read", "the page")?;
+            let length = part.len();
+            if length == 0 {
+                break;
+            }
             call.out.bytes(part);
-            Ok(!call.out.is_closed())
-        })?;
+            reader.consume(length);
+        }
         call.out.bytes(foot.as_bytes());
         Ok(())
     }
 }
 
-/// Passes what was spooled to `take`, until that returns false.
-fn each_part(files: &Spool<'_>, take: &mut dyn FnMut(&[u8]) -> Result<bool, Error>) -> Result<(), Error> {
-    let mut reader = files.read();
-    loop {
-        let part = reader.fill_buf().at("read", "the page")?;
-        let length = part.len();
-        if length == 0 || !take(part)? {
-            return Ok(());
-        }
-        reader.consume(length);
-    }
-}
-
 /// Refuses a call for which no page can be made.
 pub fn refuse(call: &Call) -> Result<(), Error> {
-    let usage = |message: &str, remedy: String| Err(Error::usage(message).with_remedy(remedy));
-    if !call.out.is_text() {
-        return usage("a page is no JSON", command("diff --json shows the changes"));
-    }
-    if call.out.is_for_people() {
-        return usage("a page is nothing for a terminal", "redirect it to a file: --html > FILE".into());
-    }
-    Ok(())
+    let (message, remedy) = match () {
+        () if !call.out.is_text() => ("a page is no JSON", command("diff --json shows the changes")),
+        () if call.out.is_for_people() => ("a page is nothing for a terminal", "redirect it to a file: --html > FILE".into()),
+        () => return Ok(()),
+    };
+    Err(Error::usage(message).with_remedy(remedy))
 }

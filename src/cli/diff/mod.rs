@@ -5,17 +5,15 @@
 
 pub mod about;
 mod brief;
+mod compared;
 mod conflicts;
 pub mod html;
 pub mod patch;
-mod session;
 pub mod showing;
 mod shown;
 mod spool;
 mod stat;
-mod steps;
 pub mod tool;
 
-pub use session::diff;
-pub use shown::{Between, UNSYNCED, names, refuse_discarded};
-pub use steps::view as view_of_states;
+pub use compared::diff;
+pub use shown::{names, times_folded};

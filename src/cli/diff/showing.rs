@@ -11,14 +11,11 @@ use crate::diff::patch::{Form, Words, differs_in_space_alone};
 use crate::diff::view::View;
 use crate::error::Error;
 
-/// The place where changes are shown, and what is left to be told at the end.
+/// Changes that are being shown, and what is left to be told at the end.
 pub struct Showing<'c> {
     call: &'c Call,
-    much: &'c args::Much,
     form: Form,
-    tool: Option<Tool<'c>>,
-    page: Option<Page<'c>>,
-    rows: Vec<stat::Row>,
+    place: Place<'c>,
     has_begun: bool,
     /// Files that differ in white space alone, and are not shown.
     spaces: u64,
@@ -26,29 +23,40 @@ pub struct Showing<'c> {
     pub conflicts: u64,
 }
 
+/// The place where changes are shown.
+enum Place<'c> {
+    Patch,
+    Counts(Vec<stat::Row>),
+    Page(Box<Page<'c>>),
+    Tool(Box<Tool<'c>>),
+}
+
 impl<'c> Showing<'c> {
     /// Opens a pager, makes a directory for a tool, or begins a page; `of` tells what that is of.
-    pub fn begin(call: &'c Call, much: &'c args::Much, of: impl FnOnce() -> Result<Of, Error>) -> Result<Self, Error> {
+    pub fn begin(call: &'c Call, much: &args::Much, of: impl FnOnce() -> Result<Of, Error>) -> Result<Self, Error> {
         let args::Form { word_diff, unified, ignore_space, tool } = &much.form;
         let words = match word_diff {
             true => Words::Inline,
             false if call.out.is_colored() => Words::Marked,
             false => Words::Unmarked,
         };
-        let usual = Form::default();
-        let context = unified.and_then(|lines| usize::try_from(lines).ok()).unwrap_or(usual.context);
-        let tool = tool.as_ref().map(|name| Tool::begin(call, name.as_deref())).transpose()?;
+        let context = unified.and_then(|lines| usize::try_from(lines).ok()).unwrap_or(Form::default().context);
+        let form = Form { context, ignore_space: *ignore_space, words };
         if tool.is_none() && !much.html {
             page(call);
         }
-        let form = Form { context, ignore_space: *ignore_space, words };
-        let page = if much.html { Some(Page::begin(call, form, of()?)) } else { None };
-        Ok(Self { call, much, form, tool, page, rows: Vec::new(), has_begun: false, spaces: 0, conflicts: 0 })
+        let place = match tool {
+            Some(name) => Place::Tool(Box::new(Tool::begin(call, name.as_deref())?)),
+            None if much.html => Place::Page(Box::new(Page::begin(call, form, of()?))),
+            None if much.stat => Place::Counts(Vec::new()),
+            None => Place::Patch,
+        };
+        Ok(Self { call, form, place, has_begun: false, spaces: 0, conflicts: 0 })
     }
 
     /// True if remarks and renames are shown.
     pub fn is_patch(&self) -> bool {
-        self.tool.is_none() && !self.much.stat
+        matches!(self.place, Place::Patch | Place::Page(_))
     }
 
     pub fn add(&mut self, view: &View<'_>) -> Result<(), Error> {
@@ -57,11 +65,11 @@ impl<'c> Showing<'c> {
             self.spaces += 1;
             return Ok(());
         }
-        match (&mut self.tool, &mut self.page) {
-            (Some(tool), _) => tool.add(view)?,
-            (None, Some(page)) => return page.add(view),
-            (None, None) if self.much.stat => self.rows.push(stat::row(self.call, view, self.form)),
-            (None, None) => patch::print(&self.call.out, view, self.form),
+        match &mut self.place {
+            Place::Tool(tool) => tool.add(view)?,
+            Place::Page(page) => return page.add(view),
+            Place::Counts(rows) => rows.push(stat::row(self.call, view, self.form)),
+            Place::Patch => patch::print(&self.call.out, view, self.form),
         }
         // The others may take a while.
         if !std::mem::replace(&mut self.has_begun, true) {
@@ -72,7 +80,7 @@ impl<'c> Showing<'c> {
 
     /// Puts on a page what has to be minded, with its word.
     pub fn note(&mut self, word: &str, text: impl Display) {
-        if let Some(page) = &mut self.page {
+        if let Place::Page(page) = &mut self.place {
             page.note(word, text.to_string());
         }
     }
@@ -84,12 +92,11 @@ impl<'c> Showing<'c> {
         if self.spaces > 0 {
             self.note("not shown", &spaces);
         }
-        if let Some(page) = self.page {
-            page.end()?;
-        } else if let Some(tool) = self.tool {
-            tool.run(&again(""))?;
-        } else if self.much.stat {
-            stat::table(self.call, &self.rows, &again(" --stat -v"));
+        match self.place {
+            Place::Page(page) => page.end()?,
+            Place::Tool(tool) => tool.run(&again(""))?,
+            Place::Counts(rows) => stat::table(self.call, &rows, &again(" --stat -v")),
+            Place::Patch => {}
         }
         if self.spaces > 0 {
             self.call.out.note(spaces);

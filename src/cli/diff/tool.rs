@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use super::super::call::Call;
 use super::super::text;
 use crate::diff::view::{Half, View};
 use crate::error::{At, Error, IoError, command};
+use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
 use crate::fs::interrupt::{self, Asked, Noting};
 use crate::fs::path::AbsPath;
@@ -37,21 +38,8 @@ const KNOWN: [Known; 4] = [
 /// The time between two looks at a program that runs.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A side of the differences: the directory of its copies.
-#[derive(Clone, Copy)]
-enum Side {
-    Old,
-    New,
-}
-
-impl Side {
-    fn name(self) -> &'static str {
-        match self {
-            Side::Old => "old",
-            Side::New => "new",
-        }
-    }
-}
+/// The directories of the two sides.
+const SIDES: [&[u8]; 2] = [b"old", b"new"];
 
 /// A program, and the copies that it gets.
 pub struct Tool<'c> {
@@ -83,22 +71,22 @@ impl<'c> Tool<'c> {
 
     pub fn add(&mut self, view: &View<'_>) -> Result<(), Error> {
         go_on()?;
-        let halves = [(Side::Old, &view.old), (Side::New, &view.new)];
-        let has_content = |half: &Half| half.mode().is_some() && half.bytes().is_some();
-        let is_shown = view.whole && halves.iter().any(|(_, half)| has_content(half));
+        let halves = [&view.old, &view.new];
+        let has_content = halves.map(|half| half.mode().is_some() && half.bytes().is_some());
+        let is_shown = view.whole && has_content.contains(&true);
         // A program for files would show the file that a link leads to.
-        if !is_shown || self.by_file && halves.iter().any(|(_, half)| is_link(half)) {
+        if !is_shown || self.by_file && halves.iter().any(|half| half.mode() == Some(LINK)) {
             self.left += 1;
             return Ok(());
         }
-        for (side, half) in halves {
+        for (side, half) in self.copies.sides.iter().zip(halves) {
             if let (Half::Blob { mode, .. }, Some(bytes)) = (half, half.bytes()) {
-                self.copies.add(side, view.path, mode, bytes)?;
+                add(&self.call.fs, side, view.path, mode, bytes)?;
             }
         }
         self.copied += 1;
         if self.by_file {
-            self.files.push((view.path.clone(), halves.map(|(_, half)| has_content(half))));
+            self.files.push((view.path.clone(), has_content));
         }
         Ok(())
     }
@@ -113,14 +101,14 @@ impl<'c> Tool<'c> {
             return Ok(());
         }
         if !self.by_file {
-            return self.compare(&self.copies.path(Side::Old, None), &self.copies.path(Side::New, None)).map(drop);
+            return self.compare([0, 1].map(|side| self.copies.path(side, None))).map(drop);
         }
-        for (path, [is_old, is_new]) in &self.files {
-            let at = |side, is_there: bool| match is_there {
+        for (path, is_there) in &self.files {
+            let at = |side: usize| match is_there[side] {
                 true => self.copies.path(side, Some(path)),
                 false => PathBuf::from("/dev/null"),
             };
-            if !self.compare(&at(Side::Old, *is_old), &at(Side::New, *is_new))?.success() {
+            if !self.compare([0, 1].map(at))?.success() {
                 break;
             }
         }
@@ -128,7 +116,7 @@ impl<'c> Tool<'c> {
     }
 
     /// Runs the program once. Errors: it cannot be run; recant was asked to end.
-    fn compare(&self, old: &Path, new: &Path) -> Result<ExitStatus, Error> {
+    fn compare(&self, [old, new]: [PathBuf; 2]) -> Result<ExitStatus, Error> {
         let names_them = ["$OLD", "${OLD", "$NEW", "${NEW"].iter().any(|name| self.command.contains(name));
         let line = if names_them { self.command.clone() } else { format!("{} \"$OLD\" \"$NEW\"", self.command) };
         self.call.out.flush();
@@ -152,25 +140,20 @@ fn named<'n>(call: &'n Call, name: Option<&'n str>) -> &'n str {
 
 /// Refuses a call for which no program can be run.
 pub fn refuse(call: &Call, name: Option<&str>) -> Result<(), Error> {
-    let usage = |message: &str, remedy: String| Err(Error::usage(message).with_remedy(remedy));
-    if !call.out.is_text() {
-        return usage("a tool shows no JSON", command("diff --json shows the changes"));
-    }
-    if call.is_far {
-        return usage("a tool runs on this machine alone, without -H", command("diff prints the patch"));
-    }
-    if named(call, name).is_empty() {
-        return usage(
+    let (message, remedy) = match () {
+        () if !call.out.is_text() => ("a tool shows no JSON", command("diff --json shows the changes")),
+        () if call.is_far => ("a tool runs on this machine alone, without -H", command("diff prints the patch")),
+        () if named(call, name).is_empty() => (
             "no tool is named, and diff.tool is not set",
             format!("{}; {} tells of the setting", command("diff --tool meld"), command("config --help")),
-        );
-    }
-    Ok(())
+        ),
+        () => return Ok(()),
+    };
+    Err(Error::usage(message).with_remedy(remedy))
 }
 
-fn is_link(half: &Half) -> bool {
-    half.mode() == Some("120000")
-}
+/// The mode of a link, for git.
+const LINK: &str = "120000";
 
 /// Ends the call once a signal asked for it. Ctrl-C is the program's.
 fn go_on() -> Result<(), Error> {
@@ -201,8 +184,8 @@ struct Copies<'c> {
     call: &'c Call,
     above: Dir,
     name: Vec<u8>,
-    old: Dir,
-    new: Dir,
+    /// The directories of the two sides.
+    sides: [Dir; 2],
 }
 
 impl<'c> Copies<'c> {
@@ -214,7 +197,7 @@ impl<'c> Copies<'c> {
         // An error if the name is taken: it may be somebody's.
         call.fs.mkdir(above.at(&name), 0o700)?;
         match Self::sides(call, above.at(&name)) {
-            Ok([old, new]) => Ok(Self { call, above, name, old, new }),
+            Ok(sides) => Ok(Self { call, above, name, sides }),
             Err(error) => {
                 drop(call.fs.remove_all(above.at(&name)));
                 Err(error.into())
@@ -225,50 +208,41 @@ impl<'c> Copies<'c> {
     /// Makes the directories of the two sides.
     fn sides(call: &Call, at: Entry<'_>) -> Result<[Dir; 2], IoError> {
         let directory = at.open_dir()?;
-        let side = |side: Side| {
-            let at = directory.at(side.name().as_bytes());
+        let [old, new] = SIDES.map(|name| {
+            let at = directory.at(name);
             call.fs.mkdir(at, 0o700)?;
             at.open_dir()
-        };
-        Ok([side(Side::Old)?, side(Side::New)?])
-    }
-
-    fn dir(&self, side: Side) -> &Dir {
-        match side {
-            Side::Old => &self.old,
-            Side::New => &self.new,
-        }
+        });
+        Ok([old?, new?])
     }
 
     /// The path of a side, or of a copy on it.
-    fn path(&self, side: Side, copy: Option<&AbsPath>) -> PathBuf {
+    fn path(&self, side: usize, copy: Option<&AbsPath>) -> PathBuf {
         let below = copy.map_or(&b""[..], AbsPath::as_bytes);
-        PathBuf::from(OsString::from_vec([self.dir(side).path().as_os_str().as_encoded_bytes(), below].concat()))
+        PathBuf::from(OsString::from_vec([self.sides[side].path().as_os_str().as_encoded_bytes(), below].concat()))
     }
+}
 
-    /// Copies a file or link, with the directories above it.
-    fn add(&self, side: Side, path: &AbsPath, mode: &str, bytes: &[u8]) -> Result<(), Error> {
-        let mut dir = self.dir(side).again()?;
-        let mut names = path.as_bytes()[1..].split(|byte| *byte == b'/').peekable();
-        while let Some(name) = names.next() {
-            let at = dir.at(name);
-            if names.peek().is_some() {
-                let opened = match at.open_dir() {
-                    Err(error) if error.kind() == ErrorKind::NotFound => {
-                        self.call.fs.mkdir(at, 0o700).and_then(|()| at.open_dir())
-                    }
-                    opened => opened,
-                };
-                dir = opened?;
-            } else if mode == "120000" {
-                self.call.fs.symlink(bytes, at)?;
-            } else {
-                let file = self.call.fs.create(at, if mode == "100755" { 0o500 } else { 0o400 })?;
-                self.call.fs.write(&file, bytes, at)?;
-            }
+/// Copies a file or link to a side, with the directories above it.
+fn add(fs: &Fs, side: &Dir, path: &AbsPath, mode: &str, bytes: &[u8]) -> Result<(), Error> {
+    let mut dir = side.again()?;
+    let mut names = path.as_bytes()[1..].split(|byte| *byte == b'/').peekable();
+    while let Some(name) = names.next() {
+        let at = dir.at(name);
+        if names.peek().is_some() {
+            let opened = match at.open_dir() {
+                Err(error) if error.kind() == ErrorKind::NotFound => fs.mkdir(at, 0o700).and_then(|()| at.open_dir()),
+                opened => opened,
+            };
+            dir = opened?;
+        } else if mode == LINK {
+            fs.symlink(bytes, at)?;
+        } else {
+            let file = fs.create(at, if mode == "100755" { 0o500 } else { 0o400 })?;
+            fs.write(&file, bytes, at)?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 impl Drop for Copies<'_> {

@@ -95,13 +95,13 @@ fn subject(call: &Call, args: &args::Review) -> Result<Subject, Error> {
     let key = held.as_ref().map(Id::as_str).or(args.id.as_deref());
     let (store, session) = call.looked_at(key)?;
     let id = session.id().clone();
-    crate::cli::diff::refuse_discarded(&session)?;
+    crate::verb::diff::refuse_discarded(&session)?;
     call.looked(store, &session);
     match &args.with {
         None => Ok(Subject::Session(id)),
         Some(other) => {
             let (_, other) = call.looked_at(Some(other))?;
-            crate::cli::diff::refuse_discarded(&other)?;
+            crate::verb::diff::refuse_discarded(&other)?;
             Ok(Subject::Pair(id, other.id().clone()))
         }
     }

@@ -126,7 +126,7 @@ fn may(session: &Session, has_turns: bool) -> May {
 fn notes(header: &Header, run: Option<&Run>) -> Vec<String> {
     let mut notes = Vec::new();
     if header.unsynced {
-        notes.push(crate::cli::diff::UNSYNCED.to_owned());
+        notes.push(crate::cli::said::UNSYNCED.to_owned());
     }
     notes.extend(header.left.iter().map(|left| format!("{}: left as somebody changed it", left.path)));
     if let Some(run) = run {
@@ -312,7 +312,7 @@ pub struct OfStates<'d, 's, 'c> {
 
 impl Contents for OfStates<'_, '_, '_> {
     fn sheet(&mut self, i: usize) -> Sheet {
-        match crate::cli::diff::view_of_states(&mut self.states, self.differences, i) {
+        match self.states.view(&self.differences.changes.list[i], self.differences.ends[i]) {
             Ok(view) => Sheet::whole(&view, "it is only looked at"),
             Err(problem) => Sheet::failed(&said(problem)),
         }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::config::grouped;
+use crate::diff::entries::CHANGED;
 use crate::diff::shown::cut_off;
 use crate::engine::conflict;
 use crate::engine::job::Verb;
@@ -203,9 +204,6 @@ pub fn no_blocks(id: &Id, path: &AbsPath) -> Error {
     let error = Error::usage(format!("{path}: it has no blocks: what changed lies below it")).with_path(path);
     error.with_remedy(format!("{shows} shows what can be taken there"))
 }
-
-/// Why a change has no blocks if somebody has changed the file.
-pub const CHANGED: &str = "somebody has changed it since, so its blocks are not those of the session";
 
 /// The error for a file whose blocks nothing tells any more. `is_in`: the change is on the tree.
 pub fn blocks_changed(id: &Id, path: &AbsPath, is_in: bool) -> Error {

@@ -223,6 +223,12 @@ pub fn no_steps(id: &Id) -> Error {
     error.with_remedy(format!("{} shows what it holds", command(format_args!("show {}", id.tail()))))
 }
 
+/// The error for step 0, which no command made.
+pub fn step_0(id: &Id) -> Error {
+    let problem = Error::refused(format!("session {id}: step 0 is the tree as it was: it changed nothing"));
+    problem.with_remedy(format!("{} shows what came after it", command(format_args!("diff {} --since 0", id.tail()))))
+}
+
 /// The error for a path that has nothing before or after the session.
 pub fn nothing_there(id: &Id, path: &AbsPath, before: bool) -> Error {
     let path_word = shell_word(path.as_bytes());
