@@ -10,7 +10,8 @@ use super::call::Call;
 use super::ended::Ended;
 use super::out::Out;
 use super::{args, asked, text};
-use crate::engine::conflict;
+use crate::engine::conflict::{self, Since};
+use crate::engine::job::Verb;
 use crate::error::{Against, Error, Kind, command, recant};
 use crate::fs::path::{AbsPath, Shown};
 use crate::moving::{self, Arrived, Exported, Mapping, With};
@@ -55,6 +56,8 @@ pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Error> {
     match moving::export(&session, with, &mut Pipe(&call.out)) {
         Err(_) if call.out.is_closed() => Ok(Ended::Done),
         Ok(Exported::Conflicts(mut conflicts)) => {
+            let since = Since::of(&session.header, Verb::Commit);
+            conflicts.iter_mut().for_each(|conflict| conflict.note_since(since));
             conflict::attribute(store, session.id(), &mut conflicts);
             let state = "nothing was exported: what the run found there is no longer known";
             Err(against("export", session.id(), &conflicts, state))

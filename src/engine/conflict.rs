@@ -2,22 +2,21 @@
 
 use std::collections::BTreeSet;
 
+use super::job::Verb;
 use crate::checkpoint::manifest::Manifest;
 use crate::error::{Against, Error, Kind, Reason, recant};
 use crate::fs::dir::{Time, leads_nowhere};
-use crate::fs::path::AbsPath;
+use crate::fs::path::{AbsPath, Shown};
+use crate::session::header::{Header, Origin, Status};
 use crate::session::id::Id;
 use crate::session::store::Store;
-use crate::tree::state::{Difference, Object, State, sort_word};
+use crate::tree::state::{Difference, Object, State, What, sort_word};
+use crate::tree::time;
 
 /// One path that does not hold what is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
     pub path: AbsPath,
-    /// The expected object, in words.
-    pub expected: String,
-    /// The object that is there, in words.
-    pub found: String,
     /// The session that put it there, if one did: it has to be rolled back first.
     pub by: Option<String>,
     /// All later sessions that changed it, with their times: where one put it there, they have to be rolled back first.
@@ -28,7 +27,72 @@ pub struct Conflict {
     pub open: bool,
     /// True if nothing is there whose metadata could be changed.
     pub absent: bool,
+    matter: Matter,
+    /// The act since which it is so, if one left it as it is expected.
+    since: Option<Since>,
+    /// More words for a person.
+    advice: &'static str,
 }
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Matter {
+    /// Another object is expected than the one that is there.
+    Differs(Box<(Object, Object)>, Difference),
+    /// In words.
+    Said(String),
+}
+
+/// The act that left a path as it is expected, in words, and its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Since {
+    act: &'static str,
+    time: Time,
+}
+
+impl Since {
+    /// The act before the one that `verb` wants; `None` for a session of another machine.
+    pub fn of(header: &Header, verb: Verb) -> Option<Self> {
+        let act = match verb {
+            Verb::Rollback => "the commit",
+            Verb::Redo => "the rollback",
+            Verb::Commit if header.status() == Status::RolledBack => "the rollback",
+            Verb::Commit if header.origin == Origin::Staged => "it was staged",
+            Verb::Commit => "the run",
+        };
+        header.imported.is_none().then_some(Self { act, time: header.changed })
+    }
+
+    /// Tells what became of an object: `changed since the run, at 19:50`.
+    fn changed(self, expected: Option<&State>, found: Option<&State>, difference: Difference) -> String {
+        let when = format!("since {}", self.act);
+        let Some(found) = found else { return format!("deleted {when}") };
+        let Some(expected) = expected else { return format!("created {when}{}", self.at(found)) };
+        let (old, new) = (&expected.meta, &found.meta);
+        match difference {
+            Difference::Presence | Difference::Kind => {
+                format!("replaced {when} by a {}{}", sort_word(found.sort()), self.at(found))
+            }
+            Difference::Content => format!("changed {when}{}{}", self.at(found), content(expected, found)),
+            Difference::Mode => format!("its mode was changed {when}: {:04o}, was {:04o}", new.mode, old.mode),
+            Difference::Owner => {
+                format!("its owner was changed {when}: {}:{}, was {}:{}", new.uid, new.gid, old.uid, old.gid)
+            }
+            Difference::Xattrs => format!("its extended attributes were changed {when}"),
+            Difference::Touched => format!("written to or touched {when}{}", self.at(found)),
+        }
+    }
+
+    /// The time of the change, where the object tells one that can be it.
+    fn at(self, found: &State) -> String {
+        let changed = found.meta.mtime;
+        // A file's time may lag a few milliseconds behind the clock.
+        let is_told = self.time.s <= changed.s && changed.s <= crate::fs::now().s;
+        if is_told { format!(", {}", time::clock(changed)) } else { String::new() }
+    }
+}
+
+/// A path that somebody else changed while the session's command ran.
+pub const MEANWHILE: &str = "changed by somebody else while the command ran";
 
 /// All that stands against a job, but for damage.
 pub struct Hindrances {
@@ -41,30 +105,56 @@ pub struct Hindrances {
 impl Conflict {
     /// Makes a conflict from two states and their difference.
     pub fn of(path: &AbsPath, expected: &Object, found: &Object, difference: Difference) -> Self {
-        let say = |object: &Object| describe(object.as_ref(), difference);
-        let (mut expected, mut found) = (say(expected), say(found));
-        if expected == found {
-            (expected, found) = (format!("{expected} as it was"), format!("{found} with another {difference}"));
-        }
-        Self { path: path.clone(), expected, found, by: None, later: Vec::new(), forcible: false, open: false, absent: false }
+        Self::new(path, Matter::Differs(Box::new((expected.clone(), found.clone())), difference))
     }
 
     /// Makes a conflict with words of its own.
-    pub fn said(path: &AbsPath, expected: &str, found: &str) -> Self {
-        let (expected, found) = (expected.into(), found.into());
-        Self { path: path.clone(), expected, found, by: None, later: Vec::new(), forcible: false, open: false, absent: false }
+    pub fn said(path: &AbsPath, why: impl Into<String>) -> Self {
+        Self::new(path, Matter::Said(why.into()))
+    }
+
+    fn new(path: &AbsPath, matter: Matter) -> Self {
+        Self {
+            path: path.clone(),
+            by: None,
+            later: Vec::new(),
+            forcible: false,
+            open: false,
+            absent: false,
+            matter,
+            since: None,
+            advice: "",
+        }
+    }
+
+    /// Adds the act since which the path is not as expected.
+    pub fn note_since(&mut self, since: Option<Since>) {
+        self.since = since;
+    }
+
+    /// Adds words for a person.
+    pub fn advise(&mut self, advice: &'static str) {
+        self.advice = advice;
     }
 
     /// Makes the conflict of a file that a process is about to write to.
     pub fn open(path: &AbsPath) -> Self {
-        let said = Self::said(path, "a file that nobody writes to", "one that a process has open for writing");
-        Self { open: true, ..said }
+        Self { open: true, ..Self::said(path, "a process has it open for writing") }
     }
 
     /// Sets whether `--force` goes on over the conflict.
     pub fn forcible(self, forcible: bool) -> Self {
         Self { forcible, ..self }
     }
+}
+
+/// Tells how an object differs from the expected one.
+fn apart(expected: Option<&State>, found: Option<&State>, difference: Difference) -> String {
+    let [expected, found] = [expected, found].map(|object| describe(object, difference));
+    if expected == found {
+        return format!("expected {expected} as it was, found another {difference}");
+    }
+    format!("expected {expected}, found {found}")
 }
 
 fn describe(object: Option<&State>, difference: Difference) -> String {
@@ -90,7 +180,21 @@ fn exact(size: u64) -> String {
 impl Conflict {
     pub fn why(&self) -> String {
         let by = self.by.as_ref().map_or(String::new(), |id| format!(" (put there by session {id})"));
-        format!("conflict: expected {}, found {}{by}", self.expected, self.found)
+        let what = match (&self.matter, self.since) {
+            (Matter::Said(why), _) => why.clone(),
+            (Matter::Differs(of, difference), Some(since)) => since.changed(of.0.as_ref(), of.1.as_ref(), *difference),
+            (Matter::Differs(of, difference), None) => apart(of.0.as_ref(), of.1.as_ref(), *difference),
+        };
+        format!("{what}{}{by}", self.advice)
+    }
+}
+
+/// The difference in content that its size does not tell, and a symlink's new target.
+fn content(expected: &State, found: &State) -> String {
+    match (&expected.what, &found.what) {
+        (What::File { size: old, .. }, What::File { size: new, .. }) if old == new => " (same size, other content)".into(),
+        (_, What::Symlink { target }) => format!(": it leads to {}", Shown(target)),
+        _ => String::new(),
     }
 }
 

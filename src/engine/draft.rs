@@ -134,8 +134,7 @@ impl<'s> Draft<'s> {
                     format!("the directory is kept, as something else is in it: {}{more}", shown.join(", ")),
                 ));
             } else {
-                let conflicts =
-                    foreign.iter().map(|child| Conflict::said(child, "nothing", "something in a directory that is to go"));
+                let conflicts = foreign.iter().map(|child| Conflict::said(child, "it lies in a directory that is to go"));
                 self.conflicts.extend(conflicts);
             }
         }
@@ -161,8 +160,8 @@ impl<'s> Draft<'s> {
             let Some(inode) = item.planning.shared_in_store else { continue };
             item.planning.as_it_is = on_conflict == OnConflict::Keep || set_back.contains(&inode);
             if !item.planning.as_it_is {
-                let found = "other metadata, set since through another name of the file";
-                self.conflicts.push(Conflict::said(&item.path, "the kept original as it was", found).forcible(true));
+                let why = "the kept original has other metadata, set since through another name of the file";
+                self.conflicts.push(Conflict::said(&item.path, why).forcible(true));
             }
         }
     }
@@ -228,8 +227,8 @@ impl<'s> Draft<'s> {
                 Some(top) if item.path.is_under(top) => {
                     // An object that is to go may go with it.
                     if item.to.is_some() && (item.act == Act::Stay || item.from.is_some()) {
-                        let why = "an object in a directory that --force would move out whole (move that directory away)";
-                        self.conflicts.push(Conflict::said(&item.path, "nothing", why));
+                        let why = "it lies in a directory that --force would move out whole (move that directory away)";
+                        self.conflicts.push(Conflict::said(&item.path, why));
                     }
                 }
                 _ => whole = item.whole.then_some(&item.path),
@@ -266,13 +265,12 @@ impl<'s> Draft<'s> {
 
     /// The conflict of a path that has no directory, as something else is in the place of one above it, or nothing.
     fn without_directory(&self, path: &AbsPath, obstacle: Option<&(AbsPath, Sort)>) -> Conflict {
-        const DIRECTORY: &str = "its directory";
-        let Some((place, sort)) = obstacle else { return Conflict::said(path, DIRECTORY, "none (make the directory first)") };
-        let found = |remedy: &str| format!("a {} at {place} ({remedy})", sort_word(*sort));
+        let Some((place, sort)) = obstacle else { return Conflict::said(path, "its directory is missing (make it first)") };
+        let why = |remedy: &str| format!("its directory is missing, as a {} is at {place} ({remedy})", sort_word(*sort));
         // A directory of the session's comes there, once what is there gives way.
         match self.conflicts.iter().find(|conflict| conflict.path == *place).filter(|_| self.coming.contains(place)) {
-            Some(above) => Conflict::said(path, DIRECTORY, &found("move it away")).forcible(above.forcible),
-            None => Conflict::said(path, DIRECTORY, &found("move it away, and make the directory")),
+            Some(above) => Conflict::said(path, why("move it away")).forcible(above.forcible),
+            None => Conflict::said(path, why("move it away, and make the directory")),
         }
     }
 

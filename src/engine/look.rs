@@ -6,7 +6,7 @@ use std::thread::Builder;
 
 use self::found::{Found, is_as_wanted, look_at_content};
 use self::record::{as_recorded, learned, overlay_mark, staying, stays, unlooked};
-use super::conflict::Conflict;
+use super::conflict::{Conflict, MEANWHILE};
 use super::error::way_in;
 use super::item::Item;
 use super::job::{Job, Move, OnConflict, Verb};
@@ -52,7 +52,7 @@ const BATCH: usize = 64;
 const WRITTEN: &str = "it was written to since by a process that had it open";
 const FILLED: &str = "something was put into it since by a process that worked in it";
 
-const MEANWHILE_BY_CLOCK: &str = "a change during or before the run: the clock was set back, or is another machine's";
+const MEANWHILE_BY_CLOCK: &str = "changed during or before the run: the clock was set back, or is another machine's";
 
 /// Bytes of a file that is read under its lease: in a moment, so that nobody waits for the lease.
 const SMALL: u64 = 1 << 20;
@@ -292,9 +292,9 @@ impl<'r> Eye<'r> {
         }
     }
 
-    /// The session's copy of a path that is to be put, in words.
-    fn kept(&self) -> &'static str {
-        if self.verb.inward() { "the held content as it was" } else { "the kept original as it was" }
+    /// Tells what was done to the session's copy of a path that is to be put.
+    fn kept(&self, done: &str) -> String {
+        format!("the {}: {done}", if self.verb.inward() { "held content" } else { "kept original" })
     }
 
     fn is_commit(&self) -> bool {
@@ -366,17 +366,14 @@ impl<'r> Eye<'r> {
             other => other?,
         };
         let conflict = match likeness {
-            Likeness::Same if mv.foreign => {
-                let found = if mv.by_clock { MEANWHILE_BY_CLOCK } else { "a change made meanwhile" };
-                Conflict::said(&mv.path, "nobody else at work while the command ran", found)
-            }
+            Likeness::Same if mv.foreign => Conflict::said(&mv.path, if mv.by_clock { MEANWHILE_BY_CLOCK } else { MEANWHILE }),
             Likeness::Same => return Ok(Verdict::Go),
             _ if is_as_wanted(found, mv, seen.as_mut())? && !self.is_commit() => match self.done_to_kept(mv)? {
-                Some(done) => Conflict::said(&mv.path, self.kept(), done),
+                Some(done) => Conflict::said(&mv.path, self.kept(done)),
                 None => return Ok(Verdict::AlreadySo),
             },
             Likeness::Differs(difference) => Conflict::of(&mv.path, &mv.from, &state_of(seen.as_ref()), difference),
-            Likeness::ReadToTell => Conflict::said(&mv.path, "content with a known hash", "content that cannot be compared"),
+            Likeness::ReadToTell => Conflict::said(&mv.path, "its content cannot be compared: no hash of it is known"),
         };
         Ok(self.conflict(conflict))
     }
@@ -392,7 +389,7 @@ impl<'r> Eye<'r> {
             other => return other,
         };
         if !mv.in_place && seen.is_some_and(|seen| seen.state.is_dir()) {
-            conflict.found.push_str(" (move it away)");
+            conflict.advise(" (move it away)");
         }
         conflict.forcible = false;
         conflict.absent = seen.is_none();
@@ -476,7 +473,7 @@ impl<'r> Eye<'r> {
             drop(lease);
             let (Content { hash, .. }, stat) = found.read(false)?;
             if look::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
-                looked.verdict = Verdict::Conflict(Conflict::said(&mv.path, "a file that stands still", "one that changes"));
+                looked.verdict = Verdict::Conflict(Conflict::said(&mv.path, "it changes just now"));
             }
             seen.set_hash(hash);
         }
@@ -545,7 +542,7 @@ impl<'r> Eye<'r> {
         let was_on_tree = !self.verb.inward() || mv.gives_back && stat.sort != Sort::Directory;
         let since = if was_on_tree { done_since(at, &seen.state, to)? } else { None };
         match (since, to.content_likeness(&seen.state)) {
-            (Some(done), _) => match self.conflict(Conflict::said(&mv.path, self.kept(), done)) {
+            (Some(done), _) => match self.conflict(Conflict::said(&mv.path, self.kept(done))) {
                 Verdict::Keep if done == WRITTEN => looked.note = Some(format!("{}: given back as it is now: {done}", mv.path)),
                 // Between two file systems the change does not come along: it is named where it stays.
                 Verdict::Keep => looked.note = Some(format!("{}: {done}", mv.path)),

@@ -1,7 +1,7 @@
 //! Carries a job out without conflicting paths that do not matter: all conflicts are known before the first effect, and the job can go on
 //! without these paths.
 
-use super::conflict::{self, Conflict};
+use super::conflict::{self, Conflict, Since};
 use super::job::{Job, Verb};
 use super::left_out::{Aside, Denied};
 use super::operation::{Effect, carry_out};
@@ -58,6 +58,8 @@ pub fn carry_out_but(
             Err(Err(error)) => return Err(error),
             Err(Ok(conflicts)) => conflicts,
         };
+        let since = Since::of(&session.header, asked.verb);
+        conflicts.iter_mut().for_each(|conflict| conflict.note_since(since));
         let goes_on = match asked.minor {
             Minor::Stops => false,
             Minor::LeftOut(minor) => set_aside(session, minor, &mut aside, &conflicts)?,

@@ -34,7 +34,7 @@ pub(super) fn perform(
 ) -> Result<Option<Time>, Error> {
     let target = match reach.path(step.path) {
         Err(error) if error.leads_nowhere() => {
-            let conflict = Conflict::said(step.path, "its directory", "none, or a symlink above it");
+            let conflict = Conflict::said(step.path, "its directory is gone, or a symlink is above it");
             return Err(conflict::refused(vec![conflict]));
         }
         other => other?,
@@ -131,7 +131,7 @@ fn named<'p>(reach: &mut Reach, spot: Option<&'p Spot>, step: &Step<'_>) -> Resu
 fn taken(step: &Step<'_>, error: IoError) -> Error {
     match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            conflict::refused(vec![Conflict::said(step.path, "nothing", "something that appeared meanwhile")])
+            conflict::refused(vec![Conflict::said(step.path, "something appeared there meanwhile")])
         }
         _ => IoError { path: step.path.to_string(), act: "put in place", ..error }.into(),
     }
@@ -139,9 +139,7 @@ fn taken(step: &Step<'_>, error: IoError) -> Error {
 
 fn vanished(step: &Step<'_>, error: IoError) -> Error {
     match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            conflict::refused(vec![Conflict::said(step.path, "what was there in planning", "nothing")])
-        }
+        std::io::ErrorKind::NotFound => conflict::refused(vec![Conflict::said(step.path, VANISHED)]),
         _ => IoError { path: step.path.to_string(), act: "move", ..error }.into(),
     }
 }
@@ -153,7 +151,7 @@ fn remove_directory(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), 
     }
     match fs.rmdir(target.at()) {
         Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => {
-            Err(changed(step, "a directory with something new in it"))
+            Err(changed(step, "something new is in the directory"))
         }
         removed => removed.map_err(|error| vanished(step, error)),
     }
@@ -164,46 +162,49 @@ fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     let Some(planned) = &step.from else { return Ok(()) };
     let stat = check_object(out, step, planned)?;
     if planned.is_told_by_content() && !find::holds(Some(out), Some(planned))? {
-        return Err(changed(step, "something else, put there meanwhile"));
+        return Err(changed(step, REPLACED));
     }
     if planned.state.is_dir() {
         let dir = out.at().open_dir().at("open the directory", step.path)?;
         if !step.whole && !dir.is_empty().at("list the directory", step.path)? {
-            return Err(changed(step, "a directory with something new in it"));
+            return Err(changed(step, "something new is in the directory"));
         }
         return Ok(());
     }
     if stat.mtime != planned.state.meta.mtime || matches!(planned.state.what, What::File { size, .. } if size != stat.size) {
-        return Err(changed(step, "a file that was written to meanwhile"));
+        return Err(changed(step, "it was written to meanwhile"));
     }
     // Racily clean: the times could hide a change, the hash cannot.
     if planned.print.racy
         && let Some(hash) = planned.state.hash()
         && look::hash(out.at()).at("read", step.path)?.0 != hash
     {
-        return Err(changed(step, "a file that was written to meanwhile"));
+        return Err(changed(step, "it was written to meanwhile"));
     }
     Ok(())
 }
 
 /// Checks that it is the object that planning saw, with the same metadata.
 fn check_object(out: &Named<'_>, step: &Step<'_>, planned: &Seen) -> Result<Stat, Error> {
-    let Some(stat) = out.at().stat().at("look at", step.path)? else { return Err(changed(step, "nothing")) };
+    let Some(stat) = out.at().stat().at("look at", step.path)? else { return Err(changed(step, VANISHED)) };
     let meta = &planned.state.meta;
     let same_object = planned.print.identity.is(look::identity(&stat)) && stat.sort == planned.state.sort();
     if !same_object || (stat.uid, stat.gid) != (meta.uid, meta.gid) || stat.mode != meta.mode {
-        return Err(changed(step, "something else, put there meanwhile"));
+        return Err(changed(step, REPLACED));
     }
     // Set between look and act: the manifest would lack it, and the rollback remove it.
     let xattrs = out.at().xattrs().at("read the extended attributes of", step.path)?;
     match Meta::of(&stat, xattrs).xattrs == meta.xattrs {
         true => Ok(stat),
-        false => Err(changed(step, "the same with other extended attributes, set meanwhile")),
+        false => Err(changed(step, "its extended attributes were changed meanwhile")),
     }
 }
 
-fn changed(step: &Step<'_>, what: &str) -> Error {
-    conflict::refused(vec![Conflict::said(step.path, "what was there in planning", what)])
+const VANISHED: &str = "it vanished meanwhile";
+const REPLACED: &str = "something else was put there meanwhile";
+
+fn changed(step: &Step<'_>, why: &str) -> Error {
+    conflict::refused(vec![Conflict::said(step.path, why)])
 }
 
 fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
@@ -214,7 +215,7 @@ fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     };
     let Some(found) = look::look(target.at())? else { return Err(expected(None, Difference::Presence)) };
     if !from.print.identity.is(found.print.identity) {
-        return Err(conflict::refused(vec![Conflict::said(step.path, "what was there in planning", "something else")]));
+        return Err(changed(step, REPLACED));
     }
     // The step of another of its names has set already what it is to have.
     if let Some(difference) = from.state.meta_difference(&found.state)

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use super::error::damaged;
 use super::originals;
 use super::stream::{Head, History, Object, PIECE, Sending};
-use crate::engine::conflict::Conflict;
+use crate::engine::conflict::{Conflict, MEANWHILE};
 use crate::error::{At, Error, recant};
 use crate::fs::copy::next_extent;
 use crate::fs::dir::{Dir, Sort, stat_of};
@@ -157,7 +157,7 @@ fn learn_befores(changes: &mut Changes) -> Result<Vec<Conflict>, Error> {
     let mut conflicts = Vec::new();
     for change in &mut changes.list {
         if change.marks.foreign {
-            conflicts.push(Conflict::said(&change.path, "nobody else at work while the command ran", "a change made meanwhile"));
+            conflicts.push(Conflict::said(&change.path, MEANWHILE));
         } else if matches!(change.before.object, Some(State { what: What::File { hash: None, .. }, .. })) {
             match learn(&mut roots, change)? {
                 Ok(what) => note(change, &what),
@@ -175,9 +175,9 @@ fn learn(roots: &mut Roots, change: &Change) -> Result<Result<What, Conflict>, E
     let found = seen(roots, path)?;
     let known = change.before.object.as_ref().zip(change.before.print.as_ref());
     let (Some((dir, seen)), Some((known, print))) = (&found, known) else {
-        return Ok(Err(Conflict::said(path, "the file that the run found", "nothing, or none that can be told")));
+        return Ok(Err(Conflict::said(path, "the file that the run found is gone, or cannot be told")));
     };
-    let another = || Conflict::said(path, "the file that the run found", "another one, or a changed one");
+    let another = || Conflict::said(path, "it is not the file that the run found, or changed since");
     let (is_unchanged, index) = (seen.unchanged_since(known, print), known.index());
     if !is_unchanged && (index.is_none() || known.meta_difference(&seen.state).is_some()) {
         return Ok(Err(another()));

@@ -516,7 +516,7 @@ fn compare(roots: &mut Roots, path: &AbsPath, expected: &Wanted) -> Result<Optio
     };
     let (seen, likeness) = match look::compare(dir.at(path.name()), expected, None) {
         Err(error) if error.errno() == Some(libc::EACCES) => {
-            return Ok(Some(Conflict::said(path, "a file that you may read", "one that you may not")));
+            return Ok(Some(Conflict::said(path, "you may not read it")));
         }
         found => found?,
     };

@@ -31,6 +31,14 @@ pub fn day(time: Time) -> String {
     date.format(form).to_string()
 }
 
+/// Local time of a day: `at 19:50`; of another day than today `on 2026-03-01 at 19:50`.
+pub fn clock(time: Time) -> String {
+    let Some(date) = DateTime::<Utc>::from_timestamp(time.s, time.ns) else { return format!("at {}", to_text(time)) };
+    let date = date.with_timezone(&Local);
+    let is_today = date.date_naive() == Local::now().date_naive();
+    date.format(if is_today { "at %H:%M" } else { "on %Y-%m-%d at %H:%M" }).to_string()
+}
+
 /// Parses what [`to_text`] writes; `None` for anything else.
 pub fn from_text(text: &str) -> Option<Time> {
     if let Some(raw) = text.strip_prefix('@') {

@@ -28,7 +28,7 @@ fn with_one_time(mut text: String) -> String {
     for (at, _) in digits.match_indices(" 00 00:00") {
         text.replace_range(at - 3..at + 9, "Mmm 00 00:00");
     }
-    for form in ["00000000-000000-", "0000-00-00 00:00:00"] {
+    for form in ["00000000-000000-", "0000-00-00 00:00:00", "at 00:00"] {
         for (at, _) in digits.match_indices(form) {
             text.replace_range(at..at + form.len(), form);
         }

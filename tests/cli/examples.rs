@@ -141,7 +141,7 @@ fn held_names_a_conflict_and_leaves_the_session_to_a_person() {
         insta::allow_duplicates!(assert_snapshot!(desk.world.mask(&said), @"
         ready
         Modified /world/tree/file
-        /world/tree/file: conflict: expected nobody else at work while the command ran, found a change made meanwhile
+        /world/tree/file: changed by somebody else while the command ran
         "));
         assert_eq!((desk.world.read("file"), desk.status(&desk.id())), ("theirs\n".into(), "pending".into()));
     });

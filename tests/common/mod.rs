@@ -710,9 +710,9 @@ fn replace_words(text: &str, word: &str, with: &str) -> String {
     out + rest
 }
 
-/// `2026-03-01 10:15:00`, `2026-03-01 10:15` and RFC 3339 become `<time>`.
+/// `2026-03-01 10:15:00`, `2026-03-01 10:15`, `at 10:15` and RFC 3339 become `<time>`.
 fn mask_times(text: &str) -> String {
-    const SHAPES: [&str; 3] = ["0000-00-00T00:00:00.000000000Z", "0000-00-00 00:00:00", "0000-00-00 00:00"];
+    const SHAPES: [&str; 4] = ["0000-00-00T00:00:00.000000000Z", "0000-00-00 00:00:00", "0000-00-00 00:00", "at 00:00"];
     let bytes = text.as_bytes();
     let fits = |at: usize, shape: &str| {
         bytes.len() >= at + shape.len()
@@ -723,7 +723,7 @@ fn mask_times(text: &str) -> String {
     while at < bytes.len() {
         match SHAPES.into_iter().find(|shape| fits(at, shape)) {
             Some(shape) => {
-                out.extend_from_slice(b"<time>");
+                out.extend_from_slice(if shape.starts_with("at ") { b"at <time>" } else { b"<time>" });
                 at += shape.len();
             }
             None => {

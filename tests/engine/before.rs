@@ -207,7 +207,7 @@ fn diff_conflicts_shows_what_became_of_the_original_on_the_tree_and_what_is_held
     assert_snapshot!(world.call(["diff", &id, "--conflicts"]).run(), @"
     status 0
     --- stdout
-    # /world/tree/f: conflict: expected a file of 18 bytes, found a file of 20 bytes
+    # /world/tree/f: changed since the run, at <time>
     diff --git a/world/tree/f b/world/tree/f
     --- a/world/tree/f	(before <id1~>)
     +++ b/world/tree/f	(on the tree now)
@@ -229,7 +229,7 @@ fn diff_conflicts_shows_what_became_of_the_original_on_the_tree_and_what_is_held
     -8
     +eight
      9
-    # /world/tree/gone: conflict: expected a file, found nothing
+    # /world/tree/gone: deleted since the run
     diff --git a/world/tree/gone b/world/tree/gone
     deleted file mode 100644
     --- a/world/tree/gone	(before <id1~>)
@@ -243,10 +243,10 @@ fn diff_conflicts_shows_what_became_of_the_original_on_the_tree_and_what_is_held
     @@ -1 +1,2 @@
      old
     +n
-    # /world/tree/large: conflict: expected a file as it was, found a file with another time of its last change, and maybe another content
+    # /world/tree/large: written to or touched since the run
     diff --git a/world/tree/large b/world/tree/large
     Binary files a/world/tree/large and b/world/tree/large differ
-    # /world/tree/moded: conflict: expected a file of 4 bytes, found a file of 6 bytes
+    # /world/tree/moded: changed since the run, at <time>
     # /world/tree/moded: mode 0644 -> 0600
     --- stderr
     recant: 2 conflicts for commit: - is on the tree now, + is held
@@ -258,7 +258,7 @@ fn diff_conflicts_shows_what_became_of_the_original_on_the_tree_and_what_is_held
      f     | 4 ++--
      gone  | 2 ++
      large | Bin 2,097,152 -> 2,097,154 bytes
-     moded | conflict: expected a fi…tes, found a file of 6 bytes; mode 0644 -> 0600
+     moded | changed since the run, at <time>; mode 0644 -> 0600
      4 files changed, 4 insertions(+), 2 deletions(-)
     --- stderr
     recant: 4 conflicts for commit: - is on the tree now, + is held

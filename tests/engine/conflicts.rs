@@ -153,7 +153,7 @@ fn cell(world: World, verb: Verb, deed: Deed) {
     if verb.name != "rollback" && deed == Directory {
         let said = by_force(&[]).with(3);
         assert_eq!(said.against(), paths, "{what}");
-        assert!(said.stderr().contains("a directory (move it away)"), "{what}: {said}");
+        assert!(said.stderr().contains("(move it away)"), "{what}: {said}");
         before.assert_same(&world.manifest(), &what);
         for name in &foreign {
             world.remove(name);
@@ -371,7 +371,7 @@ fn a_name_that_somebody_put_into_a_directory_keeps_that_by_force_too() {
     }
     world.chmod("directory", 0o711);
     let said = refused(&world, &format!("commit {id} --force"));
-    let found = "directory/late: conflict: expected nothing, found something in a directory that is to go";
+    let found = "directory/late: it lies in a directory that is to go";
     assert!(said.stderr().contains(found), "{said}");
     world.remove("directory/late").remove("directory/sub/late");
     let before = world.manifest();
@@ -703,9 +703,9 @@ fn an_object_in_the_place_of_a_directory_is_to_be_moved_away_and_gives_way_by_fo
         assert_eq!(
             said.masked_err(),
             format!(
-                "d: conflict: expected nothing, found a {what}\n\
-                 d/e: conflict: expected its directory, found a {what} at /world/tree/d (move it away)\n\
-                 d/f: conflict: expected its directory, found a {what} at /world/tree/d (move it away)\n\
+                "d: created since it was staged, at <time>\n\
+                 d/e: its directory is missing, as a {what} is at /world/tree/d (move it away)\n\
+                 d/f: its directory is missing, as a {what} is at /world/tree/d (move it away)\n\
                  recant: cannot commit <id1>: 3 conflicts\n        nothing was changed\n        \
                  recant diff <id1~> --conflicts shows both sides; --merge goes on where texts merge; --force goes on, and keeps a copy of what it overwrites\n"
             )
@@ -720,10 +720,10 @@ fn an_object_in_the_place_of_a_directory_is_to_be_moved_away_and_gives_way_by_fo
         world.write("d/e/old", "old");
         let id = held(&world, ["write d/e/old new", "write d/e/new new"]);
         world.program("sh", ["-c", &format!("rm -r d; {in_the_way}")]).run().ok();
-        let (file, tree) = ("d/e/new: conflict: expected its directory, found a", "/world/tree");
+        let (file, tree) = ("d/e/new: its directory is missing, as a", "/world/tree");
         for force in ["", " --force"] {
             let said = refused(&world, &format!("commit {id}{force}"));
-            let found = format!("{file} {what} at {tree}/d (move it away, and make the directory)\n");
+            let found = format!("{file} {what} is at {tree}/d (move it away, and make the directory)\n");
             assert!(said.masked_err().contains(&found), "{force}: {said}");
             let remedy = format!("move {tree}/d away, and move it back; or mkdir -p {tree}/d/e, then --force does what can");
             assert!(said.masked_err().contains(&remedy), "{force}: {said}");
@@ -756,7 +756,7 @@ fn a_forced_commit_beside_what_is_in_leaves_the_session_readable() {
     world.recant(&format!("commit {id} --force")).ok();
     assert_eq!(world.status(&id), "committed");
     let said = refused(&world, &format!("rollback {id}"));
-    assert!(said.stderr().contains("d/x: conflict: expected its directory"), "{said}");
+    assert!(said.stderr().contains("d/x: its directory is missing"), "{said}");
     world.recant(&format!("rollback {id} other")).ok();
     world.mkdir("d");
     world.recant(&format!("rollback {id} d/x")).ok();
@@ -775,7 +775,7 @@ fn a_forced_commit_beside_what_is_in_leaves_the_session_readable() {
     let said = world.call(["session", "export", "--checkpoint", &id]).run().with(1);
     assert!(said.stderr().contains("d/x/sub: ") && said.stderr().contains("recant rollback"), "no import would take it: {said}");
     let said = refused(&world, &format!("rollback {id}"));
-    assert!(said.stderr().contains("d/x/sub: conflict: expected nothing"), "{said}");
+    assert!(said.stderr().contains("d/x/sub: it lies in a directory that is to go"), "{said}");
     world.recant(&format!("rollback {id} other d/x/sub")).ok();
     assert_eq!((&*world.read("d/x/sub"), &*world.read("other")), ("theirs", "old"));
     world.remove("d/x/sub");
@@ -837,7 +837,7 @@ fn what_is_gone_is_no_obstacle_to_force_but_for_metadata_in_a_directory_that_is_
     // A dry run sees it, too.
     for options in ["--force --dry-run", "--force"] {
         let said = refused(&world, &format!("commit {meta} {options}"));
-        assert!(said.stderr().contains("make the directory first"), "{options}: {said}");
+        assert!(said.stderr().contains("make it first"), "{options}: {said}");
     }
 }
 
@@ -881,7 +881,7 @@ fn diff_conflicts_shows_what_is_held_against_what_is_on_the_tree_now() {
     assert_snapshot!(world.call(["diff", &id, "--conflicts"]).run(), @r"
     status 0
     --- stdout
-    # /world/tree/becomes: conflict: expected a file, found a directory (move it away)
+    # /world/tree/becomes: replaced since it was staged by a directory, at <time> (move it away)
     # /world/tree/becomes: on the tree now: directory, mode 0755
     diff --git a/world/tree/becomes b/world/tree/becomes
     new file mode 100644
@@ -889,14 +889,14 @@ fn diff_conflicts_shows_what_is_held_against_what_is_on_the_tree_now() {
     +++ b/world/tree/becomes	(held in <id1~>)
     @@ -0,0 +1 @@
     +held
-    # /world/tree/directory/new: conflict: expected nothing, found something in a directory that is to go
+    # /world/tree/directory/new: it lies in a directory that is to go
     diff --git a/world/tree/directory/new b/world/tree/directory/new
     deleted file mode 100644
     --- a/world/tree/directory/new	(on the tree now)
     +++ /dev/null	(held in <id1~>)
     @@ -1 +0,0 @@
     -theirs
-    # /world/tree/f: conflict: expected a file of 6 bytes, found a file of 8 bytes
+    # /world/tree/f: changed since it was staged, at <time>
     diff --git a/world/tree/f b/world/tree/f
     --- a/world/tree/f	(on the tree now)
     +++ b/world/tree/f	(held in <id1~>)
@@ -906,14 +906,14 @@ fn diff_conflicts_shows_what_is_held_against_what_is_on_the_tree_now() {
     +B
      c
     -d
-    # /world/tree/gone: conflict: expected a file, found nothing
+    # /world/tree/gone: deleted since it was staged
     diff --git a/world/tree/gone b/world/tree/gone
     new file mode 100644
     --- /dev/null	(on the tree now)
     +++ b/world/tree/gone	(held in <id1~>)
     @@ -0,0 +1 @@
     +held
-    # /world/tree/link: conflict: expected a symlink to here, found a symlink to elsewhere
+    # /world/tree/link: changed since it was staged, at <time>: it leads to elsewhere
     diff --git a/world/tree/link b/world/tree/link
     --- a/world/tree/link	(on the tree now)
     +++ b/world/tree/link	(held in <id1~>)
@@ -922,7 +922,7 @@ fn diff_conflicts_shows_what_is_held_against_what_is_on_the_tree_now() {
     \ No newline at end of file
     +there
     \ No newline at end of file
-    # /world/tree/mode: conflict: expected a file with mode 0644, found a file with mode 0755
+    # /world/tree/mode: its mode was changed since it was staged: 0755, was 0644
     # /world/tree/mode: mode 0755 -> 0600
     diff --git a/world/tree/mode b/world/tree/mode
     old mode 100755
@@ -955,7 +955,7 @@ fn diff_conflicts_of_what_is_committed_shows_what_a_rollback_would_put_back() {
     assert_snapshot!(world.call(["diff", &id, "--conflicts"]).run(), @"
     status 0
     --- stdout
-    # /world/tree/f: conflict: expected a file of 6 bytes, found a file of 11 bytes
+    # /world/tree/f: changed since the commit, at <time>
     diff --git a/world/tree/f b/world/tree/f
     --- a/world/tree/f	(on the tree now)
     +++ b/world/tree/f	(before the commit of <id1~>)
@@ -964,7 +964,7 @@ fn diff_conflicts_of_what_is_committed_shows_what_a_rollback_would_put_back() {
     -2
     -mine
     +two
-    # /world/tree/out: conflict: expected a file of 2 bytes, found a file of 7 bytes
+    # /world/tree/out: changed since it was staged, at <time>
     diff --git a/world/tree/out b/world/tree/out
     --- a/world/tree/out	(on the tree now)
     +++ b/world/tree/out	(held in <id1~>)

@@ -13,7 +13,7 @@ use crate::diff::clash::Clash;
 use crate::diff::sources::{End, Sources};
 use crate::diff::view::View;
 use crate::engine;
-use crate::engine::conflict::{self, Conflict};
+use crate::engine::conflict::{self, Conflict, Since};
 use crate::engine::job::{OnConflict, Verb};
 use crate::engine::left_out::Aside;
 use crate::error::{Against, Error};
@@ -45,8 +45,7 @@ pub struct Row<'s> {
     pub path: AbsPath,
     /// The verb that meets it: `commit` for what is not on the tree, `rollback` for what is.
     pub verb: Verb,
-    expected: String,
-    found: String,
+    why: String,
     by: Option<String>,
     forcible: bool,
     /// True if the session keeps the original.
@@ -86,9 +85,10 @@ impl<'s> Conflicts<'s> {
             let at = changes.list.binary_search_by(|change| change.path.cmp(&conflict.path)).ok();
             let end = if verb == Verb::Rollback { End::Before } else { End::After };
             let change = at.map(|i| (&changes.list[i], sides[i]));
-            let clash = Clash::of(&conflict.path, change, end, conflict.why(), &mut sources)?;
-            let Conflict { path, expected, found, by, forcible, .. } = conflict;
-            conflicts.push(Row { path, verb, expected, found, by, forcible, base: clash.has_base(), clash, lines: None });
+            let why = conflict.why();
+            let clash = Clash::of(&conflict.path, change, end, why.clone(), &mut sources)?;
+            let Conflict { path, by, forcible, .. } = conflict;
+            conflicts.push(Row { path, verb, why, by, forcible, base: clash.has_base(), clash, lines: None });
         }
         Ok(Self { session, conflicts, refused, store, sources })
     }
@@ -124,7 +124,11 @@ fn hindrances(store: &Store, session: &Session) -> Result<Found, Error> {
     let (mut found, mut refused) = (Vec::new(), Vec::new());
     let mut add = |verb: Verb, job| -> Result<(), Error> {
         let met = engine::hindrances(session, job)?;
-        found.extend(met.conflicts.into_iter().map(|conflict| (verb, conflict)));
+        let since = Since::of(&session.header, verb);
+        found.extend(met.conflicts.into_iter().map(|mut conflict| {
+            conflict.note_since(since);
+            (verb, conflict)
+        }));
         refused.extend(met.refused.into_iter().map(|Against { path, why }| Refused { path, verb, why }));
         Ok(())
     };
