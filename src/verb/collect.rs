@@ -1,10 +1,10 @@
 //! Collects the changes of a run whose recant was killed into its session, when that is next named.
 
 use super::desk::Desk;
+use super::error;
 use super::said::{Collected, Lost, Said};
 use crate::capture::hold::collect_ended as collect_into;
-use crate::error::{Error, Kind, command};
-use crate::session::error::not_now;
+use crate::error::{Error, Kind};
 use crate::session::id::Id;
 use crate::session::opened::Locked;
 use crate::session::store::Store;
@@ -12,10 +12,7 @@ use crate::session::store::Store;
 /// Collects the run of a session whose recant was killed, if nothing holds it any more, and says so.
 pub fn collect_ended(desk: &Desk, store: &Store, id: &Id) -> Result<(), Error> {
     let mut locked = store.lock_session(&desk.fs, id).map_err(|error| match error {
-        error if error.kind() == Kind::Busy => {
-            let why = "a run of it is under way; what it changes is known when it has ended";
-            not_now(id, why)
-        }
+        error if error.kind() == Kind::Busy => error::runs(id),
         error => error,
     })?;
     if locked.header.uncollected {
@@ -82,7 +79,5 @@ pub fn refuse_unseen(desk: &Desk, session: &Locked) -> Result<(), Error> {
     if !is_new || session.header.unsynced || counts.changes == 0 {
         return Ok(());
     }
-    let why = "its run was cut off, and may have done half of its work";
-    let [diff, commit] = ["diff", "commit"].map(|verb| command(format_args!("{verb} {}", id.tail())));
-    Err(not_now(id, why).with_remedy(format!("{diff} shows it; {commit} commits it")))
+    Err(error::just_collected(id))
 }

@@ -90,7 +90,7 @@ fn made(
         header.sizes =
             Sizes { held: changes.list.iter().filter_map(|c| c.after.as_ref()).map(State::size).sum(), ..Sizes::default() };
         header.mounts = of.header.mounts.clone();
-        let note = format!("forked from session {} at step {step}", of.id());
+        let note = error::forked(of.id(), step);
         let Step { argv, cwd, uid, by, started, took, ending, .. } = begins.clone();
         header.by = by.clone();
         let notes = [&run.notes[..], &[note]].concat();

@@ -2,7 +2,7 @@
 
 use super::collect;
 use super::desk::Desk;
-use super::error::at_work;
+use super::error::{COMMIT_MORE, RECOVERED, at_work};
 use super::guard;
 use super::said::Said;
 use super::want::Want;
@@ -82,7 +82,7 @@ impl Desk {
         let locked = ready::lock(&self.fs, store, &id, collect, recover)?;
         which::refuse_gone_on(key, &locked.header)?;
         match want {
-            Want::Commit | Want::Redo if locked.header.is_in_part() => guard::refuse_waiting(&locked.header, "commit more of")?,
+            Want::Commit | Want::Redo if locked.header.is_in_part() => guard::refuse_waiting(&locked.header, COMMIT_MORE)?,
             Want::Discard => {
                 guard::refuse_waiting(&locked.header, "discard")?;
                 guard::refuse_a_persons(self, &locked)?;
@@ -160,7 +160,7 @@ impl Desk {
         for recovered in &settled.recovered {
             self.caller.tell(Said::Recovered(recovered));
         }
-        self.go_on("what had been interrupted is recovered as said; nothing else was changed")?;
+        self.go_on(RECOVERED)?;
         Ok(settled.recovered)
     }
 }

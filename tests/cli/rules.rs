@@ -298,6 +298,55 @@ fn each_test_that_the_table_of_faults_names_is_there() {
     assert!(wrong.is_empty() && missing.is_empty(), "no such test: {wrong:#?}\nno such file: {missing:#?}");
 }
 
+/// Texts of several words in `verb` beside its errors that are no English: of the log, and commands that a value has.
+const NO_ENGLISH: [(&str, &str); 11] = [
+    ("src/verb/confirm.rs", "not confirmed"),
+    ("src/verb/discard/parts.rs", "discard paths"),
+    ("src/verb/discard/whole.rs", "prune --discarded"),
+    ("src/verb/log.rs", "agent undo "),
+    ("src/verb/touched.rs", "agent undo {n}"),
+    ("src/verb/touched.rs", "snapshot restore {}"),
+    // The standing of what changed a path, in JSON.
+    ("src/verb/touched.rs", "set aside"),
+    ("src/verb/touched.rs", "pruned"),
+    ("src/verb/touched.rs", "undone since"),
+    ("src/verb/touched.rs", "rolled back"),
+    ("src/verb/undo.rs", "agent install "),
+];
+
+/// The texts in a line, between quotes.
+fn texts(line: &str) -> impl Iterator<Item = &str> {
+    line.split('"').skip(1).step_by(2)
+}
+
+#[test]
+fn english_of_the_verbs_stands_in_their_errors_and_in_the_faces() {
+    let is_several_words = |text: &str| {
+        // What is put in is no word of it.
+        let plain: String = text.split('{').map(|part| part.split_once('}').map_or(part, |(_, after)| after)).collect();
+        let words = plain.split(' ').filter(|word| word.chars().filter(|c| c.is_ascii_lowercase()).count() > 1);
+        words.count() > 1
+    };
+    let mut broken = Vec::new();
+    let is_of_verb = |file: &str| file.starts_with("src/verb/") && !file.starts_with("src/verb/error/");
+    // The table has the names of verbs.
+    for file in code().into_iter().filter(|file| is_of_verb(file) && file != "src/verb/table.rs") {
+        let text = read(&file);
+        let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        for (n, line) in text.lines().enumerate() {
+            let line = line.split("//").next().unwrap_or_default();
+            let is_known =
+                |text: &str| NO_ENGLISH.iter().any(|(of, known)| *of == file && (text.contains(known) || line.contains(known)));
+            broken.extend(
+                texts(line)
+                    .filter(|text| is_several_words(text) && !is_known(text))
+                    .map(|text| format!("{file}:{}: {text}", n + 1)),
+            );
+        }
+    }
+    assert!(broken.is_empty(), "English stands in src/verb/error and in the faces:\n{}", broken.join("\n"));
+}
+
 /// Calls that look into a text.
 const LOOKS: [&str; 8] =
     ["contains", "starts_with", "ends_with", "strip_prefix", "strip_suffix", "find", "split_once", "trim_start_matches"];

@@ -10,6 +10,7 @@ use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::act::Acted;
 use crate::session::change::Changes;
+use crate::session::error::not_now;
 use crate::session::header::{Checkpoint, Counts, Header, Origin, Status};
 use crate::session::id::Id;
 use crate::tree::time;
@@ -29,6 +30,32 @@ pub fn stopped(signal: impl Display, state: &str) -> Error {
 pub fn not_confirmed() -> Error {
     Error::refused("not confirmed").with_remedy("-y skips the question")
 }
+
+/// The error for a session whose run cannot be collected, as it is under way.
+pub fn runs(id: &Id) -> Error {
+    not_now(id, "a run of it is under way; what it changes is known when it has ended")
+}
+
+/// The error for a commit of what it has just collected, and nobody has seen.
+pub fn just_collected(id: &Id) -> Error {
+    let [diff, commit] = ["diff", "commit"].map(|verb| command(format_args!("{verb} {}", id.tail())));
+    let error = not_now(id, "its run was cut off, and may have done half of its work");
+    error.with_remedy(format!("{diff} shows it; {commit} commits it"))
+}
+
+/// The note of a session that began as another one was at a step.
+pub fn forked(id: &Id, step: u32) -> String {
+    format!("forked from session {id} at step {step}")
+}
+
+/// The reason why an object that a session holds is damaged.
+pub const MISSING: &str = "it is missing";
+
+/// The act that a deadline forbids, of a session that is committed in part.
+pub const COMMIT_MORE: &str = "commit more of";
+
+/// The state after a signal, once what had been interrupted was recovered.
+pub const RECOVERED: &str = "what had been interrupted is recovered as said; nothing else was changed";
 
 /// The error for a reader, if another recant changed the session meanwhile.
 pub fn at_work(id: &Id) -> Error {

@@ -21,7 +21,7 @@ use crate::verb::act::{Act, Conflicts, carry_out};
 use crate::verb::begun::{filled, take_away};
 use crate::verb::deadline;
 use crate::verb::desk::Desk as Caller;
-use crate::verb::error::Subject;
+use crate::verb::error::{MISSING, Subject};
 use crate::verb::target::{Target, What};
 use crate::verb::waiting::Waiting;
 
@@ -140,7 +140,7 @@ fn fill(caller: &Caller, store: &Store, session: &mut Locked, (of, pieces): (&Se
 fn hold(desk: &mut Desk<'_>, change: &Change, from: Entry<'_>) -> Result<Object, Error> {
     match desk.take_held(change, from) {
         Ok(()) => Ok(change.after.clone()),
-        Err(error) if error.io().is_some_and(|error| error.kind() == ErrorKind::NotFound) => Err(damaged(from, "it is missing")),
+        Err(error) if error.io().is_some_and(|error| error.kind() == ErrorKind::NotFound) => Err(damaged(from, MISSING)),
         Err(error) if change.marks.linked || error.io().is_none() => Err(error),
         Err(_) => desk.take(change, change.after.clone(), Some(&mut from.open_file()?)),
     }
