@@ -191,8 +191,14 @@ pub fn headline(acted: &Acted) -> String {
         (_, Some(of)) => {
             format!("a part of session {} is taken back, by session {}: {paths}", of.tail(), session.tail())
         }
-        _ => format!("session {}: {}", session.tail(), summary(report)),
+        _ => format!("session {}: {}", named(acted), summary(report)),
     }
+}
+
+/// The session, with its name if it has one: `k3fa (upgrade)`.
+fn named(acted: &Acted) -> String {
+    let name = acted.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    format!("{}{name}", acted.session.tail())
 }
 
 fn list_rows(out: &Out, report: &Report, whole: &str) {
@@ -241,7 +247,7 @@ fn say_text(out: &Out, acted: &Acted) {
         out.note(format_args!("what was overwritten is kept: {cat}{others}"));
     }
     if report.rows.is_empty() && report.left.is_empty() {
-        out.note(format_args!("session {tail}: nothing to {}", report.verb.infinitive()));
+        out.note(format_args!("session {}: nothing to {}", named(acted), report.verb.infinitive()));
         return;
     }
     out.note(headline(acted));

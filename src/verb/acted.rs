@@ -14,6 +14,8 @@ use crate::session::opened::Session;
 pub struct Acted {
     /// The session whose rollback takes it back; after a dry run of a part it is gone.
     pub session: Id,
+    #[serde(skip)]
+    pub name: Option<String>,
     #[serde(flatten)]
     pub report: Report,
     /// With a time within which it is to be confirmed.
@@ -45,7 +47,8 @@ impl Acted {
     /// An act on a session itself.
     pub fn of(session: &Session, report: Report, rest: Rest) -> Self {
         let rest = session.header.of.clone().map(|of| (of, rest));
-        Self { session: session.id().clone(), report, waiting: None, part_of: None, back_of: None, behind: None, rest }
+        let (id, name) = (session.id().clone(), session.header.name.clone());
+        Self { session: id, name, report, waiting: None, part_of: None, back_of: None, behind: None, rest }
     }
 
     /// True if nothing was left out, and all that went is kept.

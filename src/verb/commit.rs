@@ -271,7 +271,8 @@ fn commit_part(
     let Committed { id, report, waiting } = done?;
     let part_of = Some(PartOf { session: of.clone(), changes: session.header.counts.changes });
     let rest = Some((of, gone_on.err().map_or(Rest::None, Rest::Untold)));
-    Ok(Acted { session: id, report, waiting, part_of, back_of: None, behind: None, rest })
+    let name = session.header.name.clone();
+    Ok(Acted { session: id, name, report, waiting, part_of, back_of: None, behind: None, rest })
 }
 
 /// The record of what leaves the session with these pieces. `rests`: what each change leads to then; `None` for one that leaves whole.

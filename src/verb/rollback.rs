@@ -137,7 +137,16 @@ fn part(desk: &Desk, store: &Store, session: &Locked, call: &Rollback) -> Result
     let Committed { id, mut report, .. } = piece::commit(desk, store, &pieces, &terms, |_, _| Ok(()))?;
     report.notes.splice(0..0, notes);
     let back_of = Some(session.id().clone());
-    Ok(Part::Acted(Box::new(Acted { session: id, report, waiting: None, part_of: None, back_of, behind: None, rest: None })))
+    Ok(Part::Acted(Box::new(Acted {
+        session: id,
+        name: None,
+        report,
+        waiting: None,
+        part_of: None,
+        back_of,
+        behind: None,
+        rest: None,
+    })))
 }
 
 fn selected(desk: &Desk, call: &Rollback, session: &Locked, (changes, sides): (&Changes, &[Side])) -> Result<Selection, Error> {

@@ -37,6 +37,11 @@ impl From<Verb> for Want {
 }
 
 impl Want {
+    /// True for an act whose result names the session.
+    pub fn is_named_in_result(self) -> bool {
+        matches!(self, Want::Commit | Want::RollBack | Want::Redo | Want::Discard | Want::Confirm | Want::Rewind | Want::Fork)
+    }
+
     /// Tells whether the verb can act on a session, as far as its header tells. A run that is under way, or not collected yet, counts as a
     /// pending session.
     pub fn fits(self, header: &Header) -> bool {

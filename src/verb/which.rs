@@ -14,7 +14,7 @@ use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::{Named, Store};
 
-/// The session that `key` means. Says which session `last` is, and which one a name is if it is another project's.
+/// The session that `key` means. Says which session `last` is, where the result does not, and which one a name is if it is another project's.
 ///
 /// Errors: `key` means nothing; the verb cannot act on `last`, or somebody else acted on it; no session of this project; several elsewhere.
 pub fn find(desk: &Desk, store: &Store, key: &str, want: Want) -> Result<Id, Error> {
@@ -38,7 +38,8 @@ pub fn find_to_look(desk: &Desk, store: &Store, key: &str, want: Want) -> Result
         };
     }
     let (id, elsewhere) = last(desk, store, want)?;
-    if desk.last.replace(Some(id.clone())).as_ref() != Some(&id) {
+    let is_news = desk.last.replace(Some(id.clone())).as_ref() != Some(&id);
+    if is_news && (!want.is_named_in_result() || elsewhere.is_some()) {
         desk.caller.tell(Said::Last { id: &id, elsewhere: elsewhere.as_ref() });
     }
     Ok(id)

@@ -1327,7 +1327,7 @@ fn every_prune_asks_at_a_terminal() {
         ("prune --snapshots snap --number 0".into(), "Prune snapshot 0 of"),
     ] {
         let Some((status, said)) = at_a_terminal(&world, &words, "n") else { return };
-        assert!(status == 1 && said.contains(question) && said.contains("not confirmed"), "{words}: {status}: {said}");
+        assert!(status == 1 && said.contains(question) && said.contains("nothing changed"), "{words}: {status}: {said}");
     }
     assert_eq!(world.status(&finished), "rolled_back");
     assert_eq!(world.recant("snapshot list snap --json").ok().json()["snapshots"].as_array().unwrap().len(), 2);

@@ -28,7 +28,7 @@ pub fn stopped(signal: impl Display, state: &str) -> Error {
 
 /// The error if a question was answered with no.
 pub fn not_confirmed() -> Error {
-    Error::refused("not confirmed").with_remedy("-y skips the question")
+    Error::refused("nothing changed").without_state()
 }
 
 /// The error for a session whose run cannot be collected, as it is under way.
@@ -154,11 +154,32 @@ fn state_of(header: &Header) -> String {
 /// The error if a verb cannot act on the session that a word means. It names the one before it, on which it can.
 pub fn does_not_fit(word: &str, want: Want, newest: &Header, before: Option<&Header>) -> Error {
     let (tail, state) = (newest.id.tail(), state_of(newest));
-    let cannot = if newest.status().word() == done(want) { String::new() } else { format!(": it cannot be {}", done(want)) };
-    let problem = Error::refused(format!("{word} is {tail}, which is {state}{cannot}"));
-    match before {
-        Some(before) => problem.with_remedy(format!("the one before it: {}", act_on(want, &before.id))),
-        None => problem.with_remedy(command(format_args!("show {tail}"))),
+    let is_done = newest.status().word().replace('_', " ") == done(want);
+    let error = Error::refused(match is_done {
+        true => format!("nothing to {}: {tail} is {state} already", infinitive(want)),
+        false => format!("{word} is {tail}, which is {state}: it cannot be {}", done(want)),
+    });
+    let back = match newest.status() {
+        Status::RolledBack if is_done => format!("redo {tail}"),
+        Status::Committed if is_done => format!("rollback {tail}"),
+        Status::Discarded if is_done => format!("undo {tail}"),
+        _ => format!("show {tail}"),
+    };
+    error.with_remedy(match before {
+        Some(before) => format!("the one before it: {}", act_on(want, &before.id)),
+        None => command(back),
+    })
+}
+
+/// An act after "to".
+fn infinitive(want: Want) -> &'static str {
+    match want {
+        Want::Commit => "commit",
+        Want::RollBack => "roll back",
+        Want::Redo => "redo",
+        Want::Discard => "discard",
+        Want::Confirm => "confirm",
+        _ => "do",
     }
 }
 

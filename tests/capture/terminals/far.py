@@ -47,7 +47,7 @@ def a_shell_with_job_control():
 
 def a_question():
     t = far("discard", "last", "--now")
-    t.read(rb"Free .*\[y/N\] "); t.type("n\n"); t.read(rb"not confirmed"); t.end(1)
+    t.read(rb"Free .*\[y/N\] "); t.type("n\n"); t.read(rb"nothing changed"); t.end(1)
     t = far("discard", "last", "--now")
     t.read(rb"Free .*\[y/N\] "); t.type("\x03"); t.end(130)
     t = far("discard", "last", "--now")
