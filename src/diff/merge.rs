@@ -53,9 +53,7 @@ pub fn onto(session: &Session, change: &Change, sources: &mut Sources<'_>) -> Re
         return Ok(Onto::Conflict(not_both(Some(&now))));
     }
     let Some(base) = session.original(change)? else {
-        return Ok(Onto::Conflict(
-            "what it was made of is not kept (capture.keep_before), so nothing tells the two changes apart".into(),
-        ));
+        return Ok(Onto::Conflict("no copy of it from before the run is kept (capture.keep_before)".into()));
     };
     let base = read(&base, &change.path)?;
     let Content::File(mine) = sources.content_now(&change.path) else {
@@ -94,7 +92,7 @@ pub fn out_of(change: &Change, sources: &mut Sources<'_>, rest: Option<(&State, 
     }
     let base = match sources.committed(change)? {
         Content::File(file) => read(&file, &change.path)?,
-        Content::Gone(why) => return Ok(Some(Onto::Conflict(format!("{why}, so nothing tells the two changes apart")))),
+        Content::Gone(why) => return Ok(Some(Onto::Conflict(why))),
     };
     let Content::File(mine) = sources.content_now(&change.path) else {
         return Ok(Some(Onto::Conflict("it cannot be read".into())));

@@ -167,7 +167,7 @@ impl<'s> Sources<'s> {
 
     /// The content that a commit put on the tree, if the session keeps it.
     pub fn committed(&mut self, change: &Change) -> Result<Content, Error> {
-        let gone = || Content::Gone("what the commit put there is not kept (capture.keep_before)".into());
+        let gone = || Content::Gone("no copy of what the commit put there is kept (capture.keep_before)".into());
         Ok(self.session.committed(change)?.map_or_else(gone, Content::File))
     }
 

@@ -22,6 +22,7 @@ use crate::fs::dir::leads_nowhere;
 use crate::fs::path::AbsPath;
 use crate::rollback;
 use crate::session::act::Part;
+use crate::session::change::Change;
 use crate::session::opened::{Locked, Session};
 use crate::session::store::Store;
 use crate::tree::project::project_of;
@@ -189,8 +190,24 @@ fn minor(desk: &Desk, session: &Locked) -> Result<Option<Denied>, Error> {
 
 /// The error with all the paths in the way.
 fn refused(subject: Subject<'_>, session: &Session, error: Error) -> Error {
-    let gone = conflict::of(&error).and_then(|conflicts| gone(session, conflicts));
-    error::cannot(subject, error, gone.as_ref())
+    let conflicts = conflict::of(&error).unwrap_or_default();
+    let (gone, merges) = (gone(session, conflicts), may_merge(subject, session, conflicts));
+    error::cannot(subject, error, gone.as_ref(), merges)
+}
+
+/// True if the session keeps what a merge begins with, for one of the conflicts.
+fn may_merge(subject: Subject<'_>, session: &Session, conflicts: &[Conflict]) -> bool {
+    let Subject::Session(verb @ (Verb::Commit | Verb::Rollback), _) = subject else { return false };
+    if conflicts.is_empty() {
+        return false;
+    }
+    let Ok(changes) = session.changes() else { return false };
+    let keeps = |change: &Change| match verb {
+        Verb::Commit => session.original(change).is_ok_and(|kept| kept.is_some()),
+        _ => session.committed(change).is_ok_and(|kept| kept.is_some()),
+    };
+    let at = |conflict: &Conflict| changes.list.binary_search_by(|change| change.path.cmp(&conflict.path)).ok();
+    conflicts.iter().filter_map(at).any(|i| keeps(&changes.list[i]))
 }
 
 /// The directory whose absence explains the conflicts, if there is one: that in which the session was begun, else the one that holds all

@@ -755,6 +755,8 @@ fn a_conflict_over_a_time_alone_does_not_say_that_the_content_is_another() {
         let said = desk.recant(&format!("commit {id}")).with(3);
         let why = "written to or touched since the run";
         assert!(said.stderr().contains(why), "{said}");
+        // Without a copy from before the run nothing merges.
+        assert!(said.stderr().contains("--force goes on") && !said.stderr().contains("--merge"), "{said}");
     });
 }
 

@@ -707,7 +707,7 @@ fn an_object_in_the_place_of_a_directory_is_to_be_moved_away_and_gives_way_by_fo
                  d/e: its directory is missing, as a {what} is at /world/tree/d (move it away)\n\
                  d/f: its directory is missing, as a {what} is at /world/tree/d (move it away)\n\
                  recant: cannot commit <id1>: 3 conflicts\n        nothing was changed\n        \
-                 recant diff <id1~> --conflicts shows both sides; --merge goes on where texts merge; --force goes on, and keeps a copy of what it overwrites\n"
+                 recant diff <id1~> --conflicts shows both sides; --force goes on, and keeps a copy of what it overwrites\n"
             )
         );
         world.recant(&format!("commit {id} --force")).ok();

@@ -49,12 +49,13 @@ impl Subject<'_> {
         }
     }
 
-    /// The remedy for conflicts. `forcible`: --force goes on over some of them; under --force none of these are left.
-    fn remedy(self, forcible: bool) -> String {
+    /// The remedy for conflicts. `forcible`: --force goes on over some of them; under --force none of these are left. `merges`: some may
+    /// merge.
+    fn remedy(self, forcible: bool, merges: bool) -> String {
         let force = if forcible { "; --force goes on, and keeps a copy of what it overwrites" } else { "" };
         match self {
-            Subject::Session(verb, id) => {
-                let merge = if verb == Verb::Redo { "" } else { "; --merge goes on where texts merge" };
+            Subject::Session(_, id) => {
+                let merge = if merges { "; --merge goes on where texts merge" } else { "" };
                 format!("{} shows both sides{merge}{force}", command(format_args!("diff {} --conflicts", id.tail())))
             }
             Subject::Restore(_) => format!("try again when nobody writes there{force}"),
@@ -62,15 +63,15 @@ impl Subject<'_> {
     }
 }
 
-/// The error of an act with all the paths in its way. `gone`: the directory whose absence explains conflicts.
-pub fn cannot(subject: Subject<'_>, error: Error, gone: Option<&AbsPath>) -> Error {
+/// The error of an act with all the paths in its way. `gone`: the directory whose absence explains conflicts. `merges`: some of them may merge.
+pub fn cannot(subject: Subject<'_>, error: Error, gone: Option<&AbsPath>, merges: bool) -> Error {
     let mut missing = String::new();
     let mut remedy = error.remedy().map(str::to_owned);
     if let Some(conflicts) = conflict::of(&error) {
         missing = gone.map(|gone| format!("; {gone} is gone, moved or deleted")).unwrap_or_default();
         let known = remedy.map(|known| subject.or_merge(known));
         let forcible = conflicts.iter().all(|c| c.forcible);
-        remedy = gone.map(with_directory).or(known).or_else(|| Some(subject.remedy(forcible)));
+        remedy = gone.map(with_directory).or(known).or_else(|| Some(subject.remedy(forcible, merges)));
     }
     let rows = error.rows().len() as u64;
     let why = match error.reason() {
