@@ -588,6 +588,13 @@ fn a_persons_tool_gives_the_command_to_type() {
         assert_eq!(world.read("a.txt"), "later");
         typed(&told);
         assert_eq!(world.read("a.txt"), "new");
+        // Of a part the command names the session: the part of a dry run is gone.
+        let two = world.begin();
+        world.stage(&two, ["write b.txt b", "write c.txt c"]);
+        let told = refused(client.call("commit", json!({ "session": &two, "paths": ["b.txt"] })));
+        assert_eq!(told["command"], format!("recant commit {} {}", &two[16..], world.path("b.txt").display()), "{told}");
+        typed(&told);
+        assert!(world.exists("b.txt") && !world.exists("c.txt"));
         // What cannot be done is said at once.
         let nothing = refused(client.call("commit", json!({ "session": &id })));
         assert!(nothing.get("command").is_none() && nothing["message"].as_str().unwrap().contains("nothing"), "{nothing}");
