@@ -122,6 +122,7 @@ mod config;
 mod diff;
 mod engine;
 mod error;
+mod face;
 mod fs;
 mod mcp;
 mod moving;

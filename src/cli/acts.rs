@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use super::args;
-use super::call::Call;
-use super::ended::Ended;
-use super::out::Out;
-use super::place::all_whole;
-use super::said;
-use super::{discard, text, waiting};
+use super::discard;
 use crate::capture::rejoin::Rest;
 use crate::checkpoint::limits::Large;
 use crate::diff::shown::cut;
 use crate::engine::job::Verb;
 use crate::engine::report::{Left, Report, Row};
 use crate::error::{Error, Kind, command};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::out::Out;
+use crate::face::place::all_whole;
+use crate::face::text::{said, waiting};
+use crate::face::{args, figures as text};
 use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::tree::danger::Danger;

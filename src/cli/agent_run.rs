@@ -1,12 +1,12 @@
 //! `agent run`: a whole agent, held.
 
-use super::args::{self, AgentRun};
-use super::call::Call;
-use super::ended::Ended;
 use super::guest;
 use super::run::{held_agent, not_started, nothing};
 use crate::capture::inside::inside;
 use crate::error::Error;
+use crate::face::args::{self, AgentRun};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
 
 /// Runs an agent with its file changes held, and exits as it does.
 ///

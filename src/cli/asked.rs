@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 
-use super::call::Call;
-use super::ended::Ended;
 use crate::error::{At, Error};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
 use crate::fs::interrupt::{self, Asked, Input};
 
 /// Runs `act`, then `say` with its result. If a signal comes, `act` stops at its next check and undoes what it did. If it ends first,

@@ -3,12 +3,13 @@
 
 use serde::Serialize;
 
-use super::call::Call;
-use super::ended::Ended;
 use super::list::shown;
-use super::{agents, snapshot, text};
+use super::{agents, snapshot};
 use crate::diff::shown::{columns, cut_off, padded};
 use crate::error::{Error, command};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures as text;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Checkpoint, Counts, Header, Status};
 use crate::session::id::Id;

@@ -3,10 +3,10 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::call::Call;
 use super::made::Made;
-use super::text;
 use crate::config::{CACHES, Cache};
+use crate::face::call::Call;
+use crate::face::figures as text;
 use crate::fs::path::AbsPath;
 
 /// The caches that exist, and the directories that were made for them.

@@ -2,11 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use super::args;
-use super::call::Call;
-use super::ended::Ended;
-use super::place;
 use crate::error::{At, Error};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::{args, place};
 use crate::fs::path::AbsPath;
 use crate::verb::cat::{self as verb, Contents, When};
 

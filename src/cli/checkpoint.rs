@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::args;
-use super::bar::Bar;
-use super::call::Call;
-use super::ended::Ended;
 use super::list::say_damaged;
-use super::text::{self, Flexible, Side};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::checkpoint::verify::{Verdict, verify};
 use crate::diff::shown::cut;
 use crate::engine::Progress;
 use crate::engine::ready::refuse_interrupted;
 use crate::error::{Error, Kind, command};
+use crate::face::args;
+use crate::face::bar::Bar;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures::{self as text, Flexible, Side};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Sort};

@@ -13,14 +13,15 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathComplete
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
 
-use super::args::{self, Cli};
-use super::call::Call;
-use super::ended::Ended;
-use super::place::{self, Place};
-use super::{snapshot, steps, text};
+use super::{snapshot, steps};
 use crate::agent::turns::Turns;
 use crate::config::From as Origin;
 use crate::error::{Error, shell_word};
+use crate::face::args::{self, Cli};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures as text;
+use crate::face::place::{self, Place};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;

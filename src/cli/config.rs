@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::call::Call;
-use super::ended::Ended;
-use super::text;
 use crate::config::{From, OfAgent, Remote, Set};
 use crate::diff::shown::{columns, padded};
 use crate::error::Error;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures as text;
 
 #[derive(Serialize)]
 struct Whole<'a> {

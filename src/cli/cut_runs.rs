@@ -6,15 +6,14 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use super::args;
-use super::call::Call;
 use super::list::shown;
 use super::made::Made;
 use super::snapshot_collect::{Collected, Ran, Watched, collect, end};
-use super::text;
 use crate::capture::hold::start_of;
 use crate::diff::shown::cut_off;
 use crate::error::{Error, Kind, command};
+use crate::face::call::Call;
+use crate::face::{args, figures as text};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;

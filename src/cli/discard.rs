@@ -1,12 +1,11 @@
 //! `discard`, in words.
 
-use super::args;
-use super::call::Call;
-use super::ended::Ended;
-use super::out::Out;
-use super::place::all_whole;
-use super::text;
 use crate::error::{Error, Kind, command};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::out::Out;
+use crate::face::place::all_whole;
+use crate::face::{args, figures as text};
 use crate::verb::discard::{self, ALREADY, Discard, Discarded, Dropped, PartDiscarded, Sessions, Skipped};
 use crate::verb::target::{Target, What};
 

@@ -1,9 +1,5 @@
 //! From a verb's arguments to its function, and what comes before and after it.
 
-use super::args::{self, AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
-use super::call::Call;
-use super::ended::Ended;
-use super::out::Out;
 use super::table::effect;
 use super::{
     acts, agent_run, agents, bare, cat, checkpoint, complete, config, cut_runs, diff, discard, doctor, far, gate, list, log,
@@ -11,6 +7,10 @@ use super::{
 use super::{manual, mcp, moving, prune_all, recover, review, rewind, run, show, snapshot, snapshot_diff, snapshot_restore};
 use super::{snapshot_run, snapshot_verify, stage, status, steps};
 use crate::error::Error;
+use crate::face::args::{self, AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::out::Out;
 use crate::verb::confirm::take_back_overdue;
 use crate::verb::table::Effect;
 

@@ -6,13 +6,14 @@ mod ways;
 
 use serde::Serialize;
 
-use super::call::Call;
-use super::ended::Ended;
 use super::run::Tried;
-use super::{args, coverage, run, snapshot_run, text};
+use super::{coverage, run, snapshot_run};
 use crate::capture::inside::capture;
 use crate::capture::probe::{self, Finding, Here};
 use crate::error::{Error, Kind, command};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::{args, figures as text};
 use crate::session::run::Coverage;
 use ways::{Verdict, Way};
 
@@ -168,7 +169,7 @@ impl Found {
 
     fn print_coverage(&self, call: &Call, all: bool) {
         let (out, rows) = (&call.out, &self.tried.coverage);
-        let cwd = super::place::cwd().ok().and_then(|cwd| super::place::absolute(&cwd).ok());
+        let cwd = crate::face::place::cwd().ok().and_then(|cwd| crate::face::place::absolute(&cwd).ok());
         let from = cwd.map_or_else(|| "here".into(), |cwd| out.place(&cwd));
         out.line(format_args!("what a run from {from} would hold:"));
         if all {

@@ -5,7 +5,10 @@
 //! as with a machine (docs/remote.md), but carries out only verbs that show this session ([`checked`]). Whoever asks is the held command, which
 //! may send anything.
 
-use super::errors;
+use crate::face::args::{self, Cli, Global, Verb};
+use crate::face::ended::Ended;
+use crate::face::errors;
+use crate::face::place::own_program;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -16,9 +19,6 @@ use anyhow::Context as _;
 use clap::Parser;
 use rustix::process::Signal;
 
-use super::args::{self, Cli, Global, Verb};
-use super::ended::Ended;
-use super::place::own_program;
 use crate::diff::shown::Names;
 use crate::error::{Error, Kind};
 use crate::fs::Fs;

@@ -1,7 +1,9 @@
 //! `far`: the program that ssh starts on the other machine, and what a verb that it starts knows of the near side.
 
-use super::errors;
-use super::near::{self, Near};
+use crate::face::args::{self, Cli, SessionVerb, Verb};
+use crate::face::ended::Ended;
+use crate::face::errors;
+use crate::face::near::{self, Near};
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -10,9 +12,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use super::args::{self, Cli, SessionVerb, Verb};
 use super::door;
-use super::ended::Ended;
 use super::table::effect;
 use crate::diff::shown::Names;
 use crate::error::{Error, Kind, Reason};

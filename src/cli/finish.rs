@@ -1,8 +1,8 @@
 //! The end of a call: what was printed is written out, and an error is reported.
 
-use super::ended::Ended;
-use super::out::Out;
 use crate::error::{Error, Kind, recant};
+use crate::face::ended::Ended;
+use crate::face::out::Out;
 use crate::verb::table::Effect;
 
 /// Ends a call with this effect.

@@ -1,9 +1,9 @@
 //! The gate before a verb: what a run inside may not do, and what is put right before anything is changed.
 
-use super::call::Call;
 use super::cut_runs;
 use crate::capture::inside::{capture, inside};
 use crate::error::{Error, command};
+use crate::face::call::Call;
 use crate::verb::confirm::take_back_overdue;
 
 /// Refuses, inside a run, an act on the tree, which a person outside decides. What a held agent undid in its own store it may roll back there:

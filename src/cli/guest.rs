@@ -6,12 +6,8 @@ use std::path::PathBuf;
 
 use globset::{GlobSet, GlobSetBuilder};
 
+use super::acts;
 use super::agents::settings::{name_of, surroundings};
-use super::call::Call;
-use super::ended::Ended;
-use super::place::cwd;
-use super::place::{absolute, whole};
-use super::{acts, text};
 use crate::agent::known::Agent;
 use crate::agent::state::{State as Kept, obeyed_change};
 use crate::capture::layout::Pass;
@@ -20,6 +16,10 @@ use crate::diff::entries::Taken;
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::{Content, OnTree, Sources};
 use crate::error::{At, Error, Reason, command};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures as text;
+use crate::face::place::{absolute, cwd, whole};
 use crate::fs::dir::{Dir, Sort};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes};

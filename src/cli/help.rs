@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches};
 
-use super::args::Cli;
+use crate::face::args::Cli;
 
 struct Group {
     title: &'static str,

@@ -3,12 +3,13 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::call::Call;
-use super::{history, text};
+use super::history;
 use crate::capture::command::Network;
 use crate::capture::hold::Held;
 use crate::diff::sources::{OnTree, Sources};
 use crate::error::{Error, command, recant};
+use crate::face::call::Call;
+use crate::face::figures as text;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;

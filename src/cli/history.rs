@@ -7,9 +7,9 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::call::Call;
 use super::made::Made;
 use crate::capture::layout::Pass;
+use crate::face::call::Call;
 use crate::fs::path::AbsPath;
 use crate::session::opened::Session;
 

@@ -1,12 +1,12 @@
 //! `list`: sessions, a line each.
 
-use super::call::Call;
-use super::ended::Ended;
-use super::heads::calls;
-use super::said;
-use super::text::{self, Flexible, Side};
-use super::{args, place};
 use crate::error::{Error, Kind, command};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures::{self as text, Flexible, Side};
+use crate::face::text::heads::calls;
+use crate::face::text::said;
+use crate::face::{args, place};
 use crate::session::by::By;
 use crate::session::change::Changes;
 use crate::session::id::Id;

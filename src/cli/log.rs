@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args;
-use super::call::Call;
-use super::ended::Ended;
 use super::list::shown;
-use super::text::{self, Flexible, Side};
 use super::touched::{again, filter, touched};
 use crate::diff::shown::cut;
 use crate::error::{Error, Kind, command};
+use crate::face::args;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures::{self as text, Flexible, Side};
 use crate::fs::path::is_unfit;
 use crate::session::log::Log;
 use crate::verb::log::{self as verb, Asked, Of, Row};

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::call::Call;
 use crate::error::IoError;
+use crate::face::call::Call;
 use crate::fs::dir::Dir;
 
 /// The made objects, in the order of their making.

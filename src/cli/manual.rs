@@ -5,11 +5,11 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use super::args;
-use super::call::Call;
-use super::ended::Ended;
 use super::help;
 use crate::error::{At, Error};
+use crate::face::args;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
 use crate::fs::dir::Dir;
 
 /// Prints one manual page as roff, or writes all of them.

@@ -1,6 +1,6 @@
-//! The command line: arguments, a file for each verb or small group, text and JSON.
+//! The command line: from the words of a process to a verb, and a file for each verb or small group that has no face yet.
 //!
-//! Prints ([`out`]); the screen alone draws by itself. What always holds:
+//! Prints by [`Out`](crate::face::out::Out); the screen alone draws by itself. What always holds:
 //! - **V1** Results go to standard output, everything said about them to standard error.
 //! - **V2** A verb that changes something calls [`prepare_to_change`](crate::verb::desk::Desk::prepare_to_change) first.
 //! - **V3** An error ends as an [`Error`](crate::error::Error) with its [`Kind`](crate::error::Kind); [`exit`] alone knows exit statuses.
@@ -8,14 +8,9 @@
 mod acts;
 mod agent_run;
 mod agents;
-mod args;
 mod asked;
-mod bar;
 mod bare;
-mod brief;
-mod by;
 mod caches;
-mod call;
 mod cat;
 mod checkpoint;
 mod complete;
@@ -27,15 +22,12 @@ mod discard;
 mod dispatch;
 mod doctor;
 mod door;
-mod ended;
-mod errors;
 mod exit;
 mod far;
 mod finish;
 mod gate;
 mod graph;
 mod guest;
-mod heads;
 mod help;
 mod hints;
 mod history;
@@ -46,21 +38,15 @@ mod manual;
 mod mcp;
 mod misuse;
 mod moving;
-mod near;
-mod out;
 mod outside;
-mod parts;
 mod persons;
-mod place;
 mod prune;
 mod prune_all;
 mod recover;
-mod recovered;
 mod remote;
 mod review;
 mod rewind;
 mod run;
-mod said;
 mod show;
 mod snapshot;
 mod snapshot_collect;
@@ -75,9 +61,6 @@ mod start;
 mod status;
 mod steps;
 mod table;
-mod text;
 mod touched;
-mod waiting;
-mod watcher;
 
 pub use start::main;

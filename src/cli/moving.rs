@@ -6,13 +6,14 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde::Serialize;
 
-use super::call::Call;
-use super::ended::Ended;
-use super::out::Out;
-use super::{args, asked, text};
+use super::asked;
 use crate::engine::conflict::{self, Since};
 use crate::engine::job::Verb;
 use crate::error::{Against, Error, Kind, command, recant};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::out::Out;
+use crate::face::{args, figures as text};
 use crate::fs::path::{AbsPath, Shown};
 use crate::moving::{self, Arrived, Exported, Mapping, With};
 use crate::session::id::Id;

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
-use super::args::{Cli, Verb};
-use super::call::Call;
 use super::door::NAME;
-use super::ended::Ended;
-use super::near;
 use crate::capture::inside::Inside;
 use crate::error::{At, Error, IoError, Kind};
+use crate::face::args::{Cli, Verb};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::near;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::fs::socket;

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use super::agents;
-use super::args::{AgentVerb, SessionVerb, SnapshotVerb, Verb, turn_and_paths};
-use super::call::Call;
 use super::table::{only_tells, row};
 use crate::error::{Error, shell_word};
+use crate::face::args::{AgentVerb, SessionVerb, SnapshotVerb, Verb, turn_and_paths};
+use crate::face::call::Call;
 use crate::session::header::Origin;
 use crate::session::id::Id;
 use crate::verb::error::refused;

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::call::Call;
-use super::ended::Ended;
-use super::heads::heads;
 use super::list::say_damaged;
-use super::text;
 use crate::checkpoint::manifest::Manifest;
 use crate::config::{age_word, size_word};
 use crate::error::{Error, Kind, command};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures as text;
+use crate::face::text::heads::heads;
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;

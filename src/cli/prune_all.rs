@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 
-use super::call::Call;
-use super::ended::Ended;
-use super::heads::heads;
 use super::prune::{self, CHECKPOINTS, DISCARDED, Pruning, SESSIONS, Wanted};
-use super::{args, snapshot, snapshot_prune, text};
+use super::{snapshot, snapshot_prune};
 use crate::error::{Error, Kind, command};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::text::heads::heads;
+use crate::face::{args, figures as text};
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;

@@ -4,17 +4,17 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::args;
-use super::call::Call;
 use super::cut_runs::{self, CutRun};
-use super::ended::Ended;
-use super::recovered::{line, say_strays};
-use super::said;
 use crate::engine::job::Verb;
 use crate::engine::ready::{self, way_on};
 use crate::engine::recover::{self, Choice, Outcome, Recovered};
 use crate::engine::report::Left;
 use crate::error::{Error, Kind};
+use crate::face::args;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::text::recovered::{line, say_strays};
+use crate::face::text::said;
 use crate::session::id::Id;
 use crate::verb::collect::{self, TakenIn};
 use crate::verb::want::Want;

@@ -1,10 +1,9 @@
 //! `rewind` and `fork`, in words.
 
-use super::args;
-use super::call::Call;
-use super::ended::Ended;
-use super::text;
 use crate::error::Error;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::{args, figures as text};
 use crate::verb::fork::{Forked, fork as forked};
 use crate::verb::rewind::{Rewound, rewind as rewound};
 

@@ -7,14 +7,10 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde::Serialize;
 
-use super::args;
-use super::call::Call;
 use super::door::Door;
-use super::ended::Ended;
 use super::guest::Guest;
 use super::history::History;
-use super::out::Out;
-use super::{acts, hints, place, text};
+use super::{acts, hints};
 use crate::agent::known::Agent;
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::hold::{Held, hold, start_of};
@@ -23,6 +19,10 @@ use crate::capture::layout::{Pass, Request, Route};
 use crate::capture::plan::{Plan, working_directory};
 use crate::capture::run::Event;
 use crate::error::{Error, Kind, Reason, command};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::out::Out;
+use crate::face::{args, figures as text, place};
 use crate::fs::dir::Time;
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
@@ -469,7 +469,7 @@ fn plan(
     (args, history, guest): (&args::Run, &History, Option<&Guest>),
     since: Time,
 ) -> Result<Plan, Error> {
-    let absolute = |path: &PathBuf| super::place::cwd().map(|cwd| cwd.join(path));
+    let absolute = |path: &PathBuf| crate::face::place::cwd().map(|cwd| cwd.join(path));
     let mut passes = Vec::new();
     for path in &args.pass {
         passes.push(Pass { path: absolute(path)?, why: "--pass".into() });

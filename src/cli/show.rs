@@ -1,15 +1,16 @@
 //! `show`: one session and its changes.
 
-use super::call::Call;
-use super::ended::Ended;
 use super::list::shown;
-use super::said;
 use super::steps::words;
-use super::text::{self, Flexible, Side as Column};
-use super::{acts, args, coverage, place};
+use super::{acts, coverage};
 use crate::diff::renames::Renames;
 use crate::diff::shown::{cut, cut_off, shortened};
 use crate::error::{Error, command, shell_word};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures::{self as text, Flexible, Side as Column};
+use crate::face::text::said;
+use crate::face::{args, place};
 use crate::fs::path::Shown;
 use crate::session::by::By;
 use crate::session::change::{Change, Sort};

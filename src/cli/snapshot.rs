@@ -6,17 +6,17 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 
-use super::args::{SnapshotCreate, SnapshotList, SnapshotShow};
-use super::call::Call;
-use super::ended::Ended;
+use super::asked;
 use super::list::{shown, who};
-use super::place::cwd;
-use super::place::{absolute, whole};
-use super::text::{self, Flexible, Side};
-use super::{asked, by};
 use crate::diff::shown::cut;
 use crate::engine::report::Left;
 use crate::error::{Error, Kind, command, recant};
+use crate::face::args::{SnapshotCreate, SnapshotList, SnapshotShow};
+use crate::face::by;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures::{self as text, Flexible, Side};
+use crate::face::place::{absolute, cwd, whole};
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
 use crate::session::by::By;

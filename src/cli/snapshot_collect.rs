@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
 
-use super::call::Call;
 use super::snapshot::{retain, said, say_damaged, with_by};
-use super::text;
 use crate::capture::hold::start_of;
 use crate::error::{Error, Reason, command};
+use crate::face::call::Call;
+use crate::face::figures as text;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;

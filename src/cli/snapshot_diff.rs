@@ -5,20 +5,20 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde::Serialize;
 
-use super::args::SnapshotDiff;
-use super::call::Call;
 use super::diff;
 use super::diff::about;
 use super::diff::html::Of;
 use super::diff::showing::{self, Showing};
-use super::ended::Ended;
 use super::snapshot::{dir, inner, of_key, series_of};
-use super::text;
 use crate::diff::html::page::About;
 use crate::diff::patch::{Form, counts};
 use crate::diff::view::{TEXT_LIMIT, View};
 use crate::engine::report::Left;
 use crate::error::{At as _, Error, command, recant};
+use crate::face::args::SnapshotDiff;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures as text;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Before, Change, Marks};
 use crate::snapshot::compare::{self, Compared, Difference, Terms};

@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 
 use serde::Serialize;
 
-use super::call::Call;
 use crate::error::At as _;
 use crate::error::Error;
+use crate::face::call::Call;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::snapshot::compare::Compared;

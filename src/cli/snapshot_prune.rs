@@ -4,12 +4,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::args::Prune;
-use super::call::Call;
-use super::ended::Ended;
-use super::{asked, snapshot, text};
+use super::{asked, snapshot};
 use crate::config::From;
 use crate::error::{Error, Kind, recant};
+use crate::face::args::Prune;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures as text;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::snapshot::error;

@@ -4,16 +4,17 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::args::SnapshotRestore;
-use super::call::Call;
-use super::ended::Ended;
+use super::acts;
 use super::snapshot::{dir, inner, of_key, series_of};
 use super::snapshot_diff::known;
 use super::snapshot_heads::{self, Moved};
-use super::{acts, text};
 use crate::engine::Effect;
 use crate::engine::report::{Left, Report};
 use crate::error::{Error, Kind, command, recant, shell_word};
+use crate::face::args::SnapshotRestore;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures as text;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;

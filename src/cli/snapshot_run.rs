@@ -5,19 +5,19 @@ use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::args::Run;
 use super::caches::Caches;
-use super::call::Call;
-use super::ended::Ended;
 use super::run::{RunDocument, not_started, status_of};
 use super::snapshot::directory;
 use super::snapshot_collect::{Collected, Ran, Watched, collect, end, is_gone, take};
-use super::text;
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::confine::Confinement;
 use crate::capture::ground::Ground;
 use crate::capture::run::{Event, run_on};
 use crate::error::{Error, Kind, Reason, command, recant, shell_word};
+use crate::face::args::Run;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures as text;
 use crate::fs::interrupt::{self, Noting};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -119,7 +119,7 @@ fn run_beside(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Cache
 
 /// Runs `true` on the real tree as [`run_in`] would, confined to the working directory. Returns the error that kept it from working.
 pub fn attempt_nothing() -> Option<Error> {
-    let confinement = super::place::cwd().and_then(|cwd| Confinement::make(&[cwd], &[], Network::Open));
+    let confinement = crate::face::place::cwd().and_then(|cwd| Confinement::make(&[cwd], &[], Network::Open));
     let confinement = match confinement {
         Ok(confinement) => confinement,
         Err(failed) => return Some(failed),

@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use super::args::SnapshotVerify;
-use super::bar::Bar;
-use super::call::Call;
-use super::ended::Ended;
 use super::snapshot::series;
-use super::text::{self, Side};
 use crate::engine::Progress;
 use crate::error::{Error, Kind, recant};
+use crate::face::args::SnapshotVerify;
+use crate::face::bar::Bar;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures::{self as text, Side};
 use crate::fs::path::AbsPath;
 use crate::snapshot::verify::{Fault, Verdict, Verifying, doubt};
 

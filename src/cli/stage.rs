@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::args;
 use super::asked;
-use super::call::Call;
-use super::ended::Ended;
 use crate::error::{At, Error};
+use crate::face::args;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
 use crate::fs::interrupt::Input;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::Sort;
@@ -104,7 +104,7 @@ pub fn rename(call: &Call, args: &args::Rename) -> Result<Ended, Error> {
 
 /// The directory that a path is relative to. An absolute path needs no working directory.
 fn cwd_for(path: &Path) -> Result<PathBuf, Error> {
-    if path.is_absolute() { Ok(PathBuf::from("/")) } else { super::place::cwd() }
+    if path.is_absolute() { Ok(PathBuf::from("/")) } else { crate::face::place::cwd() }
 }
 
 fn at_desk(

@@ -6,19 +6,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::args::Verb;
-use super::call::Call;
 use super::dispatch::{self, not_begun};
-use super::ended::Ended;
 use super::finish::finish;
-use super::near::Near;
-use super::out::{Form, Out};
-use super::place::{self, Place};
 use super::table::effect;
 use super::{complete, exit, far, help, misuse, outside, persons, remote};
 use crate::capture::inside::capture;
 use crate::config::{Color, From as Origin};
 use crate::error::{Error, shell_word};
+use crate::face::args::Verb;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::near::Near;
+use crate::face::out::{Form, Out};
+use crate::face::place::{self, Place};
 use crate::verb::table::Effect;
 
 /// Carries out the call of this process.

@@ -5,15 +5,17 @@ use std::fmt::Display;
 
 use serde::Serialize;
 
-use super::brief::{self, List, Place, is_default};
-use super::call::Call;
-use super::ended::Ended;
 use super::list::say_damaged;
-use super::waiting::lines;
-use super::{agents, args, cut_runs, recovered, text};
+use super::{agents, cut_runs};
 use crate::diff::shown::{cut, cut_off};
 use crate::engine::recover;
 use crate::error::{Error, Kind, command};
+use crate::face::brief::{self, List, Place, is_default};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::text::recovered;
+use crate::face::text::waiting::lines;
+use crate::face::{args, figures as text};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;

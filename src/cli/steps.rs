@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::args;
-use super::brief::{self, List, Place, is_default};
-use super::call::Call;
-use super::ended::Ended;
 use super::graph::{self, Row as Line};
 use super::list::who;
-use super::text::{self, Flexible, Side};
 use crate::diff::shown::{cut, cut_off};
 use crate::error::{Error, command};
+use crate::face::args;
+use crate::face::brief::{self, List, Place, is_default};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures::{self as text, Flexible, Side};
 use crate::fs::path::Shown;
 use crate::session::change::Sort;
 use crate::session::header::Header;

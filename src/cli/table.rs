@@ -1,6 +1,6 @@
 //! From a verb's arguments to its row.
 
-use super::args::{AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
+use crate::face::args::{AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
 use crate::verb::table::{Effect, Row, find};
 
 /// The row of a verb.

@@ -1,14 +1,14 @@
 //! `log PATH…`: what changed paths, a line each, with the command that takes it back.
 
-use super::args;
-use super::call::Call;
-use super::ended::Ended;
 use super::list::{say_damaged, shown, who};
-use super::place::{self, cwd};
 use super::snapshot::dir;
-use super::text::{self, Flexible, Side};
 use crate::diff::shown::{columns, cut};
 use crate::error::{Error, Kind, command, shell_word};
+use crate::face::args;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::figures::{self as text, Flexible, Side};
+use crate::face::place::{self, cwd};
 use crate::session::change::Changes;
 use crate::tree::project::project_of;
 use crate::verb::log::Filter;

@@ -40,7 +40,7 @@ pub fn printed(value: &impl Serialize) -> Vec<u8> {
 pub fn print_line(mut to: impl Write, value: &impl Serialize) {
     // As below.
     value.serialize(&mut Serializer::with_formatter(&mut to, Shown)).expect("recant's own types can be written as JSON");
-    // As below: its callers give a writer that never fails (`cli::out::Sink` keeps a failure for the end).
+    // As below: its callers give a writer that never fails (`face::out::Sink` keeps a failure for the end).
     to.write_all(b"\n").expect("it takes all that is written");
 }
 

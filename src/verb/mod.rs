@@ -1,6 +1,6 @@
 //! The verbs as functions: plain arguments in, a value out. Prints nothing, reads no words and no environment.
 //!
-//! A face (`cli`) turns words into arguments, and values into text or JSON. What a verb needs of it is a [`Caller`](desk::Caller): who
+//! A face (`face`) turns words into arguments, and values into text or JSON. What a verb needs of it is a [`Caller`](desk::Caller): who
 //! calls, what is said meanwhile ([`Said`](said::Said)), and the answer to a question.
 
 pub mod act;

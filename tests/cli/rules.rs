@@ -369,7 +369,7 @@ const RIGHT_LOOKS: [(&str, &str, &str); 17] = [
     ("src/session/run.rs", "EARLIER", "a mark in a stored note"),
     ("src/verb/undo.rs", "agent install ", "the words of a command"),
     // Until the verbs of the screen, of snapshots and of differences return values.
-    ("src/cli/out.rs", "recant: ", "the screen's"),
+    ("src/face/out.rs", "recant: ", "the screen's"),
     ("src/cli/review/session.rs", ", not shown", "remarks of a difference"),
     ("src/review/sheet.rs", "conflict", "remarks of a difference"),
     ("src/diff/html/file.rs", "mode ", "remarks of a difference"),

@@ -1,8 +1,8 @@
 //! `agent guide`: a text for AGENTS.md or CLAUDE.md.
 
-use crate::cli::call::Call;
-use crate::cli::ended::Ended;
 use crate::error::Error;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
 
 /// At most 25 lines: each of them costs an agent in each of its turns.
 const GUIDE: &str = include_str!("guide.md");

@@ -16,12 +16,12 @@ use crate::agent::seen::Seen;
 use crate::agent::turn::{Call as Use, Head, Line, Named, Place, Ran, Turn};
 use crate::agent::turns::Turns;
 use crate::capture::inside::capture;
-use crate::cli::args::{Hook, Take};
-use crate::cli::call::Call;
-use crate::cli::ended::Ended;
-use crate::cli::place::absolute;
 use crate::cli::snapshot::home;
 use crate::error::{At, Error};
+use crate::face::args::{Hook, Take};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::place::absolute;
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
 use crate::session::by::Pointer;
@@ -78,7 +78,7 @@ pub fn hook(call: &Call, args: &Hook) -> Result<Ended, Error> {
 
 /// Appends an event as it came, and ends the line.
 fn record(call: &Call, file: &Path, text: &[u8]) -> Result<(), Error> {
-    let file = absolute(&crate::cli::place::whole(file)?)?;
+    let file = absolute(&crate::face::place::whole(file)?)?;
     let dir = Dir::open(file.parent().unwrap_or_else(|| file.clone()).as_path())?;
     let at = dir.at(file.name());
     let end: &[u8] = if text.ends_with(b"\n") { b"" } else { b"\n" };

@@ -9,9 +9,8 @@ use crate::agent::settings;
 use crate::agent::settings::edit::Wrong;
 use crate::agent::settings::form::{Form, Found};
 use crate::agent::settings::places::{Place, Scope, Surroundings};
-use crate::cli::place::absolute;
-use crate::cli::place::cwd;
 use crate::error::{At, Error};
+use crate::face::place::{absolute, cwd};
 use crate::fs::path::{AbsPath, Shown};
 use crate::tree::project::project_of;
 

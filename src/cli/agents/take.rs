@@ -13,12 +13,12 @@ use crate::agent::known::Agent;
 use crate::agent::look::Look;
 use crate::agent::turn::{Head, Line, Turn, Wrote, mark};
 use crate::agent::turns::Turns;
-use crate::cli::args::{Hook, Take};
-use crate::cli::call::Call;
-use crate::cli::ended::Ended;
-use crate::cli::place::own_program;
 use crate::cli::snapshot::{home, needed};
 use crate::error::{Error, Kind};
+use crate::face::args::{Hook, Take};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::place::own_program;
 use crate::fs::path::AbsPath;
 use crate::session::store::Store;
 use crate::snapshot::create::{Asked, Made, create_seen};
@@ -84,7 +84,7 @@ pub fn is_taken(turns: &Turns, n: u64, longest: Duration) -> Result<bool, Error>
 
 pub fn take(call: &Call, args: &Hook) -> Result<Ended, Error> {
     let (Some(what), Some(directory)) = (args.take, &args.dir) else { return Ok(Ended::Done) };
-    let directory = crate::cli::place::absolute(directory)?;
+    let directory = crate::face::place::absolute(directory)?;
     let store = call.made_store()?;
     let turns = Turns::create(&call.fs, &store, &directory)?;
     let done = taken(call, &store, &turns, &directory, what, args.turn);

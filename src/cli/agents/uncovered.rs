@@ -6,9 +6,9 @@ use crate::agent::look::Out;
 use crate::agent::repository::Part;
 use crate::agent::turn::Turn;
 use crate::agent::uncovered::{Became, Fate, fates};
-use crate::cli::call::Call;
-use crate::cli::text;
 use crate::error::{Error, shell_word};
+use crate::face::call::Call;
+use crate::face::figures as text;
 use crate::fs::path::{AbsPath, Shown};
 use crate::snapshot::rules::Why;
 use crate::snapshot::whole;
@@ -188,7 +188,7 @@ fn place(head: &Head, other: &Head) -> String {
 /// A call of git for a repository, by its own directory.
 fn git_at(call: &Call, git: &AbsPath) -> String {
     let directory = if git.name() == b".git" { git.parent().unwrap_or_else(|| git.clone()) } else { git.clone() };
-    let here = crate::cli::place::cwd().ok().is_some_and(|cwd| cwd == directory.as_path());
+    let here = crate::face::place::cwd().ok().is_some_and(|cwd| cwd == directory.as_path());
     if here { "git".to_owned() } else { format!("git -C {}", call.out.word(&directory)) }
 }
 

@@ -2,10 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
-use super::super::args;
-use super::super::brief::{self, List, Place, is_default};
-use super::super::call::Call;
 use crate::error::Error;
+use crate::face::args;
+use crate::face::brief::{self, List, Place, is_default};
+use crate::face::call::Call;
 use crate::fs::dir::Sort as Kind;
 use crate::fs::path::{AbsPath, bytes};
 use crate::session::change::Sort;

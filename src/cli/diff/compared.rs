@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use super::showing::{self, Showing};
 use super::shown::{again, names, times_folded};
 use super::{about, brief, conflicts};
-use crate::cli::call::Call;
-use crate::cli::ended::Ended;
-use crate::cli::place::all_whole;
-use crate::cli::{args, parts, text};
 use crate::error::{Error, Kind, command, recant};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::place::all_whole;
+use crate::face::text::parts;
+use crate::face::{args, figures as text};
 use crate::verb::diff::compared::{Compared, Pair, Terms, is_listed};
 use crate::verb::diff::{self as verb, Sides};
 
@@ -61,7 +62,7 @@ fn show(call: &Call, args: &args::Diff, compared: &mut Compared<'_>) -> Result<(
     }
     if !call.out.is_text() {
         call.out.document(&compared.listed(much.stat)?);
-        crate::cli::brief::offer(call, "diff --brief");
+        crate::face::brief::offer(call, "diff --brief");
         return Ok(());
     }
     print(call, args, compared)

@@ -1,14 +1,15 @@
 //! `diff --conflicts`: what stands against a commit or rollback, in words. Conflicts path by path: what is on the tree now against what the
 //! verb would put there. Where the session keeps the original, what became of it on either side. What the verb would refuse, with its reason.
 
-use super::super::call::Call;
-use super::super::{args, text};
+use super::about;
 use super::showing::{self, Showing};
 use super::shown::{again, names};
-use super::{about, patch};
 use crate::diff::clash::NOW;
 use crate::engine::job::Verb;
 use crate::error::Error;
+use crate::face::call::Call;
+use crate::face::text::patch;
+use crate::face::{args, figures as text};
 use crate::verb::diff::conflicts::{Conflicts, Refused, Row};
 
 pub fn show(call: &Call, args: &args::Diff, found: &mut Conflicts<'_>) -> Result<(), Error> {

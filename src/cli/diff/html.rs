@@ -5,13 +5,13 @@
 
 use std::io::BufRead;
 
-use super::super::call::Call;
 use super::spool::Spool;
 use crate::diff::html::file::{self, Common, Entry};
 use crate::diff::html::page::{self, About};
 use crate::diff::patch::Form;
 use crate::diff::view::View;
 use crate::error::{At, Error, command};
+use crate::face::call::Call;
 
 /// The subject of a page, and what its files have in common.
 #[derive(Default)]

@@ -8,7 +8,6 @@ mod brief;
 mod compared;
 mod conflicts;
 pub mod html;
-pub mod patch;
 pub mod showing;
 mod shown;
 mod spool;

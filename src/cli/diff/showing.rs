@@ -2,14 +2,15 @@
 
 use std::fmt::Display;
 
-use super::super::call::Call;
-use super::super::{args, text};
 use super::html::{self, Of, Page};
+use super::stat;
 use super::tool::{self, Tool};
-use super::{patch, stat};
 use crate::diff::patch::{Form, Words, differs_in_space_alone};
 use crate::diff::view::View;
 use crate::error::Error;
+use crate::face::call::Call;
+use crate::face::text::patch;
+use crate::face::{args, figures as text};
 
 /// Changes that are being shown, and what is left to be told at the end.
 pub struct Showing<'c> {

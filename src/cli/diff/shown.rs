@@ -5,10 +5,10 @@ use std::os::unix::ffi::OsStrExt;
 use serde::Serialize;
 
 use super::showing;
-use crate::cli::call::Call;
-use crate::cli::ended::Ended;
-use crate::cli::{args, text};
 use crate::error::command;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::{args, figures as text};
 use crate::fs::path::{AbsPath, Shown};
 
 #[derive(Serialize)]

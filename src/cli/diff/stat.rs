@@ -2,11 +2,11 @@
 
 use anstyle::AnsiColor;
 
-use super::super::call::Call;
-use super::super::text;
 use crate::diff::patch::{Form, counts};
 use crate::diff::shown::{columns, cut, padded, shortened};
 use crate::diff::view::View;
+use crate::face::call::Call;
+use crate::face::figures as text;
 
 /// A line of the table.
 pub struct Row {

@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
-use super::super::call::Call;
-use super::super::text;
 use crate::diff::view::{Half, View};
 use crate::error::{At, Error, IoError, command};
+use crate::face::call::Call;
+use crate::face::figures as text;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
 use crate::fs::interrupt::{self, Asked, Noting};

@@ -3,9 +3,9 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::cli::call::Call;
 use crate::cli::run;
 use crate::error::{Error, shell_word};
+use crate::face::call::Call;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::store::Store;

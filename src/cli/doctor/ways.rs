@@ -8,11 +8,11 @@ use crate::capture::cause::Cause;
 use crate::capture::probe;
 use crate::capture::scope;
 use crate::cli::agents::{self, Glance, programs};
-use crate::cli::call::Call;
 use crate::cli::remote::NearSide;
 use crate::cli::run::Tried;
 use crate::cli::snapshot;
 use crate::error::{Error, Kind, command};
+use crate::face::call::Call;
 use crate::session::store::Store;
 
 /// A way, as it was tried.

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::cli::place::own_program;
 use crate::error::Error;
+use crate::face::place::own_program;
 use crate::fs::path::AbsPath;
 use crate::mcp::carrier::{Outcome, Told};
 

@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use crate::cli::by;
-use crate::cli::out::document;
-use crate::cli::place::{self, Place};
 use crate::config::{Config, From};
 use crate::diff::sources::Sources;
 use crate::engine::Progress;
 use crate::engine::Unwatched;
 use crate::error::Error;
+use crate::face::by;
+use crate::face::out::document;
+use crate::face::place::{self, Place};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;

@@ -13,12 +13,12 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use super::by;
-use super::call::Call;
-use super::ended::Ended;
 use crate::agent::known::Agent;
 use crate::config::From;
 use crate::error::{At, Error, Kind};
+use crate::face::by;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::fs::signal_pipe;

@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::far::Far;
-use crate::cli::ended::Ended;
 use crate::error::Error;
+use crate::face::ended::Ended;
 use crate::remote::PROTOCOL;
 use crate::remote::install::Program;
 use crate::remote::streams::Stream;

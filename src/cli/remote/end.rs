@@ -1,12 +1,12 @@
 //! The end of a call with `-H`. The other machine's output is written here; if it cannot be, the call has not ended well, whatever the
 //! machine says.
 
-use crate::cli::args::Verb;
-use crate::cli::ended::Ended;
 use crate::cli::finish;
-use crate::cli::out::Out;
 use crate::cli::table::effect;
 use crate::error::{Error, Kind};
+use crate::face::args::Verb;
+use crate::face::ended::Ended;
+use crate::face::out::Out;
 
 /// Ends the call: writes out what was printed, and reports errors.
 pub fn finish(out: &Out, ended: Result<Ended, Error>, verb: &Verb) -> Ended {

@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 
 use super::link::{link, request};
-use crate::cli::args::Cli;
-use crate::cli::call::Call;
-use crate::cli::ended::Ended;
 use crate::error::{Error, Reason};
+use crate::face::args::Cli;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
 use crate::remote::host::Target;
 use crate::remote::link::Link;
 use crate::remote::request::Request;

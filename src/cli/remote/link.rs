@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::time::Duration;
 
-use crate::cli::args::{Cli, Global, SessionVerb, Verb};
-use crate::cli::call::Call;
-use crate::cli::near;
-use crate::cli::out::note_line;
 use crate::error::{At, Error, shell_word};
+use crate::face::args::{Cli, Global, SessionVerb, Verb};
+use crate::face::call::Call;
+use crate::face::near;
+use crate::face::out::note_line;
 use crate::fs::signal_pipe;
 use crate::remote::PROTOCOL;
 use crate::remote::host::Target;

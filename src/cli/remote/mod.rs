@@ -11,11 +11,11 @@ pub use doctor::NearSide;
 pub use end::finish;
 use far::Far;
 
-use super::args::{Cli, Global, SnapshotVerb, Verb};
-use super::call::Call;
-use super::ended::Ended;
-use super::near::terminals;
 use crate::error::Error;
+use crate::face::args::{Cli, Global, SnapshotVerb, Verb};
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::near::terminals;
 use crate::remote::host::Target;
 
 /// The machine that a call names; `None` if it is for this one. An empty `-H` counts as named: whoever typed it meant another machine.

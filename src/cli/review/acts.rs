@@ -4,13 +4,14 @@ use std::ffi::OsString;
 
 use super::snapshot;
 use super::words::lines_of;
-use crate::cli::args::Verb;
-use crate::cli::call::Call;
-use crate::cli::{acts, discard, gate, help, persons, rewind, text};
+use crate::cli::{acts, discard, gate, help, persons, rewind};
 use crate::diff::entries::Taken;
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::Sources;
 use crate::error::{Against, Error, Kind, Reason, command};
+use crate::face::args::Verb;
+use crate::face::call::Call;
+use crate::face::figures as text;
 use crate::fs::path::AbsPath;
 use crate::review::facts::{Act, Ended};
 use crate::session::header::{Origin, Status};
@@ -30,7 +31,7 @@ use crate::verb::want::Want;
 type Words = Vec<OsString>;
 
 /// Carries out a verb.
-pub type CarryOut = fn(&Call, Verb) -> Result<crate::cli::ended::Ended, Error>;
+pub type CarryOut = fn(&Call, Verb) -> Result<crate::face::ended::Ended, Error>;
 
 /// A deed of this screen that can be undone: what it was, and how, the first one first.
 struct Done {

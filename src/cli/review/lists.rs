@@ -3,9 +3,10 @@
 use super::session::opened;
 use super::words::said;
 use crate::cli::agents::turns;
-use crate::cli::call::Call;
-use crate::cli::{steps, text};
+use crate::cli::steps;
 use crate::error::Error;
+use crate::face::call::Call;
+use crate::face::figures as text;
 use crate::fs::path::AbsPath;
 use crate::review::facts::Row;
 use crate::session::id::Id;

@@ -6,13 +6,13 @@ use super::words::{look as look_by, said};
 use crate::capture;
 use crate::capture::choice::may_choose;
 use crate::cli::list::shown;
-use crate::cli::text;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::{Content, OnTree, Sources};
 use crate::diff::steps::{Differences, States};
 use crate::diff::view::View;
 use crate::error::{Error, Kind};
+use crate::face::figures as text;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::review::facts::{Act, Contents, Look, May, Open, Planned, Seen};
@@ -126,7 +126,7 @@ fn may(session: &Session, has_turns: bool) -> May {
 fn notes(header: &Header, run: Option<&Run>) -> Vec<String> {
     let mut notes = Vec::new();
     if header.unsynced {
-        notes.push(crate::cli::said::UNSYNCED.to_owned());
+        notes.push(crate::face::text::said::UNSYNCED.to_owned());
     }
     notes.extend(header.left.iter().map(|left| format!("{}: left as somebody changed it", left.path)));
     if let Some(run) = run {

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::out::Out;
-use super::text::{self, Flexible, Side};
 use crate::diff::shown::cut;
+use crate::face::figures::{self as text, Flexible, Side};
+use crate::face::out::Out;
 use crate::fs::path::Shown;
 use crate::session::header::Header;
 use crate::session::id::Id;

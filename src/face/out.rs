@@ -3,7 +3,8 @@
 //! A verb prints without asking whether that worked. A reader that went away is no failure of the verb, which has done its work. Any
 //! other failure to write is kept for the end.
 
-use super::errors;
+use super::near::Near;
+use super::{errors, figures as text};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
@@ -15,8 +16,6 @@ use anstyle::Style;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::near::Near;
-use super::text;
 use crate::config::Color;
 use crate::diff::shown::{Names, cut};
 use crate::diff::visible;

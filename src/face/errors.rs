@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::text::{filled, filled_remedy, grouped};
+use super::figures::{filled, filled_remedy, grouped};
 use crate::diff::shown::{Names, cut};
 use crate::diff::visible;
 use crate::error::{Against, Error, recant};

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::look::Much;
-use super::look::Page;
+use super::look::{Much, Page};
 use crate::agent::known::Agent;
 
 /// The verbs under `agent`.

@@ -2,12 +2,12 @@
 
 use anstyle::Style;
 
-use super::super::out::Out;
 use crate::blocks::between::Blocks;
 use crate::blocks::block::Block;
-use crate::cli::diff::patch;
 use crate::diff::entries::Text;
 use crate::diff::span::Part;
+use crate::face::out::Out;
+use crate::face::text::patch;
 use crate::session::change::{Change, Sort};
 use crate::verb::parts::select::META;
 

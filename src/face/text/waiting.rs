@@ -1,8 +1,8 @@
 //! Words for a commit that waits to be confirmed.
 
-use super::out::Out;
-use super::text;
 use crate::error::command;
+use crate::face::figures as text;
+use crate::face::out::Out;
 use crate::verb::waiting::Waiting;
 
 /// The time until which it waits.

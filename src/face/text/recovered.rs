@@ -1,7 +1,5 @@
 //! Words for what was recovered.
 
-use super::out::Out;
-use super::text;
 use crate::diff::shown::cut;
 use crate::engine::finish::how_to_go_on;
 use crate::engine::job::Verb;
@@ -9,6 +7,8 @@ use crate::engine::ready::way_on;
 use crate::engine::recover::{self, Finding, Outcome, Recovered};
 use crate::engine::report::Left;
 use crate::error::{Error, command};
+use crate::face::figures as text;
+use crate::face::out::Out;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::Store;

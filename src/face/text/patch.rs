@@ -2,11 +2,11 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::super::out::Out;
 use crate::diff::patch::{self, Form};
 use crate::diff::span::{Part, Span};
 use crate::diff::view::View;
 use crate::diff::visible;
+use crate::face::out::Out;
 
 pub fn print(out: &Out, view: &View, form: Form) {
     patch::write(view, form, &mut |spans| {

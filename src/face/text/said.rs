@@ -1,13 +1,13 @@
 //! Words for what a verb says while it works, and what it asks.
 
 use super::heads::heads;
-use super::out::Out;
 use super::recovered;
-use super::text;
 use crate::capture::rejoin::Rest;
 use crate::engine::job::Verb;
 use crate::engine::report::Report;
 use crate::error::command;
+use crate::face::figures as text;
+use crate::face::out::Out;
 use crate::fs::path::Shown;
 use crate::session::header::Header;
 use crate::session::id::Id;

@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::out::Out;
-use super::block;
-use super::edit;
+use super::{block, edit};
 use crate::blocks::between::Blocks;
 use crate::blocks::block::Block;
 use crate::blocks::choice::{Choice, Part};
 use crate::diff::entries::{CHANGED, Entries, Taken, Text};
 use crate::diff::sources::Sources;
 use crate::error::Error;
+use crate::face::out::Out;
 use crate::fs::Fs;
 use crate::session::change::Change;
 use crate::verb::error::patch_unasked;

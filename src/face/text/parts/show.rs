@@ -1,9 +1,9 @@
 //! `diff --blocks`: what can be taken of each change by itself, headed by the word that takes it.
 
-use super::super::call::Call;
 use super::block;
 use crate::diff::entries::{CHANGED, Entries};
 use crate::error::{Error, command};
+use crate::face::call::Call;
 use crate::session::change::Change;
 use crate::verb::diff::blocks::Parts;
 

@@ -1,0 +1,18 @@
+//! The faces of the verbs: words turned into arguments ([`args`]), and values into text ([`text`]) or JSON.
+//!
+//! Each face is a function from a [`Call`](call::Call) and its arguments to how the call [`Ended`](ended::Ended). It prints by
+//! [`Out`](out::Out) alone; what it tells, a verb has found out.
+
+pub mod args;
+pub mod bar;
+pub mod brief;
+pub mod by;
+pub mod call;
+pub mod ended;
+pub mod errors;
+pub mod figures;
+pub mod near;
+pub mod out;
+pub mod place;
+pub mod text;
+pub mod watcher;
