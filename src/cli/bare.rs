@@ -3,11 +3,12 @@
 
 use serde::Serialize;
 
+use super::agents;
 use super::list::shown;
-use super::{agents, snapshot};
 use crate::diff::shown::{columns, cut_off, padded};
 use crate::error::{Error, command};
 use crate::face::call::Call;
+use crate::face::directory::directory;
 use crate::face::ended::Ended;
 use crate::face::figures as text;
 use crate::fs::path::AbsPath;
@@ -167,7 +168,7 @@ fn newest_snapshot(call: &Call) -> Option<Head> {
     if call.is_far {
         return None;
     }
-    let series = Series::open(call.store().ok()??, &snapshot::directory(None).ok()?).ok()??;
+    let series = Series::open(call.store().ok()??, &directory(None).ok()?).ok()??;
     let newest = series.find("last").ok()?;
     Some(series.summary(newest).ok()?.head)
 }

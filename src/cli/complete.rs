@@ -13,12 +13,13 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathComplete
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
 
-use super::{snapshot, steps};
+use super::steps;
 use crate::agent::turns::Turns;
 use crate::config::From as Origin;
 use crate::error::{Error, shell_word};
 use crate::face::args::{self, Cli};
 use crate::face::call::Call;
+use crate::face::directory::directory;
 use crate::face::ended::Ended;
 use crate::face::figures as text;
 use crate::face::place::{self, Place};
@@ -240,7 +241,7 @@ impl Typing {
     /// Numbers of this project's turns with their prompts, the newest first. Without any that fits, a path is meant.
     fn turns(&self, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
         let word = word.to_str()?;
-        let directory = project_of(&snapshot::directory(Some(Path::new("."))).ok()?, dirs::home_dir().as_deref());
+        let directory = project_of(&directory(Some(Path::new("."))).ok()?, dirs::home_dir().as_deref());
         let turns = Turns::open(&self.store()?, &directory).ok()??.all().ok()?;
         let of_all = turns.iter().rev().map(|turn| (turn.head.n.to_string(), turn.head.prompt.clone()));
         Some(of_all.filter(|(n, _)| n.starts_with(word)).map(offer).collect())
@@ -249,7 +250,7 @@ impl Typing {
     /// Numbers and labels, the newest first.
     fn snapshots(&self, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
         let word = word.to_str()?;
-        let series = Series::open(&self.store()?, &snapshot::directory(self.dir.as_deref()).ok()?).ok()??;
+        let series = Series::open(&self.store()?, &directory(self.dir.as_deref()).ok()?).ok()??;
         let (mut summaries, _) = series.summaries().ok()?;
         summaries.sort_by_key(|summary| std::cmp::Reverse(summary.head.n));
         let last = [("last".to_owned(), "the newest".to_owned())];

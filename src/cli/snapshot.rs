@@ -14,9 +14,10 @@ use crate::error::{Error, Kind, command, recant};
 use crate::face::args::{SnapshotCreate, SnapshotList, SnapshotShow};
 use crate::face::by;
 use crate::face::call::Call;
+use crate::face::directory::{as_named, dir, directory};
 use crate::face::ended::Ended;
 use crate::face::figures::{self as text, Flexible, Side};
-use crate::face::place::{absolute, cwd, whole};
+use crate::face::place::{absolute, home, whole};
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
 use crate::session::by::By;
@@ -560,29 +561,6 @@ fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], p
     paths.iter().for_each(|path| out.line(path));
 }
 
-/// The directory or file that a call means.
-pub fn directory(given: Option<&Path>) -> Result<AbsPath, Error> {
-    match given {
-        // A path below something that is no directory now may have existed before.
-        Some(path) => match path.symlink_metadata() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
-                as_named(path)?.pop().map_or_else(|| absolute(&whole(path)?), Ok)
-            }
-            _ => absolute(&whole(path)?),
-        },
-        None => Ok(place::project(&absolute(&cwd()?)?, home().as_ref())),
-    }
-}
-
-/// The `--dir` option for a suggested command; empty if the directory is meant without it.
-pub fn dir(of: &AbsPath) -> String {
-    if directory(None).is_ok_and(|meant| meant == *of) { String::new() } else { format!(" --dir {of}") }
-}
-
-pub fn home() -> Option<AbsPath> {
-    absolute(&dirs::home_dir()?).ok()
-}
-
 /// The series of a directory that has to have one.
 pub fn series<'c>(call: &'c Call, dir: Option<&Path>) -> Result<(&'c Store, Series), Error> {
     let (directory, series) = found(call, dir)?;
@@ -636,13 +614,6 @@ pub fn found_by(
         }
     }
     Ok((real?, None))
-}
-
-/// A path with its last component not resolved, then one with no component resolved.
-fn as_named(path: &Path) -> Result<Vec<AbsPath>, Error> {
-    let plain: PathBuf = whole(path)?.components().collect();
-    let above = plain.parent().zip(plain.file_name()).and_then(|(above, name)| absolute(above).ok()?.join(name.as_bytes()).ok());
-    Ok(above.into_iter().chain(AbsPath::parse(plain.as_os_str().as_bytes()).ok()).collect())
 }
 
 /// The number of the snapshot that `key` means. If `key` is a path, the remedy suggests `so`.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::acts;
-use super::snapshot::{dir, inner, of_key, series_of};
+use super::snapshot::{inner, of_key, series_of};
 use super::snapshot_diff::known;
 use super::snapshot_heads::{self, Moved};
 use crate::engine::Effect;
@@ -13,6 +13,7 @@ use crate::engine::report::{Left, Report};
 use crate::error::{Error, Kind, command, recant, shell_word};
 use crate::face::args::SnapshotRestore;
 use crate::face::call::Call;
+use crate::face::directory::dir;
 use crate::face::ended::Ended;
 use crate::face::figures as text;
 use crate::fs::path::AbsPath;

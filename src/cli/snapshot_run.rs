@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use super::caches::Caches;
 use super::run::{RunDocument, not_started, status_of};
-use super::snapshot::directory;
 use super::snapshot_collect::{Collected, Ran, Watched, collect, end, is_gone, take};
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::confine::Confinement;
@@ -16,6 +15,7 @@ use crate::capture::run::{Event, run_on};
 use crate::error::{Error, Kind, Reason, command, recant, shell_word};
 use crate::face::args::Run;
 use crate::face::call::Call;
+use crate::face::directory::directory;
 use crate::face::ended::Ended;
 use crate::face::figures as text;
 use crate::fs::interrupt::{self, Noting};
@@ -196,7 +196,7 @@ fn directories(args: &Run) -> Result<Vec<AbsPath>, Error> {
     directories.sort();
     // A directory below another one is in that one's snapshots.
     directories.dedup_by(|later, kept| later.is_under(kept));
-    let home = super::snapshot::home();
+    let home = crate::face::place::home();
     directories.iter().try_for_each(|directory| place::refuse_broad(directory, home.as_ref()))?;
     Ok(directories)
 }

@@ -1,11 +1,11 @@
 //! `log PATH…`: what changed paths, a line each, with the command that takes it back.
 
 use super::list::{say_damaged, shown, who};
-use super::snapshot::dir;
 use crate::diff::shown::{columns, cut};
 use crate::error::{Error, Kind, command, shell_word};
 use crate::face::args;
 use crate::face::call::Call;
+use crate::face::directory::dir;
 use crate::face::ended::Ended;
 use crate::face::figures::{self as text, Flexible, Side};
 use crate::face::place::{self, cwd};

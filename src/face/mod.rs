@@ -8,6 +8,7 @@ pub mod bar;
 pub mod brief;
 pub mod by;
 pub mod call;
+pub mod directory;
 pub mod ended;
 pub mod errors;
 pub mod figures;

@@ -23,7 +23,7 @@ const MAY_USE: &[(&str, &str)] = &[
     ("diff", "checkpoint session tree blocks fs"),
     ("review", "diff session tree blocks fs"),
     ("verb", "agent snapshot diff capture rollback commit engine checkpoint session tree blocks fs"),
-    ("face", "verb agent remote diff capture engine checkpoint session tree blocks fs"),
+    ("face", "verb agent remote snapshot diff capture engine checkpoint session tree blocks fs"),
     (
         "cli",
         "face verb review agent remote mcp diff snapshot moving capture rollback commit engine checkpoint session tree blocks fs",
