@@ -76,7 +76,7 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
         Verb::Prune(args) => prune_all::prune(call, &args),
         Verb::Recover(args) => recover::recover(call, &args),
         Verb::Cat(args) => cat::cat(call, &args),
-        Verb::Status(args) => status::status(call, &args),
+        Verb::Status(args) => status::status(call, &args, agents::turns::newest),
         Verb::Log(args) => log::log(call, &args),
         Verb::Config => config::config(call),
         Verb::Completions(args) => complete::completions(call, &args),

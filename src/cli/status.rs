@@ -5,8 +5,8 @@ use std::fmt::Display;
 
 use serde::Serialize;
 
+use super::cut_runs;
 use super::list::say_damaged;
-use super::{agents, cut_runs};
 use crate::diff::shown::{cut, cut_off};
 use crate::engine::recover;
 use crate::error::{Error, Kind, command};
@@ -23,7 +23,8 @@ use crate::snapshot::verify::Fault;
 use crate::verb::status::{self as verb, Known, Overview, Prunable, Room, Running, Steps, StoreRow};
 use crate::verb::waiting::Waiting;
 
-pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Error> {
+/// Shows it. `turn`: the newest turn of an agent here, in a line.
+pub fn status(call: &Call, page: &args::Page, turn: fn(&Call) -> Option<String>) -> Result<Ended, Error> {
     let (path, store) = (call.store_path()?, call.store()?);
     let overview = verb::status(Known {
         path,
@@ -33,7 +34,7 @@ pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Error> {
         so_far: &|store, header| call.listed_so_far(store, header),
     })?;
     if call.out.is_text() {
-        print(call, &overview);
+        print(call, &overview, turn);
     }
     say_damaged(call, &overview.damaged);
     if page.brief {
@@ -115,9 +116,9 @@ fn print_page(call: &Call, after: Option<&str>, overview: &Overview) -> Result<(
     brief::print(call, &list, after, &head, |i| Place::Name(&names[i]), |i| Ok(&matters[i]))
 }
 
-fn print(call: &Call, overview: &Overview) {
+fn print(call: &Call, overview: &Overview, turn: fn(&Call) -> Option<String>) {
     print_counts(call, overview);
-    agents::turns::newest(call).iter().for_each(|newest| line(call, "agent", newest));
+    turn(call).iter().for_each(|newest| line(call, "agent", newest));
     for Running { session, changes } in &overview.running {
         let (id, changes) = (session.tail(), text::count(*changes, "change"));
         line(call, "running", format_args!("{id}, {changes} so far: {}", command(format_args!("diff {id}"))));
