@@ -4,13 +4,13 @@
 use serde::Serialize;
 
 use super::agents;
-use super::list::shown;
 use crate::diff::shown::{columns, cut_off, padded};
 use crate::error::{Error, command};
 use crate::face::call::Call;
 use crate::face::directory::directory;
 use crate::face::ended::Ended;
 use crate::face::figures as text;
+use crate::face::text::list::shown;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Checkpoint, Counts, Header, Status};
 use crate::session::id::Id;

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::list::say_damaged;
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::checkpoint::verify::{Verdict, verify};
 use crate::diff::shown::cut;
@@ -18,6 +17,7 @@ use crate::face::bar::Bar;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures::{self as text, Flexible, Side};
+use crate::face::text::list::say_damaged;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Sort};

@@ -13,7 +13,6 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathComplete
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
 
-use super::steps;
 use crate::agent::turns::Turns;
 use crate::config::From as Origin;
 use crate::error::{Error, shell_word};
@@ -23,6 +22,7 @@ use crate::face::directory::directory;
 use crate::face::ended::Ended;
 use crate::face::figures as text;
 use crate::face::place::{self, Place};
+use crate::face::text::steps;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;

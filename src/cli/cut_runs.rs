@@ -6,13 +6,11 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use super::list::shown;
 use super::made::Made;
 use super::snapshot_collect::{Collected, Ran, Watched, collect, end};
-use crate::capture::hold::start_of;
-use crate::diff::shown::cut_off;
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
+use crate::face::text::cut_run::{what, would};
 use crate::face::{args, figures as text};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
@@ -146,28 +144,6 @@ pub fn recover_one(call: &Call, store: &Store, id: &Id, args: &args::Recover) ->
         return Err(problem.with_remedy(format!("{recover} makes the session of what it changed, {rollback} takes that back")));
     }
     Ok(recover(call, store, id, args.finish))
-}
-
-/// Describes what recovery would do with a run that was cut off, for verbs that only read.
-pub fn would(store: &Store, id: &Id) -> Option<String> {
-    if !running::is_cut_off(store, id).is_ok_and(|cut_off| cut_off) {
-        return None;
-    }
-    let what = what(store, id);
-    Some(format!("{what} was cut off; the next verb that changes something makes a session of what it changed"))
-}
-
-/// Names a run for a sentence, also if its record cannot be read.
-fn what(store: &Store, id: &Id) -> String {
-    match running::read(store, id) {
-        Ok(Some(record)) => named(&record),
-        _ => format!("run {id} on the real tree"),
-    }
-}
-
-fn named(record: &Record) -> String {
-    let directories: Vec<String> = record.directories.iter().map(|of| of.directory.to_string()).collect();
-    format!("the run of {} in {}", cut_off(&shown(&start_of(&record.words())), 60), text::list(&directories))
 }
 
 /// Recovers one run; `None` if it has ended meanwhile.

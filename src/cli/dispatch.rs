@@ -2,15 +2,15 @@
 
 use super::table::effect;
 use super::{
-    acts, agent_run, agents, bare, cat, checkpoint, complete, config, cut_runs, diff, discard, doctor, far, gate, list, log,
+    agent_run, agents, bare, checkpoint, complete, config, cut_runs, doctor, far, gate, manual, mcp, moving, prune_all, recover,
+    review, run, snapshot, snapshot_diff, snapshot_restore, snapshot_run, snapshot_verify, stage,
 };
-use super::{manual, mcp, moving, prune_all, recover, review, rewind, run, show, snapshot, snapshot_diff, snapshot_restore};
-use super::{snapshot_run, snapshot_verify, stage, status, steps};
 use crate::error::Error;
 use crate::face::args::{self, AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::out::Out;
+use crate::face::text::{acts, cat, diff, discard, list, log, rewind, show, status, steps};
 use crate::verb::confirm::take_back_overdue;
 use crate::verb::table::Effect;
 

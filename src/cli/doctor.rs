@@ -7,12 +7,13 @@ mod ways;
 use serde::Serialize;
 
 use super::run::Tried;
-use super::{coverage, run, snapshot_run};
+use super::{run, snapshot_run};
 use crate::capture::inside::capture;
 use crate::capture::probe::{self, Finding, Here};
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
+use crate::face::text::coverage;
 use crate::face::{args, figures as text};
 use crate::session::run::Coverage;
 use ways::{Verdict, Way};

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use globset::{GlobSet, GlobSetBuilder};
 
-use super::acts;
 use super::agents::settings::{name_of, surroundings};
 use crate::agent::known::Agent;
 use crate::agent::state::{State as Kept, obeyed_change};
@@ -20,6 +19,7 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures as text;
 use crate::face::place::{absolute, cwd, whole};
+use crate::face::text::acts;
 use crate::fs::dir::{Dir, Sort};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes};

@@ -5,20 +5,15 @@
 //! - **V2** A verb that changes something calls [`prepare_to_change`](crate::verb::desk::Desk::prepare_to_change) first.
 //! - **V3** An error ends as an [`Error`](crate::error::Error) with its [`Kind`](crate::error::Kind); [`exit`] alone knows exit statuses.
 
-mod acts;
 mod agent_run;
 mod agents;
 mod asked;
 mod bare;
 mod caches;
-mod cat;
 mod checkpoint;
 mod complete;
 mod config;
-mod coverage;
 mod cut_runs;
-mod diff;
-mod discard;
 mod dispatch;
 mod doctor;
 mod door;
@@ -26,13 +21,10 @@ mod exit;
 mod far;
 mod finish;
 mod gate;
-mod graph;
 mod guest;
 mod help;
 mod hints;
 mod history;
-mod list;
-mod log;
 mod made;
 mod manual;
 mod mcp;
@@ -45,9 +37,7 @@ mod prune_all;
 mod recover;
 mod remote;
 mod review;
-mod rewind;
 mod run;
-mod show;
 mod snapshot;
 mod snapshot_collect;
 mod snapshot_diff;
@@ -58,9 +48,6 @@ mod snapshot_run;
 mod snapshot_verify;
 mod stage;
 mod start;
-mod status;
-mod steps;
 mod table;
-mod touched;
 
 pub use start::main;

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::list::say_damaged;
 use crate::checkpoint::manifest::Manifest;
 use crate::config::{age_word, size_word};
 use crate::error::{Error, Kind, command};
@@ -12,6 +11,7 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures as text;
 use crate::face::text::heads::heads;
+use crate::face::text::list::say_damaged;
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;

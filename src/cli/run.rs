@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::door::Door;
 use super::guest::Guest;
+use super::hints;
 use super::history::History;
-use super::{acts, hints};
 use crate::agent::known::Agent;
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::hold::{Held, hold, start_of};
@@ -22,6 +22,7 @@ use crate::error::{Error, Kind, Reason, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::out::Out;
+use crate::face::text::acts;
 use crate::face::{args, figures as text, place};
 use crate::fs::dir::Time;
 use crate::fs::interrupt;

@@ -7,7 +7,6 @@ use std::path::{Component, Path, PathBuf};
 use serde::Serialize;
 
 use super::asked;
-use super::list::{shown, who};
 use crate::diff::shown::cut;
 use crate::engine::report::Left;
 use crate::error::{Error, Kind, command, recant};
@@ -18,6 +17,7 @@ use crate::face::directory::{as_named, dir, directory};
 use crate::face::ended::Ended;
 use crate::face::figures::{self as text, Flexible, Side};
 use crate::face::place::{absolute, home, whole};
+use crate::face::text::list::{shown, who};
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
 use crate::session::by::By;

@@ -5,10 +5,6 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde::Serialize;
 
-use super::diff;
-use super::diff::about;
-use super::diff::html::Of;
-use super::diff::showing::{self, Showing};
 use super::snapshot::{inner, of_key, series_of};
 use crate::diff::html::page::About;
 use crate::diff::patch::{Form, counts};
@@ -20,6 +16,10 @@ use crate::face::call::Call;
 use crate::face::directory::dir;
 use crate::face::ended::Ended;
 use crate::face::figures as text;
+use crate::face::text::diff;
+use crate::face::text::diff::about;
+use crate::face::text::diff::html::Of;
+use crate::face::text::diff::showing::{self, Showing};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Before, Change, Marks};
 use crate::snapshot::compare::{self, Compared, Difference, Terms};

@@ -130,5 +130,5 @@ fn count(directory: &AbsPath, from: &str, to: Option<&str>) -> Result<u64, Strin
     })?;
     let text = String::from_utf8_lossy(if said.status.success() { &said.stdout } else { &said.stderr }).into_owned();
     let line = text.lines().next().unwrap_or_default();
-    line.trim().parse().map_err(|_| super::list::shown(line))
+    line.trim().parse().map_err(|_| crate::face::text::list::shown(line))
 }

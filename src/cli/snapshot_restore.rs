@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::acts;
 use super::snapshot::{inner, of_key, series_of};
 use super::snapshot_diff::known;
 use super::snapshot_heads::{self, Moved};
@@ -16,6 +15,7 @@ use crate::face::call::Call;
 use crate::face::directory::dir;
 use crate::face::ended::Ended;
 use crate::face::figures as text;
+use crate::face::text::acts;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use super::snapshot;
 use super::words::lines_of;
-use crate::cli::{acts, discard, gate, help, persons, rewind};
+use crate::cli::{gate, help, persons};
 use crate::diff::entries::Taken;
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::Sources;
@@ -12,6 +12,7 @@ use crate::error::{Against, Error, Kind, Reason, command};
 use crate::face::args::Verb;
 use crate::face::call::Call;
 use crate::face::figures as text;
+use crate::face::text::{acts, discard, rewind};
 use crate::fs::path::AbsPath;
 use crate::review::facts::{Act, Ended};
 use crate::session::header::{Origin, Status};

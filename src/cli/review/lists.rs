@@ -3,10 +3,10 @@
 use super::session::opened;
 use super::words::said;
 use crate::cli::agents::turns;
-use crate::cli::steps;
 use crate::error::Error;
 use crate::face::call::Call;
 use crate::face::figures as text;
+use crate::face::text::steps;
 use crate::fs::path::AbsPath;
 use crate::review::facts::Row;
 use crate::session::id::Id;
@@ -51,7 +51,7 @@ pub fn turns(call: &Call) -> Result<Table, String> {
                 turn.head.agent.word().to_owned(),
                 turn.own().count().to_string(),
                 if turns::is_back(turn, &undone) { "undone" } else { "" }.to_owned(),
-                crate::cli::list::shown(&turn.head.prompt),
+                crate::face::text::list::shown(&turn.head.prompt),
             ],
         };
         let rows = turns.iter().rev().map(row).collect();

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::words::{look as look_by, said};
 use crate::capture;
 use crate::capture::choice::may_choose;
-use crate::cli::list::shown;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::{Content, OnTree, Sources};
@@ -13,6 +12,7 @@ use crate::diff::steps::{Differences, States};
 use crate::diff::view::View;
 use crate::error::{Error, Kind};
 use crate::face::figures as text;
+use crate::face::text::list::shown;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::review::facts::{Act, Contents, Look, May, Open, Planned, Seen};
@@ -83,7 +83,7 @@ fn about(session: &Session) -> String {
     let ran = || {
         let (list, chain) = (session.steps().ok()?, header.chain());
         let step = list.steps.iter().rev().find(|step| chain.contains(&step.n) && !step.chosen)?;
-        Some(crate::cli::steps::words(&step.argv))
+        Some(crate::face::text::steps::words(&step.argv))
     };
     let ran = if header.steps.is_some() && !session.is_so_far() { ran() } else { None };
     ran.or_else(|| header.command.as_deref().map(shown)).unwrap_or_default()
@@ -278,7 +278,7 @@ pub fn of_step(store: AbsPath, id: Id, n: u32) -> Look {
         Ok(Some(Seen {
             title: title(&session.header),
             state: String::new(),
-            about: crate::cli::steps::words(&step.argv),
+            about: crate::face::text::steps::words(&step.argv),
             notes: Vec::new(),
             may: May { steps: true, ..May::default() },
             mark: Hash::of(format!("step {n}").as_bytes()),

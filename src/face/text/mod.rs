@@ -1,8 +1,22 @@
 //! Values in words, a file a verb or family; and the words that several of them have.
 
+pub mod acts;
+pub mod cat;
+pub mod coverage;
+pub mod cut_run;
+pub mod diff;
+pub mod discard;
+pub mod graph;
 pub mod heads;
+pub mod list;
+pub mod log;
 pub mod parts;
 pub mod patch;
 pub mod recovered;
+pub mod rewind;
 pub mod said;
+pub mod show;
+pub mod status;
+pub mod steps;
+pub mod touched;
 pub mod waiting;

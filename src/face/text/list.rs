@@ -1,11 +1,11 @@
 //! `list`: sessions, a line each.
 
+use super::heads::calls;
+use super::said;
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures::{self as text, Flexible, Side};
-use crate::face::text::heads::calls;
-use crate::face::text::said;
 use crate::face::{args, place};
 use crate::session::by::By;
 use crate::session::change::Changes;

@@ -2,14 +2,13 @@
 
 use super::list::shown;
 use super::steps::words;
-use super::{acts, coverage};
+use super::{acts, coverage, said};
 use crate::diff::renames::Renames;
 use crate::diff::shown::{cut, cut_off, shortened};
 use crate::error::{Error, command, shell_word};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures::{self as text, Flexible, Side as Column};
-use crate::face::text::said;
 use crate::face::{args, place};
 use crate::fs::path::Shown;
 use crate::session::by::By;

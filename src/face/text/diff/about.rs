@@ -1,16 +1,16 @@
 //! The head of a page: the facts of a session, a step or a comparison, and what has to be minded of it.
 
-use super::super::show::{self, agent_text};
-use super::super::steps::words;
 use super::html::Of;
-use crate::cli::coverage;
 use crate::diff::html::file::Common;
 use crate::diff::html::page::About;
 use crate::error::Error;
 use crate::error::command;
 use crate::face::call::Call;
 use crate::face::figures as text;
+use crate::face::text::coverage;
 use crate::face::text::said::UNSYNCED;
+use crate::face::text::show::{self, agent_text};
+use crate::face::text::steps::words;
 use crate::fs::path::AbsPath;
 use crate::session::header::Status;
 use crate::session::opened::Session;

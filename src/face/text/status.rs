@@ -5,16 +5,15 @@ use std::fmt::Display;
 
 use serde::Serialize;
 
-use super::cut_runs;
 use super::list::say_damaged;
+use super::waiting::lines;
+use super::{cut_run, recovered};
 use crate::diff::shown::{cut, cut_off};
 use crate::engine::recover;
 use crate::error::{Error, Kind, command};
 use crate::face::brief::{self, List, Place, is_default};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::text::recovered;
-use crate::face::text::waiting::lines;
 use crate::face::{args, figures as text};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
@@ -178,7 +177,7 @@ fn print_old(call: &Call, old: &[Header]) {
 /// Describes what recovery would do.
 fn would(call: &Call, id: &Id) -> String {
     let store = call.store().ok().flatten();
-    store.and_then(|store| cut_runs::would(store, id).or_else(|| recovered::would(store, id))).unwrap_or_default()
+    store.and_then(|store| cut_run::would(store, id).or_else(|| recovered::would(store, id))).unwrap_or_default()
 }
 
 /// Prints what could go, if something can that nothing needs, or if the store is too large.

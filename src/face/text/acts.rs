@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::discard;
+use super::{discard, said, waiting};
 use crate::capture::rejoin::Rest;
 use crate::checkpoint::limits::Large;
 use crate::diff::shown::cut;
@@ -13,7 +13,6 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::out::Out;
 use crate::face::place::all_whole;
-use crate::face::text::{said, waiting};
 use crate::face::{args, figures as text};
 use crate::session::header::Status;
 use crate::session::id::Id;
