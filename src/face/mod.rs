@@ -1,4 +1,4 @@
-//! The faces of the verbs: words turned into arguments ([`args`]), and values into text ([`text`]) or JSON.
+//! The faces of the verbs: words turned into arguments ([`args`]), and values into text ([`text`]) or JSON ([`json`]).
 //!
 //! Each face is a function from a [`Call`](call::Call) and its arguments to how the call [`Ended`](ended::Ended). It prints by
 //! [`Out`](out::Out) alone; what it tells, a verb has found out.
@@ -12,6 +12,7 @@ pub mod directory;
 pub mod ended;
 pub mod errors;
 pub mod figures;
+pub mod json;
 pub mod near;
 pub mod out;
 pub mod place;

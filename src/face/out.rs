@@ -3,8 +3,6 @@
 //! A verb prints without asking whether that worked. A reader that went away is no failure of the verb, which has done its work. Any
 //! other failure to write is kept for the end.
 
-use super::near::Near;
-use super::{errors, figures as text};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
@@ -14,15 +12,16 @@ use std::rc::Rc;
 
 use anstyle::Style;
 use serde::Serialize;
-use serde_json::Value;
 
+use super::json::{self, Told};
+use super::near::Near;
+use super::{errors, figures as text};
 use crate::config::Color;
 use crate::diff::shown::{Names, cut};
 use crate::diff::visible;
 use crate::error::{At, Error, shell_word};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
-use crate::tree::json;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -55,31 +54,6 @@ pub struct Out {
 
 /// `output.paths` before the settings are read, and if they do not set it.
 const DEFAULT_MOST: usize = crate::config::OUTPUT_PATHS;
-
-/// The version of all JSON that is printed: docs/json.md.
-const SCHEMA: u32 = 2;
-
-/// A JSON document: a body, and the version of its form.
-#[derive(Serialize)]
-struct Document<'a, T> {
-    schema: u32,
-    #[serde(flatten)]
-    body: &'a T,
-}
-
-/// A message about a result, as one JSON object on a line of standard error.
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Told {
-    Note(String),
-    Warning(String),
-    Question(String),
-}
-
-/// A note as JSON, for text from elsewhere, line by line, as from ssh.
-pub fn note_line(text: &str) -> Vec<u8> {
-    json_line(&Told::Note(text.to_owned()))
-}
 
 impl Out {
     pub fn new(form: Form, color: Color, quiet: bool, verbose: bool) -> Self {
@@ -318,12 +292,12 @@ impl Out {
 
     /// Prints the result as one JSON document on a line. It is never in memory as a whole.
     pub fn document(&self, body: &impl Serialize) {
-        json::print_line(Sink(self), &Document { schema: SCHEMA, body });
+        json::print(Sink(self), body);
     }
 
     /// The text of a document that is written bit by bit.
     pub fn printed(&self, body: &impl Serialize) -> Vec<u8> {
-        json::printed(&Document { schema: SCHEMA, body })
+        json::printed(body)
     }
 
     /// Writes out what was printed so far: somebody waits for it.
@@ -371,7 +345,7 @@ impl Out {
         if self.is_text() {
             self.message(format!("{question} [y/N] ").as_bytes());
         } else {
-            self.message(&json_line(&Told::Question(question.to_owned())));
+            self.message(&json::line(&Told::Question(question.to_owned())));
         }
     }
 
@@ -387,7 +361,7 @@ impl Out {
                 let fill = self.terminals.get().1;
                 self.say(errors::text(problem, self.color_err, &self.names, self.limit(), fill));
             }
-            Form::Json => self.message(&json_line(problem)),
+            Form::Json => self.message(&json::line(problem)),
         }
     }
 
@@ -395,7 +369,7 @@ impl Out {
         if self.is_text() {
             self.message(format!("recant: {}\n", visible::message(&text.to_string())).as_bytes());
         } else {
-            self.message(&json_line(&kind(text.to_string())));
+            self.message(&json::line(&kind(text.to_string())));
         }
     }
 
@@ -500,16 +474,4 @@ impl Write for Sink<'_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// A document as a value, for a client that gets it in another one.
-pub fn document(body: &impl Serialize) -> Value {
-    // What is written as JSON can be read as such.
-    serde_json::from_slice(&json::printed(&Document { schema: SCHEMA, body })).unwrap_or_default()
-}
-
-fn json_line(body: &impl Serialize) -> Vec<u8> {
-    let mut line = json::printed(&Document { schema: SCHEMA, body });
-    line.push(b'\n');
-    line
 }

@@ -8,7 +8,7 @@ use crate::engine::Progress;
 use crate::engine::Unwatched;
 use crate::error::Error;
 use crate::face::by;
-use crate::face::out::document;
+use crate::face::json::document;
 use crate::face::place::{self, Place};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;

@@ -10,7 +10,7 @@ use super::child::{Child, failed, not_started};
 use super::{client, look};
 use crate::capture::inside::inside;
 use crate::error::{Error, command, shell_word};
-use crate::face::out::document;
+use crate::face::json::document;
 use crate::face::place;
 use crate::fs::path::AbsPath;
 use crate::mcp::carrier::{Asked, Outcome, Told};
